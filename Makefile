@@ -1,0 +1,227 @@
+# Builds Olympus outside the source tree. One file, no recursion; `make help` lists what it can do.
+# Sources are found by wildcard: a new .c file in a folder below is built, linked and tested without a change here.
+
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# -- settings: make NAME=VALUE ------------------------------------------------------------------------------------------
+#: MPICC=mpicc.mpich     the MPI compiler, and with it the MPI library (default mpicc)
+#: CC=clang              the compiler under it (default: the one MPICC was made for)
+#: DEBUG=1               no optimisation, full debug information
+#: SANITIZE=address      address, undefined, thread, or a list with commas
+#: CFLAGS=... LDFLAGS=...    added to ours
+#: BUILD=folder          where to build (default build, or build-debug, build-address, build-mpich... by the above)
+#: TESTS="mesh scan"     make test: only these; CHECK_TIMEOUT=120: seconds allowed for one run
+#: BENCH="..."           make bench: arguments of the bench program
+#: PREFIX=/usr/local     make install: where to; DESTDIR=... is put in front
+#: V=1                   show whole commands
+MPICC  ?= mpicc
+MPIRUN ?= $(subst mpicc,mpirun,$(MPICC))
+PREFIX ?= /usr/local
+comma  := ,
+empty  :=
+mpi    := $(patsubst mpicc%,%,$(notdir $(MPICC)))
+BUILD  ?= build$(subst .,-,$(mpi))$(if $(DEBUG),-debug)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+Q      := $(if $(V),,@)
+say     = @$(if $(V),:,printf '  %-7s %s\n' $1 $2)
+
+# The wrapper adds MPI to whatever compiler it finds in these variables (Open MPI, MPICH).
+ifeq ($(filter default undefined,$(origin CC)),)
+export OMPI_CC  := $(CC)
+export MPICH_CC := $(CC)
+endif
+
+# -- sources ------------------------------------------------------------------------------------------------------------
+sources      := $(sort $(wildcard runtime/*/*.c collectives/*.c launch/*.c kernels/*.c))
+cpu_kernels  := $(sort $(wildcard kernels/cpu/*.c))
+examples     := $(sort $(wildcard examples/*.c))
+bench        := $(sort $(wildcard bench/*.c))
+oracle       := $(sort $(wildcard tests/oracle*.c))
+tests        := $(sort $(wildcard tests/test_*.c))
+test_helpers := $(filter-out $(oracle) $(tests),$(sort $(wildcard tests/*.c)))
+headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h kernels/*.h \
+                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h))
+every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(test_helpers)
+
+programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
+            $(if $(oracle),$(BUILD)/tests/oracle)
+library  := $(BUILD)/libolympus.a
+shared   := $(BUILD)/libolympus.so
+
+# -- what the machine has -----------------------------------------------------------------------------------------------
+# packages.mk holds the answers of pkg-config and the compiler. Being included, it is made before anything else, and make
+# then starts anew with it. `make test` and `make demo` install what is missing; other goals only say what to do.
+packages  := hwloc openblas libpng
+installer := $(wildcard launch/install-dependencies)
+ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
+include $(BUILD)/packages.mk
+endif
+$(BUILD)/packages.mk: $(installer)
+	@mkdir -p $(@D)
+	$(if $(installer),$(Q)$(installer) $(if $(filter test check demo,$(MAKECMDGOALS)),,--check))
+	@pkg-config --exists --print-errors $(packages) cmocka
+	@command -v $(MPICC) >/dev/null || { echo "$(MPICC): not found (MPICC= names the MPI compiler)" >&2; exit 1; }
+	@{ echo "package_cflags := $$(pkg-config --cflags $(packages))"; \
+	   echo "package_libs   := $$(pkg-config --libs $(packages))"; \
+	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
+	   echo "cmocka_libs    := $$(pkg-config --libs cmocka)"; \
+	   echo "mpi_cflags     := $$($(MPICC) -show | tr ' ' '\n' | grep '^-I' | tr '\n' ' ')"; \
+	   echo "machine        := $$($(MPICC) -dumpmachine)"; } > $@
+
+# -- flags --------------------------------------------------------------------------------------------------------------
+# Instruction sets the CPU kernels are compiled for; the best this CPU has is chosen at start (kernels/).
+isas         := base $(if $(filter x86_64-%,$(machine)),avx2 avx512)
+march.base   :=
+march.avx2   := -march=haswell
+march.avx512 := -march=skylake-avx512 -mprefer-vector-width=512
+
+warnings  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
+optimise  := $(if $(DEBUG),-Og -g3,-O2 -g)
+sanitize  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+compile    = $(MPICC) -std=gnu11 $(optimise) $(warnings) -fPIC -fvisibility=hidden -pthread $(sanitize) -MMD -MP
+inside     = -Iinclude -Iruntime -Ikernels -Icollectives -Ilaunch $(package_cflags)
+# Kernels give the same bits on every instruction set, so no contraction but the fma() they write; they read neither errno
+# nor the exception flags.
+kernel     = $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math
+link       = $(MPICC) -pthread $(sanitize)
+libs       = $(package_libs) -lm -lpthread
+
+objects := $(sources:%.c=$(BUILD)/%.o) $(foreach isa,$(isas),$(cpu_kernels:%.c=$(BUILD)/%.$(isa).o))
+
+# Two notes that change when flags or the list of sources do; what depends on them is then made again.
+ifdef machine
+ifneq ($(strip $(compile) $(inside) $(kernel) $(CFLAGS)),$(file < $(BUILD)/flags))
+$(file > $(BUILD)/flags,$(strip $(compile) $(inside) $(kernel) $(CFLAGS)))
+endif
+ifneq ($(strip $(objects) $(link) $(libs) $(LDFLAGS)),$(file < $(BUILD)/contents))
+$(file > $(BUILD)/contents,$(strip $(objects) $(link) $(libs) $(LDFLAGS)))
+endif
+endif
+
+# -- goals --------------------------------------------------------------------------------------------------------------
+.PHONY: all library demo test check bench lint layers install clean help
+
+all: library $(programs) ## the library, the examples, the tests and the bench (default)
+
+library: $(library) $(shared) ## libolympus.a and libolympus.so
+
+test check: all ## everything, then all tests; the last line counts them
+	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
+
+bench: $(BUILD)/bench/bench ## the bench program, and runs it
+	$(Q)MPIRUN=$(MPIRUN) $< $(BENCH)
+
+clean: ## removes the build folder
+	rm -rf $(BUILD)
+
+help: ## this list
+	@echo 'make GOAL... [NAME=VALUE...]'
+	@sed -n 's/^\([a-z][a-z ]*\):[^#]*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F'|' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@echo 'settings'
+	@sed -n 's/^#: /  /p' $(firstword $(MAKEFILE_LIST))
+
+# -- compiling ----------------------------------------------------------------------------------------------------------
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(compile) $(inside) $(CFLAGS) -c $< -o $@
+
+# Examples see what users see.
+$(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(compile) -Iinclude $(CFLAGS) -c $< -o $@
+
+$(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(compile) $(inside) $(cmocka_cflags) $(CFLAGS) -c $< -o $@
+
+define kernels_for
+$(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC,"$$< ($1)")
+	$(Q)$$(compile) $$(inside) $$(kernel) $(march.$1) -DOLY_ISA=$1 $$(CFLAGS) -c $$< -o $$@
+endef
+$(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
+
+# -- linking ------------------------------------------------------------------------------------------------------------
+$(library): $(objects) $(BUILD)/contents
+	$(call say,AR,$(@F))
+	$(Q)rm -f $@ && $(AR) rcs $@ $(objects)
+
+$(shared): $(objects) $(BUILD)/contents
+	$(call say,LD,$(@F))
+	$(Q)$(link) -shared -Wl,-soname,libolympus.so.0 $(if $(SANITIZE),,-Wl$(comma)--no-undefined) $(LDFLAGS) $(objects) $(libs) -o $@
+
+link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
+
+$(examples:%.c=$(BUILD)/%): %: %.o $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
+$(BUILD)/bench/bench: $(bench:%.c=$(BUILD)/%.o) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
+$(tests:%.c=$(BUILD)/%): %: %.o $(test_helpers:%.c=$(BUILD)/%.o) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) $(cmocka_libs) -o $@
+
+$(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) $(cmocka_libs) -o $@
+
+-include $(patsubst %.o,%.d,$(objects)) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels),$(every_source)))
+
+# -- demonstration ------------------------------------------------------------------------------------------------------
+# $1 ranks, $2 devices of each, $3 program and arguments, $4 headline
+show = @printf '\n== %s: %s ranks x %s devices\n' '$4' $1 $2; \
+       MPIRUN=$(MPIRUN) launch/olyrun -n $1 -d $2 --timeout 120 $(BUILD)/examples/$3
+
+demo: library $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
+	$(call show,4,2,toy,the sum of the sines of a sharded array)
+	$(call show,2,4,heat2d $(BUILD)/heat2d.png,heat spreading over a plate)
+	$(call show,2,4,matmul,a sharded matrix product)
+	@printf '\nwrote %s\n' $(BUILD)/heat2d.png
+
+# -- looking at the source ----------------------------------------------------------------------------------------------
+layers: ## checks that includes point only downward
+	@tests/test_layers.sh
+
+lint_flags = -std=gnu11 $(inside) $(cmocka_cflags) $(mpi_cflags) -DOLY_ISA=base
+# $1 tool, $2 command: runs it, or says that it is missing
+with_tool = if command -v $1 >/dev/null; then echo '  LINT    $1'; $2 || failed=1; \
+            else echo '  LINT    $1 is missing: not checked'; fi
+
+unformatted = for file in $(every_source) $(headers); do \
+              clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
+
+lint: ## clang-format, cppcheck and clang-tidy, those that are there
+	@failed=0; \
+	$(call with_tool,clang-format,$(unformatted)); \
+	$(call with_tool,cppcheck,cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability \
+		--suppress=missingInclude --suppress='*:*cmocka.h' $(filter -I%,$(inside)) -DOLY_ISA=base $(every_source)); \
+	$(call with_tool,clang-tidy,printf '%s\n' $(every_source) | \
+		xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- $(lint_flags) 2>/dev/null' clang-tidy); \
+	exit $$failed
+
+# -- installing ---------------------------------------------------------------------------------------------------------
+to      = $(DESTDIR)$(PREFIX)
+version = $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot = "." }' include/olympus/base.h)
+
+install: library ## library, headers, olyrun and a pkg-config file
+	install -d $(to)/include/olympus $(to)/lib/pkgconfig $(to)/bin
+	install -m 644 include/olympus.h $(to)/include
+	install -m 644 $(wildcard include/olympus/*.h) $(to)/include/olympus
+	install -m 644 $(library) $(to)/lib
+	install -m 755 $(shared) $(to)/lib/libolympus.so.$(version)
+	ln -sf libolympus.so.$(version) $(to)/lib/libolympus.so.0
+	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
+	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
+	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
+		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lolympus' 'Libs.private: $(libs)' \
+		'Requires.private: $(packages)' > $(to)/lib/pkgconfig/olympus.pc

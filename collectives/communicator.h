@@ -1,0 +1,70 @@
+/* Communication between the processes of a job: buffers, groups and ranks; no graphs. One lane: calls are made by one thread
+ * at a time, in program order (the run queue sees to that). Non-blocking inside; every wait makes MPI progress, yields
+ * when cores are short, and ends in bounded time. Called by runtime/run. The only layer besides launch/ that includes mpi.h. */
+#ifndef OLY_COMMUNICATOR_H
+#define OLY_COMMUNICATOR_H
+#include <olympus/array.h>
+
+/* -- the job (collectives/world.c) ------------------------------------------------------------------------------- */
+/* Starts communication: initialises MPI when the program has not (asking for MPI_THREAD_MULTIPLE, working with SERIALIZED),
+ * duplicates the world's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
+ * initialised only if a launcher is seen in the environment, so that a plain ./program starts fast). */
+oly_status oly_world_start(int *argc, char ***argv);
+/* Barrier, then frees the communicator and ends MPI if oly_world_start began it. */
+void oly_world_finish(void);
+int oly_world_rank(void);
+int oly_world_size(void);
+int oly_world_node_ranks(void);  /* processes of the job on this node */
+int oly_world_node_rank(void);   /* this one's number among them */
+bool oly_world_threads(void);    /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
+/* MPI_Abort of the whole job (or exit) with a status. Does not return. */
+void oly_world_abort(int exit_status);
+
+/* -- small host values (blocking, all ranks) ----------------------------------------------------------------------- */
+/* Every rank gives `bytes` bytes and gets all of them in rank order. */
+oly_status oly_world_gather(const void *mine, void *all, size_t bytes);
+/* Like OLY_TRY for all: returns the worst status of any rank (the ranks that were fine get a message naming the others). */
+oly_status oly_world_vote(oly_status mine, const char *what);
+
+/* -- exchange ------------------------------------------------------------------------------------------------------
+ * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of
+ * boxes. Built once by the planner, replayed without allocation. One message per pair of ranks and exchange. */
+typedef struct oly_piece {
+    int buffer;                        /* index into the array of base pointers given at start */
+    int64_t offset;                    /* bytes from the base to the box's first element */
+    int rank;                          /* dimensions */
+    int64_t extent[OLY_MAX_RANK];      /* elements */
+    int64_t stride[OLY_MAX_RANK];      /* elements */
+} oly_piece;
+
+typedef struct oly_message {
+    int peer;            /* rank */
+    int n_pieces;        /* packed one after the other, row-major */
+    oly_piece *pieces;   /* owned by the exchange */
+    /* A received piece that several local buffers need is sent once: piece[k] with same[k] = j < k is unpacked from the same
+     * bytes as piece j and takes no room in the message. -1: its own bytes. */
+    int *same;
+} oly_message;
+
+typedef struct oly_exchange oly_exchange;
+/* Takes the messages over (copies them). element_bytes of all pieces. */
+oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
+                             const oly_message *receives, oly_exchange **exchange);
+void oly_exchange_free(oly_exchange *x);
+int64_t oly_exchange_bytes_sent(const oly_exchange *x);
+int64_t oly_exchange_bytes_received(const oly_exchange *x);
+int oly_exchange_peers(const oly_exchange *x); /* ranks it sends to or receives from */
+
+/* What every message carries in front, so that ranks that have come apart are told so: */
+typedef struct oly_ticket {
+    uint64_t sequence;    /* number of this call in the program */
+    uint64_t fingerprint; /* of the plan and the step */
+    char call[112];       /* "oly_matmul (layer.c:12)" */
+} oly_ticket;
+
+/* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. */
+oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base);
+/* Waits for everything and unpacks. fails OLY_DIVERGED when a message belongs to another call (both ranks, both calls and both
+ * lines in the message), OLY_TIMEOUT when a rank has not come within oly_option.timeout seconds (which rank, which call), OLY_MPI. */
+oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);
+#endif

@@ -1,0 +1,115 @@
+/* Walking over a box of a strided buffer to pack it into consecutive bytes, and back. Used by exchange.c.
+ * A halo's columns are a few bytes with a stride, its rows long runs: the innermost loop is compiled for runs of 1 to 16
+ * bytes, where a call of memcpy would cost more than the copy, and longer runs go to memcpy. */
+#include "pack.h"
+#include "core/error.h"
+#include <string.h>
+
+static oly_status box_bytes(const oly_piece *piece, size_t element_bytes, int64_t *bytes)
+{
+    if (piece->rank < 0 || piece->rank > OLY_MAX_RANK || piece->buffer < 0)
+        return oly_fail(OLY_INVALID, "exchange: piece of buffer %d has %d dimensions (at most %d)", piece->buffer,
+                        piece->rank, OLY_MAX_RANK);
+    *bytes = (int64_t)element_bytes;
+    bool overflow = false, empty = false;
+    for (int d = 0; d < piece->rank; d++) {
+        if (piece->extent[d] < 0)
+            return oly_fail(OLY_INVALID, "exchange: piece has extent %lld in dimension %d",
+                            (long long)piece->extent[d], d);
+        empty |= piece->extent[d] == 0;
+        overflow |= __builtin_mul_overflow(*bytes, piece->extent[d], bytes);
+    }
+    if (empty)
+        *bytes = 0;
+    else if (overflow)
+        return oly_fail(OLY_OVERFLOW, "exchange: the bytes of a piece do not fit 64 bits");
+    return OLY_OK;
+}
+
+oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk *walk)
+{
+    *walk = (oly_walk){.buffer = piece->buffer, .offset = piece->offset, .run = (int64_t)element_bytes};
+    OLY_TRY(box_bytes(piece, element_bytes, &walk->bytes));
+    if (walk->bytes == 0)
+        return OLY_OK;
+    /* From the innermost outwards, loops collected in reverse. */
+    for (int d = piece->rank - 1; d >= 0; d--) {
+        int64_t extent = piece->extent[d], stride = piece->stride[d] * (int64_t)element_bytes;
+        int last = walk->loops - 1;
+        if (extent == 1)
+            continue;
+        if (walk->loops == 0 && stride == walk->run) {
+            walk->run *= extent;
+        } else if (walk->loops > 0 && stride == walk->stride[last] * walk->extent[last]) {
+            walk->extent[last] *= extent;
+        } else {
+            walk->extent[walk->loops] = extent;
+            walk->stride[walk->loops++] = stride;
+        }
+    }
+    for (int i = 0, j = walk->loops - 1; i < j; i++, j--) {
+        int64_t extent = walk->extent[i], stride = walk->stride[i];
+        walk->extent[i] = walk->extent[j], walk->stride[i] = walk->stride[j];
+        walk->extent[j] = extent, walk->stride[j] = stride;
+    }
+    return OLY_OK;
+}
+
+/* n runs from a place with one stride to a place with another; one of the strides is the run itself. */
+static void copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, int64_t run)
+{
+#define RUNS_OF(bytes)                                                                                         \
+    case bytes:                                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                                        \
+            memcpy(to + i * to_stride, from + i * from_stride, bytes);                                         \
+        break
+    switch (run) {
+        RUNS_OF(1);
+        RUNS_OF(2);
+        RUNS_OF(4);
+        RUNS_OF(8);
+        RUNS_OF(12);
+        RUNS_OF(16);
+    default:
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + i * to_stride, from + i * from_stride, (size_t)run);
+    }
+#undef RUNS_OF
+}
+
+/* Calls copy_runs for every point of the outer loops; `strided` is where the box is, `packed` its bytes in a row. */
+static void walk_over(const oly_walk *walk, char *strided, char *packed, bool packing)
+{
+    int inner = walk->loops - 1;
+    int64_t n = inner < 0 ? 1 : walk->extent[inner], stride = inner < 0 ? walk->run : walk->stride[inner];
+    int64_t at[OLY_MAX_RANK] = {0};
+    for (;;) {
+        if (packing)
+            copy_runs(packed, walk->run, strided, stride, n, walk->run);
+        else
+            copy_runs(strided, stride, packed, walk->run, n, walk->run);
+        packed += n * walk->run;
+        int d = inner - 1;
+        for (; d >= 0; d--) {
+            strided += walk->stride[d];
+            if (++at[d] < walk->extent[d])
+                break;
+            strided -= walk->stride[d] * walk->extent[d];
+            at[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+void oly_walk_pack(const oly_walk *walk, const void *base, void *packed)
+{
+    if (walk->bytes > 0)
+        walk_over(walk, (char *)base + walk->offset, packed, true);
+}
+
+void oly_walk_unpack(const oly_walk *walk, void *base, const void *packed)
+{
+    if (walk->bytes > 0)
+        walk_over(walk, (char *)base + walk->offset, (char *)packed, false);
+}

@@ -1,0 +1,22 @@
+/* Walking over a box of a strided buffer to pack it into consecutive bytes, and back. Used by exchange.c. */
+#ifndef OLY_COLLECTIVES_PACK_H
+#define OLY_COLLECTIVES_PACK_H
+#include "communicator.h"
+
+/* A piece in as few loops as it takes: dimensions of one element are gone, neighbours that follow each other without a gap are
+ * one. `run` consecutive bytes are copied for every point of extent[]. */
+typedef struct oly_walk {
+    int buffer;
+    int64_t offset;               /* bytes */
+    int64_t bytes;                /* of the whole box */
+    int64_t run;                  /* bytes; equal to `bytes` when the box has no gaps */
+    int loops;                    /* 0: one run (or nothing) */
+    int64_t extent[OLY_MAX_RANK]; /* outermost first */
+    int64_t stride[OLY_MAX_RANK]; /* bytes */
+} oly_walk;
+
+/* Fails OLY_INVALID, OLY_OVERFLOW. */
+oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk *walk);
+void oly_walk_pack(const oly_walk *walk, const void *base, void *packed);
+void oly_walk_unpack(const oly_walk *walk, void *base, const void *packed);
+#endif

@@ -1,0 +1,320 @@
+/* The job: starting and ending MPI, who is in it, small values that all ranks exchange. Called by runtime/run.
+ * MPI cannot be started twice in a process, so the MPI that oly_world_start began lives until the process exits: Olympus may
+ * be started and finished many times in between. A process that exits without finishing leaves MPI as it is, and the launcher
+ * then ends the other ranks, which may be waiting for this one. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "world.h"
+#include "core/error.h"
+#include "core/option.h"
+#include "core/text.h"
+#include "environment.h"
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool started, broken;
+    bool began_mpi; /* by us, in this process, at some time */
+    bool threads;
+    MPI_Comm comm;
+    int rank, size, node_rank, node_ranks;
+    int32_t *votes;     /* owned; one of each rank, here so that a vote on running out of memory needs none */
+    uint16_t *payloads; /* owned; big payloads so far: to each rank, then from each rank */
+} world = {.comm = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
+
+int oly_world_rank(void)
+{
+    return world.rank;
+}
+int oly_world_size(void)
+{
+    return world.size;
+}
+int oly_world_node_ranks(void)
+{
+    return world.node_ranks;
+}
+int oly_world_node_rank(void)
+{
+    return world.node_rank;
+}
+bool oly_world_threads(void)
+{
+    return world.threads;
+}
+MPI_Comm oly_world_comm(void)
+{
+    return world.comm;
+}
+void oly_world_break(void)
+{
+    world.broken = true;
+}
+
+int oly_world_payload_tag(int peer, bool receiving)
+{
+    return OLY_TAG_PAYLOAD + world.payloads[receiving ? world.size + peer : peer]++ % OLY_PAYLOAD_TAGS;
+}
+
+oly_status oly_mpi_failed(const char *call, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    MPI_Error_string(code, text, &length);
+    return oly_fail(OLY_MPI, "%s failed: %s", call, text);
+}
+
+#define MPI_TRY(function, ...)                                                                                 \
+    do {                                                                                                       \
+        int code_ = function(__VA_ARGS__);                                                                     \
+        if (code_ != MPI_SUCCESS)                                                                              \
+            return oly_mpi_failed(#function, code_);                                                           \
+    } while (0)
+
+/* -- start ------------------------------------------------------------------------------------------------------- */
+
+static void end_mpi_at_exit(void)
+{
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized && !world.started && !world.broken)
+        MPI_Finalize();
+}
+
+static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
+{
+    oly_launch_defaults(launch);
+    int provided;
+    MPI_TRY(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    world.began_mpi = true;
+    atexit(end_mpi_at_exit);
+    return OLY_OK;
+}
+
+/* Ranks of this node, and whether they outnumber the cores that they may use together. */
+static oly_status look_at_node(void)
+{
+    enum { WORDS = sizeof(cpu_set_t) / sizeof(uint64_t) };
+    union {
+        cpu_set_t set;
+        uint64_t words[WORDS];
+    } allowed;
+    CPU_ZERO(&allowed.set);
+    sched_getaffinity(0, sizeof allowed.set, &allowed.set);
+    MPI_Comm node;
+    MPI_TRY(MPI_Comm_split_type, world.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &world.node_rank);
+    MPI_Comm_size(node, &world.node_ranks);
+    MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, allowed.words, WORDS, MPI_UINT64_T, MPI_BOR, node);
+    MPI_TRY(MPI_Comm_free, &node);
+    oly_wait_set_crowded(world.node_ranks > CPU_COUNT(&allowed.set));
+    return OLY_OK;
+}
+
+static oly_status check_launcher(void)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    MPI_Get_library_version(library, &length);
+    return oly_launch_check(world.size, library);
+}
+
+static oly_status join_job(void)
+{
+    int level;
+    MPI_Query_thread(&level);
+    world.threads = level == MPI_THREAD_SERIALIZED || level == MPI_THREAD_MULTIPLE;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+    OLY_TRY(check_launcher());
+    size_t size = (size_t)world.size;
+    world.votes = oly_calloc(size, sizeof *world.votes);
+    world.payloads = oly_calloc(2 * size, sizeof *world.payloads);
+    if (!world.votes || !world.payloads)
+        return oly_out_of_memory(size * 8, "notes about the job's ranks");
+    MPI_TRY(MPI_Comm_dup, MPI_COMM_WORLD, &world.comm);
+    MPI_Comm_set_name(world.comm, "olympus");
+    MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
+    return look_at_node();
+}
+
+/* Back to a job of one; frees what start took. */
+static void leave_job(bool free_comm)
+{
+    if (world.comm != MPI_COMM_NULL && free_comm)
+        MPI_Comm_free(&world.comm);
+    oly_release(world.votes);
+    oly_release(world.payloads);
+    world.comm = MPI_COMM_NULL;
+    world.votes = NULL;
+    world.payloads = NULL;
+    world.rank = world.node_rank = 0;
+    world.size = world.node_ranks = 1;
+    world.threads = true;
+    world.started = false;
+    oly_wait_set_crowded(false);
+}
+
+oly_status oly_world_start(int *argc, char ***argv)
+{
+    if (world.started)
+        return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
+    oly_launch launch = oly_launch_detect();
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized && launch.launcher)
+        return oly_fail(OLY_STATE, "MPI has been finalised and cannot be started again: call MPI_Finalize after the last "
+                                   "oly_finalize");
+    bool with_mpi = !finalized && (initialized || launch.launcher);
+    if (with_mpi && !initialized)
+        OLY_TRY(begin_mpi(argc, argv, &launch));
+    oly_abort_hook = oly_world_abort;
+    oly_status status = with_mpi ? join_job() : OLY_OK;
+    oly_error_set_rank(world.rank, world.size);
+    if (status != OLY_OK) {
+        /* The communicator stays: freeing it waits for ranks that may be elsewhere. So does the abort hook. */
+        leave_job(false);
+        world.broken = true;
+        return status;
+    }
+    world.started = true;
+    return OLY_OK;
+}
+
+/* -- waiting for all --------------------------------------------------------------------------------------------- */
+
+/* The rank of an exchange message that nobody here has received, and its ticket; -1 when there is none. */
+static int stray_message(oly_ticket *ticket)
+{
+    MPI_Status status;
+    MPI_Message message;
+    int found = 0, rank = -1;
+    char *bytes = oly_malloc(OLY_FIRST_MESSAGE_BYTES);
+    if (bytes)
+        MPI_Improbe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, &message, &status);
+    if (found) {
+        MPI_Mrecv(bytes, OLY_FIRST_MESSAGE_BYTES, MPI_BYTE, &message, &status);
+        memcpy(ticket, bytes, sizeof *ticket);
+        ticket->call[sizeof ticket->call - 1] = 0;
+        rank = status.MPI_SOURCE;
+    }
+    oly_release(bytes);
+    return rank;
+}
+
+static oly_status not_all_came(const char *what)
+{
+    oly_ticket ticket;
+    int rank = stray_message(&ticket);
+    world.broken = true;
+    if (rank >= 0)
+        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: all ranks must issue the same operations in the "
+                                      "same order",
+                        world.rank, what, rank, ticket.call);
+    return oly_fail(OLY_TIMEOUT, "%s: not all %d ranks came within %lld s; one may have ended, be waiting in another call, "
+                                 "or still be computing (then raise OLYMPUS_TIMEOUT)",
+                    what, world.size, (long long)oly_option.timeout);
+}
+
+/* Waits for a collective of all ranks. With `last`, nobody may send any more, and a message is a divergence at once. */
+static oly_status wait_for_all(MPI_Request *request, const char *what, bool last)
+{
+    oly_wait w = {0};
+    for (int done = 0;;) {
+        int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) {
+            world.broken = true;
+            return oly_mpi_failed(what, code);
+        }
+        if (done)
+            return OLY_OK;
+        int found = 0;
+        if (last && w.polls % 16 == 15)
+            MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, MPI_STATUS_IGNORE);
+        if (found || !oly_wait_more(&w))
+            return not_all_came(what);
+    }
+}
+
+oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
+{
+    if (world.comm == MPI_COMM_NULL) {
+        memcpy(all, mine, bytes);
+        return OLY_OK;
+    }
+    if (bytes > INT_MAX)
+        return oly_fail(OLY_OVERFLOW, "gathering %zu bytes of each rank: at most %d", bytes, INT_MAX);
+    MPI_Request request;
+    MPI_TRY(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world.comm, &request);
+    const char *call = oly_current_site().call;
+    return wait_for_all(&request, call && call[0] ? call : "a gathering of all ranks", false);
+}
+
+/* "rank 2", "ranks 0, 3 and 5 more": those that voted against. */
+static void name_voters(oly_text *text)
+{
+    enum { NAMED = 8 };
+    int failed = 0;
+    for (int r = 0; r < world.size; r++)
+        failed += world.votes[r] != OLY_OK;
+    oly_text_add(text, failed == 1 ? "rank " : "ranks ");
+    for (int r = 0, named = 0; r < world.size && named < NAMED; r++)
+        if (world.votes[r] != OLY_OK)
+            oly_text_add(text, named++ ? ", %d" : "%d", r);
+    if (failed > NAMED)
+        oly_text_add(text, " and %d more", failed - NAMED);
+}
+
+oly_status oly_world_vote(oly_status mine, const char *what)
+{
+    if (world.comm == MPI_COMM_NULL)
+        return mine;
+    int32_t vote = (int32_t)mine;
+    OLY_TRY(oly_world_gather(&vote, world.votes, sizeof vote));
+    oly_status worst = OLY_OK;
+    for (int r = 0; r < world.size; r++)
+        worst = world.votes[r] > (int32_t)worst ? (oly_status)world.votes[r] : worst;
+    if (worst == OLY_OK || mine != OLY_OK)
+        return worst; /* those that failed keep their own message */
+    oly_text text = {0};
+    name_voters(&text);
+    oly_fail(worst, "%s failed on %s: %s (%s)", what, oly_text_chars(&text), oly_status_text(worst),
+             oly_status_name(worst));
+    oly_text_free(&text);
+    return worst;
+}
+
+/* -- end --------------------------------------------------------------------------------------------------------- */
+
+static oly_status wait_for_the_end(void)
+{
+    MPI_Request request;
+    MPI_TRY(MPI_Ibarrier, world.comm, &request);
+    return wait_for_all(&request, "oly_finalize", !world.broken);
+}
+
+void oly_world_finish(void)
+{
+    if (!world.started)
+        return;
+    oly_status status = world.comm != MPI_COMM_NULL ? wait_for_the_end() : OLY_OK;
+    if (status != OLY_OK)
+        oly_raise(status);
+    leave_job(status == OLY_OK && !world.broken);
+    oly_abort_hook = NULL;
+    oly_error_set_rank(-1, 1);
+}
+
+void oly_world_abort(int exit_status)
+{
+    fflush(NULL);
+    int initialized = 0, finalized = 0;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    world.broken = true; /* whatever exit handlers run, none may wait for others */
+    if (initialized && !finalized)
+        MPI_Abort(MPI_COMM_WORLD, exit_status);
+    exit(exit_status);
+}

@@ -1,0 +1,11 @@
+/* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
+ * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations;
+ * transform.h jit, loops, explanations. docs/semantics.md tells the rules. */
+#ifndef OLYMPUS_H
+#define OLYMPUS_H
+#include <olympus/base.h>
+#include <olympus/mesh.h>
+#include <olympus/array.h>
+#include <olympus/ops.h>
+#include <olympus/transform.h>
+#endif

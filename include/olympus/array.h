@@ -1,0 +1,143 @@
+/* Arrays: making them from host data, placing them, looking at their shards, fetching and printing them.
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_ARRAY_H
+#define OLYMPUS_ARRAY_H
+
+#include <olympus/mesh.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- element types ------------------------------------------------------------------------------------------------ */
+typedef enum oly_dtype {
+    OLY_BOOL,
+    OLY_INT32,
+    OLY_INT64,
+    OLY_UINT32,
+    OLY_FLOAT32,
+    OLY_FLOAT64,
+    OLY_N_DTYPES
+} oly_dtype;
+
+OLY_API const char *oly_dtype_name(oly_dtype dtype); /* "float32" */
+OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
+/* Type that two element types meet in, as jax.numpy.promote_types in 64-bit mode. */
+OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
+
+/* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */
+OLY_API int oly_rank(oly_array x);                        /* number of dimensions; -1 for NULL */
+OLY_API int64_t oly_dim(oly_array x, int dimension);      /* extent; negative dimensions count from the end */
+OLY_API const int64_t *oly_shape(oly_array x);            /* rank extents; valid as long as x */
+OLY_API int64_t oly_size(oly_array x);                    /* number of elements */
+OLY_API oly_dtype oly_dtype_of(oly_array x);
+OLY_API oly_sharding oly_sharding_of(oly_array x);        /* NULL while tracing when the planner has yet to choose */
+OLY_API bool oly_is_committed(oly_array x);               /* placed on its devices on purpose */
+OLY_API bool oly_is_fully_addressable(oly_array x);       /* all of its shards are on this process */
+/* Writes the type: "float32[4,8]". Returns the whole length. source: jax.typeof */
+OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
+
+/* -- making and placing ------------------------------------------------------------------------------------------- */
+
+/* Array from host memory, copied.
+ *   data     row-major elements of `dtype`, oly_size of them
+ *   returns  uncommitted, on the default device (each process has its own copy, which must be equal on all)
+ *   fails    OLY_INVALID, OLY_OVERFLOW, OLY_MEMORY
+ *   source   jax.numpy.asarray */
+OLY_API oly_array oly_from_host(const void *data, oly_dtype dtype, int rank, const int64_t *shape);
+#define oly_from_host(...) OLY_AT(oly_from_host)(__VA_ARGS__)
+
+/* Same elements at another place, committed there. Moves between any shardings, meshes and process counts; an uncommitted
+ * array is cut up locally and moves nothing between processes.
+ *   ranks    all ranks that own a device of either sharding
+ *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_MEMORY
+ *   source   jax.device_put */
+OLY_API oly_array oly_device_put(oly_array x, oly_sharding sharding);
+#define oly_device_put(...) OLY_AT(oly_device_put)(__VA_ARGS__)
+
+/* Global array from what each process holds: `data` is this process's part, its rows (or boxes) in the order of its local
+ * devices; the extents along split dimensions add up over the processes.
+ *   local_shape   shape of `data`
+ *   ranks         all ranks of the mesh
+ *   fails         OLY_SHAPE when the local part is not what the sharding gives this process
+ *   source        jax.make_array_from_process_local_data (with the global shape given) */
+OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
+                                 const void *data, const int64_t *local_shape);
+#define oly_from_local(...) OLY_AT(oly_from_local)(__VA_ARGS__)
+
+/* -- waiting and fetching ----------------------------------------------------------------------------------------- */
+
+/* Waits until the array's shards on this process are computed. ranks: any rank, alone. */
+OLY_API oly_status oly_block_until_ready(oly_array x);
+#define oly_block_until_ready(...) OLY_AT(oly_block_until_ready)(__VA_ARGS__)
+
+/* Copies the whole array to host memory, row-major; buffer holds `bytes` bytes.
+ *   ranks    any rank, alone
+ *   fails    OLY_NOT_ADDRESSABLE unless every element is on this process (the message names oly_process_allgather and
+ *            OLY_FOR_EACH_SHARD); OLY_INVALID when buffer is too small; OLY_DELETED; OLY_TRACE */
+OLY_API oly_status oly_get(oly_array x, void *buffer, size_t bytes);
+#define oly_get(...) OLY_AT(oly_get)(__VA_ARGS__)
+
+/* The value of a one-element array, converted. Fails as oly_get, or OLY_SHAPE with more than one element. */
+OLY_API double oly_item(oly_array x);
+#define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
+
+/* The whole array on every process: row-major into buffer. ranks: all ranks of the array's mesh. */
+OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);
+#define oly_process_allgather(...) OLY_AT(oly_process_allgather)(__VA_ARGS__)
+
+/* -- shards of this process --------------------------------------------------------------------------------------- */
+typedef struct oly_shard {
+    oly_device device;
+    int replica;                  /* how many devices before it in the mesh hold the same elements */
+    int rank;
+    int64_t start[OLY_MAX_RANK];  /* where it begins in the global array */
+    int64_t extent[OLY_MAX_RANK]; /* its size */
+    const void *memory;           /* its elements, row-major, ready to read; valid as long as the array */
+    oly_array data;               /* the shard as an array on that device */
+} oly_shard;
+
+/* Number of shards on this process, and the k-th, in mesh order. Waits for the data. ranks: any rank, alone. */
+OLY_API int oly_shard_count(oly_array x);
+OLY_API oly_shard oly_get_shard(oly_array x, int k);
+
+/* OLY_FOR_EACH_SHARD(s, x) { use s.device, s.data }: the loop variable is an oly_shard. */
+#define OLY_FOR_EACH_SHARD(s, x)                                                                               \
+    for (int s##_index_ = 0, s##_more_ = 1; s##_more_ && s##_index_ < oly_shard_count(x); s##_index_++)        \
+        for (oly_shard s = (s##_more_ = 0, oly_get_shard((x), s##_index_)); !s##_more_; s##_more_ = 1)
+
+/* -- printing ----------------------------------------------------------------------------------------------------- */
+
+/* printf with further conversions: %A an oly_array as text (NumPy's print; a rank-0 array as the shortest text of its value
+ * as a double), %R its repr, %T its type, %D an oly_device (CPU_0), %M an oly_mesh, %S an oly_sharding. The line is written
+ * in one piece. Returns the number of bytes, or -1. */
+OLY_API int oly_printf(const char *format, ...);
+OLY_API int oly_fprintf(FILE *file, const char *format, ...);
+
+/* The text of an array, as numpy's str() and repr(): written into buffer; returns the whole length, -1 on failure (as
+ * oly_get). repr is "Array([0, 1], dtype=int32)". */
+OLY_API int oly_array_str(oly_array x, char *buffer, size_t size);
+OLY_API int oly_array_repr(oly_array x, char *buffer, size_t size);
+
+/* Draws which devices hold which part of a 1-D or 2-D array as a table. Metadata only.
+ *   ranks   any rank, alone
+ *   fails   OLY_SHAPE for other ranks
+ *   source  jax.debug.visualize_array_sharding */
+OLY_API oly_status oly_visualize(FILE *file, oly_array x);
+#define oly_visualize(...) OLY_AT(oly_visualize)(__VA_ARGS__)
+/* The same for a shape and a sharding without an array. */
+OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, const int64_t *shape);
+#define oly_visualize_sharding(...) OLY_AT(oly_visualize_sharding)(__VA_ARGS__)
+
+/* Writes a 2-D array as a PNG picture, one pixel an element (large arrays are sampled down to 1024 pixels a side), colours
+ * from `low` (dark) to `high` (bright). The file appears whole or not at all.
+ *   ranks   all ranks of the array's mesh (the data is gathered); process 0 writes
+ *   fails   OLY_SHAPE, OLY_IO (path and reason) */
+OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
+#define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

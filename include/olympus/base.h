@@ -1,0 +1,130 @@
+/* Starting, ending, errors and scopes: what every Olympus program uses.
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_BASE_H
+#define OLYMPUS_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OLY_API __attribute__((visibility("default")))
+
+#define OLY_VERSION_MAJOR 0
+#define OLY_VERSION_MINOR 1
+
+/* -- handles ------------------------------------------------------------------------------------------------------
+ * A handle is a pointer to something only the library sees inside. Arrays and functions belong to the innermost open
+ * scope and die with it; meshes, specs, shardings and devices live until oly_finalize. */
+typedef struct oly_array_impl *oly_array;
+typedef struct oly_fn_impl *oly_fn;
+typedef const struct oly_mesh_impl *oly_mesh;
+typedef const struct oly_sharding_impl *oly_sharding;
+typedef const struct oly_device_impl *oly_device;
+
+/* -- limits ------------------------------------------------------------------------------------------------------ */
+#define OLY_MAX_RANK 8 /* dimensions of an array, and axes of a mesh */
+
+/* -- status ------------------------------------------------------------------------------------------------------
+ * The codes, their names and their texts: the only place. */
+#define OLY_STATUS_LIST(X)                                                                                     \
+    X(OK, "success")                                                                                           \
+    X(INVALID, "invalid argument")                                                                             \
+    X(PARSE, "malformed notation")                                                                             \
+    X(SHAPE, "shapes do not fit")                                                                              \
+    X(DTYPE, "element types do not fit")                                                                       \
+    X(SHARDING, "shardings do not fit")                                                                        \
+    X(DEVICES, "incompatible devices")                                                                         \
+    X(NOT_ADDRESSABLE, "data is on other processes")                                                           \
+    X(DELETED, "array has been deleted")                                                                       \
+    X(TRACE, "not possible while tracing")                                                                     \
+    X(STATE, "called at the wrong time")                                                                       \
+    X(MEMORY, "out of memory")                                                                                 \
+    X(OVERFLOW, "size overflows")                                                                              \
+    X(IO, "input or output failed")                                                                            \
+    X(DIVERGED, "processes issued different programs")                                                         \
+    X(TIMEOUT, "a process did not come")                                                                       \
+    X(MPI, "an MPI call failed")                                                                               \
+    X(NO_KERNEL, "no kernel for these types")
+
+typedef enum oly_status {
+#define OLY_STATUS_ENUM(name, text) OLY_##name,
+    OLY_STATUS_LIST(OLY_STATUS_ENUM)
+#undef OLY_STATUS_ENUM
+        OLY_N_STATUS
+} oly_status;
+
+/* Name of a status ("OLY_SHAPE") and its one-line text ("shapes do not fit"). Static; ranks: any rank, alone. */
+OLY_API const char *oly_status_name(oly_status status);
+OLY_API const char *oly_status_text(oly_status status);
+
+/* -- start and end ------------------------------------------------------------------------------------------------ */
+
+/* Starts Olympus: MPI (unless the program has started it), the devices of this rank, the worker threads, the program's
+ * scope. Works under mpirun, srun, or alone.
+ *   argc, argv  main's, or NULL
+ *   ranks       all ranks
+ *   fails       OLY_STATE when already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED when ranks differ in
+ *               library version, device count or options. A failure ends the job. */
+OLY_API void oly_init(int *argc, char ***argv);
+
+/* Ends Olympus: waits for all work, frees every handle, and ends MPI if oly_init started it.
+ *   ranks    all ranks
+ *   returns  the exit status for main: 0, or 1 when an error was kept (OLY_ERRORS_RETURN) and never looked at */
+OLY_API int oly_finalize(void);
+
+/* Number of this process among the processes of the job, and how many there are. ranks: any rank, alone. */
+OLY_API int oly_process_index(void);
+OLY_API int oly_process_count(void);
+
+/* Library version as text, "0.1". Static. */
+OLY_API const char *oly_version(void);
+
+/* Prints every OLYMPUS_* option with its value, default and meaning to standard output. ranks: any rank, alone. */
+OLY_API void oly_print_options(void);
+
+/* -- errors ------------------------------------------------------------------------------------------------------- */
+typedef enum { OLY_ERRORS_ABORT, OLY_ERRORS_RETURN } oly_error_mode;
+
+/* What a failing call does. OLY_ERRORS_ABORT (the default): print the message to standard error from the rank that saw it
+ * and end the whole job. OLY_ERRORS_RETURN: return a null handle (or a status); calls on null handles return null; the
+ * first message is kept until oly_clear_error. Returns the mode it replaces. ranks: any rank, alone. */
+OLY_API oly_error_mode oly_set_error_mode(oly_error_mode mode);
+
+/* The first error since the last oly_clear_error: its status, and its message (never NULL, "" when there is none). */
+OLY_API oly_status oly_last_status(void);
+OLY_API const char *oly_last_error(void);
+OLY_API void oly_clear_error(void);
+
+/* -- scopes ------------------------------------------------------------------------------------------------------- */
+
+/* OLY_SCOPE { ... } frees on leaving (by falling out or `continue`, not `break`, `return` or `goto`) every handle made
+ * inside and not kept. Scopes nest; ranks: any rank, alone. */
+#define OLY_SCOPE                                                                                              \
+    for (int oly_scope_once_ = (oly_scope_open(), 1); oly_scope_once_; oly_scope_once_ = (oly_scope_close(), 0))
+OLY_API void oly_scope_open(void);
+OLY_API void oly_scope_close(void);
+
+/* Moves a handle to the scope outside the innermost one and returns it. NULL stays NULL. */
+OLY_API oly_array oly_keep(oly_array x);
+
+/* Replaces what the long-lived variable holds: frees the array `*variable` holds (when not NULL) and moves `x` to the
+ * scope the old one belonged to (or, when there was none, to the scope outside). */
+OLY_API void oly_assign(oly_array *variable, oly_array x);
+
+/* Frees an array now instead of at the end of its scope. NULL is allowed. The data goes when pending work is done. */
+OLY_API void oly_free(oly_array x);
+
+/* -- where a call stands ------------------------------------------------------------------------------------------
+ * The operation names are macros that note file and line before calling the function of the same name, so that messages
+ * and the order check can name the caller's line. */
+OLY_API void oly_at(const char *file, int line, const char *call);
+#define OLY_AT(function) (oly_at(__FILE__, __LINE__, #function), function)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+/* Devices, meshes, partition specs and shardings: where data can be.
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_MESH_H
+#define OLYMPUS_MESH_H
+
+#include <olympus/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- devices ------------------------------------------------------------------------------------------------------
+ * Every process owns an ordered list of local devices; the global list is all local lists in process order. Ids are dense
+ * in global order on every layout, so that a program prints the same text however its devices are split over processes.
+ * ranks (all of these): any rank, alone. */
+OLY_API int oly_device_count(void);               /* devices of all processes */
+OLY_API int oly_local_device_count(void);         /* devices of this process */
+OLY_API oly_device oly_get_device(int index);     /* by global index; fails OLY_INVALID */
+OLY_API oly_device oly_local_device(int index);   /* by index among this process's; fails OLY_INVALID */
+OLY_API int oly_device_id(oly_device d);          /* global index */
+OLY_API int oly_device_process(oly_device d);     /* the process that owns it */
+OLY_API const char *oly_device_platform(oly_device d); /* "cpu" */
+OLY_API bool oly_device_is_local(oly_device d);
+/* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length the whole text has. */
+OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
+
+/* -- meshes -------------------------------------------------------------------------------------------------------
+ * An n-dimensional grid of distinct devices with a name for each axis. Equal meshes are the same handle. */
+
+/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order.
+ *   ranks   all ranks that will use it, with the same arguments
+ *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
+ *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */
+OLY_API oly_mesh oly_make_mesh(const char *axes);
+#define oly_make_mesh(...) OLY_AT(oly_make_mesh)(__VA_ARGS__)
+
+/* The same from numbers, over chosen devices. devices: prod(sizes) global indexes in row-major order, or NULL for the first
+ * ones. Devices must be distinct. */
+OLY_API oly_mesh oly_mesh_from_devices(int n_axes, const char *const *names, const int *sizes, const int *devices);
+#define oly_mesh_from_devices(...) OLY_AT(oly_mesh_from_devices)(__VA_ARGS__)
+
+OLY_API int oly_mesh_axis_count(oly_mesh mesh);
+OLY_API const char *oly_mesh_axis_name(oly_mesh mesh, int axis);
+OLY_API int oly_mesh_axis_size(oly_mesh mesh, int axis);
+OLY_API int oly_mesh_device_count(oly_mesh mesh);
+OLY_API oly_device oly_mesh_device(oly_mesh mesh, int position); /* row-major position */
+/* Writes "Mesh('i': 4, 'j': 2)". Returns the whole length. */
+OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
+
+/* -- shardings ----------------------------------------------------------------------------------------------------
+ * A partition spec says for each dimension which mesh axes split it, in a notation: "i, j", "i, None", "(i,j)", "". Missing
+ * trailing entries mean None (not split); axes not mentioned replicate. Blocks are balanced: sizes differ by at most one,
+ * larger first, so any size may be split over any number of devices. Equal shardings are the same handle. */
+
+/* Sharding over a mesh.
+ *   spec    notation as above ("P(i, j)" is accepted too)
+ *   ranks   any rank, alone
+ *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice
+ *   source  jax.sharding.NamedSharding, PartitionSpec */
+OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
+#define oly_named(...) OLY_AT(oly_named)(__VA_ARGS__)
+
+/* The structured form. axes[d] lists axis numbers of dimension d, ended by -1; at most 8 dimensions. */
+OLY_API oly_sharding oly_named_axes(oly_mesh mesh, int n_dims, const int *const *axes);
+#define oly_named_axes(...) OLY_AT(oly_named_axes)(__VA_ARGS__)
+
+/* Everything on one device. */
+OLY_API oly_sharding oly_single_device(oly_device device);
+#define oly_single_device(...) OLY_AT(oly_single_device)(__VA_ARGS__)
+
+OLY_API oly_mesh oly_sharding_mesh(oly_sharding s);
+/* True when every device holds the whole array. */
+OLY_API bool oly_sharding_is_replicated(oly_sharding s);
+/* True when both put the same elements of a `rank`-dimensional array of this shape on the same devices. */
+OLY_API bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape);
+/* The part of an array of this shape at a row-major mesh position: start[d] and extent[d], in elements. */
+OLY_API oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, int position, int64_t *start,
+                                      int64_t *extent);
+/* Writes "NamedSharding(mesh=Mesh('x': 2, 'y': 4), spec=P('x', None))", for one device
+ * "SingleDeviceSharding(device=CpuDevice(id=0))". Returns the whole length. */
+OLY_API int oly_sharding_str(oly_sharding s, char *buffer, size_t size);
+/* Writes "P('x', None)". */
+OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,218 @@
+/* Operations on arrays. The same functions work eagerly and while tracing (inside oly_jit and loops).
+ * Included by <olympus.h>; programs include that one.
+ *
+ * Sharding, for all of them: an operation runs where its operands are; the result keeps their split dimensions; data moves
+ * only where it must. ranks, for all of them: all ranks of the operands' mesh, in the same order.
+ * Errors, for all of them: OLY_DEVICES when operands are committed to different device lists; OLY_DELETED; OLY_MEMORY. */
+#ifndef OLYMPUS_OPS_H
+#define OLYMPUS_OPS_H
+
+#include <olympus/array.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- operands -----------------------------------------------------------------------------------------------------
+ * Where an operation takes an operand, a C number may stand for an array. It is weakly typed: it takes the array's dtype
+ * (an integer array with a floating number becomes floating). source: JAX's weak types */
+typedef struct oly_operand {
+    oly_array array; /* or NULL, and the number is meant */
+    char kind;       /* 'a' array, 'b' bool, 'i' integer, 'f' floating */
+    int64_t integer;
+    double floating;
+} oly_operand;
+
+static inline oly_operand oly_operand_array(oly_array x) { return (oly_operand){x, 'a', 0, 0}; }
+static inline oly_operand oly_operand_bool(bool x) { return (oly_operand){NULL, 'b', x, x}; }
+static inline oly_operand oly_operand_int(int64_t x) { return (oly_operand){NULL, 'i', x, (double)x}; }
+static inline oly_operand oly_operand_float(double x) { return (oly_operand){NULL, 'f', 0, x}; }
+static inline oly_operand oly_operand_self(oly_operand x) { return x; }
+
+#define OLY_ARG(x)                                                                                             \
+    _Generic((x),                                                                                              \
+        oly_array: oly_operand_array,                                                                          \
+        oly_operand: oly_operand_self,                                                                         \
+        bool: oly_operand_bool,                                                                                \
+        float: oly_operand_float,                                                                              \
+        double: oly_operand_float,                                                                             \
+        default: oly_operand_int)(x)
+
+/* -- making arrays (uncommitted, on the default device) ----------------------------------------------------------- */
+
+/* 0, 1, ..., n-1. fails OLY_INVALID for negative n. source: jax.numpy.arange */
+OLY_API oly_array oly_arange(int64_t n, oly_dtype dtype);
+#define oly_arange(...) OLY_AT(oly_arange)(__VA_ARGS__)
+
+/* Filled with zero, one, or a number. source: jax.numpy.zeros, ones, full */
+OLY_API oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape);
+OLY_API oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape);
+OLY_API oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape);
+/* oly_zeros(OLY_FLOAT32, 4, 8): extents as arguments; none makes a rank-0 array. */
+#define oly_zeros(dtype, ...) OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_ones(dtype, ...)  OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_full(value, dtype, ...) OLY_AT(oly_full_shape)(OLY_ARG(value), dtype, OLY_EXTENTS(__VA_ARGS__))
+
+/* A rank-0 array of a number. */
+OLY_API oly_array oly_scalar_of(oly_operand value, oly_dtype dtype);
+#define oly_scalar(value, dtype) OLY_AT(oly_scalar_of)(OLY_ARG(value), dtype)
+
+#define OLY_EXTENTS(...)                                                                                       \
+    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
+#define OLY_INTS(...)                                                                                          \
+    (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
+
+/* -- elementwise, one operand -------------------------------------------------------------------------------------
+ * x any array; the result has its shape. "floating": integers and bools are converted to floating point first. */
+OLY_API oly_array oly_neg(oly_operand x);     /* -x */
+OLY_API oly_array oly_abs(oly_operand x);     /* magnitude */
+OLY_API oly_array oly_sign(oly_operand x);    /* -1, 0, 1 (NaN stays) */
+OLY_API oly_array oly_exp(oly_operand x);     /* floating */
+OLY_API oly_array oly_log(oly_operand x);     /* natural logarithm, floating; log(0) = -inf, negative: NaN */
+OLY_API oly_array oly_sqrt(oly_operand x);    /* floating; negative: NaN */
+OLY_API oly_array oly_sin(oly_operand x);     /* x in radians, any size; floating */
+OLY_API oly_array oly_cos(oly_operand x);     /* x in radians, any size; floating */
+OLY_API oly_array oly_tanh(oly_operand x);    /* floating */
+OLY_API oly_array oly_sigmoid(oly_operand x); /* 1 / (1 + exp(-x)), floating */
+OLY_API oly_array oly_relu(oly_operand x);    /* max(x, 0) */
+OLY_API oly_array oly_logical_not(oly_operand x); /* x == 0, bool */
+#define oly_neg(x)         OLY_AT(oly_neg)(OLY_ARG(x))
+#define oly_abs(x)         OLY_AT(oly_abs)(OLY_ARG(x))
+#define oly_sign(x)        OLY_AT(oly_sign)(OLY_ARG(x))
+#define oly_exp(x)         OLY_AT(oly_exp)(OLY_ARG(x))
+#define oly_log(x)         OLY_AT(oly_log)(OLY_ARG(x))
+#define oly_sqrt(x)        OLY_AT(oly_sqrt)(OLY_ARG(x))
+#define oly_sin(x)         OLY_AT(oly_sin)(OLY_ARG(x))
+#define oly_cos(x)         OLY_AT(oly_cos)(OLY_ARG(x))
+#define oly_tanh(x)        OLY_AT(oly_tanh)(OLY_ARG(x))
+#define oly_sigmoid(x)     OLY_AT(oly_sigmoid)(OLY_ARG(x))
+#define oly_relu(x)        OLY_AT(oly_relu)(OLY_ARG(x))
+#define oly_logical_not(x) OLY_AT(oly_logical_not)(OLY_ARG(x))
+
+/* -- elementwise, two operands ------------------------------------------------------------------------------------
+ * Operands broadcast (trailing dimensions aligned; equal sizes or 1) and meet in a common type.
+ *   fails  OLY_SHAPE (both types and the dimension) */
+OLY_API oly_array oly_add(oly_operand x, oly_operand y);
+OLY_API oly_array oly_sub(oly_operand x, oly_operand y);
+OLY_API oly_array oly_mul(oly_operand x, oly_operand y);
+OLY_API oly_array oly_div(oly_operand x, oly_operand y); /* true division: integers become floating */
+OLY_API oly_array oly_pow(oly_operand x, oly_operand y); /* integers: a negative exponent gives 0 (or +-1 for base +-1) */
+OLY_API oly_array oly_max2(oly_operand x, oly_operand y); /* elementwise larger; NaN wins. source: jax.numpy.maximum */
+OLY_API oly_array oly_min2(oly_operand x, oly_operand y); /* elementwise smaller; NaN wins */
+OLY_API oly_array oly_eq(oly_operand x, oly_operand y);  /* comparisons give bool; NaN is unequal to everything */
+OLY_API oly_array oly_ne(oly_operand x, oly_operand y);
+OLY_API oly_array oly_lt(oly_operand x, oly_operand y);
+OLY_API oly_array oly_le(oly_operand x, oly_operand y);
+OLY_API oly_array oly_gt(oly_operand x, oly_operand y);
+OLY_API oly_array oly_ge(oly_operand x, oly_operand y);
+#define oly_add(x, y)     OLY_AT(oly_add)(OLY_ARG(x), OLY_ARG(y))
+#define oly_sub(x, y)     OLY_AT(oly_sub)(OLY_ARG(x), OLY_ARG(y))
+#define oly_mul(x, y)     OLY_AT(oly_mul)(OLY_ARG(x), OLY_ARG(y))
+#define oly_div(x, y)     OLY_AT(oly_div)(OLY_ARG(x), OLY_ARG(y))
+#define oly_pow(x, y)     OLY_AT(oly_pow)(OLY_ARG(x), OLY_ARG(y))
+#define oly_max2(x, y) OLY_AT(oly_max2)(OLY_ARG(x), OLY_ARG(y))
+#define oly_min2(x, y) OLY_AT(oly_min2)(OLY_ARG(x), OLY_ARG(y))
+#define oly_eq(x, y)      OLY_AT(oly_eq)(OLY_ARG(x), OLY_ARG(y))
+#define oly_ne(x, y)      OLY_AT(oly_ne)(OLY_ARG(x), OLY_ARG(y))
+#define oly_lt(x, y)      OLY_AT(oly_lt)(OLY_ARG(x), OLY_ARG(y))
+#define oly_le(x, y)      OLY_AT(oly_le)(OLY_ARG(x), OLY_ARG(y))
+#define oly_gt(x, y)      OLY_AT(oly_gt)(OLY_ARG(x), OLY_ARG(y))
+#define oly_ge(x, y)      OLY_AT(oly_ge)(OLY_ARG(x), OLY_ARG(y))
+
+/* condition (bool, or non-zero) ? x : y, all three broadcast. source: jax.numpy.where */
+OLY_API oly_array oly_where(oly_operand condition, oly_operand x, oly_operand y);
+#define oly_where(c, x, y) OLY_AT(oly_where)(OLY_ARG(c), OLY_ARG(x), OLY_ARG(y))
+
+/* Converts elements: float to integer truncates, saturates and takes NaN to 0; integer to integer wraps; anything to bool
+ * is `!= 0`. source: jax.lax.convert_element_type */
+OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
+#define oly_astype(x, dtype) OLY_AT(oly_astype)(OLY_ARG(x), dtype)
+
+/* -- reductions ---------------------------------------------------------------------------------------------------
+ * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers;
+ * .keepdims = true leaves reduced dimensions with size 1. Over nothing: sum 0, prod 1; max and min of no elements fail
+ * OLY_SHAPE; mean of none is NaN. Small integers and bools are summed as int32; the mean of integers is floating.
+ *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
+ *             gives the same bits however its devices are spread over processes */
+typedef struct oly_reduce_options {
+    const char *axes;      /* notation, or NULL */
+    int n_axis_list;       /* numbers instead */
+    const int *axis_list;
+    bool axes_given;       /* set by OLY_AXES, so that an empty list means "over nothing" */
+    bool keepdims;
+} oly_reduce_options;
+#define OLY_AXES(...)                                                                                          \
+    .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__}, \
+    .axes_given = true
+OLY_API oly_array oly_sum_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_prod_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_max_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_min_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
+#define OLY_REDUCE_OPTIONS(...) (oly_reduce_options){.keepdims = false, __VA_ARGS__}
+#define oly_sum(x, ...)  OLY_AT(oly_sum_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_prod(x, ...) OLY_AT(oly_prod_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_max(x, ...)  OLY_AT(oly_max_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_min(x, ...)  OLY_AT(oly_min_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_mean(x, ...) OLY_AT(oly_mean_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+
+/* -- contraction --------------------------------------------------------------------------------------------------
+ * Matrix product.
+ *   a        [..., m, k] or [k], any number type
+ *   b        [k, n] or [k], or [..., k, n] with the leading dimensions of a (broadcast)
+ *   returns  [..., m, n]; a dimension that was missing is missing
+ *   sharding m and n keep their axes; k split over the same axes on both sides: partial products are summed over them
+ *   fails    OLY_SHAPE (both types in the message)
+ *   source   jax.numpy.matmul */
+OLY_API oly_array oly_matmul(oly_array a, oly_array b);
+#define oly_matmul(...) OLY_AT(oly_matmul)(__VA_ARGS__)
+
+/* Dot product: sums over the last dimension of a and the last but one (or only) of b. source: jax.numpy.dot */
+OLY_API oly_array oly_dot(oly_array a, oly_array b);
+#define oly_dot(...) OLY_AT(oly_dot)(__VA_ARGS__)
+
+/* -- shape --------------------------------------------------------------------------------------------------------- */
+
+/* Same elements in row-major order, other extents; one extent may be -1 (what is left). fails OLY_SHAPE */
+OLY_API oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape);
+#define oly_reshape(x, ...) OLY_AT(oly_reshape_shape)(x, OLY_EXTENTS(__VA_ARGS__))
+
+/* Dimensions in another order; none given: reversed. fails OLY_SHAPE unless a permutation */
+OLY_API oly_array oly_transpose_axes(oly_array x, int n, const int *axes);
+#define oly_transpose(x, ...) OLY_AT(oly_transpose_axes)(x, OLY_INTS(__VA_ARGS__))
+
+/* Repeats along new leading dimensions and dimensions of size 1. fails OLY_SHAPE. source: jax.numpy.broadcast_to */
+OLY_API oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape);
+#define oly_broadcast_to(x, ...) OLY_AT(oly_broadcast_shape)(OLY_ARG(x), OLY_EXTENTS(__VA_ARGS__))
+
+/* Part of an array, in Python's notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
+ * dimensions not named). Negative numbers count from the end, ranges are clipped, steps are positive.
+ *   fails   OLY_PARSE (with the column), OLY_SHAPE (too many dimensions), OLY_INVALID (index out of range, step below 1)
+ *   source  Python slices */
+OLY_API oly_array oly_slice(oly_array x, const char *slices);
+#define oly_slice(...) OLY_AT(oly_slice)(__VA_ARGS__)
+
+/* The structured form: elements start, start+step, ... below limit, for each dimension. */
+OLY_API oly_array oly_slice_ranges(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step);
+#define oly_slice_ranges(...) OLY_AT(oly_slice_ranges)(__VA_ARGS__)
+
+/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type). Notation and errors as oly_slice.
+ * In a program that does not use x again the update happens in place. source: x.at[...].set(value) */
+OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);
+#define oly_update(x, slices, value) OLY_AT(oly_update)(x, slices, OLY_ARG(value))
+
+/* Arrays one after the other along a dimension; the others must agree. fails OLY_SHAPE. source: jax.numpy.concatenate */
+OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension);
+#define oly_concatenate(dimension, ...)                                                                        \
+    OLY_AT(oly_concatenate_n)((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)),                  \
+                              (oly_array[]){__VA_ARGS__}, dimension)
+
+/* -- sharding inside programs -------------------------------------------------------------------------------------
+ * Fixes how an intermediate value is sharded. source: jax.lax.with_sharding_constraint */
+OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding sharding);
+#define oly_with_sharding_constraint(...) OLY_AT(oly_with_sharding_constraint)(__VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

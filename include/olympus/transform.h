@@ -1,0 +1,71 @@
+/* Whole functions: traced once, planned once, replayed; loops inside them; explanations of the plan.
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_TRANSFORM_H
+#define OLYMPUS_TRANSFORM_H
+
+#include <olympus/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- functions ---------------------------------------------------------------------------------------------------- */
+
+/* What oly_jit takes: reads in[], stores handles in out[]. Called while tracing: it must not fetch values. */
+typedef void (*oly_function)(const oly_array *in, oly_array *out, void *user);
+
+typedef struct oly_jit_options {
+    void *user;                        /* passed on to the function */
+    const char *name;                  /* for messages and explanations; default "function" */
+    const oly_sharding *in_shardings;  /* n_in of them or NULL; a NULL entry: as it comes */
+    const oly_sharding *out_shardings; /* n_out of them or NULL; a NULL entry: the planner chooses */
+} oly_jit_options;
+
+/* Makes a function that traces `function` on its first call for each set of input types and shardings, plans it, and
+ * replays the plan afterwards.
+ *   returns  handle owned by the open scope
+ *   ranks    any rank, alone
+ *   source   jax.jit */
+OLY_API oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options);
+#define oly_jit(function, n_in, n_out, ...)                                                                    \
+    OLY_AT(oly_jit_with)(function, n_in, n_out, (oly_jit_options){.name = #function, __VA_ARGS__})
+
+/* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
+ * output is donated: its handle is replaced, and its memory reused, so that the array is updated in place.
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
+ *   ranks    all ranks of the inputs' mesh
+ *   fails    OLY_DEVICES, OLY_SHARDING (a committed input differs from in_shardings), whatever the function's operations
+ *            fail with on the first call */
+OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out);
+#define oly_call(f, ...)   OLY_AT(oly_call_n)(f, __VA_ARGS__)
+#define OLY_IN(...)  (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}
+#define OLY_OUT(...) OLY_OUT_PICK_(__VA_ARGS__, OLY_OUT4_, OLY_OUT3_, OLY_OUT2_, OLY_OUT1_)(__VA_ARGS__)
+#define OLY_OUT_PICK_(a, b, c, d, name, ...) name
+#define OLY_OUT1_(a)          1, (oly_array *[]){&(a)}
+#define OLY_OUT2_(a, b)       2, (oly_array *[]){&(a), &(b)}
+#define OLY_OUT3_(a, b, c)    3, (oly_array *[]){&(a), &(b), &(c)}
+#define OLY_OUT4_(a, b, c, d) 4, (oly_array *[]){&(a), &(b), &(c), &(d)}
+
+/* Calls a function of one result and returns it: y = oly_apply(f, x). */
+OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
+#define oly_apply(f, ...) OLY_AT(oly_apply_n)(f, OLY_IN(__VA_ARGS__))
+
+/* -- loops --------------------------------------------------------------------------------------------------------
+ * carry[0..n_carry-1] become body applied (upper - lower) times; `i` is the int32 counter. Inside a traced function the loop
+ * stays a loop; outside it is traced and run. The carry's types must not change.
+ *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message)
+ *   source   jax.lax.fori_loop */
+typedef void (*oly_loop_body)(oly_array i, oly_array *carry, void *user);
+OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user);
+#define oly_fori(...) OLY_AT(oly_fori)(__VA_ARGS__)
+
+/* -- explanations -------------------------------------------------------------------------------------------------
+ * The plan for these inputs as text: values with types and shardings, steps, collectives with bytes and members. Plans but
+ * does not run. ranks: any rank, alone (the text is this rank's view; collectives are the same on all). */
+OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
+#define oly_explain(file, f, ...) OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,134 @@
+/* How work is divided: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
+ * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
+ * and by kernels/cpu (the oly_..._divide of table.h). */
+#include "table.h"
+#include <math.h>
+
+#define MOST_CHUNKS     64
+#define ENOUGH_WORK     32768  /* element operations worth a chunk: about 10 microseconds */
+#define ENOUGH_BYTES    262144 /* to copy */
+#define REDUCE_BLOCK    4096   /* as in cpu/reduce.c: runs are cut between blocks */
+#define SMALL_PRODUCT   (32 * 32 * 32)
+#define PRODUCT_CHUNKS  16
+#define LEAST_ROWS      128    /* of a block for OpenBLAS: fewer lose efficiency */
+#define LEAST_COLUMNS   256
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t product_of(int rank, const int64_t *extent)
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= extent[d];
+    return n;
+}
+static int chunks_for(double work, double enough)
+{
+    return work < 2 * enough ? 1 : work >= enough * MOST_CHUNKS ? MOST_CHUNKS : (int)(work / enough);
+}
+
+int oly_tile_chunks(const oly_tile_program *program, const oly_tile_box *box)
+{
+    int64_t elements = product_of(box->rank, box->extent);
+    return elements == 0 ? 0 : chunks_for((double)elements * (program->n_instructions + 1), ENOUGH_WORK);
+}
+
+int oly_copy_chunks(const oly_copy_task *t)
+{
+    int64_t elements = product_of(t->rank, t->extent);
+    return elements == 0 ? 0 : chunks_for((double)elements * (double)t->element_bytes, ENOUGH_BYTES);
+}
+
+/* -- reductions ----------------------------------------------------------------------------------------------------- */
+
+oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
+{
+    oly_reduce_shape s = {1, 1, 1, 1, 1};
+    int last_kept = t->rank - 1;
+    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
+        last_kept--;
+    for (int d = 0; d < t->rank; d++)
+        *(!t->reduced[d] ? &s.kept : d < last_kept ? &s.outer : &s.run) *= t->extent[d];
+    if (s.kept == 0 || s.outer == 0 || s.run == 0)
+        return s;
+    int wanted = chunks_for((double)s.kept * (double)s.outer * (double)s.run, ENOUGH_WORK);
+    bool wide = s.run == 1; /* results side by side: narrow pieces of rows are slow */
+    if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
+        s.kept_chunks = wanted;
+        return s;
+    }
+    int64_t pieces = s.outer > 1 ? s.outer / (wide ? 8 : 1) : divide_up(s.run, REDUCE_BLOCK);
+    s.parts = (int)least(least(wanted, OLY_REDUCE_PARTS), most(pieces, 1));
+    s.kept_chunks = s.parts > 1 ? 1 : (int)least(wanted, s.kept);
+    return s;
+}
+
+int oly_reduce_chunks(const oly_reduce_task *t)
+{
+    oly_reduce_shape s = oly_reduce_divide(t);
+    return s.kept == 0 ? 0 : s.parts > 1 ? s.parts : s.kept_chunks;
+}
+
+size_t oly_reduce_scratch(const oly_reduce_task *t)
+{
+    oly_reduce_shape s = oly_reduce_divide(t);
+    return s.parts > 1 ? (size_t)s.parts * (size_t)s.kept * oly_element_bytes[t->dtype] : 0;
+}
+
+/* -- combiners ------------------------------------------------------------------------------------------------------ */
+
+#define FILL(T, sum, prod, max, min)                                                                           \
+    {                                                                                                          \
+        const T value = c == OLY_COMBINE_SUM ? sum : c == OLY_COMBINE_PROD ? prod : c == OLY_COMBINE_MAX ? max : min; \
+        for (int64_t i = 0; i < n; i++)                                                                        \
+            ((T *)out)[i] = value;                                                                             \
+        break;                                                                                                 \
+    }
+void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
+{
+    switch (dtype) {
+    case OLY_INT32: FILL(int32_t, 0, 1, INT32_MIN, INT32_MAX)
+    case OLY_INT64: FILL(int64_t, 0, 1, INT64_MIN, INT64_MAX)
+    case OLY_UINT32: FILL(uint32_t, 0, 1, 0, UINT32_MAX)
+    case OLY_FLOAT32: FILL(float, 0, 1, -INFINITY, INFINITY)
+    case OLY_FLOAT64: FILL(double, 0, 1, -INFINITY, INFINITY)
+    default: FILL(uint8_t, 0, 1, 0, 1)
+    }
+}
+
+/* -- matrix products ------------------------------------------------------------------------------------------------ */
+
+/* Small products are one block each. Large ones are cut until there are PRODUCT_CHUNKS blocks of at least ENOUGH_WORK and of
+ * a size that OpenBLAS likes. */
+oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
+{
+    oly_gemm_shape s = {false, t->m, t->n, 1, 1};
+    double work = (double)t->m * (double)t->n * (double)t->k;
+    bool floating = t->dtype == OLY_FLOAT32 || t->dtype == OLY_FLOAT64, vector = t->m < 4 || t->n < 4;
+    bool fits = t->m < INT32_MAX && t->n < INT32_MAX && t->k < INT32_MAX && t->a_row < INT32_MAX &&
+                t->a_column < INT32_MAX && t->b_row < INT32_MAX && t->b_column < INT32_MAX && t->c_row < INT32_MAX;
+    s.blas = floating && !vector && fits && work >= SMALL_PRODUCT;
+    int64_t wanted = least(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
+    wanted = divide_up(wanted, most(t->batch, 1));
+    if (wanted <= 1)
+        return s;
+    int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : 256;
+    s.row_blocks = most(1, least(wanted, t->m / least_rows));
+    s.column_blocks = most(1, least(wanted / s.row_blocks, t->n / least_columns));
+    s.rows = divide_up(divide_up(t->m, s.row_blocks), 8) * 8;
+    s.columns = divide_up(divide_up(t->n, s.column_blocks), 16) * 16;
+    s.row_blocks = divide_up(t->m, s.rows);
+    s.column_blocks = divide_up(t->n, s.columns);
+    return s;
+}
+
+int oly_gemm_chunks(const oly_gemm_task *t)
+{
+    if (t->batch == 0 || t->m == 0 || t->n == 0)
+        return 0;
+    oly_gemm_shape s = oly_gemm_divide(t);
+    int64_t blocks = t->batch * s.row_blocks * s.column_blocks;
+    double work = (double)t->batch * (double)t->m * (double)t->n * (double)most(t->k, 1);
+    return (int)least(blocks, chunks_for(work, ENOUGH_WORK));
+}

@@ -1,0 +1,140 @@
+/* The combiners (sum, product, largest, smallest) on contiguous elements, and oly_combine, which folds whole arrays.
+ * Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
+#include "table.h"
+#include <string.h>
+
+/* -- one pair of elements; integers wrap, NaN wins ------------------------------------------------------------------ */
+#define ADD(T, U, a, b)           ((T)((U)(a) + (U)(b)))
+#define MULTIPLY(T, U, a, b)      ((T)((U)(a) * (U)(b)))
+#define LARGER(T, U, a, b)        ((a) > (b) ? (a) : (b))
+#define SMALLER(T, U, a, b)       ((a) < (b) ? (a) : (b))
+#define LARGER_FLOAT(T, U, a, b)  (((a) != (a)) | ((a) > (b)) ? (a) : (b))
+#define SMALLER_FLOAT(T, U, a, b) (((a) != (a)) | ((a) < (b)) ? (a) : (b))
+#define OR(T, U, a, b)            ((T)((a) | (b)))
+#define AND(T, U, a, b)           ((T)((a) & (b)))
+
+#define LANES 64
+
+/* An element type S(T, U), U the type arithmetic is done in, under one combiner. */
+#define COMBINER(name, s, T, U, op)                                                                            \
+    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                          \
+    {                                                                                                          \
+        T *result = out;                                                                                       \
+        const T *x = px, *y = py;                                                                              \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                 \
+    }                                                                                                          \
+    static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                         \
+    {                                                                                                          \
+        T *result = out;                                                                                       \
+        const T *x0 = px, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                             \
+        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                    \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                   \
+        {                                                                                                      \
+            const T a = op(T, U, x0[i], x1[i]), b = op(T, U, x2[i], x3[i]);                                    \
+            const T c = op(T, U, x4[i], x5[i]), d = op(T, U, x6[i], x7[i]);                                    \
+            const T ab = op(T, U, a, b), cd = op(T, U, c, d);                                                  \
+            result[i] = op(T, U, ab, cd);                                                                      \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void name##_tree_##s(int64_t n, void *out, void *px)                                                \
+    {                                                                                                          \
+        T *x = px;                                                                                             \
+        for (; n > 1; n = (n + 1) / 2) {                                                                       \
+            for (int64_t i = 0; i < n / 2; i++)                                                                \
+                x[i] = op(T, U, x[2 * i], x[2 * i + 1]);                                                       \
+            if (n % 2 != 0)                                                                                    \
+                x[n / 2] = x[n - 1];                                                                           \
+        }                                                                                                      \
+        *(T *)out = x[0];                                                                                      \
+    }                                                                                                          \
+    static void name##_lanes_##s(int64_t n, void *out, const void *px)                                         \
+    {                                                                                                          \
+        const T *x = px;                                                                                       \
+        T lane[LANES];                                                                                         \
+        memcpy(lane, x, sizeof lane);                                                                          \
+        int64_t i = LANES;                                                                                     \
+        for (; i + LANES <= n; i += LANES)                                                                     \
+            for (int j = 0; j < LANES; j++)                                                                    \
+                lane[j] = op(T, U, lane[j], x[i + j]);                                                         \
+        for (int j = 0; j < n - i; j++)                                                                        \
+            lane[j] = op(T, U, lane[j], x[i + j]);                                                             \
+        name##_tree_##s(LANES, out, lane);                                                                     \
+    }
+
+#define INTEGER_COMBINERS(s, T, U)                                                                             \
+    COMBINER(sum, s, T, U, ADD)                                                                                \
+    COMBINER(prod, s, T, U, MULTIPLY)                                                                          \
+    COMBINER(max, s, T, U, LARGER)                                                                             \
+    COMBINER(min, s, T, U, SMALLER)
+#define FLOAT_COMBINERS(s, T)                                                                                  \
+    COMBINER(sum, s, T, T, ADD)                                                                                \
+    COMBINER(prod, s, T, T, MULTIPLY)                                                                          \
+    COMBINER(max, s, T, T, LARGER_FLOAT)                                                                       \
+    COMBINER(min, s, T, T, SMALLER_FLOAT)
+COMBINER(or, b8, uint8_t, uint8_t, OR)
+COMBINER(and, b8, uint8_t, uint8_t, AND)
+INTEGER_COMBINERS(i32, int32_t, uint32_t)
+INTEGER_COMBINERS(i64, int64_t, uint64_t)
+INTEGER_COMBINERS(u32, uint32_t, uint32_t)
+FLOAT_COMBINERS(f32, float)
+FLOAT_COMBINERS(f64, double)
+
+/* bool: sum and max are or, product and min are and. */
+#define NUMBER_CELLS(name, form)                                                                               \
+    [OLY_INT32] = name##_##form##_i32, [OLY_INT64] = name##_##form##_i64, [OLY_UINT32] = name##_##form##_u32,  \
+    [OLY_FLOAT32] = name##_##form##_f32, [OLY_FLOAT64] = name##_##form##_f64
+#define CELLS(form)                                                                                            \
+    {                                                                                                          \
+        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form)},                            \
+        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form)},                         \
+        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form)},                            \
+        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form)},                           \
+    }
+const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair), .eight = CELLS(eight), .tree = CELLS(tree), .lanes = CELLS(lanes)};
+
+/* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
+#define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
+
+typedef struct fold {
+    void (*pair)(int64_t, void *, const void *, const void *);
+    const int *counts;
+    const void *const *sources;
+    int stride[4]; /* sources from one position to the next of each level */
+    size_t bytes;  /* of an element */
+} fold;
+
+/* Elements [at, at + n) of the fold over levels 0..level of the sources that start at `first`: where they are. They are
+ * made in `out` unless they are a source's own. */
+static const char *fold_piece(const fold *f, int level, int first, int64_t at, int64_t n, char (*room)[PIECE * 8], char *out)
+{
+    if (level < 0)
+        return (const char *)f->sources[first] + (size_t)at * f->bytes;
+    char *next = room[2 * level], *other = room[2 * level + 1];
+    int count = f->counts[level];
+    const char *so_far = fold_piece(f, level - 1, first, at, n, room, count == 1 ? out : next);
+    for (int i = 1; i < count; i++) {
+        const char *right = fold_piece(f, level - 1, first + i * f->stride[level], at, n, room, other);
+        char *to = i == count - 1 ? out : next;
+        f->pair(n, to, so_far, right);
+        so_far = to;
+    }
+    return so_far;
+}
+
+void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts,
+                               const void *const *sources, void *out, int64_t begin, int64_t end)
+{
+    fold f = {OLY_ISA_NAME(oly_combiners).pair[c][dtype], counts, sources, {0}, oly_element_bytes[dtype]};
+    char room[8][PIECE * 8] __attribute__((aligned(64)));
+    for (int level = n_counts - 1, stride = 1; level >= 0; level--) {
+        f.stride[level] = stride;
+        stride *= counts[level];
+    }
+    for (int64_t at = begin; at < end; at += PIECE) {
+        int64_t n = end - at < PIECE ? end - at : PIECE;
+        char *to = (char *)out + (size_t)at * f.bytes;
+        const char *result = fold_piece(&f, n_counts - 1, 0, at, n, room, to);
+        if (result != to)
+            memmove(to, result, (size_t)n * f.bytes);
+    }
+}

@@ -1,0 +1,166 @@
+/* Copies between strided boxes. Compiled once per instruction set; gives oly_copy_run_<isa>. Dimensions are put in the order of
+ * the destination's memory and merged; then rows are copied, or blocks transposed where the source runs the other way. */
+#include "table.h"
+#include <string.h>
+
+#define SIDE 32 /* of a transposed block: two times 32 lines of cache */
+
+typedef struct copy {
+    int rank;
+    int64_t extent[OLY_MAX_RANK], to[OLY_MAX_RANK], from[OLY_MAX_RANK];
+    size_t bytes;
+} copy;
+
+static int64_t size_of_stride(int64_t stride) { return stride < 0 ? -stride : stride; }
+
+static void arrange(copy *c, const oly_copy_task *t)
+{
+    c->rank = 0;
+    c->bytes = t->element_bytes;
+    for (int d = 0; d < t->rank; d++) { /* insertion: largest stride of the destination first */
+        if (t->extent[d] == 1)
+            continue;
+        int at = c->rank++;
+        for (; at > 0 && size_of_stride(c->to[at - 1]) < size_of_stride(t->to_stride[d]); at--) {
+            c->extent[at] = c->extent[at - 1];
+            c->to[at] = c->to[at - 1];
+            c->from[at] = c->from[at - 1];
+        }
+        c->extent[at] = t->extent[d];
+        c->to[at] = t->to_stride[d];
+        c->from[at] = t->from_stride[d];
+    }
+    int kept = 0;
+    for (int d = 0; d < c->rank; d++) {
+        bool merges = kept > 0 && c->to[kept - 1] == c->to[d] * c->extent[d] && c->from[kept - 1] == c->from[d] * c->extent[d];
+        if (merges)
+            c->extent[kept - 1] *= c->extent[d];
+        else
+            c->extent[kept++] = c->extent[d];
+        c->to[kept - 1] = c->to[d];
+        c->from[kept - 1] = c->from[d];
+    }
+    c->rank = kept;
+    if (kept == 0) {
+        c->rank = 1;
+        c->extent[0] = c->to[0] = c->from[0] = 1;
+    }
+}
+
+/* Leaves part `chunk` of the dimension that is best cut: the outermost that is long enough, else the longest. */
+static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_chunks)
+{
+    int cut = 0;
+    for (int d = 1; d < c->rank; d++)
+        if (c->extent[cut] < 2 * n_chunks && c->extent[d] > c->extent[cut])
+            cut = d;
+    int64_t begin = c->extent[cut] * chunk / n_chunks, end = c->extent[cut] * (chunk + 1) / n_chunks;
+    *from += begin * c->from[cut] * (int64_t)c->bytes;
+    *to += begin * c->to[cut] * (int64_t)c->bytes;
+    c->extent[cut] = end - begin;
+    return end > begin;
+}
+
+/* Two dimensions: rows and columns. */
+#define PLANES(size, T)                                                                                        \
+    static void row_##size(int64_t n, T *to, int64_t to_stride, const T *from, int64_t from_stride)            \
+    {                                                                                                          \
+        if (to_stride == 1 && from_stride == 1)                                                                \
+            memcpy(to, from, sizeof(T) * (size_t)n);                                                           \
+        else if (to_stride == 1)                                                                               \
+            for (int64_t i = 0; i < n; i++)                                                                    \
+                to[i] = from[i * from_stride];                                                                 \
+        else                                                                                                   \
+            for (int64_t i = 0; i < n; i++)                                                                    \
+                to[i * to_stride] = from[i * from_stride];                                                     \
+    }                                                                                                          \
+    static void rows_##size(int64_t rows, int64_t columns, T *to, int64_t to_row, int64_t to_column,           \
+                            const T *from, int64_t from_row, int64_t from_column)                              \
+    {                                                                                                          \
+        for (int64_t r = 0; r < rows; r++)                                                                     \
+            row_##size(columns, to + r * to_row, to_column, from + r * from_row, from_column);                 \
+    }                                                                                                          \
+    static void transpose_##size(int64_t rows, int64_t columns, T *to, int64_t to_row, const T *from,          \
+                                 int64_t from_column)                                                          \
+    {                                                                                                          \
+        for (int64_t r = 0; r < rows; r += SIDE)                                                               \
+            for (int64_t c = 0; c < columns; c += SIDE) {                                                      \
+                int64_t r_end = r + SIDE < rows ? r + SIDE : rows, c_end = c + SIDE < columns ? c + SIDE : columns; \
+                for (int64_t i = r; i < r_end; i++)                                                            \
+                    for (int64_t j = c; j < c_end; j++)                                                        \
+                        to[i * to_row + j] = from[i + j * from_column];                                        \
+            }                                                                                                  \
+    }
+PLANES(1, uint8_t)
+PLANES(4, uint32_t)
+PLANES(8, uint64_t)
+
+/* Any element size. */
+static void rows_any(size_t bytes, int64_t rows, int64_t columns, char *to, int64_t to_row, int64_t to_column,
+                     const char *from, int64_t from_row, int64_t from_column)
+{
+    int64_t size = (int64_t)bytes;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            memcpy(to + (r * to_row + c * to_column) * size, from + (r * from_row + c * from_column) * size, bytes);
+}
+
+/* The plane of dimension `row` and the last. */
+static void copy_plane(const copy *c, int row, char *to, const char *from)
+{
+    int last = c->rank - 1;
+    bool alone = row == last;
+    int64_t rows = alone ? 1 : c->extent[row], columns = c->extent[last];
+    int64_t to_row = alone ? 0 : c->to[row], from_row = alone ? 0 : c->from[row];
+    bool turned = c->to[last] == 1 && from_row == 1 && c->from[last] != 1 && c->from[last] != 0 && rows > 1;
+#define COPY_PLANE(size, T)                                                                                    \
+    case size:                                                                                                 \
+        if (turned)                                                                                            \
+            transpose_##size(rows, columns, (T *)to, to_row, (const T *)from, c->from[last]);                  \
+        else                                                                                                   \
+            rows_##size(rows, columns, (T *)to, to_row, c->to[last], (const T *)from, from_row, c->from[last]); \
+        break;
+    switch (c->bytes) {
+        COPY_PLANE(1, uint8_t)
+        COPY_PLANE(4, uint32_t)
+        COPY_PLANE(8, uint64_t)
+    default: rows_any(c->bytes, rows, columns, to, to_row, c->to[last], from, from_row, c->from[last]); break;
+    }
+#undef COPY_PLANE
+}
+
+void OLY_ISA_NAME(oly_copy_run)(const oly_copy_task *t, void *to, const void *from, int chunk, int n_chunks)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->extent[d] == 0)
+            return;
+    copy c;
+    char *target = to;
+    const char *source = from;
+    arrange(&c, t);
+    if (!take_chunk(&c, &source, &target, chunk, n_chunks))
+        return;
+    int last = c.rank - 1, row = last > 0 ? last - 1 : last;
+    for (int d = 0; d < last; d++) /* the dimension in which the source is dense makes the better plane */
+        if (c.from[d] == 1 && c.from[last] != 1)
+            row = d;
+    int64_t at[OLY_MAX_RANK] = {0};
+    for (;;) {
+        int64_t to_offset = 0, from_offset = 0;
+        for (int d = 0; d < last; d++) {
+            to_offset += at[d] * c.to[d];
+            from_offset += at[d] * c.from[d];
+        }
+        copy_plane(&c, row, target + to_offset * (int64_t)c.bytes, source + from_offset * (int64_t)c.bytes);
+        int d = last - 1;
+        for (; d >= 0; d--) {
+            if (d == row)
+                continue;
+            if (++at[d] < c.extent[d])
+                break;
+            at[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
+}

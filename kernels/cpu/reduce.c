@@ -1,0 +1,309 @@
+/* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> and oly_reduce_finish_<isa>.
+ *
+ * The elements that make one result are taken in row-major order; how they are put together depends on extents alone:
+ *   fewer than 64, or the last dimension kept:  a tree of adjacent pairs ((a+b)+(c+d));
+ *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
+ *                                               a block in 64 lanes, blocks and then runs as trees of adjacent pairs.
+ * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
+#include "table.h"
+#include <string.h>
+
+#define WIDTH  256  /* results worked side by side */
+#define BLOCK  4096 /* elements of a run put together at once */
+#define SMALL  64   /* fewer elements: always a tree */
+#define LEVELS 44
+
+/* Some dimensions of the box, merged where they are evenly spaced. */
+typedef struct dims {
+    int rank;
+    int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
+} dims;
+
+typedef struct reduction {
+    dims kept, outer, run;
+    oly_reduce_shape shape;
+    int64_t bytes;
+    void (*pair)(int64_t, void *, const void *, const void *);
+    void (*eight)(int64_t, void *, const void *, int64_t);
+    void (*tree)(int64_t, void *, void *);
+    void (*lanes)(int64_t, void *, const void *);
+    void (*gather)(int64_t, int64_t, void *, const void *, int64_t, int64_t);
+    const char *in;
+} reduction;
+
+/* -- dimensions ----------------------------------------------------------------------------------------------------- */
+
+static void add_dimension(dims *d, int64_t extent, int64_t stride)
+{
+    if (d->rank > 0 && d->stride[d->rank - 1] == stride * extent) {
+        d->extent[d->rank - 1] *= extent;
+        d->stride[d->rank - 1] = stride;
+        return;
+    }
+    d->extent[d->rank] = extent;
+    d->stride[d->rank++] = stride;
+}
+
+static int64_t offset_at(const dims *d, int64_t index)
+{
+    int64_t offset = 0;
+    for (int i = d->rank - 1; i > 0; i--) {
+        offset += index % d->extent[i] * d->stride[i];
+        index /= d->extent[i];
+    }
+    return d->rank > 0 ? offset + index * d->stride[0] : 0;
+}
+/* Elements from `index` on that are evenly spaced, at most `most`. */
+static int64_t even_length(const dims *d, int64_t index, int64_t most)
+{
+    if (d->rank == 0)
+        return 1;
+    int64_t rest = d->extent[d->rank - 1];
+    if (d->rank > 1)
+        index %= rest;
+    rest -= index;
+    return rest < most ? rest : most;
+}
+static int64_t last_stride(const dims *d) { return d->rank > 0 ? d->stride[d->rank - 1] : 0; }
+
+/* Copies elements [begin, begin + n) of the dimensions, from `base`, into a dense place. */
+static void gather_dims(const reduction *r, const dims *d, const char *base, int64_t begin, int64_t n, char *out)
+{
+    for (int64_t done = 0; done < n;) {
+        int64_t length = even_length(d, begin + done, n - done);
+        r->gather(1, length, out + done * r->bytes, base + offset_at(d, begin + done) * r->bytes, 0, last_stride(d));
+        done += length;
+    }
+}
+
+/* -- trees over sequences ------------------------------------------------------------------------------------------- */
+
+typedef struct counter {
+    int64_t leaves; /* taken so far */
+    int64_t n;      /* elements of a leaf */
+    char *level;    /* [LEVELS][n] */
+} counter;
+
+/* Where the next leaf is to be written before count_leaf. */
+static char *leaf_place(const reduction *r, const counter *c)
+{
+    return c->level + __builtin_popcountll((unsigned long long)c->leaves) * c->n * r->bytes;
+}
+static void count_leaf(const reduction *r, counter *c)
+{
+    char *leaf = leaf_place(r, c);
+    for (int64_t bits = c->leaves; bits & 1; bits >>= 1) {
+        char *before = leaf - c->n * r->bytes;
+        r->pair(c->n, before, before, leaf);
+        leaf = before;
+    }
+    c->leaves++;
+}
+/* Puts the levels together, the shortest first; the result is at c->level. */
+static void count_end(const reduction *r, counter *c)
+{
+    for (int held = __builtin_popcountll((unsigned long long)c->leaves); held > 1; held--) {
+        char *last = c->level + (held - 1) * c->n * r->bytes, *before = last - c->n * r->bytes;
+        r->pair(c->n, before, before, last);
+    }
+}
+
+/* -- results side by side: a tree over rows -------------------------------------------------------------------------- */
+
+/* The kept elements worked together: where they are. */
+typedef struct row {
+    int64_t first, n;
+    bool dense; /* beside each other in memory: rows need no copy */
+} row;
+
+/* Row k of the sequence into place. */
+static void copy_row(const reduction *r, const dims *sequence, const row *w, int64_t k, char *place)
+{
+    gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->bytes, w->first, w->n, place);
+}
+
+/* Elements [begin, end) of the sequence, for the results of w, as a tree into out. */
+static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
+{
+    char level[LEVELS * WIDTH * 8] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
+    counter c = {0, w->n, level};
+    int64_t k = begin, row_bytes = w->n * r->bytes, base = offset_at(&r->kept, w->first);
+    for (; k + 8 <= end; k += 8) {
+        if (w->dense && even_length(sequence, k, 8) == 8) {
+            const char *from = r->in + (offset_at(sequence, k) + base) * r->bytes;
+            r->eight(w->n, leaf_place(r, &c), from, last_stride(sequence));
+        } else {
+            for (int i = 0; i < 8; i++)
+                copy_row(r, sequence, w, k + i, rows + i * row_bytes);
+            r->eight(w->n, leaf_place(r, &c), rows, w->n);
+        }
+        count_leaf(r, &c);
+    }
+    /* fewer than eight: their own tree, which joins as the last leaf */
+    if (k < end) {
+        counter rest = {0, w->n, rows};
+        for (; k < end; k++) {
+            copy_row(r, sequence, w, k, leaf_place(r, &rest));
+            count_leaf(r, &rest);
+        }
+        count_end(r, &rest);
+        memcpy(leaf_place(r, &c), rows, (size_t)row_bytes);
+        count_leaf(r, &c);
+    }
+    count_end(r, &c);
+    memcpy(out, level, (size_t)row_bytes);
+}
+
+static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int64_t begin,
+                        int64_t end, char *out)
+{
+    for (int64_t first = kept_begin; first < kept_end;) {
+        row w = {first, kept_end - first < WIDTH ? kept_end - first : WIDTH, false};
+        int64_t even = even_length(&r->kept, first, w.n);
+        if (last_stride(&r->kept) == 1 && even >= 16)
+            w.n = even;
+        w.dense = w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n);
+        tree_of_rows(r, sequence, &w, begin, end, out + (first - kept_begin) * r->bytes);
+        first += w.n;
+    }
+}
+
+/* -- results one by one: runs --------------------------------------------------------------------------------------- */
+
+/* Elements [begin, end) of the run at `base`, into one element. */
+static void reduce_run(const reduction *r, const char *base, int64_t begin, int64_t end, char *out)
+{
+    char block[BLOCK * 8] __attribute__((aligned(64))), level[LEVELS * 8];
+    counter c = {0, 1, level};
+    for (int64_t at = begin; at < end; at += BLOCK) {
+        int64_t n = end - at < BLOCK ? end - at : BLOCK;
+        const char *from = block;
+        if (n >= SMALL && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
+            from = base + offset_at(&r->run, at) * r->bytes;
+        else
+            gather_dims(r, &r->run, base, at, n, block);
+        if (n < SMALL)
+            r->tree(n, leaf_place(r, &c), block);
+        else
+            r->lanes(n, leaf_place(r, &c), from);
+        count_leaf(r, &c);
+    }
+    count_end(r, &c);
+    memcpy(out, level, (size_t)r->bytes);
+}
+
+/* One result: runs [outer_begin, outer_end), of each the elements [begin, end). */
+static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, int64_t outer_end, int64_t begin,
+                       int64_t end, char *out)
+{
+    char level[LEVELS * 8];
+    counter c = {0, 1, level};
+    const char *base = r->in + offset_at(&r->kept, kept) * r->bytes;
+    for (int64_t o = outer_begin; o < outer_end; o++) {
+        reduce_run(r, base + offset_at(&r->outer, o) * r->bytes, begin, end, leaf_place(r, &c));
+        count_leaf(r, &c);
+    }
+    count_end(r, &c);
+    memcpy(out, level, (size_t)r->bytes);
+}
+
+/* Fewer than 64 elements a result, the last of them beside each other. */
+static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, char *out)
+{
+    int64_t n = r->shape.outer * r->shape.run;
+    if (kept_end - kept_begin >= 8) {
+        reduce_rows(r, sequence, kept_begin, kept_end, 0, n, out);
+        return;
+    }
+    for (int64_t kept = kept_begin; kept < kept_end; kept++, out += r->bytes) {
+        char elements[SMALL * 8];
+        gather_dims(r, sequence, r->in + offset_at(&r->kept, kept) * r->bytes, 0, n, elements);
+        r->tree(n, out, elements);
+    }
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------ */
+
+static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
+{
+    const oly_combine_table *c = &OLY_ISA_NAME(oly_combiners);
+    r->shape = oly_reduce_divide(t);
+    r->bytes = oly_element_bytes[t->dtype];
+    r->pair = c->pair[t->combiner][t->dtype];
+    r->eight = c->eight[t->combiner][t->dtype];
+    r->tree = c->tree[t->combiner][t->dtype];
+    r->lanes = c->lanes[t->combiner][t->dtype];
+    r->gather = OLY_ISA_NAME(oly_convert).gather[r->bytes];
+    r->kept.rank = r->outer.rank = r->run.rank = sequence->rank = 0;
+    int last_kept = t->rank - 1;
+    while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
+        last_kept--;
+    for (int d = 0; d < t->rank; d++) {
+        if (t->extent[d] == 1)
+            continue;
+        dims *to = !t->reduced[d] ? &r->kept : d < last_kept ? &r->outer : &r->run;
+        add_dimension(to, t->extent[d], t->stride[d]);
+        if (t->reduced[d])
+            add_dimension(sequence, t->extent[d], t->stride[d]);
+    }
+}
+
+/* Results [kept_begin, kept_end) from part `part` of the reduced elements. */
+static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int part, char *out)
+{
+    const oly_reduce_shape *s = &r->shape;
+    int64_t outer_begin = 0, outer_end = s->outer, begin = 0, end = s->run;
+    if (s->outer > 1) {
+        outer_begin = s->outer * part / s->parts;
+        outer_end = s->outer * (part + 1) / s->parts;
+    } else {
+        int64_t blocks = (s->run + BLOCK - 1) / BLOCK;
+        begin = blocks * part / s->parts * BLOCK;
+        end = blocks * (part + 1) / s->parts * BLOCK;
+        end = end < s->run ? end : s->run;
+    }
+    if (s->run == 1)
+        reduce_rows(r, sequence, kept_begin, kept_end, outer_begin, outer_end, out);
+    else if (s->outer * s->run < SMALL)
+        reduce_small(r, sequence, kept_begin, kept_end, out);
+    else
+        for (int64_t kept = kept_begin; kept < kept_end; kept++)
+            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->bytes);
+}
+
+void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks)
+{
+    reduction r;
+    dims sequence;
+    describe(&r, t, &sequence);
+    r.in = in;
+    const oly_reduce_shape *s = &r.shape;
+    if (s->kept == 0)
+        return;
+    if (s->outer == 0 || s->run == 0) {
+        oly_combine_identity(t->combiner, t->dtype, out, s->kept);
+        return;
+    }
+    if (s->parts > 1) {
+        reduce_piece(&r, &sequence, 0, s->kept, chunk, (char *)scratch + chunk * s->kept * r.bytes);
+        return;
+    }
+    int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
+    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * r.bytes);
+}
+
+void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *scratch)
+{
+    reduction r;
+    dims sequence;
+    describe(&r, t, &sequence);
+    const oly_reduce_shape *s = &r.shape;
+    if (s->parts <= 1)
+        return;
+    for (int64_t span = 1; span < s->parts; span *= 2) /* in place: partial p takes in partial p + span */
+        for (int64_t p = 0; p + span < s->parts; p += 2 * span) {
+            char *left = (char *)scratch + p * s->kept * r.bytes;
+            r.pair(s->kept, left, left, left + span * s->kept * r.bytes);
+        }
+    memcpy(out, scratch, (size_t)(s->kept * r.bytes));
+}

@@ -1,0 +1,57 @@
+/* Stencils of any taps in one to three dimensions: a wavefront through time over one tile. Compiled once per instruction
+ * set (OLY_ISA names which); holds that set's table. Called through the table by kernels/stencil.c only.
+ *
+ * Level s is the field after s steps. The front walks up the slabs, `block` slabs at a time; behind it, level s+1 follows
+ * level s by as many slabs as the taps reach up, so every level works on values that were made a moment ago:
+ *
+ *      slab      0 1 2 3 4 5 6 7 8 9
+ *      level 0   . . . . . . . . L L     L: brought in (strip layout)
+ *      level 1   . . . . . . . 1 1       1, 2: swept now
+ *      level 2   . . . . . . 2 2         then brought out, where it is the last level
+ *
+ * Slab y of level s lives in slot (y - s * shift) mod slots: shift is the reach downwards, so that a new slab takes the place
+ * of the lowest slab that it is made from, or one more where it is made from points of that slab which the sweep has passed.
+ * All live slabs together are steps * (reach + shift) + block of them, sized for the second-level cache by stencil.c.
+ *
+ * Slabs that follow each other in memory are swept as one line of vectors, ghosts included (their values are garbage until
+ * they are made anew), so the loop that counts is long and has no remainders. Points that do not change (rows and columns
+ * beside the update region) are put back after the sweep.
+ *
+ * A tap list is worked with one fused multiply-add per tap, in the order given. */
+#include "stencil_table.h"
+#include "stencil_2d.h"
+#include <fenv.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The five points of two dimensions that stencil_2d.c has a way for: products shared, the middle among the first two. */
+static bool is_shared_cross(const oly_stencil_tile *t)
+{
+    int distance = 0, middle = 0;
+    for (int i = 0; i < t->n_taps; i++) {
+        int d = abs(t->offset[i][0]) + abs(t->offset[i][1]) + abs(t->offset[i][2]);
+        distance += d * d;
+        middle += d == 0 && i < 2;
+    }
+    return t->side != 0 && t->n_taps == 5 && middle == 1 && distance == 4 && t->below[0] == 1 && t->above[0] == 1 &&
+           t->below[2] == 1 && t->above[2] == 1;
+}
+
+#define REAL       float
+#define REAL_BYTES 4
+#define SUFFIX     f32
+#include "stencil_wave_real.h"
+#define REAL       double
+#define REAL_BYTES 8
+#define SUFFIX     f64
+#include "stencil_wave_real.h"
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b)  PASTE_(a, b)
+
+oly_stencil_work PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA);
+
+const oly_stencil_table PASTE(oly_stencil_table_, OLY_ISA) = {
+    .line = {PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA)},
+    .wave = {work_f32, work_f64},
+};

@@ -1,0 +1,352 @@
+/* The wavefront of stencil_wave.c for one element type; included there, once per type. */
+#include "stencil_strip.h"
+
+typedef struct NAME(wave) {
+    const oly_stencil_tile *tile;
+    int64_t columns, row, slab, rows; /* vectors of a row without and with its ghosts, and of a slab; rows of a slab */
+    int ghosts;
+    bool shared;    /* rows hold values times `scale`; the sweep is that of stencil_2d.c */
+    REAL scale;
+    int order[4];   /* of the neighbours, for it */
+    V *slots;
+    REAL *spare, *saved; /* room for one row; for the fixed columns of a block */
+    V coefficient[OLY_STENCIL_TAPS];
+    int64_t in_slab[OLY_STENCIL_TAPS]; /* offset of a tap within a slab, in vectors */
+    int64_t fixed[2 * OLY_STENCIL_GHOSTS]; /* elements of a row that stay, by place in strip layout */
+    int n_fixed;
+} NAME(wave);
+
+static inline int64_t NAME(slot)(const NAME(wave) *w, int64_t y, int level)
+{
+    const oly_stencil_tile *t = w->tile;
+    return (uint32_t)(y - t->window_lo[0] + (int64_t)(t->steps - level) * t->shift) % (uint32_t)t->slots;
+}
+
+/* First vector (past the ghosts) of row 0 of slab y at a level. */
+static inline V *NAME(place)(const NAME(wave) *w, int64_t y, int level)
+{
+    return w->slots + NAME(slot)(w, y, level) * w->slab + w->ghosts;
+}
+
+/* Slabs from y on that lie one after the other in memory, at most n. */
+static int64_t NAME(unbroken)(const NAME(wave) *w, int64_t y, int level, int64_t n)
+{
+    int64_t slot = NAME(slot)(w, y, level);
+    return n < w->tile->slots - slot ? n : w->tile->slots - slot;
+}
+
+/* -- sweeps: out[p] = c[0] * in[0][p], then fused with c[t] * in[t][p], p in [0, n) -------------------------------- */
+#define SWEEP(taps)                                                                                                  \
+    static __attribute__((noinline)) void NAME(sweep_##taps)(const V *const *in, const V *factor, V *out, int64_t n) \
+    {                                                                                                                \
+        const V *from[taps];                                                                                         \
+        V c[taps];                                                                                                   \
+        _Pragma("GCC unroll 16") for (int t = 0; t < taps; t++) from[t] = in[t], c[t] = factor[t];                   \
+        for (int64_t p = 0; p < n; p++) {                                                                            \
+            V sum = c[0] * from[0][p];                                                                               \
+            _Pragma("GCC unroll 16") for (int t = 1; t < taps; t++) sum = NAME(fused)(c[t], from[t][p], sum);        \
+            out[p] = sum;                                                                                            \
+        }                                                                                                            \
+    }
+SWEEP(1)
+SWEEP(2)
+SWEEP(3)
+SWEEP(4)
+SWEEP(5)
+SWEEP(6)
+SWEEP(7)
+SWEEP(8)
+SWEEP(9)
+#undef SWEEP
+
+/* Any number of taps: eight sums at a time, so that the additions of one need not wait for each other. */
+static __attribute__((noinline)) void NAME(sweep_many)(const V *const *in, const V *c, V *out, int64_t n, int n_taps)
+{
+    int64_t p = 0;
+    for (; p + 8 <= n; p += 8) {
+        V sum[8];
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
+            sum[j] = c[0] * in[0][p + j];
+        for (int t = 1; t < n_taps; t++) {
+            const V factor = c[t], *from = in[t] + p;
+#pragma GCC unroll 8
+            for (int j = 0; j < 8; j++)
+                sum[j] = NAME(fused)(factor, from[j], sum[j]);
+        }
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++)
+            out[p + j] = sum[j];
+    }
+    for (; p < n; p++) {
+        V sum = c[0] * in[0][p];
+        for (int t = 1; t < n_taps; t++)
+            sum = NAME(fused)(c[t], in[t][p], sum);
+        out[p] = sum;
+    }
+}
+
+static void NAME(sweep)(const V *const *in, const V *c, V *out, int64_t n, int n_taps)
+{
+    switch (n_taps) {
+    case 1: NAME(sweep_1)(in, c, out, n); break;
+    case 2: NAME(sweep_2)(in, c, out, n); break;
+    case 3: NAME(sweep_3)(in, c, out, n); break;
+    case 4: NAME(sweep_4)(in, c, out, n); break;
+    case 5: NAME(sweep_5)(in, c, out, n); break;
+    case 6: NAME(sweep_6)(in, c, out, n); break;
+    case 7: NAME(sweep_7)(in, c, out, n); break;
+    case 8: NAME(sweep_8)(in, c, out, n); break;
+    case 9: NAME(sweep_9)(in, c, out, n); break;
+    default: NAME(sweep_many)(in, c, out, n, n_taps);
+    }
+}
+
+/* -- one level ---------------------------------------------------------------------------------------------------- */
+
+/* The part of dimension d that a level has to know, and the part of it that is computed: the update grown by what the
+ * remaining steps reach. */
+static inline int64_t NAME(known_lo)(const oly_stencil_tile *t, int d, int level)
+{
+    int64_t lo = t->update_lo[d] - (int64_t)(t->steps - level) * t->below[d];
+    return lo > t->window_lo[d] ? lo : t->window_lo[d];
+}
+static inline int64_t NAME(known_hi)(const oly_stencil_tile *t, int d, int level)
+{
+    int64_t hi = t->update_hi[d] + (int64_t)(t->steps - level) * t->above[d];
+    return hi < t->window_hi[d] ? hi : t->window_hi[d];
+}
+static inline int64_t NAME(swept_lo)(const oly_stencil_tile *t, int d, int level)
+{
+    int64_t lo = NAME(known_lo)(t, d, level);
+    return lo > t->fixed_lo[d] ? lo : t->fixed_lo[d];
+}
+static inline int64_t NAME(swept_hi)(const oly_stencil_tile *t, int d, int level)
+{
+    int64_t hi = NAME(known_hi)(t, d, level);
+    return hi < t->fixed_hi[d] ? hi : t->fixed_hi[d];
+}
+
+/* Slab y keeps its rows [lo, hi) from the level before. */
+static void NAME(carry_rows)(const NAME(wave) *w, int64_t y, int level, int64_t lo, int64_t hi)
+{
+    V *to = NAME(place)(w, y, level) - w->ghosts;
+    const V *from = NAME(place)(w, y, level - 1) - w->ghosts;
+    if (lo < hi && to != from)
+        memcpy(to + lo * w->row, from + lo * w->row, (size_t)((hi - lo) * w->row) * sizeof(V));
+}
+
+/* Row r of the rows that a sweep makes: of the n-th slab, or of the one slab from row lo on. */
+static inline V *NAME(row_of)(const NAME(wave) *w, int64_t y, int64_t r, int level, int64_t lo)
+{
+    return w->rows > 1 ? NAME(place)(w, y, level) + (lo + r) * w->row : NAME(place)(w, y + r, level);
+}
+
+/* The sweep of stencil_2d.c: four rows at a time, and what is left in the general way with the same products. */
+static void NAME(sweep_cross)(const NAME(wave) *w, int64_t y, int64_t n, int level)
+{
+    const oly_stencil_tile *t = w->tile;
+    for (; n >= 4; n -= 4, y += 4) {
+        void *rows[6];
+        for (int j = 0; j < 6; j++)
+            rows[j] = NAME(place)(w, y + j - 1, level - 1);
+        OLY_STENCIL_CROSS(SUFFIX)(w->order, rows, w->columns, t->side, t->ratio);
+    }
+    for (; n > 0; n--, y++) {
+        V *above = NAME(place)(w, y - 1, level - 1), *below = NAME(place)(w, y + 1, level - 1);
+        const V *here = NAME(place)(w, y, level - 1), *by_side[4] = {above, below, here - 1, here + 1}, *in[4];
+        for (int i = 0; i < 4; i++)
+            in[i] = by_side[w->order[i]];
+        for (int64_t k = 0; k < w->columns; k++) {
+            V sum = NAME(fused)(w->coefficient[1], here[k], in[0][k]);
+            above[k] = w->coefficient[0] * (((sum + in[1][k]) + in[2][k]) + in[3][k]);
+        }
+    }
+}
+
+static void NAME(sweep_taps)(const NAME(wave) *w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
+{
+    const oly_stencil_tile *t = w->tile;
+    const V *in[OLY_STENCIL_TAPS];
+    V *out = NAME(place)(w, y, level) + lo * w->row;
+    for (int i = 0; i < t->n_taps; i++)
+        in[i] = NAME(place)(w, y + t->offset[i][0], level - 1) + lo * w->row + w->in_slab[i];
+    NAME(sweep)(in, w->coefficient, out, (n - 1) * w->slab + (hi - lo - 1) * w->row + w->columns, t->n_taps);
+}
+
+/* Computes rows [lo, hi) of n slabs from y on. Slabs of several rows come one at a time. */
+static void NAME(sweep_slabs)(const NAME(wave) *w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
+{
+    int64_t n_rows = n * (hi - lo);
+    for (int64_t r = 0; r < n_rows && w->n_fixed; r++) {
+        const REAL *row = (const REAL *)NAME(row_of)(w, y, r, level - 1, lo);
+        for (int i = 0; i < w->n_fixed; i++)
+            w->saved[r * w->n_fixed + i] = row[w->fixed[i]];
+    }
+    if (w->shared)
+        NAME(sweep_cross)(w, y, n, level);
+    else
+        NAME(sweep_taps)(w, y, n, level, lo, hi);
+    for (int64_t r = 0; r < n_rows && (w->n_fixed || level < w->tile->steps); r++) {
+        V *row = NAME(row_of)(w, y, r, level, lo);
+        for (int i = 0; i < w->n_fixed; i++)
+            ((REAL *)row)[w->fixed[i]] = w->saved[r * w->n_fixed + i];
+        if (level < w->tile->steps)
+            NAME(refresh_ghosts)(row, w->columns, w->ghosts);
+    }
+}
+
+/* Slabs [begin, end) of a level, from the level before. */
+static void NAME(make_level)(const NAME(wave) *w, int level, int64_t begin, int64_t end)
+{
+    const oly_stencil_tile *t = w->tile;
+    int64_t slab_lo = NAME(swept_lo)(t, 0, level), slab_hi = NAME(swept_hi)(t, 0, level);
+    int64_t first = t->window_lo[1], lo = NAME(swept_lo)(t, 1, level) - first, hi = NAME(swept_hi)(t, 1, level) - first;
+    int64_t known_lo = NAME(known_lo)(t, 1, level) - first, known_hi = NAME(known_hi)(t, 1, level) - first;
+    for (int64_t y = begin; y < end;) {
+        if (y < slab_lo || y >= slab_hi) {
+            NAME(carry_rows)(w, y++, level, known_lo, known_hi);
+            continue;
+        }
+        int64_t n = w->rows > 1 ? 1 : (end < slab_hi ? end : slab_hi) - y;
+        if (!w->shared)
+            n = NAME(unbroken)(w, y, level, n);
+        for (int64_t d = -t->below[0]; d <= t->above[0] && !w->shared; d++)
+            n = NAME(unbroken)(w, y + d, level - 1, n);
+        NAME(sweep_slabs)(w, y, n, level, lo, hi);
+        if (w->rows > 1) {
+            NAME(carry_rows)(w, y, level, known_lo, lo);
+            NAME(carry_rows)(w, y, level, hi, known_hi);
+        }
+        y += n;
+    }
+}
+
+static void NAME(bring_in)(const NAME(wave) *w, int64_t y)
+{
+    const oly_stencil_tile *t = w->tile;
+    V *slab = NAME(place)(w, y, 0);
+    const REAL *from = (const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0];
+    for (int64_t r = 0; r < w->rows; r++) {
+        NAME(fill)(slab + r * w->row, w->columns, from + r * t->source_stride[1], t->window_hi[2] - t->window_lo[2],
+                   w->scale, w->spare);
+        NAME(refresh_ghosts)(slab + r * w->row, w->columns, w->ghosts);
+    }
+}
+
+static void NAME(bring_out)(const NAME(wave) *w, int64_t y)
+{
+    const oly_stencil_tile *t = w->tile;
+    const V *slab = NAME(place)(w, y, t->steps);
+    REAL *to = (REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0];
+    for (int64_t r = t->update_lo[1]; r < t->update_hi[1]; r++)
+        NAME(drain)(slab + (r - t->window_lo[1]) * w->row, w->columns, to + (r - t->update_lo[1]) * t->destination_stride[1],
+                    t->update_lo[2] - t->window_lo[2], t->update_hi[2] - t->window_lo[2], 1 / w->scale, w->spare);
+}
+
+/* Asks for the part of a row that falls to a level, so that requests are spread over the sweeps. */
+static inline __attribute__((always_inline)) void NAME(ask_for_row)(const REAL *row, int64_t n, int level, int steps,
+                                                                     const int write)
+{
+    const char *begin = (const char *)(row + n * (level - 1) / steps), *end = (const char *)(row + n * level / steps);
+    for (const char *line = (const char *)((uintptr_t)begin & ~(uintptr_t)63); line < end; line += 64)
+        __builtin_prefetch(line, write, 2);
+}
+
+/* Asks for what will come in with the next front, and for the places where this one goes out: rows are too short, and too
+ * far apart, for the processor to see them coming. */
+static void NAME(ask_ahead)(const NAME(wave) *w, int64_t front, int level)
+{
+    const oly_stencil_tile *t = w->tile;
+    for (int64_t y = front + t->block; y < front + 2 * t->block && y < t->window_hi[0]; y++)
+        for (int64_t r = 0; r < w->rows; r++)
+            NAME(ask_for_row)((const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0] + r * t->source_stride[1],
+                              t->window_hi[2] - t->window_lo[2], level, t->steps, 0);
+    int64_t out = front - (int64_t)t->steps * t->above[0];
+    for (int64_t y = out < t->update_lo[0] ? t->update_lo[0] : out; y < out + t->block && y < t->update_hi[0]; y++)
+        for (int64_t r = 0; r < t->update_hi[1] - t->update_lo[1]; r++)
+            NAME(ask_for_row)((REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0] +
+                                  r * t->destination_stride[1],
+                              t->update_hi[2] - t->update_lo[2], level, t->steps, 1);
+}
+
+static void NAME(prepare)(NAME(wave) *w, const oly_stencil_tile *t, bool shared)
+{
+    int64_t count = t->window_hi[2] - t->window_lo[2];
+    w->tile = t;
+    w->ghosts = t->below[2] > t->above[2] ? t->below[2] : t->above[2];
+    w->columns = NAME(columns)(count);
+    w->row = w->columns + 2 * w->ghosts;
+    while ((w->row * STENCIL_VECTOR_BYTES + 320) % 4096 < 640) /* rows near the same place of pages get in each other's way */
+        w->row++;
+    w->rows = t->window_hi[1] - t->window_lo[1];
+    w->slab = w->rows * w->row;
+    w->slots = t->scratch;
+    w->spare = (REAL *)(w->slots + t->slots * w->slab);
+    w->saved = w->spare + w->columns * LANES;
+    for (int i = 0; i < t->n_taps; i++) {
+        w->coefficient[i] = NAME(spread)((REAL)t->coefficient[i]);
+        w->in_slab[i] = t->offset[i][1] * w->row + t->offset[i][2];
+    }
+    w->shared = shared;
+    w->scale = shared ? (REAL)t->side : 1;
+    if (shared) {
+        w->coefficient[0] = NAME(spread)((REAL)t->side);
+        w->coefficient[1] = NAME(spread)((REAL)t->ratio);
+        for (int i = 0, n = 0; i < t->n_taps; i++)
+            if (t->offset[i][0] != 0 || t->offset[i][2] != 0)
+                w->order[n++] = t->offset[i][0] < 0   ? CROSS_UP
+                                : t->offset[i][0] > 0 ? CROSS_DOWN
+                                : t->offset[i][2] < 0 ? CROSS_LEFT
+                                                      : CROSS_RIGHT;
+    }
+    w->n_fixed = 0;
+    for (int64_t x = t->window_lo[2]; x < t->fixed_lo[2]; x++)
+        w->fixed[w->n_fixed++] = NAME(element)(x - t->window_lo[2], w->columns);
+    for (int64_t x = t->fixed_hi[2]; x < t->window_hi[2]; x++)
+        w->fixed[w->n_fixed++] = NAME(element)(x - t->window_lo[2], w->columns);
+}
+
+/* The whole tile; false when products were not exact, which is only looked for where they are shared. */
+static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
+{
+    NAME(wave) wave;
+    NAME(prepare)(&wave, t, shared);
+    for (int64_t front = t->window_lo[0]; front - (int64_t)t->steps * t->above[0] < t->update_hi[0]; front += t->block) {
+        for (int64_t y = front; y < front + t->block && y < t->window_hi[0]; y++)
+            NAME(bring_in)(&wave, y);
+        for (int s = 1; s <= t->steps; s++) {
+            int64_t begin = front - (int64_t)s * t->above[0], end = begin + t->block;
+            int64_t lo = NAME(known_lo)(t, 0, s), hi = NAME(known_hi)(t, 0, s);
+            NAME(ask_ahead)(&wave, front, s);
+            NAME(make_level)(&wave, s, begin < lo ? lo : begin, end > hi ? hi : end);
+        }
+        if (shared && fetestexcept(FE_UNDERFLOW))
+            return false;
+        int64_t begin = front - (int64_t)t->steps * t->above[0], end = begin + t->block;
+        for (int64_t y = begin < t->update_lo[0] ? t->update_lo[0] : begin; y < end && y < t->update_hi[0]; y++)
+            NAME(bring_out)(&wave, y);
+    }
+    return true;
+}
+
+static void NAME(work)(const oly_stencil_tile *t)
+{
+    if (is_shared_cross(t)) {
+        fexcept_t before;
+        fegetexceptflag(&before, FE_UNDERFLOW);
+        feclearexcept(FE_UNDERFLOW);
+        bool done = NAME(attempt)(t, true);
+        fesetexceptflag(&before, FE_UNDERFLOW);
+        if (done)
+            return;
+    }
+    NAME(attempt)(t, false);
+}
+#undef REAL
+#undef REAL_BYTES
+#undef SUFFIX
+#undef LANES
+#undef STAGES
+#undef MOVE_UP
+#undef MOVE_DOWN

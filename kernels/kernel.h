@@ -1,0 +1,175 @@
+/* The contract of the kernels: pointers, extents and strides; nothing of arrays, meshes or plans. One table per instruction
+ * set; oly_kernels() is the one chosen at start. Called by the interpreter (runtime/run) only. Nothing here allocates
+ * memory, fails, or depends on how many threads run: work is cut into chunks by shape alone, and chunk results are combined
+ * in a fixed order. Same chunk count and bits on every instruction set that has fused multiply-add. */
+#ifndef OLY_KERNEL_H
+#define OLY_KERNEL_H
+#include <olympus/array.h>
+
+#define OLY_TILE 1024 /* elements of a tile: a few tiles of 8-byte elements fit L1 */
+#define OLY_TILE_REGISTERS 64
+
+/* -- elementwise tile operations -----------------------------------------------------------------------------------
+ * kernels/elementwise.def lists them; OLY_TILE_<name> is the number of one. */
+typedef enum oly_tile_op {
+#define OLY_TILE_UNARY(name, ...)   OLY_TILE_##name,
+#define OLY_TILE_BINARY(name, ...)  OLY_TILE_##name,
+#define OLY_TILE_COMPARE(name, ...) OLY_TILE_##name,
+#include "elementwise.def"
+#undef OLY_TILE_UNARY
+#undef OLY_TILE_BINARY
+#undef OLY_TILE_COMPARE
+    OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
+    OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`) */
+    OLY_TILE_iota,    /* out = index along the dimension `attribute` of the box, plus that dimension's `origin` */
+    OLY_TILE_splat,   /* out = the scalar `value` */
+    OLY_N_TILE_OPS
+} oly_tile_op;
+
+/* One instruction: registers are tiles. A register written by splat, or by a load whose strides are all 0, holds one element
+ * that stands for all ("scalar register"); instructions on scalar registers only give scalar registers. */
+typedef struct oly_tile_instruction {
+    uint16_t op;          /* oly_tile_op */
+    uint8_t dtype;        /* of the operands (in1 for select) */
+    uint8_t to;           /* of the result */
+    int16_t in[3];        /* registers; -1: none */
+    int16_t out;          /* register */
+    int32_t attribute;    /* iota: which dimension */
+    union {               /* splat: the value, in the representation of `to` */
+        int64_t i;
+        double f;
+        float f32;
+        int32_t i32;
+        uint32_t u32;
+        uint8_t b;
+    } value;
+} oly_tile_instruction;
+
+typedef struct oly_tile_program {
+    int n_instructions;
+    const oly_tile_instruction *instructions;
+    int n_loads, n_stores;
+    const int16_t *load_register;  /* [n_loads] */
+    const uint8_t *load_dtype;
+    const int16_t *store_register; /* [n_stores] */
+    const uint8_t *store_dtype;
+    int n_registers;               /* at most OLY_TILE_REGISTERS */
+} oly_tile_program;
+
+/* What one device brings: an iteration box and where loads and stores go. */
+typedef struct oly_tile_operand {
+    char *base;                     /* element (0, 0, ..., 0) of the box */
+    int64_t stride[OLY_MAX_RANK];   /* in elements, may be 0 (repeat) or negative */
+} oly_tile_operand;
+
+typedef struct oly_tile_box {
+    int rank;
+    int64_t extent[OLY_MAX_RANK];
+    int64_t origin[OLY_MAX_RANK];   /* for iota: index of the box's first element in the whole array */
+} oly_tile_box;
+
+/* Number of chunks a box is worked in (0 when empty), from its shape and the program's length alone. */
+int oly_tile_chunks(const oly_tile_program *program, const oly_tile_box *box);
+/* Works chunk `chunk` of `n_chunks`. Stores must not overlap loads other than at the same element of the same program. */
+void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
+                  const oly_tile_operand *stores, int chunk, int n_chunks);
+
+/* -- reductions ------------------------------------------------------------------------------------------------------ */
+typedef enum oly_combiner { OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MAX, OLY_COMBINE_MIN, OLY_N_COMBINERS } oly_combiner;
+
+/* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
+ * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min. float32 and float64 sums
+ * are formed in a fixed shape: fewer than 64 elements as a tree of adjacent pairs ((a+b)+(c+d)); more in fixed lanes and
+ * blocks, then trees. Integer sums wrap.
+ *   chunks: independent parts. When the kept part is small (a full reduction, say), the box is cut along the reduced
+ *   dimensions into at most OLY_REDUCE_PARTS fixed parts: chunk c writes its partial to scratch and oly_reduce_finish
+ *   combines the partials as a tree of adjacent pairs. scratch holds oly_reduce_scratch bytes (0: no second phase). */
+typedef struct oly_reduce_task {
+    oly_combiner combiner;
+    oly_dtype dtype;
+    int rank;
+    int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK]; /* of the operand, in elements */
+    bool reduced[OLY_MAX_RANK];
+} oly_reduce_task;
+#define OLY_REDUCE_PARTS 64
+int oly_reduce_chunks(const oly_reduce_task *t);
+size_t oly_reduce_scratch(const oly_reduce_task *t);
+void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
+void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
+
+/* out[i] = fold of n_sources contiguous arrays, linear from the first: ((s0 op s1) op s2) ...; elements [begin, end). out may
+ * be one of the sources. counts: nested folds, major axis first: with counts {4, 2} sources are [4][2]: for each of the 2 the
+ * 4 are folded, then the 2 results; n_counts at most 4, product = n_sources. */
+void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources, void *out,
+                 int64_t begin, int64_t end);
+/* Writes the identity of the combiner n times. */
+void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n);
+
+/* -- matrix product ------------------------------------------------------------------------------------------------
+ * c[b][m][n] (row-major, contiguous rows of ldc) = sum over k of a[b][m][k] * b[b][k][n]. For each operand either the row or
+ * the column stride is 1 element (otherwise the caller copies first). k = 0 gives zeros. Small products: left to right with
+ * fused multiply-add; large float ones: OpenBLAS with one thread; chunks are blocks of rows and batches, fixed by shape. */
+typedef struct oly_gemm_task {
+    oly_dtype dtype;
+    int64_t batch, m, n, k;
+    int64_t a_batch, a_row, a_column; /* strides in elements */
+    int64_t b_batch, b_row, b_column;
+    int64_t c_batch, c_row;           /* c_column is 1 */
+} oly_gemm_task;
+int oly_gemm_chunks(const oly_gemm_task *t);
+void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
+
+/* -- copies ---------------------------------------------------------------------------------------------------------- */
+/* Copies a box between two strided places that do not overlap. Strides in elements (0 in the source repeats). */
+typedef struct oly_copy_task {
+    size_t element_bytes;
+    int rank;
+    int64_t extent[OLY_MAX_RANK], to_stride[OLY_MAX_RANK], from_stride[OLY_MAX_RANK];
+} oly_copy_task;
+int oly_copy_chunks(const oly_copy_task *t);
+void oly_copy_run(const oly_copy_task *t, void *to, const void *from, int chunk, int n_chunks);
+
+/* -- stencils --------------------------------------------------------------------------------------------------------
+ * u'[x] = sum over taps of coefficient[t] * u[x + offset[t]] for x inside [fixed_lo, fixed_hi) of each dimension; points
+ * outside keep their value for ever. The taps are added in the order given, each with fused multiply-add
+ * (acc = fma(coefficient, value, acc), the first a product), so the bits do not depend on tiles or step counts. */
+#define OLY_STENCIL_TAPS 32
+typedef struct oly_stencil {
+    oly_dtype dtype; /* float32 or float64 */
+    int rank;        /* 1 to 3 */
+    int n_taps;
+    int offset[OLY_STENCIL_TAPS][3];
+    double coefficient[OLY_STENCIL_TAPS];
+    int radius[3]; /* largest |offset| in each dimension */
+} oly_stencil;
+
+/* One device's field, extended by `margin` cells on sides that have neighbours. */
+typedef struct oly_stencil_field {
+    int64_t extent[3];               /* of the extended field, in elements */
+    int64_t stride[3];               /* of both source and destination; stride[rank-1] = 1 */
+    int64_t write_lo[3], write_hi[3]; /* the part whose values after `steps` steps are wanted (the device's own block) */
+    int64_t fixed_lo[3], fixed_hi[3]; /* points of the update region, in the field's coordinates; may lie outside the field */
+    int64_t destination_stride[3];   /* strides of the destination */
+    int64_t destination_offset[3];   /* destination coordinate = field coordinate + this */
+} oly_stencil_field;
+
+/* How many steps one pass should take at most for a block of this extent (the margin is steps * radius), from the cache sizes. */
+int oly_stencil_steps(const oly_stencil *s, const int64_t *extent);
+/* Tiles one pass is worked in, from shape and steps alone. */
+int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int steps);
+/* Works tile `chunk`: reads source (never written), writes its part of [write_lo, write_hi) of destination with the values
+ * after `steps` steps. Every read of a point within `steps * radius` of the written part must lie inside the field, except
+ * beyond [fixed_lo, fixed_hi), where only the `radius` cells next to it are read. scratch: oly_stencil_scratch bytes, one
+ * per running thread. */
+size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int steps);
+void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps, const void *source, void *destination,
+                     void *scratch, int chunk, int n_chunks);
+/* True when there is a kernel for it (dtype, rank, taps, radius up to 4). */
+bool oly_stencil_supported(const oly_stencil *s);
+
+/* -- choosing -------------------------------------------------------------------------------------------------------- */
+/* Chooses the instruction set ("base", "avx2", "avx512", or "" for the best of this CPU). fails OLY_INVALID: unknown, or not
+ * of this CPU (the message lists those that are). */
+oly_status oly_kernels_choose(const char *isa);
+const char *oly_kernels_isa(void);
+#endif

@@ -1,0 +1,100 @@
+/* What the files of kernels/cpu give for each instruction set, and the few decisions that they share with the functions
+ * compiled once (chunks.c, choose.c). Inside kernels/ only. Each file of cpu/ is compiled once per instruction set, with
+ * OLY_ISA its name; OLY_ISA_NAME(f) is f's name there: f_avx2. */
+#ifndef OLY_KERNEL_TABLE_H
+#define OLY_KERNEL_TABLE_H
+#include "kernel.h"
+
+/* Best first. */
+#if defined(__x86_64__)
+#define OLY_FOR_EACH_ISA(X) X(avx512) X(avx2) X(base)
+#else
+#define OLY_FOR_EACH_ISA(X) X(base)
+#endif
+
+#define OLY_PASTE_(a, b)     a##_##b
+#define OLY_PASTE(a, b)      OLY_PASTE_(a, b)
+#define OLY_ISA_NAME(prefix) OLY_PASTE(prefix, OLY_ISA)
+
+static const uint8_t oly_element_bytes[OLY_N_DTYPES] __attribute__((unused)) = {
+    [OLY_BOOL] = 1, [OLY_INT32] = 4, [OLY_INT64] = 8, [OLY_UINT32] = 4, [OLY_FLOAT32] = 4, [OLY_FLOAT64] = 8};
+
+/* -- elementwise.c, convert.c: one tile operation on n elements. in[k] is b0, b1, b2; those not used may be NULL. The result
+ * may be one of the operands of the same element size. */
+typedef void oly_tile_function(int n, void *out, const void *x, const void *y, const void *z);
+
+typedef struct oly_elementwise_table {
+    /* [operation][element type][which operands are one element for all: 0 none, 1 the first, 2 the second];
+     * NULL where elementwise.def lists no such type. */
+    oly_tile_function *cell[OLY_TILE_select][OLY_N_DTYPES][3];
+} oly_elementwise_table;
+
+typedef struct oly_convert_table {
+    oly_tile_function *convert[OLY_N_DTYPES][OLY_N_DTYPES]; /* [from][to] */
+    oly_tile_function *select[9][8]; /* [element bytes: 1, 4, 8][bits: operands that are one element for all] */
+    /* out[i] = start + i * step */
+    void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step);
+    /* out[r * columns + c] = in[r * row_stride + c * column_stride], and back; indexed by element bytes */
+    void (*gather[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride, int64_t column_stride);
+    void (*scatter[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
+                       int64_t column_stride);
+    void (*fill[9])(int64_t n, void *out, const void *element);
+} oly_convert_table;
+
+/* -- combine.c: the combiners on contiguous elements */
+typedef struct oly_combine_table {
+    /* out[i] = x[i] op y[i]; out may be x or y */
+    void (*pair[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, const void *y);
+    /* out[i] = tree of adjacent pairs of the 8 rows x[r * stride + i], stride in elements */
+    void (*eight[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t stride);
+    /* out[0] = x as a tree of adjacent pairs; n >= 1; overwrites x */
+    void (*tree[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, void *x);
+    /* out[0] = x in 64 lanes, the lanes then as a tree; n >= 64 */
+    void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
+} oly_combine_table;
+
+/* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */
+typedef struct oly_reduce_shape {
+    int64_t kept;    /* elements of the result */
+    int64_t run;     /* elements of the reduced dimensions after the last kept one; 1 when there are none */
+    int64_t outer;   /* of the other reduced dimensions: runs that make one element of the result */
+    int parts;       /* pieces of the reduced elements, `outer` or else `run` being cut; 1: no second phase */
+    int kept_chunks; /* pieces of the result, when parts is 1 */
+} oly_reduce_shape;
+oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
+
+/* -- how a matrix product is divided -------------------------------------------------------------------------------- */
+typedef struct oly_gemm_shape {
+    bool blas;             /* large: by OpenBLAS */
+    int64_t rows, columns; /* of a chunk's block */
+    int64_t row_blocks, column_blocks;
+} oly_gemm_shape;
+oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t);
+
+/* -- one instruction set -------------------------------------------------------------------------------------------- */
+#define OLY_ISA_FUNCTIONS(X)                                                                                   \
+    X(void, tile_run, (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *,               \
+                       const oly_tile_operand *, int, int))                                                    \
+    X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                     \
+    X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                          \
+    X(void, combine, (oly_combiner, oly_dtype, int, const int *, const void *const *, void *, int64_t, int64_t)) \
+    X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                   \
+    X(void, copy_run, (const oly_copy_task *, void *, const void *, int, int))
+
+typedef struct oly_isa_table {
+    const char *name;
+#define OLY_ISA_MEMBER(type, name, parameters) type(*name) parameters;
+    OLY_ISA_FUNCTIONS(OLY_ISA_MEMBER)
+#undef OLY_ISA_MEMBER
+} oly_isa_table;
+
+/* Their prototypes inside cpu/: oly_tile_run_avx2 and so on. */
+#ifdef OLY_ISA
+#define OLY_ISA_PROTOTYPE(type, name, parameters) type OLY_ISA_NAME(oly_##name) parameters;
+OLY_ISA_FUNCTIONS(OLY_ISA_PROTOTYPE)
+#undef OLY_ISA_PROTOTYPE
+extern const oly_elementwise_table OLY_ISA_NAME(oly_elementwise);
+extern const oly_convert_table OLY_ISA_NAME(oly_convert);
+extern const oly_combine_table OLY_ISA_NAME(oly_combiners);
+#endif
+#endif

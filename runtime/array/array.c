@@ -1,0 +1,170 @@
+/* Array handles: making, sharing, freeing, asking. See array.h. */
+#include "array/array.h"
+#include "device/queue.h"
+#include <string.h>
+
+static void destroy(oly_owned *object)
+{
+    oly_array x = (oly_array)object;
+    for (int s = 0; s < x->n_shards; s++)
+        oly_buffer_drop(x->shard[s]);
+    oly_release(x);
+}
+
+static oly_array allocate(int n_shards)
+{
+    size_t bytes = sizeof(struct oly_array_impl) + sizeof(oly_buffer *) * (size_t)n_shards;
+    oly_array x = oly_calloc(1, bytes);
+    if (!x)
+        oly_out_of_memory(bytes, "an array handle");
+    else
+        x->n_shards = n_shards;
+    return x;
+}
+
+static oly_array adopt(oly_array x)
+{
+    if (x && oly_scope_adopt(&x->owned, destroy) != OLY_OK) {
+        destroy(&x->owned);
+        return NULL;
+    }
+    return x;
+}
+
+oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool committed, int n_shards)
+{
+    oly_array x = allocate(n_shards);
+    if (!x)
+        return NULL;
+    x->type = *type;
+    x->sharding = sharding;
+    x->committed = committed;
+    x->device = -1;
+    return adopt(x);
+}
+
+oly_array oly_array_traced(const oly_graph *g, oly_node *node)
+{
+    oly_array x = allocate(0);
+    if (!x)
+        return NULL;
+    x->type = node->type;
+    x->graph = g;
+    x->node = node;
+    x->device = -1;
+    return adopt(x);
+}
+
+oly_array oly_array_hold(oly_array x)
+{
+    oly_array y = allocate(x->n_shards);
+    if (!y)
+        return NULL;
+    oly_owned fresh = y->owned;
+    memcpy(y, x, sizeof *x + sizeof(oly_buffer *) * (size_t)x->n_shards);
+    y->owned = fresh;
+    for (int s = 0; s < y->n_shards; s++)
+        oly_buffer_hold(y->shard[s]);
+    return y;
+}
+
+void oly_array_release(oly_array x)
+{
+    if (x)
+        destroy(&x->owned);
+}
+
+oly_array oly_array_share(oly_array x) { return adopt(oly_array_hold(x)); }
+
+oly_status oly_array_readable(oly_array x)
+{
+    if (x->graph)
+        return oly_fail(OLY_TRACE,
+                        "the value of a traced %s cannot be read: the function is being recorded, nothing is computed yet; "
+                        "return it from the function and read it there",
+                        oly_type_short(&x->type));
+    if (x->deleted)
+        return oly_fail(OLY_DELETED, "array has been deleted with shape=%s; it was donated to a call or freed",
+                        oly_type_short(&x->type));
+    return OLY_OK;
+}
+
+void oly_array_wait(oly_array x)
+{
+    if (x->device >= 0) {
+        oly_queue_wait(x->device, x->moment);
+        x->device = -1;
+    }
+}
+
+oly_box oly_array_box(oly_array x, int s, int *position)
+{
+    const int *positions;
+    oly_mesh_local_positions(x->sharding->mesh, &positions);
+    oly_layout l = oly_layout_canonical(x->sharding, x->type.rank, x->type.shape);
+    *position = positions[s];
+    return oly_layout_box(&l, positions[s]);
+}
+
+/* -- public -------------------------------------------------------------------------------------------------------------- */
+
+int oly_rank(oly_array x) { return x ? x->type.rank : -1; }
+const int64_t *oly_shape(oly_array x) { return x ? x->type.shape : NULL; }
+int64_t oly_size(oly_array x) { return x ? oly_type_size(&x->type) : 0; }
+oly_dtype oly_dtype_of(oly_array x) { return x ? x->type.dtype : OLY_FLOAT32; }
+oly_sharding oly_sharding_of(oly_array x) { return x ? x->sharding : NULL; }
+bool oly_is_committed(oly_array x) { return x && x->committed; }
+
+int64_t oly_dim(oly_array x, int dimension)
+{
+    if (!x)
+        return 0;
+    int d = dimension < 0 ? dimension + x->type.rank : dimension;
+    if (d < 0 || d >= x->type.rank) {
+        oly_raise(oly_fail(OLY_INVALID, "dimension %d does not exist in %s", dimension, oly_type_short(&x->type)));
+        return 0;
+    }
+    return x->type.shape[d];
+}
+
+bool oly_is_fully_addressable(oly_array x)
+{
+    return x && !x->graph && (x->sharding->mesh->everywhere || x->n_shards == x->sharding->mesh->n_devices);
+}
+
+int oly_typeof(oly_array x, char *buffer, size_t size)
+{
+    oly_text t = {0};
+    if (x)
+        oly_type_text(&t, &x->type);
+    else
+        oly_text_add(&t, "None");
+    return oly_text_take(&t, buffer, size);
+}
+
+oly_array oly_keep(oly_array x)
+{
+    if (x && x->owned.scope)
+        oly_scope_move(&x->owned, oly_scope_outer(x->owned.scope));
+    return x;
+}
+
+void oly_assign(oly_array *variable, oly_array x)
+{
+    oly_array old = *variable;
+    if (x && x != old) {
+        if (old && old->owned.scope)
+            oly_scope_move(&x->owned, old->owned.scope);
+        else if (!old)
+            oly_keep(x);
+    }
+    if (old && old != x)
+        oly_scope_drop(&old->owned);
+    *variable = x;
+}
+
+void oly_free(oly_array x)
+{
+    if (x)
+        oly_scope_drop(&x->owned);
+}

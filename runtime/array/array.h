@@ -1,0 +1,38 @@
+/* What an array handle points to. Private to runtime/array. */
+#ifndef OLY_ARRAY_ARRAY_H
+#define OLY_ARRAY_ARRAY_H
+#include "core/scope.h"
+#include "device/memory.h"
+#include "graph/graph.h"
+#include "layout/layout.h"
+
+struct oly_array_impl {
+    oly_owned owned;        /* first member */
+    oly_type type;
+    oly_sharding sharding;  /* NULL: traced */
+    bool committed, deleted;
+    const oly_graph *graph; /* traced: whose node; NULL: a value */
+    oly_node *node;
+    int device;             /* local device and moment in its order at which the shards are computed; -1: ready */
+    uint64_t moment;
+    int n_shards;           /* on this process */
+    oly_buffer *shard[];    /* in mesh order; owned references */
+};
+
+/* A handle in the innermost scope, shards all NULL. NULL on failure (message pending). */
+oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool committed, int n_shards);
+oly_array oly_array_traced(const oly_graph *g, oly_node *node);
+/* Another handle of the same data. */
+oly_array oly_array_share(oly_array x);
+/* The same, owned by nobody: freed by oly_array_release. */
+oly_array oly_array_hold(oly_array x);
+void oly_array_release(oly_array x);
+/* Fails OLY_DELETED or OLY_TRACE unless the array is a value that can be read. */
+oly_status oly_array_readable(oly_array x);
+/* Waits for the data. */
+void oly_array_wait(oly_array x);
+/* The box of local shard s, and its mesh position. */
+oly_box oly_array_box(oly_array x, int s, int *position);
+/* Copies everything to host memory. fails OLY_NOT_ADDRESSABLE. */
+oly_status oly_array_fetch(oly_array x, void *buffer);
+#endif

@@ -1,0 +1,173 @@
+/* Compiled calls and their cache. See compiled.h. */
+#include "array/compiled.h"
+#include "core/hash.h"
+#include "core/option.h"
+#include "core/text.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_ENTRIES = 8192 };
+
+void oly_key_add(oly_key *k, const void *data, size_t bytes)
+{
+    if (k->bytes + bytes > sizeof k->data) {
+        k->overflow = true;
+        return;
+    }
+    memcpy(k->data + k->bytes, data, bytes);
+    k->bytes += bytes;
+}
+
+void oly_key_add_array(oly_key *k, oly_array x)
+{
+    struct {
+        oly_sharding sharding;
+        int32_t dtype, weak, rank, committed;
+    } head = {x->sharding, x->type.dtype, x->type.weak, x->type.rank, x->committed};
+    oly_key_add(k, &head, sizeof head);
+    oly_key_add(k, x->type.shape, sizeof(int64_t) * (size_t)x->type.rank);
+}
+
+oly_compiled *oly_cache_find(const oly_compiled_cache *c, const oly_key *k)
+{
+    if (!c->buckets || k->overflow)
+        return NULL;
+    uint64_t h = oly_hash(5, k->data, k->bytes);
+    for (oly_compiled *e = c->bucket[h % (uint64_t)c->buckets]; e; e = e->next)
+        if (e->hash == h && e->key_bytes == k->bytes && memcmp(e->key, k->data, k->bytes) == 0)
+            return e;
+    return NULL;
+}
+
+static oly_status grow(oly_compiled_cache *c)
+{
+    int buckets = c->buckets ? 4 * c->buckets : 64;
+    oly_compiled **bucket = oly_calloc((size_t)buckets, sizeof *bucket);
+    if (!bucket)
+        return oly_out_of_memory(sizeof *bucket * (size_t)buckets, "the plan cache");
+    for (int b = 0; b < c->buckets; b++)
+        while (c->bucket[b]) {
+            oly_compiled *e = c->bucket[b];
+            c->bucket[b] = e->next;
+            e->next = bucket[e->hash % (uint64_t)buckets];
+            bucket[e->hash % (uint64_t)buckets] = e;
+        }
+    oly_release(c->bucket);
+    c->bucket = bucket;
+    c->buckets = buckets;
+    return OLY_OK;
+}
+
+oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled)
+{
+    if (c->count >= MOST_ENTRIES)
+        oly_cache_free(c);
+    oly_status st = c->count >= c->buckets ? grow(c) : OLY_OK;
+    compiled->key = st == OLY_OK ? oly_malloc(k->bytes + 1) : NULL;
+    if (!compiled->key) {
+        oly_compiled_free(compiled);
+        return st == OLY_OK ? oly_out_of_memory(k->bytes, "the plan cache") : st;
+    }
+    memcpy(compiled->key, k->data, k->bytes);
+    compiled->key_bytes = k->bytes;
+    compiled->hash = oly_hash(5, k->data, k->bytes);
+    oly_compiled **b = &c->bucket[compiled->hash % (uint64_t)c->buckets];
+    compiled->next = *b;
+    *b = compiled;
+    c->count++;
+    return OLY_OK;
+}
+
+void oly_cache_free(oly_compiled_cache *c)
+{
+    for (int b = 0; b < c->buckets; b++)
+        while (c->bucket[b]) {
+            oly_compiled *e = c->bucket[b];
+            c->bucket[b] = e->next;
+            oly_compiled_free(e);
+        }
+    oly_release(c->bucket);
+    *c = (oly_compiled_cache){0};
+}
+
+void oly_compiled_free(oly_compiled *c)
+{
+    if (!c)
+        return;
+    oly_program_free(c->program);
+    for (int k = 0; k < c->n_captures; k++)
+        oly_array_release(c->captured[k]);
+    oly_release(c->key);
+    oly_release(c);
+}
+
+/* -- planning ------------------------------------------------------------------------------------------------------------- */
+
+static void explain_if_asked(const oly_plan *plan)
+{
+    if (!oly_option.explain || oly_process_index() != 0)
+        return;
+    oly_text t = {0};
+    oly_plan_text(&t, plan);
+    fputs(oly_text_chars(&t), stderr);
+    oly_text_free(&t);
+}
+
+oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs, oly_compiled **compiled)
+{
+    oly_plan_value values[64];
+    oly_graph *g = t->graph;
+    t->graph = NULL;
+    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(oly_array) * (size_t)t->n_captures);
+    if (!c) {
+        oly_graph_free(g);
+        return oly_out_of_memory(sizeof *c, "a compiled function");
+    }
+    for (int k = 0; k < g->n_inputs; k++) {
+        oly_array x = k < n_in ? in[k] : t->captured[k - n_in];
+        values[k] = (oly_plan_value){x->type, x->sharding, x->committed};
+    }
+    c->n_captures = t->n_captures;
+    memcpy(c->captured, t->captured, sizeof(oly_array) * (size_t)t->n_captures);
+    t->n_captures = 0;
+    oly_plan *plan;
+    oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
+    if (st == OLY_OK) {
+        explain_if_asked(plan);
+        st = oly_program_new(plan, &c->program);
+    }
+    if (st != OLY_OK) {
+        oly_compiled_free(c);
+        return st;
+    }
+    *compiled = c;
+    return OLY_OK;
+}
+
+/* -- running --------------------------------------------------------------------------------------------------------------- */
+
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, int n_out, oly_array *out)
+{
+    oly_buffer *const *inputs[64];
+    oly_buffer **outputs[64];
+    const oly_plan *plan = oly_program_plan(c->program);
+    int device;
+    uint64_t moment;
+    for (int k = 0; k < n_in; k++)
+        inputs[k] = in[k]->shard;
+    for (int k = 0; k < c->n_captures; k++)
+        inputs[n_in + k] = c->captured[k]->shard;
+    for (int k = 0; k < n_out; k++) {
+        const oly_plan_value *v = &plan->outputs[k];
+        out[k] = oly_array_new(&v->type, v->sharding, v->committed, oly_program_output_shards(c->program, k));
+        if (!out[k])
+            return OLY_MEMORY;
+        outputs[k] = out[k]->shard;
+    }
+    OLY_TRY(oly_program_run(c->program, inputs, outputs, oly_current_site(), &device, &moment));
+    for (int k = 0; k < n_out; k++) {
+        out[k]->device = device;
+        out[k]->moment = moment;
+    }
+    return OLY_OK;
+}

@@ -1,0 +1,41 @@
+/* Compiled calls: a program, what it captured, and the cache that finds it by signature. Private to runtime/array. */
+#ifndef OLY_ARRAY_COMPILED_H
+#define OLY_ARRAY_COMPILED_H
+#include "array/trace.h"
+#include "run/execute.h"
+
+typedef struct oly_compiled {
+    struct oly_compiled *next;
+    uint64_t hash;
+    size_t key_bytes;
+    char *key;             /* owned */
+    oly_program *program;  /* owned */
+    int n_captures;
+    oly_array captured[];  /* owned; inputs after the call's own */
+} oly_compiled;
+
+typedef struct oly_compiled_cache {
+    int count, buckets;
+    oly_compiled **bucket;
+} oly_compiled_cache;
+
+/* A signature being put together; small ones live on the stack. */
+typedef struct oly_key {
+    size_t bytes;
+    bool overflow;
+    char data[4096];
+} oly_key;
+void oly_key_add(oly_key *k, const void *data, size_t bytes);
+void oly_key_add_array(oly_key *k, oly_array x);
+
+oly_compiled *oly_cache_find(const oly_compiled_cache *c, const oly_key *k);
+/* Puts it in (taken over). A cache that has grown past its limit is emptied first. */
+oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled);
+void oly_cache_free(oly_compiled_cache *c);
+void oly_compiled_free(oly_compiled *c);
+
+/* Plans a finished trace: graph (taken over) and the arrays that go in first; captures are moved out of the trace. */
+oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs, oly_compiled **compiled);
+/* Runs it: new handles for the results. */
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, int n_out, oly_array *out);
+#endif

@@ -1,0 +1,147 @@
+/* Decimal digits of floating-point values (digits.h). The shortest text is found by asking printf for more and
+ * more digits until strtof or strtod reads the value back; glibc rounds exactly, so that texts cut off earlier
+ * are exact too. */
+#include "digits.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most significant digits that a value can need: 9 for float32, 17 for float64. */
+enum { SINGLE_DIGITS = 9, DOUBLE_DIGITS = 17 };
+
+typedef struct decimal {
+    char digits[DOUBLE_DIGITS + 1]; /* significant digits without sign and point */
+    int n_digits;
+    int exponent; /* of the first digit: 1 <= d.ddd < 10 times 10^exponent */
+    bool negative;
+} decimal;
+
+static bool reads_back(const char *text, double value, bool single)
+{
+    return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+}
+
+/* Splits printf's "-d.ddde+XX". */
+static decimal split(const char *text)
+{
+    decimal d = {.negative = text[0] == '-'};
+    const char *at = text + d.negative;
+    for (; *at && *at != 'e'; at++)
+        if (*at != '.')
+            d.digits[d.n_digits++] = *at;
+    d.exponent = (int)strtol(at + 1, NULL, 10);
+    return d;
+}
+
+/* Adds one to the last digit of "-d.ddde+XX"; false where that needs another digit in front. */
+static bool step_up(char *text)
+{
+    for (char *at = strchr(text, 'e') - 1; at >= text && *at != '-'; at--) {
+        if (*at == '.')
+            continue;
+        if (*at < '9') {
+            ++*at;
+            return true;
+        }
+        *at = '0';
+    }
+    return false;
+}
+
+/* At a power of two the neighbour above lies twice as far away as the one below, so that a text above may read
+ * back where the nearest one, below, does not. */
+static bool is_power_of_two(double value)
+{
+    int exponent;
+    return fabs(frexp(value, &exponent)) == 0.5;
+}
+
+static decimal shortest(double value, bool single)
+{
+    char text[64];
+    int last = (single ? SINGLE_DIGITS : DOUBLE_DIGITS) - 1;
+    for (int decimals = 0;; decimals++) {
+        snprintf(text, sizeof text, "%.*e", decimals, value);
+        if (decimals == last || reads_back(text, value, single))
+            return split(text);
+        if (is_power_of_two(value) && step_up(text) && reads_back(text, value, single))
+            return split(text);
+    }
+}
+
+/* Takes away zeros at the end of the decimals; the point stays. */
+static void trim_zeros(char *text)
+{
+    char *end = text + strlen(text);
+    while (end[-1] == '0')
+        *--end = 0;
+}
+
+/* Digits with the point behind the first and an exponent. */
+static void place_exponent(char *out, const decimal *d, bool keep_point, int exponent_digits)
+{
+    const char *point = keep_point || d->n_digits > 1 ? "." : "";
+    snprintf(out, OLY_DIGITS_TEXT, "%s%c%s%.*se%c%0*d", d->negative ? "-" : "", d->digits[0], point,
+             d->n_digits - 1, d->digits + 1, d->exponent < 0 ? '-' : '+', exponent_digits, abs(d->exponent));
+}
+
+void oly_digits_scientific(char *out, double value, bool single, int least, int most, int exponent_digits)
+{
+    decimal d = shortest(value, single);
+    int decimals = d.n_digits - 1;
+    if (decimals < least || decimals > most) {
+        char text[64];
+        snprintf(text, sizeof text, "%.*e", decimals < least ? least : most,
+                 value); /* on with the exact value's digits */
+        d = split(text);
+        while (d.n_digits - 1 > least && d.digits[d.n_digits - 1] == '0')
+            d.n_digits--;
+    }
+    place_exponent(out, &d, true, exponent_digits);
+}
+
+/* Digits before and behind the point where the exponent puts it: 12345 and exponent 1 give 12.345. */
+static void place_point(char *out, const decimal *d)
+{
+    int n = 0;
+    if (d->negative)
+        out[n++] = '-';
+    for (int position = d->exponent < 0 ? 0 : d->exponent;
+         position >= 0 || d->exponent - position < d->n_digits; position--) {
+        int k = d->exponent - position;
+        out[n++] = k >= 0 && k < d->n_digits ? d->digits[k] : '0';
+        if (position == 0)
+            out[n++] = '.';
+    }
+    out[n] = 0;
+}
+
+void oly_digits_positional(char *out, double value, bool single, int most)
+{
+    decimal d = shortest(value, single);
+    if (d.n_digits - 1 - d.exponent <= most) {
+        place_point(out, &d);
+        trim_zeros(out);
+        return;
+    }
+    snprintf(out, OLY_DIGITS_TEXT, "%#.*f", most, value);
+    trim_zeros(out);
+}
+
+void oly_digits_alone(char *out, double value, bool single, double large)
+{
+    if (isnan(value) || isinf(value)) {
+        snprintf(out, OLY_DIGITS_TEXT, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    double size = fabs(value);
+    if (size == 0 || (size >= 1e-4 && size < large)) {
+        oly_digits_positional(out, value, single, DOUBLE_DIGITS + 4);
+        if (out[strlen(out) - 1] == '.')
+            strcat(out, "0");
+        return;
+    }
+    decimal d = shortest(value, single);
+    place_exponent(out, &d, false, 2);
+}

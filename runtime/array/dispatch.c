@@ -1,0 +1,122 @@
+/* Operations into the open trace, or through the plan cache: the same composition either way. See dispatch.h. */
+#include "array/dispatch.h"
+#include "array/compiled.h"
+#include <string.h>
+
+static oly_compiled_cache cache; /* of eager calls; the program's main thread issues them */
+
+void oly_dispatch_reset(void) { oly_cache_free(&cache); }
+
+static oly_status number_node(oly_graph *g, const oly_operand *x, oly_node **node)
+{
+    oly_params params;
+    memset(&params, 0, sizeof params);
+    params.weak = x->kind != 'b';
+    params.dtype = x->kind == 'b' ? OLY_BOOL : x->kind == 'i' ? OLY_INT32 : OLY_FLOAT32;
+    if (x->kind == 'f')
+        params.value.f = x->floating;
+    else
+        params.value.i = x->integer;
+    return oly_graph_add(g, OLY_OP_constant, 0, NULL, &params, node);
+}
+
+static oly_status operand_node(oly_trace *t, const oly_operand *x, oly_node **node)
+{
+    return x->kind == 'a' ? oly_trace_node(t, x->array, node) : number_node(t->graph, x, node);
+}
+
+static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
+                             oly_array *result)
+{
+    oly_node *nodes[64], *out;
+    if (n_in > 64)
+        return oly_fail(OLY_INVALID, "an operation takes at most 64 operands, not %d", n_in);
+    for (int k = 0; k < n_in; k++)
+        OLY_TRY(operand_node(t, &in[k], &nodes[k]));
+    OLY_TRY(compose(t->graph, n_in, nodes, recipe, &out));
+    *result = oly_array_traced(t->graph, out);
+    return *result ? OLY_OK : OLY_MEMORY;
+}
+
+static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
+{
+    k->bytes = 0;
+    k->overflow = false;
+    oly_key_add(k, &compose, sizeof(compose));
+    oly_key_add(k, recipe, sizeof *recipe);
+    for (int i = 0; i < n_in; i++) {
+        oly_key_add(k, &in[i].kind, 1);
+        if (in[i].kind == 'a') {
+            OLY_TRY(oly_array_readable(in[i].array));
+            oly_key_add_array(k, in[i].array);
+        } else {
+            oly_key_add(k, &in[i].integer, sizeof in[i].integer);
+            oly_key_add(k, &in[i].floating, sizeof in[i].floating);
+        }
+    }
+    return OLY_OK;
+}
+
+static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe, int n_arrays,
+                               const oly_array *arrays, oly_compiled **compiled)
+{
+    oly_trace t;
+    oly_node *nodes[64], *out;
+    oly_graph *g = oly_graph_new(oly_current_site().call);
+    if (!g)
+        return oly_out_of_memory(sizeof(oly_graph *), "a graph");
+    oly_trace_open(&t, g);
+    oly_status st = OLY_OK;
+    for (int k = 0; k < n_in && st == OLY_OK; k++)
+        st = in[k].kind == 'a' ? oly_graph_input(g, &in[k].array->type, &nodes[k]) : number_node(g, &in[k], &nodes[k]);
+    if (st == OLY_OK)
+        st = compose(g, n_in, nodes, recipe, &out);
+    if (st == OLY_OK)
+        st = oly_graph_output(g, out);
+    oly_trace_close(&t);
+    if (st != OLY_OK)
+        oly_graph_free(g);
+    else
+        st = oly_compile(&t, n_arrays, arrays, NULL, compiled);
+    oly_trace_release(&t);
+    return st;
+}
+
+static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe, oly_array *result)
+{
+    oly_key key;
+    oly_array arrays[64];
+    int n = 0;
+    if (n_in > 64)
+        return oly_fail(OLY_INVALID, "an operation takes at most 64 operands, not %d", n_in);
+    for (int k = 0; k < n_in; k++)
+        if (in[k].kind == 'a')
+            arrays[n++] = in[k].array;
+    OLY_TRY(signature(&key, compose, n_in, in, recipe));
+    oly_compiled *c = oly_cache_find(&cache, &key);
+    if (c)
+        return oly_compiled_run(c, n, arrays, 1, result);
+    OLY_TRY(compile_call(compose, n_in, in, recipe, n, arrays, &c));
+    if (!key.overflow) {
+        OLY_TRY(oly_cache_add(&cache, &key, c));
+        return oly_compiled_run(c, n, arrays, 1, result);
+    }
+    oly_status st = oly_compiled_run(c, n, arrays, 1, result);
+    oly_compiled_free(c);
+    return st;
+}
+
+oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
+{
+    oly_array result = NULL;
+    for (int k = 0; k < n_in; k++)
+        if (in[k].kind == 'a' && !in[k].array)
+            return NULL; /* the first cause has been reported */
+    oly_trace *t = oly_trace_current();
+    oly_status st = t ? into_trace(t, compose, n_in, in, recipe, &result) : eager(compose, n_in, in, recipe, &result);
+    if (st != OLY_OK) {
+        oly_raise(st);
+        return NULL;
+    }
+    return result;
+}

@@ -1,0 +1,12 @@
+/* The two ways an operation goes: into the open trace, or, eagerly, through the plan cache. Called by the public functions of
+ * runtime/array only. */
+#ifndef OLY_ARRAY_DISPATCH_H
+#define OLY_ARRAY_DISPATCH_H
+#include "graph/compose.h"
+#include <olympus/ops.h>
+
+/* Applies a composition to operands (arrays, traced arrays or C numbers). Raises errors; NULL on failure or when an operand of
+ * kind 'a' is NULL. The result belongs to the open scope. */
+oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe);
+void oly_dispatch_reset(void); /* empties the cache; at finalize */
+#endif

@@ -1,0 +1,291 @@
+/* Pictures of shardings in text (draw.h). The sizes of cells follow jax/_src/debugging.py: the whole array is
+ * 10 lines high and as many columns, times 2.5, as its shape says; cells get their share of it. Unlike JAX,
+ * columns shrink no further than their labels, blocks may be uneven, and boxes without elements are left out.
+ */
+#include "array/draw.h"
+#include "core/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { WHOLE_LINES = 10, LEAST_WIDTH = 9, LARGEST_WIDTH = 80, SCREEN_WIDTH = 80 };
+
+/* -- the grid ----------------------------------------------------------------------------------------- */
+
+typedef struct band {
+    int64_t start;
+    int size;  /* columns or lines inside the frame */
+    int label; /* columns of the widest label */
+} band;
+
+typedef struct grid {
+    int rank;
+    const int64_t *shape;
+    int n[2]; /* rows, columns */
+    band *bands[2];
+    const oly_draw_cell **at; /* n[0] x n[1]; NULL where nothing stands */
+} grid;
+
+/* A cell as the grid sees it: 1-D arrays have one row. */
+static int64_t cell_start(const oly_draw_cell *cell, int rank, int side)
+{
+    return rank == 2 ? cell->start[side] : side == 0 ? 0 : cell->start[0];
+}
+
+static bool is_empty(const oly_draw_cell *cell, int rank)
+{
+    return cell->extent[0] <= 0 || (rank == 2 && cell->extent[1] <= 0);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    int64_t x = ((const band *)a)->start, y = ((const band *)b)->start;
+    return (x > y) - (x < y);
+}
+
+/* Rows (side 0) or columns (side 1): the starts that occur, ascending. */
+static oly_status make_bands(grid *g, int side, int rank, int n_cells, const oly_draw_cell *cells)
+{
+    band *bands = g->bands[side] = oly_calloc((size_t)n_cells, sizeof *bands);
+    if (!bands)
+        return oly_out_of_memory((size_t)n_cells * sizeof *bands, "drawing a sharding");
+    int n = 0, kept = 0;
+    for (int k = 0; k < n_cells; k++)
+        if (!is_empty(&cells[k], rank))
+            bands[n++].start = cell_start(&cells[k], rank, side);
+    qsort(bands, (size_t)n, sizeof *bands, by_start);
+    for (int k = 0; k < n; k++)
+        if (k == 0 || bands[k].start != bands[kept - 1].start)
+            bands[kept++] = bands[k];
+    g->n[side] = kept;
+    return OLY_OK;
+}
+
+static int find_band(const grid *g, int side, int64_t start)
+{
+    band wanted = {.start = start};
+    const band *found = bsearch(&wanted, g->bands[side], (size_t)g->n[side], sizeof wanted, by_start);
+    return (int)(found - g->bands[side]);
+}
+
+static int at_least(int value, int least)
+{
+    return value > least ? value : least;
+}
+
+typedef struct padding {
+    int left, right, above, below;
+} padding;
+
+/* Columns and lines around the label that JAX gives a cell: its share of the picture, less the label and the
+ * frame. */
+static padding pad_cell(int rank, const int64_t *shape, const oly_draw_cell *cell)
+{
+    double aspect = (double)(rank == 2 ? shape[1] : 1) / (double)shape[0];
+    double whole_width = (double)(int64_t)(WHOLE_LINES * (aspect < 1e6 ? aspect : 1e6));
+    double width = (double)cell->extent[rank - 1] / (double)shape[rank - 1] * whole_width * 2.5;
+    int columns = width > LARGEST_WIDTH ? LARGEST_WIDTH : at_least((int)width, LEAST_WIDTH);
+    int lines = rank == 1 ? 1 : (int)((double)cell->extent[0] / (double)shape[0] * WHOLE_LINES);
+    int spaces = at_least(columns - (int)strlen(cell->label) - 2, 0), blank = at_least(lines - 2, 0);
+    return (padding){spaces / 2, spaces - spaces / 2, blank / 2, blank - blank / 2};
+}
+
+static void widen_bands(band *row, band *column, const padding *pad, int label)
+{
+    column->size = at_least(column->size, pad->left + label + pad->right);
+    column->label = at_least(column->label, label);
+    row->size = at_least(row->size, pad->above + 1 + pad->below);
+}
+
+/* A table wider than the screen: columns give way in proportion, down to their labels. */
+static void shrink_columns(grid *g)
+{
+    int64_t total = 0, room = SCREEN_WIDTH - 1 - g->n[1];
+    for (int j = 0; j < g->n[1]; j++)
+        total += g->bands[1][j].size;
+    if (total <= room)
+        return;
+    for (int j = 0; j < g->n[1]; j++) {
+        band *column = &g->bands[1][j];
+        int share = room > 0 ? (int)(column->size * room / total) : 0;
+        column->size = at_least(share, column->label);
+    }
+}
+
+static oly_status make_grid(grid *g, int n_cells, const oly_draw_cell *cells)
+{
+    int rank = g->rank;
+    for (int side = 0; side < 2; side++)
+        OLY_TRY(make_bands(g, side, rank, n_cells, cells));
+    size_t count = (size_t)g->n[0] * (size_t)g->n[1];
+    g->at = oly_calloc(count, sizeof *g->at);
+    if (!g->at)
+        return oly_out_of_memory(count * sizeof *g->at, "drawing a sharding");
+    for (int k = 0; k < n_cells; k++) {
+        if (is_empty(&cells[k], rank))
+            continue;
+        int i = find_band(g, 0, cell_start(&cells[k], rank, 0)),
+            j = find_band(g, 1, cell_start(&cells[k], rank, 1));
+        g->at[(size_t)i * (size_t)g->n[1] + (size_t)j] = &cells[k];
+        padding pad = pad_cell(rank, g->shape, &cells[k]);
+        widen_bands(&g->bands[0][i], &g->bands[1][j], &pad, (int)strlen(cells[k].label));
+    }
+    shrink_columns(g);
+    return OLY_OK;
+}
+
+static void free_grid(grid *g)
+{
+    oly_release(g->bands[0]);
+    oly_release(g->bands[1]);
+    oly_release(g->at);
+}
+
+/* -- drawing ------------------------------------------------------------------------------------------ */
+
+static void draw_rule(oly_text *text, const grid *g, const char *left, const char *middle, const char *right)
+{
+    for (int j = 0; j < g->n[1]; j++) {
+        oly_text_add(text, "%s", j ? middle : left);
+        oly_text_repeat(text, "─", g->bands[1][j].size);
+    }
+    oly_text_add(text, "%s\n", right);
+}
+
+/* Columns in front of a label: JAX centres it between its padding, so that an odd space goes to the right. */
+static int spaces_before(const grid *g, const oly_draw_cell *cell, int spaces)
+{
+    padding pad = pad_cell(g->rank, g->shape, cell);
+    int more = spaces - pad.left - pad.right;
+    return more < 0 ? spaces / 2 : pad.left + more / 2;
+}
+
+static void draw_row(oly_text *text, const grid *g, int i)
+{
+    const band *row = &g->bands[0][i];
+    for (int line = 0; line < row->size; line++) {
+        for (int j = 0; j < g->n[1]; j++) {
+            const oly_draw_cell *cell = g->at[(size_t)i * (size_t)g->n[1] + (size_t)j];
+            bool labelled = cell && line == (row->size - 1) / 2;
+            const char *label = labelled ? cell->label : "";
+            int spaces = g->bands[1][j].size - (int)strlen(label);
+            int before = labelled ? spaces_before(g, cell, spaces) : 0;
+            oly_text_add(text, "│%*s%s%*s", before, "", label, spaces - before, "");
+        }
+        oly_text_add(text, "│\n");
+    }
+}
+
+oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells,
+                          const oly_draw_cell *cells)
+{
+    if (rank != 1 && rank != 2)
+        return oly_fail(OLY_SHAPE, "a sharding can be drawn for arrays of 1 or 2 dimensions; this one has %d",
+                        rank);
+    const oly_draw_cell nothing = {.extent = {1, 1}, .label = "no elements"};
+    const int64_t one[2] = {1, 1};
+    int n_filled = 0;
+    for (int k = 0; k < n_cells; k++)
+        n_filled += !is_empty(&cells[k], rank);
+    if (n_filled == 0) {
+        rank = 1;
+        shape = one;
+        n_cells = 1;
+        cells = &nothing;
+    }
+    grid g = {.rank = rank, .shape = shape};
+    oly_status status = make_grid(&g, n_cells, cells);
+    if (status == OLY_OK) {
+        draw_rule(text, &g, "┌", "┬", "┐");
+        for (int i = 0; i < g.n[0]; i++) {
+            if (i > 0)
+                draw_rule(text, &g, "├", "┼", "┤");
+            draw_row(text, &g, i);
+        }
+        draw_rule(text, &g, "└", "┴", "┘");
+        if (text->failed)
+            status = oly_out_of_memory(text->length, "drawing a sharding");
+    }
+    free_grid(&g);
+    return status;
+}
+
+/* -- devices to cells --------------------------------------------------------------------------------- */
+
+typedef struct holder {
+    int64_t start[2], extent[2];
+    int id;
+} holder;
+
+static int by_box(const holder *a, const holder *b)
+{
+    for (int side = 0; side < 2; side++) {
+        if (a->start[side] != b->start[side])
+            return a->start[side] < b->start[side] ? -1 : 1;
+        if (a->extent[side] != b->extent[side])
+            return a->extent[side] < b->extent[side] ? -1 : 1;
+    }
+    return 0;
+}
+
+static int by_box_and_id(const void *a, const void *b)
+{
+    const holder *x = a, *y = b;
+    int order = by_box(x, y);
+    return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Cells of the sorted holders; each label is a stretch of `labels`, terminated, whose offset stands in
+ * `offsets`. */
+static int group_holders(const char *platform, int n, const holder *holders, oly_draw_cell *cells,
+                         size_t *offsets, oly_text *labels)
+{
+    int n_cells = 0;
+    for (int k = 0; k < n; k++) {
+        if (k > 0 && by_box(&holders[k - 1], &holders[k]) == 0) {
+            oly_text_add(labels, ",%d", holders[k].id);
+            continue;
+        }
+        if (k > 0)
+            oly_text_add_chars(labels, "", 1);
+        offsets[n_cells] = labels->length;
+        memcpy(cells[n_cells].start, holders[k].start, sizeof holders[k].start);
+        memcpy(cells[n_cells].extent, holders[k].extent, sizeof holders[k].extent);
+        oly_text_add(labels, "%s %d", platform, holders[k].id);
+        n_cells++;
+    }
+    return n_cells;
+}
+
+oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, const int64_t *shape,
+                             int n_devices, const int64_t *starts, const int64_t *extents, const int *ids)
+{
+    if (rank != 1 && rank != 2)
+        return oly_draw_cells(text, rank, shape, 0, NULL); /* which says what is wrong */
+    size_t n = (size_t)n_devices;
+    oly_text labels = {.chars = NULL};
+    holder *holders = oly_calloc(n + 1, sizeof *holders);
+    oly_draw_cell *cells = oly_calloc(n + 1, sizeof *cells);
+    size_t *offsets = oly_calloc(n + 1, sizeof *offsets);
+    oly_status status = OLY_OK;
+    if (holders && cells && offsets) {
+        for (size_t k = 0; k < n; k++) {
+            memcpy(holders[k].start, starts + k * (size_t)rank, (size_t)rank * sizeof *starts);
+            memcpy(holders[k].extent, extents + k * (size_t)rank, (size_t)rank * sizeof *extents);
+            holders[k].id = ids[k];
+        }
+        qsort(holders, n, sizeof *holders, by_box_and_id);
+        int n_cells = group_holders(platform, n_devices, holders, cells, offsets, &labels);
+        for (int k = 0; k < n_cells; k++)
+            cells[k].label = oly_text_chars(&labels) + offsets[k];
+        if (!labels.failed)
+            status = oly_draw_cells(text, rank, shape, n_cells, cells);
+    }
+    if (!holders || !cells || !offsets || labels.failed)
+        status =
+            oly_out_of_memory(n * (sizeof *holders + sizeof *cells + sizeof *offsets), "drawing a sharding");
+    oly_text_free(&labels);
+    oly_release(offsets);
+    oly_release(cells);
+    oly_release(holders);
+    return status;
+}

@@ -1,0 +1,185 @@
+/* Reading arrays: waiting, copying to host memory, gathering over processes, shards. */
+#include "array/array.h"
+#include "array/dispatch.h"
+#include "kernel.h"
+#include "run/execute.h"
+#include <string.h>
+
+/* The local boxes cover the array when the distinct ones add up to it. */
+static bool covered(oly_array x)
+{
+    int64_t found = 0;
+    int position;
+    for (int s = 0; s < x->n_shards; s++) {
+        oly_box b = oly_array_box(x, s, &position);
+        bool fresh = true;
+        for (int j = 0; j < s && fresh; j++) {
+            oly_box o = oly_array_box(x, j, &position);
+            fresh = memcmp(&o, &b, sizeof b) != 0;
+        }
+        found += fresh ? oly_box_count(&b) : 0;
+    }
+    return found == oly_type_size(&x->type) && (x->n_shards > 0);
+}
+
+oly_status oly_array_fetch(oly_array x, void *buffer)
+{
+    OLY_TRY(oly_array_readable(x));
+    if (!covered(x))
+        return oly_fail(OLY_NOT_ADDRESSABLE,
+                        "fetching the value of %s that spans non-addressable (non process local) devices is not possible; use "
+                        "oly_process_allgather on all processes, or OLY_FOR_EACH_SHARD for this process's part",
+                        oly_type_short(&x->type));
+    oly_array_wait(x);
+    OLY_TRY(oly_run_failure());
+    size_t element = oly_dtype_size(x->type.dtype);
+    for (int s = 0; s < x->n_shards; s++) {
+        int position;
+        oly_box b = oly_array_box(x, s, &position);
+        if (oly_box_count(&b) == 0)
+            continue;
+        oly_copy_task t = {.element_bytes = element, .rank = b.rank};
+        int64_t to = 1, from = 1, offset = 0;
+        for (int d = b.rank - 1; d >= 0; d--) {
+            t.extent[d] = b.hi[d] - b.lo[d];
+            t.to_stride[d] = to;
+            t.from_stride[d] = from;
+            offset += b.lo[d] * to;
+            to *= x->type.shape[d];
+            from *= t.extent[d];
+        }
+        for (int c = 0, n = oly_copy_chunks(&t); c < n; c++)
+            oly_copy_run(&t, (char *)buffer + (size_t)offset * element, x->shard[s]->data, c, n);
+    }
+    return OLY_OK;
+}
+
+oly_status(oly_block_until_ready)(oly_array x)
+{
+    if (!x)
+        return oly_last_status();
+    oly_status st = oly_array_readable(x);
+    if (st == OLY_OK) {
+        oly_array_wait(x);
+        st = oly_run_failure();
+    }
+    return oly_raise(st);
+}
+
+static oly_status check_room(oly_array x, const void *buffer, size_t bytes)
+{
+    size_t need = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
+    if (bytes < need || (need && !buffer))
+        return oly_fail(OLY_INVALID, "the buffer of %zu bytes is too small for %s, which has %zu", buffer ? bytes : 0,
+                        oly_type_short(&x->type), need);
+    return OLY_OK;
+}
+
+oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
+{
+    if (!x)
+        return oly_last_status();
+    oly_status st = oly_array_readable(x);
+    if (st == OLY_OK)
+        st = check_room(x, buffer, bytes);
+    if (st == OLY_OK)
+        st = oly_array_fetch(x, buffer);
+    return oly_raise(st);
+}
+
+double(oly_item)(oly_array x)
+{
+    union {
+        bool b;
+        int32_t i32;
+        int64_t i64;
+        uint32_t u32;
+        float f32;
+        double f64;
+    } v = {.i64 = 0};
+    if (!x)
+        return 0;
+    oly_status st = oly_array_readable(x);
+    if (st == OLY_OK && oly_type_size(&x->type) != 1)
+        st = oly_fail(OLY_SHAPE, "only an array of one element can be taken as a number, not %s", oly_type_short(&x->type));
+    if (st == OLY_OK)
+        st = oly_array_fetch(x, &v);
+    if (oly_raise(st) != OLY_OK)
+        return 0;
+    switch (x->type.dtype) {
+    case OLY_BOOL: return v.b;
+    case OLY_INT32: return v.i32;
+    case OLY_INT64: return (double)v.i64;
+    case OLY_UINT32: return v.u32;
+    case OLY_FLOAT32: return v.f32;
+    default: return v.f64;
+    }
+}
+
+oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
+{
+    if (!x)
+        return oly_last_status();
+    oly_status st = oly_array_readable(x);
+    if (st == OLY_OK)
+        st = check_room(x, buffer, bytes);
+    if (st != OLY_OK)
+        return oly_raise(st);
+    if (oly_is_fully_addressable(x))
+        return oly_raise(oly_array_fetch(x, buffer));
+    oly_array here = (oly_device_put)(x, oly_sharding_default());
+    if (!here)
+        return oly_last_status();
+    st = oly_array_fetch(here, buffer);
+    oly_free(here);
+    return oly_raise(st);
+}
+
+/* -- shards --------------------------------------------------------------------------------------------------------------------- */
+
+int oly_shard_count(oly_array x) { return x && !x->graph ? x->n_shards : 0; }
+
+static int replica_of(oly_array x, int position, const oly_box *box)
+{
+    oly_layout l = oly_layout_canonical(x->sharding, x->type.rank, x->type.shape);
+    int n = 0;
+    for (int p = 0; p < position; p++) {
+        oly_box b = oly_layout_box(&l, p);
+        n += memcmp(&b, box, sizeof b) == 0;
+    }
+    return n;
+}
+
+static oly_status get_shard(oly_array x, int k, oly_shard *shard)
+{
+    int position;
+    OLY_TRY(oly_array_readable(x));
+    if (k < 0 || k >= x->n_shards)
+        return oly_fail(OLY_INVALID, "shard %d does not exist; this process holds %d", k, x->n_shards);
+    oly_array_wait(x);
+    oly_box b = oly_array_box(x, k, &position);
+    oly_type type = x->type;
+    shard->device = oly_get_device(oly_mesh_device_id(x->sharding->mesh, position));
+    shard->replica = replica_of(x, position, &b);
+    shard->rank = b.rank;
+    for (int d = 0; d < b.rank; d++) {
+        shard->start[d] = b.lo[d];
+        type.shape[d] = shard->extent[d] = b.hi[d] - b.lo[d];
+    }
+    shard->memory = x->shard[k]->data;
+    oly_sharding one = (oly_single_device)(shard->device);
+    shard->data = one ? oly_array_new(&type, one, true, 1) : NULL;
+    if (!shard->data)
+        return OLY_MEMORY;
+    oly_buffer_hold(x->shard[k]);
+    shard->data->shard[0] = x->shard[k];
+    return OLY_OK;
+}
+
+oly_shard oly_get_shard(oly_array x, int k)
+{
+    oly_shard s = {0};
+    if (x)
+        oly_raise(get_shard(x, k, &s));
+    return s;
+}

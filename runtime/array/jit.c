@@ -1,0 +1,253 @@
+/* Functions: tracing, caching, calling, explaining. */
+#include "array/compiled.h"
+#include "array/dispatch.h"
+#include <olympus/transform.h>
+#include <string.h>
+
+struct oly_fn_impl {
+    oly_owned owned; /* first member */
+    oly_function function;
+    oly_jit_options options;
+    int n_in, n_out;
+    char name[64];
+    oly_sharding *in_shardings, *out_shardings; /* owned copies or NULL */
+    oly_compiled_cache cache;
+};
+
+static void destroy(oly_owned *object)
+{
+    oly_fn f = (oly_fn)object;
+    oly_cache_free(&f->cache);
+    oly_release(f->in_shardings);
+    oly_release(f->out_shardings);
+    oly_release(f);
+}
+
+static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding **to)
+{
+    if (!from)
+        return OLY_OK;
+    *to = oly_malloc(sizeof **to * (size_t)(n + 1));
+    if (!*to)
+        return oly_out_of_memory(sizeof **to * (size_t)n, "a function");
+    memcpy(*to, from, sizeof **to * (size_t)n);
+    return OLY_OK;
+}
+
+static oly_status make(oly_function function, int n_in, int n_out, oly_jit_options options, oly_fn *fn)
+{
+    if (!function || n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
+        return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for", n_in, n_out);
+    oly_fn f = oly_calloc(1, sizeof *f);
+    if (!f)
+        return oly_out_of_memory(sizeof *f, "a function");
+    f->function = function;
+    f->options = options;
+    f->n_in = n_in;
+    f->n_out = n_out;
+    strncpy(f->name, options.name ? options.name : "function", sizeof f->name - 1);
+    oly_status st = copy_shardings(options.in_shardings, n_in, &f->in_shardings);
+    if (st == OLY_OK)
+        st = copy_shardings(options.out_shardings, n_out, &f->out_shardings);
+    if (st == OLY_OK)
+        st = oly_scope_adopt(&f->owned, destroy);
+    if (st != OLY_OK) {
+        destroy(&f->owned);
+        return st;
+    }
+    *fn = f;
+    return OLY_OK;
+}
+
+oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options)
+{
+    oly_fn f = NULL;
+    oly_raise(make(function, n_in, n_out, options, &f));
+    return f;
+}
+
+/* -- tracing ---------------------------------------------------------------------------------------------------------------- */
+
+static oly_status check_outputs(oly_fn f, const oly_array *out)
+{
+    for (int k = 0; k < f->n_out; k++)
+        if (!out[k]) {
+            oly_status failed = oly_last_status();
+            return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
+                            failed == OLY_OK ? "the function %s did not store its output %d; it must set all %d entries of out[]"
+                                             : "the function %s failed before it stored output %d (of %d)",
+                            f->name, k, f->n_out);
+        }
+    return OLY_OK;
+}
+
+/* An uncommitted input goes where in_shardings says. */
+static oly_status place_input(oly_fn f, int k, const oly_array *in, oly_graph *g, oly_node **node)
+{
+    oly_sharding s = f->in_shardings ? f->in_shardings[k] : NULL;
+    if (!s || in[k]->committed)
+        return OLY_OK;
+    oly_params params;
+    memset(&params, 0, sizeof params);
+    params.sharding = s;
+    return oly_graph_add(g, OLY_OP_place, 1, (oly_node *[]){*node}, &params, node);
+}
+
+static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
+{
+    oly_array inner[32], out[32] = {0};
+    oly_node *nodes[32];
+    for (int k = 0; k < f->n_in; k++)
+        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &nodes[k]));
+    t->first_capture = f->n_in;
+    for (int k = 0; k < f->n_in; k++) {
+        OLY_TRY(place_input(f, k, in, t->graph, &nodes[k]));
+        if (!(inner[k] = oly_array_traced(t->graph, nodes[k])))
+            return OLY_MEMORY;
+    }
+    f->function(inner, out, f->options.user);
+    OLY_TRY(check_outputs(f, out));
+    for (int k = 0; k < f->n_out; k++) {
+        oly_node *node;
+        OLY_TRY(oly_trace_node(t, out[k], &node));
+        OLY_TRY(oly_graph_output(t->graph, node));
+    }
+    return OLY_OK;
+}
+
+static oly_status compile(oly_fn f, const oly_array *in, oly_compiled **compiled)
+{
+    oly_trace t;
+    oly_site site = oly_current_site();
+    oly_graph *g = oly_graph_new(f->name);
+    if (!g)
+        return oly_out_of_memory(sizeof(void *), "a graph");
+    oly_trace_open(&t, g);
+    oly_status st = record(f, in, &t);
+    oly_trace_close(&t);
+    oly_restore_site(site);
+    if (st != OLY_OK)
+        oly_graph_free(g);
+    else
+        st = oly_compile(&t, f->n_in, in, f->out_shardings, compiled);
+    oly_trace_release(&t);
+    return st;
+}
+
+/* -- calling ----------------------------------------------------------------------------------------------------------------- */
+
+static oly_status check_inputs(oly_fn f, int n_in, const oly_array *in)
+{
+    if (n_in != f->n_in)
+        return oly_fail(OLY_INVALID, "%s takes %d arrays, but %d were given", f->name, f->n_in, n_in);
+    for (int k = 0; k < n_in; k++) {
+        OLY_TRY(oly_array_readable(in[k]));
+        oly_sharding want = f->in_shardings ? f->in_shardings[k] : NULL;
+        if (!want || !in[k]->committed ||
+            oly_sharding_equivalent(want, in[k]->sharding, in[k]->type.rank, in[k]->type.shape))
+            continue;
+        char have[256], wanted[256];
+        oly_sharding_str(in[k]->sharding, have, sizeof have);
+        oly_sharding_str(want, wanted, sizeof wanted);
+        return oly_fail(OLY_SHARDING,
+                        "the sharding %s given in in_shardings does not match the sharding on the respective argument %d of "
+                        "%s, %s, which is committed to %s; move it with oly_device_put",
+                        wanted, k, f->name, oly_type_short(&in[k]->type), have);
+    }
+    return OLY_OK;
+}
+
+static oly_status find(oly_fn f, const oly_array *in, oly_compiled **compiled)
+{
+    oly_key key = {.bytes = 0};
+    for (int k = 0; k < f->n_in; k++)
+        oly_key_add_array(&key, in[k]);
+    *compiled = oly_cache_find(&f->cache, &key);
+    if (*compiled)
+        return OLY_OK;
+    OLY_TRY(compile(f, in, compiled));
+    return oly_cache_add(&f->cache, &key, *compiled);
+}
+
+/* Inside another function the inner one is recorded in place. */
+static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array *out)
+{
+    if (n_in != f->n_in)
+        return oly_fail(OLY_INVALID, "%s takes %d arrays, but %d were given", f->name, f->n_in, n_in);
+    f->function(in, out, f->options.user);
+    return check_outputs(f, out);
+}
+
+static oly_status call(oly_fn f, int n_in, const oly_array *in, oly_array *out)
+{
+    oly_compiled *c;
+    if (oly_trace_current())
+        return call_traced(f, n_in, in, out);
+    OLY_TRY(check_inputs(f, n_in, in));
+    OLY_TRY(find(f, in, &c));
+    return oly_compiled_run(c, n_in, in, f->n_out, out);
+}
+
+static bool missing(oly_fn f, int n_in, const oly_array *in)
+{
+    for (int k = 0; k < n_in; k++)
+        if (!in[k])
+            return true;
+    return !f;
+}
+
+oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
+{
+    oly_array results[32] = {0};
+    oly_status st = OLY_OK;
+    if (missing(f, n_in, in)) {
+        for (int k = 0; k < n_out; k++)
+            *out[k] = NULL;
+        return oly_last_status() != OLY_OK ? oly_last_status() : OLY_INVALID;
+    }
+    if (n_out != f->n_out)
+        st = oly_fail(OLY_INVALID, "%s gives %d arrays, but %d were asked for", f->name, f->n_out, n_out);
+    if (st == OLY_OK)
+        st = call(f, n_in, in, results);
+    for (int k = 0; k < n_out; k++) {
+        bool donated = false;
+        for (int j = 0; j < n_in && st == OLY_OK; j++)
+            donated = donated || *out[k] == in[j];
+        if (donated)
+            oly_assign(out[k], results[k]);
+        else
+            *out[k] = st == OLY_OK ? results[k] : NULL;
+    }
+    return oly_raise(st);
+}
+
+oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
+{
+    oly_array results[32] = {0};
+    if (missing(f, n_in, in))
+        return NULL;
+    oly_status st = f->n_out == 1 ? call(f, n_in, in, results)
+                                  : oly_fail(OLY_INVALID, "%s gives %d arrays; use oly_call", f->name, f->n_out);
+    oly_raise(st);
+    return st == OLY_OK ? results[0] : NULL;
+}
+
+oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
+{
+    oly_compiled *c;
+    if (missing(f, n_in, in))
+        return oly_last_status();
+    oly_status st = check_inputs(f, n_in, in);
+    if (st == OLY_OK)
+        st = find(f, in, &c);
+    if (st == OLY_OK) {
+        oly_text t = {0};
+        oly_plan_text(&t, oly_program_plan(c->program));
+        if (t.failed)
+            st = oly_out_of_memory(t.length, "an explanation");
+        else
+            fputs(oly_text_chars(&t), file);
+        oly_text_free(&t);
+    }
+    return oly_raise(st);
+}

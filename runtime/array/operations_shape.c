@@ -1,0 +1,169 @@
+/* The public operations that make or move elements: filled arrays, reshape, slices, updates, concatenation,
+ * placement. As in operations.c, each fills a recipe for oly_dispatch. */
+#include "array/dispatch.h"
+#include "array/slice_notation.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void begin(oly_recipe *recipe, oly_op op)
+{
+    memset(recipe, 0, sizeof *recipe); /* recipes are hashed and compared as memory */
+    recipe->op = op;
+}
+
+static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
+{
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "%d dimensions asked for; arrays have 0 to %d", rank, OLY_MAX_RANK);
+    p->rank = rank;
+    for (int d = 0; d < rank; d++)
+        p->shape[d] = shape[d];
+    return OLY_OK;
+}
+
+/* -- making
+ * -----------------------------------------------------------------------------------------------------------
+ */
+oly_array(oly_arange)(int64_t n, oly_dtype dtype)
+{
+    oly_recipe recipe;
+    begin(&recipe, OLY_OP_iota);
+    recipe.params.dtype = dtype;
+    recipe.params.rank = 1;
+    recipe.params.shape[0] = n;
+    if (n < 0) {
+        oly_raise(oly_fail(OLY_INVALID, "%" PRId64 " elements asked for; the number is 0 or more", n));
+        return NULL;
+    }
+    return oly_dispatch(oly_compose_iota, 0, NULL, &recipe);
+}
+
+oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape)
+{
+    oly_recipe recipe;
+    begin(&recipe, OLY_OP_broadcast);
+    recipe.params.dtype = dtype;
+    if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_full, 1, &value, &recipe);
+}
+
+oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape)
+{
+    return oly_full_shape(oly_operand_int(0), dtype, rank, shape);
+}
+
+oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape)
+{
+    return oly_full_shape(oly_operand_int(1), dtype, rank, shape);
+}
+
+oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
+{
+    return oly_full_shape(value, dtype, 0, NULL);
+}
+
+/* -- other extents
+ * ---------------------------------------------------------------------------------------------------- */
+oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
+{
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    begin(&recipe, OLY_OP_reshape);
+    if (!x || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_reshape, 1, &in, &recipe);
+}
+
+oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
+{
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    begin(&recipe, OLY_OP_transpose);
+    if (!x)
+        return NULL;
+    if (n < 0 || n > OLY_MAX_RANK) {
+        oly_raise(
+            oly_fail(OLY_SHAPE, "%d axes given for an array of %d dimensions; give each once", n, oly_rank(x)));
+        return NULL;
+    }
+    recipe.params.n_axes = n;
+    for (int k = 0; k < n; k++)
+        recipe.params.axes[k] = axes[k];
+    return oly_dispatch(oly_compose_transpose, 1, &in, &recipe);
+}
+
+oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
+{
+    oly_recipe recipe;
+    begin(&recipe, OLY_OP_broadcast);
+    if ((x.kind == 'a' && !x.array) || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_broadcast, 1, &x, &recipe);
+}
+
+/* -- parts
+ * ------------------------------------------------------------------------------------------------------------
+ */
+oly_array(oly_slice)(oly_array x, const char *slices)
+{
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    begin(&recipe, OLY_OP_slice);
+    if (!x || oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
+}
+
+oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step)
+{
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    begin(&recipe, OLY_OP_slice);
+    if (!x ||
+        oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
+}
+
+oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
+{
+    oly_recipe recipe;
+    oly_operand in[2] = {oly_operand_array(x), value};
+    begin(&recipe, OLY_OP_update);
+    if (!x || oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
+        return NULL;
+    return oly_dispatch(oly_compose_update, 2, in, &recipe);
+}
+
+oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
+{
+    oly_recipe recipe;
+    begin(&recipe, OLY_OP_concatenate);
+    recipe.params.dimension = dimension;
+    if (n < 1) {
+        oly_raise(oly_fail(OLY_INVALID, "%d arrays given; give one or more", n));
+        return NULL;
+    }
+    oly_operand *in = oly_malloc(sizeof *in * (size_t)n);
+    if (!in) {
+        oly_raise(oly_out_of_memory(sizeof *in * (size_t)n, "the operands of a concatenation"));
+        return NULL;
+    }
+    for (int k = 0; k < n; k++)
+        in[k] = oly_operand_array(arrays[k]);
+    oly_array result = oly_dispatch(oly_compose_concatenate, n, in, &recipe);
+    oly_release(in);
+    return result;
+}
+
+/* -- placement
+ * -------------------------------------------------------------------------------------------------------- */
+oly_array(oly_with_sharding_constraint)(oly_array x, oly_sharding sharding)
+{
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    begin(&recipe, OLY_OP_place);
+    recipe.params.sharding = sharding;
+    return sharding ? oly_dispatch(oly_compose_place, 1, &in, &recipe) : NULL;
+}

@@ -1,0 +1,148 @@
+/* Arrays from host memory, and moving arrays to shardings. */
+#include "array/array.h"
+#include "array/dispatch.h"
+#include "array/trace.h"
+#include "kernel.h"
+#include <string.h>
+
+static oly_status from_host(const void *data, oly_dtype dtype, int rank, const int64_t *shape, oly_array *out)
+{
+    oly_type type = {.dtype = dtype, .rank = rank};
+    if ((unsigned)dtype >= OLY_N_DTYPES)
+        return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
+    for (int d = 0; d < rank; d++)
+        type.shape[d] = shape[d];
+    OLY_TRY(oly_type_check(&type));
+    size_t bytes = (size_t)oly_type_size(&type) * oly_dtype_size(dtype);
+    if (bytes && !data)
+        return oly_fail(OLY_INVALID, "the data of %s is NULL", oly_type_short(&type));
+    oly_buffer *b = oly_buffer_take(bytes);
+    if (!b)
+        return oly_buffer_fail(bytes, "an array from host memory");
+    if (bytes)
+        memcpy(b->data, data, bytes);
+    oly_sharding s = oly_sharding_default();
+    *out = s ? oly_array_new(&type, s, false, 1) : NULL;
+    if (!*out) {
+        oly_buffer_drop(b);
+        return OLY_MEMORY;
+    }
+    (*out)->shard[0] = b;
+    return OLY_OK;
+}
+
+oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int64_t *shape)
+{
+    oly_array x = NULL;
+    oly_raise(from_host(data, dtype, rank, shape, &x));
+    return x;
+}
+
+oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
+{
+    if (!x)
+        return NULL;
+    if (!sharding) { /* as it is */
+        oly_array same = x->graph ? x : oly_array_share(x);
+        if (!same)
+            oly_raise(OLY_MEMORY);
+        return same;
+    }
+    oly_status st = oly_sharding_check_rank(sharding, x->type.rank);
+    if (st != OLY_OK) {
+        oly_raise(st);
+        return NULL;
+    }
+    if (!x->graph && !oly_trace_current() && !x->deleted && x->committed && x->sharding == sharding)
+        return oly_array_share(x);
+    oly_recipe recipe;
+    memset(&recipe, 0, sizeof recipe);
+    recipe.params.sharding = sharding;
+    oly_operand operand = oly_operand_array(x);
+    return oly_dispatch(oly_compose_place, 1, &operand, &recipe);
+}
+
+/* -- from each process's part ------------------------------------------------------------------------------------------------- */
+
+/* Along one dimension, where the box's range begins in the local part: local ranges follow each other in global order. */
+static int64_t local_start(const oly_box *boxes, int n, int d, int64_t lo)
+{
+    int64_t start = 0;
+    for (int k = 0; k < n; k++) {
+        bool fresh = boxes[k].lo[d] < lo && boxes[k].hi[d] > boxes[k].lo[d];
+        for (int j = 0; j < k && fresh; j++)
+            fresh = boxes[j].lo[d] != boxes[k].lo[d];
+        start += fresh ? boxes[k].hi[d] - boxes[k].lo[d] : 0;
+    }
+    return start;
+}
+
+static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, const void *data, const int64_t *local_shape)
+{
+    const oly_box *b = &boxes[s];
+    size_t element = oly_dtype_size(x->type.dtype), bytes = (size_t)oly_box_count(b) * element;
+    x->shard[s] = oly_buffer_take(bytes);
+    if (!x->shard[s])
+        return oly_buffer_fail(bytes, "a shard");
+    oly_copy_task t = {.element_bytes = element, .rank = b->rank};
+    int64_t to = 1, from = 1, offset = 0;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        t.extent[d] = b->hi[d] - b->lo[d];
+        t.to_stride[d] = to;
+        t.from_stride[d] = from;
+        offset += local_start(boxes, n, d, b->lo[d]) * from;
+        to *= t.extent[d];
+        from *= local_shape[d];
+    }
+    for (int c = 0, chunks = bytes ? oly_copy_chunks(&t) : 0; c < chunks; c++)
+        oly_copy_run(&t, x->shard[s]->data, (const char *)data + (size_t)offset * element, c, chunks);
+    return OLY_OK;
+}
+
+static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, const void *data,
+                             const int64_t *local_shape, oly_array *out)
+{
+    oly_type type = {.dtype = dtype, .rank = rank};
+    const int *positions;
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
+    for (int d = 0; d < rank; d++)
+        type.shape[d] = global_shape[d];
+    OLY_TRY(oly_type_check(&type));
+    OLY_TRY(oly_sharding_check_rank(sharding, rank));
+    int n = oly_mesh_local_positions(sharding->mesh, &positions);
+    oly_box *boxes = oly_malloc(sizeof *boxes * (size_t)(n + 1));
+    if (!boxes)
+        return oly_out_of_memory(sizeof *boxes * (size_t)n, "the parts of an array");
+    oly_layout l = oly_layout_canonical(sharding, rank, type.shape);
+    for (int s = 0; s < n; s++)
+        boxes[s] = oly_layout_box(&l, positions[s]);
+    oly_status st = OLY_OK;
+    for (int d = 0; d < rank && st == OLY_OK && n; d++) {
+        int64_t want = local_start(boxes, n, d, INT64_MAX);
+        if (want != local_shape[d])
+            st = oly_fail(OLY_SHAPE,
+                          "this process holds %lld of the %lld elements along dimension %d of %s, but its local part has %lld; "
+                          "give the parts of its own devices, in order",
+                          (long long)want, (long long)type.shape[d], d, oly_type_short(&type), (long long)local_shape[d]);
+    }
+    if (st == OLY_OK && !(*out = oly_array_new(&type, sharding, true, n)))
+        st = OLY_MEMORY;
+    for (int s = 0; s < n && st == OLY_OK; s++)
+        st = copy_shard(*out, s, boxes, n, data, local_shape);
+    oly_release(boxes);
+    return st;
+}
+
+oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, const void *data,
+                          const int64_t *local_shape)
+{
+    oly_array x = NULL;
+    if (!sharding)
+        return NULL;
+    oly_status st = from_local(sharding, dtype, rank, global_shape, data, local_shape, &x);
+    oly_raise(st);
+    return st == OLY_OK ? x : NULL;
+}

@@ -1,0 +1,122 @@
+/* Starting and ending: brings the layers up in order and takes them down again. */
+#include "array/array.h"
+#include "array/dispatch.h"
+#include "communicator.h"
+#include "core/machine.h"
+#include "core/option.h"
+#include "device/device.h"
+#include "device/queue.h"
+#include "device/workers.h"
+#include "kernel.h"
+#include "run/execute.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool started;
+
+/* What every process must have in common. */
+typedef struct greeting {
+    int32_t version, devices, status;
+    uint64_t options;
+} greeting;
+
+static oly_status compare(const greeting *all, int n)
+{
+    for (int r = 1; r < n; r++) {
+        if (all[r].version != all[0].version)
+            return oly_fail(OLY_DIVERGED, "rank 0 runs Olympus %d.%d, rank %d %d.%d; all ranks must use one version",
+                            all[0].version / 1000, all[0].version % 1000, r, all[r].version / 1000, all[r].version % 1000);
+        if (all[r].devices != all[0].devices)
+            return oly_fail(OLY_DIVERGED,
+                            "rank 0 has %d devices, rank %d has %d; set the same OLYMPUS_NUM_CPU_DEVICES on all ranks "
+                            "(mpirun -x OLYMPUS_NUM_CPU_DEVICES)",
+                            all[0].devices, r, all[r].devices);
+        if (all[r].options != all[0].options)
+            return oly_fail(OLY_DIVERGED, "ranks 0 and %d differ in their OLYMPUS_* options; set the same on all ranks", r);
+    }
+    return OLY_OK;
+}
+
+static oly_status meet(int devices)
+{
+    int n = oly_world_size();
+    greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR, devices, OLY_OK, oly_options_fingerprint()};
+    greeting *all = oly_calloc((size_t)n, sizeof *all);
+    int *counts = oly_calloc((size_t)n, sizeof *counts);
+    oly_status st = all && counts ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
+    if (st == OLY_OK)
+        st = oly_world_gather(&mine, all, sizeof mine);
+    if (st == OLY_OK)
+        st = compare(all, n);
+    for (int r = 0; r < n && st == OLY_OK; r++)
+        counts[r] = all[r].devices;
+    if (st == OLY_OK)
+        st = oly_devices_start(n, counts, oly_world_rank(), "cpu");
+    oly_release(all);
+    oly_release(counts);
+    return st;
+}
+
+static int threads_wanted(void)
+{
+    if (oly_option.threads > 0)
+        return (int)oly_option.threads;
+    int cores = oly_machine_get()->cores, share = cores / (oly_world_node_ranks() > 0 ? oly_world_node_ranks() : 1);
+    return share > 1 ? share : 1;
+}
+
+static oly_status start(int *argc, char ***argv)
+{
+    if (started)
+        return oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize");
+    OLY_TRY(oly_options_read());
+    OLY_TRY(oly_world_start(argc, argv));
+    oly_abort_hook = oly_world_abort;
+    oly_error_set_rank(oly_world_rank(), oly_world_size());
+    OLY_TRY(oly_kernels_choose(oly_option.isa));
+    int devices = (int)oly_option.num_cpu_devices;
+    OLY_TRY(meet(devices));
+    oly_mesh_set_devices(oly_device_count(), oly_device_id(oly_local_device(0)), oly_local_device_count());
+    OLY_TRY(oly_workers_start(threads_wanted()));
+    OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
+    oly_queue_inline(!oly_world_threads());
+    started = true;
+    oly_scope_open();
+    return OLY_OK;
+}
+
+void oly_init(int *argc, char ***argv)
+{
+    oly_status st = start(argc, argv);
+    if (st == OLY_OK)
+        return;
+    if (!started) /* nothing works without it, whatever the error mode */
+        oly_set_error_mode(OLY_ERRORS_ABORT);
+    oly_raise(st);
+}
+
+int oly_finalize(void)
+{
+    if (!started) {
+        oly_raise(oly_fail(OLY_STATE, "Olympus is not started; call oly_init first"));
+        return 1;
+    }
+    int status = oly_last_status() != OLY_OK;
+    oly_queue_drain();
+    oly_scope_close_all();
+    oly_dispatch_reset();
+    oly_run_reset();
+    oly_queue_stop();
+    oly_workers_stop();
+    oly_layout_stop();
+    oly_pool_stop();
+    oly_world_finish();
+    oly_devices_stop();
+    oly_machine_forget();
+    oly_abort_hook = NULL;
+    started = false;
+    return status;
+}
+
+int oly_process_index(void) { return oly_world_rank(); }
+int oly_process_count(void) { return oly_world_size(); }

@@ -1,0 +1,14 @@
+/* Memory that dies together: a trace, a plan. Pieces are aligned to 64 bytes and zeroed. */
+#ifndef OLY_CORE_ARENA_H
+#define OLY_CORE_ARENA_H
+#include <stddef.h>
+
+typedef struct oly_arena {
+    struct oly_arena_block *block; /* newest */
+    size_t total;                  /* bytes taken from the system */
+} oly_arena;
+
+void *oly_arena_take(oly_arena *a, size_t bytes); /* NULL when out of memory */
+#define OLY_ARENA_NEW(arena, type, count) ((type *)oly_arena_take((arena), sizeof(type) * (size_t)(count)))
+void oly_arena_free(oly_arena *a);
+#endif

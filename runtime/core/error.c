@@ -1,0 +1,309 @@
+/* Errors: the status names, the message pending on each thread, what a failing public call does, and the
+ * library's own memory, whose failures tests can order. Callable from every layer.
+ *
+ * The pending message and the site belong to a thread. The last error (OLY_ERRORS_RETURN) belongs to the
+ * process: it is written once under a lock, published by its status, and stays as it is until oly_clear_error.
+ */
+#include "core/error.h"
+#include "core/text.h"
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* -- names ------------------------------------------------------------------------------------- */
+
+const char *oly_status_name(oly_status status)
+{
+    static const char *const names[] = {
+#define NAME(name, text) "OLY_" #name,
+        OLY_STATUS_LIST(NAME)
+#undef NAME
+    };
+    return (unsigned)status < OLY_N_STATUS ? names[status] : "OLY_UNKNOWN";
+}
+
+const char *oly_status_text(oly_status status)
+{
+    static const char *const texts[] = {
+#define TEXT(name, text) text,
+        OLY_STATUS_LIST(TEXT)
+#undef TEXT
+    };
+    return (unsigned)status < OLY_N_STATUS ? texts[status] : "unknown status";
+}
+
+/* -- where a call stands ----------------------------------------------------------------------- */
+
+/* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten.
+ * initial-exec: noting costs stores and no function call, also in the shared library. */
+#define NOTED_CALLS 16 /* power of two */
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    oly_site site;               /* the current one */
+    oly_site noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
+    unsigned n_noted;
+} calls;
+
+void oly_at(const char *file, int line, const char *call)
+{
+    oly_site site = {.file = file, .call = call, .line = line};
+    calls.noted[calls.n_noted++ % NOTED_CALLS] = site;
+    calls.site = site;
+}
+
+void oly_enter(const char *function)
+{
+    for (unsigned back = 1; back <= NOTED_CALLS; back++) {
+        const oly_site *site = &calls.noted[(calls.n_noted - back) % NOTED_CALLS];
+        if (!site->call)
+            return;
+        if (strcmp(site->call, function) == 0) {
+            calls.site = *site;
+            /* what was noted later are finished arguments */
+            for (unsigned i = 1; i <= back; i++)
+                calls.noted[(calls.n_noted - i) % NOTED_CALLS].call = NULL;
+            calls.n_noted -= back;
+            return;
+        }
+    }
+}
+
+oly_site oly_current_site(void)
+{
+    oly_site site = calls.site;
+    if (!site.call)
+        site = (oly_site){.file = "", .call = "", .line = 0};
+    return site;
+}
+
+void oly_restore_site(oly_site site)
+{
+    calls.site = site;
+}
+
+/* Functions whose users write another name, the one of the macro in front of them. */
+static const char *written_name(const char *function, char *buffer, size_t size)
+{
+    static const char *const renamed[][2] = {{"oly_transpose_axes", "oly_transpose"},
+                                             {"oly_broadcast_shape", "oly_broadcast_to"}};
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(function, renamed[i][0]) == 0)
+            return renamed[i][1];
+
+    static const char *const endings[] = {"_with", "_shape", "_of", "_n"};
+    size_t length = strlen(function);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && length - ending < size && strcmp(function + length - ending, endings[i]) == 0) {
+            memcpy(buffer, function, length - ending);
+            buffer[length - ending] = 0;
+            return buffer;
+        }
+    }
+    return function;
+}
+
+/* -- the message pending on a thread ----------------------------------------------------------- */
+
+#define MESSAGE_SIZE 4096
+
+static _Thread_local struct {
+    oly_status status; /* OLY_OK: no message */
+    const char *where; /* line of ours */
+    char text[MESSAGE_SIZE];
+} pending;
+
+oly_status oly_fail_at(const char *where, oly_status status, const char *format, ...)
+{
+    if (pending.status != OLY_OK)
+        return status;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(pending.text, sizeof pending.text, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof pending.text)
+        memcpy(pending.text + sizeof pending.text - 4, "...", 4);
+    pending.status = status;
+    pending.where = where;
+    return status;
+}
+
+const char *oly_pending_message(void)
+{
+    return pending.status == OLY_OK ? "" : pending.text;
+}
+
+void oly_drop_message(void)
+{
+    pending.status = OLY_OK;
+}
+
+/* -- what the public layer does with a failure ------------------------------------------------- */
+
+void (*oly_abort_hook)(int exit_status);
+
+static atomic_int mode = OLY_ERRORS_ABORT;
+static atomic_int this_rank = -1, rank_count = 1;
+
+static struct {
+    pthread_mutex_t lock;
+    atomic_int status; /* OLY_OK: none; else `text` is complete */
+    atomic_bool seen;
+    char text[MESSAGE_SIZE + 512];
+} last = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void oly_error_set_rank(int rank, int count)
+{
+    atomic_store(&this_rank, rank);
+    atomic_store(&rank_count, count);
+}
+
+int oly_error_rank(void)
+{
+    return atomic_load(&this_rank);
+}
+
+/* "oly_add (heat.c:41): add: f32[4] and f32[5] differ [OLY_SHAPE: shapes do not fit]". Outside any public call
+ * our own line stands in. */
+static void compose(char *text, size_t size, oly_status status)
+{
+    char name[64];
+    const char *call = calls.site.call ? written_name(calls.site.call, name, sizeof name) : "";
+    char place[512] = "";
+    if (*call)
+        snprintf(place, sizeof place, "%s (%s:%d): ", call, calls.site.file, calls.site.line);
+    else if (pending.status != OLY_OK)
+        snprintf(place, sizeof place, "%s: ", pending.where);
+    const char *message = oly_pending_message();
+    snprintf(text, size, "%s%s%s[%s: %s]", place, message, *message ? " " : "", oly_status_name(status),
+             oly_status_text(status));
+}
+
+static void __attribute__((noreturn)) end_job(const char *text)
+{
+    static atomic_bool ending;
+    static _Thread_local bool ending_here;
+    if (ending_here)
+        _exit(1); /* the hook failed in its turn */
+    ending_here = true;
+    if (atomic_exchange(&ending, true))
+        for (;;)
+            pause(); /* another thread is ending the process */
+    if (atomic_load(&rank_count) > 1 && atomic_load(&this_rank) >= 0)
+        fprintf(stderr, "olympus: rank %d: %s\n", atomic_load(&this_rank), text);
+    else
+        fprintf(stderr, "olympus: %s\n", text);
+    fflush(NULL);
+    if (oly_abort_hook)
+        oly_abort_hook(1);
+    exit(1);
+}
+
+static void keep_first(oly_status status, const char *text)
+{
+    pthread_mutex_lock(&last.lock);
+    if (atomic_load(&last.status) == OLY_OK) {
+        snprintf(last.text, sizeof last.text, "%s", text);
+        atomic_store(&last.seen, false);
+        atomic_store(&last.status, (int)status);
+    }
+    pthread_mutex_unlock(&last.lock);
+}
+
+oly_status oly_raise(oly_status status)
+{
+    if (status == OLY_OK)
+        return OLY_OK;
+    char text[sizeof last.text];
+    compose(text, sizeof text, status);
+    oly_drop_message();
+    if (atomic_load(&mode) == OLY_ERRORS_ABORT)
+        end_job(text);
+    keep_first(status, text);
+    return status;
+}
+
+oly_error_mode oly_set_error_mode(oly_error_mode new_mode)
+{
+    return (oly_error_mode)atomic_exchange(&mode, (int)new_mode);
+}
+
+oly_status oly_last_status(void)
+{
+    atomic_store(&last.seen, true);
+    return (oly_status)atomic_load(&last.status);
+}
+
+const char *oly_last_error(void)
+{
+    return oly_last_status() == OLY_OK ? "" : last.text;
+}
+
+void oly_clear_error(void)
+{
+    pthread_mutex_lock(&last.lock);
+    atomic_store(&last.status, OLY_OK);
+    pthread_mutex_unlock(&last.lock);
+    oly_drop_message();
+}
+
+bool oly_error_unseen(void)
+{
+    return atomic_load(&last.status) != OLY_OK && !atomic_load(&last.seen);
+}
+
+/* -- memory of the library --------------------------------------------------------------------- */
+
+static atomic_long allocations_left = -1; /* that succeed before the one that fails; negative: all do */
+
+void oly_fail_allocation(long n)
+{
+    atomic_store(&allocations_left, n);
+}
+
+bool oly_allocation_fails(void)
+{
+    long left = atomic_load_explicit(&allocations_left, memory_order_relaxed);
+    while (left >= 0)
+        if (atomic_compare_exchange_weak(&allocations_left, &left, left - 1))
+            return left == 0;
+    return false;
+}
+
+void *oly_malloc(size_t bytes)
+{
+    return oly_allocation_fails() ? NULL : malloc(bytes ? bytes : 1);
+}
+
+void *oly_calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    if (oly_allocation_fails() || __builtin_mul_overflow(count, bytes, &total))
+        return NULL;
+    return calloc(1, total ? total : 1);
+}
+
+void *oly_realloc(void *old, size_t bytes)
+{
+    return oly_allocation_fails() ? NULL : realloc(old, bytes ? bytes : 1);
+}
+
+char *oly_strdup(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = oly_malloc(bytes);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+void oly_release(void *memory)
+{
+    free(memory);
+}
+
+oly_status oly_out_of_memory(size_t bytes, const char *what_for)
+{
+    return oly_fail(OLY_MEMORY, "no memory for %s of %s", oly_size_text_of(bytes).chars, what_for);
+}

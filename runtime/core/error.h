@@ -1,0 +1,63 @@
+/* Errors inside the library: functions return oly_status, the first message is kept per thread, and only the public layer
+ * (oly_raise) turns one into "end the job" or "null handle". Callable from every layer. */
+#ifndef OLY_CORE_ERROR_H
+#define OLY_CORE_ERROR_H
+#include <olympus/base.h>
+
+/* Keeps the message (unless this thread already holds one) and returns `status`. A message names the values, the rule and
+ * the remedy; the caller's function, file and line are put in front by oly_raise. */
+oly_status oly_fail_at(const char *where, oly_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define OLY_STR_(x) #x
+#define OLY_STR(x)  OLY_STR_(x)
+#define oly_fail(status, ...) oly_fail_at(__FILE__ ":" OLY_STR(__LINE__), (status), __VA_ARGS__)
+
+#define OLY_TRY(call)                                                                                          \
+    do {                                                                                                       \
+        oly_status status_ = (call);                                                                           \
+        if (status_ != OLY_OK)                                                                                 \
+            return status_;                                                                                    \
+    } while (0)
+
+/* The public layer's exit: reports a failure. Mode ABORT: prints "olympus: rank 2: oly_add (heat.c:41): message" to stderr and
+ * calls the abort hook (which does not return). Mode RETURN: keeps the first as oly_last_error. Returns `status`. For OLY_OK
+ * does nothing. */
+oly_status oly_raise(oly_status status);
+
+/* Message pending on this thread ("" if none), and dropping it. */
+const char *oly_pending_message(void);
+void oly_drop_message(void);
+
+/* True when an error was kept (OLY_ERRORS_RETURN) and the program has looked neither at it nor at its status. */
+bool oly_error_unseen(void);
+
+/* Ends the job; set by the layer that started MPI. NULL: exit(1). */
+extern void (*oly_abort_hook)(int exit_status);
+/* Put in front of messages; -1 before MPI knows, and with one process no rank is printed. */
+void oly_error_set_rank(int rank, int count);
+int oly_error_rank(void);
+
+/* The public call this thread is in; file and call are never NULL ("" outside any call). oly_at notes each call, and in
+ * oly_add(oly_mul(a, b), c) it does so for mul last. So a public function that is called through OLY_AT begins with
+ * oly_enter(__func__), which finds its own note again. */
+typedef struct oly_site {
+    const char *file, *call;
+    int line;
+} oly_site;
+oly_site oly_current_site(void);
+void oly_enter(const char *function);
+void oly_restore_site(oly_site site);
+
+/* oly_malloc and kin: memory of the library itself, all failures testable. NULL on failure without a message; the caller
+ * returns oly_out_of_memory(bytes, "what for"). */
+void *oly_malloc(size_t bytes);
+void *oly_calloc(size_t count, size_t bytes); /* checks count*bytes */
+void *oly_realloc(void *old, size_t bytes);
+char *oly_strdup(const char *text);
+void oly_release(void *memory); /* free; NULL allowed */
+oly_status oly_out_of_memory(size_t bytes, const char *what_for);
+/* Tests: after n more allocations (0: none more) the next one fails, once; negative: all succeed. */
+void oly_fail_allocation(long n);
+/* Called by every allocator of the library (pools too): true when this one is to fail. */
+bool oly_allocation_fails(void);
+#endif

@@ -1,0 +1,20 @@
+/* Scopes: who owns handles. Each thread has a stack of open scopes; a handle hangs in the list of one. */
+#ifndef OLY_CORE_SCOPE_H
+#define OLY_CORE_SCOPE_H
+#include <olympus/base.h>
+
+/* First member of every owned object. */
+typedef struct oly_owned {
+    struct oly_owned *next, *previous;
+    struct oly_scope *scope;                  /* NULL: owned by nobody */
+    void (*destroy)(struct oly_owned *object); /* frees the object; it is already out of the list */
+} oly_owned;
+
+struct oly_scope *oly_scope_innermost(void);
+/* Puts an object into the innermost scope (opening the thread's outermost one when none is open). */
+oly_status oly_scope_adopt(oly_owned *object, void (*destroy)(oly_owned *object));
+void oly_scope_move(oly_owned *object, struct oly_scope *to);
+struct oly_scope *oly_scope_outer(struct oly_scope *scope); /* the next one outside; itself at the bottom */
+void oly_scope_drop(oly_owned *object);                     /* takes it out of its scope and destroys it */
+void oly_scope_close_all(void);                             /* at finalize */
+#endif

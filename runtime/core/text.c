@@ -1,0 +1,108 @@
+/* Text that grows, and sizes in words. Callable from every layer. */
+#include "core/text.h"
+#include "core/error.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Room for n more characters and the end. */
+static bool reserve(oly_text *text, size_t n)
+{
+    if (text->failed)
+        return false;
+    size_t needed = text->length + n + 1;
+    if (needed <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity * 2 : 64;
+    if (capacity < needed)
+        capacity = needed;
+    char *chars = oly_realloc(text->chars, capacity);
+    if (!chars) {
+        text->failed = true;
+        return false;
+    }
+    text->chars = chars;
+    text->capacity = capacity;
+    return true;
+}
+
+void oly_text_add_chars(oly_text *text, const char *chars, size_t n)
+{
+    if (!reserve(text, n))
+        return;
+    if (n)
+        memcpy(text->chars + text->length, chars, n);
+    text->length += n;
+    text->chars[text->length] = 0;
+}
+
+void oly_text_add_v(oly_text *text, const char *format, va_list arguments)
+{
+    va_list again;
+    va_copy(again, arguments);
+    size_t room = text->failed ? 0 : text->capacity - text->length;
+    int length = vsnprintf(room ? text->chars + text->length : NULL, room, format, arguments);
+    if (length < 0)
+        text->failed = true;
+    if (length >= 0 && (size_t)length >= room) {
+        if (reserve(text, (size_t)length))
+            vsnprintf(text->chars + text->length, (size_t)length + 1, format, again);
+        else if (room)
+            text->chars[text->length] = 0; /* it keeps what it had */
+    }
+    if (!text->failed)
+        text->length += (size_t)length;
+    va_end(again);
+}
+
+void oly_text_add(oly_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    oly_text_add_v(text, format, arguments);
+    va_end(arguments);
+}
+
+void oly_text_repeat(oly_text *text, const char *chars, int n)
+{
+    size_t length = strlen(chars);
+    for (int i = 0; i < n; i++)
+        oly_text_add_chars(text, chars, length);
+}
+
+void oly_text_free(oly_text *text)
+{
+    oly_release(text->chars);
+    *text = (oly_text){0};
+}
+
+const char *oly_text_chars(const oly_text *text)
+{
+    return text->chars ? text->chars : "";
+}
+
+int oly_text_take(oly_text *text, char *buffer, size_t size)
+{
+    int length = text->failed ? -1 : (int)text->length;
+    if (size)
+        snprintf(buffer, size, "%s", oly_text_chars(text));
+    oly_text_free(text);
+    return length;
+}
+
+oly_size_text oly_size_text_of(size_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    oly_size_text text;
+    if (bytes < 1024) {
+        snprintf(text.chars, sizeof text.chars, "%zu bytes", bytes);
+        return text;
+    }
+    double value = (double)bytes / 1024;
+    int unit = 0;
+    while (value >= 1023.95 && unit < 5) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text.chars, sizeof text.chars, "%.1f %s", value, units[unit]);
+    return text;
+}

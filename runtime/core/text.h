@@ -1,0 +1,29 @@
+/* Text that grows. On running out of memory it keeps what it has and sets `failed`. */
+#ifndef OLY_CORE_TEXT_H
+#define OLY_CORE_TEXT_H
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct oly_text {
+    char *chars; /* owned; NULL when empty, else terminated */
+    size_t length, capacity;
+    bool failed;
+} oly_text;
+
+void oly_text_add(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void oly_text_add_v(oly_text *text, const char *format, va_list arguments);
+void oly_text_add_chars(oly_text *text, const char *chars, size_t n);
+void oly_text_repeat(oly_text *text, const char *chars, int n);
+void oly_text_free(oly_text *text);
+/* "" for empty. */
+const char *oly_text_chars(const oly_text *text);
+/* Copies into buffer as snprintf does; returns the whole length (-1 when failed). Frees the text. */
+int oly_text_take(oly_text *text, char *buffer, size_t size);
+
+/* "64.0 MiB", for messages: oly_size_text_of(n).chars. Needs no memory. */
+typedef struct oly_size_text {
+    char chars[24];
+} oly_size_text;
+oly_size_text oly_size_text_of(size_t bytes);
+#endif

@@ -1,0 +1,18 @@
+/* The devices of the job: a global list, dense ids, each owned by one process. Filled by oly_devices_start from what every
+ * process says it has. Called by layout (never), run, array. */
+#ifndef OLY_DEVICE_DEVICE_H
+#define OLY_DEVICE_DEVICE_H
+#include <olympus/mesh.h>
+
+struct oly_device_impl {
+    int id;            /* index in the global list */
+    int process;       /* owner */
+    int local;         /* index among its owner's devices */
+    const char *platform; /* "cpu" */
+};
+
+/* counts[r]: devices of rank r. */
+oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const char *platform);
+void oly_devices_stop(void);
+const struct oly_device_impl *oly_device_at(int id);
+#endif

@@ -1,0 +1,233 @@
+/* Building single nodes: conversion with folding of constants, broadcasting, and what else compositions share.
+ */
+#include "graph/build.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* -- constants
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* Truncates, saturates, NaN to 0. */
+static int64_t saturated(double f, double low, double high, int64_t lowest, int64_t highest)
+{
+    if (isnan(f))
+        return 0;
+    return f <= low ? lowest : f >= high ? highest : (int64_t)f;
+}
+
+static void set_from_floating(oly_params *p, double f)
+{
+    switch (p->dtype) {
+    case OLY_BOOL: p->value.i = f != 0; break;
+    case OLY_INT32: p->value.i = saturated(f, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX); break;
+    case OLY_INT64: p->value.i = saturated(f, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX); break;
+    case OLY_UINT32: p->value.i = saturated(f, 0, UINT32_MAX, 0, UINT32_MAX); break;
+    case OLY_FLOAT32: p->value.f = (float)f; break;
+    default: p->value.f = f; break;
+    }
+}
+
+static void set_from_integer(oly_params *p, int64_t i)
+{
+    switch (p->dtype) {
+    case OLY_BOOL: p->value.i = i != 0; break;
+    case OLY_INT32: p->value.i = (int32_t)(uint32_t)i; break;
+    case OLY_UINT32: p->value.i = (uint32_t)i; break;
+    case OLY_FLOAT32: p->value.f = (float)i; break;
+    case OLY_FLOAT64: p->value.f = (double)i; break;
+    default: p->value.i = i; break;
+    }
+}
+
+static void constant_params(oly_params *p, oly_dtype dtype, bool weak)
+{
+    memset(p, 0, sizeof *p);
+    p->dtype = dtype;
+    p->weak = weak;
+}
+
+oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_node **out)
+{
+    oly_params p;
+    constant_params(&p, dtype, false);
+    set_from_floating(&p, value);
+    return oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
+}
+
+/* A weak constant still holds the number the program wrote, whatever its type can hold: 5000000000 is whole for
+ * int64. */
+static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
+{
+    oly_params p;
+    constant_params(&p, dtype, weak);
+    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_FLOAT)
+        set_from_floating(&p, x->params.value.f);
+    else
+        set_from_integer(&p, x->params.value.i);
+    bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i;
+    *out = x;
+    return same ? OLY_OK : oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
+}
+
+/* -- element types
+ * ---------------------------------------------------------------------------------------------------- */
+oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
+{
+    if (oly_is_constant(x))
+        return convert_constant(g, x, dtype, weak, out);
+    *out = x;
+    if (x->type.dtype == dtype)
+        return OLY_OK;
+    oly_params p;
+    constant_params(&p, dtype, weak);
+    return oly_graph_add(g, OLY_OP_convert, 1, &x, &p, out);
+}
+
+oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out)
+{
+    oly_dtype dtype = x->type.dtype;
+    if (oly_dtype_kind(dtype) != OLY_KIND_FLOAT)
+        dtype = dtype == OLY_INT64 ? OLY_FLOAT64 : OLY_FLOAT32;
+    return oly_build_convert(g, x, dtype, x->type.weak, out);
+}
+
+oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)
+{
+    oly_type meet = in[0]->type;
+    for (int k = 1; k < n; k++)
+        meet.dtype = oly_promote(&meet, &in[k]->type, &meet.weak);
+    for (int k = 0; k < n; k++)
+        OLY_TRY(oly_build_convert(g, in[k], meet.dtype, meet.weak, &in[k]));
+    return OLY_OK;
+}
+
+/* -- shapes
+ * -----------------------------------------------------------------------------------------------------------
+ */
+static void shape_params(oly_params *p, int rank, const int64_t *shape)
+{
+    memset(p, 0, sizeof *p);
+    p->rank = rank;
+    memcpy(p->shape, shape, sizeof *shape * (size_t)rank);
+}
+
+static bool has_shape(const oly_node *x, int rank, const int64_t *shape)
+{
+    return x->type.rank == rank && memcmp(x->type.shape, shape, sizeof *shape * (size_t)rank) == 0;
+}
+
+/* Rank a caller asks for, before anything is copied into arrays of OLY_MAX_RANK. */
+static oly_status check_rank(int rank)
+{
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_SHAPE, "%d dimensions asked for; arrays have 0 to %d, merge some with oly_reshape",
+                        rank, OLY_MAX_RANK);
+    return OLY_OK;
+}
+
+oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out)
+{
+    *out = x;
+    OLY_TRY(check_rank(rank));
+    if (has_shape(x, rank, shape))
+        return OLY_OK;
+    oly_type wanted = {.dtype = x->type.dtype, .rank = rank};
+    memcpy(wanted.shape, shape, sizeof *shape * (size_t)rank);
+    OLY_TRY(oly_type_check(&wanted));
+    if (x->type.rank > rank)
+        return oly_fail(OLY_SHAPE,
+                        "%s has more dimensions than %s, which it is to repeat to; drop some with oly_reshape",
+                        oly_type_short(&x->type), oly_type_short(&wanted));
+    oly_params p;
+    shape_params(&p, rank, shape);
+    p.n_axes = x->type.rank;
+    for (int d = 0; d < x->type.rank; d++) {
+        int to = rank - x->type.rank + d;
+        if (x->type.shape[d] != 1 && x->type.shape[d] != shape[to])
+            return oly_fail(OLY_SHAPE,
+                            "%s does not repeat to %s: its dimension %d has size %" PRId64
+                            "; sizes must be equal to the "
+                            "new ones (%" PRId64 ") or 1",
+                            oly_type_short(&x->type), oly_type_short(&wanted), d, x->type.shape[d], shape[to]);
+        p.axes[d] = to;
+    }
+    return oly_graph_add(g, OLY_OP_broadcast, 1, &x, &p, out);
+}
+
+oly_status oly_build_meet(const oly_type *x, int x_rank, const oly_type *y, int y_rank, oly_type *common)
+{
+    int rank = x_rank > y_rank ? x_rank : y_rank;
+    int64_t shape[OLY_MAX_RANK];
+    for (int d = 0; d < rank; d++) {
+        int dx = d - (rank - x_rank), dy = d - (rank - y_rank);
+        int64_t nx = dx < 0 ? 1 : x->shape[dx], ny = dy < 0 ? 1 : y->shape[dy];
+        if (nx != ny && nx != 1 && ny != 1)
+            return oly_fail(OLY_SHAPE,
+                            "%s and %s differ along dimension %d%s (%" PRId64 " and %" PRId64
+                            "); sizes must be equal or 1 to "
+                            "broadcast: slice, or insert dimensions of size 1 with oly_reshape",
+                            oly_type_short(x), oly_type_short(y), d, x_rank == y_rank ? "" : " of the result",
+                            nx, ny);
+        shape[d] = nx == 1 ? ny : nx;
+    }
+    common->rank = rank;
+    memcpy(common->shape, shape, sizeof *shape * (size_t)rank);
+    return OLY_OK;
+}
+
+oly_status oly_build_common_shape(oly_graph *g, int n, oly_node **in)
+{
+    oly_type common = in[0]->type;
+    for (int k = 1; k < n; k++) {
+        for (int j = 0; j < k; j++) { /* pair by pair first, so that a message names two operands */
+            oly_type pair = {0};
+            OLY_TRY(oly_build_meet(&in[j]->type, in[j]->type.rank, &in[k]->type, in[k]->type.rank, &pair));
+        }
+        OLY_TRY(oly_build_meet(&common, common.rank, &in[k]->type, in[k]->type.rank, &common));
+    }
+    for (int k = 0; k < n; k++)
+        OLY_TRY(oly_build_broadcast(g, in[k], common.rank, common.shape, &in[k]));
+    return OLY_OK;
+}
+
+oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out)
+{
+    *out = x;
+    OLY_TRY(check_rank(rank));
+    if (has_shape(x, rank, shape))
+        return OLY_OK;
+    oly_params p;
+    shape_params(&p, rank, shape);
+    return oly_graph_add(g, OLY_OP_reshape, 1, &x, &p, out);
+}
+
+oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_node **out)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.n_axes = x->type.rank;
+    bool moves = false;
+    for (int d = 0; d < x->type.rank; d++) {
+        p.axes[d] = axes[d];
+        moves = moves || axes[d] != d;
+    }
+    *out = x;
+    return moves ? oly_graph_add(g, OLY_OP_transpose, 1, &x, &p, out) : OLY_OK;
+}
+
+oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out)
+{
+    return oly_graph_add(g, op, n_in, in, NULL, out);
+}
+
+oly_status oly_build_axis(const oly_type *x, int axis, int *out)
+{
+    if (axis < -x->rank || axis >= x->rank)
+        return x->rank == 0 ? oly_fail(OLY_SHAPE, "axis %d of %s, which has no dimensions; leave the axis out",
+                                       axis, oly_type_short(x))
+                            : oly_fail(OLY_SHAPE, "axis %d is out of range for %s; axes go from %d to %d", axis,
+                                       oly_type_short(x), -x->rank, x->rank - 1);
+    *out = axis < 0 ? axis + x->rank : axis;
+    return OLY_OK;
+}

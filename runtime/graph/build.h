@@ -1,0 +1,33 @@
+/* Single nodes, or none where one would change nothing: what compositions (compose.h) and passes over graphs
+ * build with. Every function gives `x` itself when the result would be the same. */
+#ifndef OLY_GRAPH_BUILD_H
+#define OLY_GRAPH_BUILD_H
+#include "graph/graph.h"
+
+/* A rank-0 number; `value` is converted to dtype. */
+oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_node **out);
+/* To another element type. A constant becomes another constant: no conversion is left for run time. */
+oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out);
+/* To floating point, if it is not: float32, from int64 float64. */
+oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out);
+/* To a shape whose trailing dimensions are those of x, each equal or 1 in x. */
+oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
+oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
+oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_node **out);
+oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out);
+
+/* Converts n operands to the type they meet in (in place). */
+oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in);
+/* Broadcasts n operands to their common shape (in place). */
+oly_status oly_build_common_shape(oly_graph *g, int n, oly_node **in);
+/* The shape the leading `rank` dimensions of two operands meet in, aligned at the end; x and y are named in the
+ * message. */
+oly_status oly_build_meet(const oly_type *x, int x_rank, const oly_type *y, int y_rank, oly_type *common);
+/* Axis counted from the front; negative ones count from the end. */
+oly_status oly_build_axis(const oly_type *x, int axis, int *out);
+
+static inline bool oly_is_constant(const oly_node *x)
+{
+    return x->op == OLY_OP_constant;
+}
+#endif

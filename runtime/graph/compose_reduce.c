@@ -1,0 +1,79 @@
+/* Reductions: which dimensions, in which type, and the dimensions of size 1 that keepdims leaves. */
+#include "graph/compose.h"
+#include "graph/build.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* The dimensions meant, ascending, into p; their product into `count`. */
+static oly_status read_axes(const oly_type *x, const oly_recipe *recipe, oly_params *p, int64_t *count)
+{
+    bool reduced[OLY_MAX_RANK] = {false};
+    for (int k = 0; k < recipe->params.n_axes && !recipe->all_axes; k++) {
+        int axis;
+        OLY_TRY(oly_build_axis(x, recipe->params.axes[k], &axis));
+        if (reduced[axis])
+            return oly_fail(OLY_INVALID, "axis %d of %s is named twice; name each axis once",
+                            recipe->params.axes[k], oly_type_short(x));
+        reduced[axis] = true;
+    }
+    *count = 1;
+    for (int d = 0; d < x->rank; d++)
+        if (recipe->all_axes || reduced[d]) {
+            p->axes[p->n_axes++] = d;
+            *count *= x->shape[d];
+        }
+    return OLY_OK;
+}
+
+static oly_status keep_dimensions(oly_graph *g, const oly_type *x, const oly_params *p, oly_node **out)
+{
+    int64_t shape[OLY_MAX_RANK];
+    memcpy(shape, x->shape, sizeof shape);
+    for (int k = 0; k < p->n_axes; k++)
+        shape[p->axes[k]] = 1;
+    return oly_build_reshape(g, *out, x->rank, shape, out);
+}
+
+/* The reduction itself, in the operand's type. */
+static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, int64_t *count,
+                        oly_node **out)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    OLY_TRY(read_axes(&x->type, recipe, &p, count));
+    bool has_identity = oly_ops[op].detail == OLY_COMBINE_SUM || oly_ops[op].detail == OLY_COMBINE_PROD;
+    if (*count == 0 && !has_identity)
+        return oly_fail(OLY_SHAPE,
+                        "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
+                        oly_ops[op].name, oly_type_short(&x->type));
+    *out = x;
+    if (p.n_axes == 0)
+        return OLY_OK;
+    OLY_TRY(oly_graph_add(g, op, 1, &x, &p, out));
+    return recipe->keepdims ? keep_dimensions(g, &x->type, &p, out) : OLY_OK;
+}
+
+oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                              oly_node **out)
+{
+    (void)n_in;
+    oly_node *x = in[0];
+    int combiner = oly_ops[recipe->op].detail;
+    int64_t count;
+    if (x->type.dtype == OLY_BOOL && (combiner == OLY_COMBINE_SUM || combiner == OLY_COMBINE_PROD))
+        OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
+    return apply(g, recipe->op, x, recipe, &count, out);
+}
+
+oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                            oly_node **out)
+{
+    (void)n_in;
+    oly_node *x, *both[2];
+    int64_t count;
+    OLY_TRY(oly_build_floating(g, in[0], &x));
+    OLY_TRY(apply(g, OLY_OP_reduce_sum, x, recipe, &count, &both[0]));
+    OLY_TRY(oly_build_number(g, x->type.dtype, (double)count, &both[1]));
+    OLY_TRY(oly_build_common_shape(g, 2, both));
+    return oly_build_apply(g, OLY_OP_div, 2, both, out);
+}

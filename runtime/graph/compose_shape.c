@@ -1,0 +1,229 @@
+/* Compositions that move or make elements: reshape, transpose, broadcast, slices, updates, concatenation, iota,
+ * full, place. */
+#include "graph/compose.h"
+#include "graph/build.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* -- other extents
+ * ------------------------------------------------------------------------------------------------ */
+
+/* Works out an extent of -1 in `shape` from the elements of x. */
+static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, oly_type *shape)
+{
+    const oly_params *p = &recipe->params;
+    int open = -1;
+    *shape = (oly_type){.dtype = x->dtype, .rank = p->rank};
+    for (int d = 0; d < p->rank; d++) {
+        shape->shape[d] = p->shape[d];
+        if (p->shape[d] < -1 || (p->shape[d] == -1 && open >= 0))
+            return oly_fail(OLY_SHAPE,
+                            "extent %d of the new shape is %" PRId64
+                            "; extents are 0 or more, and one may be -1",
+                            d, p->shape[d]);
+        if (p->shape[d] == -1)
+            open = d;
+    }
+    int64_t n = oly_type_size(x);
+    if (open >= 0) {
+        shape->shape[open] = 1;
+        OLY_TRY(oly_type_check(shape));
+        int64_t others = oly_type_size(shape);
+        if (others == 0 || n % others != 0)
+            return oly_fail(OLY_SHAPE,
+                            "%s has %" PRId64 " elements, which the other extents (product %" PRId64
+                            ") do not divide; -1 "
+                            "cannot be worked out, choose extents that divide",
+                            oly_type_short(x), n, others);
+        shape->shape[open] = n / others;
+    }
+    OLY_TRY(oly_type_check(shape));
+    if (oly_type_size(shape) != n)
+        return oly_fail(OLY_SHAPE,
+                        "%s has %" PRId64 " elements, %s would have %" PRId64
+                        "; a reshape keeps the number (one extent may be "
+                        "-1: what is left)",
+                        oly_type_short(x), n, oly_type_short(shape), oly_type_size(shape));
+    return OLY_OK;
+}
+
+oly_status oly_compose_reshape(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                               oly_node **out)
+{
+    (void)n_in;
+    oly_type shape;
+    OLY_TRY(complete_shape(&in[0]->type, recipe, &shape));
+    return oly_build_reshape(g, in[0], shape.rank, shape.shape, out);
+}
+
+oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                                 oly_node **out)
+{
+    (void)n_in;
+    const oly_type *x = &in[0]->type;
+    const oly_params *p = &recipe->params;
+    int axes[OLY_MAX_RANK];
+    unsigned seen = 0;
+    if (p->n_axes != 0 && p->n_axes != x->rank)
+        return oly_fail(OLY_SHAPE, "%d axes given for %s; give all %d, each once, or none to reverse them",
+                        p->n_axes, oly_type_short(x), x->rank);
+    for (int d = 0; d < x->rank; d++) {
+        axes[d] = x->rank - 1 - d;
+        if (p->n_axes != 0)
+            OLY_TRY(oly_build_axis(x, p->axes[d], &axes[d]));
+        if (seen & 1u << axes[d])
+            return oly_fail(OLY_SHAPE, "axis %d of %s is named twice; give each axis once", axes[d],
+                            oly_type_short(x));
+        seen |= 1u << axes[d];
+    }
+    return oly_build_transpose(g, in[0], axes, out);
+}
+
+oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                                 oly_node **out)
+{
+    (void)n_in;
+    return oly_build_broadcast(g, in[0], recipe->params.rank, recipe->params.shape, out);
+}
+
+/* -- parts
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* The part of a recipe: parameters of the node (without the marks of dropped dimensions) and the shape without
+ * those. */
+static oly_status read_part(const oly_type *x, const oly_recipe *recipe, oly_params *part, oly_type *shape)
+{
+    const oly_params *p = &recipe->params;
+    if (p->rank != x->rank)
+        return oly_fail(OLY_SHAPE, "the part has %d dimensions, %s has %d; name each dimension once", p->rank,
+                        oly_type_short(x), x->rank);
+    memset(part, 0, sizeof *part);
+    *shape = (oly_type){.dtype = x->dtype, .weak = x->weak};
+    part->rank = x->rank;
+    for (int d = 0; d < x->rank; d++) {
+        part->start[d] = p->start[d];
+        part->shape[d] = p->shape[d];
+        part->step[d] = p->step[d];
+        if (p->axes[d] == 0)
+            shape->shape[shape->rank++] = p->shape[d];
+    }
+    return OLY_OK;
+}
+
+static bool is_whole(const oly_type *x, const oly_params *part)
+{
+    for (int d = 0; d < x->rank; d++)
+        if (part->start[d] != 0 || part->shape[d] != x->shape[d] || part->step[d] != 1)
+            return false;
+    return true;
+}
+
+oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                             oly_node **out)
+{
+    (void)n_in;
+    oly_params part;
+    oly_type shape;
+    oly_node *x = in[0];
+    OLY_TRY(read_part(&x->type, recipe, &part, &shape));
+    if (!is_whole(&x->type, &part))
+        OLY_TRY(oly_graph_add(g, OLY_OP_slice, 1, in, &part, &x));
+    return oly_build_reshape(g, x, shape.rank, shape.shape, out);
+}
+
+oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                              oly_node **out)
+{
+    (void)n_in;
+    oly_params part;
+    oly_type shape;
+    oly_node *both[2] = {in[0], NULL};
+    const oly_type *x = &in[0]->type;
+    OLY_TRY(read_part(x, recipe, &part, &shape));
+    OLY_TRY(oly_build_convert(g, in[1], x->dtype, x->weak, &both[1]));
+    OLY_TRY(oly_build_broadcast(g, both[1], shape.rank, shape.shape, &both[1]));
+    *out = in[0];
+    if (oly_type_size(&shape) == 0)
+        return OLY_OK;
+    OLY_TRY(oly_build_reshape(g, both[1], part.rank, part.shape, &both[1]));
+    *out = both[1];
+    return is_whole(x, &part) ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
+}
+
+/* Operands agree in all dimensions but `along`. */
+static oly_status check_concatenable(int n, oly_node *const *in, int along)
+{
+    const oly_type *first = &in[0]->type;
+    for (int k = 1; k < n; k++) {
+        const oly_type *other = &in[k]->type;
+        if (other->rank != first->rank)
+            return oly_fail(OLY_SHAPE,
+                            "%s and %s (operand %d) cannot be joined: they differ in the number of dimensions; "
+                            "insert dimensions of size 1 with oly_reshape",
+                            oly_type_short(first), oly_type_short(other), k);
+        for (int d = 0; d < first->rank; d++)
+            if (d != along && other->shape[d] != first->shape[d])
+                return oly_fail(
+                    OLY_SHAPE,
+                    "%s and %s (operand %d) cannot be joined along dimension %d: dimension %d is %" PRId64
+                    " and %" PRId64 "; the others must be equal",
+                    oly_type_short(first), oly_type_short(other), k, along, d, first->shape[d],
+                    other->shape[d]);
+    }
+    return OLY_OK;
+}
+
+oly_status oly_compose_concatenate(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                                   oly_node **out)
+{
+    if (n_in < 1)
+        return oly_fail(OLY_INVALID, "no arrays given; give one or more");
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    OLY_TRY(oly_build_axis(&in[0]->type, recipe->params.dimension, &p.dimension));
+    OLY_TRY(check_concatenable(n_in, in, p.dimension));
+    oly_node **all = OLY_ARENA_NEW(&g->arena, oly_node *, n_in);
+    if (!all)
+        return oly_out_of_memory(sizeof *all * (size_t)n_in, "the operands of a concatenation");
+    memcpy(all, in, sizeof *all * (size_t)n_in);
+    OLY_TRY(oly_build_promoted(g, n_in, all));
+    *out = all[0];
+    return n_in == 1 ? OLY_OK : oly_graph_add(g, OLY_OP_concatenate, n_in, all, &p, out);
+}
+
+/* -- making and placing
+ * --------------------------------------------------------------------------------------------- */
+
+/* Bools count as numbers do: 0, 1, 2, ... converted. */
+oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                            oly_node **out)
+{
+    (void)n_in, (void)in;
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.dtype = recipe->params.dtype == OLY_BOOL ? OLY_INT32 : recipe->params.dtype;
+    p.dimension = recipe->params.dimension;
+    p.rank = recipe->params.rank;
+    memcpy(p.shape, recipe->params.shape, sizeof p.shape);
+    OLY_TRY(oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, out));
+    return oly_build_convert(g, *out, recipe->params.dtype, false, out);
+}
+
+oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                            oly_node **out)
+{
+    (void)n_in;
+    const oly_params *p = &recipe->params;
+    OLY_TRY(oly_build_convert(g, in[0], p->dtype, false, out));
+    return oly_build_broadcast(g, *out, p->rank, p->shape, out);
+}
+
+oly_status oly_compose_place(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
+                             oly_node **out)
+{
+    (void)n_in;
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.sharding = recipe->params.sharding;
+    return oly_graph_add(g, OLY_OP_place, 1, in, &p, out);
+}

@@ -1,0 +1,32 @@
+/* Factors: how the dimensions of an operation's operands and result relate. From them follow propagation, the choices of the
+ * partitioner and the communication.
+ * Rules are einsum-like strings: letters name factors, "..." stands for as many as the operand has, "->" parts operands from the
+ * result: "bmk,bkn->bmn". A letter that is missing in the result is a reduction factor. Rules that parameters complete are named:
+ * "@reduce", "@transpose", "@broadcast", "@reshape", "@slice", "@update", "@concatenate", "@loop". */
+#ifndef OLY_GRAPH_FACTORS_H
+#define OLY_GRAPH_FACTORS_H
+#include "graph/graph.h"
+
+typedef enum {
+    OLY_FACTOR_PARALLEL,  /* in the result */
+    OLY_FACTOR_REDUCTION, /* summed (or max, ...) away */
+    OLY_FACTOR_SHIFTED,   /* same dimension, elements move along it: slice, update, concatenate */
+} oly_factor_kind;
+
+#define OLY_MAX_FACTORS 32
+typedef struct oly_dim_factors {
+    int n;
+    int factor[OLY_MAX_RANK]; /* major first; none: the dimension has size 1 or relates to nothing */
+} oly_dim_factors;
+
+typedef struct oly_factors {
+    int n_factors;
+    int64_t size[OLY_MAX_FACTORS];        /* of a shifted factor: that of the result */
+    oly_factor_kind kind[OLY_MAX_FACTORS];
+    int n_operands;                       /* at most 16 are described; the rest relate to nothing */
+    oly_dim_factors operand[16][OLY_MAX_RANK];
+    oly_dim_factors result[OLY_MAX_RANK];
+} oly_factors;
+
+oly_status oly_factors_of(const oly_node *node, oly_factors *f);
+#endif

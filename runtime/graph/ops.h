@@ -1,0 +1,40 @@
+/* The operation table: one row per operation (ops.def), which everything else reads; nothing switches on a name. */
+#ifndef OLY_GRAPH_OPS_H
+#define OLY_GRAPH_OPS_H
+#include "graph/type.h"
+#include "kernel.h"
+
+typedef enum oly_op {
+#define OLY_OP(name, operands, factors, typing, lowering, detail) OLY_OP_##name,
+#include "graph/ops.def"
+#undef OLY_OP
+    OLY_N_OPS
+} oly_op;
+
+/* How the planner cuts and runs an operation: runtime/plan has one function for each. */
+typedef enum oly_lowering {
+    OLY_LOWER_INPUT,    /* given from outside */
+    OLY_LOWER_TILE,     /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op */
+    OLY_LOWER_VIEW,     /* other indexes for the same elements: no work by itself */
+    OLY_LOWER_REDUCE,   /* detail: oly_combiner */
+    OLY_LOWER_CONTRACT, /* matrix product */
+    OLY_LOWER_WRITE,    /* operands written into parts of the result */
+    OLY_LOWER_RESHAPE,  /* row-major order kept, extents changed */
+    OLY_LOWER_PLACE,    /* sharding fixed */
+    OLY_LOWER_LOOP,
+    OLY_LOWER_RESULT,   /* one of a loop's results */
+} oly_lowering;
+
+struct oly_node;
+typedef oly_status oly_typing(struct oly_node *node);
+
+typedef struct oly_op_row {
+    const char *name;
+    int n_operands;      /* -1: any number */
+    const char *factors; /* see factors.h */
+    oly_typing *typing;  /* fills node->type from operands and parameters */
+    oly_lowering lowering;
+    int detail;
+} oly_op_row;
+extern const oly_op_row oly_ops[OLY_N_OPS];
+#endif

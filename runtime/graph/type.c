@@ -1,0 +1,84 @@
+/* Global types: size, equality, text, promotion with weak types, and the check that a shape is possible at all.
+ */
+#include "graph/type.h"
+#include "core/error.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+int64_t oly_type_size(const oly_type *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t->rank; d++)
+        n *= t->shape[d];
+    return n;
+}
+
+bool oly_type_equal(const oly_type *a, const oly_type *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (a->shape[d] != b->shape[d])
+            return false;
+    return true;
+}
+
+void oly_type_text(oly_text *t, const oly_type *type)
+{
+    oly_text_add(t, "%s%s[", type->weak ? "~" : "", oly_dtype_name(type->dtype));
+    for (int d = 0; d < type->rank; d++)
+        oly_text_add(t, "%s%" PRId64, d ? "," : "", type->shape[d]);
+    oly_text_add(t, "]");
+}
+
+/* Written without oly_text: messages must not need memory. 8 extents of 20 characters and the name fit. */
+const char *oly_type_short(const oly_type *t)
+{
+    static __thread char buffers[8][200];
+    static __thread unsigned turn;
+    char *text = buffers[turn++ % 8];
+    size_t size = sizeof buffers[0];
+    int at = snprintf(text, size, "%s%s[", t->weak ? "~" : "", oly_dtype_name(t->dtype));
+    for (int d = 0; d < t->rank; d++)
+        at += snprintf(text + at, size - (size_t)at, "%s%" PRId64, d ? "," : "", t->shape[d]);
+    snprintf(text + at, size - (size_t)at, "]");
+    return text;
+}
+
+/* JAX's lattice: bool < weak int < ints < weak float < floats. A weak type gives way to a type of its own or a
+ * higher kind; against a lower kind it decides the kind, and the result stays weak. Weak floating meets int64
+ * in float64, because float32 could not hold it. */
+oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
+{
+    const oly_type *number = a->weak ? a : b, *other = a->weak ? b : a;
+    bool both = a->weak == b->weak;
+    bool decides = !both && oly_dtype_kind(number->dtype) > oly_dtype_kind(other->dtype);
+    *weak = both ? a->weak : decides; /* last: it may lie in one of the types */
+    if (both)
+        return oly_promote_types(a->dtype, b->dtype);
+    if (!decides)
+        return other->dtype;
+    return other->dtype == OLY_INT64 ? OLY_FLOAT64 : number->dtype;
+}
+
+oly_status oly_type_check(const oly_type *t)
+{
+    if ((unsigned)t->dtype >= OLY_N_DTYPES)
+        return oly_fail(OLY_INVALID, "element type %d does not exist; use OLY_BOOL to OLY_FLOAT64",
+                        (int)t->dtype);
+    if (t->rank < 0 || t->rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "%d dimensions asked for; arrays have 0 to %d, merge some with a reshape",
+                        t->rank, OLY_MAX_RANK);
+    int64_t bytes = (int64_t)oly_dtype_size(t->dtype); /* extents of 0 left out: strides must fit too */
+    bool fits = true;
+    for (int d = 0; d < t->rank; d++) {
+        if (t->shape[d] < 0)
+            return oly_fail(OLY_INVALID, "dimension %d of %s is negative; extents are 0 or more", d,
+                            oly_type_short(t));
+        if (t->shape[d] > 0)
+            fits = fits && !__builtin_mul_overflow(bytes, t->shape[d], &bytes);
+    }
+    if (!fits)
+        return oly_fail(OLY_OVERFLOW, "%s has more than 2^63 bytes; use smaller extents", oly_type_short(t));
+    return OLY_OK;
+}

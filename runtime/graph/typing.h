@@ -1,0 +1,10 @@
+/* The type rules the table names, oly_typing_<rule>: each checks a node's operands and parameters and fills its
+ * type. Called by oly_graph_add through the table only. */
+#ifndef OLY_GRAPH_TYPING_H
+#define OLY_GRAPH_TYPING_H
+#include "graph/ops.h"
+
+#define OLY_OP(name, operands, factors, typing, lowering, detail) oly_typing oly_typing_##typing;
+#include "graph/ops.def"
+#undef OLY_OP
+#endif

@@ -1,0 +1,7 @@
+/* Shared by mesh.c and sharding.c: the lock of the interned objects, and forgetting them. */
+#ifndef OLY_LAYOUT_INTERN_H
+#define OLY_LAYOUT_INTERN_H
+void oly_intern_lock(void);
+void oly_intern_unlock(void);
+void oly_meshes_forget(void);
+#endif

@@ -1,0 +1,52 @@
+/* Layouts: which elements each device holds. sharding + alignment.
+ * One dimension is cut by a `split`: mesh axes, and where the cuts are. A canonical split cuts n elements in balanced blocks. An
+ * aligned one keeps the cuts of the array it came from (base), seen through an affine map: element i of this dimension is element
+ * start + i*step of the base, so slices stay where their array lives. unit: the base is cut in multiples of so many elements
+ * (a dimension made by merging others). Cuts are monotone: part k holds [cut(k), cut(k+1)). Pure arithmetic; cost does not
+ * depend on the number of devices. */
+#ifndef OLY_LAYOUT_LAYOUT_H
+#define OLY_LAYOUT_LAYOUT_H
+#include "layout/sharding.h"
+
+typedef struct oly_split {
+    oly_axis_list axes;
+    int parts;                        /* product of the axes' sizes; 1: not split */
+    int64_t base, unit, start, step;  /* canonical: base = n, unit = 1, start = 0, step = 1 */
+} oly_split;
+
+typedef struct oly_layout {
+    oly_mesh mesh;
+    int rank;
+    int64_t shape[OLY_MAX_RANK];
+    oly_split split[OLY_MAX_RANK];
+} oly_layout;
+
+typedef struct oly_box {
+    int rank;
+    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK]; /* empty when hi <= lo anywhere; then all hi = lo */
+} oly_box;
+
+/* Begin of part k (0..parts) of n elements. */
+int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k);
+oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t n);
+oly_split oly_split_whole(int64_t n);
+bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the same cuts over the same axes */
+/* Split of the slice start + i*step (n_new elements) of a dimension with split s: stays aligned. step may only be positive. */
+oly_split oly_split_sliced(const oly_split *s, int64_t start, int64_t step);
+/* Split of a dimension in which this one lies at `offset`: the inverse of slicing with step 1. */
+oly_split oly_split_embedded(const oly_split *s, int64_t offset);
+/* First part whose end lies beyond element i (the part that holds i, empty parts skipped). */
+int oly_split_part_of(const oly_split *s, int64_t n, int64_t i);
+/* Part number of a mesh position. */
+int oly_split_part_at(const oly_split *s, oly_mesh mesh, const int *coordinates);
+
+oly_layout oly_layout_canonical(oly_sharding s, int rank, const int64_t *shape);
+bool oly_layout_equal(const oly_layout *a, const oly_layout *b);
+bool oly_layout_is_canonical(const oly_layout *l);
+oly_spec oly_layout_spec(const oly_layout *l);
+oly_box oly_layout_box(const oly_layout *l, int position);
+/* Of a box. */
+int64_t oly_box_count(const oly_box *b);
+bool oly_box_contains(const oly_box *outer, const oly_box *inner); /* an empty inner is always contained */
+oly_box oly_box_intersect(const oly_box *a, const oly_box *b);
+#endif

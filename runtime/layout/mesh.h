@@ -1,0 +1,37 @@
+/* Meshes: grids of devices with named axes. Interned: equal meshes are one object, which lives until oly_layout_stop. */
+#ifndef OLY_LAYOUT_MESH_H
+#define OLY_LAYOUT_MESH_H
+#include <olympus/mesh.h>
+
+#define OLY_AXIS_NAME 32
+
+struct oly_mesh_impl {
+    int n_axes;
+    char name[OLY_MAX_RANK][OLY_AXIS_NAME];
+    int size[OLY_MAX_RANK];
+    int n_devices;    /* product of the sizes */
+    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned */
+    bool everywhere;  /* the default device of each process: one position, which every process has a copy of */
+    uint64_t hash;    /* the same on all ranks */
+};
+
+/* What devices there are: `total` in the job, of which this process owns ids [first, first + count). At start. */
+void oly_mesh_set_devices(int total, int first, int count);
+int oly_mesh_total_devices(void);
+
+/* The mesh of uncommitted arrays: each process's own first device. */
+oly_mesh oly_mesh_default(void);
+/* Global device id at a row-major position. */
+int oly_mesh_device_id(oly_mesh mesh, int position);
+/* Axis number by name, -1 if there is none. */
+int oly_mesh_find_axis(oly_mesh mesh, const char *name);
+/* Row-major position <-> coordinates along the axes. */
+void oly_mesh_coordinates(oly_mesh mesh, int position, int *coordinates);
+int oly_mesh_position(oly_mesh mesh, const int *coordinates);
+/* The positions whose devices this process owns: how many, and a list in mesh order (cached with the mesh). */
+int oly_mesh_local_positions(oly_mesh mesh, const int **positions);
+/* True when both have the same devices in the same order (whatever the axes). */
+bool oly_mesh_same_devices(oly_mesh a, oly_mesh b);
+/* Frees meshes and shardings; at finalize. */
+void oly_layout_stop(void);
+#endif

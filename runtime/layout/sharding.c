@@ -1,0 +1,298 @@
+/* Partition specs and shardings: reading, checking, interning, printing. See sharding.h. */
+#include "layout/sharding.h"
+#include "layout/intern.h"
+#include "layout/layout.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/scan.h"
+#include "core/text.h"
+#include <pthread.h>
+#include <string.h>
+
+typedef struct sharding_entry {
+    struct oly_sharding_impl sharding; /* first member: handles point here */
+    struct sharding_entry *next;
+} sharding_entry;
+
+static sharding_entry *shardings;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void oly_intern_lock(void) { pthread_mutex_lock(&lock); }
+void oly_intern_unlock(void) { pthread_mutex_unlock(&lock); }
+
+void oly_layout_stop(void)
+{
+    while (shardings) {
+        sharding_entry *e = shardings;
+        shardings = e->next;
+        oly_release(e);
+    }
+    oly_meshes_forget();
+}
+
+static bool same_spec(const oly_spec *a, const oly_spec *b)
+{
+    if (a->n_dims != b->n_dims)
+        return false;
+    for (int d = 0; d < a->n_dims; d++)
+        if (a->dim[d].n != b->dim[d].n || memcmp(a->dim[d].axis, b->dim[d].axis, a->dim[d].n) != 0)
+            return false;
+    return true;
+}
+
+oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int written_dims)
+{
+    oly_spec s = *spec;
+    while (s.n_dims > 0 && s.dim[s.n_dims - 1].n == 0)
+        s.n_dims--;
+    uint64_t h = oly_hash_mix(mesh->hash, (uint64_t)s.n_dims);
+    for (int d = 0; d < s.n_dims; d++)
+        h = oly_hash(oly_hash_mix(h, s.dim[d].n), s.dim[d].axis, s.dim[d].n);
+    oly_intern_lock();
+    sharding_entry *e = shardings;
+    while (e && !(e->sharding.hash == h && e->sharding.mesh == mesh && same_spec(&e->sharding.spec, &s)))
+        e = e->next;
+    if (!e && (e = oly_calloc(1, sizeof *e))) {
+        e->sharding = (struct oly_sharding_impl){mesh, s, written_dims, h};
+        e->next = shardings;
+        shardings = e;
+    }
+    oly_intern_unlock();
+    if (!e)
+        oly_out_of_memory(sizeof *e, "a sharding");
+    return e ? &e->sharding : NULL;
+}
+
+oly_sharding oly_sharding_default(void)
+{
+    oly_mesh m = oly_mesh_default();
+    return m ? oly_sharding_intern(m, &(oly_spec){0}, 0) : NULL;
+}
+
+int oly_axis_list_parts(oly_mesh mesh, const oly_axis_list *list)
+{
+    int parts = 1;
+    for (int k = 0; k < list->n; k++)
+        parts *= mesh->size[list->axis[k]];
+    return parts;
+}
+
+static void axis_list_text(oly_text *t, oly_mesh mesh, const oly_axis_list *l)
+{
+    if (l->n == 0)
+        oly_text_add(t, "None");
+    if (l->n > 1)
+        oly_text_add(t, "(");
+    for (int k = 0; k < l->n; k++)
+        oly_text_add(t, "%s'%s'", k ? ", " : "", mesh->name[l->axis[k]]);
+    if (l->n > 1)
+        oly_text_add(t, ")");
+}
+
+void oly_spec_text(struct oly_text *t, oly_mesh mesh, const oly_spec *spec, int written_dims)
+{
+    static const oly_axis_list none;
+    int n = written_dims > spec->n_dims ? written_dims : spec->n_dims;
+    oly_text_add(t, "P(");
+    for (int d = 0; d < n; d++) {
+        oly_text_add(t, d ? ", " : "");
+        axis_list_text(t, mesh, d < spec->n_dims ? &spec->dim[d] : &none);
+    }
+    oly_text_add(t, n == 1 ? ",)" : ")");
+}
+
+oly_status oly_sharding_check_rank(oly_sharding s, int rank)
+{
+    if (s->spec.n_dims <= rank)
+        return OLY_OK;
+    oly_text t = {0};
+    oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
+    oly_status st = oly_fail(OLY_SHARDING,
+                             "the spec %s has %d entries, but the array has %d dimension%s; a spec may not be longer than "
+                             "the array's rank",
+                             oly_text_chars(&t), s->spec.n_dims, rank, rank == 1 ? "" : "s");
+    oly_text_free(&t);
+    return st;
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------ */
+
+static oly_status add_axis(oly_mesh mesh, oly_axis_list *list, const char *name, unsigned *used)
+{
+    int axis = oly_mesh_find_axis(mesh, name);
+    if (axis < 0) {
+        char text[256];
+        oly_mesh_str(mesh, text, sizeof text);
+        return oly_fail(OLY_SHARDING, "axis '%s' is not found in %s; a spec may only name axes of its mesh", name, text);
+    }
+    if (*used >> axis & 1)
+        return oly_fail(OLY_SHARDING, "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension",
+                        name);
+    *used |= 1u << axis;
+    list->axis[list->n++] = (uint8_t)axis;
+    return OLY_OK;
+}
+
+static bool is_none(const char *word) { return strcmp(word, "None") == 0; }
+
+/* An axis name, with or without quotes. */
+static bool scan_name(oly_scan *s, char *word, size_t size)
+{
+    bool quoted = oly_scan_take(s, '\'');
+    return oly_scan_word(s, word, size) && (!quoted || oly_scan_take(s, '\''));
+}
+
+static oly_status parse_entry(oly_mesh mesh, oly_scan *s, oly_axis_list *list, unsigned *used)
+{
+    char word[OLY_AXIS_NAME];
+    if (!oly_scan_take(s, '(')) {
+        if (!scan_name(s, word, sizeof word))
+            return oly_scan_expected(s, "an axis name, None, or '('");
+        return is_none(word) ? OLY_OK : add_axis(mesh, list, word, used);
+    }
+    while (!oly_scan_take(s, ')')) {
+        if (!scan_name(s, word, sizeof word))
+            return oly_scan_expected(s, "an axis name or ')'");
+        OLY_TRY(add_axis(mesh, list, word, used));
+        if (!oly_scan_take(s, ',') && oly_scan_peek(s) != ')')
+            return oly_scan_expected(s, "',' or ')'");
+    }
+    return OLY_OK;
+}
+
+static oly_status parse_spec(oly_mesh mesh, const char *text, oly_spec *spec)
+{
+    unsigned used = 0;
+    oly_scan s = oly_scan_begin(text);
+    oly_scan ahead = s;
+    bool wrapped = oly_scan_take(&ahead, 'P') && oly_scan_take(&ahead, '(');
+    if (wrapped)
+        s = ahead;
+    while (!oly_scan_end(&s) && !(wrapped && oly_scan_peek(&s) == ')')) {
+        if (spec->n_dims == OLY_MAX_RANK)
+            return oly_fail(OLY_SHARDING, "the spec \"%s\" has more than %d entries", text, OLY_MAX_RANK);
+        OLY_TRY(parse_entry(mesh, &s, &spec->dim[spec->n_dims++], &used));
+        if (!oly_scan_take(&s, ','))
+            break;
+    }
+    if (wrapped && !oly_scan_take(&s, ')'))
+        return oly_scan_expected(&s, "',' or ')'");
+    return oly_scan_end(&s) ? OLY_OK : oly_scan_expected(&s, "',' or the end");
+}
+
+static oly_sharding finish(oly_status st, oly_mesh mesh, const oly_spec *spec)
+{
+    oly_sharding s = st == OLY_OK ? oly_sharding_intern(mesh, spec, spec->n_dims) : NULL;
+    if (!s)
+        oly_raise(st == OLY_OK ? OLY_MEMORY : st);
+    return s;
+}
+
+oly_sharding(oly_named)(oly_mesh mesh, const char *text)
+{
+    oly_spec spec = {0};
+    if (!mesh)
+        return NULL;
+    if (!text)
+        return finish(oly_fail(OLY_INVALID, "the spec is NULL; give a notation such as \"i, None\""), mesh, &spec);
+    return finish(parse_spec(mesh, text, &spec), mesh, &spec);
+}
+
+oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
+{
+    oly_spec spec = {0};
+    unsigned used = 0;
+    oly_status st = OLY_OK;
+    if (!mesh)
+        return NULL;
+    if (n_dims < 0 || n_dims > OLY_MAX_RANK)
+        st = oly_fail(OLY_SHARDING, "the spec has %d entries; 0 to %d are possible", n_dims, OLY_MAX_RANK);
+    for (int d = 0; d < n_dims && st == OLY_OK; d++) {
+        spec.n_dims = d + 1;
+        for (const int *a = axes[d]; st == OLY_OK && a && *a >= 0; a++)
+            st = *a < mesh->n_axes ? add_axis(mesh, &spec.dim[d], mesh->name[*a], &used)
+                                   : oly_fail(OLY_SHARDING, "axis number %d is not in the mesh, which has %d axes", *a,
+                                              mesh->n_axes);
+    }
+    return finish(st, mesh, &spec);
+}
+
+/* -- asking ------------------------------------------------------------------------------------------------------- */
+
+oly_mesh oly_sharding_mesh(oly_sharding s) { return s ? s->mesh : NULL; }
+
+bool oly_sharding_is_replicated(oly_sharding s)
+{
+    for (int d = 0; s && d < s->spec.n_dims; d++)
+        if (oly_axis_list_parts(s->mesh, &s->spec.dim[d]) > 1)
+            return false;
+    return true;
+}
+
+bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape)
+{
+    if (a == b)
+        return true;
+    if (!a || !b || !oly_mesh_same_devices(a->mesh, b->mesh) || a->spec.n_dims > rank || b->spec.n_dims > rank)
+        return false;
+    oly_layout la = oly_layout_canonical(a, rank, shape), lb = oly_layout_canonical(b, rank, shape);
+    for (int p = 0; p < a->mesh->n_devices; p++) {
+        oly_box x = oly_layout_box(&la, p), y = oly_layout_box(&lb, p);
+        if (!oly_box_contains(&x, &y) || !oly_box_contains(&y, &x))
+            return false;
+    }
+    return true;
+}
+
+oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, int position, int64_t *start,
+                              int64_t *extent)
+{
+    if (!s)
+        return OLY_INVALID;
+    oly_status st = oly_sharding_check_rank(s, rank);
+    if (st == OLY_OK && (position < 0 || position >= s->mesh->n_devices))
+        st = oly_fail(OLY_INVALID, "position %d is not in the mesh, which has %d devices", position, s->mesh->n_devices);
+    if (st != OLY_OK)
+        return oly_raise(st);
+    oly_layout l = oly_layout_canonical(s, rank, shape);
+    oly_box b = oly_layout_box(&l, position);
+    for (int d = 0; d < rank; d++) {
+        start[d] = b.lo[d];
+        extent[d] = b.hi[d] - b.lo[d];
+    }
+    return OLY_OK;
+}
+
+int oly_spec_str(oly_sharding s, char *buffer, size_t size)
+{
+    oly_text t = {0};
+    if (s)
+        oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
+    return oly_text_take(&t, buffer, size);
+}
+
+int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
+{
+    oly_text t = {0};
+    if (!s) {
+        oly_text_add(&t, "None");
+    } else if (s->mesh->n_axes == 0) {
+        oly_text_add(&t, "SingleDeviceSharding(device=CpuDevice(id=%d))", oly_mesh_device_id(s->mesh, 0));
+    } else {
+        char mesh[512];
+        oly_mesh_str(s->mesh, mesh, sizeof mesh);
+        oly_text_add(&t, "NamedSharding(mesh=%s, spec=", mesh);
+        oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
+        oly_text_add(&t, ")");
+    }
+    return oly_text_take(&t, buffer, size);
+}
+
+oly_sharding(oly_single_device)(oly_device device)
+{
+    if (!device)
+        return NULL;
+    int id = oly_device_id(device);
+    oly_mesh mesh = (oly_mesh_from_devices)(0, NULL, NULL, &id);
+    return mesh ? finish(OLY_OK, mesh, &(oly_spec){0}) : NULL;
+}

@@ -1,0 +1,33 @@
+/* Partition specs and shardings. Interned: equal shardings are one object. */
+#ifndef OLY_LAYOUT_SHARDING_H
+#define OLY_LAYOUT_SHARDING_H
+#include "layout/mesh.h"
+
+typedef struct oly_axis_list {
+    uint8_t n;
+    uint8_t axis[OLY_MAX_RANK]; /* mesh axes, major first */
+} oly_axis_list;
+
+typedef struct oly_spec {
+    int n_dims; /* trailing dimensions without axes are dropped: equal placements have equal specs */
+    oly_axis_list dim[OLY_MAX_RANK];
+} oly_spec;
+
+struct oly_sharding_impl {
+    oly_mesh mesh;
+    oly_spec spec;
+    int written_dims; /* entries the user wrote, for printing P('x', None) */
+    uint64_t hash;
+};
+
+oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int written_dims);
+/* The sharding of uncommitted arrays. */
+oly_sharding oly_sharding_default(void);
+/* fails OLY_SHARDING when the spec is longer than the rank. */
+oly_status oly_sharding_check_rank(oly_sharding s, int rank);
+/* Product of the sizes of the axes. */
+int oly_axis_list_parts(oly_mesh mesh, const oly_axis_list *list);
+/* "x", "(x,y)", "None" */
+struct oly_text;
+void oly_spec_text(struct oly_text *t, oly_mesh mesh, const oly_spec *spec, int written_dims);
+#endif

@@ -1,0 +1,82 @@
+/* Memory: scratch slots whose lives do not overlap share memory. A slot written outside a loop and used inside lives as long as the
+ * loop; one written inside lives within an iteration. First fit in order of birth. */
+#define _GNU_SOURCE /* qsort_r */
+#include "plan/planner.h"
+#include <stdlib.h>
+
+/* Extends lives over the loops that slots of outer blocks reach into. */
+static void extend_lives(oly_plan *plan, const oly_block *b)
+{
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind != OLY_STEP_LOOP)
+            continue;
+        extend_lives(plan, s->loop.body);
+        for (int j = 0; j < plan->n_slots; j++) {
+            oly_slot *slot = &plan->slots[j];
+            const oly_block *body = s->loop.body;
+            bool inside = slot->block == body || (slot->block && slot->block != b && slot->block->begin >= body->begin &&
+                                                  slot->block->end <= body->end && slot->block != plan->main);
+            if (inside || slot->last < body->begin || slot->first > s->number)
+                continue;
+            if (slot->last >= body->begin && slot->last < s->number)
+                slot->last = s->number;
+            if (slot->first > body->begin && slot->first <= s->number)
+                slot->first = body->begin;
+        }
+    }
+}
+
+static int by_birth(const void *a, const void *b, void *slots)
+{
+    const oly_slot *s = slots;
+    int x = *(const int *)a, y = *(const int *)b;
+    int d = s[x].first - s[y].first;
+    return d ? d : x - y;
+}
+
+static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Lowest offset at which `slot` overlaps none of the placed ones that live at the same time. */
+static size_t first_fit(const oly_plan *plan, const int *placed, int n, const oly_slot *slot)
+{
+    size_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int k = 0; k < n; k++) {
+            const oly_slot *o = &plan->slots[placed[k]];
+            bool together = o->first <= slot->last && slot->first <= o->last;
+            if (together && offset < o->offset + rounded(o->bytes) && o->offset < offset + rounded(slot->bytes)) {
+                offset = o->offset + rounded(o->bytes);
+                moved = true;
+            }
+        }
+    }
+    return offset;
+}
+
+oly_status oly_assign_memory(oly_planner *p)
+{
+    oly_plan *plan = p->plan;
+    int *order = OLY_PLAN_NEW(p, int, plan->n_slots + 1), *placed = OLY_PLAN_NEW(p, int, plan->n_slots + 1), n = 0, n_placed = 0;
+    OLY_PLAN_CHECK(order);
+    OLY_PLAN_CHECK(placed);
+    extend_lives(plan, plan->main);
+    for (int k = 0; k < plan->n_slots; k++)
+        if (plan->slots[k].kind == OLY_SLOT_SCRATCH && plan->slots[k].bytes)
+            order[n++] = k;
+    qsort_r(order, (size_t)n, sizeof *order, by_birth, plan->slots);
+    for (int k = 0; k < n; k++) {
+        oly_slot *s = &plan->slots[order[k]];
+        int alive = 0;
+        for (int j = 0; j < n_placed; j++) /* drop the dead: births only grow */
+            if (plan->slots[placed[j]].last >= s->first)
+                placed[alive++] = placed[j];
+        n_placed = alive;
+        s->offset = first_fit(plan, placed, n_placed, s);
+        placed[n_placed++] = order[k];
+        if (s->offset + rounded(s->bytes) > plan->scratch_bytes)
+            plan->scratch_bytes = s->offset + rounded(s->bytes);
+    }
+    return OLY_OK;
+}

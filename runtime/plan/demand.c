@@ -1,0 +1,407 @@
+/* Reading values: where each device finds the part of a value that it needs. Views (slices, transposes, broadcasts) are followed
+ * to the memory they look at, with other offsets and strides; only when a device lacks elements does an exchange bring
+ * them, and one exchange serves all the overlapping parts that were announced together. */
+#include "plan/planner.h"
+#include <string.h>
+
+/* The part of its operand that a view needs for a region of itself. */
+static oly_region view_region(const oly_node *n, const oly_region *r)
+{
+    const oly_type *in = &n->in[0]->type;
+    oly_region o = {.mesh = r->mesh, .rank = in->rank};
+    for (int d = 0; d < in->rank; d++) {
+        int from = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
+        if (n->op == OLY_OP_transpose) {
+            o.dim[n->params.axes[d]] = r->dim[d];
+        } else if (n->op == OLY_OP_slice) {
+            o.dim[d] = r->dim[d];
+            o.dim[d].scale = r->dim[d].scale * n->params.step[d];
+            o.dim[d].lo = n->params.start[d] + n->params.step[d] * r->dim[d].lo;
+            o.dim[d].hi = n->params.start[d] + n->params.step[d] * r->dim[d].hi;
+        } else if (in->shape[d] == n->type.shape[from]) {
+            o.dim[d] = r->dim[from];
+        } else {
+            o.dim[d] = (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1};
+        }
+    }
+    return o;
+}
+
+/* Strides of the view's dimensions from those of its operand. */
+static void view_strides(const oly_node *n, oly_place *place)
+{
+    int64_t in[OLY_MAX_RANK];
+    memcpy(in, place->stride, sizeof in);
+    memset(place->stride, 0, sizeof place->stride);
+    for (int d = 0; d < n->in[0]->type.rank; d++) {
+        if (n->op == OLY_OP_transpose)
+            place->stride[d] = in[n->params.axes[d]];
+        else if (n->op == OLY_OP_slice)
+            place->stride[d] = in[d];
+        else if (n->in[0]->type.shape[d] == n->type.shape[n->params.axes[d]])
+            place->stride[n->params.axes[d]] = in[d];
+    }
+}
+
+static bool is_view(const oly_node *n) { return oly_ops[n->op].lowering == OLY_LOWER_VIEW; }
+
+/* Place of a region's box within a slot that holds another box of the same value, row-major. */
+static oly_place place_in(const oly_planner *p, int device, int slot, const oly_box *holds, const oly_box *wanted,
+                          const oly_region *r, size_t element_bytes)
+{
+    oly_place place = {.base = device * p->plan->slot_capacity + slot};
+    int64_t stride = 1;
+    for (int d = holds->rank - 1; d >= 0; d--) {
+        place.offset += (wanted->lo[d] - holds->lo[d]) * stride * (int64_t)element_bytes;
+        place.stride[d] = stride * r->dim[d].scale;
+        stride *= holds->hi[d] - holds->lo[d];
+    }
+    return place;
+}
+
+static void read_layout(oly_planner *p, const oly_value *v, const oly_node *n, const oly_region *r, oly_place *place)
+{
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, r->mesh, d), holder = d, held;
+        place[d].base = -1;
+        if (position < 0)
+            continue;
+        if (v->layout.mesh->everywhere)
+            for (holder = 0; holder < p->plan->n_devices && p->plan->devices[holder] != 0; holder++)
+                ;
+        held = oly_position_in(p, v->layout.mesh, holder);
+        oly_box wanted = oly_region_box(r, n->type.shape, position), holds = oly_layout_box(&v->layout, held);
+        if (oly_box_count(&wanted) > 0)
+            place[d] = place_in(p, holder, v->slot, &holds, &wanted, r, oly_dtype_size(n->type.dtype));
+    }
+    oly_slot_use(p, v->slot);
+}
+
+static void read_replica(oly_planner *p, const oly_replica *c, const oly_node *n, const oly_region *r, oly_place *place)
+{
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, r->mesh, d);
+        place[d].base = -1;
+        if (position < 0)
+            continue;
+        oly_box wanted = oly_region_box(r, n->type.shape, position);
+        oly_box holds = oly_region_box(&c->region, n->type.shape, position);
+        if (oly_box_count(&wanted) > 0)
+            place[d] = place_in(p, d, c->slot, &holds, &wanted, r, oly_dtype_size(n->type.dtype));
+    }
+    oly_slot_use(p, c->slot);
+}
+
+static oly_replica *find_replica(oly_value *v, const oly_region *r)
+{
+    for (oly_replica *c = v->replicas; c; c = c->next)
+        if (oly_region_inside_region(r, &c->region))
+            return c;
+    return NULL;
+}
+
+static oly_status add_replica(oly_planner *p, oly_value *v, const oly_region *r, int slot)
+{
+    oly_replica *c = OLY_PLAN_NEW(p, oly_replica, 1);
+    OLY_PLAN_CHECK(c);
+    *c = (oly_replica){v->replicas, *r, slot};
+    v->replicas = c;
+    return OLY_OK;
+}
+
+/* Brings the region of a value in memory to a slot of its own. */
+static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const oly_region *r, oly_replica **replica)
+{
+    oly_value *v = oly_value_of(f, n);
+    int slot = oly_slot_new(p, r, oly_dtype_size(n->type.dtype));
+    if (slot < 0)
+        return OLY_MEMORY;
+    OLY_TRY(oly_reshard(p, f->block, n, &v->layout, v->slot, r, slot));
+    OLY_TRY(add_replica(p, v, r, slot));
+    *replica = v->replicas;
+    return OLY_OK;
+}
+
+
+oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region, oly_reading *reading)
+{
+    oly_node *outer = oly_captured(f, node);
+    if (outer)
+        return oly_demand(p, f->outer, outer, region, reading);
+    if (node->op == OLY_OP_constant) {
+        reading->constant = node;
+        return OLY_OK;
+    }
+    oly_value *v = oly_value_of(f, node);
+    oly_replica *c = find_replica(v, region);
+    if (!c && is_view(node)) {
+        oly_region inner = view_region(node, region);
+        OLY_TRY(oly_demand(p, f, node->in[0], &inner, reading));
+        for (int d = 0; d < p->plan->n_devices && !reading->constant; d++)
+            view_strides(node, &reading->place[d]);
+        return OLY_OK;
+    }
+    reading->constant = NULL;
+    if (!reading->place)
+        reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+    OLY_PLAN_CHECK(reading->place);
+    if (!c && v->slot >= 0 && oly_region_inside_layout(region, &v->layout)) {
+        read_layout(p, v, node, region, reading->place);
+        return OLY_OK;
+    }
+    if (!c)
+        OLY_TRY(fetch(p, f, node, region, &c));
+    read_replica(p, c, node, region, reading->place);
+    return OLY_OK;
+}
+
+/* Follows views and captures to the value in memory; NULL for constants. */
+static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
+{
+    for (;;) {
+        oly_node *outer = oly_captured(*f, n);
+        if (outer) {
+            n = outer;
+            *f = (*f)->outer;
+        } else if (is_view(n) && !oly_value_of(*f, n)->replicas) {
+            *r = view_region(n, r);
+            n = n->in[0];
+        } else {
+            return n->op == OLY_OP_constant ? NULL : n;
+        }
+    }
+}
+
+oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
+{
+    typedef struct root {
+        oly_frame *frame;
+        oly_node *node;
+        oly_region hull;
+        int parts;
+    } root;
+    root *roots = OLY_PLAN_NEW(p, root, n + 1);
+    int n_roots = 0;
+    OLY_PLAN_CHECK(roots);
+    for (int k = 0; k < n; k++) {
+        oly_frame *at = f;
+        oly_region r = regions[k];
+        oly_node *found = chase(&at, nodes[k], &r);
+        if (!found || oly_value_of(at, found)->slot < 0 || oly_region_inside_layout(&r, &oly_value_of(at, found)->layout))
+            continue;
+        int j = 0;
+        while (j < n_roots && !(roots[j].node == found && oly_region_join(&roots[j].hull, &r)))
+            j++;
+        if (j == n_roots)
+            roots[n_roots++] = (root){at, found, r, 1};
+    }
+    for (int k = 0; k < n; k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
+        oly_frame *at = f;
+        oly_region r = regions[k];
+        oly_node *found = chase(&at, nodes[k], &r);
+        for (int j = 0; found && j < n_roots; j++)
+            if (roots[j].node == found)
+                oly_region_join(&roots[j].hull, &r);
+    }
+    for (int j = 0; j < n_roots; j++) {
+        oly_replica *c;
+        if (!find_replica(oly_value_of(roots[j].frame, roots[j].node), &roots[j].hull))
+            OLY_TRY(fetch(p, roots[j].frame, roots[j].node, &roots[j].hull, &c));
+    }
+    return OLY_OK;
+}
+
+/* -- into slots ---------------------------------------------------------------------------------------------------- */
+
+static void region_strides(const oly_box *b, int64_t *stride)
+{
+    int64_t s = 1;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        stride[d] = s;
+        s *= b->hi[d] - b->lo[d];
+    }
+}
+
+/* Adds the copies of a reading into a slot. */
+static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, const oly_reading *reading,
+                            const oly_region *part, int slot, const oly_layout *whole, const int64_t *start,
+                            const int64_t *step, const oly_node *for_node)
+{
+    size_t element = oly_dtype_size(node->type.dtype);
+    oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(copies);
+    int n = 0;
+    double work = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, part->mesh, d);
+        if (position < 0 || reading->place[d].base < 0)
+            continue;
+        oly_box from = oly_region_box(part, node->type.shape, position), to = oly_layout_box(whole, position);
+        if (oly_box_count(&from) == 0)
+            continue;
+        oly_copy_work *c = &copies[n++];
+        c->task = (oly_copy_task){.element_bytes = element, .rank = from.rank};
+        c->from = reading->place[d];
+        c->to.base = d * p->plan->slot_capacity + slot;
+        region_strides(&to, c->to.stride);
+        for (int k = 0; k < from.rank; k++) {
+            c->task.extent[k] = from.hi[k] - from.lo[k];
+            c->task.from_stride[k] = c->from.stride[k];
+            c->to.offset += (start[k] + step[k] * from.lo[k] - to.lo[k]) * c->to.stride[k] * (int64_t)element;
+            c->to.stride[k] *= step[k];
+            c->task.to_stride[k] = c->to.stride[k];
+        }
+        c->chunks = oly_copy_chunks(&c->task);
+        work += (double)oly_box_count(&from);
+    }
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_MOVE, for_node, "copy");
+    OLY_PLAN_CHECK(s);
+    s->work = work;
+    s->out_slot = slot;
+    s->move.n_copies = n;
+    s->move.copies = copies;
+    oly_slot_use(p, slot);
+    return OLY_OK;
+}
+
+oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
+                          const oly_layout *whole, const int64_t *start, const int64_t *step)
+{
+    oly_layout l = {.mesh = whole->mesh, .rank = whole->rank};
+    oly_reading reading = {0};
+    for (int d = 0; d < l.rank; d++) {
+        l.shape[d] = node->type.shape[d];
+        l.split[d] = oly_split_sliced(&whole->split[d], start[d], step[d]);
+    }
+    oly_region part = oly_region_of_layout(&l);
+    OLY_TRY(oly_demand(p, f, node, &part, &reading));
+    if (reading.constant) {
+        int constant_slot;
+        OLY_TRY(oly_materialise(p, f, node, &l, &constant_slot));
+        reading.constant = NULL;
+        OLY_TRY(oly_demand(p, f, node, &part, &reading));
+    }
+    return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
+}
+
+/* Broadcast constants have no memory to copy from: a tile program writes them. */
+static oly_status fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
+                       int slot)
+{
+    oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
+    oly_tile_instruction *i = OLY_PLAN_NEW(p, oly_tile_instruction, 1);
+    int16_t *reg = OLY_PLAN_NEW(p, int16_t, 1);
+    uint8_t *dtype = OLY_PLAN_NEW(p, uint8_t, 1);
+    OLY_PLAN_CHECK(work && i && reg ? dtype : NULL);
+    oly_splat_instruction(constant, i);
+    *dtype = (uint8_t)constant->type.dtype;
+    oly_tile_program program = {.n_instructions = 1,
+                                .instructions = i,
+                                .n_stores = 1,
+                                .store_register = reg,
+                                .store_dtype = dtype,
+                                .n_registers = 1};
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        if (position < 0)
+            continue;
+        oly_box b = oly_layout_box(l, position);
+        oly_place *store = OLY_PLAN_NEW(p, oly_place, 1);
+        OLY_PLAN_CHECK(store);
+        store->base = d * p->plan->slot_capacity + slot;
+        region_strides(&b, store->stride);
+        work[d].box.rank = b.rank;
+        for (int k = 0; k < b.rank; k++)
+            work[d].box.extent[k] = b.hi[k] - b.lo[k];
+        work[d].stores = store;
+        work[d].chunks = oly_tile_chunks(&program, &work[d].box);
+        total += (double)oly_box_count(&b);
+    }
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_TILE, node, "fill");
+    OLY_PLAN_CHECK(s);
+    s->tile.program = program;
+    s->tile.device = work;
+    s->out_slot = slot;
+    s->work = total;
+    return OLY_OK;
+}
+
+static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
+{
+    static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    oly_region r = oly_region_of_layout(l);
+    oly_reading reading = {0};
+    OLY_TRY(oly_demand(p, f, node, &r, &reading));
+    *slot = oly_slot_new(p, &r, oly_dtype_size(node->type.dtype));
+    if (*slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[*slot].block = f->block;
+    if (reading.constant)
+        return fill(p, f, reading.constant, node, l, *slot);
+    return copy_into(p, f, node, &reading, &r, *slot, l, zero, one, node);
+}
+
+/* A replica that holds exactly this layout, or -1. */
+static int exact_replica(oly_frame *f, const oly_node *node, const oly_layout *l)
+{
+    oly_region r = oly_region_of_layout(l);
+    for (oly_replica *c = oly_value_of(f, node)->replicas; c; c = c->next)
+        if (oly_region_equal(&c->region, &r))
+            return c->slot;
+    return -1;
+}
+
+oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
+{
+    oly_node *outer = oly_captured(f, node);
+    if (outer)
+        return oly_materialise(p, f->outer, outer, l, slot);
+    oly_value *v = oly_value_of(f, node);
+    if (v->slot >= 0 && oly_layout_equal(&v->layout, l)) {
+        *slot = v->slot;
+        oly_slot_use(p, *slot);
+        return OLY_OK;
+    }
+    oly_region r = oly_region_of_layout(l);
+    if (v->slot >= 0 && exact_replica(f, node, l) < 0 && !oly_region_inside_layout(&r, &v->layout)) {
+        oly_replica *c;
+        OLY_TRY(fetch(p, f, node, &r, &c));
+    }
+    *slot = exact_replica(f, node, l);
+    if (*slot < 0) {
+        OLY_TRY(copy_to_new_slot(p, f, node, l, slot));
+        OLY_TRY(add_replica(p, v, &r, *slot));
+    }
+    oly_slot_use(p, *slot);
+    return OLY_OK;
+}
+
+/* Only this frame's own results may be handed on as they are. */
+static bool claimable(const oly_planner *p, const oly_frame *f, int slot)
+{
+    const oly_slot *s = &p->plan->slots[slot];
+    if (s->claimed || s->kind == OLY_SLOT_INPUT || s->block != f->block)
+        return false;
+    return s->kind != OLY_SLOT_BOUND || !f->loop;
+}
+
+oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
+{
+    oly_node *outer = oly_captured(f, node);
+    *slot = -1;
+    if (!outer) {
+        oly_value *v = oly_value_of(f, node);
+        if (v->slot >= 0 && oly_layout_equal(&v->layout, l) && claimable(p, f, v->slot)) {
+            *slot = v->slot;
+        } else if (v->slot >= 0 || v->replicas) {
+            int other;
+            OLY_TRY(oly_materialise(p, f, node, l, &other));
+            *slot = claimable(p, f, other) ? other : -1;
+        }
+    }
+    if (*slot < 0)
+        OLY_TRY(copy_to_new_slot(p, f, node, l, slot));
+    p->plan->slots[*slot].claimed = true;
+    return OLY_OK;
+}

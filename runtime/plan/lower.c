@@ -1,0 +1,715 @@
+/* Lowering: each operation in its layout becomes steps. One function per kind of lowering (ops.h); none knows an operation's
+ * name. Nodes are taken by depth (group.c), so that everything a group reads is there. */
+#include "plan/planner.h"
+#include "graph/factors.h"
+#include <string.h>
+
+static void contiguous_strides(const oly_box *b, int64_t *stride)
+{
+    int64_t s = 1;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        stride[d] = s;
+        s *= b->hi[d] - b->lo[d];
+    }
+}
+
+/* Gives a value a layout and a slot of its own. */
+static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
+{
+    oly_value *v = oly_value_of(f, n);
+    oly_region r = oly_region_of_layout(l);
+    v->layout = *l;
+    v->has_layout = true;
+    v->block = f->block;
+    v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
+    if (v->slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[v->slot].block = f->block;
+    return OLY_OK;
+}
+
+/* -- tile programs ------------------------------------------------------------------------------------------------- */
+
+void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
+{
+    const oly_params *c = &constant->params;
+    *i = (oly_tile_instruction){.op = OLY_TILE_splat,
+                                .dtype = (uint8_t)constant->type.dtype,
+                                .to = (uint8_t)constant->type.dtype,
+                                .in = {-1, -1, -1}};
+    switch (constant->type.dtype) {
+    case OLY_BOOL: i->value.b = c->value.i != 0; break;
+    case OLY_INT32: i->value.i32 = (int32_t)c->value.i; break;
+    case OLY_UINT32: i->value.u32 = (uint32_t)c->value.i; break;
+    case OLY_FLOAT32: i->value.f32 = (float)c->value.f; break;
+    case OLY_FLOAT64: i->value.f = c->value.f; break;
+    default: i->value.i = c->value.i; break;
+    }
+}
+
+typedef struct load {
+    const oly_node *node;
+    oly_reading reading;
+    int reg;
+} load;
+
+typedef struct tiler {
+    oly_planner *p;
+    oly_frame *f;
+    oly_group *g;
+    oly_layout layout;
+    int n_loads, n_stores, n_instructions, n_registers;
+    load *loads;
+    const oly_node **stores;
+    oly_tile_instruction *instructions;
+    int *reg;      /* [n_nodes of the group] */
+    int *last_use; /* instruction (group index) after which the register is free */
+    bool busy[OLY_TILE_REGISTERS];
+} tiler;
+
+static int index_in(const tiler *t, const oly_node *n)
+{
+    for (int k = 0; k < t->g->n_nodes; k++)
+        if (t->g->nodes[k] == n)
+            return k;
+    return -1;
+}
+
+static int find_load(const tiler *t, const oly_node *n)
+{
+    for (int k = 0; k < t->n_loads; k++)
+        if (t->loads[k].node == n)
+            return k;
+    return -1;
+}
+
+static int free_register(tiler *t)
+{
+    for (int r = 0; r < OLY_TILE_REGISTERS; r++)
+        if (!t->busy[r]) {
+            t->busy[r] = true;
+            if (r >= t->n_registers)
+                t->n_registers = r + 1;
+            return r;
+        }
+    return -1;
+}
+
+static oly_status gather_loads(tiler *t)
+{
+    int most = 0, n = 0;
+    for (int k = 0; k < t->g->n_nodes; k++)
+        most += t->g->nodes[k]->n_in;
+    t->loads = OLY_PLAN_NEW(t->p, load, most + 1);
+    oly_node **nodes = OLY_PLAN_NEW(t->p, oly_node *, most + 1);
+    oly_region *regions = OLY_PLAN_NEW(t->p, oly_region, most + 1);
+    OLY_PLAN_CHECK(t->loads && nodes ? regions : NULL);
+    for (int k = 0; k < t->g->n_nodes; k++)
+        for (int j = 0; j < t->g->nodes[k]->n_in; j++) {
+            oly_node *in = t->g->nodes[k]->in[j];
+            if (index_in(t, in) >= 0 || find_load(t, in) >= 0)
+                continue;
+            t->loads[t->n_loads++] = (load){.node = in, .reg = -1};
+            nodes[n] = in;
+            regions[n++] = in->type.rank ? oly_region_of_layout(&t->layout)
+                                         : (oly_region){.mesh = t->layout.mesh};
+        }
+    OLY_TRY(oly_prepare(t->p, t->f, n, nodes, regions));
+    for (int k = 0; k < n; k++)
+        OLY_TRY(oly_demand(t->p, t->f, nodes[k], &regions[k], &t->loads[k].reading));
+    return OLY_OK;
+}
+
+/* Loads and constants take registers for the whole program; values give theirs back after their last use. */
+static oly_status take_operand_registers(tiler *t)
+{
+    for (int k = 0; k < t->n_loads; k++) {
+        t->loads[k].reg = free_register(t);
+        if (t->loads[k].reg < 0)
+            return oly_fail(OLY_INVALID, "a group of elementwise operations reads more than %d arrays",
+                            OLY_TILE_REGISTERS);
+        if (!t->loads[k].reading.constant)
+            continue;
+        oly_tile_instruction *i = &t->instructions[t->n_instructions++];
+        oly_splat_instruction(t->loads[k].reading.constant, i);
+        i->out = (int16_t)t->loads[k].reg;
+    }
+    return OLY_OK;
+}
+
+static int register_of(const tiler *t, const oly_node *n)
+{
+    int k = index_in(t, n);
+    return k >= 0 ? t->reg[k] : t->loads[find_load(t, n)].reg;
+}
+
+static bool used_outside(const tiler *t, int k)
+{
+    int inside = 0;
+    for (int j = k + 1; j < t->g->n_nodes; j++)
+        for (int i = 0; i < t->g->nodes[j]->n_in; i++)
+            inside += t->g->nodes[j]->in[i] == t->g->nodes[k];
+    return t->g->nodes[k]->n_uses > inside || t->g->n_nodes == 1;
+}
+
+static oly_status emit_node(tiler *t, int k)
+{
+    const oly_node *n = t->g->nodes[k];
+    oly_tile_instruction *i = &t->instructions[t->n_instructions];
+    t->reg[k] = free_register(t);
+    if (t->reg[k] < 0)
+        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers", OLY_TILE_REGISTERS);
+    t->n_instructions++;
+    if (n->op == OLY_OP_constant) {
+        oly_splat_instruction(n, i);
+    } else {
+        *i = (oly_tile_instruction){.op = (uint16_t)oly_ops[n->op].detail,
+                                    .dtype = (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
+                                    .to = (uint8_t)n->type.dtype,
+                                    .in = {-1, -1, -1},
+                                    .attribute = n->params.dimension};
+        for (int j = 0; j < n->n_in; j++)
+            i->in[j] = (int16_t)register_of(t, n->in[j]);
+    }
+    i->out = (int16_t)t->reg[k];
+    for (int j = 0; j < t->g->n_nodes; j++) /* freed after the output is taken: never in place */
+        if (t->last_use[j] == k && j < k)
+            t->busy[t->reg[j]] = false;
+    return OLY_OK;
+}
+
+static oly_status emit_program(tiler *t)
+{
+    int n = t->g->n_nodes;
+    t->instructions = OLY_PLAN_NEW(t->p, oly_tile_instruction, n + t->n_loads + 1);
+    t->reg = OLY_PLAN_NEW(t->p, int, n);
+    t->last_use = OLY_PLAN_NEW(t->p, int, n);
+    t->stores = OLY_PLAN_NEW(t->p, const oly_node *, n);
+    OLY_PLAN_CHECK(t->instructions && t->reg && t->last_use ? t->stores : NULL);
+    OLY_TRY(take_operand_registers(t));
+    for (int k = 0; k < n; k++) {
+        t->last_use[k] = used_outside(t, k) ? n : k;
+        for (int j = k + 1; j < n && t->last_use[k] < n; j++)
+            for (int i = 0; i < t->g->nodes[j]->n_in; i++)
+                if (t->g->nodes[j]->in[i] == t->g->nodes[k])
+                    t->last_use[k] = j;
+    }
+    for (int k = 0; k < n; k++) {
+        OLY_TRY(emit_node(t, k));
+        if (used_outside(t, k))
+            t->stores[t->n_stores++] = t->g->nodes[k];
+    }
+    return OLY_OK;
+}
+
+static oly_status fill_program(tiler *t, oly_tile_program *program)
+{
+    int16_t *load_register = OLY_PLAN_NEW(t->p, int16_t, t->n_loads + 1);
+    int16_t *store_register = OLY_PLAN_NEW(t->p, int16_t, t->n_stores + 1);
+    uint8_t *load_dtype = OLY_PLAN_NEW(t->p, uint8_t, t->n_loads + 1);
+    uint8_t *store_dtype = OLY_PLAN_NEW(t->p, uint8_t, t->n_stores + 1);
+    OLY_PLAN_CHECK(load_register && store_register && load_dtype ? store_dtype : NULL);
+    int n = 0;
+    for (int k = 0; k < t->n_loads; k++)
+        if (!t->loads[k].reading.constant) {
+            load_register[n] = (int16_t)t->loads[k].reg;
+            load_dtype[n++] = (uint8_t)t->loads[k].node->type.dtype;
+        }
+    for (int k = 0; k < t->n_stores; k++) {
+        store_register[k] = (int16_t)register_of(t, t->stores[k]);
+        store_dtype[k] = (uint8_t)t->stores[k]->type.dtype;
+    }
+    *program = (oly_tile_program){.n_instructions = t->n_instructions,
+                                  .instructions = t->instructions,
+                                  .n_loads = n,
+                                  .n_stores = t->n_stores,
+                                  .load_register = load_register,
+                                  .load_dtype = load_dtype,
+                                  .store_register = store_register,
+                                  .store_dtype = store_dtype,
+                                  .n_registers = t->n_registers};
+    return OLY_OK;
+}
+
+static oly_status fill_device(tiler *t, const oly_tile_program *program, int device, oly_tile_work *w)
+{
+    int position = oly_position_in(t->p, t->layout.mesh, device), n = 0;
+    if (position < 0)
+        return OLY_OK;
+    oly_place *loads = OLY_PLAN_NEW(t->p, oly_place, program->n_loads + 1);
+    oly_place *stores = OLY_PLAN_NEW(t->p, oly_place, program->n_stores + 1);
+    OLY_PLAN_CHECK(loads);
+    OLY_PLAN_CHECK(stores);
+    oly_box b = oly_layout_box(&t->layout, position);
+    w->box.rank = b.rank;
+    for (int d = 0; d < b.rank; d++) {
+        w->box.extent[d] = b.hi[d] - b.lo[d];
+        w->box.origin[d] = b.lo[d];
+    }
+    for (int k = 0; k < t->n_loads; k++)
+        if (!t->loads[k].reading.constant)
+            loads[n++] = t->loads[k].reading.place[device];
+    for (int k = 0; k < program->n_stores; k++) {
+        stores[k].base = device * t->p->plan->slot_capacity + oly_value_of(t->f, t->stores[k])->slot;
+        contiguous_strides(&b, stores[k].stride);
+    }
+    w->loads = loads;
+    w->stores = stores;
+    w->chunks = oly_box_count(&b) ? oly_tile_chunks(program, &w->box) : 0;
+    return OLY_OK;
+}
+
+oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
+{
+    tiler t = {.p = p, .f = f, .g = g, .layout = oly_group_layout(p, f, g)};
+    oly_tile_program program;
+    OLY_TRY(gather_loads(&t));
+    OLY_TRY(emit_program(&t));
+    for (int k = 0; k < t.n_stores; k++)
+        OLY_TRY(settle(p, f, t.stores[k], &t.layout));
+    OLY_TRY(fill_program(&t, &program));
+    oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(work);
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        OLY_TRY(fill_device(&t, &program, d, &work[d]));
+        int64_t n = 1;
+        for (int k = 0; k < work[d].box.rank; k++)
+            n *= work[d].box.extent[k];
+        total += (double)n * t.n_instructions;
+    }
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_TILE, g->nodes[g->n_nodes - 1],
+                               g->n_nodes == 1 ? oly_ops[g->nodes[0]->op].name : "elementwise");
+    OLY_PLAN_CHECK(s);
+    s->tile.program = program;
+    s->tile.device = work;
+    s->work = total;
+    s->out_slot = t.n_stores ? oly_value_of(f, t.stores[t.n_stores - 1])->slot : -1;
+    if (g->n_nodes > 1) {
+        oly_text names = {0};
+        for (int k = 0; k < g->n_nodes; k++)
+            oly_text_add(&names, "%s%s", k ? " " : "", oly_ops[g->nodes[k]->op].name);
+        s->detail = oly_plan_say(p, "%s", oly_text_chars(&names));
+        oly_text_free(&names);
+    }
+    for (int k = 0; k < t.n_stores; k++)
+        oly_slot_use(p, oly_value_of(f, t.stores[k])->slot);
+    g->lowered = true;
+    return OLY_OK;
+}
+
+/* -- reductions ---------------------------------------------------------------------------------------------------- */
+
+static oly_layout operand_layout(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    oly_layout l;
+    if (oly_natural_layout(f, n, &l) && l.mesh == p->mesh)
+        return l;
+    return oly_node_layout(p, f, n);
+}
+
+static bool reduces(const oly_node *n, int d)
+{
+    for (int k = 0; k < n->params.n_axes; k++)
+        if (n->params.axes[k] == d)
+            return true;
+    return false;
+}
+
+static void append_axes(oly_axis_list *to, const oly_axis_list *from)
+{
+    for (int k = 0; k < from->n; k++)
+        to->axis[to->n++] = from->axis[k];
+}
+
+static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_layout *in, const oly_reading *reading,
+                                int device, int slot, int scratch, oly_reduce_work *w, double *total)
+{
+    int position = oly_position_in(p, in->mesh, device);
+    w->scratch_base = -1;
+    if (position < 0)
+        return OLY_OK;
+    oly_box b = oly_layout_box(in, position);
+    w->task = (oly_reduce_task){.combiner = (oly_combiner)oly_ops[n->op].detail, .dtype = n->in[0]->type.dtype, .rank = in->rank};
+    w->in = reading->place[device];
+    for (int d = 0; d < in->rank; d++) {
+        w->task.extent[d] = b.hi[d] - b.lo[d];
+        w->task.stride[d] = w->in.stride[d];
+        w->task.reduced[d] = reduces(n, d);
+    }
+    if (oly_box_count(&b) == 0) { /* nothing here, but the kept part may not be empty: it gets the identity */
+        int coordinates[OLY_MAX_RANK];
+        oly_mesh_coordinates(in->mesh, position, coordinates);
+        for (int d = 0; d < in->rank; d++) {
+            int part = oly_split_part_at(&in->split[d], in->mesh, coordinates);
+            w->task.extent[d] = oly_split_cut(&in->split[d], in->shape[d], part + 1) -
+                                oly_split_cut(&in->split[d], in->shape[d], part);
+        }
+        w->in.base = device * p->plan->slot_capacity + slot; /* not read */
+        w->in.offset = 0;
+    }
+    w->out_base = device * p->plan->slot_capacity + slot;
+    w->chunks = oly_reduce_chunks(&w->task);
+    size_t bytes = oly_reduce_scratch(&w->task);
+    oly_slot *s = &p->plan->slots[scratch];
+    s->device_bytes[device] = bytes;
+    s->bytes = bytes > s->bytes ? bytes : s->bytes;
+    if (bytes)
+        w->scratch_base = device * p->plan->slot_capacity + scratch;
+    *total += (double)oly_box_count(&b);
+    return OLY_OK;
+}
+
+/* A constant operand (sum of a broadcast number) is written out first. */
+static oly_status demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+{
+    oly_region r = oly_region_of_layout(l);
+    OLY_TRY(oly_demand(p, f, n, &r, reading));
+    if (!reading->constant)
+        return OLY_OK;
+    int slot;
+    OLY_TRY(oly_materialise(p, f, n, l, &slot));
+    *reading = (oly_reading){0};
+    reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+    OLY_PLAN_CHECK(reading->place);
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        reading->place[d].base = -1;
+        if (position < 0)
+            continue;
+        oly_box b = oly_layout_box(l, position);
+        reading->place[d].base = d * p->plan->slot_capacity + slot;
+        contiguous_strides(&b, reading->place[d].stride);
+    }
+    return OLY_OK;
+}
+
+oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout in = operand_layout(p, f, n->in[0]), out = {.mesh = in.mesh};
+    oly_axis_list axes = {0};
+    oly_reading reading = {0};
+    for (int d = 0; d < in.rank; d++) {
+        if (reduces(n, d)) {
+            append_axes(&axes, &in.split[d].axes);
+        } else {
+            out.shape[out.rank] = in.shape[d];
+            out.split[out.rank++] = in.split[d];
+        }
+    }
+    OLY_TRY(demand_array(p, f, n->in[0], &in, &reading));
+    OLY_TRY(settle(p, f, n, &out));
+    oly_value *v = oly_value_of(f, n);
+    int scratch = oly_slot_new(p, NULL, 0);
+    oly_reduce_work *work = OLY_PLAN_NEW(p, oly_reduce_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(scratch >= 0 ? work : NULL);
+    p->plan->slots[scratch].block = f->block;
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++)
+        OLY_TRY(reduce_device(p, n, &in, &reading, d, v->slot, scratch, &work[d], &total));
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_REDUCE, n, oly_ops[n->op].name);
+    OLY_PLAN_CHECK(s);
+    s->reduce.device = work;
+    s->work = total;
+    s->out_slot = v->slot;
+    oly_slot_use(p, scratch);
+    oly_slot_use(p, v->slot);
+    return oly_fold_axes(p, f->block, n, (oly_combiner)oly_ops[n->op].detail, &out, v->slot, &axes, &v->slot);
+}
+
+/* -- matrix products ------------------------------------------------------------------------------------------------ */
+
+static bool overlap(const oly_axis_list *a, const oly_axis_list *b)
+{
+    for (int j = 0; j < a->n; j++)
+        for (int k = 0; k < b->n; k++)
+            if (a->axis[j] == b->axis[k])
+                return true;
+    return false;
+}
+
+/* The kernel wants rows or columns of single-element distance. */
+static bool gemm_reads(const oly_planner *p, const oly_reading *r, const oly_layout *l)
+{
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        if (position < 0 || r->place[d].base < 0)
+            continue;
+        oly_box b = oly_layout_box(l, position);
+        int64_t rows = b.hi[1] - b.lo[1], columns = b.hi[2] - b.lo[2];
+        if (rows > 1 && columns > 1 && r->place[d].stride[1] != 1 && r->place[d].stride[2] != 1)
+            return false;
+        if (r->place[d].stride[1] == 0 || r->place[d].stride[2] == 0)
+            return false;
+    }
+    return true;
+}
+
+static oly_status gemm_operand(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+{
+    OLY_TRY(demand_array(p, f, n, l, reading));
+    if (gemm_reads(p, reading, l))
+        return OLY_OK;
+    int slot;
+    OLY_TRY(oly_materialise(p, f, n, l, &slot));
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        if (position < 0 || reading->place[d].base < 0)
+            continue;
+        oly_box b = oly_layout_box(l, position);
+        reading->place[d] = (oly_place){.base = d * p->plan->slot_capacity + slot};
+        contiguous_strides(&b, reading->place[d].stride);
+    }
+    return OLY_OK;
+}
+
+/* A dimension of one element may have any stride; the kernel is given the one it likes. */
+static void tidy(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
+{
+    if (*row == 1 || *column == 1) {
+        if (*column != 1 && columns == 1 && rows > 1)
+            *column = rows; /* a column vector: fine as it is, transposed */
+        return;
+    }
+    if (columns <= 1)
+        *column = 1;
+    else
+        *row = 1;
+}
+
+static void gemm_device(oly_planner *p, const oly_node *n, const oly_layout *out, const oly_layout *a_layout,
+                        const oly_reading *a, const oly_reading *b, int device, int slot, oly_gemm_work *w, double *total)
+{
+    int position = oly_position_in(p, out->mesh, device);
+    if (position < 0)
+        return;
+    oly_box o = oly_layout_box(out, position);
+    int coordinates[OLY_MAX_RANK];
+    oly_mesh_coordinates(out->mesh, position, coordinates);
+    int part = oly_split_part_at(&a_layout->split[2], a_layout->mesh, coordinates);
+    int64_t k = oly_split_cut(&a_layout->split[2], a_layout->shape[2], part + 1) -
+                oly_split_cut(&a_layout->split[2], a_layout->shape[2], part);
+    oly_gemm_task *t = &w->task;
+    *t = (oly_gemm_task){.dtype = n->type.dtype,
+                         .batch = o.hi[0] - o.lo[0],
+                         .m = o.hi[1] - o.lo[1],
+                         .n = o.hi[2] - o.lo[2],
+                         .k = k};
+    w->a = a->place[device];
+    w->b = b->place[device];
+    w->out_base = device * p->plan->slot_capacity + slot;
+    if (w->a.base < 0 || w->b.base < 0) /* no elements: the product is zero, nothing is read */
+        w->a.base = w->b.base = w->out_base;
+    t->a_batch = w->a.stride[0];
+    t->a_row = w->a.stride[1];
+    t->a_column = w->a.stride[2];
+    t->b_batch = w->b.stride[0];
+    t->b_row = w->b.stride[1];
+    t->b_column = w->b.stride[2];
+    tidy(t->m, t->k, &t->a_row, &t->a_column);
+    tidy(t->k, t->n, &t->b_row, &t->b_column);
+    t->c_batch = t->m * t->n;
+    t->c_row = t->n;
+    w->chunks = oly_box_count(&o) ? oly_gemm_chunks(t) : 0;
+    *total += (double)t->batch * (double)t->m * (double)t->n * (double)t->k;
+}
+
+oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout a = operand_layout(p, f, n->in[0]), b = operand_layout(p, f, n->in[1]);
+    oly_layout wanted = oly_node_layout(p, f, n), out = wanted;
+    oly_split k;
+    if (!overlap(&a.split[2].axes, &wanted.split[0].axes) && !overlap(&a.split[2].axes, &wanted.split[1].axes) &&
+        !overlap(&a.split[2].axes, &wanted.split[2].axes) && a.split[2].parts > 1)
+        k = a.split[2];
+    else if (!overlap(&b.split[1].axes, &wanted.split[0].axes) && !overlap(&b.split[1].axes, &wanted.split[1].axes) &&
+             !overlap(&b.split[1].axes, &wanted.split[2].axes))
+        k = b.split[1];
+    else
+        k = oly_split_whole(a.shape[2]);
+    /* keep the cuts of the operand where its axes are the wanted ones */
+    for (int d = 0; d < 2; d++)
+        if (memcmp(&a.split[d].axes, &wanted.split[d].axes, sizeof a.split[d].axes) == 0)
+            out.split[d] = a.split[d];
+    if (memcmp(&b.split[2].axes, &wanted.split[2].axes, sizeof b.split[2].axes) == 0)
+        out.split[2] = b.split[2];
+    a.split[0] = b.split[0] = out.split[0];
+    a.split[1] = out.split[1];
+    b.split[2] = out.split[2];
+    a.split[2] = b.split[1] = k;
+    a.mesh = b.mesh = out.mesh;
+    oly_reading ra = {0}, rb = {0};
+    OLY_TRY(gemm_operand(p, f, n->in[0], &a, &ra));
+    OLY_TRY(gemm_operand(p, f, n->in[1], &b, &rb));
+    OLY_TRY(settle(p, f, n, &out));
+    oly_value *v = oly_value_of(f, n);
+    oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(work);
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++)
+        gemm_device(p, n, &out, &a, &ra, &rb, d, v->slot, &work[d], &total);
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_GEMM, n, "matrix product");
+    OLY_PLAN_CHECK(s);
+    s->gemm.device = work;
+    s->work = total;
+    s->out_slot = v->slot;
+    oly_slot_use(p, v->slot);
+    return oly_fold_axes(p, f->block, n, OLY_COMBINE_SUM, &out, v->slot, &k.axes, &v->slot);
+}
+
+/* -- writing parts --------------------------------------------------------------------------------------------------- */
+
+static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+
+/* May the update overwrite its operand's memory? Only when nobody else will look at it. */
+static bool in_place(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
+{
+    const oly_node *u = n->in[0];
+    oly_value *v = oly_value_of(f, u);
+    if (oly_captured(f, u) || u->n_uses != 1 || v->slot < 0 || v->replicas || !oly_layout_equal(&v->layout, l))
+        return false;
+    const oly_slot *s = &p->plan->slots[v->slot];
+    return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
+}
+
+static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout l = operand_layout(p, f, n->in[0]);
+    oly_value *v = oly_value_of(f, n);
+    if (in_place(p, f, n, &l)) {
+        v->layout = l;
+        v->has_layout = true;
+        v->block = f->block;
+        v->slot = oly_value_of(f, n->in[0])->slot;
+    } else {
+        OLY_TRY(settle(p, f, n, &l));
+        OLY_TRY(oly_write_part(p, f, n->in[0], n, v->slot, &l, zeros, ones));
+    }
+    return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
+}
+
+static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout l = oly_node_layout(p, f, n), natural;
+    int d = n->params.dimension;
+    int64_t offset = 0, largest = -1;
+    for (int k = 0; k < n->n_in; k++) {
+        if (n->in[k]->type.shape[d] > largest && oly_natural_layout(f, n->in[k], &natural) && natural.mesh == p->mesh) {
+            bool same = true;
+            for (int e = 0; e < l.rank; e++)
+                same = same && memcmp(&natural.split[e].axes, &l.split[e].axes, sizeof l.split[e].axes) == 0;
+            for (int e = 0; e < l.rank && same; e++)
+                l.split[e] = e == d ? oly_split_embedded(&natural.split[e], offset) : natural.split[e];
+            largest = same ? n->in[k]->type.shape[d] : largest;
+        }
+        offset += n->in[k]->type.shape[d];
+    }
+    OLY_TRY(settle(p, f, n, &l));
+    int64_t start[OLY_MAX_RANK] = {0};
+    for (int k = 0; k < n->n_in; k++) {
+        OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
+        start[d] += n->in[k]->type.shape[d];
+    }
+    return OLY_OK;
+}
+
+oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    return n->n_in == 2 && n->op == OLY_OP_update ? lower_update(p, f, n) : lower_concatenate(p, f, n);
+}
+
+/* -- reshape --------------------------------------------------------------------------------------------------------- */
+
+/* Cuts on the major factor of a dimension, in whole blocks of the rest. */
+static oly_split factor_split(oly_mesh mesh, const oly_axis_list *axes, int64_t extent, int64_t factor)
+{
+    oly_split s = oly_split_canonical(mesh, axes, extent);
+    s.unit = factor > 0 ? extent / factor : 1;
+    if (s.unit == 0)
+        s.unit = 1;
+    return s;
+}
+
+oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_factors fs;
+    oly_layout in = operand_layout(p, f, n->in[0]), out = {.mesh = p->mesh, .rank = n->type.rank};
+    OLY_TRY(oly_factors_of(n, &fs));
+    for (int d = 0; d < out.rank; d++) {
+        out.shape[d] = n->type.shape[d];
+        out.split[d] = oly_split_whole(out.shape[d]);
+    }
+    for (int d = 0; d < in.rank; d++) {
+        oly_axis_list axes = in.split[d].axes;
+        int factor = fs.operand[0][d].n ? fs.operand[0][d].factor[0] : -1, to = -1;
+        in.split[d] = oly_split_whole(in.shape[d]);
+        for (int e = 0; e < out.rank && factor >= 0; e++)
+            if (fs.result[e].n && fs.result[e].factor[0] == factor)
+                to = e;
+        if (to < 0 || axes.n == 0)
+            continue; /* not the major factor on both sides: gathered */
+        in.split[d] = factor_split(p->mesh, &axes, in.shape[d], fs.size[factor]);
+        out.split[to] = factor_split(p->mesh, &axes, out.shape[to], fs.size[factor]);
+    }
+    oly_value *v = oly_value_of(f, n);
+    OLY_TRY(oly_materialise(p, f, n->in[0], &in, &v->slot));
+    p->plan->slots[v->slot].shared = true;
+    v->layout = out;
+    v->has_layout = true;
+    v->block = f->block;
+    return OLY_OK;
+}
+
+/* -- all ---------------------------------------------------------------------------------------------------------------- */
+
+static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    OLY_TRY(oly_sharding_check_rank(n->params.sharding, n->type.rank));
+    oly_layout l = oly_layout_canonical(n->params.sharding, n->type.rank, n->type.shape);
+    oly_value *v = oly_value_of(f, n);
+    OLY_TRY(oly_materialise(p, f, n->in[0], &l, &v->slot));
+    p->plan->slots[v->slot].shared = true;
+    v->layout = l;
+    v->has_layout = true;
+    v->block = f->block;
+    return OLY_OK;
+}
+
+static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_value *v = oly_value_of(f, n);
+    switch (oly_ops[n->op].lowering) {
+    case OLY_LOWER_TILE: return v->group < 0 || f->groups[v->group].lowered ? OLY_OK : oly_lower_group(p, f, &f->groups[v->group]);
+    case OLY_LOWER_REDUCE: return oly_lower_reduce(p, f, n);
+    case OLY_LOWER_CONTRACT: return oly_lower_contract(p, f, n);
+    case OLY_LOWER_WRITE: return oly_lower_write(p, f, n);
+    case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
+    case OLY_LOWER_PLACE: return lower_place(p, f, n);
+    case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);
+    case OLY_LOWER_INPUT:  /* already in memory */
+    case OLY_LOWER_VIEW:   /* read through */
+    case OLY_LOWER_RESULT: /* settled with its loop */
+        return OLY_OK;
+    }
+    return OLY_OK;
+}
+
+oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
+{
+    OLY_TRY(oly_make_groups(p, f));
+    int deepest = 0, n = f->graph->n_nodes;
+    for (int k = 0; k < n; k++)
+        deepest = f->values[k].depth > deepest ? f->values[k].depth : deepest;
+    int *begin = OLY_PLAN_NEW(p, int, deepest + 2), *order = OLY_PLAN_NEW(p, int, n + 1);
+    OLY_PLAN_CHECK(begin);
+    OLY_PLAN_CHECK(order);
+    for (int k = 0; k < n; k++)
+        begin[f->values[k].depth + 1]++;
+    for (int d = 0; d <= deepest; d++)
+        begin[d + 1] += begin[d];
+    for (int k = 0; k < n; k++)
+        order[begin[f->values[k].depth]++] = k;
+    for (int k = 0; k < n; k++)
+        OLY_TRY(lower_node(p, f, f->graph->nodes[order[k]]));
+    return OLY_OK;
+}

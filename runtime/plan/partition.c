@@ -1,0 +1,141 @@
+/* Which layout: the axes come from propagation, the cuts from where the operands lie, so that slices of one array meet without
+ * moving more than the difference of their offsets. */
+#include "plan/planner.h"
+#include <stdlib.h>
+#include <string.h>
+
+static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
+{
+    oly_layout in;
+    if (!oly_natural_layout(f, n->in[0], &in))
+        return false;
+    *l = (oly_layout){.mesh = in.mesh, .rank = n->type.rank};
+    for (int d = 0; d < n->type.rank; d++) {
+        l->shape[d] = n->type.shape[d];
+        l->split[d] = oly_split_whole(l->shape[d]);
+    }
+    for (int d = 0; d < in.rank; d++) {
+        int to = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
+        if (n->op == OLY_OP_transpose)
+            l->split[d] = in.split[n->params.axes[d]];
+        else if (n->op == OLY_OP_slice)
+            l->split[d] = oly_split_sliced(&in.split[d], n->params.start[d], n->params.step[d]);
+        else if (in.shape[d] == l->shape[to])
+            l->split[to] = in.split[d];
+    }
+    return true;
+}
+
+bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l)
+{
+    oly_node *outer = oly_captured(f, node);
+    if (outer)
+        return oly_natural_layout(f->outer, outer, l);
+    oly_value *v = oly_value_of(f, node);
+    if (v->has_layout) {
+        *l = v->layout;
+        return true;
+    }
+    return oly_ops[node->op].lowering == OLY_LOWER_VIEW && view_layout(f, node, l);
+}
+
+oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node)
+{
+    oly_value *v = oly_value_of(f, node);
+    oly_layout l = {.mesh = p->mesh, .rank = node->type.rank};
+    for (int d = 0; d < l.rank; d++) {
+        l.shape[d] = node->type.shape[d];
+        l.split[d] = oly_split_canonical(p->mesh, &v->axes[d], l.shape[d]);
+    }
+    return l;
+}
+
+static bool same_axes(const oly_axis_list *a, const oly_axis_list *b)
+{
+    return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0;
+}
+
+static bool same_origin(const oly_split *a, const oly_split *b)
+{
+    return a->base == b->base && a->unit == b->unit && a->step == b->step;
+}
+
+typedef struct candidates {
+    int n;
+    oly_split split[64];
+    int64_t weight[64];
+} candidates;
+
+static int by_start(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The cuts of the largest operand; among operands cut from the same array, the middle one. */
+static oly_split choose(const candidates *c, const oly_split *fallback)
+{
+    int best = -1, n = 0;
+    int64_t starts[64];
+    for (int k = 0; k < c->n; k++)
+        if (best < 0 || c->weight[k] > c->weight[best])
+            best = k;
+    if (best < 0)
+        return *fallback;
+    for (int k = 0; k < c->n; k++)
+        if (same_origin(&c->split[k], &c->split[best]))
+            starts[n++] = c->split[k].start;
+    qsort(starts, (size_t)n, sizeof *starts, by_start);
+    oly_split s = c->split[best];
+    s.start = starts[n / 2];
+    return s;
+}
+
+static bool in_group(oly_frame *f, const oly_group *g, const oly_node *n)
+{
+    return oly_value_of(f, n)->group == (int)(g - f->groups);
+}
+
+/* Layout of the place in a larger array that the group's result will be written to. */
+static bool wanted_layout(oly_frame *f, const oly_group *g, oly_layout *l)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const oly_node *u = oly_value_of(f, g->nodes[k])->written_by;
+        oly_layout whole;
+        if (!u || !oly_natural_layout(f, u->in[0], &whole))
+            continue;
+        *l = whole;
+        for (int d = 0; d < l->rank; d++) {
+            l->shape[d] = g->nodes[k]->type.shape[d];
+            l->split[d] = oly_split_sliced(&whole.split[d], u->params.start[d], u->params.step[d]);
+        }
+        return true;
+    }
+    return false;
+}
+
+oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g)
+{
+    oly_layout l = oly_node_layout(p, f, g->nodes[g->n_nodes - 1]), wanted;
+    bool has_wanted = wanted_layout(f, g, &wanted) && wanted.mesh == p->mesh;
+    for (int d = 0; d < l.rank; d++) {
+        if (l.split[d].parts == 1)
+            continue;
+        candidates c = {0};
+        for (int k = 0; k < g->n_nodes; k++)
+            for (int j = 0; j < g->nodes[k]->n_in && c.n < 64; j++) {
+                oly_node *in = g->nodes[k]->in[j];
+                oly_layout natural;
+                if (in_group(f, g, in) || !oly_natural_layout(f, in, &natural) || natural.mesh != p->mesh ||
+                    !same_axes(&natural.split[d].axes, &l.split[d].axes))
+                    continue;
+                c.split[c.n] = natural.split[d];
+                c.weight[c.n++] = oly_type_size(&in->type);
+            }
+        if (has_wanted && same_axes(&wanted.split[d].axes, &l.split[d].axes))
+            l.split[d] = wanted.split[d];
+        else
+            l.split[d] = choose(&c, &l.split[d]);
+    }
+    return l;
+}

@@ -1,0 +1,421 @@
+/* The way from graph to plan, and what the passes share. See plan.h. */
+#include "plan/planner.h"
+#include "core/hash.h"
+#include "device/device.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -- shared by the passes ------------------------------------------------------------------------------------------ */
+
+oly_value *oly_value_of(oly_frame *f, const oly_node *node) { return &f->values[node->index]; }
+
+oly_node *oly_captured(const oly_frame *f, const oly_node *node)
+{
+    if (!f->loop || node->op != OLY_OP_input)
+        return NULL;
+    for (int k = 1 + f->loop->params.n_carry; k < f->graph->n_inputs; k++)
+        if (f->graph->inputs[k] == node)
+            return f->loop->in[k - 1];
+    return NULL;
+}
+
+oly_block *oly_block_new(oly_planner *p)
+{
+    oly_block *b = OLY_PLAN_NEW(p, oly_block, 1);
+    if (b)
+        b->begin = p->next_number;
+    return b;
+}
+
+oly_step *oly_step_add(oly_planner *p, oly_block *b, oly_step_kind kind, const oly_node *node, const char *what)
+{
+    if (b->n_steps == b->capacity) {
+        int capacity = b->capacity ? 2 * b->capacity : 8;
+        oly_step *steps = OLY_PLAN_NEW(p, oly_step, capacity);
+        if (!steps)
+            return NULL;
+        if (b->n_steps)
+            memcpy(steps, b->steps, sizeof *steps * (size_t)b->n_steps);
+        b->steps = steps;
+        b->capacity = capacity;
+    }
+    oly_step *s = &b->steps[b->n_steps++];
+    *s = (oly_step){.kind = kind, .number = p->next_number++, .node = node, .what = what, .out_slot = -1};
+    b->end = p->next_number;
+    return s;
+}
+
+int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
+{
+    oly_plan *plan = p->plan;
+    if (plan->n_slots == plan->slot_capacity) {
+        oly_fail(OLY_INVALID, "the function needs more than %d buffers", plan->slot_capacity);
+        return -1;
+    }
+    oly_slot *s = &plan->slots[plan->n_slots];
+    int64_t everything[OLY_MAX_RANK];
+    s->device_bytes = OLY_PLAN_NEW(p, size_t, plan->n_devices);
+    if (!s->device_bytes)
+        return -1;
+    s->kind = OLY_SLOT_SCRATCH;
+    s->first = s->last = p->next_number;
+    for (int d = 0; region && d < region->rank; d++)
+        everything[d] = INT64_MAX;
+    for (int d = 0; region && d < plan->n_devices; d++) {
+        int position = oly_position_in(p, region->mesh, d);
+        oly_box b = {0};
+        if (position >= 0)
+            b = oly_region_box(region, everything, position);
+        s->device_bytes[d] = position < 0 ? 0 : (size_t)oly_box_count(&b) * element_bytes;
+        if (s->device_bytes[d] > s->bytes)
+            s->bytes = s->device_bytes[d];
+    }
+    return plan->n_slots++;
+}
+
+void oly_slot_use(oly_planner *p, int slot)
+{
+    if (slot >= 0)
+        p->plan->slots[slot].last = p->next_number;
+}
+
+int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
+{
+    if (mesh == p->mesh)
+        return p->position[device];
+    if (mesh->everywhere)
+        return p->plan->devices[device] == 0 ? 0 : -1;
+    const int *positions;
+    int n = oly_mesh_local_positions(mesh, &positions);
+    int first = oly_mesh_device_id(oly_mesh_default(), 0);
+    for (int k = 0; k < n; k++)
+        if (oly_mesh_device_id(mesh, positions[k]) - first == p->plan->devices[device])
+            return positions[k];
+    return -1;
+}
+
+const char *oly_plan_say(oly_planner *p, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char *copy = oly_arena_take(&p->plan->arena, strlen(text) + 1);
+    return copy ? strcpy(copy, text) : "";
+}
+
+oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_graph *g, oly_frame **frame)
+{
+    oly_frame *f = OLY_PLAN_NEW(p, oly_frame, 1);
+    OLY_PLAN_CHECK(f);
+    f->outer = outer;
+    f->loop = loop;
+    f->graph = g;
+    f->values = OLY_PLAN_NEW(p, oly_value, g->n_nodes + 1);
+    f->bodies = OLY_PLAN_NEW(p, oly_frame *, g->n_nodes + 1);
+    OLY_PLAN_CHECK(f->values);
+    OLY_PLAN_CHECK(f->bodies);
+    for (int k = 0; k < g->n_nodes; k++) {
+        f->values[k].slot = f->values[k].group = -1;
+        if (g->nodes[k]->op == OLY_OP_loop)
+            OLY_TRY(oly_frame_new(p, f, g->nodes[k], g->nodes[k]->params.body, &f->bodies[k]));
+    }
+    *frame = f;
+    return OLY_OK;
+}
+
+/* -- where it runs ------------------------------------------------------------------------------------------------- */
+
+static oly_status incompatible(const oly_plan_request *r, oly_mesh a, int k, oly_mesh b, int j)
+{
+    char left[256], right[256];
+    oly_sharding_str(r->inputs[k].sharding, left, sizeof left);
+    oly_sharding_str(r->inputs[j].sharding, right, sizeof right);
+    return oly_fail(OLY_DEVICES,
+                    "received incompatible devices: argument %d, %s, is committed to %d device%s [%d...] as %s, argument %d, "
+                    "%s, to %d device%s [%d...] as %s; all committed operands must be on the same devices in the same order: "
+                    "move one with oly_device_put",
+                    k, oly_type_short(&r->inputs[k].type), a->n_devices, a->n_devices == 1 ? "" : "s",
+                    oly_mesh_device_id(a, 0), left, j, oly_type_short(&r->inputs[j].type), b->n_devices,
+                    b->n_devices == 1 ? "" : "s", oly_mesh_device_id(b, 0), right);
+}
+
+/* Looks for the shardings users fixed inside the function. */
+static oly_mesh placed_mesh(const oly_graph *g)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const oly_node *n = g->nodes[k];
+        oly_mesh m = n->op == OLY_OP_place ? n->params.sharding->mesh
+                     : n->op == OLY_OP_loop ? placed_mesh(n->params.body)
+                                            : NULL;
+        if (m)
+            return m;
+    }
+    return NULL;
+}
+
+/* The mesh that most values live on: that of the committed inputs (the finest, when they have several over the same devices),
+ * else of the shardings fixed inside, else each process's own device. */
+static oly_status choose_mesh(oly_planner *p)
+{
+    const oly_plan_request *r = p->request;
+    int first = -1;
+    for (int k = 0; k < r->graph->n_inputs; k++) {
+        if (!r->inputs[k].committed)
+            continue;
+        oly_mesh m = r->inputs[k].sharding->mesh;
+        if (first < 0) {
+            first = k;
+            p->mesh = m;
+        } else if (!oly_mesh_same_devices(p->mesh, m)) {
+            /* a function that only places its input elsewhere may be on both */
+            return incompatible(r, r->inputs[first].sharding->mesh, first, m, k);
+        } else if (oly_sharding_is_replicated(r->inputs[first].sharding) && !oly_sharding_is_replicated(r->inputs[k].sharding)) {
+            first = k;
+            p->mesh = m;
+        }
+    }
+    if (first < 0)
+        p->mesh = placed_mesh(r->graph);
+    for (int k = 0; !p->mesh && r->outputs && k < r->graph->n_outputs; k++)
+        if (r->outputs[k])
+            p->mesh = r->outputs[k]->mesh;
+    if (!p->mesh)
+        p->mesh = oly_mesh_default();
+    return p->mesh ? OLY_OK : OLY_MEMORY;
+}
+
+static void mark_mesh(oly_mesh mesh, bool *used, uint64_t *key, bool *others)
+{
+    const int *positions;
+    int n = oly_mesh_local_positions(mesh, &positions);
+    int first = oly_mesh_device_id(oly_mesh_default(), 0);
+    for (int k = 0; k < n; k++)
+        used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
+    if (!mesh->everywhere) {
+        *key = oly_hash_mix(*key, mesh->hash);
+        *others = *others || n < mesh->n_devices;
+    }
+}
+
+static void mark_placed(const oly_graph *g, bool *used, uint64_t *key, bool *others)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        if (g->nodes[k]->op == OLY_OP_place)
+            mark_mesh(g->nodes[k]->params.sharding->mesh, used, key, others);
+        if (g->nodes[k]->op == OLY_OP_loop)
+            mark_placed(g->nodes[k]->params.body, used, key, others);
+    }
+}
+
+/* This process's devices of all meshes the plan touches. */
+static oly_status choose_devices(oly_planner *p)
+{
+    const oly_plan_request *r = p->request;
+    oly_plan *plan = p->plan;
+    int n_local = oly_local_device_count();
+    bool *used = OLY_PLAN_NEW(p, bool, n_local);
+    OLY_PLAN_CHECK(used);
+    bool others = false;
+    uint64_t key = 11;
+    mark_mesh(p->mesh, used, &key, &others);
+    for (int k = 0; k < r->graph->n_inputs; k++)
+        if (r->inputs[k].sharding->mesh != p->mesh)
+            mark_mesh(r->inputs[k].sharding->mesh, used, &key, &others);
+    for (int k = 0; r->outputs && k < r->graph->n_outputs; k++)
+        if (r->outputs[k] && r->outputs[k]->mesh != p->mesh)
+            mark_mesh(r->outputs[k]->mesh, used, &key, &others);
+    mark_placed(r->graph, used, &key, &others);
+    plan->members_key = key;
+    plan->distributed = others;
+    int *devices = OLY_PLAN_NEW(p, int, n_local), *position = OLY_PLAN_NEW(p, int, n_local);
+    OLY_PLAN_CHECK(devices);
+    OLY_PLAN_CHECK(position);
+    for (int d = 0; d < n_local; d++)
+        if (used[d])
+            devices[plan->n_devices++] = d;
+    plan->devices = devices;
+    plan->mesh = p->mesh;
+    const int *positions;
+    int n = oly_mesh_local_positions(p->mesh, &positions), first = oly_mesh_device_id(oly_mesh_default(), 0);
+    for (int d = 0; d < plan->n_devices; d++) {
+        position[d] = -1;
+        for (int k = 0; k < n; k++)
+            if (oly_mesh_device_id(p->mesh, positions[k]) - first == devices[d])
+                position[d] = positions[k];
+    }
+    p->position = position;
+    return OLY_OK;
+}
+
+/* -- inputs and outputs -------------------------------------------------------------------------------------------- */
+
+static oly_status take_inputs(oly_planner *p, oly_frame *f)
+{
+    oly_plan *plan = p->plan;
+    plan->n_inputs = f->graph->n_inputs;
+    plan->inputs = OLY_PLAN_NEW(p, oly_plan_value, plan->n_inputs + 1);
+    int *slot = OLY_PLAN_NEW(p, int, plan->n_inputs + 1);
+    OLY_PLAN_CHECK(plan->inputs);
+    OLY_PLAN_CHECK(slot);
+    plan->input_slot = slot;
+    for (int k = 0; k < plan->n_inputs; k++) {
+        const oly_plan_value *in = &p->request->inputs[k];
+        oly_value *v = oly_value_of(f, f->graph->inputs[k]);
+        plan->inputs[k] = *in;
+        v->layout = oly_layout_canonical(in->sharding, in->type.rank, in->type.shape);
+        v->has_layout = true;
+        v->block = plan->main;
+        v->fixed = in->committed;
+        if (in->sharding->mesh == p->mesh)
+            for (int d = 0; d < in->type.rank; d++)
+                v->axes[d] = v->layout.split[d].axes;
+        oly_region r = oly_region_of_layout(&v->layout);
+        v->slot = slot[k] = oly_slot_new(p, &r, oly_dtype_size(in->type.dtype));
+        if (v->slot < 0)
+            return oly_out_of_memory(0, "a plan");
+        plan->slots[v->slot].kind = OLY_SLOT_INPUT;
+        plan->slots[v->slot].index = k;
+    }
+    return OLY_OK;
+}
+
+static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
+{
+    oly_node *n = f->graph->outputs[k];
+    if (p->request->outputs && p->request->outputs[k])
+        return p->request->outputs[k];
+    if (n->op == OLY_OP_place)
+        return n->params.sharding;
+    for (int j = 0; n->op == OLY_OP_input && j < p->plan->n_inputs; j++)
+        if (f->graph->inputs[j] == n)
+            return p->plan->inputs[j].sharding;
+    oly_layout l = oly_node_layout(p, f, n);
+    oly_spec spec = oly_layout_spec(&l);
+    return oly_sharding_intern(p->mesh, &spec, spec.n_dims);
+}
+
+static oly_status give_outputs(oly_planner *p, oly_frame *f)
+{
+    oly_plan *plan = p->plan;
+    plan->n_outputs = f->graph->n_outputs;
+    plan->outputs = OLY_PLAN_NEW(p, oly_plan_value, plan->n_outputs + 1);
+    int *slot = OLY_PLAN_NEW(p, int, plan->n_outputs + 1);
+    OLY_PLAN_CHECK(plan->outputs);
+    OLY_PLAN_CHECK(slot);
+    plan->output_slot = slot;
+    for (int k = 0; k < plan->n_outputs; k++) {
+        oly_node *n = f->graph->outputs[k];
+        oly_sharding s = output_sharding(p, f, k);
+        if (!s)
+            return OLY_MEMORY;
+        OLY_TRY(oly_sharding_check_rank(s, n->type.rank));
+        oly_layout l = oly_layout_canonical(s, n->type.rank, n->type.shape);
+        OLY_TRY(oly_copy_value(p, f, n, &l, &slot[k]));
+        if (plan->slots[slot[k]].kind == OLY_SLOT_SCRATCH)
+            plan->slots[slot[k]].kind = OLY_SLOT_POOL;
+        oly_slot_use(p, slot[k]);
+        plan->outputs[k] = (oly_plan_value){n->type, s, !s->mesh->everywhere};
+    }
+    return OLY_OK;
+}
+
+/* -- the whole way -------------------------------------------------------------------------------------------------- */
+
+static oly_status run_passes(oly_planner *p)
+{
+    oly_frame *f;
+    OLY_TRY(choose_mesh(p));
+    OLY_TRY(choose_devices(p));
+    OLY_TRY(oly_frame_new(p, NULL, NULL, p->plan->graph, &f));
+    f->block = p->plan->main = oly_block_new(p);
+    OLY_PLAN_CHECK(f->block);
+    OLY_TRY(take_inputs(p, f));
+    OLY_TRY(oly_propagate(p, f));
+    OLY_TRY(oly_lower_frame(p, f));
+    OLY_TRY(give_outputs(p, f));
+    f->block->end = p->next_number;
+    p->plan->n_steps = p->next_number;
+    return oly_assign_memory(p);
+}
+
+static double block_work(const oly_block *b)
+{
+    double work = 0;
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        work += s->kind == OLY_STEP_LOOP ? (double)s->loop.count * block_work(s->loop.body) : s->work;
+    }
+    return work;
+}
+
+static uint64_t fingerprint(const oly_planner *p)
+{
+    uint64_t h = oly_hash_mix(oly_graph_hash(p->plan->graph), p->plan->members_key);
+    for (int k = 0; k < p->plan->n_inputs; k++)
+        h = oly_hash_mix(h, p->plan->inputs[k].sharding->hash);
+    for (int k = 0; k < p->plan->n_outputs; k++)
+        h = oly_hash_mix(h, p->plan->outputs[k].sharding->hash);
+    return h;
+}
+
+static int count_slots(const oly_graph *g)
+{
+    int n = 16 + 8 * g->n_nodes;
+    for (int k = 0; k < g->n_nodes; k++) {
+        n += g->nodes[k]->n_in;
+        if (g->nodes[k]->op == OLY_OP_loop)
+            n += count_slots(g->nodes[k]->params.body) + 4 * g->nodes[k]->n_in;
+    }
+    return n;
+}
+
+oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
+{
+    oly_plan *plan = oly_calloc(1, sizeof *plan);
+    if (!plan) {
+        oly_graph_free(request->graph);
+        return oly_out_of_memory(sizeof *plan, "a plan");
+    }
+    oly_planner p = {.plan = plan, .request = request};
+    plan->graph = request->graph;
+    oly_graph_prune(plan->graph);
+    plan->slot_capacity = count_slots(plan->graph);
+    plan->slots = OLY_ARENA_NEW(&plan->arena, oly_slot, plan->slot_capacity);
+    oly_status st = plan->slots ? run_passes(&p) : oly_out_of_memory(0, "a plan");
+    if (st != OLY_OK) {
+        oly_plan_free(plan);
+        return st;
+    }
+    plan->fingerprint = fingerprint(&p);
+    plan->small = block_work(plan->main) < 30000;
+    *out = plan;
+    return OLY_OK;
+}
+
+static void free_exchanges(oly_block *b)
+{
+    for (int k = 0; b && k < b->n_steps; k++) {
+        oly_step *s = &b->steps[k];
+        oly_exchange_free(s->exchange);
+        oly_exchange_free(s->second);
+        if (s->kind == OLY_STEP_LOOP)
+            free_exchanges(s->loop.body);
+        if (s->kind == OLY_STEP_STENCIL) {
+            oly_exchange_free(s->stencil.exchanges[0]);
+            oly_exchange_free(s->stencil.exchanges[1]);
+        }
+    }
+}
+
+void oly_plan_free(oly_plan *plan)
+{
+    if (!plan)
+        return;
+    free_exchanges(plan->main);
+    oly_graph_free(plan->graph);
+    oly_arena_free(&plan->arena);
+    oly_release(plan);
+}

@@ -1,0 +1,18 @@
+/* From graph to plan: propagate, group, partition, lower, assign memory. plan.c is the whole way on a page. Knows nothing of MPI
+ * or CUDA beyond the exchange object. Called by runtime/run. */
+#ifndef OLY_PLAN_PLAN_H
+#define OLY_PLAN_PLAN_H
+#include "plan/steps.h"
+
+typedef struct oly_plan_request {
+    oly_graph *graph;               /* taken over, also on failure */
+    const oly_plan_value *inputs;   /* [graph->n_inputs] */
+    const oly_sharding *outputs;    /* [graph->n_outputs] wanted, NULL entries open; or NULL */
+} oly_plan_request;
+
+oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
+void oly_plan_free(oly_plan *plan);
+
+/* The plan as text for people. */
+void oly_plan_text(oly_text *t, const oly_plan *plan);
+#endif

@@ -1,0 +1,153 @@
+/* What the passes of the planner share while a plan is being made. Private to runtime/plan. */
+#ifndef OLY_PLAN_PLANNER_H
+#define OLY_PLAN_PLANNER_H
+#include "plan/plan.h"
+
+/* A region: for each device a box that it needs of a value. Per dimension, element numbers scale * i + [lo, hi] for i in the
+ * device's part of a loop of n iterations cut by `split`; clipped to the value. A layout is a region with scale 1, lo = hi = 0. */
+typedef struct oly_region_dim {
+    oly_split split;
+    int64_t n, scale, lo, hi;
+} oly_region_dim;
+
+typedef struct oly_region {
+    oly_mesh mesh;
+    int rank;
+    oly_region_dim dim[OLY_MAX_RANK];
+} oly_region;
+
+/* A copy of a value, or of more than each device's own part, in another slot. */
+typedef struct oly_replica {
+    struct oly_replica *next;
+    oly_region region;
+    int slot;
+} oly_replica;
+
+/* What the planner knows of a node. */
+typedef struct oly_value {
+    oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
+    bool fixed;          /* chosen by the user */
+    bool has_layout;
+    oly_layout layout;   /* where it lies, once lowered */
+    int slot;            /* -1: not in memory (views, constants) */
+    oly_block *block;    /* that computes it */
+    oly_replica *replicas;
+    int group;           /* of fused nodes; -1 */
+    int depth;           /* see group.c */
+    const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
+} oly_value;
+
+typedef struct oly_group {
+    int n_nodes;
+    oly_node **nodes;
+    bool lowered;
+} oly_group;
+
+/* One graph being planned: the function's, or the body of a loop. */
+typedef struct oly_frame {
+    struct oly_frame *outer;
+    oly_node *loop;        /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
+    oly_graph *graph;
+    oly_value *values;     /* [graph->n_nodes] */
+    int n_groups;
+    oly_group *groups;
+    oly_block *block;
+    struct oly_frame **bodies; /* [graph->n_nodes]; loops' frames */
+} oly_frame;
+
+typedef struct oly_planner {
+    oly_plan *plan;
+    oly_mesh mesh;
+    const int *position;   /* [n_devices] in mesh; -1: not in it */
+    const oly_plan_request *request;
+    int next_number;
+} oly_planner;
+
+#define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
+#define OLY_PLAN_CHECK(pointer)                                                                                \
+    do {                                                                                                       \
+        if (!(pointer))                                                                                        \
+            return oly_out_of_memory(0, "a plan");                                                             \
+    } while (0)
+
+/* -- plan.c -- */
+oly_value *oly_value_of(oly_frame *f, const oly_node *node);
+/* The outer node a loop body's input stands for, when it is a capture; else NULL. */
+oly_node *oly_captured(const oly_frame *f, const oly_node *node);
+oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_graph *g, oly_frame **frame);
+oly_step *oly_step_add(oly_planner *p, oly_block *b, oly_step_kind kind, const oly_node *node, const char *what);
+oly_block *oly_block_new(oly_planner *p);
+/* A new slot for a value laid out so; -1 when out of memory. The caller sets its block. */
+int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes);
+void oly_slot_use(oly_planner *p, int slot); /* used by the newest step */
+/* Position of the d-th device of the plan in a mesh, -1 if none. */
+int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
+const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* -- region.c: boxes of regions -- */
+oly_region oly_region_of_layout(const oly_layout *l);
+oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position);
+bool oly_region_equal(const oly_region *a, const oly_region *b);
+/* True when on every device the region lies in the layout's part (decided for all devices alike, on every process). */
+bool oly_region_inside_layout(const oly_region *r, const oly_layout *l);
+bool oly_region_inside_region(const oly_region *inner, const oly_region *outer);
+/* Grows `hull` to hold r too; false when they are cut differently. */
+bool oly_region_join(oly_region *hull, const oly_region *r);
+
+/* -- propagate.c -- */
+oly_status oly_propagate(oly_planner *p, oly_frame *f);
+
+/* -- group.c -- */
+oly_status oly_make_groups(oly_planner *p, oly_frame *f);
+
+/* -- partition.c: which layout -- */
+/* Layout a node would have where it is: of its memory, or derived through views. false: none (constants). */
+bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l);
+oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g);
+oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node); /* canonical cuts of the propagated axes */
+
+/* -- demand.c: reading values -- */
+/* Where a device's part of a region of a value is. constant: the value is a constant node instead. */
+typedef struct oly_reading {
+    const oly_node *constant;
+    oly_place *place; /* [n_devices]; base -1 on devices that need nothing */
+} oly_reading;
+oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region, oly_reading *reading);
+/* Announces what will be demanded together, so that one exchange serves all of it. */
+oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
+/* The value in a slot of its own, contiguous, in this layout. Reuses the value's slot when it is just that. */
+oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
+/* The same, but never shared with another use: writes a copy if need be. */
+oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
+/* Writes a value into part of another: element i goes to start + i * step of the value of layout `whole` in `slot`. */
+oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
+                          const oly_layout *whole, const int64_t *start, const int64_t *step);
+
+/* -- reshard.c -- */
+/* Adds a MOVE step to block b: every device gets its box of `to` in slot to_slot from the devices that hold it. */
+oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
+                       const oly_region *to, int to_slot);
+
+/* -- fold.c -- */
+/* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
+oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, oly_combiner combiner, const oly_layout *l,
+                         int slot, const oly_axis_list *axes, int *result_slot);
+
+/* -- lower*.c -- */
+/* The instruction that makes a constant node's value. */
+void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i);
+oly_status oly_lower_frame(oly_planner *p, oly_frame *f);
+oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
+oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
+
+/* -- stencil.c -- */
+/* Lowers the loop as a stencil when it is one. *done tells. */
+oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
+
+/* -- buffers.c -- */
+oly_status oly_assign_memory(oly_planner *p);
+#endif

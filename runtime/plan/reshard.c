@@ -1,0 +1,429 @@
+/* Moving a value from one layout to the boxes that devices need: every device takes from the device that holds a block the part it
+ * shares with it. Between devices of one process that is a copy; between processes the boxes for one rank travel in one
+ * message. Where several devices hold a block, the receiver's own process comes first, then the one at the receiver's
+ * coordinates: sender and receiver find the same answer alone. */
+#include "plan/planner.h"
+#include "device/device.h"
+#include "core/text.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_REPLICAS = 64 }; /* replicas looked through for one in the same process */
+
+typedef struct remote {
+    int peer;                 /* rank */
+    int receiver, source;     /* positions */
+    oly_box box;
+    int device;               /* of this process: sender's or receiver's */
+    bool sending;
+} remote;
+
+typedef struct mover {
+    oly_planner *p;
+    const oly_node *node;
+    const oly_layout *from;
+    const oly_region *to;
+    int from_slot, to_slot;
+    const int64_t *shape;
+    size_t element;
+    int n_copies, copy_capacity;
+    oly_copy_work *copies;
+    int n_remote, remote_capacity;
+    remote *remotes;
+    int64_t received;         /* most elements one device here gets from others */
+    double work;
+} mover;
+
+static int process_of(oly_mesh mesh, int position)
+{
+    return mesh->everywhere ? oly_process_index() : oly_device_at(oly_mesh_device_id(mesh, position))->process;
+}
+
+/* Position in from's mesh of the device that gives block `part` to a receiver. */
+static int owner_of(const mover *m, const int *part, int receiver, int receiver_process)
+{
+    const oly_layout *l = m->from;
+    int coordinates[OLY_MAX_RANK], own[OLY_MAX_RANK] = {0}, free_axis[OLY_MAX_RANK], n_free = 0;
+    bool taken[OLY_MAX_RANK] = {false};
+    if (l->mesh->everywhere)
+        return 0;
+    if (l->mesh == m->to->mesh)
+        oly_mesh_coordinates(l->mesh, receiver, own);
+    for (int d = 0; d < l->rank; d++) {
+        int rest = part[d];
+        for (int k = l->split[d].axes.n - 1; k >= 0; k--) {
+            int axis = l->split[d].axes.axis[k];
+            coordinates[axis] = rest % l->mesh->size[axis];
+            rest /= l->mesh->size[axis];
+            taken[axis] = true;
+        }
+    }
+    int64_t n_replicas = 1;
+    for (int a = 0; a < l->mesh->n_axes; a++)
+        if (!taken[a]) {
+            free_axis[n_free++] = a;
+            coordinates[a] = own[a];
+            n_replicas *= l->mesh->size[a];
+        }
+    int preferred = oly_mesh_position(l->mesh, coordinates);
+    if (process_of(l->mesh, preferred) == receiver_process || n_replicas > MOST_REPLICAS)
+        return preferred;
+    for (int64_t r = 0; r < n_replicas; r++) {
+        int64_t rest = r;
+        for (int k = n_free - 1; k >= 0; k--) {
+            coordinates[free_axis[k]] = (int)(rest % l->mesh->size[free_axis[k]]);
+            rest /= l->mesh->size[free_axis[k]];
+        }
+        int position = oly_mesh_position(l->mesh, coordinates);
+        if (process_of(l->mesh, position) == receiver_process)
+            return position;
+    }
+    return preferred;
+}
+
+static oly_box block_box(const oly_layout *l, const int *part)
+{
+    oly_box b = {.rank = l->rank};
+    for (int d = 0; d < l->rank; d++) {
+        b.lo[d] = oly_split_cut(&l->split[d], l->shape[d], part[d]);
+        b.hi[d] = oly_split_cut(&l->split[d], l->shape[d], part[d] + 1);
+    }
+    return b;
+}
+
+static int device_of(const mover *m, oly_mesh mesh, int position)
+{
+    for (int d = 0; d < m->p->plan->n_devices; d++)
+        if (oly_position_in(m->p, mesh, d) == position)
+            return d;
+    return -1;
+}
+
+static oly_place corner(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box)
+{
+    oly_place place = {.base = device * m->p->plan->slot_capacity + slot};
+    int64_t stride = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        place.stride[d] = stride;
+        place.offset += (box->lo[d] - holds->lo[d]) * stride * (int64_t)m->element;
+        stride *= holds->hi[d] - holds->lo[d];
+    }
+    return place;
+}
+
+static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes)
+{
+    if (n < *capacity)
+        return old;
+    int more = *capacity ? 2 * *capacity : 8;
+    void *memory = oly_arena_take(&p->plan->arena, bytes * (size_t)more);
+    if (memory && n)
+        memcpy(memory, old, bytes * (size_t)n);
+    *capacity = more;
+    return memory;
+}
+
+static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box)
+{
+    m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
+    OLY_PLAN_CHECK(m->copies);
+    oly_copy_work *c = &m->copies[m->n_copies++];
+    oly_box block = oly_layout_box(m->from, source);
+    *c = (oly_copy_work){.from = corner(m, source_device, m->from_slot, &block, box),
+                         .to = corner(m, device, m->to_slot, holds, box)};
+    c->task = (oly_copy_task){.element_bytes = m->element, .rank = box->rank};
+    for (int d = 0; d < box->rank; d++) {
+        c->task.extent[d] = box->hi[d] - box->lo[d];
+        c->task.from_stride[d] = c->from.stride[d];
+        c->task.to_stride[d] = c->to.stride[d];
+    }
+    c->chunks = oly_copy_chunks(&c->task);
+    m->work += (double)oly_box_count(box);
+    return OLY_OK;
+}
+
+static oly_status add_remote(mover *m, remote r)
+{
+    m->remotes = grown(m->p, m->remotes, m->n_remote, &m->remote_capacity, sizeof *m->remotes);
+    OLY_PLAN_CHECK(m->remotes);
+    m->remotes[m->n_remote++] = r;
+    return OLY_OK;
+}
+
+/* Parts of one dimension of `from` that meet [lo, hi). */
+static void part_range(const oly_split *s, int64_t n, int64_t lo, int64_t hi, int *first, int *last)
+{
+    *first = oly_split_part_of(s, n, lo);
+    *last = oly_split_part_of(s, n, hi - 1);
+}
+
+static oly_status receive_block(mover *m, int device, int position, const oly_box *box, const int *part)
+{
+    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, box);
+    if (oly_box_count(&shared) == 0)
+        return OLY_OK;
+    int me = oly_process_index();
+    int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
+    if (process != me)
+        return add_remote(m, (remote){process, position, owner, shared, device, false});
+    int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
+    for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
+        if (m->p->plan->devices[d] == 0)
+            holder = d;
+    return add_copy(m, holder, owner, device, box, &shared);
+}
+
+static oly_status receive_all(mover *m, int device)
+{
+    int position = oly_position_in(m->p, m->to->mesh, device);
+    if (position < 0)
+        return OLY_OK;
+    oly_box box = oly_region_box(m->to, m->shape, position);
+    if (oly_box_count(&box) == 0)
+        return OLY_OK;
+    int first[OLY_MAX_RANK], last[OLY_MAX_RANK], part[OLY_MAX_RANK];
+    for (int d = 0; d < box.rank; d++) {
+        part_range(&m->from->split[d], m->shape[d], box.lo[d], box.hi[d], &first[d], &last[d]);
+        part[d] = first[d];
+    }
+    for (;;) {
+        OLY_TRY(receive_block(m, device, position, &box, part));
+        int d = box.rank - 1;
+        while (d >= 0 && ++part[d] > last[d]) {
+            part[d] = first[d];
+            d--;
+        }
+        if (d < 0)
+            return OLY_OK;
+    }
+}
+
+/* What one position of another process takes from this device's block. */
+static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver, int process)
+{
+    oly_box box = oly_region_box(m->to, m->shape, receiver), shared = oly_box_intersect(block, &box);
+    if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
+        return OLY_OK;
+    return add_remote(m, (remote){process, receiver, source, shared, device, true});
+}
+
+static oly_status send_all(mover *m, int device)
+{
+    int source = oly_position_in(m->p, m->from->mesh, device), coordinates[OLY_MAX_RANK], part[OLY_MAX_RANK];
+    if (source < 0 || m->from->mesh->everywhere)
+        return OLY_OK;
+    oly_mesh_coordinates(m->from->mesh, source, coordinates);
+    for (int d = 0; d < m->from->rank; d++)
+        part[d] = oly_split_part_at(&m->from->split[d], m->from->mesh, coordinates);
+    oly_box block = oly_layout_box(m->from, source);
+    if (oly_box_count(&block) == 0)
+        return OLY_OK;
+    int me = oly_process_index();
+    if (m->to->mesh->everywhere) {
+        for (int r = 0; r < oly_process_count(); r++)
+            if (r != me)
+                OLY_TRY(send_to(m, device, source, &block, part, 0, r));
+        return OLY_OK;
+    }
+    for (int q = 0; q < m->to->mesh->n_devices; q++) {
+        int process = process_of(m->to->mesh, q);
+        if (process != me)
+            OLY_TRY(send_to(m, device, source, &block, part, q, process));
+    }
+    return OLY_OK;
+}
+
+/* -- messages ------------------------------------------------------------------------------------------------------ */
+
+static int in_message_order(const void *a, const void *b)
+{
+    const remote *x = a, *y = b;
+    if (x->sending != y->sending)
+        return x->sending ? -1 : 1;
+    if (x->peer != y->peer)
+        return x->peer - y->peer;
+    return x->receiver != y->receiver ? x->receiver - y->receiver : x->source - y->source;
+}
+
+static bool same_bytes(const remote *a, const remote *b)
+{
+    return a->source == b->source && memcmp(&a->box, &b->box, sizeof a->box) == 0;
+}
+
+static oly_piece piece_of(const mover *m, const remote *r)
+{
+    oly_box holds = r->sending ? oly_layout_box(m->from, r->source) : oly_region_box(m->to, m->shape, r->receiver);
+    oly_place at = corner(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
+    oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = r->box.rank};
+    for (int d = 0; d < piece.rank; d++) {
+        piece.extent[d] = r->box.hi[d] - r->box.lo[d];
+        piece.stride[d] = at.stride[d];
+    }
+    return piece;
+}
+
+/* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. */
+static void fill_message(const mover *m, const remote *remotes, int n, oly_message *message)
+{
+    message->peer = remotes[0].peer;
+    for (int k = 0; k < n; k++) {
+        int same = -1, shown = 0;
+        for (int j = 0; j < k && same < 0; j++)
+            if (same_bytes(&remotes[j], &remotes[k]))
+                same = j;
+        shown = same < 0 || !remotes[k].sending;
+        if (!shown)
+            continue;
+        message->same[message->n_pieces] = remotes[k].sending ? -1 : same;
+        message->pieces[message->n_pieces++] = piece_of(m, &remotes[k]);
+    }
+}
+
+static oly_status make_exchange(mover *m, oly_exchange **exchange)
+{
+    qsort(m->remotes, (size_t)m->n_remote, sizeof *m->remotes, in_message_order);
+    oly_message *messages = oly_calloc((size_t)m->n_remote, sizeof *messages);
+    oly_piece *pieces = oly_calloc((size_t)m->n_remote, sizeof *pieces);
+    int *same = oly_calloc((size_t)m->n_remote, sizeof *same);
+    int n = 0, n_sends = 0;
+    oly_status st = OLY_OK;
+    if (!messages || !pieces || !same)
+        st = oly_out_of_memory(sizeof *pieces * (size_t)m->n_remote, "an exchange");
+    for (int k = 0; st == OLY_OK && k < m->n_remote;) {
+        int end = k + 1;
+        while (end < m->n_remote && m->remotes[end].peer == m->remotes[k].peer &&
+               m->remotes[end].sending == m->remotes[k].sending)
+            end++;
+        messages[n].pieces = pieces + k;
+        messages[n].same = same + k;
+        n_sends += m->remotes[k].sending;
+        fill_message(m, &m->remotes[k], end - k, &messages[n++]);
+        k = end;
+    }
+    if (st == OLY_OK)
+        st = oly_exchange_make(m->element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
+    oly_release(messages);
+    oly_release(pieces);
+    oly_release(same);
+    return st;
+}
+
+/* -- for people ---------------------------------------------------------------------------------------------------- */
+
+static bool has_axis(const oly_axis_list *l, int axis)
+{
+    for (int k = 0; k < l->n; k++)
+        if (l->axis[k] == axis)
+            return true;
+    return false;
+}
+
+/* The classical name of a movement. */
+static const char *name_of(const mover *m)
+{
+    const oly_layout *l = m->from;
+    const oly_region *r = m->to;
+    bool dropped = false, moved = false, same = l->mesh == r->mesh;
+    if (l->mesh->everywhere)
+        return "place";
+    if (!same)
+        return "transfer";
+    for (int d = 0; d < l->rank; d++)
+        for (int k = 0; k < l->split[d].axes.n; k++) {
+            int axis = l->split[d].axes.axis[k];
+            if (has_axis(&r->dim[d].split.axes, axis))
+                continue;
+            bool elsewhere = false;
+            for (int e = 0; e < l->rank; e++)
+                elsewhere = elsewhere || has_axis(&r->dim[e].split.axes, axis);
+            moved = moved || elsewhere;
+            dropped = dropped || !elsewhere;
+        }
+    if (moved)
+        return dropped ? "exchange" : "all-to-all";
+    if (dropped)
+        return "all-gather";
+    for (int d = 0; d < l->rank; d++)
+        if (memcmp(&l->split[d].axes, &r->dim[d].split.axes, sizeof l->split[d].axes) != 0)
+            return "permute";
+    return "halo exchange";
+}
+
+static void describe(mover *m, oly_step *s)
+{
+    int64_t most = 0, extra_lo = 0, extra_hi = 0;
+    int messages = 0;
+    for (int d = 0; d < m->p->plan->n_devices; d++) {
+        int64_t elements = 0;
+        int sources = 0;
+        for (int k = 0; k < m->n_remote; k++)
+            if (!m->remotes[k].sending && m->remotes[k].device == d) {
+                elements += oly_box_count(&m->remotes[k].box);
+                sources++;
+            }
+        for (int k = 0; k < m->n_copies; k++) {
+            const oly_copy_work *c = &m->copies[k];
+            int capacity = m->p->plan->slot_capacity;
+            if (c->to.base / capacity == d && c->from.base / capacity != d && !m->from->mesh->everywhere) {
+                int64_t n = 1;
+                for (int e = 0; e < c->task.rank; e++)
+                    n *= c->task.extent[e];
+                elements += n;
+                sources++;
+            }
+        }
+        most = elements > most ? elements : most;
+        messages = sources > messages ? sources : messages;
+    }
+    s->bytes = most * (int64_t)m->element;
+    s->messages = messages;
+    s->members = m->to->mesh->n_devices > m->from->mesh->n_devices ? m->to->mesh->n_devices : m->from->mesh->n_devices;
+    s->what = most == 0 && m->from->mesh == m->to->mesh ? "local copy" : name_of(m);
+    if (strcmp(s->what, "halo exchange") != 0)
+        return;
+    for (int d = 0; d < m->to->rank; d++) {
+        const oly_region_dim *r = &m->to->dim[d];
+        int64_t offset = r->split.step == 1 && m->from->split[d].step == 1 ? r->split.start - m->from->split[d].start : 0;
+        if (r->split.parts == 1)
+            continue;
+        extra_lo = offset - r->lo > extra_lo ? offset - r->lo : extra_lo;
+        extra_hi = r->hi - offset > extra_hi ? r->hi - offset : extra_hi;
+    }
+    s->detail = oly_plan_say(m->p, "%lld element%s from the left, %lld from the right", (long long)extra_lo,
+                             extra_lo == 1 ? "" : "s", (long long)extra_hi);
+}
+
+oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
+                       const oly_region *to, int to_slot)
+{
+    mover m = {.p = p,
+               .node = node,
+               .from = from,
+               .to = to,
+               .from_slot = from_slot,
+               .to_slot = to_slot,
+               .shape = from->shape,
+               .element = oly_dtype_size(node->type.dtype)};
+    oly_exchange *exchange = NULL;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        OLY_TRY(receive_all(&m, d));
+        OLY_TRY(send_all(&m, d));
+    }
+    if (m.n_remote)
+        OLY_TRY(make_exchange(&m, &exchange));
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, node, "exchange");
+    if (!s) {
+        oly_exchange_free(exchange);
+        return oly_out_of_memory(0, "a plan");
+    }
+    s->exchange = exchange;
+    s->work = m.work;
+    s->out_slot = to_slot;
+    s->move.n_copies = m.n_copies;
+    s->move.copies = m.copies;
+    p->plan->slots[to_slot].block = b;
+    oly_slot_use(p, from_slot);
+    oly_slot_use(p, to_slot);
+    describe(&m, s);
+    return OLY_OK;
+}

@@ -1,0 +1,188 @@
+/* Plans: flat lists of steps over numbered slots, made once by plan.c and replayed by runtime/run without allocating or
+ * parsing. Everything a plan points to lives in its arena. The planner writes these structures and the interpreter reads
+ * them; neither knows the other. A plan is this process's view: it holds its own devices' boxes only; the steps and their
+ * order are the same on every process of the mesh. */
+#ifndef OLY_PLAN_STEPS_H
+#define OLY_PLAN_STEPS_H
+#include "communicator.h"
+#include "core/arena.h"
+#include "graph/graph.h"
+#include "layout/layout.h"
+
+/* A slot is a buffer that every device of the plan has one of. */
+typedef enum {
+    OLY_SLOT_INPUT,   /* the shard of input `index` */
+    OLY_SLOT_SCRATCH, /* `offset` bytes into the run's scratch memory of the device */
+    OLY_SLOT_POOL,    /* a pool buffer of its own, taken for each run: outputs, and what loops pass round */
+    OLY_SLOT_BOUND,   /* no memory of its own: a loop binds it to others' */
+} oly_slot_kind;
+
+typedef struct oly_slot {
+    oly_slot_kind kind;
+    int index;
+    size_t bytes;          /* largest over this process's devices */
+    size_t *device_bytes;  /* [n_devices]; pool slots */
+    size_t offset;
+    int first, last;       /* steps (in order of emission) that write and read it: its life */
+    struct oly_block *block; /* whose step writes it */
+    bool claimed;          /* it is an output or a loop's carry: nothing else may become one in its memory */
+    bool shared;           /* two values live in it (reshape): no writing in place */
+} oly_slot;
+
+/* Where a box's first element lies. base = device * n_slots + slot. */
+typedef struct oly_place {
+    int base;
+    int64_t offset;               /* bytes */
+    int64_t stride[OLY_MAX_RANK]; /* elements */
+} oly_place;
+
+typedef struct oly_tile_work {
+    oly_tile_box box;
+    const oly_place *loads, *stores;
+    int chunks;
+} oly_tile_work;
+
+typedef struct oly_reduce_work {
+    oly_reduce_task task;
+    oly_place in;
+    int out_base;
+    int64_t out_offset;
+    int scratch_base; /* -1: none */
+    int chunks;       /* 0: nothing to do here */
+} oly_reduce_work;
+
+typedef struct oly_gemm_work {
+    oly_gemm_task task;
+    oly_place a, b;
+    int out_base;
+    int chunks;
+} oly_gemm_work;
+
+/* A copy between two devices of this process. */
+typedef struct oly_copy_work {
+    oly_copy_task task;
+    oly_place from, to;
+    int chunks;
+} oly_copy_work;
+
+/* One group of a reduction over devices: the partials of `n_sources` members, folded in order. */
+typedef struct oly_fold_work {
+    int n_sources;
+    const int *source_base;         /* local partials and received ones */
+    const int64_t *source_offset;   /* bytes */
+    int64_t begin, end;             /* elements folded here */
+    int n_outs;                     /* every device of this process in the group gets the result */
+    const int *out_base;
+} oly_fold_work;
+
+typedef struct oly_stencil_work {
+    oly_stencil_field field;  /* for a full pass of `steps` */
+    int64_t block_offset[3];  /* the device's own block in its extended field */
+    int64_t block_extent[3];
+    int64_t start[3];         /* global index of the extended field's first cell */
+} oly_stencil_work;
+
+typedef struct oly_block oly_block;
+
+typedef enum {
+    OLY_STEP_TILE,
+    OLY_STEP_REDUCE,
+    OLY_STEP_GEMM,
+    OLY_STEP_MOVE,      /* local copies and an exchange with other processes */
+    OLY_STEP_FOLD,      /* reduction over devices */
+    OLY_STEP_LOOP,
+    OLY_STEP_STENCIL,   /* a recognised loop */
+} oly_step_kind;
+
+typedef struct oly_step {
+    oly_step_kind kind;
+    int number;            /* order of emission */
+    const oly_node *node;  /* what it computes, for people */
+    const char *what;      /* "all-gather", "halo exchange", "sum", ... */
+    const char *detail;    /* members, elements: for explanations */
+    int64_t bytes;         /* received by one device at most, over links between devices */
+    int members;           /* devices that take part in one group */
+    int messages;          /* most messages one device receives */
+    int out_slot;
+    oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
+    double work;           /* element-operations on this process: decides whether a call is small */
+    union {
+        struct {
+            oly_tile_program program;
+            const oly_tile_work *device; /* [n_devices] */
+        } tile;
+        struct {
+            const oly_reduce_work *device;
+        } reduce;
+        struct {
+            const oly_gemm_work *device;
+        } gemm;
+        struct {
+            int n_copies;
+            const oly_copy_work *copies;
+        } move;
+        struct {
+            oly_combiner combiner;
+            oly_dtype dtype;
+            int n_counts;
+            int counts[4];
+            int64_t elements;
+            int n_groups;
+            const oly_fold_work *groups;
+            int n_copies;                /* after the second exchange: to the other local members */
+            const oly_copy_work *copies;
+        } fold;
+        struct {
+            int64_t count, lower;
+            oly_block *body;
+            int counter_slot;            /* int32 on every device; -1: not used */
+            int n_carry;
+            const int *init_slot, *in_slot, *out_slot, *spare_slot;
+        } loop;
+        struct {
+            oly_stencil stencil;
+            int64_t count;
+            int pass;                    /* steps per exchange */
+            int in_slot;                 /* the field before; canonical blocks */
+            int extended[2];             /* slots of the fields with margins */
+            const oly_stencil_work *device;
+            oly_exchange *exchanges[2];  /* margins of extended[0], of extended[1]; NULL: none */
+            int n_copies;                /* margins between devices of this process, in extended[0]; [1] has the same */
+            const oly_copy_work *copies[2];
+            size_t scratch_bytes;        /* per thread */
+        } stencil;
+    };
+} oly_step;
+
+struct oly_block {
+    int n_steps, capacity;
+    oly_step *steps;
+    int begin, end; /* numbers of the first step and of the one after the last */
+};
+
+typedef struct oly_plan_value {
+    oly_type type;
+    oly_sharding sharding; /* canonical blocks */
+    bool committed;
+} oly_plan_value;
+
+typedef struct oly_plan {
+    oly_arena arena;
+    oly_graph *graph;      /* owned */
+    uint64_t fingerprint;
+    oly_mesh mesh;         /* most values' */
+    uint64_t members_key;  /* of the set of devices that take part, for numbering its calls */
+    bool distributed;      /* takes part in messages between processes (the same on every member) */
+    bool small;
+    int n_devices;         /* of this process */
+    const int *devices;    /* their local indexes */
+    int n_inputs, n_outputs;
+    oly_plan_value *inputs, *outputs;
+    const int *input_slot, *output_slot;
+    int n_slots, slot_capacity;
+    oly_slot *slots;
+    size_t scratch_bytes;  /* per device */
+    oly_block *main;
+    int n_steps;           /* in all blocks */
+} oly_plan;
+#endif

@@ -1,0 +1,26 @@
+/* Running plans: binding buffers, submitting to the queue, interpreting the steps. Called by runtime/array. */
+#ifndef OLY_RUN_EXECUTE_H
+#define OLY_RUN_EXECUTE_H
+#include "device/memory.h"
+#include "device/queue.h"
+#include "plan/plan.h"
+
+/* A plan ready to run: how shards map to the plan's devices, and run objects to reuse. */
+typedef struct oly_program oly_program;
+
+/* Takes the plan over. */
+oly_status oly_program_new(oly_plan *plan, oly_program **program);
+void oly_program_free(oly_program *p); /* waits for its runs; NULL allowed */
+const oly_plan *oly_program_plan(const oly_program *p);
+/* Local shards (in mesh order) of output k. */
+int oly_program_output_shards(const oly_program *p, int k);
+
+/* Submits a run. inputs[k][s]: shard s of input k. Fills outputs[k][s] with new references. moment: with local device `*device`
+ * tells when it is done (device -1: nothing here). */
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, oly_buffer **const *outputs, oly_site site,
+                           int *device, uint64_t *moment);
+
+/* OLY_OK, or the failure after which communication cannot go on. */
+oly_status oly_run_failure(void);
+void oly_run_reset(void); /* at finalize */
+#endif

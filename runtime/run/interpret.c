@@ -1,0 +1,293 @@
+/* The interpreter's loop over steps. Work of one step is spread over devices and fixed chunks; a step too small to be worth a
+ * hand-over runs on the thread that interprets. */
+#include "run/interpret.h"
+#include "run/stencil_run.h"
+#include "core/hash.h"
+#include "device/workers.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us of work */
+
+static void *at(const oly_run *r, const oly_place *p) { return (char *)r->base[p->base] + p->offset; }
+
+/* -- spreading work --------------------------------------------------------------------------------------------------- */
+
+typedef struct spread {
+    oly_run *run;
+    const oly_step *step;
+    int phase; /* reductions: 0 parts, 1 finish */
+} spread;
+
+static int chunks_on(const spread *s, int device)
+{
+    switch (s->step->kind) {
+    case OLY_STEP_TILE: return s->step->tile.device[device].chunks;
+    case OLY_STEP_REDUCE:
+        if (s->phase)
+            return s->step->reduce.device[device].scratch_base >= 0;
+        return s->step->reduce.device[device].chunks;
+    case OLY_STEP_GEMM: return s->step->gemm.device[device].chunks;
+    default: return 0;
+    }
+}
+
+static void run_tile(oly_run *r, const oly_step *step, const oly_tile_work *w, int chunk)
+{
+    oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
+    const oly_tile_program *p = &step->tile.program;
+    size_t strides = sizeof(int64_t) * (size_t)w->box.rank;
+    for (int k = 0; k < p->n_loads; k++) {
+        loads[k].base = at(r, &w->loads[k]);
+        memcpy(loads[k].stride, w->loads[k].stride, strides);
+    }
+    for (int k = 0; k < p->n_stores; k++) {
+        stores[k].base = at(r, &w->stores[k]);
+        memcpy(stores[k].stride, w->stores[k].stride, strides);
+    }
+    oly_tile_run(p, &w->box, loads, stores, chunk, w->chunks);
+}
+
+static void run_chunk(const spread *s, int device, int chunk)
+{
+    oly_run *r = s->run;
+    if (s->step->kind == OLY_STEP_TILE) {
+        run_tile(r, s->step, &s->step->tile.device[device], chunk);
+    } else if (s->step->kind == OLY_STEP_REDUCE) {
+        const oly_reduce_work *w = &s->step->reduce.device[device];
+        void *out = (char *)r->base[w->out_base] + w->out_offset;
+        void *scratch = w->scratch_base >= 0 ? r->base[w->scratch_base] : NULL;
+        if (s->phase)
+            oly_reduce_finish(&w->task, out, scratch);
+        else
+            oly_reduce_run(&w->task, at(r, &w->in), out, scratch, chunk, w->chunks);
+    } else {
+        const oly_gemm_work *w = &s->step->gemm.device[device];
+        oly_gemm_run(&w->task, at(r, &w->a), at(r, &w->b), r->base[w->out_base], chunk, w->chunks);
+    }
+}
+
+static void spread_body(void *context, int i)
+{
+    const spread *s = context;
+    int device = 0;
+    for (int n; i >= (n = chunks_on(s, device)); device++)
+        i -= n;
+    run_chunk(s, device, i);
+}
+
+static void run_spread(oly_run *r, const oly_step *step, int phase)
+{
+    spread s = {r, step, phase};
+    int total = 0;
+    if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
+        for (int d = 0; d < r->plan->n_devices; d++)
+            for (int c = 0, n = chunks_on(&s, d); c < n; c++)
+                run_chunk(&s, d, c);
+        return;
+    }
+    for (int d = 0; d < r->plan->n_devices; d++)
+        total += chunks_on(&s, d);
+    oly_parallel(total, spread_body, &s);
+}
+
+/* -- copies ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct copying {
+    oly_run *run;
+    const oly_copy_work *copies;
+} copying;
+
+static void run_copy(oly_run *r, const oly_copy_work *c, int chunk)
+{
+    oly_copy_run(&c->task, at(r, &c->to), at(r, &c->from), chunk, c->chunks);
+}
+
+static void copy_body(void *context, int i)
+{
+    const copying *c = context;
+    int k = 0;
+    while (i >= c->copies[k].chunks)
+        i -= c->copies[k++].chunks;
+    run_copy(c->run, &c->copies[k], i);
+}
+
+void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
+{
+    copying c = {r, copies};
+    int total = 0;
+    for (int k = 0; k < n; k++)
+        total += copies[k].chunks;
+    if (work >= WORTH_SHARING && oly_workers_count() > 1) {
+        oly_parallel(total, copy_body, &c);
+        return;
+    }
+    for (int k = 0; k < n; k++)
+        for (int chunk = 0; chunk < copies[k].chunks; chunk++)
+            run_copy(r, &copies[k], chunk);
+}
+
+/* -- between processes ---------------------------------------------------------------------------------------------------- */
+
+const oly_ticket *oly_next_ticket(oly_run *r)
+{
+    if (r->ticket.call[0] == 0)
+        snprintf(r->ticket.call, sizeof r->ticket.call, "%s (%s:%d)", r->site.call, r->site.file, r->site.line);
+    r->ticket.sequence++;
+    return &r->ticket;
+}
+
+static oly_status run_move(oly_run *r, const oly_step *step)
+{
+    const oly_ticket *ticket = r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+    if (step->exchange)
+        OLY_TRY(oly_exchange_start(step->exchange, ticket, r->base));
+    oly_run_copies(r, step->move.copies, step->move.n_copies, step->work);
+    return step->exchange ? oly_exchange_finish(step->exchange, ticket, r->base) : OLY_OK;
+}
+
+/* -- reductions over devices ----------------------------------------------------------------------------------------------- */
+
+enum { FOLD_PART = 1 << 14 }; /* elements */
+
+typedef struct folding {
+    oly_run *run;
+    const oly_step *step;
+} folding;
+
+static int parts_of(const oly_fold_work *g) { return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART); }
+
+static void fold_part(const folding *f, const oly_fold_work *g, int part)
+{
+    const oly_step *s = f->step;
+    const void *sources[64];
+    int64_t begin = g->begin + (int64_t)part * FOLD_PART;
+    int64_t end = begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end;
+    size_t element = oly_dtype_size(s->fold.dtype);
+    for (int k = 0; k < g->n_sources; k++)
+        sources[k] = (char *)f->run->base[g->source_base[k]] + g->source_offset[k];
+    void *out = f->run->base[g->out_base[0]];
+    int one = g->n_sources;
+    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.n_counts, s->fold.n_counts == 1 ? &one : s->fold.counts, sources,
+                out, begin, end);
+    for (int k = 1; k < g->n_outs; k++)
+        memcpy((char *)f->run->base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
+               (size_t)(end - begin) * element);
+}
+
+static void fold_body(void *context, int i)
+{
+    const folding *f = context;
+    int g = 0;
+    for (int n; i >= (n = parts_of(&f->step->fold.groups[g])); g++)
+        i -= n;
+    fold_part(f, &f->step->fold.groups[g], i);
+}
+
+static oly_status run_fold(oly_run *r, const oly_step *step)
+{
+    folding f = {r, step};
+    int total = 0;
+    const oly_ticket *ticket = r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+    if (step->exchange) {
+        OLY_TRY(oly_exchange_start(step->exchange, ticket, r->base));
+        OLY_TRY(oly_exchange_finish(step->exchange, ticket, r->base));
+    }
+    for (int g = 0; g < step->fold.n_groups; g++)
+        total += parts_of(&step->fold.groups[g]);
+    if (step->work >= WORTH_SHARING)
+        oly_parallel(total, fold_body, &f);
+    else
+        for (int i = 0; i < total; i++)
+            fold_body(&f, i);
+    return OLY_OK;
+}
+
+/* -- loops ------------------------------------------------------------------------------------------------------------------ */
+
+static oly_status run_block(oly_run *r, const oly_block *b);
+
+static void **cell(oly_run *r, int device, int slot) { return &r->base[device * r->plan->slot_capacity + slot]; }
+
+/* Iterations write the two buffers of a carry in turn; each reads what the one before wrote. */
+static oly_status run_loop(oly_run *r, const oly_step *s)
+{
+    int n = r->plan->n_devices;
+    oly_status st = OLY_OK;
+    for (int d = 0; d < n; d++)
+        for (int k = 0; k < s->loop.n_carry; k++)
+            *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
+    for (int64_t i = 0; i < s->loop.count && st == OLY_OK; i++) {
+        for (int d = 0; d < n && s->loop.counter_slot >= 0; d++)
+            *(int32_t *)*cell(r, d, s->loop.counter_slot) = (int32_t)(s->loop.lower + i);
+        st = run_block(r, s->loop.body);
+        for (int d = 0; d < n; d++)
+            for (int k = 0; k < s->loop.n_carry; k++) {
+                void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
+                *cell(r, d, s->loop.in_slot[k]) = written;
+                *out = *spare;
+                *spare = written;
+            }
+    }
+    for (int d = 0; d < n && s->loop.count % 2; d++) /* as it was, for the next time round an outer loop */
+        for (int k = 0; k < s->loop.n_carry; k++) {
+            void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *kept = *out;
+            *out = *spare;
+            *spare = kept;
+        }
+    return st;
+}
+
+void oly_settle_loops(oly_run *r)
+{
+    const oly_plan *plan = r->plan;
+    for (int j = 0; j < plan->main->n_steps; j++) {
+        const oly_step *s = &plan->main->steps[j];
+        for (int k = 0; s->kind == OLY_STEP_LOOP && k < s->loop.n_carry; k++)
+            for (int d = 0; d < plan->n_devices; d++) {
+                int last = s->loop.count == 0 ? s->loop.init_slot[k] : s->loop.count % 2 ? s->loop.out_slot[k] : s->loop.spare_slot[k];
+                r->owner[d * plan->slot_capacity + s->loop.in_slot[k]] = r->owner[d * plan->slot_capacity + last];
+            }
+    }
+}
+
+/* -- steps -------------------------------------------------------------------------------------------------------------------- */
+
+static oly_status run_step(oly_run *r, const oly_step *s)
+{
+    switch (s->kind) {
+    case OLY_STEP_TILE:
+    case OLY_STEP_GEMM: run_spread(r, s, 0); return OLY_OK;
+    case OLY_STEP_REDUCE:
+        run_spread(r, s, 0);
+        run_spread(r, s, 1);
+        return OLY_OK;
+    case OLY_STEP_MOVE: return run_move(r, s);
+    case OLY_STEP_FOLD: return run_fold(r, s);
+    case OLY_STEP_LOOP: return run_loop(r, s);
+    case OLY_STEP_STENCIL: return oly_run_stencil(r, s);
+    }
+    return OLY_OK;
+}
+
+static oly_status run_block(oly_run *r, const oly_block *b)
+{
+    for (int k = 0; k < b->n_steps; k++)
+        OLY_TRY(run_step(r, &b->steps[k]));
+    return OLY_OK;
+}
+
+void oly_interpret(oly_job *job)
+{
+    oly_run *r = (oly_run *)job;
+    if (oly_run_failure() != OLY_OK)
+        return;
+    oly_status st = run_block(r, r->plan->main);
+    if (st == OLY_OK)
+        return;
+    oly_site here = oly_current_site();
+    oly_restore_site(r->site);
+    oly_run_fail(st);
+    oly_raise(st);
+    oly_restore_site(here);
+}

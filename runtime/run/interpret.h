@@ -1,0 +1,24 @@
+/* The interpreter: gives each step of a plan to the kernels, the copies and the exchanges. Private to runtime/run. */
+#ifndef OLY_RUN_INTERPRET_H
+#define OLY_RUN_INTERPRET_H
+#include "run/execute.h"
+
+typedef struct oly_run {
+    oly_job job; /* first member */
+    struct oly_run *next;
+    oly_program *program;
+    const oly_plan *plan;
+    void **base;          /* [device * slot_capacity + slot] */
+    oly_buffer **owner;   /* the same; NULL for scratch */
+    oly_buffer **scratch; /* [device] */
+    oly_ticket ticket;
+    oly_site site;
+} oly_run;
+
+void oly_interpret(oly_job *job);
+/* Sets the owners of the slots that loops bind to what they will be after the run, so that results can be handed out before
+ * it starts. */
+void oly_settle_loops(oly_run *r);
+/* Records a failure after which communication cannot go on. */
+void oly_run_fail(oly_status status);
+#endif

@@ -1,0 +1,11 @@
+/* Running recognised stencil loops, and what the interpreter's files share. Private to runtime/run. */
+#ifndef OLY_RUN_STENCIL_RUN_H
+#define OLY_RUN_STENCIL_RUN_H
+#include "run/interpret.h"
+
+oly_status oly_run_stencil(oly_run *r, const oly_step *step);
+
+/* interpret.c */
+void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work);
+const oly_ticket *oly_next_ticket(oly_run *r);
+#endif

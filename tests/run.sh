@@ -1,0 +1,172 @@
+#!/bin/bash
+# Runs the test programs and says how they did: tests/run.sh [NAME...]     (all of them, or test_NAME, NAME, NAME.sh)
+#
+# Each tests/test_*.c (already built) runs once per size named in its first line, see tests/check.h; each tests/test_*.sh
+# runs once (exit status 77: skipped). One line per run, output only of those that fail. The last line is
+# "N passed, N failed, N skipped", counted in test functions where a program tells them and in programs where not.
+#
+#   BUILD=build            where the programs are           MPIRUN=mpirun     Open MPI's or MPICH's
+#   CHECK_TIMEOUT=120      seconds allowed for one run
+set -u
+cd "$(dirname "$0")/.." || exit
+export BUILD=${BUILD:-build} MPIRUN=${MPIRUN:-mpirun}
+limit_default=${CHECK_TIMEOUT:-120}
+
+# Open MPI: allow root and more ranks than cores, give the core away while waiting, and skip the search for networks (0.2 s
+# less per start). Other implementations do not read these.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
+
+# Sanitizers: MPI libraries never free some of their own memory, so leaks are looked for in single processes only; and
+# locks inside libraries that the thread sanitizer did not compile would look like races to it.
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-ignore_noninstrumented_modules=1}
+without_leaks="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+fixed_addresses=()
+if [[ $BUILD == *thread* ]] && command -v setarch >/dev/null; then
+    fixed_addresses=(setarch "$(uname -m)" -R) # gcc 12's thread sanitizer cannot place its tables otherwise on new kernels
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+
+passed=0 failed=0 skipped=0
+suite_start=$EPOCHREALTIME
+
+seconds_since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }'; }
+
+# option NAME FILE: the value of NAME=... in the "run:" line of a source, or nothing.
+option() { sed -n "1,2s/.*run:.*[[:space:]]$1=\([0-9,]*\).*/\1/p" "$2" | head -n 1; }
+
+# sizes FILE: lines "RANKS DEVICES_PER_RANK" ("-": not set) to run a program with.
+sizes() {
+    local ranks devices
+    if sed -n 1p "$1" | grep -q 'run:.*[[:space:]]layouts'; then
+        printf '%s\n' '1 8' '2 4' '4 2' '8 1'
+        return
+    fi
+    ranks=$(option ranks "$1")
+    devices=$(option devices "$1")
+    for n in $(tr ',' ' ' <<<"${ranks:-1}"); do
+        echo "$n ${devices:+$((devices / n))}" | sed 's/ $/ -/'
+    done
+}
+
+mpi_kind=other
+"$MPIRUN" --version 2>&1 | grep -q 'Open MPI' && mpi_kind=open-mpi
+
+# start RANKS LIMIT PROGRAM: runs a program, alone or under mpirun, never longer than LIMIT seconds.
+start() {
+    local ranks=$1 limit=$2 program=$3
+    if [[ $ranks == 1 ]]; then
+        timeout -k 5 "$limit" "${fixed_addresses[@]}" "$program"
+    elif [[ $mpi_kind == open-mpi ]]; then
+        ASAN_OPTIONS=$without_leaks timeout -k 5 $((limit + 10)) \
+            "$MPIRUN" --timeout "$limit" -n "$ranks" "${fixed_addresses[@]}" "$program"
+    else
+        ASAN_OPTIONS=$without_leaks MPIEXEC_TIMEOUT=$limit timeout -k 5 $((limit + 10)) \
+            "$MPIRUN" -n "$ranks" "${fixed_addresses[@]}" "$program"
+    fi
+}
+
+# show PROGRAM: what a failed run printed, and what ranks that died left in their files.
+show() {
+    sed 's/^/    | /' "$scratch/output"
+    local left
+    for left in "$1".rank-*; do
+        [[ -s $left ]] && sed "s/^/    | ${left##*.}: /" "$left"
+    done
+    return 0
+}
+
+# report NAME SIZE STATUS START PROGRAM COUNTED: judges a finished run, prints its line, adds to the totals.
+# COUNTED=yes: the program must have printed its counts, or it ended before its end.
+report() {
+    local name=$1 size=$2 status=$3 start=$4 program=$5 counted=$6
+    local seconds counts p=0 f=0 s=0 verdict
+    seconds=$(seconds_since "$start")
+    counts=$(grep -ao 'CHECK: [0-9]* passed, [0-9]* failed, [0-9]* skipped' "$scratch/output" | tail -n 1)
+    if [[ -n $counts ]]; then
+        read -r _ p _ f _ s _ <<<"$counts"
+        [[ $status != 0 && $f == 0 ]] && f=1
+    elif [[ $status == 0 && $counted == no ]]; then
+        p=1
+    elif [[ $status == 77 && $counted == no ]]; then
+        s=1
+    else
+        f=1
+    fi
+    verdict=ok
+    [[ $p == 0 && $s != 0 ]] && verdict=skipped
+    [[ $f != 0 ]] && verdict=FAILED
+    printf '%-8s %-32s %-20s %4d passed %3d failed %3d skipped %8s s\n' $verdict "$name" "$size" "$p" "$f" "$s" "$seconds"
+    if [[ $verdict == FAILED ]]; then
+        case $status in
+        110 | 124 | 137 | 255) echo "    | exit status $status: out of time, or killed" ;;
+        *) echo "    | exit status $status" ;;
+        esac
+        show "$program"
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}
+
+run_program() {
+    local source=$1 program=$2 name limit ranks devices begin counted=no
+    name=$(basename "$program")
+    limit=$(option timeout "$source")
+    grep -q 'CHECK_MAIN *(' "$source" && counted=yes
+    while read -r ranks devices <&3; do
+        local size="ranks=$ranks" environment=()
+        if [[ $devices != - ]]; then
+            size+=" devices=$((ranks * devices))"
+            environment=(OLYMPUS_NUM_CPU_DEVICES="$devices")
+        fi
+        rm -f "$program".rank-*
+        begin=$EPOCHREALTIME
+        (
+            for setting in "${environment[@]}"; do export "${setting?}"; done
+            start "$ranks" "${limit:-$limit_default}" "$program"
+        ) >"$scratch/output" 2>&1 </dev/null
+        report "$name" "$size" $? "$begin" "$program" $counted
+        rm -f "$program".rank-*
+    done 3< <(sizes "$source")
+}
+
+run_script() {
+    local source=$1 limit begin
+    limit=$(option timeout "$source")
+    begin=$EPOCHREALTIME
+    timeout -k 5 "${limit:-$limit_default}" bash "$source" >"$scratch/output" 2>&1 </dev/null
+    report "$(basename "$source")" "" $? "$begin" "$source" no
+}
+
+# wanted NAME: true when no names were given, or this one was.
+wanted() {
+    [[ ${#names[@]} == 0 ]] && return 0
+    local name
+    for name in "${names[@]}"; do
+        [[ $1 == "$name" || $1 == "test_$name" || $1 == "test_$name.sh" ]] && return 0
+    done
+    return 1
+}
+
+names=("$@")
+n_found=0
+shopt -s nullglob
+for source in tests/test_*.c tests/oracle.[c] tests/test_*.sh; do
+    name=$(basename "$source" .c)
+    wanted "$name" || continue
+    n_found=$((n_found + 1))
+    case $source in
+    *.sh) run_script "$source" ;;
+    *) run_program "$source" "$BUILD/tests/$name" ;;
+    esac
+done
+if [[ $n_found == 0 && ${#names[@]} != 0 ]]; then
+    echo "tests/run.sh: no test is called ${names[*]}" >&2
+    failed=1
+fi
+echo "total time $(seconds_since "$suite_start") s"
+echo "$passed passed, $failed failed, $skipped skipped"
+[[ $failed == 0 ]]

@@ -1,0 +1,71 @@
+#!/bin/bash
+# Includes point only downward: each folder may include what its row names, and mpi.h stays where MPI is spoken.
+# Prints the lines that break this. Runs as a test and as `make layers`.
+set -u
+cd "$(dirname "$0")/.." || exit
+shopt -s nullglob
+offending=0
+
+# complain RULE: reads "file:line:text" from standard input and prints it under the rule.
+complain() {
+    local rule=$1 lines
+    lines=$(cat)
+    [[ -z $lines ]] && return
+    offending=$((offending + $(wc -l <<<"$lines")))
+    printf '%s:\n%s\n' "$rule" "$lines"
+}
+
+# layer FOLDER ALLOWED...: the quoted includes of a folder's files name only these. A name with a slash stands for itself
+# and everything below, one with a dot for one header.
+layer() {
+    local folder=$1 files pattern=
+    shift
+    files=("$folder"/*.c "$folder"/*.h "$folder"/*.def)
+    [[ ${#files[@]} == 0 ]] && return
+    for name in "$@"; do
+        case $name in
+        */) pattern+="|${name}[^\"]*" ;;
+        *) pattern+="|${name//./\\.}" ;;
+        esac
+    done
+    complain "$folder may include only: $*" < <(
+        grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "${files[@]}" |
+            grep -vE "include[[:space:]]*\"(${pattern#|})\"" |
+            while IFS= read -r line; do # headers beside the file are its own layer's
+                header=${line#*\"} header=${header%%\"*}
+                [[ $header != */* && -f $folder/$header ]] || printf '%s\n' "$line"
+            done
+    )
+}
+
+# The contracts of the two layers below everything that plans and runs; neither knows of arrays, MPI or instruction sets.
+kernel=(kernel.h elementwise.def)
+of_kernels=(kernels/*.h kernels/*.def)
+of_kernels=("${of_kernels[@]#kernels/}")
+layer runtime/core      core/
+layer runtime/layout    core/ layout/
+layer runtime/device    core/ device/ "${kernel[@]}"
+layer runtime/graph     core/ layout/ graph/ "${kernel[@]}"
+layer runtime/transform core/ layout/ graph/ transform/ "${kernel[@]}"
+layer runtime/plan      core/ layout/ graph/ plan/ communicator.h "${kernel[@]}"
+layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
+layer runtime/array     core/ layout/ graph/ plan/ device/ run/ transform/ array/ communicator.h "${kernel[@]}"
+layer kernels           core/ cpu/
+layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
+layer collectives       core/ environment.h
+layer launch            core/
+layer include           olympus/
+layer include/olympus
+layer examples
+layer bench
+
+everything=(include/*.h include/*/*.h runtime/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch])
+complain "mpi.h belongs to collectives/, launch/ and examples/heat*_mpi*" < <(
+    grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]mpi\.h' "${everything[@]}" /dev/null |
+        grep -v '^examples/heat[^/]*_mpi')
+complain "examples include the public header only" < <(
+    grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(core|layout|device|graph|transform|plan|run|array)/' \
+        examples/*.[ch] /dev/null)
+
+echo "layers: $offending offending includes"
+[[ $offending == 0 ]]
