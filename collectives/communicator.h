@@ -38,7 +38,7 @@ typedef struct oly_piece {
 } oly_piece;
 
 typedef struct oly_message {
-    int peer;            /* rank */
+    int peer;            /* rank, not this one's own */
     int n_pieces;        /* packed one after the other, row-major */
     oly_piece *pieces;   /* owned by the exchange */
     /* A received piece that several local buffers need is sent once: piece[k] with same[k] = j < k is unpacked from the same
@@ -62,7 +62,8 @@ typedef struct oly_ticket {
     char call[112];       /* "oly_matmul (layer.c:12)" */
 } oly_ticket;
 
-/* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. */
+/* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Big pieces without gaps are sent
+ * from where they are: what is sent must not change before oly_exchange_finish. */
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base);
 /* Waits for everything and unpacks. fails OLY_DIVERGED when a message belongs to another call (both ranks, both calls and both
  * lines in the message), OLY_TIMEOUT when a rank has not come within oly_option.timeout seconds (which rank, which call), OLY_MPI. */

@@ -1,13 +1,14 @@
-/* Boxes of local buffers to other ranks and theirs back: built once, replayed without allocation. Used by runtime/run.
+/* Boxes of local buffers to other ranks and theirs back: built once, replayed without allocation. Used by
+ * runtime/run.
  *
  *   small message   | ticket 128 bytes | pieces packed one after the other |
  *   big message     | ticket |   and, with a tag of its own,   | pieces, in chunks of at most 1 GiB |
  *
- * Big is decided by the payload's size alone, so both sides agree. A big payload without gaps needs no staging: it is sent from
- * the buffer and received into the buffer, each side for itself. Payloads are received only after their ticket has been looked
- * at, so that a message of another call never overwrites an array; and every receive of a first message has room for the
- * longest there is, because not every MPI survives a message that is longer than its receive (MPICH calls the error handler of
- * MPI_COMM_WORLD, which is the program's). */
+ * Big is decided by the payload's size alone, so both sides agree. A big payload without gaps needs no staging:
+ * it is sent from the buffer and received into the buffer, each side for itself. Payloads are received only
+ * after their ticket has been looked at, so that a message of another call never overwrites an array; and every
+ * receive of a first message has room for the longest there is, because not every MPI survives a message that
+ * is longer than its receive (MPICH calls the error handler of MPI_COMM_WORLD, which is the program's). */
 #include "world.h"
 #include "pack.h"
 #include "core/error.h"
@@ -24,11 +25,11 @@ typedef struct exchange_message {
     int64_t *positions; /* owned; where each piece lies in the payload */
     int64_t bytes;      /* payload */
     bool big;
-    bool direct;   /* big, and one run in the buffer */
-    char *staging; /* owned; the ticket, then the payload unless direct */
+    bool direct;               /* big, and one run in the buffer */
+    char *staging;             /* owned; the ticket, then the payload unless direct */
     int first_chunk, n_chunks; /* its requests beyond the ticket's */
-    int tag;       /* of the chunks, in this replay */
-    int left;      /* requests not complete, in this replay */
+    int tag;                   /* of the chunks, in this replay */
+    int left;                  /* requests not complete, in this replay */
 } exchange_message;
 
 /* What a request is about. */
@@ -51,7 +52,8 @@ struct oly_exchange {
     exchange_slot *slots;
 };
 
-/* -- making ------------------------------------------------------------------------------------------------------ */
+/* -- making
+ * ------------------------------------------------------------------------------------------------------ */
 
 static bool is_shared(const oly_message *from, int k)
 {
@@ -65,8 +67,9 @@ static oly_status place_pieces(exchange_message *m, const oly_message *from, siz
         if (is_shared(from, k)) {
             int j = from->same[k];
             if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
-                return oly_fail(OLY_INVALID, "exchange: piece %d is said to be the same as piece %d, which is not an "
-                                             "earlier one of the same size",
+                return oly_fail(OLY_INVALID,
+                                "exchange: piece %d is said to be the same as piece %d, which is not an "
+                                "earlier one of the same size",
                                 k, j);
             m->positions[k] = m->positions[j];
             continue;
@@ -87,11 +90,14 @@ static oly_status make_staging(exchange_message *m, bool receives)
     return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
-static oly_status make_message(exchange_message *m, const oly_message *from, bool receives, size_t element_bytes)
+static oly_status make_message(exchange_message *m, const oly_message *from, bool receives,
+                               size_t element_bytes)
 {
-    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
-        return oly_fail(OLY_INVALID, "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
-                                     "the job",
+    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() ||
+        from->n_pieces < 0)
+        return oly_fail(OLY_INVALID,
+                        "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
+                        "the job",
                         from->n_pieces, oly_world_rank(), from->peer, oly_world_size());
     m->peer = from->peer;
     m->n_pieces = from->n_pieces;
@@ -185,8 +191,8 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
     return OLY_OK;
 }
 
-/* Of an exchange that failed on its way: MPI may write to the staging of receives and read that of sends for as long as the
- * job lasts, which will not be long, so it is left to MPI. */
+/* Of an exchange that failed on its way: MPI may write to the staging of receives and read that of sends for as
+ * long as the job lasts, which will not be long, so it is left to MPI. */
 static void abandon(oly_exchange *x)
 {
     int finalized = 0;
@@ -226,7 +232,8 @@ void oly_exchange_free(oly_exchange *x)
     oly_release(x);
 }
 
-/* -- what it is -------------------------------------------------------------------------------------------------- */
+/* -- what it is
+ * -------------------------------------------------------------------------------------------------- */
 
 static int64_t sum_of_bytes(const exchange_message *messages, int n)
 {
@@ -251,7 +258,8 @@ int oly_exchange_peers(const oly_exchange *x)
     return x->n_peers;
 }
 
-/* -- start ------------------------------------------------------------------------------------------------------- */
+/* -- start
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* The bytes of the payload as MPI is to see them. */
 static char *payload_of(const exchange_message *m, void *const *base)
@@ -318,7 +326,8 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
     return start_sends(x, ticket, send_base);
 }
 
-/* -- divergence -------------------------------------------------------------------------------------------------- */
+/* -- divergence
+ * -------------------------------------------------------------------------------------------------- */
 
 static const char same_order[] = "all ranks must issue the same operations in the same order";
 
@@ -329,21 +338,23 @@ static oly_status diverged(const exchange_message *m, const oly_ticket *mine)
     memcpy(&theirs, m->staging, TICKET);
     theirs.call[sizeof theirs.call - 1] = 0;
     int here = oly_world_rank(), there = m->peer;
-    if (strcmp(mine->call, theirs.call))
-        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: %s", here, mine->call, there, theirs.call,
-                        same_order);
+    if (strcmp(mine->call, theirs.call) != 0)
+        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: %s", here, mine->call, there,
+                        theirs.call, same_order);
     if (mine->sequence != theirs.sequence)
         return oly_fail(OLY_DIVERGED, "rank %d is in %s, its call %llu, rank %d in %s, its call %llu: %s", here,
                         mine->call, (unsigned long long)mine->sequence, there, theirs.call,
                         (unsigned long long)theirs.sequence, same_order);
-    return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s, but with other shapes, types, shardings or values that "
-                                  "the plan depends on: %s",
+    return oly_fail(OLY_DIVERGED,
+                    "rank %d is in %s, rank %d in %s, but with other shapes, types, shardings or values that "
+                    "the plan depends on: %s",
                     here, mine->call, there, theirs.call, same_order);
 }
 
 static oly_status wrong_length(const exchange_message *m, const oly_ticket *mine)
 {
-    return oly_fail(OLY_DIVERGED, "rank %d is in %s and awaits %lld bytes of rank %d, which sent another number: %s",
+    return oly_fail(OLY_DIVERGED,
+                    "rank %d is in %s and awaits %lld bytes of rank %d, which sent another number: %s",
                     oly_world_rank(), mine->call, (long long)m->bytes, m->peer, same_order);
 }
 
@@ -355,12 +366,13 @@ static oly_status check_message(const exchange_slot *slot, const MPI_Status *sta
         return oly_mpi_failed("receiving a message of an exchange", code);
     int count = 0;
     MPI_Get_count(status, MPI_BYTE, &count);
-    if (slot->at < 0 && count >= TICKET && memcmp(m->staging, mine, offsetof(oly_ticket, call)))
+    if (slot->at < 0 && count >= TICKET && memcmp(m->staging, mine, offsetof(oly_ticket, call)) != 0)
         return diverged(m, mine);
     return count == slot->bytes ? OLY_OK : wrong_length(m, mine);
 }
 
-/* -- finish ------------------------------------------------------------------------------------------------------ */
+/* -- finish
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void unpack(const exchange_message *m, void *const *base)
 {
@@ -386,7 +398,8 @@ static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int
     return OLY_OK;
 }
 
-/* Ranks of messages under way: those that are to send to this one, or, when all have, those that are to receive. */
+/* Ranks of messages under way: those that are to send to this one, or, when all have, those that are to
+ * receive. */
 static int name_late(const oly_exchange *x, oly_text *text)
 {
     enum { NAMED = 8 };
@@ -407,10 +420,12 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
 {
     oly_text ranks = {0};
     int late = name_late(x, &ranks);
-    oly_fail(OLY_TIMEOUT, "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
-                          "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
-             oly_world_rank(), (long long)oly_option.timeout, mine->call, late == 1 ? "rank" : "ranks",
-             oly_text_chars(&ranks), same_order);
+    oly_fail(
+        OLY_TIMEOUT,
+        "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
+        "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
+        oly_world_rank(), (long long)oly_option.timeout, mine->call, late == 1 ? "rank" : "ranks",
+        oly_text_chars(&ranks), same_order);
     oly_text_free(&ranks);
     return OLY_TIMEOUT;
 }

@@ -3,8 +3,8 @@
 #define OLY_COLLECTIVES_PACK_H
 #include "communicator.h"
 
-/* A piece in as few loops as it takes: dimensions of one element are gone, neighbours that follow each other without a gap are
- * one. `run` consecutive bytes are copied for every point of extent[]. */
+/* A piece in as few loops as it takes: dimensions of one element are gone, neighbours that follow each other
+ * without a gap are one. `run` consecutive bytes are copied for every point of extent[]. */
 typedef struct oly_walk {
     int buffer;
     int64_t offset;               /* bytes */

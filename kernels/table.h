@@ -49,7 +49,7 @@ typedef struct oly_combine_table {
     void (*eight[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t stride);
     /* out[0] = x as a tree of adjacent pairs; n >= 1; overwrites x */
     void (*tree[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, void *x);
-    /* out[0] = x in 64 lanes, the lanes then as a tree; n >= 64 */
+    /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64 */
     void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
 } oly_combine_table;
 

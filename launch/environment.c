@@ -1,6 +1,7 @@
-/* What the environment says of the job: who started this process, and how many there are. Called by collectives/world.c.
- * The order of the table below matters: Open MPI's mpirun inside a Slurm allocation leaves SLURM_PROCID=0 and
- * SLURM_NTASKS=1 in every rank (they describe the step of its daemons), and PMIX_RANK is there under mpirun and srun. */
+/* What the environment says of the job: who started this process, and how many there are. Called by
+ * collectives/world.c. The order of the table below matters: Open MPI's mpirun inside a Slurm allocation leaves
+ * SLURM_PROCID=0 and SLURM_NTASKS=1 in every rank (they describe the step of its daemons), and PMIX_RANK is
+ * there under mpirun and srun. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "environment.h"
 #include "core/error.h"
@@ -64,12 +65,13 @@ oly_launch oly_launch_detect(void)
     }
     /* One task under srun, and the script that sbatch runs, look alike: neither needs MPI. */
     if (number("SLURM_PROCID") >= 0 && number("SLURM_STEP_NUM_TASKS") > 1)
-        return (oly_launch){"srun", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS"), number("SLURM_LOCALID"),
-                            slurm_node_tasks()};
+        return (oly_launch){"srun", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS"),
+                            number("SLURM_LOCALID"), slurm_node_tasks()};
     return (oly_launch){NULL, 0, 1, 0, 1};
 }
 
-/* -- settings ---------------------------------------------------------------------------------------------------- */
+/* -- settings
+ * ---------------------------------------------------------------------------------------------------- */
 
 static bool has_entries(const char *folder)
 {
@@ -82,10 +84,12 @@ static bool has_entries(const char *folder)
     return found;
 }
 
-/* InfiniBand and RoCE, Omni-Path, Slingshot: there Open MPI has faster ways than ob1's TCP, and is left to find them. */
+/* InfiniBand and RoCE, Omni-Path, Slingshot: there Open MPI has faster ways than ob1's TCP, and is left to find
+ * them. */
 static bool fast_network(void)
 {
-    return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi") || !access("/dev/hfi1_0", F_OK);
+    return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi") ||
+           !access("/dev/hfi1_0", F_OK);
 }
 
 /* Cores this process may run on. */
@@ -96,9 +100,9 @@ static int cores_allowed(void)
                                                                : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* More ranks than cores on this node, as far as one can know. A single core under mpirun means that mpirun has bound the rank
- * to it; mpirun then knows the count better. Under srun Open MPI is not told: giving cores away costs under a microsecond,
- * not giving them away milliseconds. */
+/* More ranks than cores on this node, as far as one can know. A single core under mpirun means that mpirun has
+ * bound the rank to it; mpirun then knows the count better. Under srun Open MPI is not told: giving cores away
+ * costs under a microsecond, not giving them away milliseconds. */
 static bool cores_are_short(const oly_launch *launch)
 {
     int cores = cores_allowed();
@@ -118,7 +122,8 @@ void oly_launch_defaults(const oly_launch *launch)
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
 }
 
-/* -- srun and MPI that do not know each other -------------------------------------------------------------------- */
+/* -- srun and MPI that do not know each other
+ * -------------------------------------------------------------------- */
 
 oly_status oly_launch_check(int processes, const char *mpi_library)
 {
@@ -129,8 +134,9 @@ oly_status oly_launch_check(int processes, const char *mpi_library)
         return OLY_OK;
     const char *used = getenv("SLURM_MPI_TYPE");
     const char *wanted = strstr(mpi_library, "Open MPI") ? "pmix" : "pmi2";
-    return oly_fail(OLY_STATE,
-                    "srun started %d tasks, but MPI sees a job of one process: srun's plugin --mpi=%s does not fit this "
-                    "MPI library (%.40s); run srun --mpi=%s",
-                    tasks, used ? used : "none", mpi_library, wanted);
+    return oly_fail(
+        OLY_STATE,
+        "srun started %d tasks, but MPI sees a job of one process: srun's plugin --mpi=%s does not fit this "
+        "MPI library (%.40s); run srun --mpi=%s",
+        tasks, used ? used : "none", mpi_library, wanted);
 }

@@ -134,11 +134,12 @@ run_program() {
 }
 
 run_script() {
-    local source=$1 limit begin
+    local source=$1 name limit begin
+    name=$(basename "$source")
     limit=$(option timeout "$source")
     begin=$EPOCHREALTIME
     timeout -k 5 "${limit:-$limit_default}" bash "$source" >"$scratch/output" 2>&1 </dev/null
-    report "$(basename "$source")" "" $? "$begin" "$source" no
+    report "$name" "" $? "$begin" "$source" no
 }
 
 # wanted NAME: true when no names were given, or this one was.

@@ -1,4 +1,5 @@
-/* run: ranks=1  What the environment says of the job is read in the right order, and a job that fell apart is noticed. */
+/* run: ranks=1  What the environment says of the job is read in the right order, and a job that fell apart is
+ * noticed. */
 #include "check.h"
 #include "communicator.h"
 #include "core/error.h"
@@ -71,7 +72,8 @@ static void nothing_set_is_alone(void **state)
 static void mpirun_in_an_allocation_hides_slurm(void **state)
 {
     (void)state;
-    set("OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+    set("OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+        "OMPI_COMM_WORLD_LOCAL_SIZE=2 "
         "PMIX_RANK=3 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_STEP_NUM_TASKS=4");
     assert_launch("mpirun", 3, 8, 1, 2);
     assert_int_equal(oly_launch_check(1, "Open MPI v4.1.4"), OLY_OK);
@@ -80,7 +82,8 @@ static void mpirun_in_an_allocation_hides_slurm(void **state)
 static void srun_with_pmix(void **state)
 {
     (void)state;
-    set("PMIX_RANK=3 SLURM_PROCID=3 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=3,1");
+    set("PMIX_RANK=3 SLURM_PROCID=3 SLURM_LOCALID=0 SLURM_NODEID=1 SLURM_STEP_NUM_TASKS=4 "
+        "SLURM_STEP_TASKS_PER_NODE=3,1");
     assert_launch("PMIx", 3, 4, 0, 1);
     set("SLURM_NODEID=3 SLURM_STEP_TASKS_PER_NODE=12(x2),7,5(x30)");
     assert_launch("PMIx", 3, 4, 0, 5);

@@ -58,7 +58,10 @@
                 lane[j] = op(T, U, lane[j], x[i + j]);                                                         \
         for (int j = 0; j < n - i; j++)                                                                        \
             lane[j] = op(T, U, lane[j], x[i + j]);                                                             \
-        name##_tree_##s(LANES, out, lane);                                                                     \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                        \
+            for (int j = 0; j < half; j++)                                                                     \
+                lane[j] = op(T, U, lane[j], lane[j + half]);                                                   \
+        *(T *)out = lane[0];                                                                                   \
     }
 
 #define INTEGER_COMBINERS(s, T, U)                                                                             \

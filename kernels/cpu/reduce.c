@@ -3,7 +3,8 @@
  * The elements that make one result are taken in row-major order; how they are put together depends on extents alone:
  *   fewer than 64, or the last dimension kept:  a tree of adjacent pairs ((a+b)+(c+d));
  *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
- *                                               a block in 64 lanes, blocks and then runs as trees of adjacent pairs.
+ *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
+ *                                               adjacent pairs.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
 #include <string.h>

@@ -334,19 +334,20 @@ INLINE double sigmoid_f64(double x)
 }
 
 /* -- power ---------------------------------------------------------------------------------------------------------- */
-/* -1 for even integers, 1 for odd ones, NaN for others. */
-INLINE double parity(double y)
+/* The special cases of C's pow, given the magnitude |x|^y that is right for 0 < |x| < inf, |x| != 1. Conditions on y alone
+ * are masks: as branches they would be moved out of loops over x, which then stay scalar. */
+INLINE double power_special(double x, double y, double magnitude)
 {
-    double half = y * 0.5, odd = floor(half) == half ? -1 : 1;
-    return floor(y) == y ? odd : NAN;
-}
-/* The special cases of C's pow, given the magnitude |x|^y that is right for 0 < |x| < inf, |x| != 1, and y's parity p. */
-INLINE double power_special(double x, double y, double p, double magnitude)
-{
-    double a = fabs(x), sign = bits_of(x) >> 63 != 0 ? p : 1;
-    magnitude = (a == 1) & (y == y) ? 1 : magnitude;
-    double result = of_bits(bits_of(magnitude) ^ (bits_of(sign) & SIGN_BIT));
-    return result;
+    const uint64_t nan = 0x7ff8000000000000;
+    double a = fabs(x), half = y * 0.5;
+    uint64_t fraction = -(uint64_t)(floor(y) != y), odd = -(uint64_t)(floor(half) != half) & ~fraction;
+    uint64_t power_of_one = bits_of(1.0) | (-(uint64_t)(y != y) & nan), is_zero = -(uint64_t)(y == 0);
+    uint64_t negative = -(uint64_t)((x < 0) & (a < INFINITY));
+    uint64_t result = a == 1 ? power_of_one : bits_of(magnitude);
+    result ^= bits_of(x) & SIGN_BIT & odd;
+    result |= negative & fraction & nan;
+    is_zero |= -(uint64_t)(x == 1);
+    return of_bits((result & ~is_zero) | (bits_of(1.0) & is_zero));
 }
 /* log of 0, infinity and NaN. */
 INLINE double log_special(double a, double log)
@@ -356,7 +357,7 @@ INLINE double log_special(double a, double log)
 }
 INLINE float pow_f32(float x, float y)
 {
-    double a = fabs((double)x), k, e = clamp(y, -0x1p65, 0x1p65);
+    double a = fabs((double)x), k;
     double f = split_exponent(a, &k) - 1, s = f / (2 + f), z = s * s;
     double p = FMA(z, 0x1.2b5f68a50d9a7p-3, 0x1.39fdcceb4bb35p-3); /* 2^-57 */
     p = FMA(z, p, 0x1.7462b91b8df66p-3);
@@ -365,7 +366,7 @@ INLINE float pow_f32(float x, float y)
     p = FMA(z, p, 0x1.9999999995273p-2);
     p = FMA(z, p, 0x1.5555555555558p-1);
     double log = log_special(a, FMA(k, 0x1.62e42fefa39efp-1, FMA(s * z, p, 2 * s)));
-    return (float)power_special(x, y, exp_short(clamp(e * log, -110, 100)));
+    return (float)power_special(x, y, exp_short(clamp(y * log, -110, 100)));
 }
 /* log(a) for normal a as a sum of two doubles (2^-66): first terms of 2 atanh(s) in double-double. */
 INLINE double log_double_double(double a, double k, double *tail)
@@ -390,12 +391,12 @@ INLINE double log_double_double(double a, double k, double *tail)
 }
 INLINE double pow_f64(double x, double y)
 {
-    double a = fabs(x), k, tail, e = clamp(y, -0x1p65, 0x1p65);
+    double a = fabs(x), k, tail;
     bool small = a < 0x1p-1022;
     double m = split_exponent(small ? a * 0x1p54 : a, &k);
     double log = log_special(a, log_double_double(m, small ? k - 54 : k, &tail));
-    double w = e * log, c = clamp(w, -800, 800);
-    double w_low = c == w ? PRODUCT_ERROR(e, log, w) + e * tail : 0;
+    double w = y * log, c = clamp(w, -800, 800);
+    double w_low = c == w ? PRODUCT_ERROR(y, log, w) + y * tail : 0;
     double n = FMA(c, LOG2_E, ROUNDER) - ROUNDER;
     double r = FMA(-n, LN2_HI, c) + FMA(-n, LN2_LO, w_low);
     return power_special(x, y, scaled(1 + expm1_long(r), n));

@@ -52,6 +52,8 @@ static oly_status meet(int devices)
         counts[r] = all[r].devices;
     if (st == OLY_OK)
         st = oly_devices_start(n, counts, oly_world_rank(), "cpu");
+    if (st == OLY_OK)
+        st = oly_mesh_set_devices(n, counts, oly_world_rank());
     oly_release(all);
     oly_release(counts);
     return st;
@@ -76,7 +78,6 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_kernels_choose(oly_option.isa));
     int devices = (int)oly_option.num_cpu_devices;
     OLY_TRY(meet(devices));
-    oly_mesh_set_devices(oly_device_count(), oly_device_id(oly_local_device(0)), oly_local_device_count());
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());

@@ -16,16 +16,45 @@ typedef struct mesh_entry {
 
 static mesh_entry *meshes;
 static mesh_entry *default_mesh;
-static int total_devices, first_local, n_local_devices;
+static int total_devices, first_local, n_local_devices, n_processes, my_process;
+static int *first_of; /* owned; first id of each process, and the total */
 
-void oly_mesh_set_devices(int total, int first, int count)
+oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
 {
-    total_devices = total;
-    first_local = first;
-    n_local_devices = count;
+    first_of = oly_malloc(sizeof(int) * (size_t)(processes + 1));
+    if (!first_of)
+        return oly_out_of_memory(sizeof(int) * (size_t)processes, "the devices of the job");
+    total_devices = 0;
+    for (int r = 0; r < processes; r++) {
+        first_of[r] = total_devices;
+        total_devices += counts[r];
+    }
+    first_of[processes] = total_devices;
+    n_processes = processes;
+    my_process = me;
+    first_local = first_of[me];
+    n_local_devices = counts[me];
+    return OLY_OK;
 }
 
 int oly_mesh_total_devices(void) { return total_devices; }
+int oly_mesh_processes(void) { return n_processes; }
+int oly_mesh_my_process(void) { return my_process; }
+int oly_mesh_first_local(void) { return first_local; }
+int oly_mesh_local_devices(void) { return n_local_devices; }
+
+int oly_mesh_process_of(int device_id)
+{
+    int low = 0, high = n_processes - 1;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (first_of[middle + 1] > device_id)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
 
 static bool is_local(int id) { return id >= first_local && id < first_local + n_local_devices; }
 
@@ -159,6 +188,8 @@ void oly_meshes_forget(void)
         oly_release(e);
     }
     default_mesh = NULL;
+    oly_release(first_of);
+    first_of = NULL;
 }
 
 /* -- making ------------------------------------------------------------------------------------------------------- */

@@ -15,9 +15,14 @@ struct oly_mesh_impl {
     uint64_t hash;    /* the same on all ranks */
 };
 
-/* What devices there are: `total` in the job, of which this process owns ids [first, first + count). At start. */
-void oly_mesh_set_devices(int total, int first, int count);
+/* What devices there are: counts[r] of process r, ids dense in process order. At start. */
+oly_status oly_mesh_set_devices(int n_processes, const int *counts, int my_process);
 int oly_mesh_total_devices(void);
+int oly_mesh_processes(void);
+int oly_mesh_my_process(void);
+int oly_mesh_process_of(int device_id);
+int oly_mesh_first_local(void); /* id of this process's first device; the others follow */
+int oly_mesh_local_devices(void);
 
 /* The mesh of uncommitted arrays: each process's own first device. */
 oly_mesh oly_mesh_default(void);

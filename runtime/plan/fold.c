@@ -3,7 +3,6 @@
  * and the depth stays logarithmic. Every device needs the partials of a list of positions, folds them in that order, and all the
  * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested). */
 #include "plan/planner.h"
-#include "device/device.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +103,7 @@ typedef struct folder {
     } *wires;
 } folder;
 
-static int process_at(oly_mesh mesh, int position) { return oly_device_at(oly_mesh_device_id(mesh, position))->process; }
+static int process_at(oly_mesh mesh, int position) { return oly_mesh_process_of(oly_mesh_device_id(mesh, position)); }
 
 static int64_t elements_at(const folder *f, int position)
 {
@@ -153,7 +152,7 @@ static oly_status staged(folder *f, int position, int64_t *offset)
 
 static oly_status add_senders(folder *f)
 {
-    int me = oly_process_index();
+    int me = oly_mesh_my_process();
     for (int d = 0; d < f->p->plan->n_devices; d++) {
         int n, *users, position = f->p->position[d];
         if (position < 0 || elements_at(f, position) == 0)

@@ -1,7 +1,6 @@
 /* The way from graph to plan, and what the passes share. See plan.h. */
 #include "plan/planner.h"
 #include "core/hash.h"
-#include "device/device.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,7 +87,7 @@ int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
         return p->plan->devices[device] == 0 ? 0 : -1;
     const int *positions;
     int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_device_id(oly_mesh_default(), 0);
+    int first = oly_mesh_first_local();
     for (int k = 0; k < n; k++)
         if (oly_mesh_device_id(mesh, positions[k]) - first == p->plan->devices[device])
             return positions[k];
@@ -191,7 +190,7 @@ static void mark_mesh(oly_mesh mesh, bool *used, uint64_t *key, bool *others)
 {
     const int *positions;
     int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_device_id(oly_mesh_default(), 0);
+    int first = oly_mesh_first_local();
     for (int k = 0; k < n; k++)
         used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
     if (!mesh->everywhere) {
@@ -215,7 +214,7 @@ static oly_status choose_devices(oly_planner *p)
 {
     const oly_plan_request *r = p->request;
     oly_plan *plan = p->plan;
-    int n_local = oly_local_device_count();
+    int n_local = oly_mesh_local_devices();
     bool *used = OLY_PLAN_NEW(p, bool, n_local);
     OLY_PLAN_CHECK(used);
     bool others = false;
@@ -239,7 +238,7 @@ static oly_status choose_devices(oly_planner *p)
     plan->devices = devices;
     plan->mesh = p->mesh;
     const int *positions;
-    int n = oly_mesh_local_positions(p->mesh, &positions), first = oly_mesh_device_id(oly_mesh_default(), 0);
+    int n = oly_mesh_local_positions(p->mesh, &positions), first = oly_mesh_first_local();
     for (int d = 0; d < plan->n_devices; d++) {
         position[d] = -1;
         for (int k = 0; k < n; k++)
@@ -404,8 +403,8 @@ static void free_exchanges(oly_block *b)
         if (s->kind == OLY_STEP_LOOP)
             free_exchanges(s->loop.body);
         if (s->kind == OLY_STEP_STENCIL) {
-            oly_exchange_free(s->stencil.exchanges[0]);
-            oly_exchange_free(s->stencil.exchanges[1]);
+            free_exchanges(s->stencil.margins[0]);
+            free_exchanges(s->stencil.margins[1]);
         }
     }
 }

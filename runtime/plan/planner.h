@@ -128,6 +128,10 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
                        const oly_region *to, int to_slot);
 
+/* The same within a slot that holds `region` boxes already, of which each device's own part is right: brings the margins. */
+oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
+                               const oly_region *region, int slot);
+
 /* -- fold.c -- */
 /* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
 oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, oly_combiner combiner, const oly_layout *l,
@@ -143,6 +147,16 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
+
+/* -- linear.c -- */
+/* A value of a loop's body as a sum of shifted parts of the carry: sum of coefficient[t] * carry[x + start[t]]. */
+typedef struct oly_linear {
+    int n;
+    int64_t start[OLY_STENCIL_TAPS][OLY_MAX_RANK]; /* of the slice */
+    double coefficient[OLY_STENCIL_TAPS];
+} oly_linear;
+/* False when it is none. */
+bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form);
 
 /* -- stencil.c -- */
 /* Lowers the loop as a stencil when it is one. *done tells. */

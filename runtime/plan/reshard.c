@@ -3,7 +3,6 @@
  * message. Where several devices hold a block, the receiver's own process comes first, then the one at the receiver's
  * coordinates: sender and receiver find the same answer alone. */
 #include "plan/planner.h"
-#include "device/device.h"
 #include "core/text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@ typedef struct mover {
     const oly_node *node;
     const oly_layout *from;
     const oly_region *to;
+    const oly_region *stored; /* boxes that from_slot holds, when larger than each device's own; NULL */
     int from_slot, to_slot;
     const int64_t *shape;
     size_t element;
@@ -36,7 +36,7 @@ typedef struct mover {
 
 static int process_of(oly_mesh mesh, int position)
 {
-    return mesh->everywhere ? oly_process_index() : oly_device_at(oly_mesh_device_id(mesh, position))->process;
+    return mesh->everywhere ? oly_mesh_my_process() : oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
 
 /* Position in from's mesh of the device that gives block `part` to a receiver. */
@@ -123,12 +123,18 @@ static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes
     return memory;
 }
 
+/* What from_slot holds of a position. */
+static oly_box held_box(const mover *m, int source)
+{
+    return m->stored ? oly_region_box(m->stored, m->shape, source) : oly_layout_box(m->from, source);
+}
+
 static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box)
 {
     m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
     OLY_PLAN_CHECK(m->copies);
     oly_copy_work *c = &m->copies[m->n_copies++];
-    oly_box block = oly_layout_box(m->from, source);
+    oly_box block = held_box(m, source);
     *c = (oly_copy_work){.from = corner(m, source_device, m->from_slot, &block, box),
                          .to = corner(m, device, m->to_slot, holds, box)};
     c->task = (oly_copy_task){.element_bytes = m->element, .rank = box->rank};
@@ -162,10 +168,12 @@ static oly_status receive_block(mover *m, int device, int position, const oly_bo
     oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, box);
     if (oly_box_count(&shared) == 0)
         return OLY_OK;
-    int me = oly_process_index();
+    int me = oly_mesh_my_process();
     int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
     if (process != me)
         return add_remote(m, (remote){process, position, owner, shared, device, false});
+    if (m->stored && owner == position)
+        return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
@@ -218,11 +226,16 @@ static oly_status send_all(mover *m, int device)
     oly_box block = oly_layout_box(m->from, source);
     if (oly_box_count(&block) == 0)
         return OLY_OK;
-    int me = oly_process_index();
-    if (m->to->mesh->everywhere) {
-        for (int r = 0; r < oly_process_count(); r++)
-            if (r != me)
-                OLY_TRY(send_to(m, device, source, &block, part, 0, r));
+    int me = oly_mesh_my_process();
+    if (m->to->mesh->everywhere) { /* every process that owns a part wants its own copy */
+        bool *served = OLY_PLAN_NEW(m->p, bool, oly_mesh_processes());
+        OLY_PLAN_CHECK(served);
+        for (int q = 0; q < m->from->mesh->n_devices; q++) {
+            int process = process_of(m->from->mesh, q);
+            if (process != me && !served[process])
+                OLY_TRY(send_to(m, device, source, &block, part, 0, process));
+            served[process] = true;
+        }
         return OLY_OK;
     }
     for (int q = 0; q < m->to->mesh->n_devices; q++) {
@@ -252,7 +265,7 @@ static bool same_bytes(const remote *a, const remote *b)
 
 static oly_piece piece_of(const mover *m, const remote *r)
 {
-    oly_box holds = r->sending ? oly_layout_box(m->from, r->source) : oly_region_box(m->to, m->shape, r->receiver);
+    oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
     oly_place at = corner(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
     oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = r->box.rank};
     for (int d = 0; d < piece.rank; d++) {
@@ -393,17 +406,9 @@ static void describe(mover *m, oly_step *s)
                              extra_lo == 1 ? "" : "s", (long long)extra_hi);
 }
 
-oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
-                       const oly_region *to, int to_slot)
+static oly_status add_move(mover m, oly_block *b)
 {
-    mover m = {.p = p,
-               .node = node,
-               .from = from,
-               .to = to,
-               .from_slot = from_slot,
-               .to_slot = to_slot,
-               .shape = from->shape,
-               .element = oly_dtype_size(node->type.dtype)};
+    oly_planner *p = m.p;
     oly_exchange *exchange = NULL;
     for (int d = 0; d < p->plan->n_devices; d++) {
         OLY_TRY(receive_all(&m, d));
@@ -411,19 +416,49 @@ oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const
     }
     if (m.n_remote)
         OLY_TRY(make_exchange(&m, &exchange));
-    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, node, "exchange");
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, m.node, "exchange");
     if (!s) {
         oly_exchange_free(exchange);
         return oly_out_of_memory(0, "a plan");
     }
     s->exchange = exchange;
     s->work = m.work;
-    s->out_slot = to_slot;
+    s->out_slot = m.to_slot;
     s->move.n_copies = m.n_copies;
     s->move.copies = m.copies;
-    p->plan->slots[to_slot].block = b;
-    oly_slot_use(p, from_slot);
-    oly_slot_use(p, to_slot);
+    if (!m.stored)
+        p->plan->slots[m.to_slot].block = b;
+    oly_slot_use(p, m.from_slot);
+    oly_slot_use(p, m.to_slot);
     describe(&m, s);
     return OLY_OK;
+}
+
+oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
+                       const oly_region *to, int to_slot)
+{
+    return add_move((mover){.p = p,
+                            .node = node,
+                            .from = from,
+                            .to = to,
+                            .from_slot = from_slot,
+                            .to_slot = to_slot,
+                            .shape = from->shape,
+                            .element = oly_dtype_size(node->type.dtype)},
+                    b);
+}
+
+oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
+                               const oly_region *region, int slot)
+{
+    return add_move((mover){.p = p,
+                            .node = node,
+                            .from = from,
+                            .to = region,
+                            .stored = region,
+                            .from_slot = slot,
+                            .to_slot = slot,
+                            .shape = from->shape,
+                            .element = oly_dtype_size(node->type.dtype)},
+                    b);
 }

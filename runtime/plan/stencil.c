@@ -1,10 +1,284 @@
-/* Recognising stencil loops. */
+/* Stencil loops: a loop whose body replaces an inner part of its one carry by a sum of shifted parts of it. Then many time steps
+ * run from cache: every device holds its block with margins of several steps' width; a pass brings the margins from the
+ * neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points outside the replaced part never change. */
 #include "plan/planner.h"
+#include "core/option.h"
+#include <string.h>
+
+/* What the body does, found in its graph. */
+typedef struct found {
+    oly_stencil stencil;
+    int64_t lo[3], hi[3]; /* the part that is replaced */
+} found;
+
+static bool take_taps(const oly_node *carry, const oly_node *value, const int64_t *start, found *s)
+{
+    oly_linear form;
+    int rank = carry->type.rank;
+    if (!oly_linear_form(carry, value, &form))
+        return false;
+    s->stencil.dtype = carry->type.dtype;
+    s->stencil.rank = rank;
+    s->stencil.n_taps = form.n;
+    for (int t = 0; t < form.n; t++) {
+        s->stencil.coefficient[t] = form.coefficient[t];
+        for (int d = 0; d < rank; d++) {
+            int64_t offset = form.start[t][d] - start[d], size = offset < 0 ? -offset : offset;
+            if (size > 16)
+                return false;
+            s->stencil.offset[t][d] = (int)offset;
+            s->stencil.radius[d] = size > s->stencil.radius[d] ? (int)size : s->stencil.radius[d];
+        }
+    }
+    return oly_stencil_supported(&s->stencil);
+}
+
+/* x.at[inner].set(sum): the update of a part of the carry. */
+static bool match_update(const oly_node *carry, const oly_node *out, found *s)
+{
+    if (out->op != OLY_OP_update || out->in[0] != carry || out->in[1]->type.rank != carry->type.rank)
+        return false;
+    for (int d = 0; d < carry->type.rank; d++) {
+        if (out->params.step[d] != 1)
+            return false;
+        s->lo[d] = out->params.start[d];
+        s->hi[d] = s->lo[d] + out->in[1]->type.shape[d];
+    }
+    return take_taps(carry, out->in[1], out->params.start, s);
+}
+
+/* The carry's own elements from `offset` on, unchanged. */
+static bool is_kept(const oly_node *carry, const oly_node *part, int dimension, int64_t offset)
+{
+    if (part->op != OLY_OP_slice || part->in[0] != carry)
+        return false;
+    for (int d = 0; d < carry->type.rank; d++)
+        if (part->params.step[d] != 1 || part->params.start[d] != (d == dimension ? offset : 0))
+            return false;
+    return true;
+}
+
+/* concatenate(x[:a], sum, x[b:]) along one dimension, the others whole. */
+static bool match_concatenate(const oly_node *carry, const oly_node *out, found *s)
+{
+    int64_t offset = 0, start[OLY_MAX_RANK] = {0};
+    const oly_node *value = NULL;
+    int dimension = out->params.dimension;
+    if (out->op != OLY_OP_concatenate)
+        return false;
+    for (int k = 0; k < out->n_in; k++) {
+        if (!is_kept(carry, out->in[k], dimension, offset)) {
+            if (value)
+                return false;
+            value = out->in[k];
+            start[dimension] = offset;
+        }
+        offset += out->in[k]->type.shape[dimension];
+    }
+    if (!value)
+        return false;
+    for (int d = 0; d < carry->type.rank; d++) {
+        s->lo[d] = start[d];
+        s->hi[d] = start[d] + value->type.shape[d];
+    }
+    return take_taps(carry, value, start, s);
+}
+
+static bool match(const oly_node *loop, found *s)
+{
+    const oly_graph *body = loop->params.body;
+    memset(s, 0, sizeof *s);
+    if (loop->params.n_carry != 1 || body->inputs[0]->n_uses)
+        return false;
+    const oly_node *carry = body->inputs[1];
+    if (carry->type.rank < 1 || carry->type.rank > 3)
+        return false;
+    if (!match_update(carry, body->outputs[0], s)) {
+        memset(s, 0, sizeof *s);
+        if (!match_concatenate(carry, body->outputs[0], s))
+            return false;
+    }
+    for (int d = 0; d < carry->type.rank; d++) /* every read lies inside the array */
+        if (s->lo[d] - s->stencil.radius[d] < 0 || s->hi[d] + s->stencil.radius[d] > carry->type.shape[d]) {
+            for (int t = 0; t < s->stencil.n_taps; t++)
+                if (s->lo[d] + s->stencil.offset[t][d] < 0 || s->hi[d] + s->stencil.offset[t][d] > carry->type.shape[d])
+                    return false;
+        }
+    return true;
+}
+
+/* -- the plan ---------------------------------------------------------------------------------------------------------- */
+
+/* Time steps a pass: what suits the caches for the largest block, the same on every process. */
+static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
+{
+    int64_t extent[3] = {1, 1, 1};
+    for (int d = 0; d < l->rank; d++)
+        extent[d] = oly_split_cut(&l->split[d], l->shape[d], 1);
+    int64_t steps = oly_option.halo_steps ? oly_option.halo_steps : oly_stencil_steps(&s->stencil, extent);
+    if (steps > count)
+        steps = count;
+    return steps < 1 ? 1 : (int)steps;
+}
+
+static oly_region with_margins(const found *s, const oly_layout *l, int steps)
+{
+    oly_region r = oly_region_of_layout(l);
+    for (int d = 0; d < l->rank; d++)
+        if (l->split[d].parts > 1) {
+            r.dim[d].lo = -(int64_t)steps * s->stencil.radius[d];
+            r.dim[d].hi = (int64_t)steps * s->stencil.radius[d];
+        }
+    return r;
+}
+
+static void field_strides(int rank, const int64_t *extent, int64_t *stride)
+{
+    int64_t n = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        stride[d] = n;
+        n *= extent[d];
+    }
+}
+
+static void fill_device(const found *s, const oly_layout *l, const oly_region *r, int position, oly_stencil_work *w)
+{
+    oly_box block = oly_layout_box(l, position), field = oly_region_box(r, l->shape, position);
+    oly_stencil_field *f = &w->within;
+    for (int d = 0; d < l->rank; d++) {
+        f->extent[d] = field.hi[d] - field.lo[d];
+        f->write_lo[d] = block.lo[d] - field.lo[d];
+        f->write_hi[d] = block.hi[d] - field.lo[d];
+        f->fixed_lo[d] = s->lo[d] - field.lo[d];
+        f->fixed_hi[d] = s->hi[d] - field.lo[d];
+    }
+    field_strides(l->rank, f->extent, f->stride);
+    w->last = *f;
+    memcpy(f->destination_stride, f->stride, sizeof f->stride);
+    int64_t extent[3];
+    for (int d = 0; d < l->rank; d++) {
+        extent[d] = block.hi[d] - block.lo[d];
+        w->last.destination_offset[d] = -w->last.write_lo[d];
+    }
+    field_strides(l->rank, extent, w->last.destination_stride);
+}
+
+static void describe(oly_planner *p, oly_step *s, const found *st, const oly_layout *l, const oly_block *margins)
+{
+    int64_t passes = (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass;
+    oly_text t = {0};
+    oly_text_add(&t, "%d taps, %lld steps in %lld pass%s of up to %d", st->stencil.n_taps, (long long)s->stencil.count,
+                 (long long)passes, passes == 1 ? "" : "es", s->stencil.pass);
+    if (margins && margins->n_steps) {
+        const oly_step *m = &margins->steps[0];
+        s->bytes = m->bytes;
+        s->messages = m->messages;
+        s->members = m->members;
+        oly_text_add(&t, "; one halo exchange a pass:");
+        for (int d = 0; d < l->rank; d++)
+            if (l->split[d].parts > 1)
+                oly_text_add(&t, " %lld element%s each way along dimension %d", (long long)s->stencil.pass * st->stencil.radius[d],
+                             s->stencil.pass * st->stencil.radius[d] == 1 ? "" : "s", d);
+    }
+    s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
+    oly_text_free(&t);
+}
+
+static int field_slot(oly_planner *p, oly_frame *f, const oly_region *r, size_t element)
+{
+    int slot = oly_slot_new(p, r, element);
+    if (slot >= 0)
+        p->plan->slots[slot].block = f->block;
+    return slot;
+}
+
+static oly_status margin_block(oly_planner *p, const oly_node *n, const oly_layout *l, const oly_region *r, int slot,
+                               oly_block **block)
+{
+    *block = oly_block_new(p);
+    OLY_PLAN_CHECK(*block);
+    return oly_reshard_margins(p, *block, n, l, r, slot);
+}
+
+static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, const oly_layout *l, size_t element, int *slot)
+{
+    oly_region r = oly_region_of_layout(l);
+    *slot = field_slot(p, f, &r, element);
+    if (*slot < 0)
+        return OLY_MEMORY;
+    for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_node *n = f->graph->nodes[k];
+        if (n->op != OLY_OP_result || n->in[0] != loop)
+            continue;
+        oly_value *v = oly_value_of(f, n);
+        v->layout = *l;
+        v->has_layout = true;
+        v->slot = *slot;
+        v->block = f->block;
+    }
+    return OLY_OK;
+}
+
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
 {
-    (void)p;
-    (void)f;
-    (void)n;
-    *done = false;
+    found s;
+    if (!match(n, &s))
+        return OLY_OK;
+    *done = true;
+    oly_node *input = n->params.body->inputs[1];
+    oly_layout l = oly_node_layout(p, f->bodies[n->index], input);
+    size_t element = oly_dtype_size(input->type.dtype);
+    int64_t count = n->params.upper - n->params.lower;
+    int steps = steps_per_pass(&s, &l, count), first, fields[2], out;
+    bool margins = false;
+    for (int d = 0; d < l.rank; d++)
+        margins = margins || (l.split[d].parts > 1 && s.stencil.radius[d] > 0);
+    oly_region r = with_margins(&s, &l, steps);
+    if (!margins) {
+        OLY_TRY(oly_materialise(p, f, n->in[0], &l, &first));
+    } else {
+        OLY_TRY(oly_materialise(p, f, n->in[0], &l, &out)); /* where it is, unless its layout is another */
+        first = field_slot(p, f, &r, element);
+        if (first < 0)
+            return OLY_MEMORY;
+        OLY_TRY(oly_reshard(p, f->block, input, &l, out, &r, first));
+    }
+    int64_t passes = (count + steps - 1) / steps;
+    fields[0] = margins ? first : passes > 2 ? field_slot(p, f, &r, element) : first;
+    fields[1] = passes > 1 ? field_slot(p, f, &r, element) : first;
+    if (fields[0] < 0 || fields[1] < 0)
+        return OLY_MEMORY;
+    oly_block *blocks[2] = {NULL, NULL};
+    for (int k = 0; k < 2 && margins && passes > 1; k++)
+        OLY_TRY(margin_block(p, input, &l, &r, fields[k], &blocks[k]));
+    OLY_TRY(settle(p, f, n, &l, element, &out));
+    oly_stencil_work *work = OLY_PLAN_NEW(p, oly_stencil_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(work);
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l.mesh, d);
+        if (position < 0)
+            continue;
+        fill_device(&s, &l, &r, position, &work[d]);
+        oly_box b = oly_layout_box(&l, position);
+        total += (double)oly_box_count(&b) * (double)count * s.stencil.n_taps / 8;
+    }
+    oly_step *step = oly_step_add(p, f->block, OLY_STEP_STENCIL, input, "stencil");
+    OLY_PLAN_CHECK(step);
+    step->work = total;
+    step->out_slot = out;
+    step->stencil.stencil = s.stencil;
+    step->stencil.count = count;
+    step->stencil.pass = steps;
+    step->stencil.first_slot = first;
+    for (int k = 0; k < 2; k++) {
+        step->stencil.field_slot[k] = fields[k];
+        step->stencil.margins[k] = blocks[k];
+        oly_slot_use(p, fields[k]);
+    }
+    step->stencil.device = work;
+    oly_slot_use(p, first);
+    oly_slot_use(p, out);
+    describe(p, step, &s, &l, blocks[0]);
     return OLY_OK;
 }

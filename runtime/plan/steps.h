@@ -75,11 +75,9 @@ typedef struct oly_fold_work {
     const int *out_base;
 } oly_fold_work;
 
+/* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
 typedef struct oly_stencil_work {
-    oly_stencil_field field;  /* for a full pass of `steps` */
-    int64_t block_offset[3];  /* the device's own block in its extended field */
-    int64_t block_extent[3];
-    int64_t start[3];         /* global index of the extended field's first cell */
+    oly_stencil_field within, last;
 } oly_stencil_work;
 
 typedef struct oly_block oly_block;
@@ -142,14 +140,11 @@ typedef struct oly_step {
         struct {
             oly_stencil stencil;
             int64_t count;
-            int pass;                    /* steps per exchange */
-            int in_slot;                 /* the field before; canonical blocks */
-            int extended[2];             /* slots of the fields with margins */
+            int pass;                    /* time steps between exchanges */
+            int first_slot;              /* the field before, with margins */
+            int field_slot[2];           /* fields with margins that passes write in turn */
+            oly_block *margins[2];       /* bring the margins of each from the neighbours */
             const oly_stencil_work *device;
-            oly_exchange *exchanges[2];  /* margins of extended[0], of extended[1]; NULL: none */
-            int n_copies;                /* margins between devices of this process, in extended[0]; [1] has the same */
-            const oly_copy_work *copies[2];
-            size_t scratch_bytes;        /* per thread */
         } stencil;
     };
 } oly_step;

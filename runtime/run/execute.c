@@ -62,7 +62,7 @@ static int shard_of_device(oly_mesh mesh, int local)
 {
     const int *positions;
     int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_device_id(oly_mesh_default(), 0);
+    int first = oly_mesh_first_local();
     for (int s = 0; s < n; s++)
         if (oly_mesh_device_id(mesh, positions[s]) - first == local)
             return s;

@@ -205,7 +205,6 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
 
 /* -- loops ------------------------------------------------------------------------------------------------------------------ */
 
-static oly_status run_block(oly_run *r, const oly_block *b);
 
 static void **cell(oly_run *r, int device, int slot) { return &r->base[device * r->plan->slot_capacity + slot]; }
 
@@ -220,7 +219,7 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     for (int64_t i = 0; i < s->loop.count && st == OLY_OK; i++) {
         for (int d = 0; d < n && s->loop.counter_slot >= 0; d++)
             *(int32_t *)*cell(r, d, s->loop.counter_slot) = (int32_t)(s->loop.lower + i);
-        st = run_block(r, s->loop.body);
+        st = oly_run_block(r, s->loop.body);
         for (int d = 0; d < n; d++)
             for (int k = 0; k < s->loop.n_carry; k++) {
                 void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
@@ -270,7 +269,7 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     return OLY_OK;
 }
 
-static oly_status run_block(oly_run *r, const oly_block *b)
+oly_status oly_run_block(oly_run *r, const oly_block *b)
 {
     for (int k = 0; k < b->n_steps; k++)
         OLY_TRY(run_step(r, &b->steps[k]));
@@ -282,7 +281,7 @@ void oly_interpret(oly_job *job)
     oly_run *r = (oly_run *)job;
     if (oly_run_failure() != OLY_OK)
         return;
-    oly_status st = run_block(r, r->plan->main);
+    oly_status st = oly_run_block(r, r->plan->main);
     if (st == OLY_OK)
         return;
     oly_site here = oly_current_site();

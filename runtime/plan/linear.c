@@ -1,0 +1,80 @@
+/* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients? The tables below
+ * say which operations are linear and how. The taps keep the order in which the program adds them. */
+#include "plan/planner.h"
+#include <string.h>
+
+typedef enum { NOT_LINEAR, SUM, DIFFERENCE, NEGATION, PRODUCT, QUOTIENT } linearity;
+
+static const linearity linear_in[OLY_N_OPS] = {
+    [OLY_OP_add] = SUM,     [OLY_OP_sub] = DIFFERENCE, [OLY_OP_neg] = NEGATION,
+    [OLY_OP_mul] = PRODUCT, [OLY_OP_div] = QUOTIENT,
+};
+
+enum { DEEPEST = 64 }; /* operations on one path: bounds the recursion */
+
+/* A number, possibly broadcast. */
+static bool number(const oly_node *n, double *value)
+{
+    if (n->op == OLY_OP_broadcast)
+        n = n->in[0];
+    if (n->op != OLY_OP_constant)
+        return false;
+    *value = n->type.dtype == OLY_FLOAT32 || n->type.dtype == OLY_FLOAT64 ? n->params.value.f : (double)n->params.value.i;
+    return true;
+}
+
+static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coefficient)
+{
+    for (int t = 0; t < f->n; t++)
+        if (memcmp(f->start[t], start, sizeof *start * (size_t)rank) == 0) {
+            f->coefficient[t] += coefficient;
+            return true;
+        }
+    if (f->n == OLY_STENCIL_TAPS)
+        return false;
+    memcpy(f->start[f->n], start, sizeof *start * (size_t)rank);
+    f->coefficient[f->n++] = coefficient;
+    return true;
+}
+
+static bool is_part(const oly_node *carry, const oly_node *v)
+{
+    if (v->op != OLY_OP_slice || v->in[0] != carry)
+        return false;
+    for (int d = 0; d < v->type.rank; d++)
+        if (v->params.step[d] != 1)
+            return false;
+    return true;
+}
+
+static bool accumulate(const oly_node *carry, const oly_node *v, double scale, int depth, oly_linear *f)
+{
+    static const int64_t zero[OLY_MAX_RANK];
+    double c;
+    if (depth == DEEPEST)
+        return false;
+    if (v == carry)
+        return add_tap(f, zero, v->type.rank, scale);
+    if (is_part(carry, v))
+        return add_tap(f, v->params.start, v->type.rank, scale);
+    switch (linear_in[v->op]) {
+    case SUM:
+        return accumulate(carry, v->in[0], scale, depth + 1, f) && accumulate(carry, v->in[1], scale, depth + 1, f);
+    case DIFFERENCE:
+        return accumulate(carry, v->in[0], scale, depth + 1, f) && accumulate(carry, v->in[1], -scale, depth + 1, f);
+    case NEGATION: return accumulate(carry, v->in[0], -scale, depth + 1, f);
+    case PRODUCT:
+        if (number(v->in[0], &c))
+            return accumulate(carry, v->in[1], scale * c, depth + 1, f);
+        return number(v->in[1], &c) && accumulate(carry, v->in[0], scale * c, depth + 1, f);
+    case QUOTIENT: return number(v->in[1], &c) && c != 0 && accumulate(carry, v->in[0], scale / c, depth + 1, f);
+    case NOT_LINEAR: break;
+    }
+    return false;
+}
+
+bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form)
+{
+    form->n = 0;
+    return accumulate(carry, value, 1, 0, form) && form->n > 0;
+}
