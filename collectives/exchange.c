@@ -52,8 +52,7 @@ struct oly_exchange {
     exchange_slot *slots;
 };
 
-/* -- making
- * ------------------------------------------------------------------------------------------------------ */
+/* -- making ---------------------------------------------------------------------------------------------- */
 
 static bool is_shared(const oly_message *from, int k)
 {
@@ -232,8 +231,7 @@ void oly_exchange_free(oly_exchange *x)
     oly_release(x);
 }
 
-/* -- what it is
- * -------------------------------------------------------------------------------------------------- */
+/* -- what it is ------------------------------------------------------------------------------------------ */
 
 static int64_t sum_of_bytes(const exchange_message *messages, int n)
 {
@@ -258,8 +256,7 @@ int oly_exchange_peers(const oly_exchange *x)
     return x->n_peers;
 }
 
-/* -- start
- * ------------------------------------------------------------------------------------------------------- */
+/* -- start ----------------------------------------------------------------------------------------------- */
 
 /* The bytes of the payload as MPI is to see them. */
 static char *payload_of(const exchange_message *m, void *const *base)
@@ -326,8 +323,7 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
     return start_sends(x, ticket, send_base);
 }
 
-/* -- divergence
- * -------------------------------------------------------------------------------------------------- */
+/* -- divergence ------------------------------------------------------------------------------------------ */
 
 static const char same_order[] = "all ranks must issue the same operations in the same order";
 
@@ -371,8 +367,7 @@ static oly_status check_message(const exchange_slot *slot, const MPI_Status *sta
     return count == slot->bytes ? OLY_OK : wrong_length(m, mine);
 }
 
-/* -- finish
- * ------------------------------------------------------------------------------------------------------ */
+/* -- finish ---------------------------------------------------------------------------------------------- */
 
 static void unpack(const exchange_message *m, void *const *base)
 {

@@ -72,8 +72,7 @@ oly_status oly_mpi_failed(const char *call, int code)
             return oly_mpi_failed(#function, code_);                                                           \
     } while (0)
 
-/* -- start
- * ------------------------------------------------------------------------------------------------------- */
+/* -- start ----------------------------------------------------------------------------------------------- */
 
 static void end_mpi_at_exit(void)
 {
@@ -186,8 +185,7 @@ oly_status oly_world_start(int *argc, char ***argv)
     return OLY_OK;
 }
 
-/* -- waiting for all
- * --------------------------------------------------------------------------------------------- */
+/* -- waiting for all ------------------------------------------------------------------------------------- */
 
 /* The rank of an exchange message that nobody here has received, and its ticket; -1 when there is none. */
 static int stray_message(oly_ticket *ticket)
@@ -296,8 +294,7 @@ oly_status oly_world_vote(oly_status mine, const char *what)
     return worst;
 }
 
-/* -- end
- * --------------------------------------------------------------------------------------------------------- */
+/* -- end ------------------------------------------------------------------------------------------------- */
 
 static oly_status wait_for_the_end(void)
 {

@@ -1,11 +1,12 @@
 /* The heat equation on a rod, written as three slices of an array. heat1d_mpi.c is the same program by hand.
  *
- * A step takes each inner cell to half of itself plus a quarter of each neighbour; the two end cells keep their temperature.
- * The rod is cut over all devices. The planner finds what cells a device needs from its neighbours and when to fetch them.
+ * A step takes each inner cell to half of itself plus a quarter of each neighbour; the two end cells keep their
+ * temperature. The rod is cut over all devices. The planner finds what cells a device needs from its neighbours
+ * and when to fetch them.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat1d [--size CELLS] [--steps STEPS]    (any ranks x devices)
- * Prints: from process 0, the sum of the temperatures, eleven of them along the rod (heat1d_mpi prints the same lines), and
- *         the largest difference from a plain loop on one core. */
+ * Prints: from process 0, the sum of the temperatures, eleven of them along the rod (heat1d_mpi prints the same
+ * lines), and the largest difference from a plain loop on one core. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>
@@ -15,9 +16,12 @@
 enum { SAMPLES = 11 };
 
 /* u[i] at the start: any numbers will do that both programs can make. */
-static float initial(long i) { return (float)(i * 37 % 101) / 101.f; }
+static float initial(long i)
+{
+    return (float)(i * 37 % 101) / 101.f;
+}
 
-/* -- the simulation -------------------------------------------------------------------------------------------------- */
+/* -- the simulation -------------------------------------------------------------------------------------- */
 static oly_array heat_step(oly_array u)
 {
     oly_array mid = oly_slice(u, "1:-1"), left = oly_slice(u, ":-2"), right = oly_slice(u, "2:");
@@ -38,7 +42,7 @@ static void simulate(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, *steps, body, 1, out, NULL);
 }
 
-/* -- the same without any library, on one core ----------------------------------------------------------------------- */
+/* -- the same without any library, on one core ----------------------------------------------------------- */
 static void plain(float *u, long n, int steps)
 {
     for (int s = 0; s < steps; s++) {
@@ -51,7 +55,7 @@ static void plain(float *u, long n, int steps)
     }
 }
 
-/* -- printing -------------------------------------------------------------------------------------------------------- */
+/* -- printing -------------------------------------------------------------------------------------------- */
 
 /* The two lines that heat1d_mpi prints too. All processes take part. */
 static void report(oly_array u, int steps)
@@ -96,8 +100,10 @@ static void usage(FILE *file)
 
 static void options(int argc, char **argv, long *cells, int *steps)
 {
-    static const struct option known[] = {
-        {"size", required_argument, NULL, 'n'}, {"steps", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option known[] = {{"size", required_argument, NULL, 'n'},
+                                          {"steps", required_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
         case 'n': *cells = atol(optarg); break;

@@ -1,10 +1,10 @@
 /* The heat equation on a rod by hand, with MPI calls: what heat1d.c does in three slices.
  *
- * Each rank holds a block of the inner cells with one more cell at each side, for the neighbour's nearest cell (or the fixed
- * end of the rod). Every step exchanges these and computes the block.
+ * Each rank holds a block of the inner cells with one more cell at each side, for the neighbour's nearest cell
+ * (or the fixed end of the rod). Every step exchanges these and computes the block.
  *
- * Run:    launch/olyrun -n 4 build/examples/heat1d_mpi [--size CELLS] [--steps STEPS]    (any number of ranks up to CELLS)
- * Prints: from rank 0, the first two lines of heat1d. */
+ * Run:    launch/olyrun -n 4 build/examples/heat1d_mpi [--size CELLS] [--steps STEPS]    (any number of ranks
+ * up to CELLS) Prints: from rank 0, the first two lines of heat1d. */
 #include <mpi.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -12,7 +12,10 @@
 
 enum { SAMPLES = 11 };
 
-static float initial(long i) { return (float)(i * 37 % 101) / 101.f; }
+static float initial(long i)
+{
+    return (float)(i * 37 % 101) / 101.f;
+}
 
 /* The block of a rank: cells [first, first + count) of the inner cells, which are numbered from 1. */
 typedef struct block {
@@ -55,7 +58,8 @@ static float *simulate(const block *b, float *u, float *next, int steps)
     return u;
 }
 
-/* Sum and samples of the whole rod, each cell taken from the rank that holds it (the ends: from the first and last). */
+/* Sum and samples of the whole rod, each cell taken from the rank that holds it (the ends: from the first and
+ * last). */
 static void report(const block *b, const float *u, long cells, int steps)
 {
     long from = b->rank == 0 ? 0 : b->first, to = b->rank + 1 == b->size ? cells + 2 : b->first + b->count;
@@ -85,8 +89,10 @@ static void usage(FILE *file)
 
 static void options(int argc, char **argv, long *cells, int *steps)
 {
-    static const struct option known[] = {
-        {"size", required_argument, NULL, 'n'}, {"steps", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option known[] = {{"size", required_argument, NULL, 'n'},
+                                          {"steps", required_argument, NULL, 's'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (o) {
         case 'n': *cells = atol(optarg); break;
@@ -111,7 +117,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (size > cells) {
         if (rank == 0)
-            fprintf(stderr, "heat1d_mpi: %d ranks are too many for %ld cells; give each rank at least one\n", size, cells);
+            fprintf(stderr, "heat1d_mpi: %d ranks are too many for %ld cells; give each rank at least one\n", size,
+                    cells);
         MPI_Finalize();
         return 1;
     }

@@ -1,5 +1,5 @@
-/* The toy program: one array over the devices of all processes. Every process prints the shards it holds, then the sum of the sines,
- * which is the same to the last bit however the eight devices are spread over processes.
+/* The toy program: one array over the devices of all processes. Every process prints the shards it holds, then
+ * the sum of the sines, which is the same to the last bit however the eight devices are spread over processes.
  * Run: launch/olyrun -n 4 -d 2 build/examples/toy     (also -n 1 -d 8, -n 2 -d 4, -n 8 -d 1) */
 #include <olympus.h>
 
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     oly_array global = oly_device_put(data, oly_named(mesh, "i, j"));
 
     OLY_FOR_EACH_SHARD(s, global)
-        oly_printf("device %D has local data %A\n", s.device, s.data);
+    oly_printf("device %D has local data %A\n", s.device, s.data);
 
     oly_array result = oly_sum(oly_sin(global));
     oly_printf("process=%d got result: %A\n", oly_process_index(), result);

@@ -30,11 +30,19 @@ static bool runs_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 }
 #endif
-static bool runs_base(void) { return true; }
+static bool runs_base(void)
+{
+    return true;
+}
 
-#define TABLE(isa)                                                                                             \
-    {#isa,           oly_tile_run_##isa, oly_reduce_run_##isa, oly_reduce_finish_##isa,                       \
-     oly_combine_##isa, oly_gemm_run_##isa, oly_copy_run_##isa},
+#define TABLE(isa)                                                                                                     \
+    {#isa,                                                                                                             \
+     oly_tile_run_##isa,                                                                                               \
+     oly_reduce_run_##isa,                                                                                             \
+     oly_reduce_finish_##isa,                                                                                          \
+     oly_combine_##isa,                                                                                                \
+     oly_gemm_run_##isa,                                                                                               \
+     oly_copy_run_##isa},
 static const oly_isa_table tables[] = {OLY_FOR_EACH_ISA(TABLE)};
 #define RUNS(isa) runs_##isa,
 static bool (*const runs[])(void) = {OLY_FOR_EACH_ISA(RUNS)};
@@ -60,7 +68,10 @@ oly_status oly_kernels_choose(const char *isa)
     return oly_fail(OLY_INVALID, "instruction set \"%s\" is not one this processor has; choose one of: %s", isa, known);
 }
 
-const char *oly_kernels_isa(void) { return chosen->name; }
+const char *oly_kernels_isa(void)
+{
+    return chosen->name;
+}
 
 /* -- passing on ----------------------------------------------------------------------------------------------------- */
 
@@ -73,9 +84,12 @@ void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *s
 {
     chosen->reduce_run(t, in, out, scratch, chunk, n_chunks);
 }
-void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch) { chosen->reduce_finish(t, out, scratch); }
-void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources, void *out,
-                 int64_t begin, int64_t end)
+void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch)
+{
+    chosen->reduce_finish(t, out, scratch);
+}
+void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources,
+                 void *out, int64_t begin, int64_t end)
 {
     chosen->combine(c, dtype, n_counts, counts, sources, out, begin, end);
 }

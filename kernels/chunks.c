@@ -4,18 +4,27 @@
 #include "table.h"
 #include <math.h>
 
-#define MOST_CHUNKS     64
-#define ENOUGH_WORK     32768  /* element operations worth a chunk: about 10 microseconds */
-#define ENOUGH_BYTES    262144 /* to copy */
-#define REDUCE_BLOCK    4096   /* as in cpu/reduce.c: runs are cut between blocks */
-#define SMALL_PRODUCT   (32 * 32 * 32)
-#define PRODUCT_CHUNKS  16
-#define LEAST_ROWS      128    /* of a block for OpenBLAS: fewer lose efficiency */
-#define LEAST_COLUMNS   256
+#define MOST_CHUNKS    64
+#define ENOUGH_WORK    32768  /* element operations worth a chunk: about 10 microseconds */
+#define ENOUGH_BYTES   262144 /* to copy */
+#define REDUCE_BLOCK   4096   /* as in cpu/reduce.c: runs are cut between blocks */
+#define SMALL_PRODUCT  (32 * 32 * 32)
+#define PRODUCT_CHUNKS 16
+#define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer lose efficiency */
+#define LEAST_COLUMNS  256
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
 static int64_t product_of(int rank, const int64_t *extent)
 {
     int64_t n = 1;
@@ -78,12 +87,12 @@ size_t oly_reduce_scratch(const oly_reduce_task *t)
 
 /* -- combiners ------------------------------------------------------------------------------------------------------ */
 
-#define FILL(T, sum, prod, max, min)                                                                           \
-    {                                                                                                          \
-        const T value = c == OLY_COMBINE_SUM ? sum : c == OLY_COMBINE_PROD ? prod : c == OLY_COMBINE_MAX ? max : min; \
-        for (int64_t i = 0; i < n; i++)                                                                        \
-            ((T *)out)[i] = value;                                                                             \
-        break;                                                                                                 \
+#define FILL(T, sum, prod, max, min)                                                                                   \
+    {                                                                                                                  \
+        const T value = c == OLY_COMBINE_SUM ? sum : c == OLY_COMBINE_PROD ? prod : c == OLY_COMBINE_MAX ? max : min;  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            ((T *)out)[i] = value;                                                                                     \
+        break;                                                                                                         \
     }
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 {

@@ -85,7 +85,7 @@ static proportions proportions_of(const shape *a)
     if (a->rank == 1)
         return (proportions){32, 1, {1, 1, 3072 / narrow}};
     if (a->rank == 2)
-        return (proportions){16, 4, {512, 1, 1024 / narrow}};
+        return (proportions){32, 4, {512, 1, 1100 / narrow}};
     return (proportions){6, 1, {256, 48, 160 / narrow}};
 }
 

@@ -35,7 +35,8 @@ typedef struct oly_convert_table {
     /* out[i] = start + i * step */
     void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step);
     /* out[r * columns + c] = in[r * row_stride + c * column_stride], and back; indexed by element bytes */
-    void (*gather[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride, int64_t column_stride);
+    void (*gather[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
+                      int64_t column_stride);
     void (*scatter[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
                        int64_t column_stride);
     void (*fill[9])(int64_t n, void *out, const void *element);
@@ -72,13 +73,13 @@ typedef struct oly_gemm_shape {
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t);
 
 /* -- one instruction set -------------------------------------------------------------------------------------------- */
-#define OLY_ISA_FUNCTIONS(X)                                                                                   \
-    X(void, tile_run, (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *,               \
-                       const oly_tile_operand *, int, int))                                                    \
-    X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                     \
-    X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                          \
-    X(void, combine, (oly_combiner, oly_dtype, int, const int *, const void *const *, void *, int64_t, int64_t)) \
-    X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                   \
+#define OLY_ISA_FUNCTIONS(X)                                                                                           \
+    X(void, tile_run,                                                                                                  \
+      (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *, const oly_tile_operand *, int, int))  \
+    X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                             \
+    X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                                  \
+    X(void, combine, (oly_combiner, oly_dtype, int, const int *, const void *const *, void *, int64_t, int64_t))       \
+    X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \
     X(void, copy_run, (const oly_copy_task *, void *, const void *, int, int))
 
 typedef struct oly_isa_table {

@@ -70,8 +70,7 @@ oly_launch oly_launch_detect(void)
     return (oly_launch){NULL, 0, 1, 0, 1};
 }
 
-/* -- settings
- * ---------------------------------------------------------------------------------------------------- */
+/* -- settings -------------------------------------------------------------------------------------------- */
 
 static bool has_entries(const char *folder)
 {
@@ -122,8 +121,7 @@ void oly_launch_defaults(const oly_launch *launch)
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
 }
 
-/* -- srun and MPI that do not know each other
- * -------------------------------------------------------------------- */
+/* -- srun and MPI that do not know each other ------------------------------------------------------------ */
 
 oly_status oly_launch_check(int processes, const char *mpi_library)
 {

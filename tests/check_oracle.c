@@ -36,10 +36,10 @@ static void *must_allocate(size_t count, size_t bytes)
 /* -- files ---------------------------------------------------------------------------------------------- */
 
 /* A whole file with a zero behind it; NULL when it cannot be read. */
-static void *read_file(const char *family, const char *name, size_t *bytes)
+static void *read_file(const char *folder, const char *name, size_t *bytes)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/tests/oracle/%s/%s", OLY_SOURCE_DIR, family, name);
+    char path[1200];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "rb");
     if (!file)
         return NULL;
@@ -130,14 +130,26 @@ static bool cut_cases(oracle_family *family)
     return at.open ? complain("%s: case %s has no end", family->name, at.open->id) : true;
 }
 
-oracle_family *check_oracle_open(const char *name)
+/* The last part of a path, without slashes after it. */
+static void name_family(char *name, size_t size, const char *folder)
+{
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && folder[begin - 1] != '/')
+        begin--;
+    snprintf(name, size, "%.*s", (int)(end - begin), folder + begin);
+}
+
+oracle_family *check_oracle_open_folder(const char *folder)
 {
     oracle_family *family = must_allocate(1, sizeof *family);
     size_t bytes = 0, n_lines = 1, n_words = 1;
-    snprintf(family->name, sizeof family->name, "%s", name);
-    family->text = read_file(name, "cases.txt", &bytes);
+    name_family(family->name, sizeof family->name, folder);
+    family->text = read_file(folder, "cases.txt", &bytes);
     if (!family->text) {
-        complain("cannot read %s/tests/oracle/%s/cases.txt", OLY_SOURCE_DIR, name);
+        complain("cannot read %s/cases.txt", folder);
         check_oracle_close(family);
         return NULL;
     }
@@ -149,12 +161,19 @@ oracle_family *check_oracle_open(const char *name)
     family->lines = must_allocate(n_lines, sizeof *family->lines);
     family->words = must_allocate(n_words + n_lines, sizeof *family->words);
     family->literal = must_allocate(bytes + n_lines + 2, 1);
-    family->arrays = read_file(name, "arrays.npys", &family->array_bytes);
+    family->arrays = read_file(folder, "arrays.npys", &family->array_bytes);
     if (!cut_cases(family)) {
         check_oracle_close(family);
         return NULL;
     }
     return family;
+}
+
+oracle_family *check_oracle_open(const char *name)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/tests/oracle/%s", OLY_SOURCE_DIR, name);
+    return check_oracle_open_folder(folder);
 }
 
 void check_oracle_close(oracle_family *family)
@@ -226,6 +245,12 @@ static const struct element *find_element(const char *name)
         if (strcmp(elements[k].name, name) == 0)
             return &elements[k];
     return NULL;
+}
+
+int check_oracle_dtype(const char *name)
+{
+    const struct element *element = find_element(name);
+    return element ? element->known_dtype : -1;
 }
 
 /* Python's "(2, 3)" and "(4,)" against the shape of the line. */

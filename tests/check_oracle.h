@@ -43,6 +43,8 @@ typedef struct oracle_array {
 
 /* Reads tests/oracle/NAME below the source root. NULL: printed to standard error why. */
 oracle_family *check_oracle_open(const char *name);
+/* The same for any folder that holds a cases.txt. */
+oracle_family *check_oracle_open_folder(const char *folder);
 void check_oracle_close(oracle_family *family);
 
 /* The nth (from 0) line with a keyword; NULL when there is none. */
@@ -51,6 +53,9 @@ const oracle_line *check_oracle_line(const oracle_case *c, const char *keyword, 
 /* The array of a line "KEYWORD NAME DTYPE [SHAPE] SPEC @OFFSET ...". False: printed to standard error why. */
 bool check_oracle_array(const oracle_family *family, const oracle_line *line, oracle_array *array);
 void check_oracle_array_free(oracle_array *array);
+
+/* The oly_dtype of a name in the files ("f32"); -1 for one that Olympus does not have. */
+int check_oracle_dtype(const char *name);
 
 /* The value of a word "KEY=VALUE" of a line; NULL when there is none. */
 const char *check_oracle_value(const oracle_line *line, const char *key);

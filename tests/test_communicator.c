@@ -318,8 +318,7 @@ static void replays_without_allocation(void **state)
     oly_exchange_free(x);
 }
 
-/* -- ranks that come apart: pairs of ranks, the lower one doing something else than the higher
- * -------------------- */
+/* -- ranks that come apart: pairs of ranks, the lower one doing something else than the higher ----------- */
 
 static void diverge(oly_ticket lower, int64_t lower_length, oly_ticket higher, int64_t higher_length,
                     const char *expected)

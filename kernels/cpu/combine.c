@@ -16,63 +16,63 @@
 #define LANES 64
 
 /* An element type S(T, U), U the type arithmetic is done in, under one combiner. */
-#define COMBINER(name, s, T, U, op)                                                                            \
-    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                          \
-    {                                                                                                          \
-        T *result = out;                                                                                       \
-        const T *x = px, *y = py;                                                                              \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                 \
-    }                                                                                                          \
-    static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                         \
-    {                                                                                                          \
-        T *result = out;                                                                                       \
-        const T *x0 = px, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                             \
-        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                    \
-        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                   \
-        {                                                                                                      \
-            const T a = op(T, U, x0[i], x1[i]), b = op(T, U, x2[i], x3[i]);                                    \
-            const T c = op(T, U, x4[i], x5[i]), d = op(T, U, x6[i], x7[i]);                                    \
-            const T ab = op(T, U, a, b), cd = op(T, U, c, d);                                                  \
-            result[i] = op(T, U, ab, cd);                                                                      \
-        }                                                                                                      \
-    }                                                                                                          \
-    static void name##_tree_##s(int64_t n, void *out, void *px)                                                \
-    {                                                                                                          \
-        T *x = px;                                                                                             \
-        for (; n > 1; n = (n + 1) / 2) {                                                                       \
-            for (int64_t i = 0; i < n / 2; i++)                                                                \
-                x[i] = op(T, U, x[2 * i], x[2 * i + 1]);                                                       \
-            if (n % 2 != 0)                                                                                    \
-                x[n / 2] = x[n - 1];                                                                           \
-        }                                                                                                      \
-        *(T *)out = x[0];                                                                                      \
-    }                                                                                                          \
-    static void name##_lanes_##s(int64_t n, void *out, const void *px)                                         \
-    {                                                                                                          \
-        const T *x = px;                                                                                       \
-        T lane[LANES];                                                                                         \
-        memcpy(lane, x, sizeof lane);                                                                          \
-        int64_t i = LANES;                                                                                     \
-        for (; i + LANES <= n; i += LANES)                                                                     \
-            for (int j = 0; j < LANES; j++)                                                                    \
-                lane[j] = op(T, U, lane[j], x[i + j]);                                                         \
-        for (int j = 0; j < n - i; j++)                                                                        \
-            lane[j] = op(T, U, lane[j], x[i + j]);                                                             \
-        for (int half = LANES / 2; half > 0; half /= 2)                                                        \
-            for (int j = 0; j < half; j++)                                                                     \
-                lane[j] = op(T, U, lane[j], lane[j + half]);                                                   \
-        *(T *)out = lane[0];                                                                                   \
+#define COMBINER(name, s, T, U, op)                                                                                    \
+    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x = px, *y = py;                                                                                      \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) result[i] = op(T, U, x[i], y[i]);                         \
+    }                                                                                                                  \
+    static void name##_eight_##s(int64_t n, void *out, const void *px, int64_t stride)                                 \
+    {                                                                                                                  \
+        T *result = out;                                                                                               \
+        const T *x0 = px, *x1 = x0 + stride, *x2 = x1 + stride, *x3 = x2 + stride;                                     \
+        const T *x4 = x3 + stride, *x5 = x4 + stride, *x6 = x5 + stride, *x7 = x6 + stride;                            \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                           \
+        {                                                                                                              \
+            const T a = op(T, U, x0[i], x1[i]), b = op(T, U, x2[i], x3[i]);                                            \
+            const T c = op(T, U, x4[i], x5[i]), d = op(T, U, x6[i], x7[i]);                                            \
+            const T ab = op(T, U, a, b), cd = op(T, U, c, d);                                                          \
+            result[i] = op(T, U, ab, cd);                                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void name##_tree_##s(int64_t n, void *out, void *px)                                                        \
+    {                                                                                                                  \
+        T *x = px;                                                                                                     \
+        for (; n > 1; n = (n + 1) / 2) {                                                                               \
+            for (int64_t i = 0; i < n / 2; i++)                                                                        \
+                x[i] = op(T, U, x[2 * i], x[2 * i + 1]);                                                               \
+            if (n % 2 != 0)                                                                                            \
+                x[n / 2] = x[n - 1];                                                                                   \
+        }                                                                                                              \
+        *(T *)out = x[0];                                                                                              \
+    }                                                                                                                  \
+    static void name##_lanes_##s(int64_t n, void *out, const void *px)                                                 \
+    {                                                                                                                  \
+        const T *x = px;                                                                                               \
+        T lane[LANES];                                                                                                 \
+        memcpy(lane, x, sizeof lane);                                                                                  \
+        int64_t i = LANES;                                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                                             \
+            for (int j = 0; j < LANES; j++)                                                                            \
+                lane[j] = op(T, U, lane[j], x[i + j]);                                                                 \
+        for (int j = 0; j < n - i; j++)                                                                                \
+            lane[j] = op(T, U, lane[j], x[i + j]);                                                                     \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+            for (int j = 0; j < half; j++)                                                                             \
+                lane[j] = op(T, U, lane[j], lane[j + half]);                                                           \
+        *(T *)out = lane[0];                                                                                           \
     }
 
-#define INTEGER_COMBINERS(s, T, U)                                                                             \
-    COMBINER(sum, s, T, U, ADD)                                                                                \
-    COMBINER(prod, s, T, U, MULTIPLY)                                                                          \
-    COMBINER(max, s, T, U, LARGER)                                                                             \
+#define INTEGER_COMBINERS(s, T, U)                                                                                     \
+    COMBINER(sum, s, T, U, ADD)                                                                                        \
+    COMBINER(prod, s, T, U, MULTIPLY)                                                                                  \
+    COMBINER(max, s, T, U, LARGER)                                                                                     \
     COMBINER(min, s, T, U, SMALLER)
-#define FLOAT_COMBINERS(s, T)                                                                                  \
-    COMBINER(sum, s, T, T, ADD)                                                                                \
-    COMBINER(prod, s, T, T, MULTIPLY)                                                                          \
-    COMBINER(max, s, T, T, LARGER_FLOAT)                                                                       \
+#define FLOAT_COMBINERS(s, T)                                                                                          \
+    COMBINER(sum, s, T, T, ADD)                                                                                        \
+    COMBINER(prod, s, T, T, MULTIPLY)                                                                                  \
+    COMBINER(max, s, T, T, LARGER_FLOAT)                                                                               \
     COMBINER(min, s, T, T, SMALLER_FLOAT)
 COMBINER(or, b8, uint8_t, uint8_t, OR)
 COMBINER(and, b8, uint8_t, uint8_t, AND)
@@ -83,17 +83,18 @@ FLOAT_COMBINERS(f32, float)
 FLOAT_COMBINERS(f64, double)
 
 /* bool: sum and max are or, product and min are and. */
-#define NUMBER_CELLS(name, form)                                                                               \
-    [OLY_INT32] = name##_##form##_i32, [OLY_INT64] = name##_##form##_i64, [OLY_UINT32] = name##_##form##_u32,  \
+#define NUMBER_CELLS(name, form)                                                                                       \
+    [OLY_INT32] = name##_##form##_i32, [OLY_INT64] = name##_##form##_i64, [OLY_UINT32] = name##_##form##_u32,          \
     [OLY_FLOAT32] = name##_##form##_f32, [OLY_FLOAT64] = name##_##form##_f64
-#define CELLS(form)                                                                                            \
-    {                                                                                                          \
-        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form)},                            \
-        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form)},                         \
-        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form)},                            \
-        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form)},                           \
+#define CELLS(form)                                                                                                    \
+    {                                                                                                                  \
+        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form)},                                    \
+        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form)},                                 \
+        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form)},                                    \
+        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form)},                                   \
     }
-const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair), .eight = CELLS(eight), .tree = CELLS(tree), .lanes = CELLS(lanes)};
+const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
+    .pair = CELLS(pair), .eight = CELLS(eight), .tree = CELLS(tree), .lanes = CELLS(lanes)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
 #define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
@@ -108,7 +109,8 @@ typedef struct fold {
 
 /* Elements [at, at + n) of the fold over levels 0..level of the sources that start at `first`: where they are. They are
  * made in `out` unless they are a source's own. */
-static const char *fold_piece(const fold *f, int level, int first, int64_t at, int64_t n, char (*room)[PIECE * 8], char *out)
+static const char *fold_piece(const fold *f, int level, int first, int64_t at, int64_t n, char (*room)[PIECE * 8],
+                              char *out)
 {
     if (level < 0)
         return (const char *)f->sources[first] + (size_t)at * f->bytes;

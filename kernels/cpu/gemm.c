@@ -6,9 +6,9 @@
 #include "cpu/vector_math.h"
 #include <cblas.h>
 
-#define STRIP 256  /* columns of c worked together: their sums stay in L1 */
-#define DEPTH 64   /* rows of a packed piece of b */
-#define LANES 32   /* of a long dot product */
+#define STRIP    256 /* columns of c worked together: their sums stay in L1 */
+#define DEPTH    64  /* rows of a packed piece of b */
+#define LANES    32  /* of a long dot product */
 #define LONG_DOT 4096
 
 #define FUSED_F32(acc, a, b) FMAF(a, b, acc)
@@ -22,126 +22,127 @@ typedef struct product {
 } product;
 
 /* T: element type; MADD(acc, a, b). Unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
-#define GEMM(s, T, MADD)                                                                                       \
-    /* sums[j] += a[l] * b[l][j] for the depth l, b's rows dense */                                            \
-    static void strip_##s(int64_t depth, int64_t n, T *sums, const T *a, int64_t a_column, const T *b, int64_t b_row) \
-    {                                                                                                          \
-        int64_t l = 0;                                                                                         \
-        for (; l + 4 <= depth; l += 4) {                                                                       \
-            const T a0 = a[l * a_column], a1 = a[(l + 1) * a_column];                                          \
-            const T a2 = a[(l + 2) * a_column], a3 = a[(l + 3) * a_column];                                    \
-            const T *b0 = b + l * b_row, *b1 = b0 + b_row, *b2 = b1 + b_row, *b3 = b2 + b_row;                 \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++)                                               \
-            {                                                                                                  \
-                T sum = MADD(sums[j], a0, b0[j]);                                                              \
-                sum = MADD(sum, a1, b1[j]);                                                                    \
-                sum = MADD(sum, a2, b2[j]);                                                                    \
-                sums[j] = MADD(sum, a3, b3[j]);                                                                \
-            }                                                                                                  \
-        }                                                                                                      \
-        for (; l < depth; l++) {                                                                               \
-            const T a0 = a[l * a_column], *b0 = b + l * b_row;                                                 \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++) sums[j] = MADD(sums[j], a0, b0[j]);           \
-        }                                                                                                      \
-    }                                                                                                          \
-    /* rows of c, a strip of columns at a time; a piece of b whose rows are not dense is packed first */       \
-    static void wide_##s(const product *p, const T *a, const T *b, T *c)                                       \
-    {                                                                                                          \
-        T packed[DEPTH * STRIP];                                                                               \
-        for (int64_t j = 0; j < p->n; j += STRIP) {                                                            \
-            int64_t width = p->n - j < STRIP ? p->n - j : STRIP;                                               \
-            for (int64_t i = 0; i < p->m; i++)                                                                 \
-                memset(c + i * p->c_row + j, 0, sizeof(T) * (size_t)width);                                    \
-            for (int64_t l = 0; l < p->k; l += DEPTH) {                                                        \
-                int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH, b_row = p->b_row;                         \
-                const T *piece = b + l * p->b_row + j * p->b_column;                                           \
-                if (p->b_column != 1) {                                                                        \
-                    for (int64_t x = 0; x < width; x++)                                                        \
-                        for (int64_t y = 0; y < depth; y++)                                                    \
-                            packed[y * STRIP + x] = piece[y * p->b_row + x * p->b_column];                     \
-                    piece = packed;                                                                            \
-                    b_row = STRIP;                                                                             \
-                }                                                                                              \
-                for (int64_t i = 0; i < p->m; i++)                                                             \
-                    strip_##s(depth, width, c + i * p->c_row + j, a + i * p->a_row + l * p->a_column,          \
-                              p->a_column, piece, b_row);                                                      \
-            }                                                                                                  \
-        }                                                                                                      \
-    }                                                                                                          \
-    /* dot products of x with 8 vectors of y, side by side so that their additions overlap */                  \
-    static void dots_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_vector, int64_t y_stride, T *sums) \
-    {                                                                                                          \
-        T s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;                                      \
-        for (int64_t l = 0; l < k; l++) {                                                                      \
-            const T v = x[l * x_stride], *at = y + l * y_stride;                                               \
-            s0 = MADD(s0, at[0], v);                                                                           \
-            s1 = MADD(s1, at[y_vector], v);                                                                    \
-            s2 = MADD(s2, at[2 * y_vector], v);                                                                \
-            s3 = MADD(s3, at[3 * y_vector], v);                                                                \
-            s4 = MADD(s4, at[4 * y_vector], v);                                                                \
-            s5 = MADD(s5, at[5 * y_vector], v);                                                                \
-            s6 = MADD(s6, at[6 * y_vector], v);                                                                \
-            s7 = MADD(s7, at[7 * y_vector], v);                                                                \
-        }                                                                                                      \
-        sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;                                                \
-        sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;                                                \
-    }                                                                                                          \
-    static T dot_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_stride)                    \
-    {                                                                                                          \
-        T sum = 0;                                                                                             \
-        for (int64_t l = 0; l < k; l++)                                                                        \
-            sum = MADD(sum, x[l * x_stride], y[l * y_stride]);                                                 \
-        return sum;                                                                                            \
-    }                                                                                                          \
-    static T long_dot_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_stride)               \
-    {                                                                                                          \
-        T lane[LANES] = {0};                                                                                   \
-        int64_t l = 0;                                                                                         \
-        if (x_stride == 1 && y_stride == 1)                                                                    \
-            for (; l + LANES <= k; l += LANES)                                                                 \
-                for (int j = 0; j < LANES; j++)                                                                \
-                    lane[j] = MADD(lane[j], x[l + j], y[l + j]);                                               \
-        for (; l < k; l++)                                                                                     \
-            lane[l % LANES] = MADD(lane[l % LANES], x[l * x_stride], y[l * y_stride]);                         \
-        for (int half = LANES / 2; half > 0; half /= 2)                                                        \
-            for (int j = 0; j < half; j++)                                                                     \
-                lane[j] = SUM(T, lane[2 * j], lane[2 * j + 1]);                                                \
-        return lane[0];                                                                                        \
-    }                                                                                                          \
-    /* count results, `step` elements apart, of x with vectors of y */                                         \
-    static void vector_##s(int64_t count, int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_vector, \
-                           int64_t y_stride, T *c, int64_t step)                                               \
-    {                                                                                                          \
-        int64_t i = 0;                                                                                         \
-        for (; i + 8 <= count; i += 8) {                                                                       \
-            T sums[8];                                                                                         \
-            dots_##s(k, x, x_stride, y + i * y_vector, y_vector, y_stride, sums);                              \
-            for (int r = 0; r < 8; r++)                                                                        \
-                c[(i + r) * step] = sums[r];                                                                   \
-        }                                                                                                      \
-        for (; i < count; i++)                                                                                 \
-            c[i * step] = dot_##s(k, x, x_stride, y + i * y_vector, y_stride);                                 \
-    }                                                                                                          \
-    static void product_##s(const product *p, bool long_dot, const T *a, const T *b, T *c)                     \
-    {                                                                                                          \
-        if (long_dot) {                                                                                        \
-            for (int64_t i = 0; i < p->m; i++)                                                                 \
-                for (int64_t j = 0; j < p->n; j++)                                                             \
-                    c[i * p->c_row + j] = long_dot_##s(p->k, a + i * p->a_row, p->a_column,                    \
-                                                       b + j * p->b_column, p->b_row);                         \
-            return;                                                                                            \
-        }                                                                                                      \
-        if (p->m == 1 && p->b_column != 1 && p->b_row == 1) {                                                  \
-            vector_##s(p->n, p->k, a, p->a_column, b, p->b_column, 1, c, 1);                                   \
-        } else if (p->n < 4 && p->a_column == 1) {                                                             \
-            for (int64_t j = 0; j < p->n; j++)                                                                 \
-                vector_##s(p->m, p->k, b + j * p->b_column, p->b_row, a, p->a_row, 1, c + j, p->c_row);        \
-        } else if (p->n == 1 && p->c_row == 1) { /* c is a column: the row of the transposed product */        \
-            product turned = {1, p->m, p->k, 0, p->b_row, p->a_column, p->a_row, p->m};                        \
-            wide_##s(&turned, b, a, c);                                                                        \
-        } else {                                                                                               \
-            wide_##s(p, a, b, c);                                                                              \
-        }                                                                                                      \
+#define GEMM(s, T, MADD)                                                                                               \
+    /* sums[j] += a[l] * b[l][j] for the depth l, b's rows dense */                                                    \
+    static void strip_##s(int64_t depth, int64_t n, T *sums, const T *a, int64_t a_column, const T *b, int64_t b_row)  \
+    {                                                                                                                  \
+        int64_t l = 0;                                                                                                 \
+        for (; l + 4 <= depth; l += 4) {                                                                               \
+            const T a0 = a[l * a_column], a1 = a[(l + 1) * a_column];                                                  \
+            const T a2 = a[(l + 2) * a_column], a3 = a[(l + 3) * a_column];                                            \
+            const T *b0 = b + l * b_row, *b1 = b0 + b_row, *b2 = b1 + b_row, *b3 = b2 + b_row;                         \
+            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++)                                                       \
+            {                                                                                                          \
+                T sum = MADD(sums[j], a0, b0[j]);                                                                      \
+                sum = MADD(sum, a1, b1[j]);                                                                            \
+                sum = MADD(sum, a2, b2[j]);                                                                            \
+                sums[j] = MADD(sum, a3, b3[j]);                                                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (; l < depth; l++) {                                                                                       \
+            const T a0 = a[l * a_column], *b0 = b + l * b_row;                                                         \
+            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++) sums[j] = MADD(sums[j], a0, b0[j]);                   \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* rows of c, a strip of columns at a time; a piece of b whose rows are not dense is packed first */               \
+    static void wide_##s(const product *p, const T *a, const T *b, T *c)                                               \
+    {                                                                                                                  \
+        T packed[DEPTH * STRIP];                                                                                       \
+        for (int64_t j = 0; j < p->n; j += STRIP) {                                                                    \
+            int64_t width = p->n - j < STRIP ? p->n - j : STRIP;                                                       \
+            for (int64_t i = 0; i < p->m; i++)                                                                         \
+                memset(c + i * p->c_row + j, 0, sizeof(T) * (size_t)width);                                            \
+            for (int64_t l = 0; l < p->k; l += DEPTH) {                                                                \
+                int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH, b_row = p->b_row;                                 \
+                const T *piece = b + l * p->b_row + j * p->b_column;                                                   \
+                if (p->b_column != 1) {                                                                                \
+                    for (int64_t x = 0; x < width; x++)                                                                \
+                        for (int64_t y = 0; y < depth; y++)                                                            \
+                            packed[y * STRIP + x] = piece[y * p->b_row + x * p->b_column];                             \
+                    piece = packed;                                                                                    \
+                    b_row = STRIP;                                                                                     \
+                }                                                                                                      \
+                for (int64_t i = 0; i < p->m; i++)                                                                     \
+                    strip_##s(depth, width, c + i * p->c_row + j, a + i * p->a_row + l * p->a_column, p->a_column,     \
+                              piece, b_row);                                                                           \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* dot products of x with 8 vectors of y, side by side so that their additions overlap */                          \
+    static void dots_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_vector, int64_t y_stride,      \
+                         T *sums)                                                                                      \
+    {                                                                                                                  \
+        T s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;                                              \
+        for (int64_t l = 0; l < k; l++) {                                                                              \
+            const T v = x[l * x_stride], *at = y + l * y_stride;                                                       \
+            s0 = MADD(s0, at[0], v);                                                                                   \
+            s1 = MADD(s1, at[y_vector], v);                                                                            \
+            s2 = MADD(s2, at[2 * y_vector], v);                                                                        \
+            s3 = MADD(s3, at[3 * y_vector], v);                                                                        \
+            s4 = MADD(s4, at[4 * y_vector], v);                                                                        \
+            s5 = MADD(s5, at[5 * y_vector], v);                                                                        \
+            s6 = MADD(s6, at[6 * y_vector], v);                                                                        \
+            s7 = MADD(s7, at[7 * y_vector], v);                                                                        \
+        }                                                                                                              \
+        sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;                                                        \
+        sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;                                                        \
+    }                                                                                                                  \
+    static T dot_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_stride)                            \
+    {                                                                                                                  \
+        T sum = 0;                                                                                                     \
+        for (int64_t l = 0; l < k; l++)                                                                                \
+            sum = MADD(sum, x[l * x_stride], y[l * y_stride]);                                                         \
+        return sum;                                                                                                    \
+    }                                                                                                                  \
+    static T long_dot_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_stride)                       \
+    {                                                                                                                  \
+        T lane[LANES] = {0};                                                                                           \
+        int64_t l = 0;                                                                                                 \
+        if (x_stride == 1 && y_stride == 1)                                                                            \
+            for (; l + LANES <= k; l += LANES)                                                                         \
+                for (int j = 0; j < LANES; j++)                                                                        \
+                    lane[j] = MADD(lane[j], x[l + j], y[l + j]);                                                       \
+        for (; l < k; l++)                                                                                             \
+            lane[l % LANES] = MADD(lane[l % LANES], x[l * x_stride], y[l * y_stride]);                                 \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+            for (int j = 0; j < half; j++)                                                                             \
+                lane[j] = SUM(T, lane[2 * j], lane[2 * j + 1]);                                                        \
+        return lane[0];                                                                                                \
+    }                                                                                                                  \
+    /* count results, `step` elements apart, of x with vectors of y */                                                 \
+    static void vector_##s(int64_t count, int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_vector,       \
+                           int64_t y_stride, T *c, int64_t step)                                                       \
+    {                                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 8 <= count; i += 8) {                                                                               \
+            T sums[8];                                                                                                 \
+            dots_##s(k, x, x_stride, y + i * y_vector, y_vector, y_stride, sums);                                      \
+            for (int r = 0; r < 8; r++)                                                                                \
+                c[(i + r) * step] = sums[r];                                                                           \
+        }                                                                                                              \
+        for (; i < count; i++)                                                                                         \
+            c[i * step] = dot_##s(k, x, x_stride, y + i * y_vector, y_stride);                                         \
+    }                                                                                                                  \
+    static void product_##s(const product *p, bool long_dot, const T *a, const T *b, T *c)                             \
+    {                                                                                                                  \
+        if (long_dot) {                                                                                                \
+            for (int64_t i = 0; i < p->m; i++)                                                                         \
+                for (int64_t j = 0; j < p->n; j++)                                                                     \
+                    c[i * p->c_row + j] =                                                                              \
+                        long_dot_##s(p->k, a + i * p->a_row, p->a_column, b + j * p->b_column, p->b_row);              \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (p->m == 1 && p->b_column != 1 && p->b_row == 1) {                                                          \
+            vector_##s(p->n, p->k, a, p->a_column, b, p->b_column, 1, c, 1);                                           \
+        } else if (p->n < 4 && p->a_column == 1) {                                                                     \
+            for (int64_t j = 0; j < p->n; j++)                                                                         \
+                vector_##s(p->m, p->k, b + j * p->b_column, p->b_row, a, p->a_row, 1, c + j, p->c_row);                \
+        } else if (p->n == 1 && p->c_row == 1) { /* c is a column: the row of the transposed product */                \
+            product turned = {1, p->m, p->k, 0, p->b_row, p->a_column, p->a_row, p->m};                                \
+            wide_##s(&turned, b, a, c);                                                                                \
+        } else {                                                                                                       \
+            wide_##s(p, a, b, c);                                                                                      \
+        }                                                                                                              \
     }
 #define SUM(T, x, y) ((T)((x) + (y)))
 GEMM(u32, uint32_t, PLAIN)
@@ -167,8 +168,8 @@ static void blas_f64(const product *p, const double *a, const double *b, double 
                 (int)(b_turned ? p->b_column : p->b_row), 0, c, (int)p->c_row);
 }
 
-static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const product *p, const char *a, const char *b,
-                      char *c)
+static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const product *p, const char *a,
+                      const char *b, char *c)
 {
     bool long_dot = t->k >= LONG_DOT && t->m * t->n < 8;
     const void *x = a, *y = b;
@@ -193,7 +194,12 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
         int64_t row = rest % s.row_blocks * s.rows, batch = rest / s.row_blocks;
         product p = {t->m - row < s.rows ? t->m - row : s.rows,
                      t->n - column < s.columns ? t->n - column : s.columns,
-                     t->k, t->a_row, t->a_column, t->b_row, t->b_column, t->c_row};
+                     t->k,
+                     t->a_row,
+                     t->a_column,
+                     t->b_row,
+                     t->b_column,
+                     t->c_row};
         run_block(t, &s, &p, (const char *)a + (batch * t->a_batch + row * t->a_row) * bytes,
                   (const char *)b + (batch * t->b_batch + column * t->b_column) * bytes,
                   (char *)c + (batch * t->c_batch + row * t->c_row + column) * bytes);

@@ -9,9 +9,10 @@
 #include "table.h"
 #include <string.h>
 
-#define WIDTH  256  /* results worked side by side */
-#define BLOCK  4096 /* elements of a run put together at once */
-#define SMALL  64   /* fewer elements: always a tree */
+#define WIDTH  1024  /* most results worked side by side */
+#define ROOM   65536 /* bytes for the levels of a tree over rows */
+#define BLOCK  4096  /* elements of a run put together at once */
+#define SMALL  64    /* fewer elements: always a tree */
 #define LEVELS 44
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
@@ -65,7 +66,10 @@ static int64_t even_length(const dims *d, int64_t index, int64_t most)
     rest -= index;
     return rest < most ? rest : most;
 }
-static int64_t last_stride(const dims *d) { return d->rank > 0 ? d->stride[d->rank - 1] : 0; }
+static int64_t last_stride(const dims *d)
+{
+    return d->rank > 0 ? d->stride[d->rank - 1] : 0;
+}
 
 /* Copies elements [begin, begin + n) of the dimensions, from `base`, into a dense place. */
 static void gather_dims(const reduction *r, const dims *d, const char *base, int64_t begin, int64_t n, char *out)
@@ -126,7 +130,7 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
 /* Elements [begin, end) of the sequence, for the results of w, as a tree into out. */
 static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
-    char level[LEVELS * WIDTH * 8] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
+    char level[ROOM] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
     counter c = {0, w->n, level};
     int64_t k = begin, row_bytes = w->n * r->bytes, base = offset_at(&r->kept, w->first);
     for (; k + 8 <= end; k += 8) {
@@ -158,8 +162,13 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
 static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int64_t begin,
                         int64_t end, char *out)
 {
+    int levels = 3; /* of the tree: one for each leaf of eight rows that waits, and the last leaf */
+    for (int64_t leaves = (end - begin) / 8; leaves > 0; leaves /= 2)
+        levels++;
+    int64_t width = ROOM / (levels * r->bytes) / 16 * 16;
+    width = width < WIDTH ? width : WIDTH;
     for (int64_t first = kept_begin; first < kept_end;) {
-        row w = {first, kept_end - first < WIDTH ? kept_end - first : WIDTH, false};
+        row w = {first, kept_end - first < width ? kept_end - first : width, false};
         int64_t even = even_length(&r->kept, first, w.n);
         if (last_stride(&r->kept) == 1 && even >= 16)
             w.n = even;
@@ -250,7 +259,8 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
 }
 
 /* Results [kept_begin, kept_end) from part `part` of the reduced elements. */
-static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int part, char *out)
+static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int part,
+                         char *out)
 {
     const oly_reduce_shape *s = &r->shape;
     int64_t outer_begin = 0, outer_end = s->outer, begin = 0, end = s->run;
@@ -272,7 +282,8 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
             reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->bytes);
 }
 
-void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks)
+void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk,
+                                  int n_chunks)
 {
     reduction r;
     dims sequence;

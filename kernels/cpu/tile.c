@@ -11,11 +11,11 @@
 #include "table.h"
 #include <string.h>
 
-#define MEMORY_BYTES  65536 /* all slots */
-#define GOOD_BYTES    24576 /* slots of this size leave L1 room for what streams through */
-#define SHORT_ROW     64
-#define MOST_SLOTS    (OLY_TILE_REGISTERS + 2)
-#define NO_SLOT       (-1)
+#define MEMORY_BYTES 65536 /* all slots */
+#define GOOD_BYTES   24576 /* slots of this size leave L1 room for what streams through */
+#define SHORT_ROW    64
+#define MOST_SLOTS   (OLY_TILE_REGISTERS + 2)
+#define NO_SLOT      (-1)
 
 typedef enum extent_class { VECTOR, ROW_SCALAR, CONSTANT } extent_class; /* how much one register stands for */
 
@@ -47,10 +47,10 @@ typedef struct run {
     int rank, n_loads, n_stores, n_operands;
     int64_t extent[OLY_MAX_RANK], tile[OLY_MAX_RANK], tiles[OLY_MAX_RANK];
     int64_t n_tiles;
-    bool blocks; /* tiles are blocks, not rows */
+    bool blocks;       /* tiles are blocks, not rows */
     operand *operands; /* loads, stores, iotas */
     step *steps;
-    int n_slots, slot_size; /* size: largest element kept in a slot */
+    int n_slots, slot_size;             /* size: largest element kept in a slot */
     const char *at[OLY_TILE_REGISTERS]; /* where each register's value is */
     uint8_t kind[OLY_TILE_REGISTERS];
     int16_t slot_of[OLY_TILE_REGISTERS], free_slots[MOST_SLOTS];
@@ -98,7 +98,8 @@ static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *lo
     }
 }
 
-static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operand *loads, const oly_tile_operand *stores)
+static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operand *loads,
+                          const oly_tile_operand *stores)
 {
     const oly_tile_program *p = r->program;
     operand *o = r->operands;
@@ -390,12 +391,14 @@ static void count_tile(const run *r, const tile *t, const step *s, char *place)
 {
     const operand *o = &r->operands[s->iota];
     int64_t start = o->origin + offset_of(r, t, o), step_size = o->stride[r->rank - 1];
-    int64_t n = s->kind == VECTOR ? t->n : 1, columns = r->blocks ? t->extent[r->rank - 1] : n, at[OLY_MAX_RANK] = {0};
+    int64_t n = s->kind == VECTOR ? t->n : 1, at[OLY_MAX_RANK] = {0};
+    int64_t columns = r->blocks && s->kind == VECTOR ? t->extent[r->rank - 1] : n;
     for (int64_t done = 0; done < n; done += columns) {
         int64_t offset = 0;
         for (int d = 0; d < r->rank - 1; d++)
             offset += at[d] * o->stride[d];
-        OLY_ISA_NAME(oly_convert).iota[s->to]((int)columns, place + done * oly_element_bytes[s->to], start + offset, step_size);
+        OLY_ISA_NAME(oly_convert)
+            .iota[s->to]((int)columns, place + done * oly_element_bytes[s->to], start + offset, step_size);
         for (int d = r->rank - 2; d >= 0 && ++at[d] == t->extent[d]; d--)
             at[d] = 0;
     }

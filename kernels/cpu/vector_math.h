@@ -49,7 +49,10 @@ INLINE double of_bits(uint64_t u)
 #define SIGN_BIT 0x8000000000000000u
 
 /* 2^k for integers -1022 <= k <= 1023. */
-INLINE double power_of_two(double k) { return of_bits(bits_of(k + (ROUNDER + 1023)) << 52); }
+INLINE double power_of_two(double k)
+{
+    return of_bits(bits_of(k + (ROUNDER + 1023)) << 52);
+}
 /* Keeps NaN. */
 INLINE double clamp(double x, double low, double high)
 {
@@ -97,7 +100,10 @@ INLINE double exp_short(double x)
     double r = FMA(-k, LN2_LO, FMA(-k, LN2_HI, x));
     return (1 + expm1_short(r)) * power_of_two(k);
 }
-INLINE float exp_f32(float x) { return (float)exp_short(clamp(x, -110, 100)); }
+INLINE float exp_f32(float x)
+{
+    return (float)exp_short(clamp(x, -110, 100));
+}
 
 /* p * 2^k for -2000 < k < 2000 with one rounding. */
 INLINE double scaled(double p, double k)
@@ -230,17 +236,23 @@ INLINE double sine_shifted_f64(double x, uint64_t shift)
     double low = r - (high + back); /* both errors of the difference: |r| may be below |q| */
     return sine_quadrant(high, tail + low, bits_of(shifted) + shift);
 }
-INLINE double sine_f64(double x) { return x == 0 ? x : sine_shifted_f64(x, 0); }
-INLINE double cosine_f64(double x) { return sine_shifted_f64(x, 1); }
+INLINE double sine_f64(double x)
+{
+    return x == 0 ? x : sine_shifted_f64(x, 0);
+}
+INLINE double cosine_f64(double x)
+{
+    return sine_shifted_f64(x, 1);
+}
 
 /* Payne and Hanek: multiplies by the bits of 2/pi that matter. 2/pi follows 64 zero bits, so that small exponents may look
  * to the left of the point. */
 static const uint32_t two_over_pi[] = {
-    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
-    0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
-    0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b,
-    0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea,
-    0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
+    0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
+    0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+    0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b,
+    0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d,
+    0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab};
 
 static inline uint64_t two_over_pi_bits(int from)
 {
@@ -323,10 +335,16 @@ INLINE double tanh_f64(double x)
 {
     double a = -2 * fabs(x), y = a < -44 ? -44 : a;
     double k = FMA(y, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
-    double t = FMA(power, expm1_long(FMA(-k, LN2_LO, FMA(-k, LN2_HI, y))), power - 1);
-    return with_sign_of(t / (2 + t), x);
+    double p = expm1_long(FMA(-k, LN2_LO, FMA(-k, LN2_HI, y)));
+    double t = FMA(power, p, power - 1), e = FMA(power, p, power);
+    bool near_one = y < -2; /* there 1 - 2e / (1 + e) loses less */
+    double quotient = (near_one ? -2 * e : -t) / (2 + t);
+    return with_sign_of(near_one ? 1 + quotient : quotient, x);
 }
-INLINE float sigmoid_f32(float x) { return (float)(1 / (1 + exp_short(-clamp(x, -110, 110)))); }
+INLINE float sigmoid_f32(float x)
+{
+    return (float)(1 / (1 + exp_short(-clamp(x, -110, 110))));
+}
 INLINE double sigmoid_f64(double x)
 {
     double e = exp_f64(-fabs(x)); /* of the side that does not overflow */

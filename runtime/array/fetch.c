@@ -56,6 +56,7 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
 
 oly_status(oly_block_until_ready)(oly_array x)
 {
+    oly_enter(__func__);
     if (!x)
         return oly_last_status();
     oly_status st = oly_array_readable(x);
@@ -77,6 +78,7 @@ static oly_status check_room(oly_array x, const void *buffer, size_t bytes)
 
 oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 {
+    oly_enter(__func__);
     if (!x)
         return oly_last_status();
     oly_status st = oly_array_readable(x);
@@ -89,6 +91,7 @@ oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 
 double(oly_item)(oly_array x)
 {
+    oly_enter(__func__);
     union {
         bool b;
         int32_t i32;
@@ -118,6 +121,7 @@ double(oly_item)(oly_array x)
 
 oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 {
+    oly_enter(__func__);
     if (!x)
         return oly_last_status();
     oly_status st = oly_array_readable(x);
@@ -127,6 +131,11 @@ oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
         return oly_raise(st);
     if (oly_is_fully_addressable(x))
         return oly_raise(oly_array_fetch(x, buffer));
+    if (x->n_shards == 0)
+        return oly_raise(oly_fail(OLY_NOT_ADDRESSABLE,
+                                  "this process owns no device of the mesh of %s, so it takes no part in gathering it; call "
+                                  "oly_process_allgather on the processes of its mesh, or move it with oly_device_put first",
+                                  oly_type_short(&x->type)));
     oly_array here = (oly_device_put)(x, oly_sharding_default());
     if (!here)
         return oly_last_status();

@@ -61,6 +61,7 @@ static oly_status make(oly_function function, int n_in, int n_out, oly_jit_optio
 
 oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options)
 {
+    oly_enter(__func__);
     oly_fn f = NULL;
     oly_raise(make(function, n_in, n_out, options, &f));
     return f;
@@ -198,6 +199,7 @@ static bool missing(oly_fn f, int n_in, const oly_array *in)
 
 oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
 {
+    oly_enter(__func__);
     oly_array results[32] = {0};
     oly_status st = OLY_OK;
     if (missing(f, n_in, in)) {
@@ -223,6 +225,7 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
 
 oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
+    oly_enter(__func__);
     oly_array results[32] = {0};
     if (missing(f, n_in, in))
         return NULL;
@@ -234,6 +237,7 @@ oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 
 oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 {
+    oly_enter(__func__);
     oly_compiled *c;
     if (missing(f, n_in, in))
         return oly_last_status();

@@ -136,6 +136,7 @@ static oly_status loop_alone(const request *r, oly_array *carry)
 
 oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user)
 {
+    oly_enter(__func__);
     request r = {lower, upper, body, n_carry, user};
     oly_status st = OLY_OK;
     if (n_carry < 1 || n_carry > 32 || !body)

@@ -5,8 +5,7 @@
 #include "array/slice_notation.h"
 #include <string.h>
 
-/* -- elementwise
- * ------------------------------------------------------------------------------------------------------ */
+/* -- elementwise ----------------------------------------------------------------------------------------- */
 static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_operand *in)
 {
     oly_recipe recipe;
@@ -18,6 +17,7 @@ static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_oper
 #define UNARY(function, compose, row)                                                                          \
     oly_array(function)(oly_operand x)                                                                         \
     {                                                                                                          \
+        oly_enter(__func__);                                                                                   \
         return apply(compose, OLY_OP_##row, 1, &x);                                                            \
     }
 UNARY(oly_neg, oly_compose_unary, neg)
@@ -36,6 +36,7 @@ UNARY(oly_logical_not, oly_compose_unary, logical_not)
 #define BINARY(function, compose, row)                                                                         \
     oly_array(function)(oly_operand x, oly_operand y)                                                          \
     {                                                                                                          \
+        oly_enter(__func__);                                                                                   \
         return apply(compose, OLY_OP_##row, 2, (oly_operand[]){x, y});                                         \
     }
 BINARY(oly_add, oly_compose_binary, add)
@@ -54,11 +55,13 @@ BINARY(oly_ge, oly_compose_binary, ge)
 
 oly_array(oly_where)(oly_operand condition, oly_operand x, oly_operand y)
 {
+    oly_enter(__func__);
     return apply(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
 }
 
 oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_convert;
@@ -66,8 +69,7 @@ oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
     return oly_dispatch(oly_compose_convert, 1, &x, &recipe);
 }
 
-/* -- reductions
- * ------------------------------------------------------------------------------------------------------- */
+/* -- reductions ------------------------------------------------------------------------------------------ */
 static oly_status read_axes(const oly_reduce_options *options, oly_recipe *recipe)
 {
     recipe->keepdims = options->keepdims;
@@ -98,6 +100,8 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
 #define REDUCTION(function, compose, row)                                                                      \
     oly_array function(oly_operand x, oly_reduce_options options)                                              \
     {                                                                                                          \
+        oly_enter(__func__);                                                                   \
+        oly_enter(__func__);                                                                                   \
         return reduce(compose, OLY_OP_##row, x, options);                                                      \
     }
 REDUCTION(oly_sum_with, oly_compose_reduce, reduce_sum)
@@ -106,8 +110,7 @@ REDUCTION(oly_max_with, oly_compose_reduce, reduce_max)
 REDUCTION(oly_min_with, oly_compose_reduce, reduce_min)
 REDUCTION(oly_mean_with, oly_compose_mean, reduce_sum)
 
-/* -- products
- * --------------------------------------------------------------------------------------------------------- */
+/* -- products -------------------------------------------------------------------------------------------- */
 static oly_array multiply(oly_compose *compose, oly_array a, oly_array b)
 {
     return apply(compose, OLY_OP_dot, 2, (oly_operand[]){oly_operand_array(a), oly_operand_array(b)});
@@ -115,9 +118,11 @@ static oly_array multiply(oly_compose *compose, oly_array a, oly_array b)
 
 oly_array(oly_matmul)(oly_array a, oly_array b)
 {
+    oly_enter(__func__);
     return multiply(oly_compose_matmul, a, b);
 }
 oly_array(oly_dot)(oly_array a, oly_array b)
 {
+    oly_enter(__func__);
     return multiply(oly_compose_dot, a, b);
 }

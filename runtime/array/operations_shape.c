@@ -26,6 +26,7 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
  */
 oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_iota);
     recipe.params.dtype = dtype;
@@ -40,6 +41,7 @@ oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 
 oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     recipe.params.dtype = dtype;
@@ -50,23 +52,26 @@ oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int
 
 oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     return oly_full_shape(oly_operand_int(0), dtype, rank, shape);
 }
 
 oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     return oly_full_shape(oly_operand_int(1), dtype, rank, shape);
 }
 
 oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
 {
+    oly_enter(__func__);
     return oly_full_shape(value, dtype, 0, NULL);
 }
 
-/* -- other extents
- * ---------------------------------------------------------------------------------------------------- */
+/* -- other extents --------------------------------------------------------------------------------------- */
 oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_reshape);
@@ -77,6 +82,7 @@ oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
 
 oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_transpose);
@@ -95,6 +101,7 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 
 oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     if ((x.kind == 'a' && !x.array) || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
@@ -107,6 +114,7 @@ oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
  */
 oly_array(oly_slice)(oly_array x, const char *slices)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
@@ -117,6 +125,7 @@ oly_array(oly_slice)(oly_array x, const char *slices)
 
 oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
@@ -128,6 +137,7 @@ oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *li
 
 oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(x), value};
     begin(&recipe, OLY_OP_update);
@@ -138,6 +148,7 @@ oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 
 oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_concatenate);
     recipe.params.dimension = dimension;
@@ -157,10 +168,10 @@ oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
     return result;
 }
 
-/* -- placement
- * -------------------------------------------------------------------------------------------------------- */
+/* -- placement ------------------------------------------------------------------------------------------- */
 oly_array(oly_with_sharding_constraint)(oly_array x, oly_sharding sharding)
 {
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_place);

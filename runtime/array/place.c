@@ -2,6 +2,9 @@
 #include "array/array.h"
 #include "array/dispatch.h"
 #include "array/trace.h"
+#include "communicator.h"
+#include "core/hash.h"
+#include "device/queue.h"
 #include "kernel.h"
 #include <string.h>
 
@@ -35,13 +38,57 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
 
 oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int64_t *shape)
 {
+    oly_enter(__func__);
     oly_array x = NULL;
     oly_raise(from_host(data, dtype, rank, shape, &x));
     return x;
 }
 
+/* -- moving --------------------------------------------------------------------------------------------------------- */
+
+/* Does every process of the job own a device of the mesh, and is there more than one process? */
+static bool spans_all_processes(oly_mesh mesh)
+{
+    int n = oly_mesh_processes(), covered = 0, last = -1;
+    if (n == 1 || mesh->everywhere)
+        return false;
+    if (!mesh->devices)
+        return oly_mesh_process_of(mesh->n_devices - 1) == n - 1;
+    for (int r = 0; r < n; r++)
+        for (int p = 0; p < mesh->n_devices && last < r; p++)
+            if (oly_mesh_process_of(mesh->devices[p]) == r) {
+                covered++;
+                last = r;
+            }
+    return covered == n;
+}
+
+/* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
+static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
+{
+    if (x->graph || x->committed || oly_trace_current() || !spans_all_processes(sharding->mesh))
+        return OLY_OK;
+    OLY_TRY(oly_array_readable(x));
+    int n = oly_world_size();
+    oly_queue_drain(); /* the gathering below must not meet traffic of the lane in another thread */
+    oly_array_wait(x);
+    size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
+    uint64_t mine = oly_hash(bytes, x->shard[0]->data, bytes);
+    uint64_t *all = oly_malloc(sizeof *all * (size_t)n);
+    oly_status st = all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
+    for (int r = 1; r < n && st == OLY_OK; r++)
+        if (all[r] != all[0])
+            st = oly_fail(OLY_DIVERGED,
+                          "the values of %s are not the same on each process (ranks 0 and %d differ); give the same data "
+                          "everywhere, or each process's own part with oly_from_local",
+                          oly_type_short(&x->type), r);
+    oly_release(all);
+    return st;
+}
+
 oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
 {
+    oly_enter(__func__);
     if (!x)
         return NULL;
     if (!sharding) { /* as it is */
@@ -51,6 +98,8 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
         return same;
     }
     oly_status st = oly_sharding_check_rank(sharding, x->type.rank);
+    if (st == OLY_OK)
+        st = check_same_everywhere(x, sharding);
     if (st != OLY_OK) {
         oly_raise(st);
         return NULL;
@@ -139,6 +188,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
 oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, const void *data,
                           const int64_t *local_shape)
 {
+    oly_enter(__func__);
     oly_array x = NULL;
     if (!sharding)
         return NULL;

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* -- constants
- * -------------------------------------------------------------------------------------------------------- */
+/* -- constants ------------------------------------------------------------------------------------------- */
 
 /* Truncates, saturates, NaN to 0. */
 static int64_t saturated(double f, double low, double high, int64_t lowest, int64_t highest)
@@ -70,8 +69,7 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
     return same ? OLY_OK : oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
 }
 
-/* -- element types
- * ---------------------------------------------------------------------------------------------------- */
+/* -- element types --------------------------------------------------------------------------------------- */
 oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
 {
     if (oly_is_constant(x))

@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* -- other extents
- * ------------------------------------------------------------------------------------------------ */
+/* -- other extents --------------------------------------------------------------------------------------- */
 
 /* Works out an extent of -1 in `shape` from the elements of x. */
 static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, oly_type *shape)
@@ -86,8 +85,7 @@ oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, co
     return oly_build_broadcast(g, in[0], recipe->params.rank, recipe->params.shape, out);
 }
 
-/* -- parts
- * -------------------------------------------------------------------------------------------------------- */
+/* -- parts ----------------------------------------------------------------------------------------------- */
 
 /* The part of a recipe: parameters of the node (without the marks of dropped dimensions) and the shape without
  * those. */
@@ -191,8 +189,7 @@ oly_status oly_compose_concatenate(oly_graph *g, int n_in, oly_node *const *in, 
     return n_in == 1 ? OLY_OK : oly_graph_add(g, OLY_OP_concatenate, n_in, all, &p, out);
 }
 
-/* -- making and placing
- * --------------------------------------------------------------------------------------------- */
+/* -- making and placing ---------------------------------------------------------------------------------- */
 
 /* Bools count as numbers do: 0, 1, 2, ... converted. */
 oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,

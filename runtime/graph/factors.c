@@ -16,8 +16,7 @@ static void attach(oly_dim_factors *dim, int factor)
     dim->factor[dim->n++] = factor;
 }
 
-/* -- written rules
- * ------------------------------------------------------------------------------------------------ */
+/* -- written rules --------------------------------------------------------------------------------------- */
 
 /* What a letter, or a place within "...", stands for so far. */
 typedef struct naming {
@@ -62,8 +61,7 @@ static oly_status written(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* -- rules that parameters complete
- * --------------------------------------------------------------------------------- */
+/* -- rules that parameters complete ---------------------------------------------------------------------- */
 
 /* Operand dimension d and result dimension e (-1: none) are one. */
 static void relate(oly_factors *f, const oly_type *x, int d, int e)

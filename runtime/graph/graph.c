@@ -119,8 +119,7 @@ oly_status oly_graph_output(oly_graph *g, oly_node *node)
     return OLY_OK;
 }
 
-/* -- fingerprint: member by member, so that neither pointers nor the gaps between members count
- * ----------------------- */
+/* -- fingerprint: member by member, so that neither pointers nor the gaps between members count ---------- */
 static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
 {
     for (int k = 0; k < n; k++)

@@ -235,6 +235,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
 
 oly_mesh(oly_make_mesh)(const char *axes)
 {
+    oly_enter(__func__);
     struct oly_mesh_impl m = {.n_devices = 1};
     if (!axes) {
         oly_raise(oly_fail(OLY_INVALID, "the axes are NULL; give a notation such as \"i=4, j=2\""));
@@ -276,6 +277,7 @@ static oly_status copy_devices(struct oly_mesh_impl *m, const int *devices)
 
 oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int *sizes, const int *devices)
 {
+    oly_enter(__func__);
     struct oly_mesh_impl m = {.n_devices = 1};
     oly_status st = OLY_OK;
     for (int k = 0; k < n_axes && st == OLY_OK; k++) {

@@ -190,6 +190,7 @@ static oly_sharding finish(oly_status st, oly_mesh mesh, const oly_spec *spec)
 
 oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 {
+    oly_enter(__func__);
     oly_spec spec = {0};
     if (!mesh)
         return NULL;
@@ -200,6 +201,7 @@ oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 
 oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
 {
+    oly_enter(__func__);
     oly_spec spec = {0};
     unsigned used = 0;
     oly_status st = OLY_OK;
@@ -290,6 +292,7 @@ int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
 
 oly_sharding(oly_single_device)(oly_device device)
 {
+    oly_enter(__func__);
     if (!device)
         return NULL;
     int id = oly_device_id(device);

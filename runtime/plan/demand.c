@@ -155,6 +155,13 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     return OLY_OK;
 }
 
+void oly_reading_use(oly_planner *p, const oly_reading *reading)
+{
+    for (int d = 0; d < p->plan->n_devices && !reading->constant && reading->place; d++)
+        if (reading->place[d].base >= 0)
+            oly_slot_use(p, reading->place[d].base % p->plan->slot_capacity);
+}
+
 /* Follows views and captures to the value in memory; NULL for constants. */
 static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
 {

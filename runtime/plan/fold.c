@@ -1,12 +1,12 @@
 /* Reductions over devices. The order is fixed by the mesh alone: one mesh axis at a time, major axis first, linear within groups of
  * up to 16 positions, then over the groups, so the same mesh gives the same bits however its devices are spread over processes,
  * and the depth stays logarithmic. Every device needs the partials of a list of positions, folds them in that order, and all the
- * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested). */
-#include "plan/planner.h"
-#include <stdlib.h>
+ * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested).
+ * Small partials go to everybody, who folds them all; of large ones each process folds a slice and hands it round. */
+#include "plan/wires.h"
 #include <string.h>
 
-enum { RADIX = 16, MOST_SOURCES = 64 };
+enum { RADIX = 16, MOST_SOURCES = 64, SLICED_BYTES = 1 << 15 };
 
 /* One digit of a stage: positions along `axis` at distance `stride`, up to RADIX of them. */
 typedef struct digit {
@@ -94,13 +94,15 @@ typedef struct folder {
     const oly_node *node;
     const oly_layout *layout;
     const stage *stage;
+    bool sliced;       /* each process folds a slice and hands it round: large partials of several processes */
     int slot, staging; /* staging: slot of device 0 for partials of other processes */
     int64_t received;  /* bytes in staging so far */
-    int n_wire, wire_capacity;
-    struct wire {
-        int peer, position, device; /* device -1: received */
-        int64_t offset;             /* of a received partial in staging */
-    } *wires;
+    oly_wires partials, results;
+    int n_staged, staged_capacity;
+    struct staged {
+        int position;
+        int64_t offset;
+    } *staged;
 } folder;
 
 static int process_at(oly_mesh mesh, int position) { return oly_mesh_process_of(oly_mesh_device_id(mesh, position)); }
@@ -119,48 +121,111 @@ static int device_at(const folder *f, int position)
     return -1;
 }
 
-static oly_status add_wire(folder *f, int peer, int position, int device, int64_t offset)
+static size_t element_of(const folder *f) { return oly_dtype_size(f->node->type.dtype); }
+
+static int cell_of(const folder *f, int device, int slot) { return device * f->p->plan->slot_capacity + slot; }
+
+/* A run of elements of one buffer. */
+static oly_piece run_of(int base, int64_t offset, int64_t count)
 {
-    for (int k = 0; k < f->n_wire; k++)
-        if (f->wires[k].peer == peer && f->wires[k].position == position && (f->wires[k].device < 0) == (device < 0))
-            return OLY_OK;
-    if (f->n_wire == f->wire_capacity) {
-        f->wire_capacity = f->wire_capacity ? 2 * f->wire_capacity : 16;
-        struct wire *w = OLY_PLAN_NEW(f->p, struct wire, f->wire_capacity);
-        OLY_PLAN_CHECK(w);
-        if (f->n_wire)
-            memcpy(w, f->wires, sizeof *w * (size_t)f->n_wire);
-        f->wires = w;
+    return (oly_piece){.buffer = base, .offset = offset, .rank = 1, .extent = {count}, .stride = {1}};
+}
+
+/* -- who folds what: everything, or a slice each ---------------------------------------------------------------------- */
+
+/* The processes of a list of sources, in order. */
+static int processes_of(const folder *f, const int *sources, int n, int *processes)
+{
+    int found = 0;
+    for (int k = 0; k < n; k++) {
+        int r = process_at(f->p->mesh, sources[k]), j = 0;
+        while (j < found && processes[j] != r)
+            j++;
+        if (j == found)
+            processes[found++] = r;
     }
-    f->wires[f->n_wire++] = (struct wire){peer, position, device, offset};
+    return found;
+}
+
+/* The slice of n elements that process `r` folds. */
+static void slice_of(const folder *f, const int *processes, int n_processes, int r, int64_t n, int64_t *begin, int64_t *end)
+{
+    int j = 0;
+    while (j < n_processes && processes[j] != r)
+        j++;
+    *begin = f->sliced ? n * j / n_processes : 0;
+    *end = f->sliced ? n * (j + 1) / n_processes : n;
+}
+
+/* Where this process finds [begin, end) of another's partial, counted from element 0. */
+static oly_status stage_partial(folder *f, int group, int position, int64_t begin, int64_t end, int64_t *offset)
+{
+    int64_t bytes = (int64_t)element_of(f);
+    for (int k = 0; k < f->n_staged; k++)
+        if (f->staged[k].position == position) {
+            *offset = f->staged[k].offset;
+            return OLY_OK;
+        }
+    if (f->n_staged == f->staged_capacity) {
+        int capacity = f->staged_capacity ? 2 * f->staged_capacity : 16;
+        struct staged *more = OLY_PLAN_NEW(f->p, struct staged, capacity);
+        OLY_PLAN_CHECK(more);
+        if (f->n_staged)
+            memcpy(more, f->staged, sizeof *more * (size_t)f->n_staged);
+        f->staged = more;
+        f->staged_capacity = capacity;
+    }
+    int64_t at = f->received;
+    *offset = at - begin * bytes;
+    f->staged[f->n_staged++] = (struct staged){position, *offset};
+    f->received += ((end - begin) * bytes + 63) / 64 * 64;
+    if (end == begin)
+        return OLY_OK;
+    return oly_wires_add(f->p, &f->partials,
+                         &(oly_wire){process_at(f->p->mesh, position), false, {group, position},
+                                     run_of(cell_of(f, 0, f->staging), at, end - begin)});
+}
+
+/* What other processes fold of device d's partial. */
+static oly_status send_partial(folder *f, int d)
+{
+    int n_users, *users, position = f->p->position[d], counts[4], sources[MOST_SOURCES], processes[MOST_SOURCES];
+    int64_t n = elements_at(f, position), begin, end;
+    if (n == 0)
+        return OLY_OK;
+    OLY_TRY(users_of(f->p, f->stage, position, &n_users, &users));
+    int n_sources = sources_of(f->p->mesh, f->stage, position, counts, sources);
+    int n_processes = processes_of(f, sources, n_sources, processes);
+    for (int k = 0; k < n_users; k++) {
+        int r = process_at(f->p->mesh, users[k]);
+        if (r == oly_mesh_my_process())
+            continue;
+        slice_of(f, processes, n_processes, r, n, &begin, &end);
+        if (end > begin)
+            OLY_TRY(oly_wires_add(f->p, &f->partials,
+                                  &(oly_wire){r, true, {f->sliced ? sources[0] : 0, position},
+                                              run_of(cell_of(f, d, f->slot), begin * (int64_t)element_of(f), end - begin)}));
+    }
     return OLY_OK;
 }
 
-/* Offset of another process's partial in staging; adds it when it is new. */
-static oly_status staged(folder *f, int position, int64_t *offset)
+/* The folded slices go round: this process's to the others, theirs to every device here. */
+static oly_status hand_round(folder *f, const oly_fold_work *g, const int *sources, const int *processes, int n_processes,
+                             int64_t n)
 {
-    int peer = process_at(f->p->mesh, position);
-    for (int k = 0; k < f->n_wire; k++)
-        if (f->wires[k].device < 0 && f->wires[k].position == position) {
-            *offset = f->wires[k].offset;
-            return OLY_OK;
-        }
-    *offset = f->received;
-    f->received += (elements_at(f, position) * (int64_t)oly_dtype_size(f->node->type.dtype) + 63) / 64 * 64;
-    return add_wire(f, peer, position, -1, *offset);
-}
-
-static oly_status add_senders(folder *f)
-{
-    int me = oly_mesh_my_process();
-    for (int d = 0; d < f->p->plan->n_devices; d++) {
-        int n, *users, position = f->p->position[d];
-        if (position < 0 || elements_at(f, position) == 0)
+    int64_t bytes = (int64_t)element_of(f), begin, end;
+    for (int k = 0; k < n_processes; k++) {
+        int r = processes[k];
+        if (r == oly_mesh_my_process())
             continue;
-        OLY_TRY(users_of(f->p, f->stage, position, &n, &users));
-        for (int k = 0; k < n; k++)
-            if (process_at(f->p->mesh, users[k]) != me)
-                OLY_TRY(add_wire(f, process_at(f->p->mesh, users[k]), position, d, 0));
+        slice_of(f, processes, n_processes, r, n, &begin, &end);
+        if (g->end > g->begin)
+            OLY_TRY(oly_wires_add(f->p, &f->results,
+                                  &(oly_wire){r, true, {sources[0], 0},
+                                              run_of(g->out_base[0], g->begin * bytes, g->end - g->begin)}));
+        for (int o = 0; o < g->n_outs && end > begin; o++)
+            OLY_TRY(oly_wires_add(f->p, &f->results,
+                                  &(oly_wire){r, false, {sources[0], 0}, run_of(g->out_base[o], begin * bytes, end - begin)}));
     }
     return OLY_OK;
 }
@@ -174,17 +239,20 @@ static int same_list(const oly_fold_work *g, const int *bases, const int64_t *of
 static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_groups, int *counts)
 {
     oly_planner *p = f->p;
-    int capacity = p->plan->slot_capacity, sources[MOST_SOURCES];
+    int sources[MOST_SOURCES], processes[MOST_SOURCES];
     int n = sources_of(p->mesh, f->stage, p->position[d], counts, sources);
+    int n_processes = processes_of(f, sources, n, processes);
+    int64_t elements = elements_at(f, p->position[d]), begin, end;
     int *bases = OLY_PLAN_NEW(p, int, n);
     int64_t *offsets = OLY_PLAN_NEW(p, int64_t, n);
     OLY_PLAN_CHECK(bases);
     OLY_PLAN_CHECK(offsets);
+    slice_of(f, processes, n_processes, oly_mesh_my_process(), elements, &begin, &end);
     for (int k = 0; k < n; k++) {
         int device = device_at(f, sources[k]);
-        bases[k] = device >= 0 ? device * capacity + f->slot : f->staging;
+        bases[k] = device >= 0 ? cell_of(f, device, f->slot) : cell_of(f, 0, f->staging);
         if (device < 0)
-            OLY_TRY(staged(f, sources[k], &offsets[k]));
+            OLY_TRY(stage_partial(f, f->sliced ? sources[0] : 0, sources[k], begin, end, &offsets[k]));
     }
     int g = 0;
     while (g < *n_groups && !same_list(&groups[g], bases, offsets, n))
@@ -192,58 +260,33 @@ static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_gro
     if (g == *n_groups) {
         int *outs = OLY_PLAN_NEW(p, int, p->plan->n_devices);
         OLY_PLAN_CHECK(outs);
-        groups[(*n_groups)++] = (oly_fold_work){n, bases, offsets, 0, elements_at(f, p->position[d]), 0, outs};
+        groups[(*n_groups)++] = (oly_fold_work){n, bases, offsets, begin, end, 0, outs, sources[0]};
     }
-    ((int *)groups[g].out_base)[groups[g].n_outs++] = d * capacity + f->slot;
+    ((int *)groups[g].out_base)[groups[g].n_outs++] = cell_of(f, d, f->slot);
     return OLY_OK;
 }
 
-static int by_peer(const void *a, const void *b)
+static oly_status hand_all_round(folder *f, const oly_fold_work *groups, int n_groups)
 {
-    const struct wire *x = a, *y = b;
-    if ((x->device < 0) != (y->device < 0))
-        return x->device < 0 ? 1 : -1;
-    return x->peer != y->peer ? x->peer - y->peer : x->position - y->position;
-}
-
-static oly_piece wire_piece(const folder *f, const struct wire *w)
-{
-    int base = w->device < 0 ? f->staging : w->device * f->p->plan->slot_capacity + f->slot;
-    return (oly_piece){.buffer = base,
-                       .offset = w->offset,
-                       .rank = 1,
-                       .extent = {elements_at(f, w->position)},
-                       .stride = {1}};
-}
-
-static oly_status make_exchange(folder *f, oly_exchange **exchange)
-{
-    qsort(f->wires, (size_t)f->n_wire, sizeof *f->wires, by_peer);
-    oly_message *messages = oly_calloc((size_t)f->n_wire, sizeof *messages);
-    oly_piece *pieces = oly_calloc((size_t)f->n_wire, sizeof *pieces);
-    int *same = oly_malloc(sizeof *same * (size_t)f->n_wire);
-    int n = 0, n_sends = 0;
-    oly_status st = OLY_OK;
-    if (!messages || !pieces || !same)
-        st = oly_out_of_memory(sizeof *pieces * (size_t)f->n_wire, "a reduction");
-    for (int k = 0; st == OLY_OK && k < f->n_wire; k++) {
-        const struct wire *w = &f->wires[k];
-        bool fresh = k == 0 || w->peer != w[-1].peer || (w->device < 0) != (w[-1].device < 0);
-        if (fresh) {
-            messages[n++] = (oly_message){.peer = w->peer, .pieces = pieces + k, .same = same + k};
-            n_sends += w->device >= 0;
-        }
-        messages[n - 1].n_pieces++;
-        pieces[k] = wire_piece(f, w);
-        same[k] = -1;
+    for (int g = 0; g < n_groups && f->sliced; g++) {
+        int sources[MOST_SOURCES], counts[4], processes[MOST_SOURCES];
+        int n = sources_of(f->p->mesh, f->stage, groups[g].first_source, counts, sources);
+        int n_processes = processes_of(f, sources, n, processes);
+        OLY_TRY(hand_round(f, &groups[g], sources, processes, n_processes, elements_at(f, groups[g].first_source)));
     }
-    if (st == OLY_OK)
-        st = oly_exchange_make(oly_dtype_size(f->node->type.dtype), n_sends, messages, n - n_sends, messages + n_sends,
-                               exchange);
-    oly_release(messages);
-    oly_release(pieces);
-    oly_release(same);
-    return st;
+    return OLY_OK;
+}
+
+/* Slices pay when partials are large and all members of a group fold the same list. */
+static bool worth_slicing(const folder *f)
+{
+    int64_t most = 1;
+    for (int k = 0; k < f->stage->n_digits; k++)
+        if (f->stage->digits[k].stride != 1)
+            return false;
+    for (int d = 0; d < f->layout->rank; d++)
+        most *= oly_split_cut(&f->layout->split[d], f->layout->shape[d], 1);
+    return most * (int64_t)element_of(f) > SLICED_BYTES; /* of the first, largest part: the same on every process */
 }
 
 static oly_status staging_slot(folder *f)
@@ -269,23 +312,32 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
     OLY_PLAN_CHECK(groups);
     int n_groups = 0, counts[4] = {1, 1, 1, 1}, members = 1;
+    f.sliced = worth_slicing(&f);
     OLY_TRY(staging_slot(&f));
-    OLY_TRY(add_senders(&f));
     for (int d = 0; d < p->plan->n_devices; d++)
-        if (p->position[d] >= 0)
+        if (p->position[d] >= 0) {
+            OLY_TRY(send_partial(&f, d));
             OLY_TRY(add_device(&f, d, groups, &n_groups, counts));
+        }
+    OLY_TRY(hand_all_round(&f, groups, n_groups));
     oly_slot *staging = &p->plan->slots[f.staging];
     staging->bytes = staging->device_bytes[0] = (size_t)f.received;
     staging->block = b;
-    oly_exchange *exchange = NULL;
-    if (f.n_wire)
-        OLY_TRY(make_exchange(&f, &exchange));
+    oly_exchange *exchange, *second;
+    OLY_TRY(oly_wires_exchange(&f.partials, element_of(&f), &exchange));
+    oly_status st = oly_wires_exchange(&f.results, element_of(&f), &second);
+    if (st != OLY_OK) {
+        oly_exchange_free(exchange);
+        return st;
+    }
     oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, node, "all-reduce");
     if (!step) {
         oly_exchange_free(exchange);
+        oly_exchange_free(second);
         return oly_out_of_memory(0, "a plan");
     }
     step->exchange = exchange;
+    step->second = second;
     step->out_slot = slot;
     step->fold.combiner = combiner;
     step->fold.dtype = node->type.dtype;
@@ -294,12 +346,13 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
         step->fold.counts[k] = counts[k];
         members *= counts[k];
     }
+    step->fold.sliced = f.sliced;
     step->fold.n_groups = n_groups;
     step->fold.groups = groups;
     for (int g = 0; g < n_groups; g++) {
-        int64_t n = groups[g].end;
+        int64_t n = elements_at(&f, groups[g].first_source);
         step->fold.elements = n > step->fold.elements ? n : step->fold.elements;
-        step->work += (double)n * groups[g].n_sources;
+        step->work += (double)(groups[g].end - groups[g].begin) * groups[g].n_sources;
     }
     step->members = members;
     step->messages = members - 1;

@@ -278,6 +278,8 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
             n *= work[d].box.extent[k];
         total += (double)n * t.n_instructions;
     }
+    for (int k = 0; k < t.n_loads; k++)
+        oly_reading_use(p, &t.loads[k].reading);
     oly_step *s = oly_step_add(p, f->block, OLY_STEP_TILE, g->nodes[g->n_nodes - 1],
                                g->n_nodes == 1 ? oly_ops[g->nodes[0]->op].name : "elementwise");
     OLY_PLAN_CHECK(s);
@@ -548,6 +550,8 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     double total = 0;
     for (int d = 0; d < p->plan->n_devices; d++)
         gemm_device(p, n, &out, &a, &ra, &rb, d, v->slot, &work[d], &total);
+    oly_reading_use(p, &ra);
+    oly_reading_use(p, &rb);
     oly_step *s = oly_step_add(p, f->block, OLY_STEP_GEMM, n, "matrix product");
     OLY_PLAN_CHECK(s);
     s->gemm.device = work;

@@ -113,6 +113,9 @@ typedef struct oly_reading {
     oly_place *place; /* [n_devices]; base -1 on devices that need nothing */
 } oly_reading;
 oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region, oly_reading *reading);
+/* What is read must live until the newest step, which may come after exchanges for other operands: called for every reading
+ * right before the step that reads is added. */
+void oly_reading_use(oly_planner *p, const oly_reading *reading);
 /* Announces what will be demanded together, so that one exchange serves all of it. */
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
 /* The value in a slot of its own, contiguous, in this layout. Reuses the value's slot when it is just that. */

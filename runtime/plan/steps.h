@@ -73,6 +73,7 @@ typedef struct oly_fold_work {
     int64_t begin, end;             /* elements folded here */
     int n_outs;                     /* every device of this process in the group gets the result */
     const int *out_base;
+    int first_source;               /* mesh position; for the planner */
 } oly_fold_work;
 
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
@@ -125,10 +126,9 @@ typedef struct oly_step {
             int n_counts;
             int counts[4];
             int64_t elements;
+            bool sliced;   /* a second exchange hands folded slices round (on every process, or on none) */
             int n_groups;
             const oly_fold_work *groups;
-            int n_copies;                /* after the second exchange: to the other local members */
-            const oly_copy_work *copies;
         } fold;
         struct {
             int64_t count, lower;

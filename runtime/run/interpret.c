@@ -200,7 +200,12 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
     else
         for (int i = 0; i < total; i++)
             fold_body(&f, i);
-    return OLY_OK;
+    if (step->fold.sliced && r->plan->distributed)
+        ticket = oly_next_ticket(r); /* also where there is nothing to hand round: the count stays the same everywhere */
+    if (!step->second)
+        return OLY_OK;
+    OLY_TRY(oly_exchange_start(step->second, ticket, r->base));
+    return oly_exchange_finish(step->second, ticket, r->base);
 }
 
 /* -- loops ------------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,232 @@
+/* The heat equation on a plate, with a picture at the end. heat2d_mpi.c is the same program by hand.
+ *
+ * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps
+ * its temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; it is made on the devices,
+ * where its parts will be.
+ *
+ * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]      (any ranks x devices; --help lists the
+ * options) Prints: on standard error, progress; from process 0, the sum of the temperatures and some of the
+ * middle row (heat2d_mpi prints the same lines), and the largest difference from a plain loop on one core.
+ * Writes a PNG picture. */
+#include <olympus.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SAMPLES = 8, REPORTS = 20 };
+
+typedef struct settings {
+    long size;       /* cells along a side */
+    int steps;       /* time steps */
+    bool rows_only;  /* 1-D partition: whole rows to each device */
+    bool unchecked;  /* no comparison with a plain loop */
+    const char *png; /* where the picture goes */
+} settings;
+
+/* -- the simulation -------------------------------------------------------------------------------------- */
+
+/* 1 where the plate is hot at the start, 0 elsewhere; traced, so that each device makes its own part. */
+static void plate(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in;
+    int64_t n = ((const settings *)user)->size;
+    oly_array i = oly_reshape(oly_arange(n, OLY_INT32), n, 1), j = oly_reshape(oly_arange(n, OLY_INT32), 1, n);
+    oly_array down = oly_sub(i, n / 2), across = oly_sub(j, n / 3);
+    oly_array disc = oly_lt(oly_add(oly_mul(down, down), oly_mul(across, across)), n * n / 36);
+    oly_array bar =
+        oly_mul(oly_lt(oly_abs(oly_sub(i, 3 * n / 4)), n / 5), oly_lt(oly_abs(oly_sub(j, 3 * n / 4)), n / 40 + 1));
+    oly_array edge = oly_eq(i, 0);
+    out[0] = oly_where(oly_add(oly_add(disc, bar), edge), oly_ones(OLY_FLOAT32, n, n), 0);
+}
+
+static oly_array heat_step(oly_array u)
+{
+    oly_array mid = oly_slice(u, "1:-1, 1:-1");
+    oly_array up = oly_slice(u, ":-2, 1:-1"), down = oly_slice(u, "2:, 1:-1");
+    oly_array left = oly_slice(u, "1:-1, :-2"), right = oly_slice(u, "1:-1, 2:");
+    oly_array around = oly_add(oly_add(oly_add(up, down), left), right);
+    return oly_update(u, "1:-1, 1:-1", oly_add(oly_mul(0.5, mid), oly_mul(0.125, around)));
+}
+
+static void body(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = heat_step(carry[0]);
+}
+
+static void advance(const oly_array *in, oly_array *out, void *user)
+{
+    const int *steps = user;
+    out[0] = in[0];
+    oly_fori(0, *steps, body, 1, out, NULL);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void progress(int done, const settings *s, double time)
+{
+    if (oly_process_index() != 0)
+        return;
+    double points = (double)(s->size - 2) * (double)(s->size - 2) * done;
+    const char *end = done == s->steps ? "\n" : isatty(STDERR_FILENO) ? "\r" : NULL;
+    if (end)
+        fprintf(stderr, "heat2d: %3d %%, %.2f Gpoint/s%s", (int)(100.0 * done / s->steps), points / time / 1e9, end);
+}
+
+/* Calls a compiled number of steps again and again, so that there is something to tell in between. */
+static oly_array simulate(oly_array u, const settings *s)
+{
+    int many = s->steps < REPORTS ? 1 : s->steps / REPORTS, rest = s->steps % many;
+    oly_fn forward = oly_jit(advance, 1, 1, .user = &many), last = oly_jit(advance, 1, 1, .user = &rest);
+    double begin = seconds();
+    for (int done = 0; done < s->steps;) {
+        bool whole = s->steps - done >= many;
+        oly_call(whole ? forward : last, OLY_IN(u), OLY_OUT(u));
+        oly_block_until_ready(u);
+        done += whole ? many : rest;
+        progress(done, s, seconds() - begin);
+    }
+    return u;
+}
+
+/* -- the same without any library, on one core ----------------------------------------------------------- */
+static void plain(float *u, float *next, long n, int steps)
+{
+    memcpy(next, u, (size_t)(n * n) * sizeof *u);
+    for (int s = 0; s < steps; s++) {
+        for (long i = 1; i < n - 1; i++)
+            for (long j = 1; j < n - 1; j++) {
+                const float *at = &u[i * n + j];
+                next[i * n + j] = 0.5f * at[0] + 0.125f * (at[-n] + at[n] + at[-1] + at[1]);
+            }
+        memcpy(u, next, (size_t)(n * n) * sizeof *u);
+    }
+}
+
+/* -- printing -------------------------------------------------------------------------------------------- */
+
+/* The two lines that heat2d_mpi prints too. All processes take part. */
+static void report(oly_array u, const settings *s)
+{
+    float sample[SAMPLES];
+    char slice[96];
+    long stride = (s->size - 1) / (SAMPLES - 1);
+    snprintf(slice, sizeof slice, "%ld, :%ld:%ld", s->size / 2, (SAMPLES - 1) * stride + 1, stride);
+    oly_process_allgather(oly_slice(u, slice), sample, sizeof sample);
+    double sum = oly_item(oly_sum(oly_astype(u, OLY_FLOAT64)));
+    if (oly_process_index() != 0)
+        return;
+    printf("2-D heat equation, %ld x %ld cells, %d steps: sum %.3f\nsamples", s->size, s->size, s->steps, sum);
+    for (int k = 0; k < SAMPLES; k++)
+        printf(" %.4f", sample[k]);
+    printf("\n");
+}
+
+/* The plain loop runs on process 0. */
+static void compare(const float *start, oly_array u, const settings *s)
+{
+    long count = s->size * s->size;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *got = malloc(bytes), *expected = malloc(bytes), *next = malloc(bytes);
+    if (!got || !expected || !next)
+        exit(1);
+    oly_process_allgather(u, got, bytes);
+    if (oly_process_index() == 0) {
+        double largest = 0;
+        memcpy(expected, start, bytes);
+        plain(expected, next, s->size, s->steps);
+        for (long k = 0; k < count; k++)
+            largest = fmax(largest, fabs((double)got[k] - expected[k]));
+        printf("largest difference from a plain loop on one core: %.2g\n", largest);
+    }
+    free(got);
+    free(expected);
+    free(next);
+}
+
+/* -- starting -------------------------------------------------------------------------------------------- */
+static void usage(FILE *file)
+{
+    fprintf(file, "usage: heat2d [OPTION...]\n"
+                  "  --size N              cells along a side of the plate (default 512)\n"
+                  "  --steps S             time steps (default 1000)\n"
+                  "  --partition 1d|2d     whole rows to each device, or rectangles (default 2d)\n"
+                  "  --png PATH            the picture (default build/heat2d.png, or heat2d.png where there is "
+                  "no build)\n"
+                  "  --no-check            no comparison with a plain loop on one core\n");
+}
+
+static settings options(int argc, char **argv)
+{
+    static const struct option known[] = {{"size", required_argument, NULL, 'n'},
+                                          {"steps", required_argument, NULL, 's'},
+                                          {"partition", required_argument, NULL, 'p'},
+                                          {"png", required_argument, NULL, 'o'},
+                                          {"no-check", no_argument, NULL, 'u'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    settings s = {.size = 512, .steps = 1000, .png = access("build", W_OK) == 0 ? "build/heat2d.png" : "heat2d.png"};
+    bool bad = false;
+    for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (o) {
+        case 'n': s.size = atol(optarg); break;
+        case 's': s.steps = atoi(optarg); break;
+        case 'p':
+            s.rows_only = strcmp(optarg, "1d") == 0;
+            bad |= !s.rows_only && strcmp(optarg, "2d") != 0;
+            break;
+        case 'o': s.png = optarg; break;
+        case 'u': s.unchecked = true; break;
+        case 'h': usage(stdout); exit(0);
+        default: bad = true;
+        }
+    }
+    if (bad || s.size < SAMPLES || s.size > 32768 || s.steps < 0 || optind < argc) {
+        usage(stderr);
+        exit(2);
+    }
+    return s;
+}
+
+/* A mesh over all devices, as square as their number allows. */
+static oly_mesh square_mesh(void)
+{
+    int n = oly_device_count(), rows = 1;
+    for (int k = 1; k * k <= n; k++)
+        rows = n % k == 0 ? k : rows;
+    char axes[64];
+    snprintf(axes, sizeof axes, "i=%d, j=%d", n / rows, rows);
+    return oly_make_mesh(axes);
+}
+
+int main(int argc, char **argv)
+{
+    settings s = options(argc, argv);
+    oly_init(&argc, &argv);
+
+    oly_sharding sharding = oly_named(square_mesh(), s.rows_only ? "(i,j), None" : "i, j");
+    oly_array u = NULL;
+    oly_call(oly_jit(plate, 0, 1, .user = &s, .out_shardings = &sharding), 0, NULL, OLY_OUT(u));
+    float *start = s.unchecked ? NULL : malloc((size_t)(s.size * s.size) * sizeof *start);
+    if (start)
+        oly_process_allgather(u, start, (size_t)(s.size * s.size) * sizeof *start);
+
+    u = simulate(u, &s);
+
+    report(u, &s);
+    if (start)
+        compare(start, u, &s);
+    oly_write_png(s.png, u, 0, 1);
+    if (oly_process_index() == 0)
+        fprintf(stderr, "heat2d: wrote %s\n", s.png);
+    free(start);
+    return oly_finalize();
+}

@@ -1,0 +1,46 @@
+/* What the parts of the oracle runner share (tests/oracle_*.c, one program: build/tests/oracle). A checker runs one case on
+ * Olympus through its public functions and says how it went. Every rank runs every case. */
+#ifndef ORACLE_H
+#define ORACLE_H
+#include "check_oracle.h"
+#include <olympus.h>
+#include <stdio.h>
+
+/* One case on its way. It has passed unless something was said. */
+typedef struct oracle_run {
+    const oracle_family *family;
+    const oracle_case *c;
+    bool failed, skipped;
+    char reason[2048]; /* why it failed or was skipped; else what --verbose shows */
+} oracle_run;
+
+/* They note the outcome and return false. The first few failures of a case are kept; a skipped case has one reason, which
+ * should be the same text for all cases skipped for it. */
+bool oracle_fail(oracle_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool oracle_skip(oracle_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Failed, for the reason Olympus gives. */
+bool oracle_fail_call(oracle_run *run, const char *what);
+
+/* -- oracle_compare.c ------------------------------------------------------------------------------------------------ */
+
+/* Compares an array (gathered from all ranks) with an `out` line of the case. `how` names the way it was computed. */
+bool oracle_compare(oracle_run *run, const oracle_line *out, oracle_array expected, oly_array got, const char *how);
+/* The text of a case against what was printed. */
+bool oracle_compare_text(oracle_run *run, const char *what, const char *expected, const char *got);
+
+/* -- oracle_place.c -------------------------------------------------------------------------------------------------- */
+
+/* The mesh of the case; skips when it needs more devices than there are. *mesh is NULL when the case has none. */
+bool oracle_mesh(oracle_run *run, oly_mesh *mesh);
+/* The arrays of all `in` lines on their devices, at most `most`; returns how many, -1 when the case cannot go on. */
+int oracle_inputs(oracle_run *run, oly_mesh mesh, oly_array *inputs, int most);
+/* "i,j" of "P(i,j)"; NULL for "-". */
+oly_sharding oracle_sharding(oly_mesh mesh, const char *spec);
+
+/* -- the checkers ---------------------------------------------------------------------------------------------------- */
+void oracle_check_toy(oracle_run *run);     /* oracle_text.c: shards and a sum as text */
+void oracle_check_viz(oracle_run *run);     /* oracle_text.c: drawings of shardings */
+void oracle_check_print(oracle_run *run);   /* oracle_text.c: str and repr */
+void oracle_check_heat(oracle_run *run);    /* oracle_heat.c: stencils in loops */
+void oracle_check_program(oracle_run *run); /* oracle_program.c: statements */
+#endif

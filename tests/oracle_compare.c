@@ -1,0 +1,191 @@
+/* Compares arrays and text with what the oracle expects, by the rules of tests/oracle/README.md. Called by the checkers of the
+ * oracle runner. */
+#include "oracle.h"
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- how close ------------------------------------------------------------------------------------------------------- */
+typedef struct tolerance {
+    enum { EXACT, STEPS, RELATIVE } kind;
+    bool zeros_equal;
+    int64_t steps;
+    double relative, absolute;
+} tolerance;
+
+/* Reads what follows the offset: "exact [zeros_equal]", "ulp N" or "relabs R A". */
+static bool read_tolerance(const oracle_line *line, tolerance *t)
+{
+    char **word = line->words + 6;
+    int n = line->n_words - 6;
+    *t = (tolerance){.kind = EXACT};
+    if (n >= 1 && strcmp(word[0], "exact") == 0) {
+        t->zeros_equal = n > 1 && strcmp(word[1], "zeros_equal") == 0;
+        return n == 1 || t->zeros_equal;
+    }
+    if (n == 2 && strcmp(word[0], "ulp") == 0) {
+        *t = (tolerance){.kind = STEPS, .steps = strtoll(word[1], NULL, 10)};
+        return true;
+    }
+    if (n == 3 && strcmp(word[0], "relabs") == 0) {
+        *t = (tolerance){.kind = RELATIVE, .relative = strtod(word[1], NULL), .absolute = strtod(word[2], NULL)};
+        return true;
+    }
+    return false;
+}
+
+/* -- one element ----------------------------------------------------------------------------------------------------- */
+
+/* Place of a floating-point number in the order of all representable ones; both zeros have place 0. */
+static int64_t place(oly_dtype dtype, const void *at)
+{
+    if (dtype == OLY_FLOAT32) {
+        int32_t bits;
+        memcpy(&bits, at, sizeof bits);
+        return bits < 0 ? (int64_t)INT32_MIN - bits : bits;
+    }
+    int64_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+static double real(oly_dtype dtype, const void *at)
+{
+    if (dtype == OLY_FLOAT32) {
+        float x;
+        memcpy(&x, at, sizeof x);
+        return x;
+    }
+    double x;
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+static bool same_real(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
+{
+    double a = real(dtype, want), b = real(dtype, got), normal = dtype == OLY_FLOAT32 ? (double)FLT_MIN : DBL_MIN;
+    if (isnan(a) || isnan(b))
+        return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b))
+        return a == b;
+    if (fabs(a) < normal && fabs(b) < normal && (a != 0 || b != 0))
+        return true; /* subnormal numbers may be flushed to zero */
+    if (a == 0 && b == 0)
+        return signbit(a) == signbit(b) || t->kind != EXACT || t->zeros_equal;
+    switch (t->kind) {
+    case STEPS: return (uint64_t)llabs(place(dtype, want) - place(dtype, got)) <= (uint64_t)t->steps;
+    case RELATIVE: return fabs(a - b) <= t->absolute + t->relative * fabs(a);
+    default: return a == b;
+    }
+}
+
+static long double integer(oly_dtype dtype, const void *at)
+{
+    switch (dtype) {
+    case OLY_INT32: return *(const int32_t *)at;
+    case OLY_UINT32: return *(const uint32_t *)at;
+    case OLY_INT64: return *(const int64_t *)at;
+    default: return *(const unsigned char *)at;
+    }
+}
+
+static bool is_floating(oly_dtype dtype)
+{
+    return dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+}
+
+static bool same_element(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
+{
+    if (is_floating(dtype))
+        return same_real(dtype, t, want, got);
+    long double a = integer(dtype, want), b = integer(dtype, got);
+    return a == b || (t->kind == RELATIVE && fabsl(a - b) <= t->absolute + t->relative * fabsl(a));
+}
+
+static void element_text(char *text, size_t size, oly_dtype dtype, const void *at)
+{
+    if (is_floating(dtype))
+        snprintf(text, size, "%.*g", dtype == OLY_FLOAT32 ? 9 : 17, real(dtype, at));
+    else
+        snprintf(text, size, "%.0Lf", integer(dtype, at));
+}
+
+/* "[1,0,2]": the indexes of element `k`. */
+static void index_text(char *text, size_t size, const oracle_array *array, int64_t k)
+{
+    int64_t stride = array->size;
+    size_t at = (size_t)snprintf(text, size, "[");
+    for (int d = 0; d < array->rank && at < size; d++) {
+        stride /= array->shape[d];
+        at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, d ? "," : "", k / stride);
+        k %= stride;
+    }
+    if (at < size)
+        snprintf(text + at, size - at, "]");
+}
+
+/* -- whole arrays ---------------------------------------------------------------------------------------------------- */
+static bool compare_elements(oracle_run *run, const oracle_line *out, const oracle_array *expected,
+                             const unsigned char *got, const char *how)
+{
+    tolerance t;
+    if (!read_tolerance(out, &t))
+        return oracle_fail(run, "line %d: what tolerance is this?", out->number);
+    oly_dtype dtype = (oly_dtype)expected->known_dtype;
+    const unsigned char *want = expected->data;
+    int64_t different = 0, first = 0;
+    for (int64_t k = expected->size; k-- > 0;)
+        if (!same_element(dtype, &t, want + (size_t)k * expected->item_size, got + (size_t)k * expected->item_size)) {
+            different++;
+            first = k;
+        }
+    if (different == 0)
+        return true;
+    char index[96], a[48], b[48];
+    index_text(index, sizeof index, expected, first);
+    element_text(a, sizeof a, dtype, want + (size_t)first * expected->item_size);
+    element_text(b, sizeof b, dtype, got + (size_t)first * expected->item_size);
+    return oracle_fail(run, "%s: %s%s expected %s, got %s (%s%s%s%s%s); %" PRId64 " of %" PRId64 " elements differ", how,
+                       out->words[1], index, a, b, out->words[6], out->n_words > 7 ? " " : "",
+                       out->n_words > 7 ? out->words[7] : "", out->n_words > 8 ? " " : "",
+                       out->n_words > 8 ? out->words[8] : "", different, expected->size);
+}
+
+/* An array of no elements still has a type. */
+static bool same_type(oracle_run *run, const oracle_line *out, const oracle_array *expected, oly_array got,
+                      const char *how)
+{
+    bool same = (int)oly_dtype_of(got) == expected->known_dtype && oly_rank(got) == expected->rank;
+    for (int d = 0; same && d < expected->rank; d++)
+        same = oly_dim(got, d) == expected->shape[d];
+    if (same)
+        return true;
+    char type[128];
+    oly_typeof(got, type, sizeof type);
+    return oracle_fail(run, "%s: %s expected type %s%s, got %s", how, out->words[1], out->words[2], out->words[3], type);
+}
+
+bool oracle_compare(oracle_run *run, const oracle_line *out, oracle_array expected, oly_array got, const char *how)
+{
+    if (!got)
+        return oracle_fail_call(run, how);
+    if (!same_type(run, out, &expected, got, how))
+        return false;
+    size_t bytes = (size_t)expected.size * expected.item_size;
+    unsigned char *data = malloc(bytes + 1);
+    if (!data)
+        return oracle_fail(run, "%s: no memory for %zu bytes", how, bytes);
+    memset(data, 0xa5, bytes);
+    bool same = oly_process_allgather(got, data, bytes) == OLY_OK
+                    ? compare_elements(run, out, &expected, data, how)
+                    : oracle_fail_call(run, how);
+    free(data);
+    return same;
+}
+
+bool oracle_compare_text(oracle_run *run, const char *what, const char *expected, const char *got)
+{
+    return strcmp(expected, got) == 0 || oracle_fail(run, "%s expected\n%sgot\n%s", what, expected, got);
+}

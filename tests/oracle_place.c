@@ -1,0 +1,70 @@
+/* Puts the operands of an oracle case where it says. Called by the checkers of the oracle runner. */
+#include "oracle.h"
+#include <stdlib.h>
+#include <string.h>
+
+bool oracle_mesh(oracle_run *run, oly_mesh *mesh)
+{
+    const oracle_line *line = check_oracle_line(run->c, "mesh", 0);
+    char name[OLY_MAX_RANK][32];
+    const char *names[OLY_MAX_RANK];
+    int sizes[OLY_MAX_RANK], devices = 1;
+    *mesh = NULL;
+    if (!line)
+        return true;
+    for (int k = 1; k < line->n_words; k++) {
+        const char *equals = strchr(line->words[k], '=');
+        if (!equals || k > OLY_MAX_RANK)
+            return oracle_fail(run, "line %d: what mesh is this?", line->number);
+        snprintf(name[k - 1], sizeof name[0], "%.*s", (int)(equals - line->words[k]), line->words[k]);
+        names[k - 1] = name[k - 1];
+        sizes[k - 1] = atoi(equals + 1); /* ":auto" may follow, the only kind of axis there is */
+        devices *= sizes[k - 1];
+    }
+    if (devices > oly_device_count())
+        return oracle_skip(run, "needs %d devices, there are %d", devices, oly_device_count());
+    *mesh = oly_mesh_from_devices(line->n_words - 1, names, sizes, NULL);
+    return *mesh ? true : oracle_fail_call(run, "making the mesh");
+}
+
+oly_sharding oracle_sharding(oly_mesh mesh, const char *spec)
+{
+    return mesh && strcmp(spec, "-") != 0 ? oly_named(mesh, spec) : NULL;
+}
+
+static oly_array place(oracle_run *run, oly_mesh mesh, const oracle_line *line)
+{
+    oracle_array host;
+    if (!check_oracle_array(run->family, line, &host)) {
+        oracle_fail(run, "line %d cannot be read", line->number);
+        return NULL;
+    }
+    oly_array x = NULL;
+    if (host.known_dtype < 0)
+        oracle_skip(run, "dtype %s is not there yet", host.dtype);
+    else if (!host.data)
+        oracle_fail(run, "line %d has no data", line->number);
+    else
+        x = oly_from_host(host.data, (oly_dtype)host.known_dtype, host.rank, host.shape);
+    check_oracle_array_free(&host);
+    oly_sharding sharding = oracle_sharding(mesh, line->words[4]);
+    return x && sharding ? oly_device_put(x, sharding) : x;
+}
+
+int oracle_inputs(oracle_run *run, oly_mesh mesh, oly_array *inputs, int most)
+{
+    int n = 0;
+    for (const oracle_line *line; (line = check_oracle_line(run->c, "in", n)); n++) {
+        if (n == most) {
+            oracle_fail(run, "more than %d operands", most);
+            return -1;
+        }
+        inputs[n] = place(run, mesh, line);
+        if (!inputs[n]) {
+            if (!run->failed && !run->skipped)
+                oracle_fail_call(run, "placing the operands");
+            return -1;
+        }
+    }
+    return n;
+}

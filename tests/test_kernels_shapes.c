@@ -1,0 +1,453 @@
+/* run: ranks=1  Kernels that know shapes: reductions, folds of arrays, matrix products and copies against plain loops, for
+ * small and ugly sizes, every subset of dimensions, every instruction set. */
+#include "check.h"
+#include "kernel.h"
+#include "core/error.h"
+#include <math.h>
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define ROOM     400000
+
+static const size_t bytes_of[OLY_N_DTYPES] = {1, 4, 8, 4, 4, 8};
+static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
+static char memory_a[ROOM * 8], memory_b[ROOM * 8], memory_c[ROOM * 8], scratch[64 * ROOM];
+
+static void on_each(void (*check)(void))
+{
+    int ran = 0;
+    for (int i = 0; i < COUNT(instruction_sets); i++)
+        if (oly_kernels_choose(instruction_sets[i]) == OLY_OK) {
+            check();
+            ran++;
+        } else {
+            oly_drop_message();
+        }
+    assert_true(ran > 0);
+    assert_int_equal(oly_kernels_choose(""), OLY_OK);
+}
+
+static uint64_t state = 88172645463325252u;
+static uint64_t random_bits(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state * 0x2545F4914F6CDD1Du;
+}
+static int64_t random_below(int64_t n)
+{
+    return (int64_t)(random_bits() % (uint64_t)n);
+}
+
+static double get(int dtype, const void *x, int64_t i)
+{
+    switch (dtype) {
+    case OLY_BOOL: return ((const uint8_t *)x)[i];
+    case OLY_INT32: return ((const int32_t *)x)[i];
+    case OLY_UINT32: return ((const uint32_t *)x)[i];
+    case OLY_INT64: return (double)((const int64_t *)x)[i];
+    case OLY_FLOAT32: return ((const float *)x)[i];
+    default: return ((const double *)x)[i];
+    }
+}
+static void put(int dtype, void *x, int64_t i, double v)
+{
+    switch (dtype) {
+    case OLY_BOOL: ((uint8_t *)x)[i] = v != 0; break;
+    case OLY_INT32: ((int32_t *)x)[i] = (int32_t)v; break;
+    case OLY_UINT32: ((uint32_t *)x)[i] = (uint32_t)v; break;
+    case OLY_INT64: ((int64_t *)x)[i] = (int64_t)v; break;
+    case OLY_FLOAT32: ((float *)x)[i] = (float)v; break;
+    default: ((double *)x)[i] = v; break;
+    }
+}
+static double combine(int c, int dtype, double a, double b)
+{
+    if (dtype == OLY_BOOL)
+        return c == OLY_COMBINE_SUM || c == OLY_COMBINE_MAX ? a || b : a && b;
+    if (c == OLY_COMBINE_SUM || c == OLY_COMBINE_PROD)
+        return c == OLY_COMBINE_SUM ? a + b : a * b;
+    if (isnan(a) || isnan(b))
+        return NAN;
+    return c == OLY_COMBINE_MAX ? fmax(a, b) : fmin(a, b);
+}
+static double identity(int c, int dtype)
+{
+    double one;
+    oly_combine_identity((oly_combiner)c, (oly_dtype)dtype, scratch, 1);
+    one = get(dtype, scratch, 0);
+    return one;
+}
+/* Small whole numbers: sums are exact; +-1 for products. */
+static void fill(int dtype, int c, void *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        put(dtype, x, i,
+            c == OLY_COMBINE_PROD ? (random_bits() % 2     ? 1
+                                     : dtype == OLY_UINT32 ? 3
+                                                           : -1)
+                                  : (double)(random_bits() % 50));
+}
+
+/* -- reductions ----------------------------------------------------------------------------------------------------- */
+
+static void reduce(const oly_reduce_task *t, const void *in, void *out)
+{
+    int chunks = oly_reduce_chunks(t);
+    assert_true(oly_reduce_scratch(t) <= sizeof scratch);
+    for (int c = chunks - 1; c >= 0; c--)
+        oly_reduce_run(t, in, out, scratch, c, chunks);
+    if (oly_reduce_scratch(t) > 0)
+        oly_reduce_finish(t, out, scratch);
+}
+
+static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kept, double *out)
+{
+    int64_t n = 1;
+    for (int64_t i = 0; i < kept; i++)
+        out[i] = identity((int)t->combiner, (int)t->dtype);
+    for (int d = 0; d < t->rank; d++)
+        n *= t->extent[d];
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = i, from = 0, to = 0, scale = 1;
+        for (int d = t->rank - 1; d >= 0; d--) {
+            int64_t x = rest % t->extent[d];
+            rest /= t->extent[d];
+            from += x * t->stride[d];
+            if (!t->reduced[d]) {
+                to += x * scale;
+                scale *= t->extent[d];
+            }
+        }
+        out[to] = combine((int)t->combiner, (int)t->dtype, out[to], get((int)t->dtype, in, from));
+        if (t->dtype == OLY_UINT32 && t->combiner == OLY_COMBINE_PROD)
+            out[to] = fmod(out[to], 0x1p32);
+    }
+}
+
+static void check_reductions(void)
+{
+    static double expected[ROOM];
+    static const int64_t shapes[][4] = {{1, 1, 1, 1},      {0, 3, 1, 1},     {3, 0, 2, 1},     {7, 1, 1, 1},
+                                        {63, 1, 1, 1},     {64, 1, 1, 1},    {65, 1, 1, 1},    {4097, 1, 1, 1},
+                                        {100003, 1, 1, 1}, {2, 3, 5, 7},     {13, 1, 17, 1},   {97, 101, 1, 1},
+                                        {5, 1000, 3, 1},   {300, 300, 2, 1}, {2, 70000, 1, 1}, {70000, 2, 1, 1},
+                                        {9, 64, 9, 1},     {4, 3, 70, 11},   {40, 257, 1, 3},  {1000, 5, 1, 1}};
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int subset = 0; subset < 16; subset++) {
+            int c = (int)random_below(OLY_N_COMBINERS), dtype = (int)random_below(OLY_N_DTYPES),
+                gaps = (int)random_below(2);
+            if (dtype == OLY_BOOL && c == OLY_COMBINE_SUM)
+                c = OLY_COMBINE_MIN;
+            oly_reduce_task t = {.combiner = (oly_combiner)c, .dtype = (oly_dtype)dtype, .rank = 4};
+            int64_t stride = 1, kept = 1;
+            for (int d = 3; d >= 0; d--) {
+                t.extent[d] = shapes[s][d];
+                t.stride[d] = stride;
+                t.reduced[d] = subset >> d & 1;
+                stride *= t.extent[d] + gaps;
+                kept *= t.reduced[d] ? 1 : t.extent[d];
+            }
+            if (stride > ROOM)
+                continue;
+            fill(dtype, c, memory_a, stride);
+            reduce_plainly(&t, memory_a, kept, expected);
+            memset(memory_b, 0x7f, (size_t)kept * 8);
+            reduce(&t, memory_a, memory_b);
+            for (int64_t i = 0; i < kept; i++)
+                if (get(dtype, memory_b, i) != expected[i])
+                    fail_msg("%s: shape %d subset %d combiner %d dtype %d gaps %d: element %d is %g, not %g",
+                             oly_kernels_isa(), s, subset, c, dtype, gaps, (int)i, get(dtype, memory_b, i),
+                             expected[i]);
+        }
+}
+static void reductions_are_right_for_any_subset_of_dimensions(void **unused)
+{
+    (void)unused, on_each(check_reductions);
+}
+
+static float tree(const float *x, int64_t n, int64_t stride)
+{
+    float level[64];
+    for (int64_t i = 0; i < n; i++)
+        level[i] = x[i * stride];
+    for (; n > 1; n = (n + 1) / 2) {
+        for (int64_t i = 0; i < n / 2; i++)
+            level[i] = level[2 * i] + level[2 * i + 1];
+        if (n % 2)
+            level[n / 2] = level[n - 1];
+    }
+    return level[0];
+}
+static void check_tree(void)
+{
+    float *x = (float *)memory_a, *y = (float *)memory_b;
+    for (int i = 0; i < ROOM; i++)
+        x[i] = (float)sin(i * 0.37);
+    for (int64_t n = 1; n < 64; n++)
+        for (int64_t kept = 1; kept < 40; kept += 12) { /* the last dimension reduced, then the first */
+            oly_reduce_task last = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {kept, n}, {n, 1}, {false, true}};
+            oly_reduce_task first = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {n, kept}, {kept, 1}, {true, false}};
+            reduce(&last, x, y);
+            for (int64_t i = 0; i < kept; i++)
+                assert_true(y[i] == tree(x + i * n, n, 1));
+            reduce(&first, x, y);
+            for (int64_t i = 0; i < kept; i++)
+                assert_true(y[i] == tree(x + i, n, kept));
+        }
+}
+static void short_sums_are_trees_of_adjacent_pairs(void **unused)
+{
+    (void)unused, on_each(check_tree);
+}
+
+/* The same elements through other strides give the same bits; and the sum is as good as pairwise sums are. */
+static void check_layouts(void)
+{
+    float *x = (float *)memory_a, *turned = (float *)memory_c, a[256], b[256];
+    static const int64_t shapes[][2] = {{90000, 4}, {3, 30000}, {251, 257}, {1, 200000}};
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int subset = 1; subset < 4; subset++) {
+            int64_t m = shapes[s][0], n = shapes[s][1], kept = (subset & 1 ? 1 : m) * (subset & 2 ? 1 : n);
+            if (kept > 256)
+                continue;
+            double exact = 0;
+            for (int64_t i = 0; i < m * n; i++)
+                exact += x[i] = (float)sin((double)i);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++)
+                    turned[j * m + i] = x[i * n + j];
+            oly_reduce_task t = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {m, n}, {n, 1}, {subset & 1, subset >> 1 & 1}};
+            reduce(&t, x, a);
+            t.stride[0] = 1, t.stride[1] = m;
+            reduce(&t, turned, b);
+            assert_memory_equal(a, b, sizeof(float) * (size_t)kept);
+            double sum = 0;
+            for (int64_t i = 0; i < kept; i++)
+                sum += a[i];
+            assert_true(fabs(sum - exact) < 1e-3);
+        }
+}
+static void sums_do_not_depend_on_strides(void **unused)
+{
+    (void)unused, on_each(check_layouts);
+}
+
+static void check_nan(void)
+{
+    float *x = (float *)memory_a, y[3];
+    for (int where = 0; where < 300; where += 37)
+        for (int c = OLY_COMBINE_MAX; c <= OLY_COMBINE_MIN; c++) {
+            for (int i = 0; i < 300; i++)
+                x[i] = i == where ? NAN : (float)i;
+            oly_reduce_task all = {(oly_combiner)c, OLY_FLOAT32, 1, {300}, {1}, {true}};
+            oly_reduce_task rows = {(oly_combiner)c, OLY_FLOAT32, 2, {100, 3}, {3, 1}, {true, false}};
+            reduce(&all, x, y);
+            assert_true(isnan(y[0]));
+            reduce(&rows, x, y);
+            for (int i = 0; i < 3; i++)
+                assert_int_equal(isnan(y[i]) != 0, i == where % 3);
+        }
+}
+static void nan_wins_in_max_and_min(void **unused)
+{
+    (void)unused, on_each(check_nan);
+}
+
+/* -- folds ---------------------------------------------------------------------------------------------------------- */
+
+static void check_folds(void)
+{
+    static const int counts[][4] = {{1}, {2}, {3}, {16}, {4, 2}, {2, 4}, {1, 3}, {3, 1, 2}, {2, 2, 2, 2}};
+    static const int levels[] = {1, 1, 1, 1, 2, 2, 2, 3, 4};
+    const int64_t length = 1301;
+    for (int k = 0; k < COUNT(levels); k++)
+        for (int out_at = -1; out_at < 2; out_at++)
+            for (int dtype = OLY_INT32; dtype < OLY_N_DTYPES; dtype++) {
+                int sources = 1;
+                const void *source[16];
+                for (int l = 0; l < levels[k]; l++)
+                    sources *= counts[k][l];
+                if (out_at >= sources)
+                    continue;
+                fill(dtype, OLY_COMBINE_SUM, memory_a, sources * length);
+                memcpy(memory_c, memory_a, (size_t)(sources * length) * 8);
+                for (int i = 0; i < sources; i++)
+                    source[i] = memory_a + (size_t)(i * length) * bytes_of[dtype];
+                char *out =
+                    out_at < 0 ? memory_b : memory_a + (size_t)(out_at * (sources - 1) * length) * bytes_of[dtype];
+                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, levels[k], counts[k], source, out, 0, 700);
+                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, levels[k], counts[k], source, out, 700, length);
+                for (int64_t i = 0; i < length; i++) {
+                    double sum = 0;
+                    for (int j = 0; j < sources; j++)
+                        sum += get(dtype, memory_c, j * length + i);
+                    assert_true(get(dtype, out, i) == sum);
+                }
+            }
+}
+static void folds_add_every_source_also_in_place(void **unused)
+{
+    (void)unused, on_each(check_folds);
+}
+
+/* [4][2] sources: (((s0+s2)+s4)+s6) + (((s1+s3)+s5)+s7). */
+static void check_fold_order(void)
+{
+    float x[8][9], y[9];
+    const void *source[8];
+    for (int j = 0; j < 8; j++) {
+        source[j] = x[j];
+        for (int i = 0; i < 9; i++)
+            x[j][i] = (float)sin(i + 10.0 * j);
+    }
+    oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, 2, (int[]){4, 2}, source, y, 0, 9);
+    for (int i = 0; i < 9; i++) {
+        float even = ((x[0][i] + x[2][i]) + x[4][i]) + x[6][i], odd = ((x[1][i] + x[3][i]) + x[5][i]) + x[7][i];
+        assert_true(y[i] == even + odd);
+    }
+}
+static void folds_take_the_major_axis_first(void **unused)
+{
+    (void)unused, on_each(check_fold_order);
+}
+
+/* -- matrix products ------------------------------------------------------------------------------------------------ */
+
+static void check_products(void)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1},      {0, 3, 2},    {3, 4, 0},    {5, 1, 7},
+                                        {1, 5, 7},      {8, 8, 8},    {13, 17, 11}, {1, 300, 70},
+                                        {300, 1, 70},   {31, 33, 35}, {70, 2, 130}, {1, 1, 10007},
+                                        {200, 300, 50}, {3, 600, 90}, {600, 3, 90}, {64, 64, 64}};
+    for (int s = 0; s < COUNT(shapes); s++)
+        for (int form = 0; form < 4; form++)
+            for (int dtype = OLY_BOOL; dtype < OLY_N_DTYPES; dtype++) {
+                int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2], batch = s % 3 + 1;
+                int64_t a_long = form & 1 ? m + 1 : k + 2, b_long = form & 2 ? k + 1 : n + 3;
+                oly_gemm_task t = {.dtype = (oly_dtype)dtype,
+                                   .batch = batch,
+                                   .m = m,
+                                   .n = n,
+                                   .k = k,
+                                   .a_row = form & 1 ? 1 : a_long,
+                                   .a_column = form & 1 ? a_long : 1,
+                                   .b_row = form & 2 ? 1 : b_long,
+                                   .b_column = form & 2 ? b_long : 1,
+                                   .c_row = n + 1};
+                t.a_batch = a_long * (form & 1 ? k : m) + 1;
+                t.b_batch = s % 2 ? 0 : b_long * (form & 2 ? n : k);
+                t.c_batch = t.c_row * m;
+                assert_true(batch * t.a_batch < ROOM && batch * t.b_batch < ROOM && batch * t.c_batch < ROOM);
+                fill(dtype, OLY_COMBINE_SUM, memory_a, batch * t.a_batch);
+                fill(dtype, OLY_COMBINE_SUM, memory_b, batch * t.b_batch + b_long * (form & 2 ? n : k));
+                int chunks = oly_gemm_chunks(&t);
+                for (int c = 0; c < chunks; c++)
+                    oly_gemm_run(&t, memory_a, memory_b, memory_c, c, chunks);
+                for (int64_t at = 0; at < batch * m * n; at++) {
+                    int64_t j = at % n, i = at / n % m, b = at / n / m;
+                    double sum = 0;
+                    for (int64_t l = 0; l < k; l++)
+                        sum += get(dtype, memory_a, b * t.a_batch + i * t.a_row + l * t.a_column) *
+                               get(dtype, memory_b, b * t.b_batch + l * t.b_row + j * t.b_column);
+                    sum = dtype == OLY_BOOL ? sum != 0 : sum;
+                    double got = get(dtype, memory_c, b * t.c_batch + i * t.c_row + j);
+                    if (got != sum)
+                        fail_msg("%s: product %d form %d dtype %d element %d is %g, not %g", oly_kernels_isa(), s, form,
+                                 dtype, (int)at, got, sum);
+                }
+            }
+}
+static void products_of_any_shape_and_order_are_exact_on_integers(void **unused)
+{
+    (void)unused, on_each(check_products);
+}
+
+static void check_order_of_products(void)
+{
+    float x[32], w[32][4], y[4];
+    bool fused = strcmp(oly_kernels_isa(), "base") != 0;
+    for (int i = 0; i < 32; i++) {
+        x[i] = (float)sin(i + 0.5);
+        for (int j = 0; j < 4; j++)
+            w[i][j] = (float)cos(3.0 * i + j);
+    }
+    oly_gemm_task t = {OLY_FLOAT32, 1, 1, 4, 32, 0, 32, 1, 0, 4, 1, 0, 4};
+    oly_gemm_run(&t, x, w, y, 0, 1);
+    for (int j = 0; j < 4 && fused; j++) {
+        float sum = 0;
+        for (int i = 0; i < 32; i++)
+            sum = fmaf(x[i], w[i][j], sum);
+        assert_true(y[j] == sum);
+    }
+}
+static void small_products_go_left_to_right_fused(void **unused)
+{
+    (void)unused, on_each(check_order_of_products);
+}
+
+/* -- copies --------------------------------------------------------------------------------------------------------- */
+
+static void check_copies(void)
+{
+    static const int64_t extents[] = {1, 2, 3, 5, 17, 33, 65};
+    static const size_t sizes[] = {1, 4, 8, 3};
+    for (int round = 0; round < 600; round++) {
+        oly_copy_task t = {.element_bytes = sizes[round % 4], .rank = (int)random_below(5)};
+        int64_t n = 1, to_stride = 1, from_stride = 1, last = 0;
+        for (int d = 0; d < t.rank; d++) {
+            t.extent[d] = round % 50 == 7 && d == 0 ? 0 : n > 4000 ? 2 : extents[random_below(COUNT(extents))];
+            n *= t.extent[d];
+        }
+        if (round % 20 == 3)
+            t.rank = 2, t.extent[0] = 211, t.extent[1] = 307, n = 211 * 307;
+        bool turned = random_bits() % 2, repeats = random_bits() % 4 == 0;
+        for (int k = 0; k < t.rank; k++) {
+            int d = t.rank - 1 - k, other = turned ? k : d;
+            t.to_stride[d] = to_stride;
+            to_stride *= t.extent[d] + round % 3 % 2;
+            t.from_stride[other] = repeats && k == 1 ? 0 : from_stride;
+            from_stride *= repeats && k == 1 ? 1 : t.extent[other] + round % 2;
+        }
+        if (to_stride > ROOM - 2 || from_stride > ROOM - 2)
+            continue;
+        for (size_t i = 0; i < (size_t)from_stride * 8; i++)
+            memory_a[i] = (char)(i * 2654435761u >> 13);
+        memset(memory_b, 0, (size_t)(to_stride + 2) * 8);
+        memset(memory_c, 0, (size_t)(to_stride + 2) * 8);
+        int chunks = round % 2 ? 5 : oly_copy_chunks(&t);
+        for (int c = 0; c < chunks; c++)
+            oly_copy_run(&t, memory_b, memory_a, c, chunks);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t rest = i, to = 0, from = 0;
+            for (int d = t.rank - 1; d >= 0; d--) {
+                to += rest % t.extent[d] * t.to_stride[d];
+                from += rest % t.extent[d] * t.from_stride[d];
+                rest /= t.extent[d];
+            }
+            memcpy(memory_c + (size_t)to * t.element_bytes, memory_a + (size_t)from * t.element_bytes, t.element_bytes);
+            last = to > last ? to : last;
+        }
+        assert_memory_equal(memory_b, memory_c, (size_t)(last + 2) * t.element_bytes);
+    }
+}
+static void copies_reach_every_element_and_no_other(void **unused)
+{
+    (void)unused, on_each(check_copies);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reductions_are_right_for_any_subset_of_dimensions),
+        cmocka_unit_test(short_sums_are_trees_of_adjacent_pairs),
+        cmocka_unit_test(sums_do_not_depend_on_strides),
+        cmocka_unit_test(nan_wins_in_max_and_min),
+        cmocka_unit_test(folds_add_every_source_also_in_place),
+        cmocka_unit_test(folds_take_the_major_axis_first),
+        cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
+        cmocka_unit_test(small_products_go_left_to_right_fused),
+        cmocka_unit_test(copies_reach_every_element_and_no_other),
+    };
+    return CHECK_MAIN(tests);
+}
