@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Process 0 speaks for the job. */
-#define SAY(...) (oly_process_index() == 0 ? oly_printf(__VA_ARGS__) : 0)
+/* Process 0 speaks for the job; the others do the same work and say it to nobody. */
+static FILE *audience;
+#define SAY(...) oly_fprintf(audience, __VA_ARGS__)
 
 /* The array on every device of its mesh, so that each process can print it. Every process must call it. */
 static oly_array here(oly_array x)
@@ -46,8 +47,7 @@ static oly_mesh step_2_meshes(void)
     SAY("   rows of 10 x 3 over %s: the first device has %d x %d\n", text, (int)extent[0], (int)extent[1]);
     oly_spec_str(rows, text, sizeof text);
     SAY("   %s splits the rows; %S is everywhere: %d\n", text, all, oly_sharding_is_replicated(all));
-    if (oly_process_index() == 0)
-        oly_visualize_sharding(stdout, rows, 2, shape);
+    oly_visualize_sharding(audience, rows, 2, shape);
     return mesh;
 }
 
@@ -243,6 +243,9 @@ int main(int argc, char **argv)
             oly_print_options();
         return oly_finalize();
     }
+    audience = oly_process_index() == 0 ? stdout : fopen("/dev/null", "w");
+    if (!audience)
+        return 1;
     step_1_devices();
     oly_mesh mesh = step_2_meshes();
     step_3_arrays(mesh);

@@ -92,11 +92,9 @@ static bool add_line(cursor *at, char *line)
         return true;
     if (strcmp(words[0], "case") == 0) {
         if (at->open || n < 2)
-            return complain("%s, line %d: a case without an id, or inside another", at->family->name,
-                            at->number);
+            return complain("%s, line %d: a case without an id, or inside another", at->family->name, at->number);
         at->open = &at->family->cases[at->family->n_cases++];
-        *at->open =
-            (oracle_case){.id = words[1], .number = at->number, .lines = at->family->lines + at->n_lines};
+        *at->open = (oracle_case){.id = words[1], .number = at->number, .lines = at->family->lines + at->n_lines};
         at->n_words += n;
         return true;
     }
@@ -266,8 +264,7 @@ static bool same_shape(const char *tuple, const oracle_array *array)
 }
 
 /* Copies the elements of the npy record at `offset`; false when it is not the one the line tells of. */
-static bool read_record(const oracle_family *family, size_t offset, const struct element *element,
-                        oracle_array *array)
+static bool read_record(const oracle_family *family, size_t offset, const struct element *element, oracle_array *array)
 {
     char header[512], wanted[64];
     const unsigned char *record = family->arrays + offset;

@@ -147,8 +147,8 @@ static bool compare_elements(oracle_run *run, const oracle_line *out, const orac
     index_text(index, sizeof index, expected, first);
     element_text(a, sizeof a, dtype, want + (size_t)first * expected->item_size);
     element_text(b, sizeof b, dtype, got + (size_t)first * expected->item_size);
-    return oracle_fail(run, "%s: %s%s expected %s, got %s (%s%s%s%s%s); %" PRId64 " of %" PRId64 " elements differ", how,
-                       out->words[1], index, a, b, out->words[6], out->n_words > 7 ? " " : "",
+    return oracle_fail(run, "%s: %s%s expected %s, got %s (%s%s%s%s%s); %" PRId64 " of %" PRId64 " elements differ",
+                       how, out->words[1], index, a, b, out->words[6], out->n_words > 7 ? " " : "",
                        out->n_words > 7 ? out->words[7] : "", out->n_words > 8 ? " " : "",
                        out->n_words > 8 ? out->words[8] : "", different, expected->size);
 }
@@ -164,7 +164,8 @@ static bool same_type(oracle_run *run, const oracle_line *out, const oracle_arra
         return true;
     char type[128];
     oly_typeof(got, type, sizeof type);
-    return oracle_fail(run, "%s: %s expected type %s%s, got %s", how, out->words[1], out->words[2], out->words[3], type);
+    return oracle_fail(run, "%s: %s expected type %s%s, got %s", how, out->words[1], out->words[2], out->words[3],
+                       type);
 }
 
 bool oracle_compare(oracle_run *run, const oracle_line *out, oracle_array expected, oly_array got, const char *how)
@@ -178,9 +179,8 @@ bool oracle_compare(oracle_run *run, const oracle_line *out, oracle_array expect
     if (!data)
         return oracle_fail(run, "%s: no memory for %zu bytes", how, bytes);
     memset(data, 0xa5, bytes);
-    bool same = oly_process_allgather(got, data, bytes) == OLY_OK
-                    ? compare_elements(run, out, &expected, data, how)
-                    : oracle_fail_call(run, how);
+    bool same = oly_process_allgather(got, data, bytes) == OLY_OK ? compare_elements(run, out, &expected, data, how)
+                                                                  : oracle_fail_call(run, how);
     free(data);
     return same;
 }

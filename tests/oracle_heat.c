@@ -121,14 +121,16 @@ static bool read_heat(oracle_run *run, heat *h)
     const oracle_line *kind = check_oracle_line(run->c, "kind", 0), *coef = check_oracle_line(run->c, "coef", 0);
     if (!kind || !coef || kind->n_words < 2 || coef->n_words < 2)
         return oracle_fail(run, "kind or coef is missing");
-    *h = (heat){.flat = kind->words[1][0] == '2', .periodic = kind->words[1][2] == 'p', .a = strtod(coef->words[1], NULL)};
+    *h = (heat){
+        .flat = kind->words[1][0] == '2', .periodic = kind->words[1][2] == 'p', .a = strtod(coef->words[1], NULL)};
     if (!h->flat && coef->n_words < 3)
         return oracle_fail(run, "coef needs two numbers");
     h->b = h->flat ? 0 : strtod(coef->words[2], NULL);
     return true;
 }
 
-static void check_steps(oracle_run *run, heat *h, oly_array u, oly_array (*advance)(oly_array, heat *), const char *name)
+static void check_steps(oracle_run *run, heat *h, oly_array u, oly_array (*advance)(oly_array, heat *),
+                        const char *name)
 {
     int64_t done = 0;
     const oracle_line *line;

@@ -23,19 +23,21 @@ typedef enum oly_dtype {
 
 OLY_API const char *oly_dtype_name(oly_dtype dtype); /* "float32" */
 OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
-/* Type that two element types meet in, as jax.numpy.promote_types in 64-bit mode. */
+/* Type that two element types meet in, as jax.numpy.promote_types in 64-bit mode: the higher of bool, integer, floating wins
+ * whole (int64 and float32: float32); int32 and uint32 meet in int64. */
 OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 
 /* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */
 OLY_API int oly_rank(oly_array x);                        /* number of dimensions; -1 for NULL */
-OLY_API int64_t oly_dim(oly_array x, int dimension);      /* extent; negative dimensions count from the end */
+OLY_API int64_t oly_dim(oly_array x, int dimension);      /* extent; negative: from the end. fails OLY_INVALID */
 OLY_API const int64_t *oly_shape(oly_array x);            /* rank extents; valid as long as x */
 OLY_API int64_t oly_size(oly_array x);                    /* number of elements */
 OLY_API oly_dtype oly_dtype_of(oly_array x);
-OLY_API oly_sharding oly_sharding_of(oly_array x);        /* NULL while tracing when the planner has yet to choose */
+OLY_API oly_sharding oly_sharding_of(oly_array x);        /* NULL for traced arrays: the planner has yet to choose */
 OLY_API bool oly_is_committed(oly_array x);               /* placed on its devices on purpose */
 OLY_API bool oly_is_fully_addressable(oly_array x);       /* all of its shards are on this process */
-/* Writes the type: "float32[4,8]". Returns the whole length. source: jax.typeof */
+/* Writes the type: "float32[4,8]", with '~' in front when the element type is weak (a C number decided it). Returns the whole
+ * length. source: jax.typeof */
 OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 
 /* -- making and placing ------------------------------------------------------------------------------------------- */
@@ -48,19 +50,21 @@ OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 OLY_API oly_array oly_from_host(const void *data, oly_dtype dtype, int rank, const int64_t *shape);
 #define oly_from_host(...) OLY_AT(oly_from_host)(__VA_ARGS__)
 
-/* Same elements at another place, committed there. Moves between any shardings, meshes and process counts; an uncommitted
- * array is cut up locally and moves nothing between processes.
+/* Same elements at another place, committed there. Moves between any shardings, meshes and process counts; of an uncommitted
+ * array every process cuts up its own copy. sharding NULL: another handle of the array as it is.
  *   ranks    all ranks that own a device of either sharding
- *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_MEMORY
+ *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_DIVERGED: the copies of an uncommitted array differ (checked when
+ *            the mesh has devices of every process, which waits for pending work); OLY_MEMORY
  *   source   jax.device_put */
 OLY_API oly_array oly_device_put(oly_array x, oly_sharding sharding);
 #define oly_device_put(...) OLY_AT(oly_device_put)(__VA_ARGS__)
 
-/* Global array from what each process holds: `data` is this process's part, its rows (or boxes) in the order of its local
- * devices; the extents along split dimensions add up over the processes.
- *   local_shape   shape of `data`
- *   ranks         all ranks of the mesh
- *   fails         OLY_SHAPE when the local part is not what the sharding gives this process
+/* Global array from what each process holds: `data` is this process's part, row-major; along each dimension it consists of the
+ * ranges that the devices of this process hold, joined in the order of the global array.
+ *   local_shape   shape of `data`: the sum of those ranges along each dimension
+ *   returns       committed
+ *   ranks         all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
+ *   fails         OLY_SHAPE when the local part is not what the sharding gives this process; OLY_SHARDING, OLY_OVERFLOW, OLY_MEMORY
  *   source        jax.make_array_from_process_local_data (with the global shape given) */
 OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
                                  const void *data, const int64_t *local_shape);
@@ -79,7 +83,7 @@ OLY_API oly_status oly_block_until_ready(oly_array x);
 OLY_API oly_status oly_get(oly_array x, void *buffer, size_t bytes);
 #define oly_get(...) OLY_AT(oly_get)(__VA_ARGS__)
 
-/* The value of a one-element array, converted. Fails as oly_get, or OLY_SHAPE with more than one element. */
+/* The value of a one-element array, converted to double. Fails as oly_get, or OLY_SHAPE unless it has one element; 0 then. */
 OLY_API double oly_item(oly_array x);
 #define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
 
@@ -98,7 +102,8 @@ typedef struct oly_shard {
     oly_array data;               /* the shard as an array on that device */
 } oly_shard;
 
-/* Number of shards on this process, and the k-th, in mesh order. Waits for the data. ranks: any rank, alone. */
+/* Number of shards on this process (0 for traced arrays), and the k-th, in mesh order. oly_get_shard waits for the data; its
+ * `data` belongs to the open scope. ranks: any rank, alone. fails OLY_INVALID (no such shard), OLY_TRACE */
 OLY_API int oly_shard_count(oly_array x);
 OLY_API oly_shard oly_get_shard(oly_array x, int k);
 
@@ -110,19 +115,20 @@ OLY_API oly_shard oly_get_shard(oly_array x, int k);
 /* -- printing ----------------------------------------------------------------------------------------------------- */
 
 /* printf with further conversions: %A an oly_array as text (NumPy's print; a rank-0 array as the shortest text of its value
- * as a double), %R its repr, %T its type, %D an oly_device (CPU_0), %M an oly_mesh, %S an oly_sharding. The line is written
- * in one piece. Returns the number of bytes, or -1. */
+ * as a double), %R its repr, %T its type, %D an oly_device (CPU_0), %M an oly_mesh, %S an oly_sharding; NULL prints None. Of an
+ * array with elements on other processes %A and %R print "Array(shape=(4, 8), dtype=float32)", of a traced one its type. The
+ * text is written in one piece and flushed. Returns the number of bytes, or -1. fails OLY_INVALID (unknown conversion), OLY_IO */
 OLY_API int oly_printf(const char *format, ...);
 OLY_API int oly_fprintf(FILE *file, const char *format, ...);
 
-/* The text of an array, as numpy's str() and repr(): written into buffer; returns the whole length, -1 on failure (as
- * oly_get). repr is "Array([0, 1], dtype=int32)". */
+/* The text of an array, as numpy's str() and repr(): written into buffer; returns the whole length, -1 on failure. repr is
+ * "Array([0, 1], dtype=int32)". Arrays with elements on other processes and traced ones as in oly_printf. */
 OLY_API int oly_array_str(oly_array x, char *buffer, size_t size);
 OLY_API int oly_array_repr(oly_array x, char *buffer, size_t size);
 
 /* Draws which devices hold which part of a 1-D or 2-D array as a table. Metadata only.
  *   ranks   any rank, alone
- *   fails   OLY_SHAPE for other ranks
+ *   fails   OLY_SHAPE unless it has 1 or 2 dimensions; OLY_TRACE
  *   source  jax.debug.visualize_array_sharding */
 OLY_API oly_status oly_visualize(FILE *file, oly_array x);
 #define oly_visualize(...) OLY_AT(oly_visualize)(__VA_ARGS__)
@@ -130,10 +136,10 @@ OLY_API oly_status oly_visualize(FILE *file, oly_array x);
 OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, const int64_t *shape);
 #define oly_visualize_sharding(...) OLY_AT(oly_visualize_sharding)(__VA_ARGS__)
 
-/* Writes a 2-D array as a PNG picture, one pixel an element (large arrays are sampled down to 1024 pixels a side), colours
- * from `low` (dark) to `high` (bright). The file appears whole or not at all.
- *   ranks   all ranks of the array's mesh (the data is gathered); process 0 writes
- *   fails   OLY_SHAPE, OLY_IO (path and reason) */
+/* Writes a 2-D array as a PNG picture: an element is a pixel, small arrays are enlarged (to 256 pixels a side), large ones
+ * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all.
+ *   ranks   all ranks of the array's mesh (the data is gathered); process 0, which must be one of them, writes
+ *   fails   OLY_SHAPE (not 2-D, or empty), OLY_INVALID unless low < high, OLY_IO (path and reason) */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 

@@ -18,7 +18,7 @@ extern "C" {
 
 /* -- handles ------------------------------------------------------------------------------------------------------
  * A handle is a pointer to something only the library sees inside. Arrays and functions belong to the innermost open
- * scope and die with it; meshes, specs, shardings and devices live until oly_finalize. */
+ * scope and die with it; meshes, shardings and devices live until oly_finalize. */
 typedef struct oly_array_impl *oly_array;
 typedef struct oly_fn_impl *oly_fn;
 typedef const struct oly_mesh_impl *oly_mesh;
@@ -68,7 +68,8 @@ OLY_API const char *oly_status_text(oly_status status);
  *   argc, argv  main's, or NULL
  *   ranks       all ranks
  *   fails       OLY_STATE when already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED when ranks differ in
- *               library version, device count or options. A failure ends the job. */
+ *               library version, device count or the options that plans depend on (docs/options.md). A failure of the
+ *               first call ends the job, whatever the error mode. */
 OLY_API void oly_init(int *argc, char ***argv);
 
 /* Ends Olympus: waits for all work, frees every handle, and ends MPI if oly_init started it.
@@ -83,7 +84,8 @@ OLY_API int oly_process_count(void);
 /* Library version as text, "0.1". Static. */
 OLY_API const char *oly_version(void);
 
-/* Prints every OLYMPUS_* option with its value, default and meaning to standard output. ranks: any rank, alone. */
+/* Prints every OLYMPUS_* option with its value, default and meaning to standard output (before oly_init: the defaults).
+ * ranks: any rank, alone. */
 OLY_API void oly_print_options(void);
 
 /* -- errors ------------------------------------------------------------------------------------------------------- */
@@ -108,14 +110,15 @@ OLY_API void oly_clear_error(void);
 OLY_API void oly_scope_open(void);
 OLY_API void oly_scope_close(void);
 
-/* Moves a handle to the scope outside the innermost one and returns it. NULL stays NULL. */
+/* Moves a handle from its scope to the one outside that and returns it; in the outermost scope it stays. NULL stays NULL. */
 OLY_API oly_array oly_keep(oly_array x);
 
 /* Replaces what the long-lived variable holds: frees the array `*variable` holds (when not NULL) and moves `x` to the
- * scope the old one belonged to (or, when there was none, to the scope outside). */
+ * scope the old one belonged to (or, when there was none, to the scope outside its own). `x` may be NULL, or the same. */
 OLY_API void oly_assign(oly_array *variable, oly_array x);
 
-/* Frees an array now instead of at the end of its scope. NULL is allowed. The data goes when pending work is done. */
+/* Frees an array now instead of at the end of its scope; the handle must not be used again. NULL is allowed. The data goes
+ * when pending work is done. */
 OLY_API void oly_free(oly_array x);
 
 /* -- where a call stands ------------------------------------------------------------------------------------------

@@ -55,7 +55,8 @@ OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
 /* Sharding over a mesh.
  *   spec    notation as above ("P(i, j)" is accepted too)
  *   ranks   any rank, alone
- *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice
+ *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 8 entries. Whether the spec
+ *           is longer than an array's rank is checked where it meets the array.
  *   source  jax.sharding.NamedSharding, PartitionSpec */
 OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
 #define oly_named(...) OLY_AT(oly_named)(__VA_ARGS__)
@@ -69,11 +70,12 @@ OLY_API oly_sharding oly_single_device(oly_device device);
 #define oly_single_device(...) OLY_AT(oly_single_device)(__VA_ARGS__)
 
 OLY_API oly_mesh oly_sharding_mesh(oly_sharding s);
-/* True when every device holds the whole array. */
+/* True when every device holds the whole array: no axis of more than one device splits a dimension. */
 OLY_API bool oly_sharding_is_replicated(oly_sharding s);
 /* True when both put the same elements of a `rank`-dimensional array of this shape on the same devices. */
 OLY_API bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape);
-/* The part of an array of this shape at a row-major mesh position: start[d] and extent[d], in elements. */
+/* The part of an array of this shape at a row-major mesh position: start[d] and extent[d], in elements. ranks: any rank, alone.
+ * fails OLY_SHARDING (spec longer than the rank), OLY_INVALID (no such position). */
 OLY_API oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, int position, int64_t *start,
                                       int64_t *extent);
 /* Writes "NamedSharding(mesh=Mesh('x': 2, 'y': 4), spec=P('x', None))", for one device

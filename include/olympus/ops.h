@@ -15,7 +15,9 @@ extern "C" {
 
 /* -- operands -----------------------------------------------------------------------------------------------------
  * Where an operation takes an operand, a C number may stand for an array. It is weakly typed: it takes the array's dtype
- * (an integer array with a floating number becomes floating). source: JAX's weak types */
+ * (an integer array with a floating number becomes floating: float32, int64 float64). A bool is a bool, not weak. Numbers are
+ * part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
+ * source: JAX's weak types */
 typedef struct oly_operand {
     oly_array array; /* or NULL, and the number is meant */
     char kind;       /* 'a' array, 'b' bool, 'i' integer, 'f' floating */
@@ -38,9 +40,9 @@ static inline oly_operand oly_operand_self(oly_operand x) { return x; }
         double: oly_operand_float,                                                                             \
         default: oly_operand_int)(x)
 
-/* -- making arrays (uncommitted, on the default device) ----------------------------------------------------------- */
+/* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
 
-/* 0, 1, ..., n-1. fails OLY_INVALID for negative n. source: jax.numpy.arange */
+/* 0, 1, ..., n-1 (of bools: False, True, True, ...). fails OLY_INVALID for negative n. source: jax.numpy.arange */
 OLY_API oly_array oly_arange(int64_t n, oly_dtype dtype);
 #define oly_arange(...) OLY_AT(oly_arange)(__VA_ARGS__)
 
@@ -63,7 +65,8 @@ OLY_API oly_array oly_scalar_of(oly_operand value, oly_dtype dtype);
     (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
 
 /* -- elementwise, one operand -------------------------------------------------------------------------------------
- * x any array; the result has its shape. "floating": integers and bools are converted to floating point first. */
+ * x any array; the result has its shape. "floating": integers and bools are converted to floating point first (float32, int64
+ * to float64). neg and sign fail OLY_DTYPE on bools; relu makes them int32. */
 OLY_API oly_array oly_neg(oly_operand x);     /* -x */
 OLY_API oly_array oly_abs(oly_operand x);     /* magnitude */
 OLY_API oly_array oly_sign(oly_operand x);    /* -1, 0, 1 (NaN stays) */
@@ -90,8 +93,9 @@ OLY_API oly_array oly_logical_not(oly_operand x); /* x == 0, bool */
 #define oly_logical_not(x) OLY_AT(oly_logical_not)(OLY_ARG(x))
 
 /* -- elementwise, two operands ------------------------------------------------------------------------------------
- * Operands broadcast (trailing dimensions aligned; equal sizes or 1) and meet in a common type.
- *   fails  OLY_SHAPE (both types and the dimension) */
+ * Operands broadcast (trailing dimensions aligned; equal sizes or 1) and meet in a common type. Integers wrap. Of two bools add
+ * is or, mul is and.
+ *   fails  OLY_SHAPE (both types and the dimension); OLY_DTYPE: sub and pow of two bools */
 OLY_API oly_array oly_add(oly_operand x, oly_operand y);
 OLY_API oly_array oly_sub(oly_operand x, oly_operand y);
 OLY_API oly_array oly_mul(oly_operand x, oly_operand y);
@@ -130,8 +134,9 @@ OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
 
 /* -- reductions ---------------------------------------------------------------------------------------------------
  * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers;
- * .keepdims = true leaves reduced dimensions with size 1. Over nothing: sum 0, prod 1; max and min of no elements fail
- * OLY_SHAPE; mean of none is NaN. Small integers and bools are summed as int32; the mean of integers is floating.
+ * .keepdims = true leaves reduced dimensions with size 1. Of no elements: sum 0, prod 1, mean NaN; max and min fail OLY_SHAPE.
+ * Bools are summed (and multiplied) as int32, other types as themselves; the mean of integers is floating.
+ *   fails  OLY_SHAPE (no such axis), OLY_INVALID (an axis named twice), OLY_PARSE
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
  *             gives the same bits however its devices are spread over processes */
 typedef struct oly_reduce_options {
@@ -149,7 +154,7 @@ OLY_API oly_array oly_prod_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_max_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_min_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
-#define OLY_REDUCE_OPTIONS(...) (oly_reduce_options){.keepdims = false, __VA_ARGS__}
+#define OLY_REDUCE_OPTIONS(...) (oly_reduce_options){__VA_ARGS__}
 #define oly_sum(x, ...)  OLY_AT(oly_sum_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_prod(x, ...) OLY_AT(oly_prod_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_max(x, ...)  OLY_AT(oly_max_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
@@ -158,16 +163,17 @@ OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
 
 /* -- contraction --------------------------------------------------------------------------------------------------
  * Matrix product.
- *   a        [..., m, k] or [k], any number type
- *   b        [k, n] or [k], or [..., k, n] with the leading dimensions of a (broadcast)
+ *   a        [..., m, k] or [k]
+ *   b        [k, n] or [k], or [..., k, n] with leading dimensions that broadcast with those of a
  *   returns  [..., m, n]; a dimension that was missing is missing
- *   sharding m and n keep their axes; k split over the same axes on both sides: partial products are summed over them
- *   fails    OLY_SHAPE (both types in the message)
+ *   sharding m and n keep their axes; k split on one side or both: partial products are summed over its axes
+ *   fails    OLY_SHAPE (both types in the message), OLY_DTYPE: bool by bool
  *   source   jax.numpy.matmul */
 OLY_API oly_array oly_matmul(oly_array a, oly_array b);
 #define oly_matmul(...) OLY_AT(oly_matmul)(__VA_ARGS__)
 
-/* Dot product: sums over the last dimension of a and the last but one (or only) of b. source: jax.numpy.dot */
+/* Dot product: sums over the last dimension of a and the last but one (or only) of b: [a..., k] by [b..., k, n] gives
+ * [a..., b..., n]. With a rank-0 operand: the product. fails as oly_matmul. source: jax.numpy.dot */
 OLY_API oly_array oly_dot(oly_array a, oly_array b);
 #define oly_dot(...) OLY_AT(oly_dot)(__VA_ARGS__)
 
@@ -192,23 +198,26 @@ OLY_API oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *sh
 OLY_API oly_array oly_slice(oly_array x, const char *slices);
 #define oly_slice(...) OLY_AT(oly_slice)(__VA_ARGS__)
 
-/* The structured form: elements start, start+step, ... below limit, for each dimension. */
+/* The structured form: elements start, start+step, ... below limit, for each dimension (rank entries each). NULL: start 0, limit
+ * the end, step 1. Negative numbers count from the end, ranges are clipped. fails OLY_INVALID: step below 1 */
 OLY_API oly_array oly_slice_ranges(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step);
 #define oly_slice_ranges(...) OLY_AT(oly_slice_ranges)(__VA_ARGS__)
 
-/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type). Notation and errors as oly_slice.
- * In a program that does not use x again the update happens in place. source: x.at[...].set(value) */
+/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type). Notation and errors as oly_slice. Inside a
+ * function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
 OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);
 #define oly_update(x, slices, value) OLY_AT(oly_update)(x, slices, OLY_ARG(value))
 
-/* Arrays one after the other along a dimension; the others must agree. fails OLY_SHAPE. source: jax.numpy.concatenate */
+/* Arrays one after the other along a dimension (negative: from the end); the others must agree; types are promoted. At most 64.
+ * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.concatenate */
 OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension);
 #define oly_concatenate(dimension, ...)                                                                        \
     OLY_AT(oly_concatenate_n)((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)),                  \
                               (oly_array[]){__VA_ARGS__}, dimension)
 
 /* -- sharding inside programs -------------------------------------------------------------------------------------
- * Fixes how an intermediate value is sharded. source: jax.lax.with_sharding_constraint */
+ * Fixes how an intermediate value is sharded, in every dimension. Outside a function it moves x, as oly_device_put does.
+ * fails OLY_SHARDING: spec longer than the rank. source: jax.lax.with_sharding_constraint */
 OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding sharding);
 #define oly_with_sharding_constraint(...) OLY_AT(oly_with_sharding_constraint)(__VA_ARGS__)
 

@@ -11,31 +11,36 @@ extern "C" {
 
 /* -- functions ---------------------------------------------------------------------------------------------------- */
 
-/* What oly_jit takes: reads in[], stores handles in out[]. Called while tracing: it must not fetch values. */
+/* What oly_jit takes: reads in[], stores a handle in every out[]. Called while tracing: it must not fetch values. What it reads
+ * besides in[] (C variables, *user, arrays from outside) is part of the plan: later changes are not seen. */
 typedef void (*oly_function)(const oly_array *in, oly_array *out, void *user);
 
 typedef struct oly_jit_options {
     void *user;                        /* passed on to the function */
-    const char *name;                  /* for messages and explanations; default "function" */
+    const char *name;                  /* for messages and explanations; default the C name */
     const oly_sharding *in_shardings;  /* n_in of them or NULL; a NULL entry: as it comes */
     const oly_sharding *out_shardings; /* n_out of them or NULL; a NULL entry: the planner chooses */
 } oly_jit_options;
 
-/* Makes a function that traces `function` on its first call for each set of input types and shardings, plans it, and
- * replays the plan afterwards.
+/* Makes a function that traces `function` on its first call for each set of input types, shardings and placements, plans it,
+ * and replays the plan afterwards. Called while another function is traced, it is recorded into that one.
+ *   n_in     0 to 32
+ *   n_out    1 to 32
  *   returns  handle owned by the open scope
  *   ranks    any rank, alone
+ *   fails    OLY_INVALID, OLY_MEMORY
  *   source   jax.jit */
 OLY_API oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options);
 #define oly_jit(function, n_in, n_out, ...)                                                                    \
     OLY_AT(oly_jit_with)(function, n_in, n_out, (oly_jit_options){.name = #function, __VA_ARGS__})
 
 /* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
- * output is donated: its handle is replaced, and its memory reused, so that the array is updated in place.
+ * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and other copies of the
+ * old handle must not be used. The result has memory of its own; the old memory serves the calls after this one.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the inputs' mesh
- *   fails    OLY_DEVICES, OLY_SHARDING (a committed input differs from in_shardings), whatever the function's operations
- *            fail with on the first call */
+ *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from
+ *            in_shardings), whatever the function's operations fail with on the first call */
 OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out);
 #define oly_call(f, ...)   OLY_AT(oly_call_n)(f, __VA_ARGS__)
 #define OLY_IN(...)  (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}
@@ -51,9 +56,11 @@ OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
 #define oly_apply(f, ...) OLY_AT(oly_apply_n)(f, OLY_IN(__VA_ARGS__))
 
 /* -- loops --------------------------------------------------------------------------------------------------------
- * carry[0..n_carry-1] become body applied (upper - lower) times; `i` is the int32 counter. Inside a traced function the loop
- * stays a loop; outside it is traced and run. The carry's types must not change.
- *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message)
+ * carry[0..n_carry-1] (1 to 32) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
+ * counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The carry's
+ * types must not change.
+ *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message); OLY_OVERFLOW when a bound
+ *            does not fit int32
  *   source   jax.lax.fori_loop */
 typedef void (*oly_loop_body)(oly_array i, oly_array *carry, void *user);
 OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user);

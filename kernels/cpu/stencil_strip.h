@@ -102,26 +102,20 @@ static inline int64_t NAME(element)(int64_t x, int64_t columns)
 #define FOR_EACH_SQUARE(k, columns)                                                                                  \
     for (int64_t k = 0; k < (columns); k = k + LANES < (columns) && k + 2 * LANES > (columns) ? (columns)-LANES : k + LANES)
 
-/* Brings `count` points into strip layout, times `scale`. spare: room for the row. */
+/* Brings `count` points into strip layout, times `scale`. They go through `spare`, room for a row: read one after the other
+ * they come from memory at twice the rate that the strips would have. */
 static void NAME(fill)(V *row, int64_t columns, const REAL *from, int64_t count, REAL scale, REAL *spare)
 {
-    const REAL *strip[LANES];
     V factor = NAME(spread)(scale);
-    for (int l = 0; l < LANES; l++) {
-        strip[l] = from + l * columns;
-        if ((l + 1) * columns > count) {
-            int64_t have = count - l * columns < 0 ? 0 : count - l * columns;
-            for (int64_t k = 0; k < columns; k++)
-                spare[l * columns + k] = k < have ? from[l * columns + k] : from[count - 1];
-            strip[l] = spare + l * columns;
-        }
-    }
+    memcpy(spare, from, (size_t)count * sizeof(REAL));
+    for (int64_t x = count; x < columns * LANES; x++)
+        spare[x] = from[count - 1];
     FOR_EACH_SQUARE(k, columns)
     {
         V m[LANES];
 #pragma GCC unroll 16
         for (int l = 0; l < LANES; l++)
-            m[l] = *(const NAME(loose) *)(strip[l] + k) * factor;
+            m[l] = *(const NAME(loose) *)(spare + l * columns + k) * factor;
         NAME(transpose)(m);
 #pragma GCC unroll 16
         for (int l = 0; l < LANES; l++)
@@ -132,12 +126,7 @@ static void NAME(fill)(V *row, int64_t columns, const REAL *from, int64_t count,
 /* Takes points [begin, end) of a row out of strip layout, times `scale`, to to[0], to[1], ... */
 static void NAME(drain)(const V *row, int64_t columns, REAL *to, int64_t begin, int64_t end, REAL scale, REAL *spare)
 {
-    REAL *strip[LANES];
     V factor = NAME(spread)(scale);
-    for (int l = 0; l < LANES; l++) {
-        bool whole = l * columns >= begin && (l + 1) * columns <= end;
-        strip[l] = whole ? to + (l * columns - begin) : spare + l * columns;
-    }
     FOR_EACH_SQUARE(k, columns)
     {
         V m[LANES];
@@ -147,11 +136,7 @@ static void NAME(drain)(const V *row, int64_t columns, REAL *to, int64_t begin, 
         NAME(transpose)(m);
 #pragma GCC unroll 16
         for (int l = 0; l < LANES; l++)
-            *(NAME(loose) *)(strip[l] + k) = m[l];
+            *(NAME(loose) *)(spare + l * columns + k) = m[l];
     }
-    for (int l = 0; l < LANES; l++) {
-        int64_t lo = l * columns < begin ? begin : l * columns, hi = (l + 1) * columns > end ? end : (l + 1) * columns;
-        if (strip[l] == spare + l * columns && lo < hi)
-            memcpy(to + (lo - begin), spare + lo, (size_t)(hi - lo) * sizeof(REAL));
-    }
+    memcpy(to, spare + begin, (size_t)(end - begin) * sizeof(REAL));
 }

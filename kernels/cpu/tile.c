@@ -8,7 +8,7 @@
  * Operands of instructions that are one element for all make a result that is one element ("scalar"): worked once per tile,
  * or once and for all when they change nowhere. Each register's value lives in a slot (a piece of `memory`), at its load, or
  * at the place it will be stored to. */
-#include "table.h"
+#include "tile_small.h"
 #include <string.h>
 
 #define MEMORY_BYTES 65536 /* all slots */
@@ -253,17 +253,6 @@ static void give_slot(run *r, int reg)
     r->slot_of[reg] = NO_SLOT;
 }
 
-static oly_tile_function *function_of(const oly_tile_instruction *c, unsigned scalars)
-{
-    const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
-    if (c->op == OLY_TILE_select)
-        return moves->select[oly_element_bytes[c->dtype]][scalars];
-    if (c->op == OLY_TILE_convert)
-        return moves->convert[c->dtype][c->to];
-    /* all scalar: one element, any variant */
-    return OLY_ISA_NAME(oly_elementwise).cell[c->op][c->dtype][c->in[1] < 0 || scalars == 3 ? 0 : scalars];
-}
-
 /* Gives a vector result its slot: that of an operand of the same size that dies here, or a fresh one. */
 static void place_result(run *r, step *t, const oly_tile_instruction *c)
 {
@@ -311,7 +300,7 @@ static void prepare_step(run *r, int i, int *next_iota)
     } else if (c->op == OLY_TILE_splat) {
         memcpy(&t->scalar, &c->value, sizeof t->scalar);
     } else {
-        t->call = function_of(c, scalars);
+        t->call = oly_tile_function_of(c, scalars);
     }
     if (kind == VECTOR) {
         place_result(r, t, c);
@@ -502,6 +491,8 @@ void OLY_ISA_NAME(oly_tile_run)(const oly_tile_program *program, const oly_tile_
     for (int d = 0; d < box->rank; d++)
         if (box->extent[d] == 0)
             return;
+    if (n_chunks == 1 && OLY_ISA_NAME(oly_tile_run_small)(program, box, loads, stores))
+        return;
     int n_iotas = 0;
     for (int i = 0; i < program->n_instructions; i++)
         n_iotas += program->instructions[i].op == OLY_TILE_iota;

@@ -133,6 +133,17 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
     return mesh->devices ? mesh->devices[position] : position;
 }
 
+oly_device oly_mesh_device(oly_mesh mesh, int position)
+{
+    if (!mesh)
+        return NULL;
+    if (position < 0 || position >= mesh->n_devices) {
+        oly_raise(oly_fail(OLY_INVALID, "position %d does not exist; the mesh has %d devices", position, mesh->n_devices));
+        return NULL;
+    }
+    return oly_get_device(oly_mesh_device_id(mesh, position));
+}
+
 int oly_mesh_find_axis(oly_mesh mesh, const char *name)
 {
     for (int k = 0; k < mesh->n_axes; k++)

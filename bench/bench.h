@@ -1,0 +1,52 @@
+/* What the files of the bench share: rows, settings, timing, printing. For bench/ alone.
+ * A file of rows holds what it measures and ends in a table of bench_row, which main.c lists. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <olympus.h>
+
+/* Measures and prints one line with bench_report. `row` is its own row, for rows that share a function. */
+typedef struct bench_row bench_row;
+struct bench_row {
+    const char *name, *help;
+    void (*run)(const bench_row *row);
+    int64_t size, quick_size; /* what `size` means is up to the function */
+};
+
+/* Tables end with a row without a name. */
+extern const bench_row bench_heat_rows[], bench_array_rows[], bench_call_rows[], bench_movement_rows[];
+
+typedef struct bench_settings {
+    bool quick;  /* small sizes: shows that a row works, measures nothing */
+    int repeats; /* the best of so many counts */
+} bench_settings;
+extern bench_settings bench_options;
+
+/* row->size, or the quick one. */
+int64_t bench_size(const bench_row *row);
+
+/* Calls `work` once unmeasured, then `repeats` times, all processes starting and ending together; the least seconds. */
+double bench_best(void (*work)(void *data), void *data);
+
+/* A moment that every process reaches before any goes on. */
+void bench_together(void);
+
+double bench_now(void); /* seconds since some moment */
+
+/* Process 0 prints "name seconds rate unit". `seconds` is for one piece of work of `amount` units (10^9 of them for the
+ * rates that begin with G): the rate is amount / seconds. */
+void bench_report(const char *name, double seconds, double amount, const char *unit);
+/* The same for calls: the rate is microseconds a call, and less is better. */
+void bench_report_call(const char *name, double seconds);
+
+/* -- arrays ------------------------------------------------------------------------------------------------------- */
+
+/* Mesh 'x' over all devices. */
+oly_mesh bench_mesh(void);
+
+/* float32 array with value(i) for its i-th element, split as `spec` says over bench_mesh(). */
+oly_array bench_array(int rank, const int64_t *shape, const char *spec, float (*value)(int64_t i));
+
+float bench_wave(int64_t i); /* -4 to 5.972 */
+
+#endif

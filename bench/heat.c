@@ -1,0 +1,78 @@
+/* Rows of the heat equation: a loop of slices inside a compiled function, the field donated. The same steps as
+ * peers/heat_mpi.c. */
+#include "bench.h"
+
+enum { STEPS = 100, QUICK_STEPS = 5 };
+
+static int steps(void)
+{
+    return bench_options.quick ? QUICK_STEPS : STEPS;
+}
+
+static void rod_step(oly_array i, oly_array *u, void *user)
+{
+    (void)i, (void)user;
+    oly_array mid = oly_slice(*u, "1:-1"), left = oly_slice(*u, ":-2"), right = oly_slice(*u, "2:");
+    *u = oly_update(*u, "1:-1", oly_add(oly_mul(0.5, mid), oly_add(oly_mul(0.25, left), oly_mul(0.25, right))));
+}
+
+static void plate_step(oly_array i, oly_array *u, void *user)
+{
+    (void)i, (void)user;
+    oly_array mid = oly_slice(*u, "1:-1, 1:-1");
+    oly_array rows = oly_add(oly_slice(*u, ":-2, 1:-1"), oly_slice(*u, "2:, 1:-1"));
+    oly_array columns = oly_add(oly_slice(*u, "1:-1, :-2"), oly_slice(*u, "1:-1, 2:"));
+    *u = oly_update(*u, "1:-1, 1:-1", oly_add(oly_mul(0.5, mid), oly_mul(0.125, oly_add(rows, columns))));
+}
+
+static void rod(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, steps(), rod_step, 1, out, NULL);
+}
+
+static void plate(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, steps(), plate_step, 1, out, NULL);
+}
+
+static float temperature(int64_t i)
+{
+    return (float)(i * 7919 % 1000) / 1000.f;
+}
+
+typedef struct simulation {
+    oly_fn advance;
+    oly_array u;
+} simulation;
+
+static void simulate(void *data)
+{
+    simulation *s = data;
+    oly_call(s->advance, OLY_IN(s->u), OLY_OUT(s->u));
+    oly_block_until_ready(s->u);
+}
+
+static void heat1d(const bench_row *row)
+{
+    int64_t n = bench_size(row);
+    simulation s = {oly_jit(rod, 1, 1), bench_array(1, &n, "x", temperature)};
+    bench_report(row->name, bench_best(simulate, &s), (double)n * steps(), "Gpoint/s");
+}
+
+static void heat2d(const bench_row *row)
+{
+    int64_t n = bench_size(row);
+    simulation s = {oly_jit(plate, 1, 1), bench_array(2, (int64_t[]){n, n}, "x, None", temperature)};
+    bench_report(row->name, bench_best(simulate, &s), (double)n * (double)n * steps(), "Gpoint/s");
+}
+
+const bench_row bench_heat_rows[] = {
+    {"heat1d", "3-point heat equation, 2^24 float32, 100 steps", heat1d, 1 << 24, 1 << 12},
+    {"heat1d_small", "the same on 2^20", heat1d, 1 << 20, 1 << 10},
+    {"heat2d", "5-point heat equation, 4096 x 4096 float32, 100 steps", heat2d, 4096, 64},
+    {0},
+};

@@ -1,0 +1,116 @@
+/* The bench: measures what a program on Olympus waits for, and prints a line for each measurement.
+ *
+ * Run:    build/bench/bench [OPTION...] [NAME...], or under launch/olyrun (all ranks take part, rank 0 prints).
+ *         OLYMPUS_NUM_CPU_DEVICES says how many devices each process has.
+ * Prints: name, seconds, rate, unit, with tabs between. bench/compare.sh runs it next to hand-written programs. */
+#include "bench.h"
+#include <fnmatch.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LEAST_REPEATS = 3 };
+
+static const bench_row *const tables[] = {bench_heat_rows, bench_array_rows, bench_call_rows, bench_movement_rows};
+
+#define FOR_EACH_ROW(row)                                                                                              \
+    for (size_t table_ = 0; table_ < sizeof tables / sizeof tables[0]; table_++)                                       \
+        for (const bench_row *row = tables[table_]; row->name; row++)
+
+static void usage(FILE *file)
+{
+    fprintf(file,
+            "usage: bench [OPTION...] [NAME...]\n"
+            "Measures the rows named (all when none is; patterns like 'plan_*' too) and prints for each\n"
+            "    name <tab> seconds <tab> rate <tab> unit\n"
+            "the best of the repeats. Rates in us/call are better when less, all others when more.\n"
+            "  --repeats N   repeats, at least %d (default %d)\n"
+            "  --quick       small sizes and %d repeats: shows that the rows work\n"
+            "  --list        names the rows and what they measure\n"
+            "  --help        this text\n"
+            "OLYMPUS_NUM_CPU_DEVICES: devices of each process. Runs under mpirun too.\n",
+            LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
+}
+
+static void list(void)
+{
+    FOR_EACH_ROW(row)
+    {
+        printf("%-16s %s\n", row->name, row->help);
+    }
+}
+
+/* A whole number of at least LEAST_REPEATS; ends the program otherwise. */
+static int repeats(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (*end || end == text || n < LEAST_REPEATS || n > 1000000) {
+        fprintf(stderr, "bench: --repeats needs a number from %d on, not '%s'\n", LEAST_REPEATS, text);
+        exit(2);
+    }
+    return (int)n;
+}
+
+static void read_options(int argc, char **argv)
+{
+    static const struct option known[] = {{"repeats", required_argument, NULL, 'r'},
+                                          {"quick", no_argument, NULL, 'q'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (o) {
+        case 'r': bench_options.repeats = repeats(optarg); break;
+        case 'q':
+            bench_options.quick = true;
+            bench_options.repeats = LEAST_REPEATS;
+            break;
+        case 'l': list(); exit(0);
+        case 'h': usage(stdout); exit(0);
+        default: usage(stderr); exit(2);
+        }
+    }
+}
+
+/* No names: every row. */
+static bool wanted(const bench_row *row, int n, char **names)
+{
+    for (int k = 0; k < n; k++)
+        if (fnmatch(names[k], row->name, 0) == 0)
+            return true;
+    return n == 0;
+}
+
+static void check_names(int n, char **names)
+{
+    for (int k = 0; k < n; k++) {
+        bool found = false;
+        FOR_EACH_ROW(row)
+        {
+            found = found || wanted(row, 1, &names[k]);
+        }
+        if (!found) {
+            fprintf(stderr, "bench: no row is called '%s'; bench --list names them\n", names[k]);
+            exit(2);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    read_options(argc, argv);
+    int n = argc - optind;
+    char **names = argv + optind;
+    check_names(n, names);
+    oly_init(&argc, &argv);
+    FOR_EACH_ROW(row)
+    {
+        if (wanted(row, n, names))
+            OLY_SCOPE
+            {
+                row->run(row);
+            }
+    }
+    return oly_finalize();
+}

@@ -1,0 +1,97 @@
+/* Timing, printing and input data of the bench. Called by every file of rows. */
+#include "bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+bench_settings bench_options = {.repeats = 5};
+
+int64_t bench_size(const bench_row *row)
+{
+    return bench_options.quick ? row->quick_size : row->size;
+}
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void bench_together(void)
+{
+    if (oly_process_count() == 1)
+        return;
+    static int64_t *numbers;
+    int n = oly_device_count();
+    if (!numbers && !(numbers = malloc((size_t)n * sizeof *numbers)))
+        exit(1);
+    OLY_SCOPE
+    {
+        oly_array one_each = oly_device_put(oly_arange(n, OLY_INT64), oly_named(bench_mesh(), "x"));
+        oly_process_allgather(one_each, numbers, (size_t)n * sizeof *numbers);
+    }
+}
+
+double bench_best(void (*work)(void *data), void *data)
+{
+    double best = 1e300;
+    for (int k = -1; k < bench_options.repeats; k++) {
+        bench_together();
+        double begin = bench_now();
+        work(data);
+        bench_together();
+        double seconds = bench_now() - begin;
+        if (k >= 0 && seconds < best)
+            best = seconds;
+    }
+    return best;
+}
+
+void bench_report(const char *name, double seconds, double amount, const char *unit)
+{
+    if (oly_process_index() != 0)
+        return;
+    printf("%s\t%.9f\t%.3f\t%s\n", name, seconds, amount / seconds * (unit[0] == 'G' ? 1e-9 : 1), unit);
+    fflush(stdout);
+}
+
+void bench_report_call(const char *name, double seconds)
+{
+    if (oly_process_index() != 0)
+        return;
+    printf("%s\t%.9f\t%.3f\tus/call\n", name, seconds, seconds * 1e6);
+    fflush(stdout);
+}
+
+/* -- arrays ------------------------------------------------------------------------------------------------------- */
+
+oly_mesh bench_mesh(void)
+{
+    char axes[32];
+    snprintf(axes, sizeof axes, "x=%d", oly_device_count());
+    return oly_make_mesh(axes);
+}
+
+float bench_wave(int64_t i)
+{
+    return (float)(i % 9973) / 1000.f - 4.f;
+}
+
+oly_array bench_array(int rank, const int64_t *shape, const char *spec, float (*value)(int64_t i))
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    float *data = malloc((size_t)n * sizeof *data);
+    if (!data)
+        exit(1);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = value(i);
+    oly_array whole = oly_from_host(data, OLY_FLOAT32, rank, shape);
+    oly_array placed = oly_device_put(whole, oly_named(bench_mesh(), spec));
+    oly_block_until_ready(placed);
+    oly_free(whole);
+    free(data);
+    return placed;
+}

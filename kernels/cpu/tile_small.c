@@ -1,0 +1,76 @@
+/* Elementwise programs on a handful of contiguous elements: no tiles, no plan, just the instructions one after the other. A call on
+ * four elements is all overhead, and most of the general interpreter's (tile.c) goes into deciding how to cut the box. Compiled
+ * once per instruction set; called by tile.c first. */
+#include "tile_small.h"
+#include <string.h>
+
+enum { MOST_ELEMENTS = 64, MOST_INSTRUCTIONS = 16 };
+
+/* One element for the whole box, or all of them in row-major order. */
+static bool stands_still(const oly_tile_box *box, const oly_tile_operand *o)
+{
+    for (int d = 0; d < box->rank; d++)
+        if (o->stride[d] != 0 && box->extent[d] > 1)
+            return false;
+    return true;
+}
+
+static bool is_dense(const oly_tile_box *box, const oly_tile_operand *o)
+{
+    int64_t stride = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        if (o->stride[d] != stride && box->extent[d] > 1)
+            return false;
+        stride *= box->extent[d];
+    }
+    return true;
+}
+
+bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly_tile_box *box,
+                                      const oly_tile_operand *loads, const oly_tile_operand *stores)
+{
+    int64_t n = 1;
+    const char *at[OLY_TILE_REGISTERS];
+    bool one[OLY_TILE_REGISTERS]; /* one element stands for all */
+    uint64_t memory[MOST_INSTRUCTIONS][MOST_ELEMENTS];
+    for (int d = 0; d < box->rank; d++)
+        n *= box->extent[d];
+    if (n > MOST_ELEMENTS || program->n_instructions > MOST_INSTRUCTIONS)
+        return false;
+    for (int s = 0; s < program->n_stores; s++)
+        if (!is_dense(box, &stores[s]))
+            return false;
+    for (int l = 0; l < program->n_loads; l++) {
+        int reg = program->load_register[l];
+        at[reg] = loads[l].base;
+        one[reg] = stands_still(box, &loads[l]);
+        if (!one[reg] && !is_dense(box, &loads[l]))
+            return false;
+    }
+    for (int i = 0; i < program->n_instructions; i++) {
+        const oly_tile_instruction *c = &program->instructions[i];
+        const char *in[3] = {NULL, NULL, NULL};
+        unsigned scalars = 0, vectors = 0;
+        if (c->op == OLY_TILE_iota)
+            return false;
+        for (int k = 0; k < 3 && c->in[k] >= 0; k++) {
+            in[k] = at[c->in[k]];
+            scalars |= (unsigned)one[c->in[k]] << k;
+            vectors += !one[c->in[k]];
+        }
+        if (c->op == OLY_TILE_splat)
+            memcpy(memory[i], &c->value, sizeof c->value);
+        else
+            oly_tile_function_of(c, scalars)(vectors ? (int)n : 1, memory[i], in[0], in[1], in[2]);
+        at[c->out] = (const char *)memory[i];
+        one[c->out] = vectors == 0;
+    }
+    for (int s = 0; s < program->n_stores; s++) {
+        int reg = program->store_register[s], bytes = oly_element_bytes[program->store_dtype[s]];
+        if (one[reg])
+            OLY_ISA_NAME(oly_convert).fill[bytes](n, stores[s].base, at[reg]);
+        else
+            memmove(stores[s].base, at[reg], (size_t)n * (size_t)bytes);
+    }
+    return true;
+}

@@ -1,0 +1,296 @@
+/* The oracle runner, build/tests/oracle: runs the cases of tests/oracle (or folders like it) on Olympus and says how many came
+ * out as expected. Every rank runs every case; a failure on any rank counts; rank 0 prints. */
+#include "oracle.h"
+#include <dirent.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEVICES = 16, MOST_REASONS = 512 }; /* the largest mesh of any case */
+
+/* Cases skipped for the same reason. */
+typedef struct reason {
+    char text[160];
+    int count;
+} reason;
+
+static struct {
+    const char *only;
+    bool verbose;
+    int passed, failed, skipped;
+    int n_reasons;
+    reason reasons[MOST_REASONS];
+    char running[128]; /* the case; for a crash */
+} runner;
+
+/* -- outcomes -------------------------------------------------------------------------------------------------------- */
+static void note(oracle_run *run, const char *format, va_list arguments)
+{
+    size_t used = strlen(run->reason), left = sizeof run->reason - used;
+    if (used > 0 && left > 2) {
+        memcpy(run->reason + used, "; ", 3);
+        used += 2, left -= 2;
+    }
+    vsnprintf(run->reason + used, left, format, arguments);
+}
+
+bool oracle_fail(oracle_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    note(run, format, arguments);
+    va_end(arguments);
+    run->failed = true;
+    return false;
+}
+
+bool oracle_skip(oracle_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    note(run, format, arguments);
+    va_end(arguments);
+    run->skipped = true;
+    return false;
+}
+
+bool oracle_fail_call(oracle_run *run, const char *what)
+{
+    oracle_fail(run, "%s: %s: %s", what, oly_status_name(oly_last_status()), oly_last_error());
+    oly_clear_error();
+    return false;
+}
+
+/* A rank that failed tells rank 0 why. */
+static void share_outcome(oracle_run *run)
+{
+    int parallel = 0, rank = oly_process_index(), mine, first;
+    MPI_Initialized(&parallel);
+    if (!parallel || oly_process_count() == 1)
+        return;
+    mine = run->failed ? rank : oly_process_count();
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == oly_process_count())
+        return;
+    run->failed = true;
+    if (first != 0 && rank == first)
+        MPI_Send(run->reason, sizeof run->reason, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    if (first != 0 && rank == 0) {
+        char why[sizeof run->reason];
+        MPI_Recv(why, sizeof why, MPI_CHAR, first, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        snprintf(run->reason, sizeof run->reason, "rank %d: %.1900s", first, why);
+    }
+}
+
+static void count_reason(const char *text)
+{
+    int k = 0;
+    while (k < runner.n_reasons && strcmp(runner.reasons[k].text, text) != 0)
+        k++;
+    if (k == MOST_REASONS)
+        return;
+    if (k == runner.n_reasons)
+        snprintf(runner.reasons[runner.n_reasons++].text, sizeof runner.reasons[0].text, "%.159s", text);
+    runner.reasons[k].count++;
+}
+
+static void print_reasons(void)
+{
+    for (int k = 0; k < runner.n_reasons; k++)
+        printf("skipped %5d: %s\n", runner.reasons[k].count, runner.reasons[k].text);
+}
+
+/* -- one case -------------------------------------------------------------------------------------------------------- */
+
+/* The keyword that tells a kind of case, in the order they are looked for. Without a checker: skipped. */
+static const struct kind {
+    const char *keyword;
+    void (*check)(oracle_run *run);
+    const char *what; /* the kind, for those without a checker */
+} kinds[] = {
+    {"seed", NULL, "a cell of a notebook"},    {"kind", oracle_check_heat, NULL},
+    {"expr", oracle_check_toy, NULL},          {"text", oracle_check_viz, NULL},
+    {"str", oracle_check_print, NULL},         {"type", NULL, "a sharding type"},
+    {"error", NULL, "a sharding type"},        {"outspec", NULL, "a chosen sharding"},
+    {"coll", NULL, "a chosen sharding"},       {"recv", NULL, "a reshard plan"},
+    {"partitionable", NULL, "random numbers"}, {"mode", NULL, "a gradient"},
+    {"carry", NULL, "a training loop"},        {"let", oracle_check_program, NULL},
+};
+
+static void check_case(oracle_run *run)
+{
+    size_t n = sizeof kinds / sizeof kinds[0], k = 0;
+    while (k < n && !check_oracle_line(run->c, kinds[k].keyword, 0))
+        k++;
+    if (k < n && kinds[k].check)
+        kinds[k].check(run);
+    else
+        oracle_skip(run, "%s: not checked yet", k < n ? kinds[k].what : "another kind of case");
+}
+
+static void report_case(const oracle_run *run)
+{
+    const char *outcome = run->failed ? "FAILED" : run->skipped ? "skipped" : "passed";
+    if (oly_process_index() == 0 && (run->failed || runner.verbose))
+        printf("%s %s%s%s\n", outcome, run->c->id, run->reason[0] ? ": " : "", run->reason);
+}
+
+static void run_case(const oracle_family *family, const oracle_case *c, int counts[3])
+{
+    oracle_run run = {.family = family, .c = c};
+    snprintf(runner.running, sizeof runner.running, "%s", c->id);
+    OLY_SCOPE
+    {
+        check_case(&run);
+    }
+    oly_clear_error();
+    share_outcome(&run);
+    report_case(&run);
+    counts[run.failed ? 1 : run.skipped ? 2 : 0]++;
+    if (run.skipped && !run.failed)
+        count_reason(run.reason);
+}
+
+/* -- families -------------------------------------------------------------------------------------------------------- */
+static void run_family(const char *folder)
+{
+    oracle_family *family = check_oracle_open_folder(folder);
+    int counts[3] = {0};
+    if (!family) {
+        runner.failed++;
+        return;
+    }
+    for (int k = 0; k < family->n_cases; k++)
+        if (!runner.only || fnmatch(runner.only, family->cases[k].id, 0) == 0)
+            run_case(family, &family->cases[k], counts);
+    if (oly_process_index() == 0 && (!runner.only || counts[0] + counts[1] + counts[2] > 0))
+        printf("%s\t%d\t%d\t%d\n", family->name, counts[0], counts[1], counts[2]);
+    fflush(stdout);
+    runner.passed += counts[0];
+    runner.failed += counts[1];
+    runner.skipped += counts[2];
+    check_oracle_close(family);
+}
+
+static bool is_family(const char *folder)
+{
+    char path[1300];
+    snprintf(path, sizeof path, "%s/cases.txt", folder);
+    return access(path, R_OK) == 0;
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A folder that is a family, or that contains families. */
+static void run_folder(const char *folder)
+{
+    if (is_family(folder)) {
+        run_family(folder);
+        return;
+    }
+    struct dirent **entries;
+    int n = scandir(folder, &entries, not_hidden, alphasort), found = 0;
+    for (int k = 0; k < n; k++) {
+        char path[1200];
+        snprintf(path, sizeof path, "%s/%s", folder, entries[k]->d_name);
+        if (is_family(path)) {
+            run_family(path);
+            found++;
+        }
+        free(entries[k]);
+    }
+    if (n >= 0)
+        free(entries);
+    if (found == 0) {
+        fprintf(stderr, "oracle: no family (a folder with a cases.txt) in %s\n", folder);
+        runner.failed++;
+    }
+}
+
+/* -- starting -------------------------------------------------------------------------------------------------------- */
+static void usage(FILE *file)
+{
+    fprintf(file,
+            "usage: oracle [--verbose] [--only GLOB] FOLDER...\n"
+            "Runs the cases of every family in the folders (tests/oracle/README.md has the grammar); each folder is a\n"
+            "family or contains families. Prints FAMILY, passed, failed, skipped, and every failure.\n"
+            "  --verbose     name every case; say why cases are skipped\n"
+            "  --only GLOB   only cases whose id matches, as 'ops.reduce.*'\n"
+            "  --help        this text\n"
+            "Runs alone (with %d devices unless OLYMPUS_NUM_CPU_DEVICES is set) or under mpirun. The exit status is 0\n"
+            "when no case failed.\n",
+            DEVICES);
+}
+
+static void read_options(int argc, char **argv)
+{
+    static const struct option known[] = {{"verbose", no_argument, NULL, 'v'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    for (int o; (o = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (o) {
+        case 'v': runner.verbose = true; break;
+        case 'o': runner.only = optarg; break;
+        case 'h': usage(stdout); exit(0);
+        default: usage(stderr); exit(2);
+        }
+    }
+    if (optind == argc) {
+        usage(stderr);
+        exit(2);
+    }
+}
+
+/* Devices enough for all meshes, when the user has not said how many. */
+static void choose_devices(void)
+{
+    const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
+    char devices[16];
+    if (!ranks)
+        ranks = getenv("PMI_SIZE");
+    int n = ranks ? atoi(ranks) : 1;
+    snprintf(devices, sizeof devices, "%d", n > 0 && n <= DEVICES ? DEVICES / n : 1);
+    setenv("OLYMPUS_NUM_CPU_DEVICES", devices, 0);
+}
+
+/* A crash still says where. */
+static void crashed(int number)
+{
+    static const char words[] = "\noracle: crashed in case ";
+    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
+    ignored = write(STDERR_FILENO, runner.running, strlen(runner.running));
+    ignored = write(STDERR_FILENO, "\n", 1);
+    (void)ignored;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+int main(int argc, char **argv)
+{
+    read_options(argc, argv);
+    choose_devices();
+    oly_init(&argc, &argv);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    signal(SIGSEGV, crashed);
+    signal(SIGFPE, crashed);
+    signal(SIGABRT, crashed);
+    for (int k = optind; k < argc; k++)
+        run_folder(argv[k]);
+    if (oly_process_index() == 0) {
+        if (runner.verbose)
+            print_reasons();
+        printf("%d passed, %d failed, %d skipped\n", runner.passed, runner.failed, runner.skipped);
+    }
+    oly_finalize();
+    return runner.failed > 0;
+}

@@ -1,0 +1,129 @@
+/* Oracle cases made of statements: run call by call, and as one compiled function. Called by the oracle runner. */
+#include "oracle_statements.h"
+#include <string.h>
+
+enum { MOST_INPUTS = 16, MOST_VALUES = 96, MOST_RESULTS = 16 };
+
+/* What the statements see: names and arrays. */
+typedef struct program {
+    oracle_run *run;
+    oly_mesh mesh;
+    int n_in, n_out, n_values;
+    const char *name[MOST_VALUES];
+    oly_array value[MOST_VALUES];
+} program;
+
+/* -- before running -------------------------------------------------------------------------------------------------- */
+
+/* False: skipped, because Olympus has not all that the case needs. */
+static bool is_possible(oracle_run *run)
+{
+    for (int k = 0; k < run->c->n_lines; k++) {
+        const oracle_line *line = &run->c->lines[k];
+        bool array = strcmp(line->words[0], "in") == 0 || strcmp(line->words[0], "out") == 0;
+        bool statement = strcmp(line->words[0], "let") == 0;
+        const char *dtype = array ? line->words[2] : statement ? check_oracle_value(line, "dtype") : NULL;
+        if (statement && !oracle_find_statement(line->words[2]))
+            return oracle_skip(run, "statement `%s` is not there yet", line->words[2]);
+        if (dtype && check_oracle_dtype(dtype) < 0)
+            return oracle_skip(run, "dtype %s is not there yet", dtype);
+        if (statement && check_oracle_value(line, "out"))
+            return oracle_skip(run, "out= is not there yet");
+    }
+    return true;
+}
+
+/* -- running --------------------------------------------------------------------------------------------------------- */
+static oly_array find(const program *p, const char *name)
+{
+    for (int k = p->n_values; k-- > 0;)
+        if (strcmp(p->name[k], name) == 0)
+            return p->value[k];
+    return NULL;
+}
+
+static void add(program *p, const char *name, oly_array value)
+{
+    if (p->n_values == MOST_VALUES)
+        return; /* a later use finds nothing and fails */
+    p->name[p->n_values] = name;
+    p->value[p->n_values++] = value;
+}
+
+static oly_array run_statement(const program *p, const oracle_line *line)
+{
+    oracle_call call = {.c = p->run->c, .line = line, .mesh = p->mesh};
+    for (int k = 3; k < line->n_words && call.n < 8; k++) {
+        if (strchr(line->words[k], '='))
+            continue;
+        call.name[call.n] = line->words[k];
+        call.arg[call.n] = find(p, line->words[k]);
+        if (!call.arg[call.n++])
+            return NULL; /* an earlier statement failed */
+    }
+    return oracle_state(oracle_find_statement(line->words[2]), &call);
+}
+
+/* Runs all statements on these inputs; results[] in the order of the `out` lines, NULL where Olympus refused. */
+static void run_statements(program *p, const oly_array *inputs, oly_array *results)
+{
+    const oracle_case *c = p->run->c;
+    const oracle_line *line;
+    p->n_values = 0;
+    for (int k = 0; (line = check_oracle_line(c, "in", k)); k++)
+        add(p, line->words[1], inputs[k]);
+    for (int k = 0; (line = check_oracle_line(c, "let", k)); k++)
+        add(p, line->words[1], run_statement(p, line));
+    for (int k = 0; (line = check_oracle_line(c, "out", k)); k++)
+        results[k] = find(p, line->words[1]);
+}
+
+static void traced(const oly_array *in, oly_array *out, void *user)
+{
+    run_statements(user, in, out);
+}
+
+static void run_compiled(program *p, const oly_array *inputs, oly_array *results)
+{
+    oly_array *wanted[MOST_RESULTS];
+    for (int k = 0; k < p->n_out; k++)
+        wanted[k] = &results[k];
+    oly_fn f = oly_jit_with(traced, p->n_in, p->n_out, (oly_jit_options){.user = p, .name = p->run->c->id});
+    oly_call(f, p->n_in, inputs, p->n_out, wanted);
+}
+
+/* -- judging --------------------------------------------------------------------------------------------------------- */
+static void compare_results(program *p, const oly_array *results, const char *how)
+{
+    const oracle_line *line;
+    for (int k = 0; (line = check_oracle_line(p->run->c, "out", k)); k++) {
+        oracle_array expected;
+        if (!check_oracle_array(p->run->family, line, &expected) || !expected.data)
+            oracle_fail(p->run, "line %d cannot be read", line->number);
+        else
+            oracle_compare(p->run, line, expected, results[k], how);
+        check_oracle_array_free(&expected);
+    }
+}
+
+void oracle_check_program(oracle_run *run)
+{
+    program p = {.run = run};
+    oly_array inputs[MOST_INPUTS], results[MOST_RESULTS] = {NULL};
+    if (!is_possible(run) || !oracle_mesh(run, &p.mesh))
+        return;
+    p.n_in = oracle_inputs(run, p.mesh, inputs, MOST_INPUTS);
+    if (p.n_in < 0)
+        return;
+    while (check_oracle_line(run->c, "out", p.n_out))
+        p.n_out++;
+    if (p.n_out == 0 || p.n_out > MOST_RESULTS) {
+        oracle_fail(run, "%d results; a case has 1 to %d", p.n_out, MOST_RESULTS);
+        return;
+    }
+    run_statements(&p, inputs, results);
+    compare_results(&p, results, "call by call");
+    memset(results, 0, sizeof results);
+    run_compiled(&p, inputs, results);
+    compare_results(&p, results, "compiled");
+}

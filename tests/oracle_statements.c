@@ -1,0 +1,206 @@
+/* The table of statements: the name the oracle uses (tests/oracle/README.md) and the function of Olympus it is. A statement
+ * that is not here is skipped. Called by oracle_program.c. */
+#include "oracle_statements.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- attributes ------------------------------------------------------------------------------------------------------ */
+static const char *attribute(const oracle_call *call, const char *key)
+{
+    return check_oracle_value(call->line, key);
+}
+
+static int numbers(const oracle_call *call, const char *key, int64_t *list)
+{
+    return check_oracle_list(attribute(call, key), list, OLY_MAX_RANK);
+}
+
+static int number(const oracle_call *call, const char *key, int missing)
+{
+    const char *text = attribute(call, key);
+    return text ? atoi(text) : missing;
+}
+
+/* The lists as the functions want them. */
+static int small_numbers(const oracle_call *call, const char *key, int *list)
+{
+    int64_t wide[OLY_MAX_RANK];
+    int n = numbers(call, key, wide);
+    for (int k = 0; k < n; k++)
+        list[k] = (int)wide[k];
+    return n;
+}
+
+static oly_dtype dtype_of(const oracle_call *call)
+{
+    return (oly_dtype)check_oracle_dtype(attribute(call, "dtype")); /* known: the program was looked through before */
+}
+
+static oly_operand value_of(const oracle_call *call)
+{
+    const char *text = attribute(call, "value");
+    oly_dtype dtype = dtype_of(call);
+    bool floating = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64 || text[strcspn(text, ".eEn")];
+    return floating ? oly_operand_float(strtod(text, NULL)) : oly_operand_int(strtoll(text, NULL, 10));
+}
+
+/* -- statements of their own shape ----------------------------------------------------------------------------------- */
+static oly_array constant(const oracle_call *call)
+{
+    return oly_scalar_of(value_of(call), dtype_of(call));
+}
+
+static oly_array full(const oracle_call *call)
+{
+    int64_t shape[OLY_MAX_RANK];
+    int rank = numbers(call, "shape", shape);
+    return oly_full_shape(value_of(call), dtype_of(call), rank, shape);
+}
+
+static oly_array iota(const oracle_call *call)
+{
+    int64_t shape[OLY_MAX_RANK], column[OLY_MAX_RANK];
+    int rank = numbers(call, "shape", shape), dimension = number(call, "dim", 0);
+    for (int d = 0; d < rank; d++)
+        column[d] = d == dimension ? shape[d] : 1;
+    oly_array line = oly_reshape_shape(oly_arange(shape[dimension], dtype_of(call)), rank, column);
+    return oly_broadcast_shape(oly_operand_array(line), rank, shape);
+}
+
+static oly_array select_where(const oracle_call *call)
+{
+    return oly_where(call->arg[0], call->arg[1], call->arg[2]);
+}
+
+static oly_array convert(const oracle_call *call)
+{
+    return oly_astype(call->arg[0], dtype_of(call));
+}
+
+static oly_array matrix_product(const oracle_call *call)
+{
+    return oly_matmul(call->arg[0], call->arg[1]);
+}
+
+static oly_array reshape(const oracle_call *call)
+{
+    int64_t shape[OLY_MAX_RANK];
+    int rank = numbers(call, "shape", shape);
+    return oly_reshape_shape(call->arg[0], rank, shape);
+}
+
+static oly_array broadcast_to(const oracle_call *call)
+{
+    int64_t shape[OLY_MAX_RANK];
+    int rank = numbers(call, "shape", shape);
+    return oly_broadcast_shape(oly_operand_array(call->arg[0]), rank, shape);
+}
+
+static oly_array transpose(const oracle_call *call)
+{
+    int order[OLY_MAX_RANK], n = small_numbers(call, "perm", order);
+    return oly_transpose_axes(call->arg[0], n, order);
+}
+
+static oly_array slice(const oracle_call *call)
+{
+    int64_t start[OLY_MAX_RANK], limit[OLY_MAX_RANK], stride[OLY_MAX_RANK];
+    numbers(call, "start", start);
+    numbers(call, "limit", limit);
+    if (numbers(call, "stride", stride) < 0)
+        for (int d = 0; d < OLY_MAX_RANK; d++)
+            stride[d] = 1;
+    return oly_slice_ranges(call->arg[0], start, limit, stride);
+}
+
+static oly_array concatenate(const oracle_call *call)
+{
+    return oly_concatenate_n(call->n, call->arg, number(call, "axis", 0));
+}
+
+static oly_array constraint(const oracle_call *call)
+{
+    oly_sharding sharding = oracle_sharding(call->mesh, attribute(call, "spec"));
+    return sharding ? oly_with_sharding_constraint(call->arg[0], sharding) : NULL;
+}
+
+/* Functions that want an array where the others take an operand. */
+static oly_array reduce(const oracle_statement *statement, const oracle_call *call)
+{
+    int axes[OLY_MAX_RANK], n = small_numbers(call, "axes", axes);
+    oly_reduce_options options = {.keepdims = number(call, "keepdims", 0) != 0};
+    if (n >= 0) {
+        options.axis_list = axes;
+        options.n_axis_list = n;
+        options.axes_given = true;
+    }
+    return statement->reduction(oly_operand_array(call->arg[0]), options);
+}
+
+/* -- the table ------------------------------------------------------------------------------------------------------- */
+static const oracle_statement table[] = {
+    {"abs", 1, .unary = oly_abs},
+    {"add", 2, .binary = oly_add},
+    {"broadcast_to", 1, .other = broadcast_to},
+    {"concatenate", -1, .other = concatenate},
+    {"const", 0, .other = constant},
+    {"constraint", 1, .other = constraint},
+    {"convert", 1, .other = convert},
+    {"cos", 1, .unary = oly_cos},
+    {"div", 2, .binary = oly_div},
+    {"eq", 2, .binary = oly_eq},
+    {"exp", 1, .unary = oly_exp},
+    {"full", 0, .other = full},
+    {"ge", 2, .binary = oly_ge},
+    {"gt", 2, .binary = oly_gt},
+    {"iota", 0, .other = iota},
+    {"le", 2, .binary = oly_le},
+    {"log", 1, .unary = oly_log},
+    {"logical_not", 1, .unary = oly_logical_not},
+    {"lt", 2, .binary = oly_lt},
+    {"matmul", 2, .other = matrix_product},
+    {"max", 2, .binary = oly_max2},
+    {"min", 2, .binary = oly_min2},
+    {"mul", 2, .binary = oly_mul},
+    {"ne", 2, .binary = oly_ne},
+    {"neg", 1, .unary = oly_neg},
+    {"pow", 2, .binary = oly_pow},
+    {"reduce_max", 1, .reduction = oly_max_with},
+    {"reduce_mean", 1, .reduction = oly_mean_with},
+    {"reduce_min", 1, .reduction = oly_min_with},
+    {"reduce_prod", 1, .reduction = oly_prod_with},
+    {"reduce_sum", 1, .reduction = oly_sum_with},
+    {"relu", 1, .unary = oly_relu},
+    {"reshape", 1, .other = reshape},
+    {"select", 3, .other = select_where},
+    {"sigmoid", 1, .unary = oly_sigmoid},
+    {"sign", 1, .unary = oly_sign},
+    {"sin", 1, .unary = oly_sin},
+    {"slice", 1, .other = slice},
+    {"sqrt", 1, .unary = oly_sqrt},
+    {"sub", 2, .binary = oly_sub},
+    {"tanh", 1, .unary = oly_tanh},
+    {"transpose", 1, .other = transpose},
+};
+
+const oracle_statement *oracle_find_statement(const char *name)
+{
+    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+        if (strcmp(table[k].name, name) == 0)
+            return &table[k];
+    return NULL;
+}
+
+oly_array oracle_state(const oracle_statement *statement, const oracle_call *call)
+{
+    if (statement->n_args >= 0 && statement->n_args != call->n)
+        return NULL;
+    if (statement->unary)
+        return statement->unary(oly_operand_array(call->arg[0]));
+    if (statement->binary)
+        return statement->binary(oly_operand_array(call->arg[0]), oly_operand_array(call->arg[1]));
+    if (statement->reduction)
+        return reduce(statement, call);
+    return statement->other(call);
+}
