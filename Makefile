@@ -184,7 +184,7 @@ show = @printf '\n== %s: %s ranks x %s devices\n' '$4' $1 $2; \
 
 demo: library $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
 	$(call show,4,2,toy,the sum of the sines of a sharded array)
-	$(call show,2,4,heat2d $(BUILD)/heat2d.png,heat spreading over a plate)
+	$(call show,2,4,heat2d --png $(BUILD)/heat2d.png,heat spreading over a plate)
 	$(call show,2,4,matmul,a sharded matrix product)
 	@printf '\nwrote %s\n' $(BUILD)/heat2d.png
 

@@ -1,13 +1,11 @@
-/* In-place computation on one device and on four: the function stays the same, only the place of the data
- * changes.
+/* In-place computation on one device and on four: the function stays the same, only the place of the data changes.
  *
  * Computes the sines of a 40 x 40 array in place: the array is both input and output of the call, so that it is
- * donated and its memory used again. First on one device, then cut along the rows over a 4 x 1 mesh, then along
- * both dimensions over 2 x 2.
+ * donated and the result takes its place. First on one device, then cut along the rows over a mesh of 4 x 1, then
+ * along both dimensions over 2 x 2.
  *
  * Run:    launch/olyrun -n 1 -d 4 build/examples/big_sin      (any ranks x devices that make 4 or more)
- * Prints: from process 0, for each placement: the sharding, a drawing, and the sum of the results, which is the
- * same. */
+ * Prints: from process 0, for each placement: the sharding, a drawing, and the sum of the results. */
 #include <olympus.h>
 
 enum { SIDE = 40 };

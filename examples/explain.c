@@ -1,9 +1,7 @@
-/* What the planner makes of two functions, without running them: the steps, the data that moves, and between
- * whom.
+/* What the planner makes of two functions, without running them: the steps, the data that moves, and between whom.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/explain      (any even number of devices)
- * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices
- * there are. */
+ * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices. */
 #include <olympus.h>
 
 static void heat_step(oly_array i, oly_array *carry, void *user)

@@ -1,12 +1,12 @@
 /* The heat equation on a rod, written as three slices of an array. heat1d_mpi.c is the same program by hand.
  *
  * A step takes each inner cell to half of itself plus a quarter of each neighbour; the two end cells keep their
- * temperature. The rod is cut over all devices. The planner finds what cells a device needs from its neighbours
- * and when to fetch them.
+ * temperature. The rod is cut over all devices. The planner finds which cells a device needs from its neighbours and
+ * when to fetch them.
  *
- * Run:    launch/olyrun -n 2 -d 4 build/examples/heat1d [--size CELLS] [--steps STEPS]    (any ranks x devices)
- * Prints: from process 0, the sum of the temperatures, eleven of them along the rod (heat1d_mpi prints the same
- * lines), and the largest difference from a plain loop on one core. */
+ * Run:    launch/olyrun -n 2 -d 4 build/examples/heat1d [--size CELLS] [--steps STEPS]       (any ranks x devices)
+ * Prints: from process 0, the sum of the temperatures and eleven of them along the rod (heat1d_mpi prints the same
+ *         lines), then the largest difference from a plain loop on one core. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>

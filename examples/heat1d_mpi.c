@@ -1,10 +1,10 @@
 /* The heat equation on a rod by hand, with MPI calls: what heat1d.c does in three slices.
  *
- * Each rank holds a block of the inner cells with one more cell at each side, for the neighbour's nearest cell
- * (or the fixed end of the rod). Every step exchanges these and computes the block.
+ * Each rank holds a block of the inner cells with one more cell at each side, for the neighbour's nearest cell (or the
+ * fixed end of the rod). Every step exchanges these and computes the block.
  *
- * Run:    launch/olyrun -n 4 build/examples/heat1d_mpi [--size CELLS] [--steps STEPS]    (any number of ranks
- * up to CELLS) Prints: from rank 0, the first two lines of heat1d. */
+ * Run:    launch/olyrun -n 4 build/examples/heat1d_mpi [--size CELLS] [--steps STEPS]        (at most CELLS ranks)
+ * Prints: from rank 0, the first two lines of heat1d. */
 #include <mpi.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,13 +1,12 @@
 /* The heat equation on a plate, with a picture at the end. heat2d_mpi.c is the same program by hand.
  *
- * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps
- * its temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; it is made on the devices,
- * where its parts will be.
+ * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps its
+ * temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; each device makes its own part.
  *
- * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]      (any ranks x devices; --help lists the
- * options) Prints: on standard error, progress; from process 0, the sum of the temperatures and some of the
- * middle row (heat2d_mpi prints the same lines), and the largest difference from a plain loop on one core.
- * Writes a PNG picture. */
+ * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]     (any ranks x devices; --help: the options)
+ * Prints: progress on standard error; from process 0, the sum of the temperatures and some of the middle row
+ *         (heat2d_mpi prints the same lines), then the largest difference from a plain loop on one core.
+ * Writes: a PNG picture. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-/* The heat equation on a plate by hand, with MPI calls: what heat2d.c does with five slices.
+/* The heat equation on a plate by hand, with MPI calls: what heat2d.c does in five slices.
  *
- * Each rank holds a block of the inner rows, with one more row above and below for the neighbour's nearest row
- * (or the fixed edge of the plate). Every step exchanges these and computes the block.
+ * Each rank holds a block of the inner rows, with one more row above and below for the neighbour's nearest row (or the
+ * fixed edge of the plate). Every step exchanges these and computes the block.
  *
- * Run:    launch/olyrun -n 4 build/examples/heat2d_mpi [--size N] [--steps S]      (any number of ranks up to N
- * - 2) Prints: from rank 0, the first two lines of heat2d. */
+ * Run:    launch/olyrun -n 4 build/examples/heat2d_mpi [--size N] [--steps S]        (at most N - 2 ranks)
+ * Prints: from rank 0, the first two lines of heat2d. */
 #include <mpi.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,12 +1,10 @@
 /* Sharded computation: how an array lies on devices, and how a computation follows its data.
  *
- * Makes an array on one device, spreads it over a mesh of 2 x 4 devices, applies an elementwise function (which
- * keeps the layout), sums over the rows (which leaves the result partially replicated) and then asks for
- * another layout of that sum.
+ * Makes an array on one device, spreads it over a mesh of 2 x 4 devices, applies an elementwise function (which keeps
+ * the layout), sums over the rows (which leaves the result partially replicated) and then asks for another layout.
  *
- * Run:    launch/olyrun -n 1 -d 8 build/examples/sharded_computation     (any ranks x devices that make 8 or
- * more) Prints: from process 0, the devices, each sharding, drawings of which device holds what, and the
- * values. */
+ * Run:    launch/olyrun -n 1 -d 8 build/examples/sharded_computation     (any ranks x devices that make 8 or more)
+ * Prints: from process 0, the devices, each sharding, drawings of which device holds what, and the values. */
 #include <olympus.h>
 
 /* Whether this process is the one that prints. */

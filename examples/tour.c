@@ -1,5 +1,5 @@
-/* A tour of the whole interface in ten numbered steps; the README shows the most important ones. Every public function that
- * no other example uses is called here.
+/* A tour of the whole interface in eleven numbered steps; the README shows the most important ones. Every public
+ * function that no other example uses is called here.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/tour      (any ranks x devices; --options lists the settings instead)
  * Prints: from process 0, what each step made; for one number of devices the same text on any number of ranks. */
@@ -41,12 +41,14 @@ static oly_mesh step_2_meshes(void)
         oly_mesh_device(mesh, oly_mesh_device_count(mesh) - 1));
 
     oly_mesh_str(mesh, text, sizeof text);
-    oly_sharding rows = oly_named(mesh, "x, None"), all = oly_named(mesh, "");
+    oly_sharding rows = oly_named(mesh, "x"), all = oly_named(mesh, "");
     int64_t shape[] = {10, 3}, start[2], extent[2];
     oly_sharding_shard(rows, 2, shape, 0, start, extent);
     SAY("   rows of 10 x 3 over %s: the first device has %d x %d\n", text, (int)extent[0], (int)extent[1]);
     oly_spec_str(rows, text, sizeof text);
-    SAY("   %s splits the rows; %S is everywhere: %d\n", text, all, oly_sharding_is_replicated(all));
+    SAY("   %s splits the rows", text);
+    oly_sharding_str(all, text, sizeof text);
+    SAY("; %s = %S is everywhere: %d\n", text, all, oly_sharding_is_replicated(all));
     oly_visualize_sharding(audience, rows, 2, shape);
     return mesh;
 }
@@ -171,7 +173,7 @@ static void count_up(const oly_array *in, oly_array *out, void *user)
 static void step_8_functions(oly_mesh mesh)
 {
     oly_sharding split = oly_named(mesh, "x");
-    oly_array x = oly_device_put(oly_arange(6, OLY_FLOAT32), split), y, total;
+    oly_array x = oly_device_put(oly_arange(6, OLY_FLOAT32), split), y = NULL, total = NULL;
     oly_fn f = oly_jit(squares, 1, 2, .user = (void *)split);
     oly_call(f, OLY_IN(x), OLY_OUT(y, total)); /* traced, planned, run */
     oly_call(f, OLY_IN(y), OLY_OUT(y, total)); /* run again; y is donated to the new y */
@@ -180,7 +182,7 @@ static void step_8_functions(oly_mesh mesh)
     oly_array z = oly_apply(oly_jit(count_up, 1, 1), x); /* one result: no OLY_OUT */
     SAY("   five steps of a loop: %A\n", here(z));
 
-    oly_fn same = oly_jit_with(count_up, 1, 1, (oly_jit_options){.name = "count", .in_shardings = &split});
+    oly_fn same = oly_jit_with(count_up, NULL, 1, 1, (oly_jit_options){.name = "count", .in_shardings = &split});
     oly_array w = oly_apply_n(same, 1, &x), *outputs[] = {&x};
     oly_call_n(same, 1, &w, 1, outputs);
     SAY("   and five and five more: %A\n", here(x));
@@ -227,7 +229,9 @@ static void step_11_shards(oly_mesh mesh)
     oly_array x = oly_device_put(oly_arange(7, OLY_INT32), oly_named(mesh, "x"));
     int64_t elements = 0;
     OLY_FOR_EACH_SHARD(s, x)
-    elements += s.extent[0];
+    {
+        elements += s.extent[0];
+    }
     oly_shard first = oly_shard_count(x) > 0 ? oly_get_shard(x, 0) : (oly_shard){0};
     SAY("11. shards: dimension 0 of x has %d elements (%d by its shape); the first shard, on %D, is %A, replica %d\n",
         (int)oly_dim(x, 0), (int)oly_shape(x)[0], first.device, first.data, first.replica);

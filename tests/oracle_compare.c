@@ -15,25 +15,28 @@ typedef struct tolerance {
     double relative, absolute;
 } tolerance;
 
-/* Reads what follows the offset: "exact [zeros_equal]", "ulp N" or "relabs R A". */
+/* Reads what follows the offset: "exact", "ulp N" or "relabs R A", each with or without "zeros_equal". */
 static bool read_tolerance(const oracle_line *line, tolerance *t)
 {
     char **word = line->words + 6;
     int n = line->n_words - 6;
     *t = (tolerance){.kind = EXACT};
-    if (n >= 1 && strcmp(word[0], "exact") == 0) {
-        t->zeros_equal = n > 1 && strcmp(word[1], "zeros_equal") == 0;
-        return n == 1 || t->zeros_equal;
+    if (n > 1 && strcmp(word[n - 1], "zeros_equal") == 0) {
+        t->zeros_equal = true;
+        n--;
     }
     if (n == 2 && strcmp(word[0], "ulp") == 0) {
-        *t = (tolerance){.kind = STEPS, .steps = strtoll(word[1], NULL, 10)};
+        t->kind = STEPS;
+        t->steps = strtoll(word[1], NULL, 10);
         return true;
     }
     if (n == 3 && strcmp(word[0], "relabs") == 0) {
-        *t = (tolerance){.kind = RELATIVE, .relative = strtod(word[1], NULL), .absolute = strtod(word[2], NULL)};
+        t->kind = RELATIVE;
+        t->relative = strtod(word[1], NULL);
+        t->absolute = strtod(word[2], NULL);
         return true;
     }
-    return false;
+    return n == 1 && strcmp(word[0], "exact") == 0;
 }
 
 /* -- one element ----------------------------------------------------------------------------------------------------- */

@@ -59,10 +59,11 @@ layer include/olympus
 layer examples
 layer bench
 
-everything=(include/*.h include/*/*.h runtime/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch])
-complain "mpi.h belongs to collectives/, launch/ and examples/heat*_mpi*" < <(
+everything=(include/*.h include/*/*.h runtime/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch]
+            bench/peers/*.[ch])
+complain "mpi.h belongs to collectives/, launch/, examples/heat*_mpi* and bench/peers/" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]mpi\.h' "${everything[@]}" /dev/null |
-        grep -v '^examples/heat[^/]*_mpi')
+        grep -vE '^(examples/heat[^/]*_mpi|bench/peers/)')
 complain "examples include the public header only" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(core|layout|device|graph|transform|plan|run|array)/' \
         examples/*.[ch] /dev/null)

@@ -38,6 +38,7 @@ static inline oly_operand oly_operand_self(oly_operand x) { return x; }
         bool: oly_operand_bool,                                                                                \
         float: oly_operand_float,                                                                              \
         double: oly_operand_float,                                                                             \
+        long double: oly_operand_float,                                                                           \
         default: oly_operand_int)(x)
 
 /* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
@@ -140,6 +141,7 @@ OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
  *             gives the same bits however its devices are spread over processes */
 typedef struct oly_reduce_options {
+    char first_;           /* not used: lets the macro begin the list */
     const char *axes;      /* notation, or NULL */
     int n_axis_list;       /* numbers instead */
     const int *axis_list;

@@ -16,6 +16,7 @@ extern "C" {
 typedef void (*oly_function)(const oly_array *in, oly_array *out, void *user);
 
 typedef struct oly_jit_options {
+    char first_;                       /* not used: lets the macro begin the list */
     void *user;                        /* passed on to the function */
     const char *name;                  /* for messages and explanations; default the C name */
     const oly_sharding *in_shardings;  /* n_in of them or NULL; a NULL entry: as it comes */
@@ -30,13 +31,14 @@ typedef struct oly_jit_options {
  *   ranks    any rank, alone
  *   fails    OLY_INVALID, OLY_MEMORY
  *   source   jax.jit */
-OLY_API oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options);
+OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options);
 #define oly_jit(function, n_in, n_out, ...)                                                                    \
-    OLY_AT(oly_jit_with)(function, n_in, n_out, (oly_jit_options){.name = #function, __VA_ARGS__})
+    OLY_AT(oly_jit_with)(function, #function, n_in, n_out, (oly_jit_options){.first_ = 0, __VA_ARGS__})
 
-/* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
- * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and other copies of the
- * old handle must not be used. The result has memory of its own; the old memory serves the calls after this one.
+/* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. Variables named in OLY_OUT must be
+ * initialised (NULL will do): what they hold is compared with the inputs. An input that is also named as an
+ * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and using another
+ * copy of the old handle is an error (OLY_DELETED). The result has memory of its own; the old memory serves the calls after this one.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the inputs' mesh
  *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from

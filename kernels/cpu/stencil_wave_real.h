@@ -9,6 +9,7 @@ typedef struct NAME(wave) {
     REAL scale;
     int order[4];   /* of the neighbours, for it */
     V *slots;
+    int64_t turned; /* slots passed in whole rounds before the present front */
     REAL *spare, *saved; /* room for one row; for the fixed columns of a block */
     V coefficient[OLY_STENCIL_TAPS];
     int64_t in_slab[OLY_STENCIL_TAPS]; /* offset of a tap within a slab, in vectors */
@@ -16,10 +17,19 @@ typedef struct NAME(wave) {
     int n_fixed;
 } NAME(wave);
 
+/* Sets the wave up for a front: from here on slots up to twice around are told apart without a division. */
+static void NAME(turn)(NAME(wave) *w, int64_t front)
+{
+    const oly_stencil_tile *t = w->tile;
+    int64_t lowest = front - (int64_t)t->steps * t->above[0] - t->below[0] - t->window_lo[0];
+    w->turned = lowest > 0 ? lowest / t->slots * t->slots : 0;
+}
+
 static inline int64_t NAME(slot)(const NAME(wave) *w, int64_t y, int level)
 {
     const oly_stencil_tile *t = w->tile;
-    return (uint32_t)(y - t->window_lo[0] + (int64_t)(t->steps - level) * t->shift) % (uint32_t)t->slots;
+    int64_t slot = y - t->window_lo[0] + (int64_t)(t->steps - level) * t->shift - w->turned;
+    return slot < t->slots ? slot : slot - t->slots;
 }
 
 /* First vector (past the ghosts) of row 0 of slab y at a level. */
@@ -313,6 +323,7 @@ static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
     NAME(wave) wave;
     NAME(prepare)(&wave, t, shared);
     for (int64_t front = t->window_lo[0]; front - (int64_t)t->steps * t->above[0] < t->update_hi[0]; front += t->block) {
+        NAME(turn)(&wave, front);
         for (int64_t y = front; y < front + t->block && y < t->window_hi[0]; y++)
             NAME(bring_in)(&wave, y);
         for (int s = 1; s <= t->steps; s++) {

@@ -1,14 +1,44 @@
 /* Array handles: making, sharing, freeing, asking. See array.h. */
 #include "array/array.h"
 #include "device/queue.h"
+#include <pthread.h>
 #include <string.h>
+
+/* Dead handles are kept for a while, without their data, so that using a donated or freed array is an error instead of a
+ * wild pointer. */
+enum { KEPT_DEAD = 256 };
+static oly_array dead[KEPT_DEAD];
+static unsigned n_dead;
+static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void destroy(oly_owned *object)
 {
     oly_array x = (oly_array)object;
     for (int s = 0; s < x->n_shards; s++)
         oly_buffer_drop(x->shard[s]);
-    oly_release(x);
+    x->n_shards = 0;
+    x->deleted = true;
+    x->owned = (oly_owned){0};
+    pthread_mutex_lock(&dead_lock);
+    oly_array oldest = dead[n_dead % KEPT_DEAD];
+    dead[n_dead++ % KEPT_DEAD] = x;
+    pthread_mutex_unlock(&dead_lock);
+    oly_release(oldest);
+}
+
+void oly_array_forget_dead(void)
+{
+    for (int k = 0; k < KEPT_DEAD; k++) {
+        oly_release(dead[k]);
+        dead[k] = NULL;
+    }
+}
+
+oly_status oly_null_handle(void)
+{
+    if (oly_kept_status() != OLY_OK)
+        return oly_kept_status();
+    return oly_raise(oly_fail(OLY_INVALID, "an array or function given to this call is NULL; initialise it first"));
 }
 
 static oly_array allocate(int n_shards)
@@ -78,7 +108,7 @@ oly_array oly_array_share(oly_array x) { return adopt(oly_array_hold(x)); }
 
 oly_status oly_array_readable(oly_array x)
 {
-    if (x->graph)
+    if (x->graph && !x->deleted)
         return oly_fail(OLY_TRACE,
                         "the value of a traced %s cannot be read: the function is being recorded, nothing is computed yet; "
                         "return it from the function and read it there",
@@ -158,13 +188,13 @@ void oly_assign(oly_array *variable, oly_array x)
         else if (!old)
             oly_keep(x);
     }
-    if (old && old != x)
+    if (old && old != x && old->owned.scope)
         oly_scope_drop(&old->owned);
     *variable = x;
 }
 
 void oly_free(oly_array x)
 {
-    if (x)
+    if (x && x->owned.scope) /* else it is dead already */
         oly_scope_drop(&x->owned);
 }

@@ -110,8 +110,10 @@ oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, co
 {
     oly_array result = NULL;
     for (int k = 0; k < n_in; k++)
-        if (in[k].kind == 'a' && !in[k].array)
-            return NULL; /* the first cause has been reported */
+        if (in[k].kind == 'a' && !in[k].array) {
+            oly_null_handle();
+            return NULL;
+        }
     oly_trace *t = oly_trace_current();
     oly_status st = t ? into_trace(t, compose, n_in, in, recipe, &result) : eager(compose, n_in, in, recipe, &result);
     if (st != OLY_OK) {

@@ -58,7 +58,7 @@ oly_status(oly_block_until_ready)(oly_array x)
 {
     oly_enter(__func__);
     if (!x)
-        return oly_last_status();
+        return oly_null_handle();
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK) {
         oly_array_wait(x);
@@ -80,7 +80,7 @@ oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 {
     oly_enter(__func__);
     if (!x)
-        return oly_last_status();
+        return oly_null_handle();
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK)
         st = check_room(x, buffer, bytes);
@@ -119,28 +119,54 @@ double(oly_item)(oly_array x)
     }
 }
 
+/* The first device of every process, or NULL where each process has a device of `mesh` already. */
+static oly_status device_of_each_process(oly_mesh mesh, oly_mesh *result)
+{
+    int n = oly_mesh_processes(), total = oly_mesh_total_devices(), owners = 0;
+    int *first = oly_malloc(2 * sizeof *first * (size_t)n), *owns = first ? first + n : NULL;
+    if (!first)
+        return oly_out_of_memory(2 * sizeof *first * (size_t)n, "a list of processes");
+    memset(owns, 0, sizeof *owns * (size_t)n);
+    for (int position = 0; position < mesh->n_devices; position++) {
+        int process = oly_mesh_process_of(oly_mesh_device_id(mesh, position));
+        owners += !owns[process];
+        owns[process] = 1;
+    }
+    for (int id = total; id-- > 0;)
+        first[oly_mesh_process_of(id)] = id;
+    *result = owners == n ? NULL : (oly_mesh_from_devices)(1, (const char *[]){"process"}, &n, first);
+    bool failed = owners < n && !*result;
+    oly_release(first);
+    return failed ? oly_kept_status() : OLY_OK;
+}
+
+/* Gathers an array that may be on some processes only. All processes take part. */
+static oly_status gather(oly_array x, void *buffer)
+{
+    oly_mesh everyone = NULL;
+    if (x->sharding->mesh->everywhere)
+        return oly_array_fetch(x, buffer);
+    OLY_TRY(device_of_each_process(x->sharding->mesh, &everyone));
+    if (!everyone && oly_is_fully_addressable(x))
+        return oly_array_fetch(x, buffer);
+    oly_array here = (oly_device_put)(x, everyone ? (oly_named)(everyone, "") : oly_sharding_default());
+    if (!here)
+        return oly_kept_status();
+    oly_status st = oly_array_fetch(here, buffer);
+    oly_free(here);
+    return st;
+}
+
 oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 {
     oly_enter(__func__);
     if (!x)
-        return oly_last_status();
+        return oly_null_handle();
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK)
         st = check_room(x, buffer, bytes);
-    if (st != OLY_OK)
-        return oly_raise(st);
-    if (oly_is_fully_addressable(x))
-        return oly_raise(oly_array_fetch(x, buffer));
-    if (x->n_shards == 0)
-        return oly_raise(oly_fail(OLY_NOT_ADDRESSABLE,
-                                  "this process owns no device of the mesh of %s, so it takes no part in gathering it; call "
-                                  "oly_process_allgather on the processes of its mesh, or move it with oly_device_put first",
-                                  oly_type_short(&x->type)));
-    oly_array here = (oly_device_put)(x, oly_sharding_default());
-    if (!here)
-        return oly_last_status();
-    st = oly_array_fetch(here, buffer);
-    oly_free(here);
+    if (st == OLY_OK)
+        st = gather(x, buffer);
     return oly_raise(st);
 }
 
@@ -166,6 +192,7 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
     if (k < 0 || k >= x->n_shards)
         return oly_fail(OLY_INVALID, "shard %d does not exist; this process holds %d", k, x->n_shards);
     oly_array_wait(x);
+    OLY_TRY(oly_run_failure());
     oly_box b = oly_array_box(x, k, &position);
     oly_type type = x->type;
     shard->device = oly_get_device(oly_mesh_device_id(x->sharding->mesh, position));

@@ -34,7 +34,7 @@ static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding *
     return OLY_OK;
 }
 
-static oly_status make(oly_function function, int n_in, int n_out, oly_jit_options options, oly_fn *fn)
+static oly_status make(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options, oly_fn *fn)
 {
     if (!function || n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
         return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for", n_in, n_out);
@@ -45,7 +45,7 @@ static oly_status make(oly_function function, int n_in, int n_out, oly_jit_optio
     f->options = options;
     f->n_in = n_in;
     f->n_out = n_out;
-    strncpy(f->name, options.name ? options.name : "function", sizeof f->name - 1);
+    strncpy(f->name, options.name ? options.name : c_name ? c_name : "function", sizeof f->name - 1);
     oly_status st = copy_shardings(options.in_shardings, n_in, &f->in_shardings);
     if (st == OLY_OK)
         st = copy_shardings(options.out_shardings, n_out, &f->out_shardings);
@@ -59,11 +59,11 @@ static oly_status make(oly_function function, int n_in, int n_out, oly_jit_optio
     return OLY_OK;
 }
 
-oly_fn oly_jit_with(oly_function function, int n_in, int n_out, oly_jit_options options)
+oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options)
 {
     oly_enter(__func__);
     oly_fn f = NULL;
-    oly_raise(make(function, n_in, n_out, options, &f));
+    oly_raise(make(function, c_name, n_in, n_out, options, &f));
     return f;
 }
 
@@ -73,7 +73,7 @@ static oly_status check_outputs(oly_fn f, const oly_array *out)
 {
     for (int k = 0; k < f->n_out; k++)
         if (!out[k]) {
-            oly_status failed = oly_last_status();
+            oly_status failed = oly_kept_status();
             return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
                             failed == OLY_OK ? "the function %s did not store its output %d; it must set all %d entries of out[]"
                                              : "the function %s failed before it stored output %d (of %d)",
@@ -176,7 +176,11 @@ static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array
     if (n_in != f->n_in)
         return oly_fail(OLY_INVALID, "%s takes %d arrays, but %d were given", f->name, f->n_in, n_in);
     f->function(in, out, f->options.user);
-    return check_outputs(f, out);
+    OLY_TRY(check_outputs(f, out));
+    for (int k = 0; k < f->n_out; k++) /* handles of its own: an input handed back may be donated below */
+        if (!(out[k] = oly_array_share(out[k])))
+            return OLY_MEMORY;
+    return OLY_OK;
 }
 
 static oly_status call(oly_fn f, int n_in, const oly_array *in, oly_array *out)
@@ -205,7 +209,7 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
     if (missing(f, n_in, in)) {
         for (int k = 0; k < n_out; k++)
             *out[k] = NULL;
-        return oly_last_status() != OLY_OK ? oly_last_status() : OLY_INVALID;
+        return oly_null_handle();
     }
     if (n_out != f->n_out)
         st = oly_fail(OLY_INVALID, "%s gives %d arrays, but %d were asked for", f->name, f->n_out, n_out);
@@ -227,8 +231,10 @@ oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
     oly_enter(__func__);
     oly_array results[32] = {0};
-    if (missing(f, n_in, in))
+    if (missing(f, n_in, in)) {
+        oly_null_handle();
         return NULL;
+    }
     oly_status st = f->n_out == 1 ? call(f, n_in, in, results)
                                   : oly_fail(OLY_INVALID, "%s gives %d arrays; use oly_call", f->name, f->n_out);
     oly_raise(st);
@@ -240,7 +246,7 @@ oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
     oly_enter(__func__);
     oly_compiled *c;
     if (missing(f, n_in, in))
-        return oly_last_status();
+        return oly_null_handle();
     oly_status st = check_inputs(f, n_in, in);
     if (st == OLY_OK)
         st = find(f, in, &c);

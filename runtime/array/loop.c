@@ -40,7 +40,7 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
     r->body(counter, carry, r->user);
     for (int k = 0; k < r->n_carry; k++) {
         if (!carry[k])
-            return oly_fail(oly_last_status() == OLY_OK ? OLY_INVALID : oly_last_status(),
+            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
                             "the loop body left carry %d without a value", k);
         OLY_TRY(oly_trace_node(t, carry[k], &node));
         OLY_TRY(check_carry(&init[k]->type, node, k));
@@ -143,7 +143,7 @@ oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_car
         st = oly_fail(OLY_INVALID, "a loop needs a body and 1 to 32 carries; %d were given", n_carry);
     for (int k = 0; k < n_carry && st == OLY_OK; k++)
         if (!carry[k])
-            return oly_last_status() != OLY_OK ? oly_last_status() : OLY_INVALID;
+            return oly_null_handle();
     if (st == OLY_OK && (lower < INT32_MIN || upper > INT32_MAX))
         st = oly_fail(OLY_OVERFLOW, "the bounds %lld and %lld do not fit the int32 counter", (long long)lower, (long long)upper);
     if (st == OLY_OK && upper > lower)

@@ -101,7 +101,6 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
     oly_array function(oly_operand x, oly_reduce_options options)                                              \
     {                                                                                                          \
         oly_enter(__func__);                                                                   \
-        oly_enter(__func__);                                                                                   \
         return reduce(compose, OLY_OP_##row, x, options);                                                      \
     }
 REDUCTION(oly_sum_with, oly_compose_reduce, reduce_sum)

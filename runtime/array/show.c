@@ -154,14 +154,14 @@ static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shap
 oly_status(oly_visualize_sharding)(FILE *file, oly_sharding s, int rank, const int64_t *shape)
 {
     oly_enter(__func__);
-    return s ? oly_raise(draw(file, s, rank, shape)) : oly_last_status();
+    return s ? oly_raise(draw(file, s, rank, shape)) : oly_null_handle();
 }
 
 oly_status(oly_visualize)(FILE *file, oly_array x)
 {
     oly_enter(__func__);
     if (!x)
-        return oly_last_status();
+        return oly_null_handle();
     oly_status st = x->graph ? oly_array_readable(x) : draw(file, x->sharding, x->type.rank, x->type.shape);
     return oly_raise(st);
 }
@@ -190,6 +190,6 @@ oly_status(oly_write_png)(const char *path, oly_array x, double low, double high
 {
     oly_enter(__func__);
     if (!x)
-        return oly_last_status();
+        return oly_null_handle();
     return oly_raise(picture(path, x, low, high));
 }

@@ -102,10 +102,11 @@ int oly_finalize(void)
         oly_raise(oly_fail(OLY_STATE, "Olympus is not started; call oly_init first"));
         return 1;
     }
-    int status = oly_last_status() != OLY_OK;
     oly_queue_drain();
+    int status = oly_error_unseen();
     oly_scope_close_all();
     oly_dispatch_reset();
+    oly_array_forget_dead();
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();

@@ -49,6 +49,8 @@ static bool is_open(const oly_trace *t, const oly_graph *g)
 
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
 {
+    if (x->deleted)
+        return oly_array_readable(x);
     if (x->graph == t->graph) {
         *node = x->node;
         return OLY_OK;

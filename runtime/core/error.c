@@ -231,6 +231,11 @@ oly_error_mode oly_set_error_mode(oly_error_mode new_mode)
     return (oly_error_mode)atomic_exchange(&mode, (int)new_mode);
 }
 
+oly_status oly_kept_status(void)
+{
+    return (oly_status)atomic_load(&last.status);
+}
+
 oly_status oly_last_status(void)
 {
     atomic_store(&last.seen, true);

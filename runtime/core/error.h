@@ -30,6 +30,8 @@ void oly_drop_message(void);
 
 /* True when an error was kept (OLY_ERRORS_RETURN) and the program has looked neither at it nor at its status. */
 bool oly_error_unseen(void);
+/* The kept error, without counting as a look at it. */
+oly_status oly_kept_status(void);
 
 /* Ends the job; set by the layer that started MPI. NULL: exit(1). */
 extern void (*oly_abort_hook)(int exit_status);

@@ -169,7 +169,6 @@ static oly_status choose_mesh(oly_planner *p)
             first = k;
             p->mesh = m;
         } else if (!oly_mesh_same_devices(p->mesh, m)) {
-            /* a function that only places its input elsewhere may be on both */
             return incompatible(r, r->inputs[first].sharding->mesh, first, m, k);
         } else if (oly_sharding_is_replicated(r->inputs[first].sharding) && !oly_sharding_is_replicated(r->inputs[k].sharding)) {
             first = k;
@@ -293,7 +292,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
             return p->plan->inputs[j].sharding;
     oly_layout l = oly_node_layout(p, f, n);
     oly_spec spec = oly_layout_spec(&l);
-    return oly_sharding_intern(p->mesh, &spec, spec.n_dims);
+    return oly_sharding_intern(p->mesh, &spec, 0);
 }
 
 static oly_status give_outputs(oly_planner *p, oly_frame *f)
