@@ -40,10 +40,11 @@ examples     := $(sort $(wildcard examples/*.c))
 bench        := $(sort $(wildcard bench/*.c))
 oracle       := $(sort $(wildcard tests/oracle*.c))
 tests        := $(sort $(wildcard tests/test_*.c))
+long_runs    := $(sort $(wildcard tests/long/*.c))
 test_helpers := $(filter-out $(oracle) $(tests),$(sort $(wildcard tests/*.c)))
 headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h kernels/*.h \
                 kernels/cpu/*.h examples/*.h bench/*.h tests/*.h))
-every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(test_helpers)
+every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(long_runs) $(test_helpers)
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
             $(if $(oracle),$(BUILD)/tests/oracle)
@@ -101,7 +102,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check bench lint layers install clean help
+.PHONY: all library demo test check long bench lint layers install clean help
 
 all: library $(programs) ## the library, the examples, the tests and the bench (default)
 
@@ -109,6 +110,8 @@ library: $(library) $(shared) ## libolympus.a and libolympus.so
 
 test check: all ## everything, then all tests; the last line counts them
 	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
+
+long: $(long_runs:%.c=$(BUILD)/%) ## builds the long runs (tests/long, minutes each); start them by hand
 
 bench: $(BUILD)/bench/bench ## the bench program, and runs it
 	$(Q)MPIRUN=$(MPIRUN) $< $(BENCH)
@@ -159,7 +162,7 @@ $(shared): $(objects) $(BUILD)/contents
 
 link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
 
-$(examples:%.c=$(BUILD)/%): %: %.o $(library)
+$(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 

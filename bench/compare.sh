@@ -52,7 +52,7 @@ record() {
     local label=$1 output
     shift
     output=$("$@") || { echo "compare.sh: failed: $*" >&2; exit 1; }
-    sed "s/^/$label\t/" <<<"$output" >>"$results"
+    awk -v label="$label" '{ print label "\t" $0 }' <<<"$output" >>"$results"
 }
 
 # record_time NAME COMMAND...: the seconds of a whole command.

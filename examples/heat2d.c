@@ -5,7 +5,7 @@
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]     (any ranks x devices; --help: the options)
  * Prints: progress on standard error; from process 0, the sum of the temperatures and some of the middle row
- *         (heat2d_mpi prints the same lines), then the largest difference from a plain loop on one core.
+ *         (heat2d_mpi prints the same lines, to rounding), then the largest difference from a plain loop on one core.
  * Writes: a PNG picture. */
 #include <olympus.h>
 #include <getopt.h>
@@ -123,7 +123,7 @@ static void report(oly_array u, const settings *s)
     double sum = oly_item(oly_sum(oly_astype(u, OLY_FLOAT64)));
     if (oly_process_index() != 0)
         return;
-    printf("2-D heat equation, %ld x %ld cells, %d steps: sum %.3f\nsamples", s->size, s->size, s->steps, sum);
+    printf("2-D heat equation, %ld x %ld cells, %d steps: sum %.2f\nsamples", s->size, s->size, s->steps, sum);
     for (int k = 0; k < SAMPLES; k++)
         printf(" %.4f", sample[k]);
     printf("\n");

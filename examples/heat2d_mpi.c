@@ -83,7 +83,7 @@ static void report(const block *b, const float *u, int steps)
     MPI_Reduce(mine, all, 1 + SAMPLES, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (b->rank != 0)
         return;
-    printf("2-D heat equation, %ld x %ld cells, %d steps: sum %.3f\nsamples", n, n, steps, all[0]);
+    printf("2-D heat equation, %ld x %ld cells, %d steps: sum %.2f\nsamples", n, n, steps, all[0]);
     for (int k = 0; k < SAMPLES; k++)
         printf(" %.4f", all[1 + k]);
     printf("\n");

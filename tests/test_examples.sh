@@ -2,6 +2,7 @@
 # run: timeout=300.  The example programs print what they say they print, on several splits of the devices over ranks.
 # Expected texts are in tests/expected. BUILD names the build folder, MPIRUN the mpirun. A line per check; exit status 1 when
 # one fails, 77 when there is nothing to run them with.
+# shellcheck disable=SC2016 # awk and sh expand their variables themselves
 set -u
 cd "$(dirname "$0")/.." || exit 1
 examples=${BUILD:-build}/examples
@@ -158,7 +159,7 @@ sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' i
 : >"$scratch/unused"
 while read -r function; do
     names=$(awk -v f="$function" '$1 == f { print $2 }' "$scratch/macros")
-    pattern=$(echo "$function" $names | tr ' ' '|')
+    pattern=$(printf '%s\n' "$function" "$names" | grep . | paste -sd '|')
     grep -qEw "$pattern" examples/*.c || echo "$function" >>"$scratch/unused"
 done <"$scratch/functions"
 holds "every one of $(wc -l <"$scratch/functions") public functions has an example" sh -c '! grep . "$1"' sh "$scratch/unused"

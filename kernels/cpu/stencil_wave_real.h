@@ -9,6 +9,7 @@ typedef struct NAME(wave) {
     REAL scale;
     int order[4];   /* of the neighbours, for it */
     V *slots;
+    bool alternate; /* one slab in all: levels take turns in its two slots */
     int64_t turned; /* slots passed in whole rounds before the present front */
     REAL *spare, *saved; /* room for one row; for the fixed columns of a block */
     V coefficient[OLY_STENCIL_TAPS];
@@ -21,14 +22,15 @@ typedef struct NAME(wave) {
 static void NAME(turn)(NAME(wave) *w, int64_t front)
 {
     const oly_stencil_tile *t = w->tile;
-    int64_t lowest = front - (int64_t)t->steps * t->above[0] - t->below[0] - t->window_lo[0];
+    int64_t lowest = front - (int64_t)t->steps * t->above[0] - t->window_lo[0];
     w->turned = lowest > 0 ? lowest / t->slots * t->slots : 0;
 }
 
 static inline int64_t NAME(slot)(const NAME(wave) *w, int64_t y, int level)
 {
     const oly_stencil_tile *t = w->tile;
-    int64_t slot = y - t->window_lo[0] + (int64_t)(t->steps - level) * t->shift - w->turned;
+    int64_t behind = w->alternate ? (t->steps - level) & 1 : t->steps - level;
+    int64_t slot = y - t->window_lo[0] + behind * t->shift - w->turned;
     return slot < t->slots ? slot : slot - t->slots;
 }
 
@@ -298,6 +300,7 @@ static void NAME(prepare)(NAME(wave) *w, const oly_stencil_tile *t, bool shared)
         w->coefficient[i] = NAME(spread)((REAL)t->coefficient[i]);
         w->in_slab[i] = t->offset[i][1] * w->row + t->offset[i][2];
     }
+    w->alternate = t->slots < 1 + (int64_t)t->steps * t->shift;
     w->shared = shared;
     w->scale = shared ? (REAL)t->side : 1;
     if (shared) {
