@@ -44,8 +44,8 @@ static int dimension_of(int rank, int d)
 typedef struct shape {
     int rank, bytes;
     int below[3], above[3];
-    bool is_line;  /* one dimension, taps -1, 0 and 1 in any order */
-    int shift;     /* see cpu/stencil_wave.c */
+    bool is_line; /* one dimension, taps -1, 0 and 1 in any order */
+    int shift;    /* see cpu/stencil_wave.c */
 } shape;
 
 static shape shape_of(const oly_stencil *s)
@@ -86,7 +86,7 @@ static proportions proportions_of(const shape *a)
         return (proportions){32, 1, {1, 1, 3072 / narrow}};
     if (a->rank == 2)
         return (proportions){32, 4, {512, 1, 1100 / narrow}};
-    return (proportions){6, 1, {256, 48, 160 / narrow}};
+    return (proportions){6, 1, {256, 40, 560 / narrow}};
 }
 
 int oly_stencil_steps(const oly_stencil *s, const int64_t *extent)
@@ -245,7 +245,8 @@ static void copy_fixed(const part *p, const oly_stencil_tile *t)
 {
     for (int64_t slab = p->lo[0]; slab < p->hi[0]; slab++)
         for (int64_t row = p->lo[1]; row < p->hi[1]; row++) {
-            bool inside = slab >= t->fixed_lo[0] && slab < t->fixed_hi[0] && row >= t->fixed_lo[1] && row < t->fixed_hi[1];
+            bool inside =
+                slab >= t->fixed_lo[0] && slab < t->fixed_hi[0] && row >= t->fixed_lo[1] && row < t->fixed_hi[1];
             int64_t lo = at_least(p->lo[2], t->fixed_lo[2]), hi = at_most(p->hi[2], t->fixed_hi[2]);
             if (!inside || lo >= hi)
                 lo = hi = p->hi[2];

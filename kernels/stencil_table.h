@@ -35,8 +35,8 @@ extern const oly_stencil_table oly_stencil_table_avx2;
 extern const oly_stencil_table oly_stencil_table_avx512;
 
 /* Elements of scratch that a row of `columns` points takes at most, on any instruction set: see cpu/stencil_strip.h. */
-#define OLY_STENCIL_LANES 16 /* most lanes of a vector */
-#define OLY_STENCIL_GHOSTS 8 /* most vectors beside a row, on each side */
+#define OLY_STENCIL_LANES  16 /* most lanes of a vector */
+#define OLY_STENCIL_GHOSTS 8  /* most vectors beside a row, on each side */
 
 /* Selects the table; called by oly_kernels_choose with a name it has checked. */
 void oly_stencil_choose(const char *isa);

@@ -203,8 +203,8 @@ static void expect(const problem *p, const void *values, void *expected)
                 int64_t x[3] = {i, j, k}, at = 0;
                 for (int d = 0; d < p->stencil.rank; d++)
                     at += x[d] * f->stride[d];
-                memcpy((char *)expected + (size_t)destination_index(p, x) * bytes, (const char *)values + (size_t)at * bytes,
-                       bytes);
+                memcpy((char *)expected + (size_t)destination_index(p, x) * bytes,
+                       (const char *)values + (size_t)at * bytes, bytes);
             }
 }
 
@@ -264,7 +264,8 @@ static bool use(const char *isa)
     if (!strcmp(isa, "avx2"))
         has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (!strcmp(isa, "avx512"))
-        has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+              __builtin_cpu_supports("avx512vl");
 #else
     has_fused = true;
 #endif

@@ -33,8 +33,8 @@ static inline __attribute__((always_inline)) V NAME(combine)(int kind, V left, V
 }
 
 /* Vectors [begin, end) through `steps` levels; each becomes the value, steps later, of the vector `steps` to its left. */
-static inline __attribute__((always_inline)) void NAME(flow)(V *row, int64_t begin, int64_t end, NAME(levels) *levels,
-                                                              const V coefficient[3], int kind, int steps)
+static inline __attribute__((always_inline)) void NAME(flow)(V *row, int64_t begin, int64_t end, NAME(levels) * levels,
+                                                             const V coefficient[3], int kind, int steps)
 {
     V before[DEPTH], last[DEPTH], c[3] = {coefficient[0], coefficient[1], coefficient[2]};
 #pragma GCC unroll 8
@@ -42,17 +42,17 @@ static inline __attribute__((always_inline)) void NAME(flow)(V *row, int64_t beg
         before[s] = levels->before[s];
         last[s] = levels->last[s];
     }
-#define THROUGH_LEVELS(k)                                                                                            \
-    {                                                                                                                \
-        V x = row[k];                                                                                                \
-        _Pragma("GCC unroll 8") for (int s = 0; s < steps; s++)                                                      \
-        {                                                                                                            \
-            V next = NAME(combine)(kind, before[s], last[s], x, c);                                                  \
-            before[s] = last[s];                                                                                     \
-            last[s] = x;                                                                                             \
-            x = next;                                                                                                \
-        }                                                                                                            \
-        row[(k) - steps] = x;                                                                                        \
+#define THROUGH_LEVELS(k)                                                                                              \
+    {                                                                                                                  \
+        V x = row[k];                                                                                                  \
+        _Pragma("GCC unroll 8") for (int s = 0; s < steps; s++)                                                        \
+        {                                                                                                              \
+            V next = NAME(combine)(kind, before[s], last[s], x, c);                                                    \
+            before[s] = last[s];                                                                                       \
+            last[s] = x;                                                                                               \
+            x = next;                                                                                                  \
+        }                                                                                                              \
+        row[(k)-steps] = x;                                                                                            \
     }
     int64_t k = begin;
     for (; k + ROUND <= end; k += ROUND)
@@ -69,15 +69,17 @@ static inline __attribute__((always_inline)) void NAME(flow)(V *row, int64_t beg
     }
 }
 
-typedef void NAME(flow_function)(V *row, int64_t begin, int64_t end, NAME(levels) *levels, const V *c);
-#define FLOW(kind, steps)                                                                                            \
-    static void NAME(flow_##kind##_##steps)(V * row, int64_t begin, int64_t end, NAME(levels) * levels, const V *c)  \
-    {                                                                                                                \
-        NAME(flow)(row, begin, end, levels, c, kind, steps);                                                         \
+typedef void NAME(flow_function)(V *row, int64_t begin, int64_t end, NAME(levels) * levels, const V *c);
+#define FLOW(kind, steps)                                                                                              \
+    static void NAME(flow_##kind##_##steps)(V * row, int64_t begin, int64_t end, NAME(levels) * levels, const V *c)    \
+    {                                                                                                                  \
+        NAME(flow)(row, begin, end, levels, c, kind, steps);                                                           \
     }
 #if DEPTH == 8
 #define FLOWS(kind) FLOW(kind, 1) FLOW(kind, 2) FLOW(kind, 4) FLOW(kind, 8)
-#define ROW(kind)   [kind] = {[1] = NAME(flow_##kind##_1), NAME(flow_##kind##_2), [4] = NAME(flow_##kind##_4), [8] = NAME(flow_##kind##_8)}
+#define ROW(kind)                                                                                                      \
+    [kind] = {                                                                                                         \
+        [1] = NAME(flow_##kind##_1), NAME(flow_##kind##_2), [4] = NAME(flow_##kind##_4), [8] = NAME(flow_##kind##_8)}
 #else
 #define FLOWS(kind) FLOW(kind, 1) FLOW(kind, 2) FLOW(kind, 4)
 #define ROW(kind)   [kind] = {[1] = NAME(flow_##kind##_1), NAME(flow_##kind##_2), [4] = NAME(flow_##kind##_4)}
@@ -93,13 +95,15 @@ FLOWS(SHARED_MIDDLE)
 FLOWS(SHARED_RIGHT)
 
 /* By kind and number of steps. */
-static NAME(flow_function) *const NAME(flows)[KINDS][DEPTH + 1] = {
-    ROW(LMR), ROW(LRM), ROW(MLR), ROW(MRL), ROW(RLM), ROW(RML), ROW(SHARED_LEFT), ROW(SHARED_MIDDLE), ROW(SHARED_RIGHT)};
+static NAME(flow_function) *const
+    NAME(flows)[KINDS][DEPTH + 1] = {ROW(LMR), ROW(LRM),         ROW(MLR),           ROW(MRL),         ROW(RLM),
+                                     ROW(RML), ROW(SHARED_LEFT), ROW(SHARED_MIDDLE), ROW(SHARED_RIGHT)};
 
 /* The same for the few vectors near the ends of the row and near fixed points: those stay, and nothing is written before
  * vector 0. */
-static __attribute__((noinline)) void NAME(trickle)(V *row, int64_t begin, int64_t end, NAME(levels) *levels, const V *c,
-                                                    int kind, int steps, const NAME(stay) *stays, int n_stays)
+static __attribute__((noinline)) void NAME(trickle)(V *row, int64_t begin, int64_t end, NAME(levels) * levels,
+                                                    const V *c, int kind, int steps, const NAME(stay) * stays,
+                                                    int n_stays)
 {
     for (int64_t k = begin; k < end; k++) {
         V x = row[k];
@@ -118,7 +122,7 @@ static __attribute__((noinline)) void NAME(trickle)(V *row, int64_t begin, int64
 }
 
 /* `steps` steps of the whole row, in place. stays: by ascending vector. */
-static void NAME(pass)(V *row, int64_t columns, const V *c, int kind, int steps, const NAME(stay) *stays, int n_stays)
+static void NAME(pass)(V *row, int64_t columns, const V *c, int kind, int steps, const NAME(stay) * stays, int n_stays)
 {
     NAME(levels) levels;
     memset(&levels, 0, sizeof levels);
@@ -141,7 +145,7 @@ static void NAME(pass)(V *row, int64_t columns, const V *c, int kind, int steps,
 }
 
 /* The fixed points beside the update region, where the window holds them; at most three. */
-static int NAME(find_stays)(const oly_stencil_tile *t, int64_t columns, NAME(stay) *stays)
+static int NAME(find_stays)(const oly_stencil_tile *t, int64_t columns, NAME(stay) * stays)
 {
     int n = 0;
     if (t->window_lo[2] < t->fixed_lo[2])

@@ -40,38 +40,38 @@ static inline V NAME(choose)(V lanes, V a, V b)
 #define MOVE_UP   (0, 0, 1, 2)
 #define MOVE_DOWN (1, 2, 3, 3)
 #elif LANES == 8
-#define STAGES(X)                                                                                                    \
-    X(1, (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15))                                                   \
-    X(2, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))                                                   \
+#define STAGES(X)                                                                                                      \
+    X(1, (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15))                                                     \
+    X(2, (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15))                                                     \
     X(4, (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15))
 #define MOVE_UP   (0, 0, 1, 2, 3, 4, 5, 6)
 #define MOVE_DOWN (1, 2, 3, 4, 5, 6, 7, 7)
 #elif LANES == 16
-#define STAGES(X)                                                                                                    \
-    X(1, (0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),                                                \
-      (1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))                                                   \
-    X(2, (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),                                                 \
-      (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))                                                  \
-    X(4, (0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),                                                 \
-      (4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))                                                  \
-    X(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),                                                   \
+#define STAGES(X)                                                                                                      \
+    X(1, (0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),                                                  \
+      (1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))                                                     \
+    X(2, (0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),                                                   \
+      (2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))                                                    \
+    X(4, (0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),                                                   \
+      (4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))                                                    \
+    X(8, (0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),                                                     \
       (8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
 #define MOVE_UP   (0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
 #define MOVE_DOWN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 15)
 #endif
-#define UNWRAP(...)           __VA_ARGS__
-#define SHUFFLE(a, b, ...)    __builtin_shufflevector(a, b, __VA_ARGS__)
-#define SHUFFLE_(a, b, list)  SHUFFLE(a, b, UNWRAP list)
+#define UNWRAP(...)          __VA_ARGS__
+#define SHUFFLE(a, b, ...)   __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE_(a, b, list) SHUFFLE(a, b, UNWRAP list)
 
 /* Square transposition of LANES vectors. */
 static inline __attribute__((always_inline)) void NAME(transpose)(V m[LANES])
 {
-#define STAGE(distance, low, high)                                                                                   \
-    _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) if (!(i & distance))                                    \
-    {                                                                                                                \
-        V a = m[i], b = m[i + distance];                                                                             \
-        m[i] = SHUFFLE_(a, b, low);                                                                                  \
-        m[i + distance] = SHUFFLE_(a, b, high);                                                                      \
+#define STAGE(distance, low, high)                                                                                     \
+    _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) if (!(i & distance))                                      \
+    {                                                                                                                  \
+        V a = m[i], b = m[i + distance];                                                                               \
+        m[i] = SHUFFLE_(a, b, low);                                                                                    \
+        m[i + distance] = SHUFFLE_(a, b, high);                                                                        \
     }
     STAGES(STAGE)
 #undef STAGE
@@ -99,8 +99,9 @@ static inline int64_t NAME(element)(int64_t x, int64_t columns)
 }
 
 /* Blocks of LANES columns; the last one overlaps the one before, so that there is no remainder. */
-#define FOR_EACH_SQUARE(k, columns)                                                                                  \
-    for (int64_t k = 0; k < (columns); k = k + LANES < (columns) && k + 2 * LANES > (columns) ? (columns)-LANES : k + LANES)
+#define FOR_EACH_SQUARE(k, columns)                                                                                    \
+    for (int64_t k = 0; k < (columns);                                                                                 \
+         k = k + LANES < (columns) && k + 2 * LANES > (columns) ? (columns)-LANES : k + LANES)
 
 /* Brings `count` points into strip layout, times `scale`. They go through `spare`, room for a row: read one after the other
  * they come from memory at twice the rate that the strips would have. */

@@ -11,21 +11,21 @@ typedef int32_t bits_4;
 typedef int64_t bits_8;
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#define STENCIL_VECTOR_BYTES    64
+#define STENCIL_VECTOR_BYTES  64
 #define FUSED_float(a, b, c)  _mm512_fmadd_ps(a, b, c)
 #define FUSED_double(a, b, c) _mm512_fmadd_pd(a, b, c)
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
-#define STENCIL_VECTOR_BYTES    32
+#define STENCIL_VECTOR_BYTES  32
 #define FUSED_float(a, b, c)  _mm256_fmadd_ps(a, b, c)
 #define FUSED_double(a, b, c) _mm256_fmadd_pd(a, b, c)
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#define STENCIL_VECTOR_BYTES    16
+#define STENCIL_VECTOR_BYTES  16
 #define FUSED_float(a, b, c)  vfmaq_f32(c, a, b)
 #define FUSED_double(a, b, c) vfmaq_f64(c, a, b)
 #else /* no fused multiply-add: product, then sum, everywhere */
-#define STENCIL_VECTOR_BYTES    16
+#define STENCIL_VECTOR_BYTES  16
 #define FUSED_float(a, b, c)  ((a) * (b) + (c))
 #define FUSED_double(a, b, c) ((a) * (b) + (c))
 #endif

@@ -11,13 +11,19 @@
  *
  * Slab y of level s lives in slot (y - s * shift) mod slots: shift is the reach downwards, so that a new slab takes the place
  * of the lowest slab that it is made from, or one more where it is made from points of that slab which the sweep has passed.
- * All live slabs together are steps * (reach + shift) + block of them, sized for the second-level cache by stencil.c.
+ * All live slabs together are steps * (reach + shift) + block of them, sized for the caches by stencil.c.
  *
  * Slabs that follow each other in memory are swept as one line of vectors, ghosts included (their values are garbage until
  * they are made anew), so the loop that counts is long and has no remainders. Points that do not change (rows and columns
  * beside the update region) are put back after the sweep.
  *
- * A tap list is worked with one fused multiply-add per tap, in the order given. */
+ * A tap list is worked with one fused multiply-add per tap, in the order given; the cross of two dimensions has a faster way
+ * where its products are shared (stencil_2d.c).
+ *
+ * Measured (Zen 3 at 3.2 GHz, float, one core, load from other programs): 2-D cross 4096^2 7.3 Gpoint/s shared, 4.0 in the
+ * general way, of 15.5 that the walk alone reaches in first-level cache; 3-D cross 256^3 2.0. Tried without gain: bringing
+ * rows in strip by strip, which leaves too few requests under way; eight slabs at a time. Gained: wide rows in three dimensions
+ * (560 points instead of 160: 1.7 times), 32 steps instead of 16 in two (1.3 times). */
 #include "stencil_table.h"
 #include "stencil_2d.h"
 #include <fenv.h>

@@ -5,28 +5,29 @@ typedef struct NAME(wave) {
     const oly_stencil_tile *tile;
     int64_t columns, row, slab, rows; /* vectors of a row without and with its ghosts, and of a slab; rows of a slab */
     int ghosts;
-    bool shared;    /* rows hold values times `scale`; the sweep is that of stencil_2d.c */
+    bool shared; /* rows hold values times `scale`; the sweep is that of stencil_2d.c */
     REAL scale;
-    int order[4];   /* of the neighbours, for it */
+    int order[4]; /* of the neighbours, for it */
     V *slots;
-    bool alternate; /* one slab in all: levels take turns in its two slots */
-    int64_t turned; /* slots passed in whole rounds before the present front */
+    bool alternate;      /* one slab in all: levels take turns in its two slots */
+    int64_t turned;      /* slots passed in whole rounds before the present front */
     REAL *spare, *saved; /* room for one row; for the fixed columns of a block */
     V coefficient[OLY_STENCIL_TAPS];
-    int64_t in_slab[OLY_STENCIL_TAPS]; /* offset of a tap within a slab, in vectors */
+    int64_t in_slab[OLY_STENCIL_TAPS];     /* offset of a tap within a slab, in vectors */
     int64_t fixed[2 * OLY_STENCIL_GHOSTS]; /* elements of a row that stay, by place in strip layout */
     int n_fixed;
 } NAME(wave);
 
-/* Sets the wave up for a front: from here on slots up to twice around are told apart without a division. */
-static void NAME(turn)(NAME(wave) *w, int64_t front)
+/* Sets the wave up for a front. All it touches lies within `slots` of the lowest slab of the last level, so that one
+ * subtraction then finds a slot; a division for each of them had cost a tenth of the time. */
+static void NAME(turn)(NAME(wave) * w, int64_t front)
 {
     const oly_stencil_tile *t = w->tile;
     int64_t lowest = front - (int64_t)t->steps * t->above[0] - t->window_lo[0];
     w->turned = lowest > 0 ? lowest / t->slots * t->slots : 0;
 }
 
-static inline int64_t NAME(slot)(const NAME(wave) *w, int64_t y, int level)
+static inline int64_t NAME(slot)(const NAME(wave) * w, int64_t y, int level)
 {
     const oly_stencil_tile *t = w->tile;
     int64_t behind = w->alternate ? (t->steps - level) & 1 : t->steps - level;
@@ -35,30 +36,30 @@ static inline int64_t NAME(slot)(const NAME(wave) *w, int64_t y, int level)
 }
 
 /* First vector (past the ghosts) of row 0 of slab y at a level. */
-static inline V *NAME(place)(const NAME(wave) *w, int64_t y, int level)
+static inline V *NAME(place)(const NAME(wave) * w, int64_t y, int level)
 {
     return w->slots + NAME(slot)(w, y, level) * w->slab + w->ghosts;
 }
 
 /* Slabs from y on that lie one after the other in memory, at most n. */
-static int64_t NAME(unbroken)(const NAME(wave) *w, int64_t y, int level, int64_t n)
+static int64_t NAME(unbroken)(const NAME(wave) * w, int64_t y, int level, int64_t n)
 {
     int64_t slot = NAME(slot)(w, y, level);
     return n < w->tile->slots - slot ? n : w->tile->slots - slot;
 }
 
 /* -- sweeps: out[p] = c[0] * in[0][p], then fused with c[t] * in[t][p], p in [0, n) -------------------------------- */
-#define SWEEP(taps)                                                                                                  \
-    static __attribute__((noinline)) void NAME(sweep_##taps)(const V *const *in, const V *factor, V *out, int64_t n) \
-    {                                                                                                                \
-        const V *from[taps];                                                                                         \
-        V c[taps];                                                                                                   \
-        _Pragma("GCC unroll 16") for (int t = 0; t < taps; t++) from[t] = in[t], c[t] = factor[t];                   \
-        for (int64_t p = 0; p < n; p++) {                                                                            \
-            V sum = c[0] * from[0][p];                                                                               \
-            _Pragma("GCC unroll 16") for (int t = 1; t < taps; t++) sum = NAME(fused)(c[t], from[t][p], sum);        \
-            out[p] = sum;                                                                                            \
-        }                                                                                                            \
+#define SWEEP(taps)                                                                                                    \
+    static __attribute__((noinline)) void NAME(sweep_##taps)(const V *const *in, const V *factor, V *out, int64_t n)   \
+    {                                                                                                                  \
+        const V *from[taps];                                                                                           \
+        V c[taps];                                                                                                     \
+        _Pragma("GCC unroll 16") for (int t = 0; t < taps; t++) from[t] = in[t], c[t] = factor[t];                     \
+        for (int64_t p = 0; p < n; p++) {                                                                              \
+            V sum = c[0] * from[0][p];                                                                                 \
+            _Pragma("GCC unroll 16") for (int t = 1; t < taps; t++) sum = NAME(fused)(c[t], from[t][p], sum);          \
+            out[p] = sum;                                                                                              \
+        }                                                                                                              \
     }
 SWEEP(1)
 SWEEP(2)
@@ -140,7 +141,7 @@ static inline int64_t NAME(swept_hi)(const oly_stencil_tile *t, int d, int level
 }
 
 /* Slab y keeps its rows [lo, hi) from the level before. */
-static void NAME(carry_rows)(const NAME(wave) *w, int64_t y, int level, int64_t lo, int64_t hi)
+static void NAME(carry_rows)(const NAME(wave) * w, int64_t y, int level, int64_t lo, int64_t hi)
 {
     V *to = NAME(place)(w, y, level) - w->ghosts;
     const V *from = NAME(place)(w, y, level - 1) - w->ghosts;
@@ -149,13 +150,13 @@ static void NAME(carry_rows)(const NAME(wave) *w, int64_t y, int level, int64_t 
 }
 
 /* Row r of the rows that a sweep makes: of the n-th slab, or of the one slab from row lo on. */
-static inline V *NAME(row_of)(const NAME(wave) *w, int64_t y, int64_t r, int level, int64_t lo)
+static inline V *NAME(row_of)(const NAME(wave) * w, int64_t y, int64_t r, int level, int64_t lo)
 {
     return w->rows > 1 ? NAME(place)(w, y, level) + (lo + r) * w->row : NAME(place)(w, y + r, level);
 }
 
 /* The sweep of stencil_2d.c: four rows at a time, and what is left in the general way with the same products. */
-static void NAME(sweep_cross)(const NAME(wave) *w, int64_t y, int64_t n, int level)
+static void NAME(sweep_cross)(const NAME(wave) * w, int64_t y, int64_t n, int level)
 {
     const oly_stencil_tile *t = w->tile;
     for (; n >= 4; n -= 4, y += 4) {
@@ -176,7 +177,7 @@ static void NAME(sweep_cross)(const NAME(wave) *w, int64_t y, int64_t n, int lev
     }
 }
 
-static void NAME(sweep_taps)(const NAME(wave) *w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
+static void NAME(sweep_taps)(const NAME(wave) * w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
 {
     const oly_stencil_tile *t = w->tile;
     const V *in[OLY_STENCIL_TAPS];
@@ -187,7 +188,7 @@ static void NAME(sweep_taps)(const NAME(wave) *w, int64_t y, int64_t n, int leve
 }
 
 /* Computes rows [lo, hi) of n slabs from y on. Slabs of several rows come one at a time. */
-static void NAME(sweep_slabs)(const NAME(wave) *w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
+static void NAME(sweep_slabs)(const NAME(wave) * w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
 {
     int64_t n_rows = n * (hi - lo);
     for (int64_t r = 0; r < n_rows && w->n_fixed; r++) {
@@ -209,7 +210,7 @@ static void NAME(sweep_slabs)(const NAME(wave) *w, int64_t y, int64_t n, int lev
 }
 
 /* Slabs [begin, end) of a level, from the level before. */
-static void NAME(make_level)(const NAME(wave) *w, int level, int64_t begin, int64_t end)
+static void NAME(make_level)(const NAME(wave) * w, int level, int64_t begin, int64_t end)
 {
     const oly_stencil_tile *t = w->tile;
     int64_t slab_lo = NAME(swept_lo)(t, 0, level), slab_hi = NAME(swept_hi)(t, 0, level);
@@ -234,31 +235,33 @@ static void NAME(make_level)(const NAME(wave) *w, int level, int64_t begin, int6
     }
 }
 
-static void NAME(bring_in)(const NAME(wave) *w, int64_t y)
+static void NAME(bring_in)(const NAME(wave) * w, int64_t y)
 {
     const oly_stencil_tile *t = w->tile;
     V *slab = NAME(place)(w, y, 0);
     const REAL *from = (const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0];
     for (int64_t r = 0; r < w->rows; r++) {
-        NAME(fill)(slab + r * w->row, w->columns, from + r * t->source_stride[1], t->window_hi[2] - t->window_lo[2],
-                   w->scale, w->spare);
+        NAME(fill)
+        (slab + r * w->row, w->columns, from + r * t->source_stride[1], t->window_hi[2] - t->window_lo[2], w->scale,
+         w->spare);
         NAME(refresh_ghosts)(slab + r * w->row, w->columns, w->ghosts);
     }
 }
 
-static void NAME(bring_out)(const NAME(wave) *w, int64_t y)
+static void NAME(bring_out)(const NAME(wave) * w, int64_t y)
 {
     const oly_stencil_tile *t = w->tile;
     const V *slab = NAME(place)(w, y, t->steps);
     REAL *to = (REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0];
     for (int64_t r = t->update_lo[1]; r < t->update_hi[1]; r++)
-        NAME(drain)(slab + (r - t->window_lo[1]) * w->row, w->columns, to + (r - t->update_lo[1]) * t->destination_stride[1],
-                    t->update_lo[2] - t->window_lo[2], t->update_hi[2] - t->window_lo[2], 1 / w->scale, w->spare);
+        NAME(drain)
+        (slab + (r - t->window_lo[1]) * w->row, w->columns, to + (r - t->update_lo[1]) * t->destination_stride[1],
+         t->update_lo[2] - t->window_lo[2], t->update_hi[2] - t->window_lo[2], 1 / w->scale, w->spare);
 }
 
 /* Asks for the part of a row that falls to a level, so that requests are spread over the sweeps. */
 static inline __attribute__((always_inline)) void NAME(ask_for_row)(const REAL *row, int64_t n, int level, int steps,
-                                                                     const int write)
+                                                                    const int write)
 {
     const char *begin = (const char *)(row + n * (level - 1) / steps), *end = (const char *)(row + n * level / steps);
     for (const char *line = (const char *)((uintptr_t)begin & ~(uintptr_t)63); line < end; line += 64)
@@ -267,29 +270,31 @@ static inline __attribute__((always_inline)) void NAME(ask_for_row)(const REAL *
 
 /* Asks for what will come in with the next front, and for the places where this one goes out: rows are too short, and too
  * far apart, for the processor to see them coming. */
-static void NAME(ask_ahead)(const NAME(wave) *w, int64_t front, int level)
+static void NAME(ask_ahead)(const NAME(wave) * w, int64_t front, int level)
 {
     const oly_stencil_tile *t = w->tile;
     for (int64_t y = front + t->block; y < front + 2 * t->block && y < t->window_hi[0]; y++)
         for (int64_t r = 0; r < w->rows; r++)
-            NAME(ask_for_row)((const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0] + r * t->source_stride[1],
-                              t->window_hi[2] - t->window_lo[2], level, t->steps, 0);
+            NAME(ask_for_row)
+            ((const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0] + r * t->source_stride[1],
+             t->window_hi[2] - t->window_lo[2], level, t->steps, 0);
     int64_t out = front - (int64_t)t->steps * t->above[0];
     for (int64_t y = out < t->update_lo[0] ? t->update_lo[0] : out; y < out + t->block && y < t->update_hi[0]; y++)
         for (int64_t r = 0; r < t->update_hi[1] - t->update_lo[1]; r++)
-            NAME(ask_for_row)((REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0] +
-                                  r * t->destination_stride[1],
-                              t->update_hi[2] - t->update_lo[2], level, t->steps, 1);
+            NAME(ask_for_row)
+            ((REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0] + r * t->destination_stride[1],
+             t->update_hi[2] - t->update_lo[2], level, t->steps, 1);
 }
 
-static void NAME(prepare)(NAME(wave) *w, const oly_stencil_tile *t, bool shared)
+static void NAME(prepare)(NAME(wave) * w, const oly_stencil_tile *t, bool shared)
 {
     int64_t count = t->window_hi[2] - t->window_lo[2];
     w->tile = t;
     w->ghosts = t->below[2] > t->above[2] ? t->below[2] : t->above[2];
     w->columns = NAME(columns)(count);
     w->row = w->columns + 2 * w->ghosts;
-    while ((w->row * STENCIL_VECTOR_BYTES + 320) % 4096 < 640) /* rows near the same place of pages get in each other's way */
+    while ((w->row * STENCIL_VECTOR_BYTES + 320) % 4096 <
+           640) /* rows near the same place of pages get in each other's way */
         w->row++;
     w->rows = t->window_hi[1] - t->window_lo[1];
     w->slab = w->rows * w->row;
@@ -325,7 +330,8 @@ static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
 {
     NAME(wave) wave;
     NAME(prepare)(&wave, t, shared);
-    for (int64_t front = t->window_lo[0]; front - (int64_t)t->steps * t->above[0] < t->update_hi[0]; front += t->block) {
+    for (int64_t front = t->window_lo[0]; front - (int64_t)t->steps * t->above[0] < t->update_hi[0];
+         front += t->block) {
         NAME(turn)(&wave, front);
         for (int64_t y = front; y < front + t->block && y < t->window_hi[0]; y++)
             NAME(bring_in)(&wave, y);

@@ -146,7 +146,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
 
-oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, int n_out, oly_array *out)
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out)
 {
     oly_buffer *const *inputs[64];
     oly_buffer **outputs[64];
@@ -164,7 +164,7 @@ oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, int 
             return OLY_MEMORY;
         outputs[k] = out[k]->shard;
     }
-    OLY_TRY(oly_program_run(c->program, inputs, outputs, oly_current_site(), &device, &moment));
+    OLY_TRY(oly_program_run(c->program, inputs, donated, outputs, oly_current_site(), &device, &moment));
     for (int k = 0; k < n_out; k++) {
         out[k]->device = device;
         out[k]->moment = moment;

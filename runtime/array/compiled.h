@@ -36,6 +36,6 @@ void oly_compiled_free(oly_compiled *c);
 
 /* Plans a finished trace: graph (taken over) and the arrays that go in first; captures are moved out of the trace. */
 oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs, oly_compiled **compiled);
-/* Runs it: new handles for the results. */
-oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, int n_out, oly_array *out);
+/* Runs it: new handles for the results. donated[k]: input that output k replaces, -1; or NULL. */
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out);
 #endif

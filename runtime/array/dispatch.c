@@ -95,13 +95,13 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
     OLY_TRY(signature(&key, compose, n_in, in, recipe));
     oly_compiled *c = oly_cache_find(&cache, &key);
     if (c)
-        return oly_compiled_run(c, n, arrays, 1, result);
+        return oly_compiled_run(c, n, arrays, NULL, 1, result);
     OLY_TRY(compile_call(compose, n_in, in, recipe, n, arrays, &c));
     if (!key.overflow) {
         OLY_TRY(oly_cache_add(&cache, &key, c));
-        return oly_compiled_run(c, n, arrays, 1, result);
+        return oly_compiled_run(c, n, arrays, NULL, 1, result);
     }
-    oly_status st = oly_compiled_run(c, n, arrays, 1, result);
+    oly_status st = oly_compiled_run(c, n, arrays, NULL, 1, result);
     oly_compiled_free(c);
     return st;
 }

@@ -183,14 +183,14 @@ static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array
     return OLY_OK;
 }
 
-static oly_status call(oly_fn f, int n_in, const oly_array *in, oly_array *out)
+static oly_status call(oly_fn f, int n_in, const oly_array *in, const int *donated, oly_array *out)
 {
     oly_compiled *c;
     if (oly_trace_current())
         return call_traced(f, n_in, in, out);
     OLY_TRY(check_inputs(f, n_in, in));
     OLY_TRY(find(f, in, &c));
-    return oly_compiled_run(c, n_in, in, f->n_out, out);
+    return oly_compiled_run(c, n_in, in, donated, f->n_out, out);
 }
 
 static bool missing(oly_fn f, int n_in, const oly_array *in)
@@ -205,6 +205,7 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
 {
     oly_enter(__func__);
     oly_array results[32] = {0};
+    int donated[32];
     oly_status st = OLY_OK;
     if (missing(f, n_in, in)) {
         for (int k = 0; k < n_out; k++)
@@ -213,13 +214,16 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
     }
     if (n_out != f->n_out)
         st = oly_fail(OLY_INVALID, "%s gives %d arrays, but %d were asked for", f->name, f->n_out, n_out);
+    for (int k = 0; k < n_out && st == OLY_OK; k++) {
+        donated[k] = -1;
+        for (int j = 0; j < n_in; j++)
+            if (*out[k] == in[j])
+                donated[k] = j;
+    }
     if (st == OLY_OK)
-        st = call(f, n_in, in, results);
+        st = call(f, n_in, in, donated, results);
     for (int k = 0; k < n_out; k++) {
-        bool donated = false;
-        for (int j = 0; j < n_in && st == OLY_OK; j++)
-            donated = donated || *out[k] == in[j];
-        if (donated)
+        if (st == OLY_OK && donated[k] >= 0)
             oly_assign(out[k], results[k]);
         else
             *out[k] = st == OLY_OK ? results[k] : NULL;
@@ -235,7 +239,7 @@ oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
         oly_null_handle();
         return NULL;
     }
-    oly_status st = f->n_out == 1 ? call(f, n_in, in, results)
+    oly_status st = f->n_out == 1 ? call(f, n_in, in, NULL, results)
                                   : oly_fail(OLY_INVALID, "%s gives %d arrays; use oly_call", f->name, f->n_out);
     oly_raise(st);
     return st == OLY_OK ? results[0] : NULL;

@@ -125,7 +125,7 @@ static oly_status loop_alone(const request *r, oly_array *carry)
     if (st != OLY_OK)
         oly_graph_free(g);
     else if ((st = oly_compile(&t, r->n_carry, carry, NULL, &c)) == OLY_OK) {
-        st = oly_compiled_run(c, r->n_carry, carry, r->n_carry, values);
+        st = oly_compiled_run(c, r->n_carry, carry, NULL, r->n_carry, values);
         oly_compiled_free(c);
     }
     oly_trace_release(&t);

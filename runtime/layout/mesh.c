@@ -214,15 +214,22 @@ static oly_status add_axis(struct oly_mesh_impl *m, const char *name, int64_t si
     if (oly_mesh_find_axis(m, name) >= 0)
         return oly_fail(OLY_INVALID, "mesh axis '%s' is named twice; every axis needs a name of its own", name);
     int64_t product = (int64_t)m->n_devices * size;
-    if (product > total_devices)
-        return oly_fail(OLY_INVALID,
-                        "the mesh needs at least %lld devices, but there are %d; make the axes smaller, or start more "
-                        "processes or set OLYMPUS_NUM_CPU_DEVICES",
-                        (long long)product, total_devices);
+    if (product > INT32_MAX)
+        return oly_fail(OLY_OVERFLOW, "the mesh has more than %d devices", INT32_MAX);
     strncpy(m->name[m->n_axes], name, OLY_AXIS_NAME - 1);
     m->size[m->n_axes++] = (int)size;
     m->n_devices = (int)product;
     return OLY_OK;
+}
+
+static oly_status check_devices(const struct oly_mesh_impl *m)
+{
+    if (m->n_devices <= total_devices)
+        return OLY_OK;
+    return oly_fail(OLY_INVALID,
+                    "the mesh needs %d devices, but there are %d; make the axes smaller, start more processes, or set "
+                    "OLYMPUS_NUM_CPU_DEVICES",
+                    m->n_devices, total_devices);
 }
 
 static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
@@ -241,7 +248,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
             return oly_scan_expected(&s, "a size");
         OLY_TRY(add_axis(m, name, size));
     }
-    return OLY_OK;
+    return check_devices(m);
 }
 
 oly_mesh(oly_make_mesh)(const char *axes)
@@ -297,6 +304,8 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
         else
             st = add_axis(&m, names[k], sizes[k]);
     }
+    if (st == OLY_OK)
+        st = check_devices(&m);
     if (st == OLY_OK && devices)
         st = copy_devices(&m, devices);
     oly_mesh mesh = st == OLY_OK ? intern(&m) : NULL;

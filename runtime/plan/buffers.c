@@ -55,6 +55,79 @@ static size_t first_fit(const oly_plan *plan, const int *placed, int n, const ol
     return offset;
 }
 
+/* -- donated inputs ----------------------------------------------------------------------------------------------- */
+
+static const oly_step *step_numbered(const oly_block *b, int number)
+{
+    for (int k = 0; k < b->n_steps; k++)
+        if (b->steps[k].number == number)
+            return &b->steps[k];
+    return NULL;
+}
+
+static bool same_place(const oly_tile_work *w, const oly_place *load, const oly_place *store)
+{
+    if (load->offset != store->offset)
+        return false;
+    for (int d = 0; d < w->box.rank; d++)
+        if (load->stride[d] != store->stride[d] && w->box.extent[d] > 1)
+            return false;
+    return true;
+}
+
+/* Does the tile program read the input only at the element it writes? */
+static bool overwrites_in_order(const oly_plan *plan, const oly_step *s, int input, int output)
+{
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_tile_work *w = &s->tile.device[d];
+        const oly_place *store = NULL;
+        for (int k = 0; w->stores && k < s->tile.program.n_stores; k++)
+            if (w->stores[k].base == d * plan->slot_capacity + output)
+                store = &w->stores[k];
+        for (int k = 0; w->loads && k < s->tile.program.n_loads; k++)
+            if (w->loads[k].base % plan->slot_capacity == input &&
+                (!store || w->loads[k].base / plan->slot_capacity != d || !same_place(w, &w->loads[k], store)))
+                return false;
+    }
+    return true;
+}
+
+static bool may_take(const oly_plan *plan, int input, int output)
+{
+    const oly_slot *in = &plan->slots[input], *out = &plan->slots[output];
+    if (out->kind != OLY_SLOT_POOL || out->block != plan->main)
+        return false;
+    if (in->last < out->first)
+        return true;
+    if (in->last > out->first)
+        return false;
+    const oly_step *s = step_numbered(plan->main, in->last);
+    if (s && s->kind == OLY_STEP_STENCIL) /* reads its input in the first pass, writes its result in the last */
+        return s->out_slot == output && s->stencil.count > s->stencil.pass;
+    return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, input, output);
+}
+
+oly_status oly_find_reusable(oly_planner *p)
+{
+    oly_plan *plan = p->plan;
+    int *reusable = OLY_PLAN_NEW(p, int, plan->n_outputs + 1);
+    bool *taken = OLY_PLAN_NEW(p, bool, plan->n_inputs + 1);
+    OLY_PLAN_CHECK(reusable);
+    OLY_PLAN_CHECK(taken);
+    plan->reusable = reusable;
+    for (int k = 0; k < plan->n_outputs; k++) {
+        const oly_plan_value *out = &plan->outputs[k];
+        reusable[k] = -1;
+        for (int j = 0; j < plan->n_inputs && reusable[k] < 0; j++)
+            if (!taken[j] && plan->inputs[j].sharding == out->sharding && oly_type_equal(&plan->inputs[j].type, &out->type) &&
+                may_take(plan, plan->input_slot[j], plan->output_slot[k]))
+                reusable[k] = j;
+        if (reusable[k] >= 0)
+            taken[reusable[k]] = true;
+    }
+    return OLY_OK;
+}
+
 oly_status oly_assign_memory(oly_planner *p)
 {
     oly_plan *plan = p->plan;

@@ -166,5 +166,7 @@ bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *f
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 
 /* -- buffers.c -- */
+/* Which outputs may be written over which donated inputs. */
+oly_status oly_find_reusable(oly_planner *p);
 oly_status oly_assign_memory(oly_planner *p);
 #endif

@@ -416,6 +416,8 @@ static oly_status add_move(mover m, oly_block *b)
     }
     if (m.n_remote)
         OLY_TRY(make_exchange(&m, &exchange));
+    oly_slot_use(p, m.from_slot);
+    oly_slot_use(p, m.to_slot);
     oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, m.node, "exchange");
     if (!s) {
         oly_exchange_free(exchange);
@@ -428,8 +430,6 @@ static oly_status add_move(mover m, oly_block *b)
     s->move.copies = m.copies;
     if (!m.stored)
         p->plan->slots[m.to_slot].block = b;
-    oly_slot_use(p, m.from_slot);
-    oly_slot_use(p, m.to_slot);
     describe(&m, s);
     return OLY_OK;
 }

@@ -263,6 +263,10 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
         oly_box b = oly_layout_box(&l, position);
         total += (double)oly_box_count(&b) * (double)count * s.stencil.n_taps / 8;
     }
+    oly_slot_use(p, first);
+    oly_slot_use(p, out);
+    for (int k = 0; k < 2; k++)
+        oly_slot_use(p, fields[k]);
     oly_step *step = oly_step_add(p, f->block, OLY_STEP_STENCIL, input, "stencil");
     OLY_PLAN_CHECK(step);
     step->work = total;
@@ -274,11 +278,8 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     for (int k = 0; k < 2; k++) {
         step->stencil.field_slot[k] = fields[k];
         step->stencil.margins[k] = blocks[k];
-        oly_slot_use(p, fields[k]);
     }
     step->stencil.device = work;
-    oly_slot_use(p, first);
-    oly_slot_use(p, out);
     describe(p, step, &s, &l, blocks[0]);
     return OLY_OK;
 }

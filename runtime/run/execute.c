@@ -208,8 +208,23 @@ static void release_run(oly_job *job)
     give_run(r);
 }
 
+/* The donated buffer that a result on this device may take over: one that only the caller's handle still holds. */
+static oly_buffer *donated_buffer(const oly_program *p, int slot, int device, oly_buffer *const *const *inputs, const int *donated)
+{
+    const oly_plan *plan = p->plan;
+    for (int k = 0; donated && k < plan->n_outputs; k++) {
+        if (plan->output_slot[k] != slot || donated[k] < 0 || donated[k] != plan->reusable[k])
+            continue;
+        int shard = p->input_shard[donated[k]][device];
+        oly_buffer *b = shard < 0 ? NULL : inputs[donated[k]][shard];
+        /* the caller's handle, and this run as its input if that slot came first */
+        return b && oly_buffer_references(b) <= (plan->input_slot[donated[k]] < slot ? 2 : 1) ? b : NULL;
+    }
+    return NULL;
+}
+
 /* Fills the tables; holds one reference to each buffer. */
-static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *const *inputs)
+static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated)
 {
     const oly_plan *plan = p->plan;
     for (int d = 0; d < plan->n_devices; d++) {
@@ -227,6 +242,10 @@ static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *cons
                     oly_buffer_hold(r->owner[cell]);
                 break;
             case OLY_SLOT_POOL:
+                if ((r->owner[cell] = donated_buffer(p, s, d, inputs, donated))) {
+                    oly_buffer_hold(r->owner[cell]);
+                    break;
+                }
                 if (!(r->owner[cell] = oly_buffer_take(slot->device_bytes[d])))
                     return oly_buffer_fail(slot->device_bytes[d], "a result");
                 break;
@@ -253,8 +272,8 @@ static void take_outputs(oly_program *p, oly_run *r, oly_buffer **const *outputs
         }
 }
 
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, oly_buffer **const *outputs, oly_site site,
-                           int *device, uint64_t *moment)
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated, oly_buffer **const *outputs,
+                           oly_site site, int *device, uint64_t *moment)
 {
     const oly_plan *plan = p->plan;
     *device = -1;
@@ -270,7 +289,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, oly
         pthread_mutex_unlock(&p->lock);
         return oly_out_of_memory(sizeof *r, "a run");
     }
-    oly_status st = bind_slots(p, r, inputs);
+    oly_status st = bind_slots(p, r, inputs, donated);
     if (st != OLY_OK) {
         release_run(&r->job);
         return st;

@@ -15,9 +15,11 @@ const oly_plan *oly_program_plan(const oly_program *p);
 /* Local shards (in mesh order) of output k. */
 int oly_program_output_shards(const oly_program *p, int k);
 
-/* Submits a run. inputs[k][s]: shard s of input k. Fills outputs[k][s] with new references. moment: with local device `*device`
+/* Submits a run. inputs[k][s]: shard s of input k. donated[k]: input whose memory output k may take over if nobody else holds
+ * it, -1; or NULL. Fills outputs[k][s] with new references. moment: with local device `*device`
  * tells when it is done (device -1: nothing here). */
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, oly_buffer **const *outputs, oly_site site,
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated, oly_buffer **const *outputs,
+                           oly_site site,
                            int *device, uint64_t *moment);
 
 /* OLY_OK, or the failure after which communication cannot go on. */
