@@ -105,8 +105,10 @@ OLY_API void oly_clear_error(void);
 
 /* OLY_SCOPE { ... } frees on leaving (by falling out or `continue`, not `break`, `return` or `goto`) every handle made
  * inside and not kept. Scopes nest; ranks: any rank, alone. */
-#define OLY_SCOPE                                                                                              \
-    for (int oly_scope_once_ = (oly_scope_open(), 1); oly_scope_once_; oly_scope_once_ = (oly_scope_close(), 0))
+#define OLY_SCOPE OLY_SCOPE_NAMED_(__LINE__)
+#define OLY_SCOPE_NAMED_(line) OLY_SCOPE_FOR_(line)
+#define OLY_SCOPE_FOR_(line)                                                                                           \
+    for (int oly_scope_##line = (oly_scope_open(), 1); oly_scope_##line; oly_scope_##line = (oly_scope_close(), 0))
 OLY_API void oly_scope_open(void);
 OLY_API void oly_scope_close(void);
 

@@ -103,8 +103,8 @@ static inline int64_t NAME(element)(int64_t x, int64_t columns)
     for (int64_t k = 0; k < (columns);                                                                                 \
          k = k + LANES < (columns) && k + 2 * LANES > (columns) ? (columns)-LANES : k + LANES)
 
-/* Brings `count` points into strip layout, times `scale`. They go through `spare`, room for a row: read one after the other
- * they come from memory at twice the rate that the strips would have. */
+/* Brings `count` points into strip layout, times `scale`. They go through `spare`, room for a row, so that the strips of
+ * the last lanes need no care. */
 static void NAME(fill)(V *row, int64_t columns, const REAL *from, int64_t count, REAL scale, REAL *spare)
 {
     V factor = NAME(spread)(scale);

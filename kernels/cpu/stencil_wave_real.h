@@ -19,7 +19,7 @@ typedef struct NAME(wave) {
 } NAME(wave);
 
 /* Sets the wave up for a front. All it touches lies within `slots` of the lowest slab of the last level, so that one
- * subtraction then finds a slot; a division for each of them had cost a tenth of the time. */
+ * subtraction then finds a slot, where a division would. */
 static void NAME(turn)(NAME(wave) * w, int64_t front)
 {
     const oly_stencil_tile *t = w->tile;
@@ -255,35 +255,8 @@ static void NAME(bring_out)(const NAME(wave) * w, int64_t y)
     REAL *to = (REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0];
     for (int64_t r = t->update_lo[1]; r < t->update_hi[1]; r++)
         NAME(drain)
-        (slab + (r - t->window_lo[1]) * w->row, w->columns, to + (r - t->update_lo[1]) * t->destination_stride[1],
-         t->update_lo[2] - t->window_lo[2], t->update_hi[2] - t->window_lo[2], 1 / w->scale, w->spare);
-}
-
-/* Asks for the part of a row that falls to a level, so that requests are spread over the sweeps. */
-static inline __attribute__((always_inline)) void NAME(ask_for_row)(const REAL *row, int64_t n, int level, int steps,
-                                                                    const int write)
-{
-    const char *begin = (const char *)(row + n * (level - 1) / steps), *end = (const char *)(row + n * level / steps);
-    for (const char *line = (const char *)((uintptr_t)begin & ~(uintptr_t)63); line < end; line += 64)
-        __builtin_prefetch(line, write, 2);
-}
-
-/* Asks for what will come in with the next front, and for the places where this one goes out: rows are too short, and too
- * far apart, for the processor to see them coming. */
-static void NAME(ask_ahead)(const NAME(wave) * w, int64_t front, int level)
-{
-    const oly_stencil_tile *t = w->tile;
-    for (int64_t y = front + t->block; y < front + 2 * t->block && y < t->window_hi[0]; y++)
-        for (int64_t r = 0; r < w->rows; r++)
-            NAME(ask_for_row)
-            ((const REAL *)t->source + (y - t->window_lo[0]) * t->source_stride[0] + r * t->source_stride[1],
-             t->window_hi[2] - t->window_lo[2], level, t->steps, 0);
-    int64_t out = front - (int64_t)t->steps * t->above[0];
-    for (int64_t y = out < t->update_lo[0] ? t->update_lo[0] : out; y < out + t->block && y < t->update_hi[0]; y++)
-        for (int64_t r = 0; r < t->update_hi[1] - t->update_lo[1]; r++)
-            NAME(ask_for_row)
-            ((REAL *)t->destination + (y - t->update_lo[0]) * t->destination_stride[0] + r * t->destination_stride[1],
-             t->update_hi[2] - t->update_lo[2], level, t->steps, 1);
+    (slab + (r - t->window_lo[1]) * w->row, w->columns, to + (r - t->update_lo[1]) * t->destination_stride[1],
+     t->update_lo[2] - t->window_lo[2], t->update_hi[2] - t->window_lo[2], 1 / w->scale, w->spare);
 }
 
 static void NAME(prepare)(NAME(wave) * w, const oly_stencil_tile *t, bool shared)
@@ -338,7 +311,6 @@ static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
         for (int s = 1; s <= t->steps; s++) {
             int64_t begin = front - (int64_t)s * t->above[0], end = begin + t->block;
             int64_t lo = NAME(known_lo)(t, 0, s), hi = NAME(known_hi)(t, 0, s);
-            NAME(ask_ahead)(&wave, front, s);
             NAME(make_level)(&wave, s, begin < lo ? lo : begin, end > hi ? hi : end);
         }
         if (shared && fetestexcept(FE_UNDERFLOW))

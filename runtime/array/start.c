@@ -2,6 +2,7 @@
 #include "array/array.h"
 #include "array/dispatch.h"
 #include "communicator.h"
+#include "core/arena.h"
 #include "core/machine.h"
 #include "core/option.h"
 #include "device/device.h"
@@ -112,6 +113,7 @@ int oly_finalize(void)
     oly_workers_stop();
     oly_layout_stop();
     oly_pool_stop();
+    oly_arena_trim();
     oly_world_finish();
     oly_devices_stop();
     oly_machine_forget();

@@ -11,4 +11,5 @@ typedef struct oly_arena {
 void *oly_arena_take(oly_arena *a, size_t bytes); /* NULL when out of memory */
 #define OLY_ARENA_NEW(arena, type, count) ((type *)oly_arena_take((arena), sizeof(type) * (size_t)(count)))
 void oly_arena_free(oly_arena *a);
+void oly_arena_trim(void); /* gives back blocks kept for later; at finalize */
 #endif
