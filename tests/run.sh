@@ -59,7 +59,9 @@ mpi_kind=other
 # start RANKS LIMIT PROGRAM: runs a program, alone or under mpirun, never longer than LIMIT seconds.
 start() {
     local ranks=$1 limit=$2 program=$3
-    if [[ $ranks == 1 ]]; then
+    if [[ $ranks == 1 && $program == *environment ]]; then # starts MPI by itself
+        ASAN_OPTIONS=$without_leaks timeout -k 5 "$limit" "${fixed_addresses[@]}" "$program"
+    elif [[ $ranks == 1 ]]; then
         timeout -k 5 "$limit" "${fixed_addresses[@]}" "$program"
     elif [[ $mpi_kind == open-mpi ]]; then
         ASAN_OPTIONS=$without_leaks timeout -k 5 $((limit + 10)) \
@@ -138,7 +140,7 @@ run_script() {
     name=$(basename "$source")
     limit=$(option timeout "$source")
     begin=$EPOCHREALTIME
-    timeout -k 5 "${limit:-$limit_default}" bash "$source" >"$scratch/output" 2>&1 </dev/null
+    ASAN_OPTIONS=$without_leaks timeout -k 5 "${limit:-$limit_default}" bash "$source" >"$scratch/output" 2>&1 </dev/null
     report "$name" "" $? "$begin" "$source" no
 }
 

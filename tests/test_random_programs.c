@@ -196,7 +196,7 @@ static void sharded_programs_give_the_values_of_one_device(void **state)
     (void)state;
     static program p;
     uint64_t seed = (uint64_t)setting("RANDOM_SEED", 1);
-    int64_t programs = setting("RANDOM_PROGRAMS", 150);
+    int64_t programs = setting("RANDOM_PROGRAMS", 300);
     oly_init(NULL, NULL);
     oly_set_error_mode(OLY_ERRORS_RETURN);
     for (int64_t k = 0; k < programs; k++) {

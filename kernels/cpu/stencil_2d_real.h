@@ -48,12 +48,13 @@ typedef void NAME(walk_function)(V *const rows[6], int64_t columns, V side, V ra
         NAME(walk)(rows, columns, side, ratio, a, b, c, d);                                                            \
     }
 #define ROW(a, b, c, d) [a][b][c] = NAME(walk_##a##b##c##d),
-#define ORDERS(X)                                                                                                      \
-    X(0, 1, 2, 3)                                                                                                      \
-    X(0, 1, 3, 2)                                                                                                      \
-    X(0, 2, 1, 3) X(0, 2, 3, 1) X(0, 3, 1, 2) X(0, 3, 2, 1) X(1, 0, 2, 3) X(1, 0, 3, 2) X(1, 2, 0, 3) X(1, 2, 3, 0)    \
-        X(1, 3, 0, 2) X(1, 3, 2, 0) X(2, 0, 1, 3) X(2, 0, 3, 1) X(2, 1, 0, 3) X(2, 1, 3, 0) X(2, 3, 0, 1)              \
-            X(2, 3, 1, 0) X(3, 0, 1, 2) X(3, 0, 2, 1) X(3, 1, 0, 2) X(3, 1, 2, 0) X(3, 2, 0, 1) X(3, 2, 1, 0)
+/* clang-format off */
+#define ORDERS(X) \
+    X(0, 1, 2, 3) X(0, 1, 3, 2) X(0, 2, 1, 3) X(0, 2, 3, 1) X(0, 3, 1, 2) X(0, 3, 2, 1) \
+    X(1, 0, 2, 3) X(1, 0, 3, 2) X(1, 2, 0, 3) X(1, 2, 3, 0) X(1, 3, 0, 2) X(1, 3, 2, 0) \
+    X(2, 0, 1, 3) X(2, 0, 3, 1) X(2, 1, 0, 3) X(2, 1, 3, 0) X(2, 3, 0, 1) X(2, 3, 1, 0) \
+    X(3, 0, 1, 2) X(3, 0, 2, 1) X(3, 1, 0, 2) X(3, 1, 2, 0) X(3, 2, 0, 1) X(3, 2, 1, 0)
+/* clang-format on */
 ORDERS(WALK)
 
 /* By the first three neighbours added. */

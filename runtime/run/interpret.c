@@ -222,8 +222,11 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
     for (int64_t i = 0; i < s->loop.count && st == OLY_OK; i++) {
-        for (int d = 0; d < n && s->loop.counter_slot >= 0; d++)
-            *(int32_t *)*cell(r, d, s->loop.counter_slot) = (int32_t)(s->loop.lower + i);
+        for (int d = 0; d < n && s->loop.counter_slot >= 0; d++) {
+            int32_t *counter = *cell(r, d, s->loop.counter_slot);
+            if (counter) /* none on a process that has no device of the mesh */
+                *counter = (int32_t)(s->loop.lower + i);
+        }
         st = oly_run_block(r, s->loop.body);
         for (int d = 0; d < n; d++)
             for (int k = 0; k < s->loop.n_carry; k++) {
