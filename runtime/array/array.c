@@ -113,6 +113,11 @@ oly_status oly_array_readable(oly_array x)
                         "the value of a traced %s cannot be read: the function is being recorded, nothing is computed yet; "
                         "return it from the function and read it there",
                         oly_type_short(&x->type));
+    if (x->graph)
+        return oly_fail(OLY_TRACE,
+                        "a traced %s is used after its function has ended or after oly_free; only what the function stores in "
+                        "out[] lives on",
+                        oly_type_short(&x->type));
     if (x->deleted)
         return oly_fail(OLY_DELETED, "array has been deleted with shape=%s; it was donated to a call or freed",
                         oly_type_short(&x->type));

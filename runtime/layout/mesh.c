@@ -215,7 +215,7 @@ static oly_status add_axis(struct oly_mesh_impl *m, const char *name, int64_t si
         return oly_fail(OLY_INVALID, "mesh axis '%s' is named twice; every axis needs a name of its own", name);
     int64_t product = (int64_t)m->n_devices * size;
     if (product > INT32_MAX)
-        return oly_fail(OLY_OVERFLOW, "the mesh has more than %d devices", INT32_MAX);
+        return oly_fail(OLY_INVALID, "the mesh needs more than %d devices, but there are %d", INT32_MAX, total_devices);
     strncpy(m->name[m->n_axes], name, OLY_AXIS_NAME - 1);
     m->size[m->n_axes++] = (int)size;
     m->n_devices = (int)product;

@@ -1,0 +1,499 @@
+/* run: ranks=1 devices=8 timeout=300  What bad input gets: a status, and a message with the call, the caller's file and line, the
+ * values and the rule; a null handle and nothing lost. Memory that runs out anywhere is such an error too. */
+#include "check.h"
+#include "core/error.h"
+#include <inttypes.h>
+#include <olympus.h>
+
+static int start(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    return oly_device_count() == 8 ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    oly_clear_error();
+    return oly_finalize();
+}
+
+/* After a failure: its status, the caller's line, the name of the call, and parts of the text. */
+static int inner_line; /* of the call that fails inside a traced function; 0: the line of FAILS */
+
+static void check_failure(int line, const char *call, bool failed, oly_status status, const char *const *parts)
+{
+    char here[80];
+    snprintf(here, sizeof here, "%s (tests/test_errors.c:%d): ", call, inner_line ? inner_line : line);
+    inner_line = 0;
+    if (!failed || oly_last_status() == OLY_OK)
+        fail_msg("line %d: %s did not fail", line, call);
+    const char *text = oly_last_error();
+    if (oly_last_status() != status)
+        fail_msg("line %d: %s instead of %s: %s", line, oly_status_name(oly_last_status()), oly_status_name(status),
+                 text);
+    if (!strstr(text, strchr(here, '/')) || strncmp(text, call, strlen(call)) != 0)
+        fail_msg("line %d: the message does not begin with \"%s\": %s", line, here, text);
+    for (; *parts; parts++)
+        if (!strstr(text, *parts))
+            fail_msg("line %d: without \"%s\": %s", line, *parts, text);
+    oly_clear_error();
+}
+
+/* FAILS(oly_add, oly_add(a, b) == NULL, OLY_SHAPE, "float32[4]", ...) */
+#define FAILS(call, failed, status, ...)                                                                               \
+    check_failure(__LINE__, #call, (failed), (status), (const char *const[]){__VA_ARGS__, NULL})
+
+static oly_array ones(oly_dtype dtype, int rank, int64_t a, int64_t b)
+{
+    return oly_ones_shape(dtype, rank, (int64_t[]){a, b});
+}
+
+/* -- shapes and types
+ * -------------------------------------------------------------------------------------- */
+static void shapes_that_do_not_fit(void **state)
+{
+    (void)state;
+    oly_array four = ones(OLY_FLOAT32, 1, 4, 0), five = ones(OLY_FLOAT32, 1, 5, 0), grid = ones(OLY_INT32, 2, 2, 3);
+    FAILS(oly_add, !oly_add(four, five), OLY_SHAPE, "float32[4]", "float32[5]");
+    FAILS(oly_where, !oly_where(oly_gt(four, 0), five, 0), OLY_SHAPE, "bool[4]", "float32[5]");
+    FAILS(oly_matmul, !oly_matmul(grid, grid), OLY_SHAPE, "int32[2,3]", "3", "2");
+    FAILS(oly_matmul, !oly_matmul(oly_sum(four), four), OLY_SHAPE, "float32[]");
+    FAILS(oly_dot, !oly_dot(four, five), OLY_SHAPE, "float32[4]", "float32[5]");
+    FAILS(oly_reshape, !oly_reshape(grid, 4), OLY_SHAPE, "int32[2,3]", "6", "int32[4]");
+    FAILS(oly_reshape, !oly_reshape(grid, -1, -1), OLY_SHAPE, "-1");
+    FAILS(oly_reshape, !oly_reshape(grid, -1, 4), OLY_SHAPE, "6");
+    FAILS(oly_reshape, !oly_reshape(grid, -2, 3), OLY_SHAPE, "-2");
+    FAILS(oly_transpose, !oly_transpose(grid, 0), OLY_SHAPE, "int32[2,3]");
+    FAILS(oly_transpose, !oly_transpose(grid, 0, 0), OLY_SHAPE, "twice");
+    FAILS(oly_transpose, !oly_transpose(grid, 0, 2), OLY_SHAPE, "2");
+    FAILS(oly_broadcast_to, !oly_broadcast_to(grid, 2, 4), OLY_SHAPE, "int32[2,3]", "[2,4]");
+    FAILS(oly_broadcast_to, !oly_broadcast_to(grid, 3), OLY_SHAPE, "int32[2,3]");
+    FAILS(oly_slice, !oly_slice(four, "1, 2"), OLY_SHAPE, "1, 2");
+    FAILS(oly_update, !oly_update(four, "1:3", five), OLY_SHAPE, "float32[5]");
+    FAILS(oly_concatenate, !oly_concatenate(0, grid, four), OLY_SHAPE, "int32[2,3]", "float32[4]");
+    FAILS(oly_concatenate, !oly_concatenate(0, grid, oly_transpose(grid)), OLY_SHAPE, "int32[3,2]");
+    FAILS(oly_concatenate, !oly_concatenate(2, grid, grid), OLY_SHAPE, "2");
+    FAILS(oly_sum, !oly_sum(grid, OLY_AXES(2)), OLY_SHAPE, "2", "int32[2,3]");
+    FAILS(oly_sum, !oly_sum(grid, OLY_AXES(-3)), OLY_SHAPE, "-3");
+    FAILS(oly_sum, !oly_sum(grid, .axes = "0, -2"), OLY_INVALID, "twice");
+    FAILS(oly_max, !oly_max(oly_zeros(OLY_INT32, 0, 3), OLY_AXES(0)), OLY_SHAPE, "int32[0,3]", "no");
+    FAILS(oly_item, oly_item(four) == 0, OLY_SHAPE, "float32[4]");
+}
+
+static void element_types_that_do_not_fit(void **state)
+{
+    (void)state;
+    oly_array truth = ones(OLY_BOOL, 2, 3, 3);
+    FAILS(oly_neg, !oly_neg(truth), OLY_DTYPE, "bool[3,3]", "oly_astype");
+    FAILS(oly_sub, !oly_sub(truth, truth), OLY_DTYPE, "bool[3,3]");
+    FAILS(oly_matmul, !oly_matmul(truth, truth), OLY_DTYPE, "bool[3,3]");
+    FAILS(oly_astype, !oly_astype(truth, OLY_N_DTYPES), OLY_INVALID, "6");
+    FAILS(oly_from_host, !oly_from_host("", (oly_dtype)77, 0, NULL), OLY_INVALID, "77");
+    FAILS(oly_zeros, !oly_zeros((oly_dtype)-1, 3), OLY_INVALID, "-1");
+    FAILS(oly_arange, !oly_arange(3, (oly_dtype)99), OLY_INVALID, "99");
+}
+
+static void numbers_out_of_range(void **state)
+{
+    (void)state;
+    int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, limit[1] = {3}, no_step[1] = {0};
+    oly_array four = ones(OLY_FLOAT32, 1, 4, 0);
+    float buffer[3];
+    FAILS(oly_arange, !oly_arange(-1, OLY_INT32), OLY_INVALID, "-1");
+    FAILS(oly_zeros, !oly_zeros(OLY_INT32, 2, -3), OLY_INVALID, "-3");
+    FAILS(oly_zeros, !OLY_AT(oly_zeros_shape)(OLY_INT32, 9, nine), OLY_INVALID, "9");
+    FAILS(oly_from_host, !oly_from_host(buffer, OLY_FLOAT32, 9, nine), OLY_INVALID, "9");
+    FAILS(oly_from_host, !oly_from_host(NULL, OLY_FLOAT32, 1, (int64_t[]){3}), OLY_INVALID, "NULL");
+    FAILS(oly_reshape, !OLY_AT(oly_reshape_shape)(four, 9, nine), OLY_INVALID, "9");
+    FAILS(oly_slice, !oly_slice(four, "4"), OLY_INVALID, "4", "dimension 0 of size 4");
+    FAILS(oly_slice, !oly_slice(four, "::0"), OLY_INVALID, "step 0", "column 3");
+    FAILS(oly_slice_ranges, !oly_slice_ranges(four, limit, limit, no_step), OLY_INVALID, "0");
+    FAILS(oly_get, oly_get(four, buffer, sizeof buffer) == OLY_INVALID, OLY_INVALID, "12 bytes", "float32[4]", "16");
+    FAILS(oly_get, oly_get(four, NULL, 16) == OLY_INVALID, OLY_INVALID, "float32[4]");
+    FAILS(oly_process_allgather, oly_process_allgather(four, buffer, 12) == OLY_INVALID, OLY_INVALID, "float32[4]");
+}
+
+static void sizes_that_overflow(void **state)
+{
+    (void)state;
+    int64_t huge = INT64_C(1) << 40;
+    oly_array one = ones(OLY_FLOAT32, 1, 1, 0);
+    float number = 1;
+    FAILS(oly_zeros, !oly_zeros(OLY_FLOAT32, huge, huge), OLY_OVERFLOW, "1099511627776");
+    FAILS(oly_zeros, !oly_zeros(OLY_FLOAT64, INT64_MAX / 4), OLY_OVERFLOW, "bytes");
+    FAILS(oly_broadcast_to, !oly_broadcast_to(one, huge, huge), OLY_OVERFLOW, "1099511627776");
+    FAILS(oly_from_host, !oly_from_host(&number, OLY_FLOAT32, 2, (int64_t[]){huge, huge}), OLY_OVERFLOW,
+          "1099511627776");
+    FAILS(oly_reshape, !oly_reshape(one, huge, huge, -1), OLY_OVERFLOW, "1099511627776");
+    FAILS(oly_arange, !oly_arange(INT64_MAX, OLY_INT64), OLY_OVERFLOW, "9223372036854775807");
+    FAILS(oly_zeros, !oly_zeros(OLY_FLOAT64, huge, 64), OLY_MEMORY, "memory");
+    assert_true(oly_item(oly_sum(oly_ones(OLY_INT32, 5))) == 5); /* and all goes on */
+}
+
+static void notations_that_cannot_be_read(void **state)
+{
+    (void)state;
+    oly_array grid = ones(OLY_INT32, 2, 2, 3);
+    FAILS(oly_slice, !oly_slice(grid, "1:, x"), OLY_PARSE, "column 5");
+    FAILS(oly_slice, !oly_slice(grid, "1::2:"), OLY_PARSE, "column 5");
+    FAILS(oly_update, !oly_update(grid, "0 1", 1), OLY_PARSE, "column 3");
+    FAILS(oly_sum, !oly_sum(grid, .axes = "0,,1"), OLY_PARSE, "column 3");
+    FAILS(oly_make_mesh, !oly_make_mesh("x=2 y=4"), OLY_PARSE, "column 5");
+    FAILS(oly_named, !oly_named(oly_make_mesh("x=2"), "x y"), OLY_PARSE, "column 3");
+}
+
+/* -- places
+ * ------------------------------------------------------------------------------------------------ */
+static void devices_and_shardings_that_do_not_fit(void **state)
+{
+    (void)state;
+    oly_mesh all = oly_make_mesh("x=2, y=4"), half = oly_make_mesh("x=4");
+    oly_mesh other = oly_mesh_from_devices(1, (const char *[]){"x"}, (int[]){4}, (int[]){4, 5, 6, 7});
+    oly_array x = ones(OLY_FLOAT32, 1, 8, 0), on_all = oly_device_put(x, oly_named(all, "x"));
+    oly_array on_half = oly_device_put(x, oly_named(half, "x")), on_other = oly_device_put(x, oly_named(other, "x"));
+    oly_array on_one = oly_device_put(x, oly_single_device(oly_get_device(3)));
+    FAILS(oly_add, !oly_add(on_all, on_half), OLY_DEVICES, "incompatible devices", "float32[8]");
+    FAILS(oly_add, !oly_add(on_half, on_other), OLY_DEVICES, "incompatible devices");
+    FAILS(oly_matmul, !oly_matmul(on_one, on_all), OLY_DEVICES, "incompatible devices");
+    FAILS(oly_device_put, !oly_device_put(x, oly_named(all, "x, y")), OLY_SHARDING, "P('x', 'y')", "1 dimension");
+    FAILS(oly_device_put, !oly_device_put(oly_sum(x), oly_named(all, "x")), OLY_SHARDING, "0 dimensions");
+    FAILS(oly_with_sharding_constraint, !oly_with_sharding_constraint(x, oly_named(all, "None, x")), OLY_SHARDING,
+          "1 dimension");
+    FAILS(oly_from_local, !oly_from_local(oly_named(all, "x"), OLY_FLOAT32, 1, (int64_t[]){8}, "", (int64_t[]){3}),
+          OLY_SHAPE, "8", "3");
+    FAILS(oly_named, !oly_named(all, "Z"), OLY_SHARDING, "'Z'");
+    FAILS(oly_make_mesh, !oly_make_mesh("x=16"), OLY_INVALID, "16", "8");
+    assert_null(oly_get_device(8));
+    assert_int_equal(oly_last_status(), OLY_INVALID);
+    oly_clear_error();
+    assert_null(oly_get_shard(on_all, 8).data);
+    assert_int_equal(oly_last_status(), OLY_INVALID);
+    oly_clear_error();
+    assert_true(oly_item(oly_sum(oly_add(on_all, x))) == 16); /* the uncommitted one follows */
+}
+
+static void empty_arrays_and_shards_are_valid(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array none = oly_zeros(OLY_FLOAT32, 0, 3), few = oly_device_put(oly_arange(3, OLY_INT32), oly_named(mesh, "x"));
+    oly_array put = oly_device_put(none, oly_named(mesh, "x"));
+    assert_int_equal(oly_get(oly_exp(put), NULL, 0), OLY_OK);
+    assert_true(oly_item(oly_sum(put)) == 0 && oly_item(oly_prod(put)) == 1);
+    int shards = 0, elements = 0;
+    OLY_FOR_EACH_SHARD(s, few)
+    {
+        shards++;
+        elements += (int)oly_size(s.data);
+    }
+    assert_true(shards == 8 && elements == 3);
+    assert_true(oly_item(oly_sum(few)) == 3 && oly_item(oly_max(few)) == 2);
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
+/* -- functions and loops
+ * ----------------------------------------------------------------------------------- */
+static oly_array escaped;
+
+static void fetches(const oly_array *in, oly_array *out, void *user)
+{
+    float x;
+    (void)user;
+    inner_line = __LINE__ + 1;
+    oly_get(in[0], &x, sizeof x);
+    out[0] = in[0];
+}
+static void escapes(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    escaped = out[0] = oly_mul(in[0], 2);
+}
+static void uses_escaped(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    inner_line = __LINE__ + 1;
+    out[0] = oly_add(in[0], escaped);
+}
+static void forgets(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in, (void)user;
+    out[0] = oly_ones(OLY_INT32, 1);
+}
+static void adds_wrongly(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    inner_line = __LINE__ + 1;
+    out[0] = oly_add(in[0], oly_zeros(OLY_FLOAT32, 7));
+}
+static void doubles(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 2);
+}
+
+static void traced_values_have_no_elements_yet(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 1, 0), y;
+    FAILS(oly_get, oly_call(oly_jit(fetches, 1, 1), OLY_IN(x), OLY_OUT(y)) != OLY_OK || oly_last_status() != OLY_OK,
+          OLY_TRACE, "traced float32[1]");
+}
+
+static void functions_that_cannot_be(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 5, 0), y = NULL, z = NULL;
+    oly_fn f = oly_jit(doubles, 1, 1);
+    assert_int_equal(oly_call(oly_jit(escapes, 1, 1), OLY_IN(x), OLY_OUT(y)), OLY_OK);
+    FAILS(oly_add, !oly_apply(oly_jit(uses_escaped, 1, 1), x), OLY_TRACE, "ended");
+    FAILS(oly_call, oly_call(oly_jit(forgets, 1, 2), OLY_IN(x), OLY_OUT(y, z)) == OLY_INVALID, OLY_INVALID, "forgets",
+          "output 1");
+    assert_true(y == NULL && z == NULL);
+    FAILS(oly_add, !oly_apply(oly_jit(adds_wrongly, 1, 1), x), OLY_SHAPE, "float32[5]", "float32[7]");
+    FAILS(oly_call, oly_call(f, OLY_IN(x, x), OLY_OUT(y)) == OLY_INVALID, OLY_INVALID, "doubles", "1", "2");
+    FAILS(oly_call, oly_call(f, OLY_IN(x), OLY_OUT(y, z)) == OLY_INVALID, OLY_INVALID, "doubles");
+    FAILS(oly_jit, !oly_jit(NULL, 1, 1), OLY_INVALID, "function");
+    FAILS(oly_jit, !oly_jit(doubles, 33, 1), OLY_INVALID, "33");
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_sharding split = oly_named(mesh, "x");
+    oly_fn placed = oly_jit(doubles, 1, 1, .in_shardings = &split);
+    oly_array whole = oly_device_put(x, oly_named(mesh, ""));
+    FAILS(oly_apply, !oly_apply(placed, whole), OLY_SHARDING, "in_shardings", "P('x',)", "P()");
+    assert_true(oly_item(oly_sum(oly_apply(placed, x))) == 10);
+}
+
+static void donated_arrays_are_gone(void **state)
+{
+    (void)state;
+    oly_array x = oly_device_put(ones(OLY_FLOAT32, 1, 8, 0), oly_named(oly_make_mesh("x=8"), "x")), old = x;
+    assert_int_equal(oly_call(oly_jit(doubles, 1, 1), OLY_IN(x), OLY_OUT(x)), OLY_OK);
+    FAILS(oly_add, !oly_add(old, 1), OLY_DELETED, "float32[8]");
+    assert_true(oly_item(oly_sum(x)) == 16);
+}
+
+static void grows(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = oly_concatenate(0, carry[0], carry[0]);
+}
+static void widens(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = oly_astype(carry[0], OLY_FLOAT64);
+}
+static void drops(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = NULL;
+}
+
+static void loops_that_cannot_be(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 4, 0), none = NULL, y = x;
+    FAILS(oly_fori, oly_fori(0, 3, grows, 1, &y, NULL) == OLY_SHAPE, OLY_SHAPE, "carry 0", "float32[4]", "float32[8]");
+    y = x;
+    FAILS(oly_fori, oly_fori(0, 3, widens, 1, &y, NULL) == OLY_DTYPE, OLY_DTYPE, "float32[4]", "float64[4]");
+    y = x;
+    FAILS(oly_fori, oly_fori(0, 3, drops, 1, &y, NULL) == OLY_INVALID, OLY_INVALID, "carry 0");
+    y = x;
+    FAILS(oly_fori, oly_fori(0, 3, widens, 0, &y, NULL) == OLY_INVALID, OLY_INVALID, "0");
+    FAILS(oly_fori, oly_fori(0, 3, NULL, 1, &y, NULL) == OLY_INVALID, OLY_INVALID, "body");
+    FAILS(oly_fori, oly_fori(0, INT64_C(1) << 31, grows, 1, &y, NULL) == OLY_OVERFLOW, OLY_OVERFLOW, "2147483648");
+    FAILS(oly_fori, oly_fori(0, 3, grows, 1, &none, NULL) != OLY_OK, OLY_INVALID, "NULL");
+}
+
+/* -- one error, kept
+ * ------------------------------------------------------------------------------------- */
+static void the_first_error_is_kept_and_null_goes_through(void **state)
+{
+    (void)state;
+    oly_array bad = oly_add(ones(OLY_FLOAT32, 1, 4, 0), ones(OLY_FLOAT32, 1, 5, 0));
+    int line = __LINE__ - 1;
+    char here[40], first[1000];
+    snprintf(here, sizeof here, "test_errors.c:%d", line);
+    snprintf(first, sizeof first, "%s", oly_last_error());
+    assert_non_null(strstr(first, here));
+    oly_array after = oly_sum(oly_mul(oly_reshape(bad, 2, 2), 3));
+    assert_null(after);
+    assert_null(oly_matmul(bad, bad));
+    assert_null(oly_update(bad, "0", 1));
+    assert_null(oly_concatenate(0, bad, bad));
+    assert_null(oly_device_put(bad, oly_single_device(oly_get_device(0))));
+    assert_null(oly_neg(oly_slice(bad, "oops")));
+    assert_int_equal(oly_get(after, NULL, 0), OLY_SHAPE);
+    assert_int_equal(oly_block_until_ready(after), OLY_SHAPE);
+    assert_null(oly_apply(oly_jit(doubles, 1, 1), bad));
+    oly_reshape(ones(OLY_INT32, 1, 3, 0), 4); /* a second one */
+    assert_string_equal(oly_last_error(), first);
+    oly_clear_error();
+    assert_string_equal(oly_last_error(), "");
+    assert_int_equal(oly_last_status(), OLY_OK);
+    FAILS(oly_neg, !oly_neg((oly_array)NULL), OLY_INVALID, "NULL");
+}
+
+static void starting_twice(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    assert_int_equal(oly_last_status(), OLY_STATE);
+    oly_clear_error();
+}
+
+static void unseen_errors_are_told_at_the_end(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_clear_error();
+    oly_reshape(ones(OLY_INT32, 1, 3, 0), 4);
+    assert_int_equal(oly_finalize(), 1);
+    oly_clear_error();
+}
+
+/* -- out of memory
+ * ----------------------------------------------------------------------------------------- */
+
+/* Works with a size of its own, so that plans are made anew; returns what should be 6 n, or NULL. */
+typedef oly_array attempt(int64_t n);
+
+static oly_array sharded_ones(int64_t n)
+{
+    return oly_device_put(oly_ones(OLY_FLOAT32, n), oly_named(oly_make_mesh("x=8"), "x"));
+}
+static oly_array try_host(int64_t n)
+{
+    float *data = malloc(sizeof *data * (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = 6;
+    oly_array x = oly_from_host(data, OLY_FLOAT32, 1, &n);
+    free(data);
+    return x;
+}
+static oly_array try_put(int64_t n)
+{
+    return oly_mul(sharded_ones(n), 6);
+}
+static oly_array try_operations(int64_t n)
+{
+    oly_array x = sharded_ones(n), m = oly_reshape(oly_concatenate(0, x, x), 2, -1);
+    oly_array product = oly_matmul(oly_transpose(m), oly_ones(OLY_FLOAT32, 2, 3));
+    oly_array sums = oly_sum(oly_update(product, "1:, 1", 2), OLY_AXES(1));
+    return oly_with_sharding_constraint(oly_slice(sums, ":"), oly_named(oly_make_mesh("a=2, b=4"), "b"));
+}
+static void halves(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    oly_array inside = oly_mul(0.5, oly_add(oly_slice(carry[0], ":-2"), oly_slice(carry[0], "2:")));
+    carry[0] = oly_where(oly_ge(i, 0), oly_update(carry[0], "1:-1", inside), carry[0]);
+}
+static void six_times(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0];
+    oly_fori(0, 3, halves, 1, &x, NULL);
+    out[0] = x ? oly_add(oly_mul(x, 5), oly_div(oly_sum(x), (double)oly_size(x))) : NULL;
+}
+static oly_array try_function(int64_t n)
+{
+    return oly_apply(oly_jit(six_times, 1, 1), sharded_ones(n));
+}
+
+static double total(oly_array x)
+{
+    return x ? oly_item(oly_sum(x)) : -1;
+}
+
+/* Was the failure that was ordered (after k allocations) still to come? Uses it up. */
+static bool unspent(long k)
+{
+    for (long j = 0; j <= k; j++)
+        if (oly_allocation_fails())
+            return true;
+    return false;
+}
+
+static void check_attempt(attempt *work, int64_t n, long k, bool *more)
+{
+    oly_fail_allocation(k);
+    oly_array x = work(n);
+    if (x && oly_block_until_ready(x) != OLY_OK)
+        x = NULL;
+    *more = !unspent(k);
+    oly_fail_allocation(-1);
+    if (x && total(x) != 6. * (double)n)
+        fail_msg("allocation %ld failed, and the result is %.17g instead of %.17g", k, total(x), 6. * (double)n);
+    if (!x && (oly_last_status() != OLY_MEMORY || !strstr(oly_last_error(), "tests/test_errors.c:")))
+        fail_msg("allocation %ld failed: %s: \"%s\"", k, oly_status_name(oly_last_status()), oly_last_error());
+    if (!x && !*more)
+        fail_msg("failed with all memory there: %s", oly_last_error());
+    oly_clear_error();
+    oly_array again = work(n);
+    if (total(again) != 6. * (double)n)
+        fail_msg("after allocation %ld failed: %.17g instead of %.17g: %s", k, total(again), 6. * (double)n,
+                 oly_last_error());
+}
+
+/* Lets the k-th allocation fail, for all k until the attempt needs no more. */
+static void sweep(attempt *work, int64_t n)
+{
+    bool more = true;
+    long k = 0;
+    for (; more; k++)
+        OLY_SCOPE
+        {
+            check_attempt(work, n + k, k, &more);
+        }
+    assert_true(k > 1);
+}
+
+static void memory_for_host_data(void **state)
+{
+    (void)state;
+    sweep(try_host, 10);
+}
+static void memory_for_placing(void **state)
+{
+    (void)state;
+    sweep(try_put, 10);
+}
+static void memory_for_operations(void **state)
+{
+    (void)state;
+    sweep(try_operations, 10);
+}
+static void memory_for_functions(void **state)
+{
+    (void)state;
+    sweep(try_function, 10);
+}
+
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, start, finish)
+static const struct CMUnitTest tests[] = {
+    STARTED(shapes_that_do_not_fit),
+    STARTED(element_types_that_do_not_fit),
+    STARTED(numbers_out_of_range),
+    STARTED(sizes_that_overflow),
+    STARTED(notations_that_cannot_be_read),
+    STARTED(devices_and_shardings_that_do_not_fit),
+    STARTED(empty_arrays_and_shards_are_valid),
+    STARTED(traced_values_have_no_elements_yet),
+    STARTED(functions_that_cannot_be),
+    STARTED(donated_arrays_are_gone),
+    STARTED(loops_that_cannot_be),
+    STARTED(the_first_error_is_kept_and_null_goes_through),
+    STARTED(starting_twice),
+    cmocka_unit_test(unseen_errors_are_told_at_the_end),
+    STARTED(memory_for_host_data),
+    STARTED(memory_for_placing),
+    STARTED(memory_for_operations),
+    STARTED(memory_for_functions),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
