@@ -14,9 +14,10 @@ oly_status oly_world_start(int *argc, char ***argv);
 void oly_world_finish(void);
 int oly_world_rank(void);
 int oly_world_size(void);
-int oly_world_node_ranks(void);  /* processes of the job on this node */
-int oly_world_node_rank(void);   /* this one's number among them */
-bool oly_world_threads(void);    /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
+int oly_world_node_ranks(void); /* processes of the job on this node */
+int oly_world_node_rank(void);  /* this one's number among them */
+bool oly_world_threads(
+    void); /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
 /* MPI_Abort of the whole job (or exit) with a status. Does not return. */
 void oly_world_abort(int exit_status);
 
@@ -30,17 +31,17 @@ oly_status oly_world_vote(oly_status mine, const char *what);
  * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of
  * boxes. Built once by the planner, replayed without allocation. One message per pair of ranks and exchange. */
 typedef struct oly_piece {
-    int buffer;                        /* index into the array of base pointers given at start */
-    int64_t offset;                    /* bytes from the base to the box's first element */
-    int rank;                          /* dimensions */
-    int64_t extent[OLY_MAX_RANK];      /* elements */
-    int64_t stride[OLY_MAX_RANK];      /* elements */
+    int buffer;                   /* index into the array of base pointers given at start */
+    int64_t offset;               /* bytes from the base to the box's first element */
+    int rank;                     /* dimensions */
+    int64_t extent[OLY_MAX_RANK]; /* elements */
+    int64_t stride[OLY_MAX_RANK]; /* elements */
 } oly_piece;
 
 typedef struct oly_message {
-    int peer;            /* rank, not this one's own */
-    int n_pieces;        /* packed one after the other, row-major */
-    oly_piece *pieces;   /* owned by the exchange */
+    int peer;          /* rank, not this one's own */
+    int n_pieces;      /* packed one after the other, row-major */
+    oly_piece *pieces; /* owned by the exchange */
     /* A received piece that several local buffers need is sent once: piece[k] with same[k] = j < k is unpacked from the same
      * bytes as piece j and takes no room in the message. -1: its own bytes. */
     int *same;

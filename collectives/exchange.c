@@ -89,11 +89,9 @@ static oly_status make_staging(exchange_message *m, bool receives)
     return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
-static oly_status make_message(exchange_message *m, const oly_message *from, bool receives,
-                               size_t element_bytes)
+static oly_status make_message(exchange_message *m, const oly_message *from, bool receives, size_t element_bytes)
 {
-    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() ||
-        from->n_pieces < 0)
+    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
         return oly_fail(OLY_INVALID,
                         "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
                         "the job",
@@ -335,8 +333,8 @@ static oly_status diverged(const exchange_message *m, const oly_ticket *mine)
     theirs.call[sizeof theirs.call - 1] = 0;
     int here = oly_world_rank(), there = m->peer;
     if (strcmp(mine->call, theirs.call) != 0)
-        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: %s", here, mine->call, there,
-                        theirs.call, same_order);
+        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: %s", here, mine->call, there, theirs.call,
+                        same_order);
     if (mine->sequence != theirs.sequence)
         return oly_fail(OLY_DIVERGED, "rank %d is in %s, its call %llu, rank %d in %s, its call %llu: %s", here,
                         mine->call, (unsigned long long)mine->sequence, there, theirs.call,
@@ -349,13 +347,11 @@ static oly_status diverged(const exchange_message *m, const oly_ticket *mine)
 
 static oly_status wrong_length(const exchange_message *m, const oly_ticket *mine)
 {
-    return oly_fail(OLY_DIVERGED,
-                    "rank %d is in %s and awaits %lld bytes of rank %d, which sent another number: %s",
+    return oly_fail(OLY_DIVERGED, "rank %d is in %s and awaits %lld bytes of rank %d, which sent another number: %s",
                     oly_world_rank(), mine->call, (long long)m->bytes, m->peer, same_order);
 }
 
-static oly_status check_message(const exchange_slot *slot, const MPI_Status *status, int code,
-                                const oly_ticket *mine)
+static oly_status check_message(const exchange_slot *slot, const MPI_Status *status, int code, const oly_ticket *mine)
 {
     const exchange_message *m = slot->message;
     if (code != MPI_SUCCESS)
@@ -415,12 +411,11 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
 {
     oly_text ranks = {0};
     int late = name_late(x, &ranks);
-    oly_fail(
-        OLY_TIMEOUT,
-        "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
-        "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
-        oly_world_rank(), (long long)oly_option.timeout, mine->call, late == 1 ? "rank" : "ranks",
-        oly_text_chars(&ranks), same_order);
+    oly_fail(OLY_TIMEOUT,
+             "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
+             "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
+             oly_world_rank(), (long long)oly_option.timeout, mine->call, late == 1 ? "rank" : "ranks",
+             oly_text_chars(&ranks), same_order);
     oly_text_free(&ranks);
     return OLY_TIMEOUT;
 }

@@ -8,14 +8,14 @@
 static oly_status box_bytes(const oly_piece *piece, size_t element_bytes, int64_t *bytes)
 {
     if (piece->rank < 0 || piece->rank > OLY_MAX_RANK || piece->buffer < 0)
-        return oly_fail(OLY_INVALID, "exchange: piece of buffer %d has %d dimensions (at most %d)",
-                        piece->buffer, piece->rank, OLY_MAX_RANK);
+        return oly_fail(OLY_INVALID, "exchange: piece of buffer %d has %d dimensions (at most %d)", piece->buffer,
+                        piece->rank, OLY_MAX_RANK);
     *bytes = (int64_t)element_bytes;
     bool overflow = false, empty = false;
     for (int d = 0; d < piece->rank; d++) {
         if (piece->extent[d] < 0)
-            return oly_fail(OLY_INVALID, "exchange: piece has extent %lld in dimension %d",
-                            (long long)piece->extent[d], d);
+            return oly_fail(OLY_INVALID, "exchange: piece has extent %lld in dimension %d", (long long)piece->extent[d],
+                            d);
         empty |= piece->extent[d] == 0;
         overflow |= __builtin_mul_overflow(*bytes, piece->extent[d], bytes);
     }
@@ -56,13 +56,12 @@ oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk 
 }
 
 /* n runs from a place with one stride to a place with another; one of the strides is the run itself. */
-static void copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
-                      int64_t run)
+static void copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, int64_t run)
 {
-#define RUNS_OF(bytes)                                                                                         \
-    case bytes:                                                                                                \
-        for (int64_t i = 0; i < n; i++)                                                                        \
-            memcpy(to + i * to_stride, from + i * from_stride, bytes);                                         \
+#define RUNS_OF(bytes)                                                                                                 \
+    case bytes:                                                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            memcpy(to + i * to_stride, from + i * from_stride, bytes);                                                 \
         break
     switch (run) {
         RUNS_OF(1);

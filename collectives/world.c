@@ -65,11 +65,11 @@ oly_status oly_mpi_failed(const char *call, int code)
     return oly_fail(OLY_MPI, "%s failed: %s", call, text);
 }
 
-#define MPI_TRY(function, ...)                                                                                 \
-    do {                                                                                                       \
-        int code_ = function(__VA_ARGS__);                                                                     \
-        if (code_ != MPI_SUCCESS)                                                                              \
-            return oly_mpi_failed(#function, code_);                                                           \
+#define MPI_TRY(function, ...)                                                                                         \
+    do {                                                                                                               \
+        int code_ = function(__VA_ARGS__);                                                                             \
+        if (code_ != MPI_SUCCESS)                                                                                      \
+            return oly_mpi_failed(#function, code_);                                                                   \
     } while (0)
 
 /* -- start ----------------------------------------------------------------------------------------------- */
@@ -159,8 +159,7 @@ static void leave_job(bool free_comm)
 oly_status oly_world_start(int *argc, char ***argv)
 {
     if (world.started)
-        return oly_fail(OLY_STATE,
-                        "Olympus has been started already; oly_finalize must come before the next oly_init");
+        return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
     oly_launch launch = oly_launch_detect();
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);

@@ -125,8 +125,10 @@ int main(int argc, char **argv)
 
     block b = block_of(rank, size, cells);
     float *u = malloc((size_t)(b.count + 2) * sizeof *u), *next = malloc((size_t)(b.count + 2) * sizeof *next);
-    if (!u || !next)
+    if (!u || !next) {
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return 1; /* not reached */
+    }
     for (long i = 0; i < b.count + 2; i++)
         u[i] = initial(b.first - 1 + i);
 

@@ -135,8 +135,10 @@ int main(int argc, char **argv)
     block b = block_of(rank, size, n);
     size_t bytes = (size_t)((b.count + 2) * n) * sizeof(float);
     float *u = malloc(bytes), *next = malloc(bytes);
-    if (!u || !next)
+    if (!u || !next) {
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return 1; /* not reached */
+    }
     for (long i = 0; i < b.count + 2; i++)
         for (long j = 0; j < n; j++)
             u[i * n + j] = initial(n, b.first - 1 + i, j);

@@ -6,7 +6,7 @@
 #define OLY_KERNEL_H
 #include <olympus/array.h>
 
-#define OLY_TILE 1024 /* elements of a tile: a few tiles of 8-byte elements fit L1 */
+#define OLY_TILE           1024 /* elements of a tile: a few tiles of 8-byte elements fit L1 */
 #define OLY_TILE_REGISTERS 64
 
 /* -- elementwise tile operations -----------------------------------------------------------------------------------
@@ -29,13 +29,13 @@ typedef enum oly_tile_op {
 /* One instruction: registers are tiles. A register written by splat, or by a load whose strides are all 0, holds one element
  * that stands for all ("scalar register"); instructions on scalar registers only give scalar registers. */
 typedef struct oly_tile_instruction {
-    uint16_t op;          /* oly_tile_op */
-    uint8_t dtype;        /* of the operands (in1 for select) */
-    uint8_t to;           /* of the result */
-    int16_t in[3];        /* registers; -1: none */
-    int16_t out;          /* register */
-    int32_t attribute;    /* iota: which dimension */
-    union {               /* splat: the value, in the representation of `to` */
+    uint16_t op;       /* oly_tile_op */
+    uint8_t dtype;     /* of the operands (in1 for select) */
+    uint8_t to;        /* of the result */
+    int16_t in[3];     /* registers; -1: none */
+    int16_t out;       /* register */
+    int32_t attribute; /* iota: which dimension */
+    union {            /* splat: the value, in the representation of `to` */
         int64_t i;
         double f;
         float f32;
@@ -49,23 +49,23 @@ typedef struct oly_tile_program {
     int n_instructions;
     const oly_tile_instruction *instructions;
     int n_loads, n_stores;
-    const int16_t *load_register;  /* [n_loads] */
+    const int16_t *load_register; /* [n_loads] */
     const uint8_t *load_dtype;
     const int16_t *store_register; /* [n_stores] */
     const uint8_t *store_dtype;
-    int n_registers;               /* at most OLY_TILE_REGISTERS */
+    int n_registers; /* at most OLY_TILE_REGISTERS */
 } oly_tile_program;
 
 /* What one device brings: an iteration box and where loads and stores go. */
 typedef struct oly_tile_operand {
-    char *base;                     /* element (0, 0, ..., 0) of the box */
-    int64_t stride[OLY_MAX_RANK];   /* in elements, may be 0 (repeat) or negative */
+    char *base;                   /* element (0, 0, ..., 0) of the box */
+    int64_t stride[OLY_MAX_RANK]; /* in elements, may be 0 (repeat) or negative */
 } oly_tile_operand;
 
 typedef struct oly_tile_box {
     int rank;
     int64_t extent[OLY_MAX_RANK];
-    int64_t origin[OLY_MAX_RANK];   /* for iota: index of the box's first element in the whole array */
+    int64_t origin[OLY_MAX_RANK]; /* for iota: index of the box's first element in the whole array */
 } oly_tile_box;
 
 /* Number of chunks a box is worked in (0 when empty), from its shape and the program's length alone. */
@@ -75,7 +75,13 @@ void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, cons
                   const oly_tile_operand *stores, int chunk, int n_chunks);
 
 /* -- reductions ------------------------------------------------------------------------------------------------------ */
-typedef enum oly_combiner { OLY_COMBINE_SUM, OLY_COMBINE_PROD, OLY_COMBINE_MAX, OLY_COMBINE_MIN, OLY_N_COMBINERS } oly_combiner;
+typedef enum oly_combiner {
+    OLY_COMBINE_SUM,
+    OLY_COMBINE_PROD,
+    OLY_COMBINE_MAX,
+    OLY_COMBINE_MIN,
+    OLY_N_COMBINERS
+} oly_combiner;
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
  * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min. float32 and float64 sums
@@ -100,8 +106,8 @@ void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 /* out[i] = fold of n_sources contiguous arrays, linear from the first: ((s0 op s1) op s2) ...; elements [begin, end). out may
  * be one of the sources. counts: nested folds, major axis first: with counts {4, 2} sources are [4][2]: for each of the 2 the
  * 4 are folded, then the 2 results; n_counts at most 4, product = n_sources. */
-void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources, void *out,
-                 int64_t begin, int64_t end);
+void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources,
+                 void *out, int64_t begin, int64_t end);
 /* Writes the identity of the combiner n times. */
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n);
 
@@ -114,7 +120,7 @@ typedef struct oly_gemm_task {
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_column; /* strides in elements */
     int64_t b_batch, b_row, b_column;
-    int64_t c_batch, c_row;           /* c_column is 1 */
+    int64_t c_batch, c_row; /* c_column is 1 */
 } oly_gemm_task;
 int oly_gemm_chunks(const oly_gemm_task *t);
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
@@ -145,12 +151,14 @@ typedef struct oly_stencil {
 
 /* One device's field, extended by `margin` cells on sides that have neighbours. */
 typedef struct oly_stencil_field {
-    int64_t extent[3];               /* of the extended field, in elements */
-    int64_t stride[3];               /* of both source and destination; stride[rank-1] = 1 */
-    int64_t write_lo[3], write_hi[3]; /* the part whose values after `steps` steps are wanted (the device's own block) */
-    int64_t fixed_lo[3], fixed_hi[3]; /* points of the update region, in the field's coordinates; may lie outside the field */
-    int64_t destination_stride[3];   /* strides of the destination */
-    int64_t destination_offset[3];   /* destination coordinate = field coordinate + this */
+    int64_t extent[3]; /* of the extended field, in elements */
+    int64_t stride[3]; /* of both source and destination; stride[rank-1] = 1 */
+    int64_t write_lo[3],
+        write_hi[3]; /* the part whose values after `steps` steps are wanted (the device's own block) */
+    int64_t fixed_lo[3],
+        fixed_hi[3]; /* points of the update region, in the field's coordinates; may lie outside the field */
+    int64_t destination_stride[3]; /* strides of the destination */
+    int64_t destination_offset[3]; /* destination coordinate = field coordinate + this */
 } oly_stencil_field;
 
 /* How many steps one pass should take at most for a block of this extent (the margin is steps * radius), from the cache sizes. */

@@ -65,8 +65,8 @@ oly_launch oly_launch_detect(void)
     }
     /* One task under srun, and the script that sbatch runs, look alike: neither needs MPI. */
     if (number("SLURM_PROCID") >= 0 && number("SLURM_STEP_NUM_TASKS") > 1)
-        return (oly_launch){"srun", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS"),
-                            number("SLURM_LOCALID"), slurm_node_tasks()};
+        return (oly_launch){"srun", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS"), number("SLURM_LOCALID"),
+                            slurm_node_tasks()};
     return (oly_launch){NULL, 0, 1, 0, 1};
 }
 
@@ -87,8 +87,7 @@ static bool has_entries(const char *folder)
  * them. */
 static bool fast_network(void)
 {
-    return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi") ||
-           !access("/dev/hfi1_0", F_OK);
+    return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi") || !access("/dev/hfi1_0", F_OK);
 }
 
 /* Cores this process may run on. */

@@ -313,8 +313,8 @@ static bool draw_reshape(program *p, instruction *s)
     const value *x = &p->value[s->in[0]];
     s->rank = x->size == 0 ? x->rank : (int)random_below(p, 5);
     if (x->size == 0) {
-        memcpy(s->shape, x->shape, sizeof s->shape);
-        s->shape[random_below(p, (uint64_t)x->rank)] += random_below(p, 2) ? 0 : 0;
+        for (int d = 0; d < x->rank; d++) /* backwards: still no elements */
+            s->shape[d] = x->shape[x->rank - 1 - d];
         return one_in(p, 3);
     }
     for (int d = 0; d < s->rank; d++)

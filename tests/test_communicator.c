@@ -172,10 +172,8 @@ static void boxes_with_element(size_t bytes)
                                    .rank = 3,
                                    .extent = {DEPTH, HEIGHT, BREADTH},
                                    .stride = {(HEIGHT + 2) * (BREADTH + 3), BREADTH + 3, 1}};
-        pieces[1][n] = (oly_piece){.offset = r * room,
-                                   .rank = 3,
-                                   .extent = {DEPTH, HEIGHT, BREADTH},
-                                   .stride = {1, DEPTH, DEPTH * HEIGHT}};
+        pieces[1][n] = (oly_piece){
+            .offset = r * room, .rank = 3, .extent = {DEPTH, HEIGHT, BREADTH}, .stride = {1, DEPTH, DEPTH * HEIGHT}};
         for (int e = 0; e < DEPTH * HEIGHT * BREADTH; e++) {
             int i = e / (HEIGHT * BREADTH), j = e / BREADTH % HEIGHT, k = e % BREADTH;
             int at = (i * (HEIGHT + 2) + j) * (BREADTH + 3) + k + 1;
@@ -192,8 +190,7 @@ static void boxes_with_element(size_t bytes)
             int i = e / (HEIGHT * BREADTH), j = e / BREADTH % HEIGHT, k = e % BREADTH;
             unsigned char element[16];
             expected_element(element, bytes, r, rank, e);
-            assert_memory_equal(to + r * room + (i + DEPTH * j + DEPTH * HEIGHT * k) * (int64_t)bytes, element,
-                                bytes);
+            assert_memory_equal(to + r * room + (i + DEPTH * j + DEPTH * HEIGHT * k) * (int64_t)bytes, element, bytes);
         }
     oly_exchange_free(x);
     free(from);

@@ -190,8 +190,7 @@ static void an_error_ends_the_job(void **state)
     char text[1024];
     (void)state;
     assert_int_equal(in_child(raise_on_rank_2, text, sizeof text), 17);
-    assert_string_equal(text,
-                        "olympus: rank 2: oly_add (heat.c:41): sizes differ [OLY_SHAPE: shapes do not fit]\n");
+    assert_string_equal(text, "olympus: rank 2: oly_add (heat.c:41): sizes differ [OLY_SHAPE: shapes do not fit]\n");
     assert_int_equal(in_child(raise_alone, text, sizeof text), 17);
     assert_string_equal(text, "olympus: oly_add (heat.c:41): sizes differ [OLY_SHAPE: shapes do not fit]\n");
 }
@@ -346,8 +345,7 @@ static void options_come_from_the_environment(void **state)
 
 static void numbers_are_read_strictly(void **state)
 {
-    static const char *const bad[] = {"",    "x", "4x", " 4",    "4 ",
-                                      "0x4", "-", "0",  "65537", "99999999999999999999"};
+    static const char *const bad[] = {"", "x", "4x", " 4", "4 ", "0x4", "-", "0", "65537", "99999999999999999999"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         setenv("OLYMPUS_NUM_CPU_DEVICES", bad[i], 1);
@@ -371,10 +369,9 @@ static void platforms_are_a_list_of_priorities(void **state)
     static const struct {
         const char *given, *left, *named;
     } cases[] = {
-        {"cpu", "cpu", NULL},     {"cuda,cpu", "cpu", NULL},    {" gpu , cpu ", "cpu", NULL},
-        {"cpu,tpu", "cpu", NULL}, {"foo,cpu", NULL, "\"foo\""}, {"tpu", NULL, "\"tpu\""},
-        {"", NULL, "\"\""},       {"cpu,", NULL, "\"\""},       {"cpu cuda", NULL, "commas"},
-        {"CPU", NULL, "\"CPU\""},
+        {"cpu", "cpu", NULL},         {"cuda,cpu", "cpu", NULL}, {" gpu , cpu ", "cpu", NULL}, {"cpu,tpu", "cpu", NULL},
+        {"foo,cpu", NULL, "\"foo\""}, {"tpu", NULL, "\"tpu\""},  {"", NULL, "\"\""},           {"cpu,", NULL, "\"\""},
+        {"cpu cuda", NULL, "commas"}, {"CPU", NULL, "\"CPU\""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -389,32 +386,32 @@ static void platforms_are_a_list_of_priorities(void **state)
     }
 }
 
-static void read_twice(void)
+static void report_twice(void)
 {
-    oly_options_read();
-    oly_options_read();
+    oly_options_report_unknown();
+    oly_options_report_unknown();
 }
 
-static void read_on_rank_1(void)
+static void report_on_rank_1(void)
 {
     oly_error_set_rank(1, 2);
-    oly_options_read();
+    oly_options_report_unknown();
 }
 
-/* In child processes, as it is said once per process; before any other test reads options. */
+/* In child processes, as it is said once per process; before any other test reports them. */
 static void unknown_names_are_reported_once(void **state)
 {
     char text[1024];
     (void)state;
     setenv("OLYMPUS_NUM_CPU_DEVICE", "4", 1);
-    assert_int_equal(in_child(read_twice, text, sizeof text), 0);
+    assert_int_equal(in_child(report_twice, text, sizeof text), 0);
     assert_string_equal(text, "olympus: unknown option OLYMPUS_NUM_CPU_DEVICE ignored; did you mean "
                               "OLYMPUS_NUM_CPU_DEVICES?\n");
-    in_child(read_on_rank_1, text, sizeof text);
+    in_child(report_on_rank_1, text, sizeof text);
     assert_string_equal(text, "");
     unsetenv("OLYMPUS_NUM_CPU_DEVICE");
     setenv("OLYMPUS_TIMOUT", "4", 1);
-    in_child(read_twice, text, sizeof text);
+    in_child(report_twice, text, sizeof text);
     assert_non_null(strstr(text, "did you mean OLYMPUS_TIMEOUT?"));
     unsetenv("OLYMPUS_TIMOUT");
 }
@@ -505,8 +502,7 @@ static void messages_name_the_column(void **state)
     oly_scan_take(&s, ',');
     assert_int_equal(oly_scan_column(&s), 6);
     assert_int_equal(oly_scan_expected(&s, "an axis name"), OLY_PARSE);
-    assert_string_equal(oly_pending_message(),
-                        "expected an axis name at column 6 of \"i=4, =2\", before \"=2\"");
+    assert_string_equal(oly_pending_message(), "expected an axis name at column 6 of \"i=4, =2\", before \"=2\"");
     oly_drop_message();
     s = oly_scan_begin("i ");
     oly_scan_word(&s, word, sizeof word);

@@ -47,9 +47,8 @@ static void devices_are_numbered_over_all_processes(void **state)
 
 static void buffers_are_aligned_and_reused(void **state)
 {
-    static const size_t sizes[] = {
-        0,    1,     63,    64,    65,     127,     2049,    4095,          4096,
-        4097, 10007, 65536, 65537, 999983, 4194303, 4194304, (5 << 20) + 1, 33554433};
+    static const size_t sizes[] = {0,    1,     63,    64,    65,     127,     2049,    4095,          4096,
+                                   4097, 10007, 65536, 65537, 999983, 4194303, 4194304, (5 << 20) + 1, 33554433};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         oly_buffer *b = oly_buffer_take(sizes[i]);
@@ -356,8 +355,7 @@ static void jobs_keep_order_on_devices_and_lane(void **state)
         uint32_t random = 12345;
         for (int i = 0; i < JOBS; i++) {
             random = random * 1664525u + 1013904223u;
-            submit_note(i, random >> 20 & 15, random >> 24 & 1, (random >> 25 & 3) == 0,
-                        (random >> 27 & 7) == 0);
+            submit_note(i, random >> 20 & 15, random >> 24 & 1, (random >> 25 & 3) == 0, (random >> 27 & 7) == 0);
         }
         oly_queue_drain();
         assert_int_equal(atomic_load(&seen.released), JOBS); /* drained means released too */
@@ -435,19 +433,15 @@ static void execute_where(oly_job *job)
 static void small_jobs_run_on_the_caller(void **state)
 {
     static const int device = 2;
-    oly_job job = {.execute = execute_where,
-                   .release = release_nothing,
-                   .n_devices = 1,
-                   .devices = &device,
-                   .small = true};
+    oly_job job = {
+        .execute = execute_where, .release = release_nothing, .n_devices = 1, .devices = &device, .small = true};
     (void)state;
     begin(2, 64);
     submitter = pthread_self();
     atomic_store(&elsewhere, 0);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(oly_queue_submit(&job), OLY_OK);
-        assert_true(
-            oly_queue_reached(device, oly_queue_now(device))); /* done already, so the job may be used again */
+        assert_true(oly_queue_reached(device, oly_queue_now(device))); /* done already, so the job may be used again */
     }
     job.small = false;
     oly_queue_inline(true);

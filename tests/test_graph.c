@@ -56,12 +56,11 @@ static int check_promote_file(const char *family)
         bool weak = !strncmp(line, "weak ", 5), ignored;
         if (line[0] == '#' || sscanf(line, "%*s %19s %19s %19s", a, b, result) != 3)
             continue;
-        oly_type x = {.dtype = dtype_of_word(a)},
-                 y = weak ? number_type(b) : (oly_type){.dtype = dtype_of_word(b)};
+        oly_type x = {.dtype = dtype_of_word(a)}, y = weak ? number_type(b) : (oly_type){.dtype = dtype_of_word(b)};
         oly_dtype want = dtype_of_word(result);
         bool wide = oly_dtype_size(x.dtype) == 8 || want != OLY_FLOAT64;
-        if (x.dtype == OLY_N_DTYPES || y.dtype == OLY_N_DTYPES || want == OLY_N_DTYPES ||
-            !strcmp(b, "complex") || (weak && !wide))
+        if (x.dtype == OLY_N_DTYPES || y.dtype == OLY_N_DTYPES || want == OLY_N_DTYPES || !strcmp(b, "complex") ||
+            (weak && !wide))
             continue;
         if (oly_promote(&x, &y, &ignored) != want || oly_promote(&y, &x, &ignored) != want)
             fail_msg("%s: %s", path, line);
@@ -212,8 +211,8 @@ static void nothing_is_added_where_nothing_changes(void **state)
         recipe.params.shape[d] = x->type.shape[d];
         recipe.params.step[d] = 1;
     }
-    oly_compose *const same[] = {oly_compose_convert, oly_compose_reshape, oly_compose_broadcast,
-                                 oly_compose_slice, oly_compose_concatenate};
+    oly_compose *const same[] = {oly_compose_convert, oly_compose_reshape, oly_compose_broadcast, oly_compose_slice,
+                                 oly_compose_concatenate};
     for (size_t k = 0; k < COUNT(same); k++) {
         assert_int_equal(same[k](g, 1, &x, &recipe, &last), OLY_OK);
         assert_ptr_equal(last, x);
@@ -373,13 +372,12 @@ static void shape_types(void **state)
 static void transpose_types(void **state)
 {
     (void)state;
-    static const char *const cases[][3] = {
-        {"", "f32[2,3,5]", "float32[5,3,2]"},
-        {"1,0,-1", "f32[2,3,5]", "float32[3,2,5]"},
-        {"", "f32[]", "float32[]"},
-        {"0,0", "f32[2,3]", "OLY_SHAPE: axis 0 of float32[2,3] is named twice"},
-        {"0", "f32[2,3]", "OLY_SHAPE: 1 axes given for float32[2,3]"},
-        {"0,2", "f32[2,3]", "OLY_SHAPE: axis 2 is out of range for float32[2,3]"}};
+    static const char *const cases[][3] = {{"", "f32[2,3,5]", "float32[5,3,2]"},
+                                           {"1,0,-1", "f32[2,3,5]", "float32[3,2,5]"},
+                                           {"", "f32[]", "float32[]"},
+                                           {"0,0", "f32[2,3]", "OLY_SHAPE: axis 0 of float32[2,3] is named twice"},
+                                           {"0", "f32[2,3]", "OLY_SHAPE: 1 axes given for float32[2,3]"},
+                                           {"0,2", "f32[2,3]", "OLY_SHAPE: axis 2 is out of range for float32[2,3]"}};
     for (size_t k = 0; k < COUNT(cases); k++) {
         oly_recipe recipe;
         memset(&recipe, 0, sizeof recipe);
@@ -444,8 +442,7 @@ static void placements_fit_the_rank(void **state)
 {
     (void)state;
     struct oly_mesh_impl mesh = {.n_axes = 1, .name = {"x"}, .size = {2}, .n_devices = 2};
-    struct oly_sharding_impl sharding = {
-        .mesh = &mesh, .spec = {.n_dims = 2, .dim = {[1] = {1, {0}}}}, .hash = 5};
+    struct oly_sharding_impl sharding = {.mesh = &mesh, .spec = {.n_dims = 2, .dim = {[1] = {1, {0}}}}, .hash = 5};
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.params.sharding = &sharding;

@@ -49,8 +49,7 @@ static void loops_keep_the_types_of_their_carries(void **state)
     assert_int_equal(make_loop(false, &result), OLY_OK);
     assert_string_equal(oly_type_short(&result->type), "float32[4]");
     assert_int_equal(make_loop(true, &result), OLY_DTYPE);
-    assert_non_null(
-        strstr(oly_pending_message(), "carry 0 of the loop is float32[4] but its body has bool[4]"));
+    assert_non_null(strstr(oly_pending_message(), "carry 0 of the loop is float32[4] but its body has bool[4]"));
 }
 
 static void nodes_of_other_graphs_are_refused(void **state)

@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8  What layouts promise: balanced blocks, slices that stay with their array, boxes that tile, shardings
- * that are equal when they put the same elements on the same devices, notations with errors that name the column. */
+/* run: ranks=1 devices=8  What splits, boxes and shardings promise: balanced blocks, slices that stay with their array, boxes
+ * that tile, shardings that are equal when they put the same elements on the same devices, errors that name the column. */
 #include "check.h"
 #include "layout/layout.h"
 #include <inttypes.h>

@@ -72,12 +72,10 @@ static void str_and_repr_are_those_of_jax(void **state)
     check_oracle_close(family);
 }
 
-#define EXPECT_STR(dtype, wanted, ...)                                                                         \
-    expect_array(oly_format_str, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__,   \
-                 wanted)
-#define EXPECT_REPR(dtype, wanted, ...)                                                                        \
-    expect_array(oly_format_repr, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__,  \
-                 wanted)
+#define EXPECT_STR(dtype, wanted, ...)                                                                                 \
+    expect_array(oly_format_str, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__, wanted)
+#define EXPECT_REPR(dtype, wanted, ...)                                                                                \
+    expect_array(oly_format_repr, dtype, (int64_t)(sizeof(__VA_ARGS__) / oly_dtype_size(dtype)), __VA_ARGS__, wanted)
 
 typedef oly_status array_printer(oly_text *, oly_dtype, int, const int64_t *, const void *);
 
@@ -288,8 +286,8 @@ static void shardings_are_drawn_as_jax_does(void **state)
         const char *wanted = check_oracle_line(c, "text", 0)->text;
         placed p = place_case(c);
         oly_text text = {.chars = NULL};
-        assert_int_equal(
-            oly_draw_sharding(&text, "CPU", p.rank, p.shape, p.n_devices, p.starts, p.extents, p.ids), OLY_OK);
+        assert_int_equal(oly_draw_sharding(&text, "CPU", p.rank, p.shape, p.n_devices, p.starts, p.extents, p.ids),
+                         OLY_OK);
         if (strcmp(oly_text_chars(&text), wanted) != 0)
             fail_msg("%s: got\n%swanted\n%s", c->id, oly_text_chars(&text), wanted);
         oly_text_free(&text);
@@ -352,16 +350,14 @@ static void wide_tables_keep_their_labels(void **state)
         memcpy(&starts[2 * k], (int64_t[]){0, 8 * k}, 2 * sizeof *starts);
         memcpy(&extents[2 * k], (int64_t[]){8, 8}, 2 * sizeof *extents);
     }
-    const int ids[8] = {0, 1, 2, 3, 4, 5, 6, 7},
-              large[8] = {1000000, 1000001, 1000002, 1000003, 10, 11, 12, 13};
+    const int ids[8] = {0, 1, 2, 3, 4, 5, 6, 7}, large[8] = {1000000, 1000001, 1000002, 1000003, 10, 11, 12, 13};
     assert_int_equal(oly_draw_sharding(&text, "CPU", 2, (int64_t[]){8, 64}, 8, starts, extents, ids), OLY_OK);
-    assert_non_null(strstr(oly_text_chars(&text),
-                           "│ CPU 0  │ CPU 1  │ CPU 2  │ CPU 3  │ CPU 4  │ CPU 5  │ CPU 6  │ CPU 7  │\n"));
+    assert_non_null(
+        strstr(oly_text_chars(&text), "│ CPU 0  │ CPU 1  │ CPU 2  │ CPU 3  │ CPU 4  │ CPU 5  │ CPU 6  │ CPU 7  │\n"));
     assert_int_equal(columns_of(oly_text_chars(&text)), 73);
     oly_text_free(&text);
     assert_int_equal(oly_draw_sharding(&text, "CPU", 2, (int64_t[]){8, 64}, 8, starts, extents, large), OLY_OK);
-    assert_non_null(
-        strstr(oly_text_chars(&text), "│CPU 1000000│CPU 1000001│CPU 1000002│CPU 1000003│ CPU 10 │"));
+    assert_non_null(strstr(oly_text_chars(&text), "│CPU 1000000│CPU 1000001│CPU 1000002│CPU 1000003│ CPU 10 │"));
     oly_text_free(&text);
     char label[200];
     memset(label, '7', sizeof label - 1);
@@ -427,8 +423,7 @@ static const unsigned char *pixel(const image *i, int row, int column)
 
 static double lightness(const unsigned char *rgb)
 {
-    return 0.2126 * pow(rgb[0] / 255.0, 2.2) + 0.7152 * pow(rgb[1] / 255.0, 2.2) +
-           0.0722 * pow(rgb[2] / 255.0, 2.2);
+    return 0.2126 * pow(rgb[0] / 255.0, 2.2) + 0.7152 * pow(rgb[1] / 255.0, 2.2) + 0.0722 * pow(rgb[2] / 255.0, 2.2);
 }
 
 static void small_matrices_are_enlarged(void **state)
@@ -549,13 +544,13 @@ static oly_status format_text(oly_text *text, const char *format, ...)
 }
 
 /* Against the C library's own printf. */
-#define EXPECT_AS_PRINTF(...)                                                                                  \
-    do {                                                                                                       \
-        char wanted[512];                                                                                      \
-        oly_text text = {.chars = NULL};                                                                       \
-        snprintf(wanted, sizeof wanted, __VA_ARGS__);                                                          \
-        assert_int_equal(format_text(&text, __VA_ARGS__), OLY_OK);                                             \
-        expect_text(&text, wanted);                                                                            \
+#define EXPECT_AS_PRINTF(...)                                                                                          \
+    do {                                                                                                               \
+        char wanted[512];                                                                                              \
+        oly_text text = {.chars = NULL};                                                                               \
+        snprintf(wanted, sizeof wanted, __VA_ARGS__);                                                                  \
+        assert_int_equal(format_text(&text, __VA_ARGS__), OLY_OK);                                                     \
+        expect_text(&text, wanted);                                                                                    \
     } while (0)
 
 static void printf_conversions_are_those_of_c(void **state)
@@ -563,10 +558,10 @@ static void printf_conversions_are_those_of_c(void **state)
     (void)state;
     EXPECT_AS_PRINTF("plain %% text\n");
     EXPECT_AS_PRINTF("%d|%5d|%-5d|%05d|%+d|% d|%i", 1, 2, 3, 4, 5, 6, -7);
-    EXPECT_AS_PRINTF("%hhd %hd %ld %lld %zd %jd %td", 300, 70000, -1L, INT64_MIN + 0LL, (ssize_t)-3,
-                     (intmax_t)-4, (ptrdiff_t)-5);
-    EXPECT_AS_PRINTF("%hhu %hu %u %lu %llu %zu %ju", 255, 65535, UINT32_MAX, 1ul << 60, UINT64_MAX + 0ull,
-                     SIZE_MAX, UINTMAX_MAX);
+    EXPECT_AS_PRINTF("%hhd %hd %ld %lld %zd %jd %td", 300, 70000, -1L, INT64_MIN + 0LL, (ssize_t)-3, (intmax_t)-4,
+                     (ptrdiff_t)-5);
+    EXPECT_AS_PRINTF("%hhu %hu %u %lu %llu %zu %ju", 255, 65535, UINT32_MAX, 1ul << 60, UINT64_MAX + 0ull, SIZE_MAX,
+                     UINTMAX_MAX);
     EXPECT_AS_PRINTF("%x %X %#x %o %#o %#lX %08llx", 255u, 255u, 255u, 8u, 8u, 255ul, 255ull);
     EXPECT_AS_PRINTF("%f %.2f %10.3f %-10.1f| %+.0f %#.0f", 1.5, 2.345, 3.14159, 4.25, 5.0, 6.0);
     EXPECT_AS_PRINTF("%e %.3E %g %G %a %F %Lg %.3Lf", 12345.678, 0.00012, 1e-7, 1e20, 1.0, 2.0, 1.25L, 0.5L);
@@ -581,8 +576,8 @@ static void letters_go_to_the_handler(void **state)
 {
     (void)state;
     oly_text text = {.chars = NULL};
-    assert_int_equal(
-        format_text(&text, "%d %A and %R, %T%D %M%S%%A %.1f", 1, "a", "r", "t", "d", "m", "s", 2.0), OLY_OK);
+    assert_int_equal(format_text(&text, "%d %A and %R, %T%D %M%S%%A %.1f", 1, "a", "r", "t", "d", "m", "s", 2.0),
+                     OLY_OK);
     expect_text(&text, "1 <A a> and <R r>, <T t><D d> <M m><S s>%A 2.0");
     expect_failure(format_text(&text, "before %A after", NULL), OLY_INVALID, "no object for A");
     expect_text(&text, "before ");

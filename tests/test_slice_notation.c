@@ -17,8 +17,8 @@ static const char *sliced(const char *slices, int rank, const int64_t *shape)
     if (s != OLY_OK)
         snprintf(text, sizeof text, "%s: %s", oly_status_name(s), oly_pending_message());
     for (int d = 0; s == OLY_OK && d < p.rank; d++)
-        at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId64 "+%" PRId64 "*%" PRId64 "%s",
-                       d ? " " : "", p.start[d], p.shape[d], p.step[d], p.axes[d] ? "!" : "");
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId64 "+%" PRId64 "*%" PRId64 "%s", d ? " " : "",
+                       p.start[d], p.shape[d], p.step[d], p.axes[d] ? "!" : "");
     return text;
 }
 

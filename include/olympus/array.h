@@ -11,15 +11,7 @@ extern "C" {
 #endif
 
 /* -- element types ------------------------------------------------------------------------------------------------ */
-typedef enum oly_dtype {
-    OLY_BOOL,
-    OLY_INT32,
-    OLY_INT64,
-    OLY_UINT32,
-    OLY_FLOAT32,
-    OLY_FLOAT64,
-    OLY_N_DTYPES
-} oly_dtype;
+typedef enum oly_dtype { OLY_BOOL, OLY_INT32, OLY_INT64, OLY_UINT32, OLY_FLOAT32, OLY_FLOAT64, OLY_N_DTYPES } oly_dtype;
 
 OLY_API const char *oly_dtype_name(oly_dtype dtype); /* "float32" */
 OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
@@ -28,14 +20,14 @@ OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
 OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 
 /* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */
-OLY_API int oly_rank(oly_array x);                        /* number of dimensions; -1 for NULL */
-OLY_API int64_t oly_dim(oly_array x, int dimension);      /* extent; negative: from the end. fails OLY_INVALID */
-OLY_API const int64_t *oly_shape(oly_array x);            /* rank extents; valid as long as x */
-OLY_API int64_t oly_size(oly_array x);                    /* number of elements */
+OLY_API int oly_rank(oly_array x);                   /* number of dimensions; -1 for NULL */
+OLY_API int64_t oly_dim(oly_array x, int dimension); /* extent; negative: from the end. fails OLY_INVALID */
+OLY_API const int64_t *oly_shape(oly_array x);       /* rank extents; valid as long as x */
+OLY_API int64_t oly_size(oly_array x);               /* number of elements */
 OLY_API oly_dtype oly_dtype_of(oly_array x);
-OLY_API oly_sharding oly_sharding_of(oly_array x);        /* NULL for traced arrays: the planner has yet to choose */
-OLY_API bool oly_is_committed(oly_array x);               /* placed on its devices on purpose */
-OLY_API bool oly_is_fully_addressable(oly_array x);       /* all of its shards are on this process */
+OLY_API oly_sharding oly_sharding_of(oly_array x);  /* NULL for traced arrays: the planner has yet to choose */
+OLY_API bool oly_is_committed(oly_array x);         /* placed on its devices on purpose */
+OLY_API bool oly_is_fully_addressable(oly_array x); /* all of its shards are on this process */
 /* Writes the type: "float32[4,8]", with '~' in front when the element type is weak (a C number decided it). Returns the whole
  * length. source: jax.typeof */
 OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
@@ -94,7 +86,7 @@ OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes
 /* -- shards of this process --------------------------------------------------------------------------------------- */
 typedef struct oly_shard {
     oly_device device;
-    int replica;                  /* how many devices before it in the mesh hold the same elements */
+    int replica; /* how many devices before it in the mesh hold the same elements */
     int rank;
     int64_t start[OLY_MAX_RANK];  /* where it begins in the global array */
     int64_t extent[OLY_MAX_RANK]; /* its size */
@@ -108,8 +100,8 @@ OLY_API int oly_shard_count(oly_array x);
 OLY_API oly_shard oly_get_shard(oly_array x, int k);
 
 /* OLY_FOR_EACH_SHARD(s, x) { use s.device, s.data }: the loop variable is an oly_shard. */
-#define OLY_FOR_EACH_SHARD(s, x)                                                                               \
-    for (int s##_index_ = 0, s##_more_ = 1; s##_more_ && s##_index_ < oly_shard_count(x); s##_index_++)        \
+#define OLY_FOR_EACH_SHARD(s, x)                                                                                       \
+    for (int s##_index_ = 0, s##_more_ = 1; s##_more_ && s##_index_ < oly_shard_count(x); s##_index_++)                \
         for (oly_shard s = (s##_more_ = 0, oly_get_shard((x), s##_index_)); !s##_more_; s##_more_ = 1)
 
 /* -- printing ----------------------------------------------------------------------------------------------------- */

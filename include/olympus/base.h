@@ -30,24 +30,24 @@ typedef const struct oly_device_impl *oly_device;
 
 /* -- status ------------------------------------------------------------------------------------------------------
  * The codes, their names and their texts: the only place. */
-#define OLY_STATUS_LIST(X)                                                                                     \
-    X(OK, "success")                                                                                           \
-    X(INVALID, "invalid argument")                                                                             \
-    X(PARSE, "malformed notation")                                                                             \
-    X(SHAPE, "shapes do not fit")                                                                              \
-    X(DTYPE, "element types do not fit")                                                                       \
-    X(SHARDING, "shardings do not fit")                                                                        \
-    X(DEVICES, "incompatible devices")                                                                         \
-    X(NOT_ADDRESSABLE, "data is on other processes")                                                           \
-    X(DELETED, "array has been deleted")                                                                       \
-    X(TRACE, "not possible while tracing")                                                                     \
-    X(STATE, "called at the wrong time")                                                                       \
-    X(MEMORY, "out of memory")                                                                                 \
-    X(OVERFLOW, "size overflows")                                                                              \
-    X(IO, "input or output failed")                                                                            \
-    X(DIVERGED, "processes issued different programs")                                                         \
-    X(TIMEOUT, "a process did not come")                                                                       \
-    X(MPI, "an MPI call failed")                                                                               \
+#define OLY_STATUS_LIST(X)                                                                                             \
+    X(OK, "success")                                                                                                   \
+    X(INVALID, "invalid argument")                                                                                     \
+    X(PARSE, "malformed notation")                                                                                     \
+    X(SHAPE, "shapes do not fit")                                                                                      \
+    X(DTYPE, "element types do not fit")                                                                               \
+    X(SHARDING, "shardings do not fit")                                                                                \
+    X(DEVICES, "incompatible devices")                                                                                 \
+    X(NOT_ADDRESSABLE, "data is on other processes")                                                                   \
+    X(DELETED, "array has been deleted")                                                                               \
+    X(TRACE, "not possible while tracing")                                                                             \
+    X(STATE, "called at the wrong time")                                                                               \
+    X(MEMORY, "out of memory")                                                                                         \
+    X(OVERFLOW, "size overflows")                                                                                      \
+    X(IO, "input or output failed")                                                                                    \
+    X(DIVERGED, "processes issued different programs")                                                                 \
+    X(TIMEOUT, "a process did not come")                                                                               \
+    X(MPI, "an MPI call failed")                                                                                       \
     X(NO_KERNEL, "no kernel for these types")
 
 typedef enum oly_status {
@@ -105,7 +105,7 @@ OLY_API void oly_clear_error(void);
 
 /* OLY_SCOPE { ... } frees on leaving (by falling out or `continue`, not `break`, `return` or `goto`) every handle made
  * inside and not kept. Scopes nest; ranks: any rank, alone. */
-#define OLY_SCOPE OLY_SCOPE_NAMED_(__LINE__)
+#define OLY_SCOPE              OLY_SCOPE_NAMED_(__LINE__)
 #define OLY_SCOPE_NAMED_(line) OLY_SCOPE_FOR_(line)
 #define OLY_SCOPE_FOR_(line)                                                                                           \
     for (int oly_scope_##line = (oly_scope_open(), 1); oly_scope_##line; oly_scope_##line = (oly_scope_close(), 0))

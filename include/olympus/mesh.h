@@ -13,12 +13,12 @@ extern "C" {
  * Every process owns an ordered list of local devices; the global list is all local lists in process order. Ids are dense
  * in global order on every layout, so that a program prints the same text however its devices are split over processes.
  * ranks (all of these): any rank, alone. */
-OLY_API int oly_device_count(void);               /* devices of all processes */
-OLY_API int oly_local_device_count(void);         /* devices of this process */
-OLY_API oly_device oly_get_device(int index);     /* by global index; fails OLY_INVALID */
-OLY_API oly_device oly_local_device(int index);   /* by index among this process's; fails OLY_INVALID */
-OLY_API int oly_device_id(oly_device d);          /* global index */
-OLY_API int oly_device_process(oly_device d);     /* the process that owns it */
+OLY_API int oly_device_count(void);                    /* devices of all processes */
+OLY_API int oly_local_device_count(void);              /* devices of this process */
+OLY_API oly_device oly_get_device(int index);          /* by global index; fails OLY_INVALID */
+OLY_API oly_device oly_local_device(int index);        /* by index among this process's; fails OLY_INVALID */
+OLY_API int oly_device_id(oly_device d);               /* global index */
+OLY_API int oly_device_process(oly_device d);          /* the process that owns it */
 OLY_API const char *oly_device_platform(oly_device d); /* "cpu" */
 OLY_API bool oly_device_is_local(oly_device d);
 /* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length the whole text has. */

@@ -25,21 +25,36 @@ typedef struct oly_operand {
     double floating;
 } oly_operand;
 
-static inline oly_operand oly_operand_array(oly_array x) { return (oly_operand){x, 'a', 0, 0}; }
-static inline oly_operand oly_operand_bool(bool x) { return (oly_operand){NULL, 'b', x, x}; }
-static inline oly_operand oly_operand_int(int64_t x) { return (oly_operand){NULL, 'i', x, (double)x}; }
-static inline oly_operand oly_operand_float(double x) { return (oly_operand){NULL, 'f', 0, x}; }
-static inline oly_operand oly_operand_self(oly_operand x) { return x; }
+static inline oly_operand oly_operand_array(oly_array x)
+{
+    return (oly_operand){x, 'a', 0, 0};
+}
+static inline oly_operand oly_operand_bool(bool x)
+{
+    return (oly_operand){NULL, 'b', x, x};
+}
+static inline oly_operand oly_operand_int(int64_t x)
+{
+    return (oly_operand){NULL, 'i', x, (double)x};
+}
+static inline oly_operand oly_operand_float(double x)
+{
+    return (oly_operand){NULL, 'f', 0, x};
+}
+static inline oly_operand oly_operand_self(oly_operand x)
+{
+    return x;
+}
 
-#define OLY_ARG(x)                                                                                             \
-    _Generic((x),                                                                                              \
-        oly_array: oly_operand_array,                                                                          \
-        oly_operand: oly_operand_self,                                                                         \
-        bool: oly_operand_bool,                                                                                \
-        float: oly_operand_float,                                                                              \
-        double: oly_operand_float,                                                                             \
-        long double: oly_operand_float,                                                                           \
-        default: oly_operand_int)(x)
+#define OLY_ARG(x)                                                                                                     \
+    _Generic((x), oly_array                                                                                            \
+             : oly_operand_array, oly_operand                                                                          \
+             : oly_operand_self, bool                                                                                  \
+             : oly_operand_bool, float                                                                                 \
+             : oly_operand_float, double                                                                               \
+             : oly_operand_float, long double                                                                          \
+             : oly_operand_float, default                                                                              \
+             : oly_operand_int)(x)
 
 /* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
 
@@ -52,33 +67,39 @@ OLY_API oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shap
 OLY_API oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape);
 OLY_API oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape);
 /* oly_zeros(OLY_FLOAT32, 4, 8): extents as arguments; none makes a rank-0 array. */
-#define oly_zeros(dtype, ...) OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
-#define oly_ones(dtype, ...)  OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_zeros(dtype, ...)       OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_ones(dtype, ...)        OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
 #define oly_full(value, dtype, ...) OLY_AT(oly_full_shape)(OLY_ARG(value), dtype, OLY_EXTENTS(__VA_ARGS__))
 
 /* A rank-0 array of a number. */
 OLY_API oly_array oly_scalar_of(oly_operand value, oly_dtype dtype);
 #define oly_scalar(value, dtype) OLY_AT(oly_scalar_of)(OLY_ARG(value), dtype)
 
-#define OLY_EXTENTS(...)                                                                                       \
-    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
-#define OLY_INTS(...)                                                                                          \
-    (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
+#define OLY_EXTENTS(...)                                                                                               \
+    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                                 \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define OLY_INTS(...)                                                                                                  \
+    (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[])                                             \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 
 /* -- elementwise, one operand -------------------------------------------------------------------------------------
  * x any array; the result has its shape. "floating": integers and bools are converted to floating point first (float32, int64
  * to float64). neg and sign fail OLY_DTYPE on bools; relu makes them int32. */
-OLY_API oly_array oly_neg(oly_operand x);     /* -x */
-OLY_API oly_array oly_abs(oly_operand x);     /* magnitude */
-OLY_API oly_array oly_sign(oly_operand x);    /* -1, 0, 1 (NaN stays) */
-OLY_API oly_array oly_exp(oly_operand x);     /* floating */
-OLY_API oly_array oly_log(oly_operand x);     /* natural logarithm, floating; log(0) = -inf, negative: NaN */
-OLY_API oly_array oly_sqrt(oly_operand x);    /* floating; negative: NaN */
-OLY_API oly_array oly_sin(oly_operand x);     /* x in radians, any size; floating */
-OLY_API oly_array oly_cos(oly_operand x);     /* x in radians, any size; floating */
-OLY_API oly_array oly_tanh(oly_operand x);    /* floating */
-OLY_API oly_array oly_sigmoid(oly_operand x); /* 1 / (1 + exp(-x)), floating */
-OLY_API oly_array oly_relu(oly_operand x);    /* max(x, 0) */
+OLY_API oly_array oly_neg(oly_operand x);         /* -x */
+OLY_API oly_array oly_abs(oly_operand x);         /* magnitude */
+OLY_API oly_array oly_sign(oly_operand x);        /* -1, 0, 1 (NaN stays) */
+OLY_API oly_array oly_exp(oly_operand x);         /* floating */
+OLY_API oly_array oly_log(oly_operand x);         /* natural logarithm, floating; log(0) = -inf, negative: NaN */
+OLY_API oly_array oly_sqrt(oly_operand x);        /* floating; negative: NaN */
+OLY_API oly_array oly_sin(oly_operand x);         /* x in radians, any size; floating */
+OLY_API oly_array oly_cos(oly_operand x);         /* x in radians, any size; floating */
+OLY_API oly_array oly_tanh(oly_operand x);        /* floating */
+OLY_API oly_array oly_sigmoid(oly_operand x);     /* 1 / (1 + exp(-x)), floating */
+OLY_API oly_array oly_relu(oly_operand x);        /* max(x, 0) */
 OLY_API oly_array oly_logical_not(oly_operand x); /* x == 0, bool */
 #define oly_neg(x)         OLY_AT(oly_neg)(OLY_ARG(x))
 #define oly_abs(x)         OLY_AT(oly_abs)(OLY_ARG(x))
@@ -101,28 +122,29 @@ OLY_API oly_array oly_add(oly_operand x, oly_operand y);
 OLY_API oly_array oly_sub(oly_operand x, oly_operand y);
 OLY_API oly_array oly_mul(oly_operand x, oly_operand y);
 OLY_API oly_array oly_div(oly_operand x, oly_operand y); /* true division: integers become floating */
-OLY_API oly_array oly_pow(oly_operand x, oly_operand y); /* integers: a negative exponent gives 0 (or +-1 for base +-1) */
+OLY_API oly_array oly_pow(oly_operand x,
+                          oly_operand y); /* integers: a negative exponent gives 0 (or +-1 for base +-1) */
 OLY_API oly_array oly_max2(oly_operand x, oly_operand y); /* elementwise larger; NaN wins. source: jax.numpy.maximum */
 OLY_API oly_array oly_min2(oly_operand x, oly_operand y); /* elementwise smaller; NaN wins */
-OLY_API oly_array oly_eq(oly_operand x, oly_operand y);  /* comparisons give bool; NaN is unequal to everything */
+OLY_API oly_array oly_eq(oly_operand x, oly_operand y);   /* comparisons give bool; NaN is unequal to everything */
 OLY_API oly_array oly_ne(oly_operand x, oly_operand y);
 OLY_API oly_array oly_lt(oly_operand x, oly_operand y);
 OLY_API oly_array oly_le(oly_operand x, oly_operand y);
 OLY_API oly_array oly_gt(oly_operand x, oly_operand y);
 OLY_API oly_array oly_ge(oly_operand x, oly_operand y);
-#define oly_add(x, y)     OLY_AT(oly_add)(OLY_ARG(x), OLY_ARG(y))
-#define oly_sub(x, y)     OLY_AT(oly_sub)(OLY_ARG(x), OLY_ARG(y))
-#define oly_mul(x, y)     OLY_AT(oly_mul)(OLY_ARG(x), OLY_ARG(y))
-#define oly_div(x, y)     OLY_AT(oly_div)(OLY_ARG(x), OLY_ARG(y))
-#define oly_pow(x, y)     OLY_AT(oly_pow)(OLY_ARG(x), OLY_ARG(y))
+#define oly_add(x, y)  OLY_AT(oly_add)(OLY_ARG(x), OLY_ARG(y))
+#define oly_sub(x, y)  OLY_AT(oly_sub)(OLY_ARG(x), OLY_ARG(y))
+#define oly_mul(x, y)  OLY_AT(oly_mul)(OLY_ARG(x), OLY_ARG(y))
+#define oly_div(x, y)  OLY_AT(oly_div)(OLY_ARG(x), OLY_ARG(y))
+#define oly_pow(x, y)  OLY_AT(oly_pow)(OLY_ARG(x), OLY_ARG(y))
 #define oly_max2(x, y) OLY_AT(oly_max2)(OLY_ARG(x), OLY_ARG(y))
 #define oly_min2(x, y) OLY_AT(oly_min2)(OLY_ARG(x), OLY_ARG(y))
-#define oly_eq(x, y)      OLY_AT(oly_eq)(OLY_ARG(x), OLY_ARG(y))
-#define oly_ne(x, y)      OLY_AT(oly_ne)(OLY_ARG(x), OLY_ARG(y))
-#define oly_lt(x, y)      OLY_AT(oly_lt)(OLY_ARG(x), OLY_ARG(y))
-#define oly_le(x, y)      OLY_AT(oly_le)(OLY_ARG(x), OLY_ARG(y))
-#define oly_gt(x, y)      OLY_AT(oly_gt)(OLY_ARG(x), OLY_ARG(y))
-#define oly_ge(x, y)      OLY_AT(oly_ge)(OLY_ARG(x), OLY_ARG(y))
+#define oly_eq(x, y)   OLY_AT(oly_eq)(OLY_ARG(x), OLY_ARG(y))
+#define oly_ne(x, y)   OLY_AT(oly_ne)(OLY_ARG(x), OLY_ARG(y))
+#define oly_lt(x, y)   OLY_AT(oly_lt)(OLY_ARG(x), OLY_ARG(y))
+#define oly_le(x, y)   OLY_AT(oly_le)(OLY_ARG(x), OLY_ARG(y))
+#define oly_gt(x, y)   OLY_AT(oly_gt)(OLY_ARG(x), OLY_ARG(y))
+#define oly_ge(x, y)   OLY_AT(oly_ge)(OLY_ARG(x), OLY_ARG(y))
 
 /* condition (bool, or non-zero) ? x : y, all three broadcast. source: jax.numpy.where */
 OLY_API oly_array oly_where(oly_operand condition, oly_operand x, oly_operand y);
@@ -141,22 +163,26 @@ OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
  *             gives the same bits however its devices are spread over processes */
 typedef struct oly_reduce_options {
-    char first_;           /* not used: lets the macro begin the list */
-    const char *axes;      /* notation, or NULL */
-    int n_axis_list;       /* numbers instead */
+    char first_;      /* not used: lets the macro begin the list */
+    const char *axes; /* notation, or NULL */
+    int n_axis_list;  /* numbers instead */
     const int *axis_list;
-    bool axes_given;       /* set by OLY_AXES, so that an empty list means "over nothing" */
+    bool axes_given; /* set by OLY_AXES, so that an empty list means "over nothing" */
     bool keepdims;
 } oly_reduce_options;
-#define OLY_AXES(...)                                                                                          \
-    .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__}, \
+#define OLY_AXES(...)                                                                                                  \
+    .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__},   \
     .axes_given = true
 OLY_API oly_array oly_sum_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_prod_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_max_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_min_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
-#define OLY_REDUCE_OPTIONS(...) (oly_reduce_options){__VA_ARGS__}
+#define OLY_REDUCE_OPTIONS(...)                                                                                        \
+    (oly_reduce_options)                                                                                               \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 #define oly_sum(x, ...)  OLY_AT(oly_sum_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_prod(x, ...) OLY_AT(oly_prod_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_max(x, ...)  OLY_AT(oly_max_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
@@ -213,9 +239,9 @@ OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value)
 /* Arrays one after the other along a dimension (negative: from the end); the others must agree; types are promoted. At most 64.
  * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.concatenate */
 OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension);
-#define oly_concatenate(dimension, ...)                                                                        \
-    OLY_AT(oly_concatenate_n)((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)),                  \
-                              (oly_array[]){__VA_ARGS__}, dimension)
+#define oly_concatenate(dimension, ...)                                                                                \
+    OLY_AT(oly_concatenate_n)                                                                                          \
+    ((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}, dimension)
 
 /* -- sharding inside programs -------------------------------------------------------------------------------------
  * Fixes how an intermediate value is sharded, in every dimension. Outside a function it moves x, as oly_device_put does.

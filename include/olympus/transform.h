@@ -32,7 +32,7 @@ typedef struct oly_jit_options {
  *   fails    OLY_INVALID, OLY_MEMORY
  *   source   jax.jit */
 OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options);
-#define oly_jit(function, n_in, n_out, ...)                                                                    \
+#define oly_jit(function, n_in, n_out, ...)                                                                            \
     OLY_AT(oly_jit_with)(function, #function, n_in, n_out, (oly_jit_options){.first_ = 0, __VA_ARGS__})
 
 /* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. Variables named in OLY_OUT must be
@@ -44,14 +44,34 @@ OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in,
  *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from
  *            in_shardings), whatever the function's operations fail with on the first call */
 OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out);
-#define oly_call(f, ...)   OLY_AT(oly_call_n)(f, __VA_ARGS__)
-#define OLY_IN(...)  (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}
-#define OLY_OUT(...) OLY_OUT_PICK_(__VA_ARGS__, OLY_OUT4_, OLY_OUT3_, OLY_OUT2_, OLY_OUT1_)(__VA_ARGS__)
+#define oly_call(f, ...) OLY_AT(oly_call_n)(f, __VA_ARGS__)
+#define OLY_IN(...)                                                                                                    \
+    (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[])                                       \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define OLY_OUT(...)                         OLY_OUT_PICK_(__VA_ARGS__, OLY_OUT4_, OLY_OUT3_, OLY_OUT2_, OLY_OUT1_)(__VA_ARGS__)
 #define OLY_OUT_PICK_(a, b, c, d, name, ...) name
-#define OLY_OUT1_(a)          1, (oly_array *[]){&(a)}
-#define OLY_OUT2_(a, b)       2, (oly_array *[]){&(a), &(b)}
-#define OLY_OUT3_(a, b, c)    3, (oly_array *[]){&(a), &(b), &(c)}
-#define OLY_OUT4_(a, b, c, d) 4, (oly_array *[]){&(a), &(b), &(c), &(d)}
+#define OLY_OUT1_(a)                                                                                                   \
+    1, (oly_array *[])                                                                                                 \
+    {                                                                                                                  \
+        &(a)                                                                                                           \
+    }
+#define OLY_OUT2_(a, b)                                                                                                \
+    2, (oly_array *[])                                                                                                 \
+    {                                                                                                                  \
+        &(a), &(b)                                                                                                     \
+    }
+#define OLY_OUT3_(a, b, c)                                                                                             \
+    3, (oly_array *[])                                                                                                 \
+    {                                                                                                                  \
+        &(a), &(b), &(c)                                                                                               \
+    }
+#define OLY_OUT4_(a, b, c, d)                                                                                          \
+    4, (oly_array *[])                                                                                                 \
+    {                                                                                                                  \
+        &(a), &(b), &(c), &(d)                                                                                         \
+    }
 
 /* Calls a function of one result and returns it: y = oly_apply(f, x). */
 OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
@@ -65,7 +85,8 @@ OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
  *            does not fit int32
  *   source   jax.lax.fori_loop */
 typedef void (*oly_loop_body)(oly_array i, oly_array *carry, void *user);
-OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user);
+OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry,
+                            void *user);
 #define oly_fori(...) OLY_AT(oly_fori)(__VA_ARGS__)
 
 /* -- explanations -------------------------------------------------------------------------------------------------

@@ -104,20 +104,25 @@ void oly_array_release(oly_array x)
         destroy(&x->owned);
 }
 
-oly_array oly_array_share(oly_array x) { return adopt(oly_array_hold(x)); }
+oly_array oly_array_share(oly_array x)
+{
+    return adopt(oly_array_hold(x));
+}
 
 oly_status oly_array_readable(oly_array x)
 {
     if (x->graph && !x->deleted)
-        return oly_fail(OLY_TRACE,
-                        "the value of a traced %s cannot be read: the function is being recorded, nothing is computed yet; "
-                        "return it from the function and read it there",
-                        oly_type_short(&x->type));
+        return oly_fail(
+            OLY_TRACE,
+            "the value of a traced %s cannot be read: the function is being recorded, nothing is computed yet; "
+            "return it from the function and read it there",
+            oly_type_short(&x->type));
     if (x->graph)
-        return oly_fail(OLY_TRACE,
-                        "a traced %s is used after its function has ended or after oly_free; only what the function stores in "
-                        "out[] lives on",
-                        oly_type_short(&x->type));
+        return oly_fail(
+            OLY_TRACE,
+            "a traced %s is used after its function has ended or after oly_free; only what the function stores in "
+            "out[] lives on",
+            oly_type_short(&x->type));
     if (x->deleted)
         return oly_fail(OLY_DELETED, "array has been deleted with shape=%s; it was donated to a call or freed",
                         oly_type_short(&x->type));
@@ -143,12 +148,30 @@ oly_box oly_array_box(oly_array x, int s, int *position)
 
 /* -- public -------------------------------------------------------------------------------------------------------------- */
 
-int oly_rank(oly_array x) { return x ? x->type.rank : -1; }
-const int64_t *oly_shape(oly_array x) { return x ? x->type.shape : NULL; }
-int64_t oly_size(oly_array x) { return x ? oly_type_size(&x->type) : 0; }
-oly_dtype oly_dtype_of(oly_array x) { return x ? x->type.dtype : OLY_FLOAT32; }
-oly_sharding oly_sharding_of(oly_array x) { return x ? x->sharding : NULL; }
-bool oly_is_committed(oly_array x) { return x && x->committed; }
+int oly_rank(oly_array x)
+{
+    return x ? x->type.rank : -1;
+}
+const int64_t *oly_shape(oly_array x)
+{
+    return x ? x->type.shape : NULL;
+}
+int64_t oly_size(oly_array x)
+{
+    return x ? oly_type_size(&x->type) : 0;
+}
+oly_dtype oly_dtype_of(oly_array x)
+{
+    return x ? x->type.dtype : OLY_FLOAT32;
+}
+oly_sharding oly_sharding_of(oly_array x)
+{
+    return x ? x->sharding : NULL;
+}
+bool oly_is_committed(oly_array x)
+{
+    return x && x->committed;
+}
 
 int64_t oly_dim(oly_array x, int dimension)
 {

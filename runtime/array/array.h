@@ -7,16 +7,16 @@
 #include "layout/layout.h"
 
 struct oly_array_impl {
-    oly_owned owned;        /* first member */
+    oly_owned owned; /* first member */
     oly_type type;
-    oly_sharding sharding;  /* NULL: traced */
+    oly_sharding sharding; /* NULL: traced */
     bool committed, deleted;
     const oly_graph *graph; /* traced: whose node; NULL: a value */
     oly_node *node;
-    int device;             /* local device and moment in its order at which the shards are computed; -1: ready */
+    int device; /* local device and moment in its order at which the shards are computed; -1: ready */
     uint64_t moment;
-    int n_shards;           /* on this process */
-    oly_buffer *shard[];    /* in mesh order; owned references */
+    int n_shards;        /* on this process */
+    oly_buffer *shard[]; /* in mesh order; owned references */
 };
 
 /* A handle in the innermost scope, shards all NULL. NULL on failure (message pending). */

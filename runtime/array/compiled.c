@@ -113,7 +113,8 @@ static void explain_if_asked(const oly_plan *plan)
     oly_text_free(&t);
 }
 
-oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs, oly_compiled **compiled)
+oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs,
+                       oly_compiled **compiled)
 {
     oly_plan_value values[64];
     oly_graph *g = t->graph;
@@ -146,7 +147,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
 
-oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out)
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
+                            oly_array *out)
 {
     oly_buffer *const *inputs[64];
     oly_buffer **outputs[64];

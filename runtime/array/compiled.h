@@ -8,10 +8,10 @@ typedef struct oly_compiled {
     struct oly_compiled *next;
     uint64_t hash;
     size_t key_bytes;
-    char *key;             /* owned */
-    oly_program *program;  /* owned */
+    char *key;            /* owned */
+    oly_program *program; /* owned */
     int n_captures;
-    oly_array captured[];  /* owned; inputs after the call's own */
+    oly_array captured[]; /* owned; inputs after the call's own */
 } oly_compiled;
 
 typedef struct oly_compiled_cache {
@@ -35,7 +35,9 @@ void oly_cache_free(oly_compiled_cache *c);
 void oly_compiled_free(oly_compiled *c);
 
 /* Plans a finished trace: graph (taken over) and the arrays that go in first; captures are moved out of the trace. */
-oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs, oly_compiled **compiled);
+oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs,
+                       oly_compiled **compiled);
 /* Runs it: new handles for the results. donated[k]: input that output k replaces, -1; or NULL. */
-oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out);
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
+                            oly_array *out);
 #endif

@@ -82,8 +82,8 @@ static void trim_zeros(char *text)
 static void place_exponent(char *out, const decimal *d, bool keep_point, int exponent_digits)
 {
     const char *point = keep_point || d->n_digits > 1 ? "." : "";
-    snprintf(out, OLY_DIGITS_TEXT, "%s%c%s%.*se%c%0*d", d->negative ? "-" : "", d->digits[0], point,
-             d->n_digits - 1, d->digits + 1, d->exponent < 0 ? '-' : '+', exponent_digits, abs(d->exponent));
+    snprintf(out, OLY_DIGITS_TEXT, "%s%c%s%.*se%c%0*d", d->negative ? "-" : "", d->digits[0], point, d->n_digits - 1,
+             d->digits + 1, d->exponent < 0 ? '-' : '+', exponent_digits, abs(d->exponent));
 }
 
 void oly_digits_scientific(char *out, double value, bool single, int least, int most, int exponent_digits)
@@ -107,8 +107,8 @@ static void place_point(char *out, const decimal *d)
     int n = 0;
     if (d->negative)
         out[n++] = '-';
-    for (int position = d->exponent < 0 ? 0 : d->exponent;
-         position >= 0 || d->exponent - position < d->n_digits; position--) {
+    for (int position = d->exponent < 0 ? 0 : d->exponent; position >= 0 || d->exponent - position < d->n_digits;
+         position--) {
         int k = d->exponent - position;
         out[n++] = k >= 0 && k < d->n_digits ? d->digits[k] : '0';
         if (position == 0)

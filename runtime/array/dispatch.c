@@ -5,7 +5,10 @@
 
 static oly_compiled_cache cache; /* of eager calls; the program's main thread issues them */
 
-void oly_dispatch_reset(void) { oly_cache_free(&cache); }
+void oly_dispatch_reset(void)
+{
+    oly_cache_free(&cache);
+}
 
 static oly_status number_node(oly_graph *g, const oly_operand *x, oly_node **node)
 {
@@ -25,8 +28,8 @@ static oly_status operand_node(oly_trace *t, const oly_operand *x, oly_node **no
     return x->kind == 'a' ? oly_trace_node(t, x->array, node) : number_node(t->graph, x, node);
 }
 
-static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
-                             oly_array *result)
+static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const oly_operand *in,
+                             const oly_recipe *recipe, oly_array *result)
 {
     oly_node *nodes[64], *out;
     if (n_in > 64)
@@ -57,8 +60,8 @@ static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const ol
     return OLY_OK;
 }
 
-static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe, int n_arrays,
-                               const oly_array *arrays, oly_compiled **compiled)
+static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
+                               int n_arrays, const oly_array *arrays, oly_compiled **compiled)
 {
     oly_trace t;
     oly_node *nodes[64], *out;
@@ -82,7 +85,8 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
     return st;
 }
 
-static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe, oly_array *result)
+static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
+                        oly_array *result)
 {
     oly_key key;
     oly_array arrays[64];

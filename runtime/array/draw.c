@@ -123,8 +123,7 @@ static oly_status make_grid(grid *g, int n_cells, const oly_draw_cell *cells)
     for (int k = 0; k < n_cells; k++) {
         if (is_empty(&cells[k], rank))
             continue;
-        int i = find_band(g, 0, cell_start(&cells[k], rank, 0)),
-            j = find_band(g, 1, cell_start(&cells[k], rank, 1));
+        int i = find_band(g, 0, cell_start(&cells[k], rank, 0)), j = find_band(g, 1, cell_start(&cells[k], rank, 1));
         g->at[(size_t)i * (size_t)g->n[1] + (size_t)j] = &cells[k];
         padding pad = pad_cell(rank, g->shape, &cells[k]);
         widen_bands(&g->bands[0][i], &g->bands[1][j], &pad, (int)strlen(cells[k].label));
@@ -175,12 +174,10 @@ static void draw_row(oly_text *text, const grid *g, int i)
     }
 }
 
-oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells,
-                          const oly_draw_cell *cells)
+oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells, const oly_draw_cell *cells)
 {
     if (rank != 1 && rank != 2)
-        return oly_fail(OLY_SHAPE, "a sharding can be drawn for arrays of 1 or 2 dimensions; this one has %d",
-                        rank);
+        return oly_fail(OLY_SHAPE, "a sharding can be drawn for arrays of 1 or 2 dimensions; this one has %d", rank);
     const oly_draw_cell nothing = {.extent = {1, 1}, .label = "no elements"};
     const int64_t one[2] = {1, 1};
     int n_filled = 0;
@@ -236,8 +233,8 @@ static int by_box_and_id(const void *a, const void *b)
 
 /* Cells of the sorted holders; each label is a stretch of `labels`, terminated, whose offset stands in
  * `offsets`. */
-static int group_holders(const char *platform, int n, const holder *holders, oly_draw_cell *cells,
-                         size_t *offsets, oly_text *labels)
+static int group_holders(const char *platform, int n, const holder *holders, oly_draw_cell *cells, size_t *offsets,
+                         oly_text *labels)
 {
     int n_cells = 0;
     for (int k = 0; k < n; k++) {
@@ -256,8 +253,8 @@ static int group_holders(const char *platform, int n, const holder *holders, oly
     return n_cells;
 }
 
-oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, const int64_t *shape,
-                             int n_devices, const int64_t *starts, const int64_t *extents, const int *ids)
+oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, const int64_t *shape, int n_devices,
+                             const int64_t *starts, const int64_t *extents, const int *ids)
 {
     if (rank != 1 && rank != 2)
         return oly_draw_cells(text, rank, shape, 0, NULL); /* which says what is wrong */
@@ -281,8 +278,7 @@ oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, con
             status = oly_draw_cells(text, rank, shape, n_cells, cells);
     }
     if (!holders || !cells || !offsets || labels.failed)
-        status =
-            oly_out_of_memory(n * (sizeof *holders + sizeof *cells + sizeof *offsets), "drawing a sharding");
+        status = oly_out_of_memory(n * (sizeof *holders + sizeof *cells + sizeof *offsets), "drawing a sharding");
     oly_text_free(&labels);
     oly_release(offsets);
     oly_release(cells);

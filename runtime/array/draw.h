@@ -14,13 +14,12 @@ typedef struct oly_draw_cell {
 /* Appends the table; every line ends with a newline. Cells stand in a grid of the starts that occur, in any
  * order; boxes without elements are skipped, and labels are never cut. fails  OLY_SHAPE unless rank is 1 or 2;
  * OLY_MEMORY */
-oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells,
-                          const oly_draw_cell *cells);
+oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells, const oly_draw_cell *cells);
 
 /* The same from devices: those that hold the same box share a cell, their ids ascending.
  *   platform         "CPU"
  *   starts, extents  n_devices x rank, row-major
  *   ids              n_devices */
-oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, const int64_t *shape,
-                             int n_devices, const int64_t *starts, const int64_t *extents, const int *ids);
+oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, const int64_t *shape, int n_devices,
+                             const int64_t *starts, const int64_t *extents, const int *ids);
 #endif

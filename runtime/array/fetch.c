@@ -15,7 +15,7 @@ static bool covered(oly_array x)
         bool fresh = true;
         for (int j = 0; j < s && fresh; j++) {
             oly_box o = oly_array_box(x, j, &position);
-            fresh = memcmp(&o, &b, sizeof b) != 0;
+            fresh = !oly_box_equal(&o, &b);
         }
         found += fresh ? oly_box_count(&b) : 0;
     }
@@ -26,10 +26,11 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
     if (!covered(x))
-        return oly_fail(OLY_NOT_ADDRESSABLE,
-                        "fetching the value of %s that spans non-addressable (non process local) devices is not possible; use "
-                        "oly_process_allgather on all processes, or OLY_FOR_EACH_SHARD for this process's part",
-                        oly_type_short(&x->type));
+        return oly_fail(
+            OLY_NOT_ADDRESSABLE,
+            "fetching the value of %s that spans non-addressable (non process local) devices is not possible; use "
+            "oly_process_allgather on all processes, or OLY_FOR_EACH_SHARD for this process's part",
+            oly_type_short(&x->type));
     oly_array_wait(x);
     OLY_TRY(oly_run_failure());
     size_t element = oly_dtype_size(x->type.dtype);
@@ -104,7 +105,8 @@ double(oly_item)(oly_array x)
         return 0;
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK && oly_type_size(&x->type) != 1)
-        st = oly_fail(OLY_SHAPE, "only an array of one element can be taken as a number, not %s", oly_type_short(&x->type));
+        st = oly_fail(OLY_SHAPE, "only an array of one element can be taken as a number, not %s",
+                      oly_type_short(&x->type));
     if (st == OLY_OK)
         st = oly_array_fetch(x, &v);
     if (oly_raise(st) != OLY_OK)
@@ -172,7 +174,10 @@ oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 
 /* -- shards --------------------------------------------------------------------------------------------------------------------- */
 
-int oly_shard_count(oly_array x) { return x && !x->graph ? x->n_shards : 0; }
+int oly_shard_count(oly_array x)
+{
+    return x && !x->graph ? x->n_shards : 0;
+}
 
 static int replica_of(oly_array x, int position, const oly_box *box)
 {
@@ -180,7 +185,7 @@ static int replica_of(oly_array x, int position, const oly_box *box)
     int n = 0;
     for (int p = 0; p < position; p++) {
         oly_box b = oly_layout_box(&l, p);
-        n += memcmp(&b, box, sizeof b) == 0;
+        n += oly_box_equal(&b, box);
     }
     return n;
 }

@@ -95,7 +95,7 @@ static void walk(printer *p, int axis, int64_t index, visitor *visit, void *foun
 /* -- first walk: widths ------------------------------------------------------------------------------- */
 
 typedef struct range {
-    double low, high; /* of the sizes of non-zero finite values; low > high when there are none */
+    double low, high;                    /* of the sizes of non-zero finite values; low > high when there are none */
     bool any_special, negative_infinite; /* nan or inf; -inf */
 } range;
 
@@ -331,18 +331,16 @@ static void put_array(printer *p)
 
 /* -- the whole ---------------------------------------------------------------------------------------- */
 
-static oly_status begin(printer *p, oly_dtype dtype, int rank, const int64_t *shape, const void *data,
-                        bool *empty)
+static oly_status begin(printer *p, oly_dtype dtype, int rank, const int64_t *shape, const void *data, bool *empty)
 {
     if (rank < 0 || rank > OLY_MAX_RANK || (unsigned)dtype >= OLY_N_DTYPES)
         return oly_fail(OLY_INVALID,
-                        "text of an array: rank %d and element type %d; rank is 0 to %d and the type one of %d",
-                        rank, (int)dtype, OLY_MAX_RANK, OLY_N_DTYPES);
+                        "text of an array: rank %d and element type %d; rank is 0 to %d and the type one of %d", rank,
+                        (int)dtype, OLY_MAX_RANK, OLY_N_DTYPES);
     double size = 1; /* as a double: only compared, and shapes may be larger than memory */
     for (int axis = 0; axis < rank; axis++) {
         if (shape[axis] < 0)
-            return oly_fail(OLY_INVALID,
-                            "text of an array: dimension %d has the extent %" PRId64 ", which is negative",
+            return oly_fail(OLY_INVALID, "text of an array: dimension %d has the extent %" PRId64 ", which is negative",
                             axis, shape[axis]);
         size *= (double)shape[axis];
     }

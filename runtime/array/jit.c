@@ -34,10 +34,12 @@ static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding *
     return OLY_OK;
 }
 
-static oly_status make(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options, oly_fn *fn)
+static oly_status make(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options,
+                       oly_fn *fn)
 {
     if (!function || n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
-        return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for", n_in, n_out);
+        return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
+                        n_in, n_out);
     oly_fn f = oly_calloc(1, sizeof *f);
     if (!f)
         return oly_out_of_memory(sizeof *f, "a function");
@@ -75,8 +77,9 @@ static oly_status check_outputs(oly_fn f, const oly_array *out)
         if (!out[k]) {
             oly_status failed = oly_kept_status();
             return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
-                            failed == OLY_OK ? "the function %s did not store its output %d; it must set all %d entries of out[]"
-                                             : "the function %s failed before it stored output %d (of %d)",
+                            failed == OLY_OK
+                                ? "the function %s did not store its output %d; it must set all %d entries of out[]"
+                                : "the function %s failed before it stored output %d (of %d)",
                             f->name, k, f->n_out);
         }
     return OLY_OK;
@@ -150,10 +153,11 @@ static oly_status check_inputs(oly_fn f, int n_in, const oly_array *in)
         char have[256], wanted[256];
         oly_sharding_str(in[k]->sharding, have, sizeof have);
         oly_sharding_str(want, wanted, sizeof wanted);
-        return oly_fail(OLY_SHARDING,
-                        "the sharding %s given in in_shardings does not match the sharding on the respective argument %d of "
-                        "%s, %s, which is committed to %s; move it with oly_device_put",
-                        wanted, k, f->name, oly_type_short(&in[k]->type), have);
+        return oly_fail(
+            OLY_SHARDING,
+            "the sharding %s given in in_shardings does not match the sharding on the respective argument %d of "
+            "%s, %s, which is committed to %s; move it with oly_device_put",
+            wanted, k, f->name, oly_type_short(&in[k]->type), have);
     }
     return OLY_OK;
 }

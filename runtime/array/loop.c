@@ -17,10 +17,11 @@ static oly_status check_carry(const oly_type *before, const oly_node *after, int
         return OLY_OK;
     bool shapes = before->rank != after->type.rank ||
                   memcmp(before->shape, after->type.shape, sizeof(int64_t) * (size_t)before->rank) != 0;
-    return oly_fail(shapes ? OLY_SHAPE : OLY_DTYPE,
-                    "carry %d enters the loop body as %s and leaves it as %s; a carry must keep its type: use oly_astype or "
-                    "oly_reshape in the body",
-                    k, oly_type_short(before), oly_type_short(&after->type));
+    return oly_fail(
+        shapes ? OLY_SHAPE : OLY_DTYPE,
+        "carry %d enters the loop body as %s and leaves it as %s; a carry must keep its type: use oly_astype or "
+        "oly_reshape in the body",
+        k, oly_type_short(before), oly_type_short(&after->type));
 }
 
 static oly_status record_body(const request *r, oly_trace *t, oly_node *const *init)
@@ -145,7 +146,8 @@ oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_car
         if (!carry[k])
             return oly_null_handle();
     if (st == OLY_OK && (lower < INT32_MIN || upper > INT32_MAX))
-        st = oly_fail(OLY_OVERFLOW, "the bounds %lld and %lld do not fit the int32 counter", (long long)lower, (long long)upper);
+        st = oly_fail(OLY_OVERFLOW, "the bounds %lld and %lld do not fit the int32 counter", (long long)lower,
+                      (long long)upper);
     if (st == OLY_OK && upper > lower)
         st = oly_trace_current() ? loop_in_trace(&r, oly_trace_current(), carry) : loop_alone(&r, carry);
     return oly_raise(st);

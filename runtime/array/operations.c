@@ -14,11 +14,11 @@ static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_oper
     return oly_dispatch(compose, n_in, in, &recipe);
 }
 
-#define UNARY(function, compose, row)                                                                          \
-    oly_array(function)(oly_operand x)                                                                         \
-    {                                                                                                          \
-        oly_enter(__func__);                                                                                   \
-        return apply(compose, OLY_OP_##row, 1, &x);                                                            \
+#define UNARY(function, compose, row)                                                                                  \
+    oly_array(function)(oly_operand x)                                                                                 \
+    {                                                                                                                  \
+        oly_enter(__func__);                                                                                           \
+        return apply(compose, OLY_OP_##row, 1, &x);                                                                    \
     }
 UNARY(oly_neg, oly_compose_unary, neg)
 UNARY(oly_abs, oly_compose_unary, abs)
@@ -33,11 +33,11 @@ UNARY(oly_sigmoid, oly_compose_floating, sigmoid)
 UNARY(oly_relu, oly_compose_relu, max)
 UNARY(oly_logical_not, oly_compose_unary, logical_not)
 
-#define BINARY(function, compose, row)                                                                         \
-    oly_array(function)(oly_operand x, oly_operand y)                                                          \
-    {                                                                                                          \
-        oly_enter(__func__);                                                                                   \
-        return apply(compose, OLY_OP_##row, 2, (oly_operand[]){x, y});                                         \
+#define BINARY(function, compose, row)                                                                                 \
+    oly_array(function)(oly_operand x, oly_operand y)                                                                  \
+    {                                                                                                                  \
+        oly_enter(__func__);                                                                                           \
+        return apply(compose, OLY_OP_##row, 2, (oly_operand[]){x, y});                                                 \
     }
 BINARY(oly_add, oly_compose_binary, add)
 BINARY(oly_sub, oly_compose_binary, sub)
@@ -97,11 +97,11 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
     return oly_dispatch(compose, 1, &x, &recipe);
 }
 
-#define REDUCTION(function, compose, row)                                                                      \
-    oly_array function(oly_operand x, oly_reduce_options options)                                              \
-    {                                                                                                          \
-        oly_enter(__func__);                                                                   \
-        return reduce(compose, OLY_OP_##row, x, options);                                                      \
+#define REDUCTION(function, compose, row)                                                                              \
+    oly_array function(oly_operand x, oly_reduce_options options)                                                      \
+    {                                                                                                                  \
+        oly_enter(__func__);                                                                                           \
+        return reduce(compose, OLY_OP_##row, x, options);                                                              \
     }
 REDUCTION(oly_sum_with, oly_compose_reduce, reduce_sum)
 REDUCTION(oly_prod_with, oly_compose_reduce, reduce_prod)

@@ -89,8 +89,7 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
     if (!x)
         return NULL;
     if (n < 0 || n > OLY_MAX_RANK) {
-        oly_raise(
-            oly_fail(OLY_SHAPE, "%d axes given for an array of %d dimensions; give each once", n, oly_rank(x)));
+        oly_raise(oly_fail(OLY_SHAPE, "%d axes given for an array of %d dimensions; give each once", n, oly_rank(x)));
         return NULL;
     }
     recipe.params.n_axes = n;
@@ -129,8 +128,7 @@ oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *li
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
-    if (!x ||
-        oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
+    if (!x || oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
 }

@@ -75,13 +75,15 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
     uint64_t mine = oly_hash(bytes, x->shard[0]->data, bytes);
     uint64_t *all = oly_malloc(sizeof *all * (size_t)n);
-    oly_status st = all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
+    oly_status st =
+        all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
     for (int r = 1; r < n && st == OLY_OK; r++)
         if (all[r] != all[0])
-            st = oly_fail(OLY_DIVERGED,
-                          "the values of %s are not the same on each process (ranks 0 and %d differ); give the same data "
-                          "everywhere, or each process's own part with oly_from_local",
-                          oly_type_short(&x->type), r);
+            st = oly_fail(
+                OLY_DIVERGED,
+                "the values of %s are not the same on each process (ranks 0 and %d differ); give the same data "
+                "everywhere, or each process's own part with oly_from_local",
+                oly_type_short(&x->type), r);
     oly_release(all);
     return st;
 }
@@ -128,7 +130,8 @@ static int64_t local_start(const oly_box *boxes, int n, int d, int64_t lo)
     return start;
 }
 
-static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, const void *data, const int64_t *local_shape)
+static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, const void *data,
+                             const int64_t *local_shape)
 {
     const oly_box *b = &boxes[s];
     size_t element = oly_dtype_size(x->type.dtype), bytes = (size_t)oly_box_count(b) * element;
@@ -150,8 +153,8 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
     return OLY_OK;
 }
 
-static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, const void *data,
-                             const int64_t *local_shape, oly_array *out)
+static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
+                             const void *data, const int64_t *local_shape, oly_array *out)
 {
     oly_type type = {.dtype = dtype, .rank = rank};
     const int *positions;
@@ -172,10 +175,11 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
     for (int d = 0; d < rank && st == OLY_OK && n; d++) {
         int64_t want = local_start(boxes, n, d, INT64_MAX);
         if (want != local_shape[d])
-            st = oly_fail(OLY_SHAPE,
-                          "this process holds %lld of the %lld elements along dimension %d of %s, but its local part has %lld; "
-                          "give the parts of its own devices, in order",
-                          (long long)want, (long long)type.shape[d], d, oly_type_short(&type), (long long)local_shape[d]);
+            st = oly_fail(
+                OLY_SHAPE,
+                "this process holds %lld of the %lld elements along dimension %d of %s, but its local part has %lld; "
+                "give the parts of its own devices, in order",
+                (long long)want, (long long)type.shape[d], d, oly_type_short(&type), (long long)local_shape[d]);
     }
     if (st == OLY_OK && !(*out = oly_array_new(&type, sharding, true, n)))
         st = OLY_MEMORY;
@@ -185,8 +189,8 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
     return st;
 }
 
-oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, const void *data,
-                          const int64_t *local_shape)
+oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
+                          const void *data, const int64_t *local_shape)
 {
     oly_enter(__func__);
     oly_array x = NULL;

@@ -176,8 +176,7 @@ static bool encode(writer *w)
 {
     if (setjmp(w->out))
         return false;
-    w->png =
-        png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, leave, ignore_warning, w, take_memory, give_memory);
+    w->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, w, leave, ignore_warning, w, take_memory, give_memory);
     if (w->png)
         w->info = png_create_info_struct(w->png);
     if (!w->png || !w->info)
@@ -230,16 +229,14 @@ static oly_status write_and_rename(const picture *p, const char *path, const cha
     return status;
 }
 
-oly_status oly_png_write(const char *path, int64_t height, int64_t width, const float *values, double low,
-                         double high)
+oly_status oly_png_write(const char *path, int64_t height, int64_t width, const float *values, double low, double high)
 {
     if (height < 1 || width < 1)
-        return oly_fail(OLY_SHAPE, "picture %s: a matrix of %" PRId64 " x %" PRId64 " has no pixels", path,
-                        height, width);
+        return oly_fail(OLY_SHAPE, "picture %s: a matrix of %" PRId64 " x %" PRId64 " has no pixels", path, height,
+                        width);
     if (!isfinite(low) || !isfinite(high) || low >= high)
-        return oly_fail(OLY_INVALID,
-                        "picture %s: colours from %g to %g; the first must be less than the second", path, low,
-                        high);
+        return oly_fail(OLY_INVALID, "picture %s: colours from %g to %g; the first must be less than the second", path,
+                        low, high);
     picture p = {.values = values, .height = height, .width = width, .low = low, .high = high};
     choose_size(&p);
     size_t bytes = strlen(path) + sizeof ".tmp";

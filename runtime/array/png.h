@@ -16,6 +16,5 @@
  * place (PATH.tmp) and renamed, so that it appears whole or not at all. values  height x width, row-major fails
  * OLY_SHAPE without pixels, OLY_INVALID unless low < high and both are finite, OLY_IO (path and reason),
  * OLY_MEMORY */
-oly_status oly_png_write(const char *path, int64_t height, int64_t width, const float *values, double low,
-                         double high);
+oly_status oly_png_write(const char *path, int64_t height, int64_t width, const float *values, double low, double high);
 #endif

@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool addressable(oly_array x, void *data) { return oly_array_fetch(x, data) == OLY_OK; }
+static bool addressable(oly_array x, void *data)
+{
+    return oly_array_fetch(x, data) == OLY_OK;
+}
 
 /* Like JAX: what cannot be fetched prints its type. */
 static void text_of_remote(oly_text *t, oly_array x)
@@ -113,8 +116,14 @@ static int text_into(oly_array x, char letter, char *buffer, size_t size)
     return oly_text_take(&t, buffer, size);
 }
 
-int oly_array_str(oly_array x, char *buffer, size_t size) { return text_into(x, 's', buffer, size); }
-int oly_array_repr(oly_array x, char *buffer, size_t size) { return text_into(x, 'R', buffer, size); }
+int oly_array_str(oly_array x, char *buffer, size_t size)
+{
+    return text_into(x, 's', buffer, size);
+}
+int oly_array_repr(oly_array x, char *buffer, size_t size)
+{
+    return text_into(x, 'R', buffer, size);
+}
 
 /* -- drawings ---------------------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +133,8 @@ static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shap
         return oly_fail(OLY_SHAPE, "only arrays of 1 or 2 dimensions can be drawn, not %d", rank);
     OLY_TRY(oly_sharding_check_rank(s, rank));
     int n = s->mesh->n_devices;
-    int64_t *starts = oly_malloc(sizeof(int64_t) * (size_t)(2 * n + 2)), *extents = oly_malloc(sizeof(int64_t) * (size_t)(2 * n + 2));
+    int64_t *starts = oly_malloc(sizeof(int64_t) * (size_t)(2 * n + 2)),
+            *extents = oly_malloc(sizeof(int64_t) * (size_t)(2 * n + 2));
     int *ids = oly_malloc(sizeof(int) * (size_t)(n + 1));
     oly_text t = {0};
     oly_status st = OLY_OK;

@@ -54,8 +54,8 @@ static oly_status read_range(oly_scan *s, range *r)
     if (!oly_scan_integer(s, &r->step))
         return oly_scan_expected(s, "an integer");
     if (r->step < 1)
-        return oly_fail(OLY_INVALID, "step %" PRId64 " at column %d of \"%s\"; steps are 1 or more", r->step,
-                        column, s->start);
+        return oly_fail(OLY_INVALID, "step %" PRId64 " at column %d of \"%s\"; steps are 1 or more", r->step, column,
+                        s->start);
     return OLY_OK;
 }
 
@@ -75,8 +75,7 @@ static oly_status read_item(oly_scan *s, int d, int64_t n, oly_params *part)
         return oly_scan_expected(s, "an index, a range like \"1:-1\" or \"...\"");
     if (r.start < -n || r.start >= n)
         return oly_fail(OLY_INVALID,
-                        "index %" PRId64
-                        " at column %d of \"%s\" is out of range for dimension %d of size %" PRId64
+                        "index %" PRId64 " at column %d of \"%s\" is out of range for dimension %d of size %" PRId64
                         "; indexes go from -size to size-1",
                         r.start, column, s->start, d, n);
     set_index(part, d, n, r.start);
@@ -104,8 +103,8 @@ static oly_status count_items(oly_scan s, int rank, int *items)
         more = oly_scan_take(&s, ',');
     }
     if (*items > rank)
-        return oly_fail(OLY_SHAPE, "\"%s\" names %d dimensions, the array has %d; name at most that many",
-                        s.start, *items, rank);
+        return oly_fail(OLY_SHAPE, "\"%s\" names %d dimensions, the array has %d; name at most that many", s.start,
+                        *items, rank);
     return OLY_OK;
 }
 
@@ -154,8 +153,7 @@ oly_status oly_axes_notation(const char *text, oly_params *params)
     for (bool more = !oly_scan_end(&s); more; more = oly_scan_take(&s, ',')) {
         int64_t axis;
         if (params->n_axes == OLY_MAX_RANK)
-            return oly_fail(OLY_INVALID, "\"%s\" names more than %d axes; name each axis once", text,
-                            OLY_MAX_RANK);
+            return oly_fail(OLY_INVALID, "\"%s\" names more than %d axes; name each axis once", text, OLY_MAX_RANK);
         if (!oly_scan_integer(&s, &axis) || axis < -OLY_MAX_RANK || axis >= OLY_MAX_RANK)
             return oly_scan_expected(&s, "an axis number (negative: from the end)");
         params->axes[params->n_axes++] = (int)axis;

@@ -26,14 +26,16 @@ static oly_status compare(const greeting *all, int n)
     for (int r = 1; r < n; r++) {
         if (all[r].version != all[0].version)
             return oly_fail(OLY_DIVERGED, "rank 0 runs Olympus %d.%d, rank %d %d.%d; all ranks must use one version",
-                            all[0].version / 1000, all[0].version % 1000, r, all[r].version / 1000, all[r].version % 1000);
+                            all[0].version / 1000, all[0].version % 1000, r, all[r].version / 1000,
+                            all[r].version % 1000);
         if (all[r].devices != all[0].devices)
             return oly_fail(OLY_DIVERGED,
                             "rank 0 has %d devices, rank %d has %d; set the same OLYMPUS_NUM_CPU_DEVICES on all ranks "
                             "(mpirun -x OLYMPUS_NUM_CPU_DEVICES)",
                             all[0].devices, r, all[r].devices);
         if (all[r].options != all[0].options)
-            return oly_fail(OLY_DIVERGED, "ranks 0 and %d differ in their OLYMPUS_* options; set the same on all ranks", r);
+            return oly_fail(OLY_DIVERGED, "ranks 0 and %d differ in their OLYMPUS_* options; set the same on all ranks",
+                            r);
     }
     return OLY_OK;
 }
@@ -76,6 +78,7 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_world_start(argc, argv));
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
+    oly_options_report_unknown();
     OLY_TRY(oly_kernels_choose(oly_option.isa));
     int devices = (int)oly_option.num_cpu_devices;
     OLY_TRY(meet(devices));
@@ -122,5 +125,11 @@ int oly_finalize(void)
     return status;
 }
 
-int oly_process_index(void) { return oly_world_rank(); }
-int oly_process_count(void) { return oly_world_size(); }
+int oly_process_index(void)
+{
+    return oly_world_rank();
+}
+int oly_process_count(void)
+{
+    return oly_world_size();
+}

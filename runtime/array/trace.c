@@ -3,7 +3,10 @@
 
 static _Thread_local oly_trace *current;
 
-oly_trace *oly_trace_current(void) { return current; }
+oly_trace *oly_trace_current(void)
+{
+    return current;
+}
 
 void oly_trace_open(oly_trace *t, oly_graph *g)
 {
@@ -56,9 +59,10 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
         return OLY_OK;
     }
     if (x->graph && !is_open(t, x->graph))
-        return oly_fail(OLY_TRACE,
-                        "a traced %s is used after its function has ended; only what the function stores in out[] lives on",
-                        oly_type_short(&x->type));
+        return oly_fail(
+            OLY_TRACE,
+            "a traced %s is used after its function has ended; only what the function stores in out[] lives on",
+            oly_type_short(&x->type));
     if (!x->graph)
         OLY_TRY(oly_array_readable(x));
     for (int k = 0; k < t->n_captures; k++)
@@ -67,7 +71,8 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
             return OLY_OK;
         }
     if (t->n_captures == 64 || t->graph->n_inputs == 64)
-        return oly_fail(OLY_INVALID, "a function or loop body uses more than 64 arrays from outside; pass them concatenated");
+        return oly_fail(OLY_INVALID,
+                        "a function or loop body uses more than 64 arrays from outside; pass them concatenated");
     oly_array kept = x->graph ? x : oly_array_hold(x);
     if (!kept)
         return OLY_MEMORY;

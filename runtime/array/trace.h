@@ -6,9 +6,9 @@
 typedef struct oly_trace {
     struct oly_trace *outer;
     oly_graph *graph;
-    int first_capture;          /* inputs before are the function's own */
+    int first_capture; /* inputs before are the function's own */
     int n_captures;
-    oly_array captured[64];     /* outer handles; values are held, traced ones borrowed */
+    oly_array captured[64]; /* outer handles; values are held, traced ones borrowed */
 } oly_trace;
 
 oly_trace *oly_trace_current(void);

@@ -308,7 +308,7 @@ void oly_release(void *memory)
     free(memory);
 }
 
-oly_status oly_out_of_memory(size_t bytes, const char *what_for)
+oly_status oly_report_memory(size_t bytes, const char *what_for)
 {
     return oly_fail(OLY_MEMORY, "no memory for %s of %s", oly_size_text_of(bytes).chars, what_for);
 }

@@ -10,13 +10,20 @@ oly_status oly_fail_at(const char *where, oly_status status, const char *format,
     __attribute__((format(printf, 3, 4)));
 #define OLY_STR_(x) #x
 #define OLY_STR(x)  OLY_STR_(x)
-#define oly_fail(status, ...) oly_fail_at(__FILE__ ":" OLY_STR(__LINE__), (status), __VA_ARGS__)
+/* The status again, in a form that tools reading the code can follow. */
+static inline oly_status oly_failed_as(oly_status kept, oly_status status)
+{
+    (void)kept;
+    return status;
+}
+#define oly_fail(status, ...)                                                                                          \
+    oly_failed_as(oly_fail_at(__FILE__ ":" OLY_STR(__LINE__), (status), __VA_ARGS__), (status))
 
-#define OLY_TRY(call)                                                                                          \
-    do {                                                                                                       \
-        oly_status status_ = (call);                                                                           \
-        if (status_ != OLY_OK)                                                                                 \
-            return status_;                                                                                    \
+#define OLY_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        oly_status status_ = (call);                                                                                   \
+        if (status_ != OLY_OK)                                                                                         \
+            return status_;                                                                                            \
     } while (0)
 
 /* The public layer's exit: reports a failure. Mode ABORT: prints "olympus: rank 2: oly_add (heat.c:41): message" to stderr and
@@ -57,7 +64,11 @@ void *oly_calloc(size_t count, size_t bytes); /* checks count*bytes */
 void *oly_realloc(void *old, size_t bytes);
 char *oly_strdup(const char *text);
 void oly_release(void *memory); /* free; NULL allowed */
-oly_status oly_out_of_memory(size_t bytes, const char *what_for);
+oly_status oly_report_memory(size_t bytes, const char *what_for);
+static inline oly_status oly_out_of_memory(size_t bytes, const char *what_for)
+{
+    return oly_failed_as(oly_report_memory(bytes, what_for), OLY_MEMORY);
+}
 /* Tests: after n more allocations (0: none more) the next one fails, once; negative: all succeed. */
 void oly_fail_allocation(long n);
 /* Called by every allocator of the library (pools too): true when this one is to fail. */

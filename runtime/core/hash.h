@@ -11,5 +11,8 @@ static inline uint64_t oly_hash_mix(uint64_t h, uint64_t v)
     h = (h ^ v) * 0x9E3779B97F4A7C15ull;
     return h ^ h >> 29;
 }
-static inline uint64_t oly_hash_text(uint64_t seed, const char *text) { return oly_hash(seed, text, strlen(text)); }
+static inline uint64_t oly_hash_text(uint64_t seed, const char *text)
+{
+    return oly_hash(seed, text, strlen(text));
+}
 #endif

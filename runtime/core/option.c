@@ -46,13 +46,13 @@ static oly_status read_int(int64_t *value, int64_t fallback, int64_t low, int64_
     const char *digits = *text == '-' || *text == '+' ? text + 1 : text;
     bool number = *digits != 0 && digits[strspn(digits, "0123456789")] == 0;
     if (!number)
-        return oly_fail(OLY_INVALID, "%s=\"%s\" is no whole number; give one from %" PRId64 " to %" PRId64,
-                        variable, text, low, high);
+        return oly_fail(OLY_INVALID, "%s=\"%s\" is no whole number; give one from %" PRId64 " to %" PRId64, variable,
+                        text, low, high);
     errno = 0;
     int64_t read = strtoll(text, NULL, 10);
     if (errno == ERANGE || read < low || read > high)
-        return oly_fail(OLY_INVALID, "%s=%s is out of range; give a number from %" PRId64 " to %" PRId64,
-                        variable, text, low, high);
+        return oly_fail(OLY_INVALID, "%s=%s is out of range; give a number from %" PRId64 " to %" PRId64, variable,
+                        text, low, high);
     *value = read;
     return OLY_OK;
 }
@@ -98,8 +98,7 @@ static oly_status choose_platforms(void)
         int platform;
         OLY_TRY(find_platform(at, length, &platform));
         if (platforms[platform].available) /* no longer than the list it comes from */
-            n += (size_t)snprintf(available + n, sizeof available - n, "%s%s", n ? "," : "",
-                                  platforms[platform].name);
+            n += (size_t)snprintf(available + n, sizeof available - n, "%s%s", n ? "," : "", platforms[platform].name);
         at += length;
         at += strspn(at, " ");
         if (*at == 0)
@@ -164,7 +163,7 @@ static const char *nearest(const char *name)
 }
 
 /* All ranks have the same environment, as a rule: one of them speaks, and once. */
-static void report_unknown_names(void)
+void oly_options_report_unknown(void)
 {
     static bool reported;
     if (reported || oly_error_rank() > 0)
@@ -186,10 +185,9 @@ static void report_unknown_names(void)
 
 oly_status oly_options_read(void)
 {
-    report_unknown_names();
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                              \
+#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                                      \
     OLY_TRY(read_int(&oly_option.name, fallback, low, high, variable));
-#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                        \
+#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                                \
     OLY_TRY(read_text(oly_option.name, sizeof oly_option.name, fallback, variable));
 #include "core/option.def"
 #undef OLY_OPTION_INT
@@ -208,10 +206,9 @@ uint64_t oly_options_fingerprint(void)
 
 void oly_print_options(void)
 {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                              \
-    printf("%s=%" PRId64 "\n    %s; %d to %d, default %d\n", variable, oly_option.name, help, low, high,       \
-           fallback);
-#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                        \
+#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                                      \
+    printf("%s=%" PRId64 "\n    %s; %d to %d, default %d\n", variable, oly_option.name, help, low, high, fallback);
+#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                                \
     printf("%s=%s\n    %s; default \"%s\"\n", variable, oly_option.name, help, fallback);
 #include "core/option.def"
 #undef OLY_OPTION_INT

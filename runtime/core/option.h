@@ -6,7 +6,7 @@
 
 typedef struct oly_options {
 #define OLY_OPTION_INT(name, fallback, low, high, variable, help) int64_t name;
-#define OLY_OPTION_TEXT(name, fallback, variable, help) char name[64];
+#define OLY_OPTION_TEXT(name, fallback, variable, help)           char name[64];
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
@@ -15,8 +15,10 @@ typedef struct oly_options {
 extern oly_options oly_option;
 /* Reads the environment. fails OLY_INVALID: not a number, out of range (variable, value, range in the message),
  * a platform that is unknown, or none that is there. Afterwards oly_option.platforms lists only those that are there, so that
- * its first is the default. Unknown OLYMPUS_* names are reported on stderr with the nearest known name (once, and not on rank
- * 1 and up where ranks are known already), and ignored. */
+ * its first is the default. */
 oly_status oly_options_read(void);
+/* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and not on rank 1 and up, so
+ * called when the ranks are known. */
+void oly_options_report_unknown(void);
 uint64_t oly_options_fingerprint(void); /* of those that must agree on all ranks */
 #endif

@@ -86,6 +86,5 @@ oly_status oly_scan_expected(oly_scan *s, const char *what)
     int column = oly_scan_column(s);
     if (*here == 0)
         return oly_fail(OLY_PARSE, "expected %s at the end (column %d) of \"%s\"", what, column, s->start);
-    return oly_fail(OLY_PARSE, "expected %s at column %d of \"%s\", before \"%s\"", what, column, s->start,
-                    here);
+    return oly_fail(OLY_PARSE, "expected %s at column %d of \"%s\", before \"%s\"", what, column, s->start, here);
 }

@@ -150,8 +150,7 @@ void oly_scope_close(void)
         return;
     }
     if (!stack || stack->innermost == &stack->bottom) {
-        oly_raise(oly_fail(OLY_STATE,
-                           "no scope is open on this thread; each oly_scope_close needs an oly_scope_open"));
+        oly_raise(oly_fail(OLY_STATE, "no scope is open on this thread; each oly_scope_close needs an oly_scope_open"));
         return;
     }
     close_innermost(stack);

@@ -6,7 +6,7 @@
 /* First member of every owned object. */
 typedef struct oly_owned {
     struct oly_owned *next, *previous;
-    struct oly_scope *scope;                  /* NULL: owned by nobody */
+    struct oly_scope *scope;                   /* NULL: owned by nobody */
     void (*destroy)(struct oly_owned *object); /* frees the object; it is already out of the list */
 } oly_owned;
 

@@ -35,8 +35,7 @@ oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const 
         }
         for (int i = 0; i < counts[r]; i++) {
             int id = list.count++;
-            list.devices[id] =
-                (struct oly_device_impl){.id = id, .process = r, .local = i, .platform = list.platform};
+            list.devices[id] = (struct oly_device_impl){.id = id, .process = r, .local = i, .platform = list.platform};
         }
     }
     return OLY_OK;

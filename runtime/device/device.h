@@ -5,9 +5,9 @@
 #include <olympus/mesh.h>
 
 struct oly_device_impl {
-    int id;            /* index in the global list */
-    int process;       /* owner */
-    int local;         /* index among its owner's devices */
+    int id;               /* index in the global list */
+    int process;          /* owner */
+    int local;            /* index among its owner's devices */
     const char *platform; /* "cpu" */
 };
 

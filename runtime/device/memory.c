@@ -62,8 +62,7 @@ static oly_buffer *block_from_system(size_t capacity)
         return NULL;
     }
     if (huge)
-        madvise(b->data, capacity,
-                MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
+        madvise(b->data, capacity, MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
     b->capacity = capacity;
     return b;
 }
@@ -133,8 +132,7 @@ oly_status oly_buffer_fail(size_t bytes, const char *what_for)
 {
     oly_pool_statistics s = oly_pool_statistics_get();
     size_t node_free = (size_t)sysconf(_SC_AVPHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-    return oly_fail(OLY_MEMORY,
-                    "out of memory: %s for %s; the pool holds %s in use and %s free, the node has %s free",
+    return oly_fail(OLY_MEMORY, "out of memory: %s for %s; the pool holds %s in use and %s free, the node has %s free",
                     oly_size_text_of(bytes).chars, what_for, oly_size_text_of(s.in_use_bytes).chars,
                     oly_size_text_of(s.free_bytes).chars, oly_size_text_of(node_free).chars);
 }

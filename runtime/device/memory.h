@@ -7,20 +7,22 @@
 
 typedef struct oly_buffer {
     void *data;
-    size_t bytes;     /* asked for */
-    size_t capacity;  /* of the pool's block */
-    int references;   /* atomic */
+    size_t bytes;    /* asked for */
+    size_t capacity; /* of the pool's block */
+    int references;  /* atomic */
     struct oly_buffer *next_free;
 } oly_buffer;
 
 /* A buffer with one reference. NULL when out of memory (the caller reports; the message of oly_buffer_fail tells sizes). Zero
  * bytes give a valid buffer. */
 oly_buffer *oly_buffer_take(size_t bytes);
-oly_status oly_buffer_fail(size_t bytes, const char *what_for); /* "out of memory: 64.0 MiB for ...; the pool holds ..., the node has ... free" */
+oly_status oly_buffer_fail(
+    size_t bytes,
+    const char *what_for); /* "out of memory: 64.0 MiB for ...; the pool holds ..., the node has ... free" */
 void oly_buffer_hold(oly_buffer *b);
-void oly_buffer_drop(oly_buffer *b);          /* NULL allowed; the last reference returns it to the pool */
+void oly_buffer_drop(oly_buffer *b); /* NULL allowed; the last reference returns it to the pool */
 int oly_buffer_references(const oly_buffer *b);
-void oly_pool_trim(void);                     /* gives free blocks back to the system */
+void oly_pool_trim(void); /* gives free blocks back to the system */
 typedef struct oly_pool_statistics {
     size_t in_use_bytes, free_bytes, peak_bytes;
 } oly_pool_statistics;

@@ -203,8 +203,7 @@ static oly_status check_devices(const oly_job *job)
 {
     for (int i = 0; i < job->n_devices; i++)
         if (job->devices[i] < 0 || job->devices[i] >= queue.n_devices)
-            return oly_fail(OLY_INVALID, "a job on local device %d; there are %d", job->devices[i],
-                            queue.n_devices);
+            return oly_fail(OLY_INVALID, "a job on local device %d; there are %d", job->devices[i], queue.n_devices);
     return OLY_OK;
 }
 

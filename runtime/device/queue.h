@@ -8,12 +8,12 @@
 
 typedef struct oly_job oly_job;
 struct oly_job {
-    void (*execute)(oly_job *job);  /* the work */
-    void (*release)(oly_job *job);  /* called once after execute, when nothing refers to the job: frees or reuses it */
-    int n_devices;                  /* local device indexes it occupies */
-    const int *devices;             /* distinct; borrowed until release */
-    bool lane;                      /* talks to other processes */
-    bool small;                     /* worth running on the calling thread */
+    void (*execute)(oly_job *job); /* the work */
+    void (*release)(oly_job *job); /* called once after execute, when nothing refers to the job: frees or reuses it */
+    int n_devices;                 /* local device indexes it occupies */
+    const int *devices;            /* distinct; borrowed until release */
+    bool lane;                     /* talks to other processes */
+    bool small;                    /* worth running on the calling thread */
     /* queue's own: */
     struct oly_job_links *links;
 };

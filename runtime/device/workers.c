@@ -205,8 +205,7 @@ static bool help_region(void)
 
     pthread_mutex_lock(&pool.lock);
     bool caller_sleeps = r->caller_sleeps;
-    atomic_fetch_sub_explicit(&r->helpers, 1,
-                              memory_order_release); /* the last touch: the region may be gone now */
+    atomic_fetch_sub_explicit(&r->helpers, 1, memory_order_release); /* the last touch: the region may be gone now */
     if (caller_sleeps)
         pthread_cond_broadcast(&pool.helpers_left);
     pthread_mutex_unlock(&pool.lock);

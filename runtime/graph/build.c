@@ -119,8 +119,8 @@ static bool has_shape(const oly_node *x, int rank, const int64_t *shape)
 static oly_status check_rank(int rank)
 {
     if (rank < 0 || rank > OLY_MAX_RANK)
-        return oly_fail(OLY_SHAPE, "%d dimensions asked for; arrays have 0 to %d, merge some with oly_reshape",
-                        rank, OLY_MAX_RANK);
+        return oly_fail(OLY_SHAPE, "%d dimensions asked for; arrays have 0 to %d, merge some with oly_reshape", rank,
+                        OLY_MAX_RANK);
     return OLY_OK;
 }
 
@@ -165,8 +165,7 @@ oly_status oly_build_meet(const oly_type *x, int x_rank, const oly_type *y, int 
                             "%s and %s differ along dimension %d%s (%" PRId64 " and %" PRId64
                             "); sizes must be equal or 1 to "
                             "broadcast: slice, or insert dimensions of size 1 with oly_reshape",
-                            oly_type_short(x), oly_type_short(y), d, x_rank == y_rank ? "" : " of the result",
-                            nx, ny);
+                            oly_type_short(x), oly_type_short(y), d, x_rank == y_rank ? "" : " of the result", nx, ny);
         shape[d] = nx == 1 ? ny : nx;
     }
     common->rank = rank;
@@ -222,8 +221,8 @@ oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *i
 oly_status oly_build_axis(const oly_type *x, int axis, int *out)
 {
     if (axis < -x->rank || axis >= x->rank)
-        return x->rank == 0 ? oly_fail(OLY_SHAPE, "axis %d of %s, which has no dimensions; leave the axis out",
-                                       axis, oly_type_short(x))
+        return x->rank == 0 ? oly_fail(OLY_SHAPE, "axis %d of %s, which has no dimensions; leave the axis out", axis,
+                                       oly_type_short(x))
                             : oly_fail(OLY_SHAPE, "axis %d is out of range for %s; axes go from %d to %d", axis,
                                        oly_type_short(x), -x->rank, x->rank - 1);
     *out = axis < 0 ? axis + x->rank : axis;

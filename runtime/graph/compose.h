@@ -7,7 +7,7 @@
 
 /* What a composition is told beside its operands; hashed and compared as memory. */
 typedef struct oly_recipe {
-    oly_op op;          /* the elementwise or reduction row meant */
+    oly_op op; /* the elementwise or reduction row meant */
     oly_params params;
     bool keepdims;
     bool all_axes;
@@ -15,24 +15,24 @@ typedef struct oly_recipe {
 
 typedef oly_status oly_compose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out);
 
-oly_compose oly_compose_unary;      /* recipe.op; numbers of any type */
-oly_compose oly_compose_floating;   /* unary after conversion of integers to floating */
-oly_compose oly_compose_binary;     /* promote, broadcast, apply */
-oly_compose oly_compose_divide;     /* true division */
+oly_compose oly_compose_unary;    /* recipe.op; numbers of any type */
+oly_compose oly_compose_floating; /* unary after conversion of integers to floating */
+oly_compose oly_compose_binary;   /* promote, broadcast, apply */
+oly_compose oly_compose_divide;   /* true division */
 oly_compose oly_compose_relu;
 oly_compose oly_compose_where;
-oly_compose oly_compose_convert;    /* to params.dtype */
-oly_compose oly_compose_reduce;     /* sum, prod, max, min over params.axes (or all), keepdims */
+oly_compose oly_compose_convert; /* to params.dtype */
+oly_compose oly_compose_reduce;  /* sum, prod, max, min over params.axes (or all), keepdims */
 oly_compose oly_compose_mean;
 oly_compose oly_compose_matmul;
 oly_compose oly_compose_dot;
-oly_compose oly_compose_reshape;    /* params.shape with at most one -1 */
-oly_compose oly_compose_transpose;  /* params.axes, n_axes 0: reversed */
-oly_compose oly_compose_broadcast;  /* to params.shape */
-oly_compose oly_compose_slice;      /* params.start, shape, step; dimensions marked in params.axes[d] = 1 are dropped */
-oly_compose oly_compose_update;     /* in[1] converted and broadcast to the part (dropped dimensions as in slice) */
+oly_compose oly_compose_reshape;   /* params.shape with at most one -1 */
+oly_compose oly_compose_transpose; /* params.axes, n_axes 0: reversed */
+oly_compose oly_compose_broadcast; /* to params.shape */
+oly_compose oly_compose_slice;     /* params.start, shape, step; dimensions marked in params.axes[d] = 1 are dropped */
+oly_compose oly_compose_update;    /* in[1] converted and broadcast to the part (dropped dimensions as in slice) */
 oly_compose oly_compose_concatenate;
-oly_compose oly_compose_iota;       /* params.shape, dimension, dtype */
-oly_compose oly_compose_full;       /* in[0] converted to params.dtype, broadcast to params.shape */
-oly_compose oly_compose_place;      /* params.sharding */
+oly_compose oly_compose_iota;  /* params.shape, dimension, dtype */
+oly_compose oly_compose_full;  /* in[0] converted to params.dtype, broadcast to params.shape */
+oly_compose oly_compose_place; /* params.sharding */
 #endif

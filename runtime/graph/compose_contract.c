@@ -37,26 +37,24 @@ static oly_status read_operands(oly_graph *g, oly_node *const *in, matrix *a, ma
 {
     const oly_type *x = &in[0]->type, *y = &in[1]->type;
     if (x->rank == 0 || y->rank == 0)
-        return oly_fail(
-            OLY_SHAPE,
-            "%s and %s: a matrix product needs at least one dimension on both sides; use oly_mul for "
-            "scalars",
-            oly_type_short(x), oly_type_short(y));
+        return oly_fail(OLY_SHAPE,
+                        "%s and %s: a matrix product needs at least one dimension on both sides; use oly_mul for "
+                        "scalars",
+                        oly_type_short(x), oly_type_short(y));
     if (x->dtype == OLY_BOOL && y->dtype == OLY_BOOL)
-        return oly_fail(
-            OLY_DTYPE,
-            "%s and %s: products of bools are not defined; convert one with oly_astype(x, OLY_INT32)",
-            oly_type_short(x), oly_type_short(y));
+        return oly_fail(OLY_DTYPE,
+                        "%s and %s: products of bools are not defined; convert one with oly_astype(x, OLY_INT32)",
+                        oly_type_short(x), oly_type_short(y));
     oly_node *both[2] = {in[0], in[1]};
     OLY_TRY(oly_build_promoted(g, 2, both));
     *a = as_matrix(both[0], true);
     *b = as_matrix(both[1], false);
     if (a->columns != b->rows)
         return oly_fail(OLY_SHAPE,
-                        "%s and %s: the last dimension of the first is %" PRId64
-                        ", the %s of the second %" PRId64 "; they must be equal",
-                        oly_type_short(x), oly_type_short(y), a->columns,
-                        b->vector ? "dimension" : "last but one", b->rows);
+                        "%s and %s: the last dimension of the first is %" PRId64 ", the %s of the second %" PRId64
+                        "; they must be equal",
+                        oly_type_short(x), oly_type_short(y), a->columns, b->vector ? "dimension" : "last but one",
+                        b->rows);
     return OLY_OK;
 }
 
@@ -77,16 +75,14 @@ static oly_status over_leading(oly_graph *g, const matrix *x, const oly_type *le
     memcpy(shape, x->node->type.shape, sizeof *shape * (size_t)x->leading);
     shape[x->leading] = x->rows;
     shape[x->leading + 1] = x->columns;
-    OLY_TRY(
-        oly_build_reshape(g, x->node, x->leading + 2, shape, out)); /* gives a vector its second dimension */
+    OLY_TRY(oly_build_reshape(g, x->node, x->leading + 2, shape, out)); /* gives a vector its second dimension */
     memcpy(shape, leading->shape, sizeof *shape * (size_t)leading->rank);
     shape[leading->rank] = x->rows;
     shape[leading->rank + 1] = x->columns;
     return oly_build_broadcast(g, *out, leading->rank + 2, shape, out);
 }
 
-oly_status oly_compose_matmul(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                              oly_node **out)
+oly_status oly_compose_matmul(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)recipe;
     matrix a, b;
@@ -129,15 +125,13 @@ static oly_status dot_all(oly_graph *g, oly_node *const *in, oly_node **out)
     OLY_TRY(read_operands(g, in, &a, &b));
     oly_type shape = a.node->type;
     shape.rank--;
-    int64_t rows = product(shape.rank, shape.shape),
-            columns = product(b.leading, b.node->type.shape) * b.columns;
+    int64_t rows = product(shape.rank, shape.shape), columns = product(b.leading, b.node->type.shape) * b.columns;
     if (shape.rank + b.leading + 1 > OLY_MAX_RANK)
-        return oly_fail(
-            OLY_SHAPE,
-            "the dot product of %s and %s would have %d dimensions; arrays have at most %d, merge some "
-            "with oly_reshape",
-            oly_type_short(&in[0]->type), oly_type_short(&in[1]->type), shape.rank + b.leading + 1,
-            OLY_MAX_RANK);
+        return oly_fail(OLY_SHAPE,
+                        "the dot product of %s and %s would have %d dimensions; arrays have at most %d, merge some "
+                        "with oly_reshape",
+                        oly_type_short(&in[0]->type), oly_type_short(&in[1]->type), shape.rank + b.leading + 1,
+                        OLY_MAX_RANK);
     OLY_TRY(k_first(g, &b, &y));
     OLY_TRY(dot(g, a.node, y, 1, rows, a.columns, columns, out));
     for (int d = 0; d < b.leading; d++)
@@ -146,8 +140,7 @@ static oly_status dot_all(oly_graph *g, oly_node *const *in, oly_node **out)
     return oly_build_reshape(g, *out, shape.rank, shape.shape, out);
 }
 
-oly_status oly_compose_dot(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                           oly_node **out)
+oly_status oly_compose_dot(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     if (in[0]->type.rank == 0 || in[1]->type.rank == 0) {
         oly_recipe product_of = *recipe;

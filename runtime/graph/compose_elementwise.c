@@ -7,14 +7,12 @@ static oly_status refuse_bool(oly_op op, const oly_node *x)
 {
     bool arithmetic = op == OLY_OP_neg || op == OLY_OP_sign || op == OLY_OP_sub || op == OLY_OP_pow;
     if (arithmetic && x->type.dtype == OLY_BOOL)
-        return oly_fail(OLY_DTYPE,
-                        "%s of %s is not defined: it takes numbers; convert with oly_astype(x, OLY_INT32)",
+        return oly_fail(OLY_DTYPE, "%s of %s is not defined: it takes numbers; convert with oly_astype(x, OLY_INT32)",
                         oly_ops[op].name, oly_type_short(&x->type));
     return OLY_OK;
 }
 
-oly_status oly_compose_unary(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                             oly_node **out)
+oly_status oly_compose_unary(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_node *x = in[0];
@@ -24,8 +22,7 @@ oly_status oly_compose_unary(oly_graph *g, int n_in, oly_node *const *in, const 
     return oly_build_apply(g, recipe->op, 1, &x, out);
 }
 
-oly_status oly_compose_floating(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                                oly_node **out)
+oly_status oly_compose_floating(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_node *x;
@@ -33,8 +30,7 @@ oly_status oly_compose_floating(oly_graph *g, int n_in, oly_node *const *in, con
     return oly_build_apply(g, recipe->op, 1, &x, out);
 }
 
-oly_status oly_compose_binary(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                              oly_node **out)
+oly_status oly_compose_binary(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_node *both[2] = {in[0], in[1]};
@@ -44,8 +40,7 @@ oly_status oly_compose_binary(oly_graph *g, int n_in, oly_node *const *in, const
     return oly_build_apply(g, recipe->op, 2, both, out);
 }
 
-oly_status oly_compose_divide(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                              oly_node **out)
+oly_status oly_compose_divide(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)recipe;
     oly_node *both[2] = {in[0], in[1]};
@@ -57,8 +52,7 @@ oly_status oly_compose_divide(oly_graph *g, int n_in, oly_node *const *in, const
 }
 
 /* max(x, 0), where 0 takes the type of x (of bools: int32, as in JAX). */
-oly_status oly_compose_relu(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                            oly_node **out)
+oly_status oly_compose_relu(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)recipe;
     oly_node *both[2] = {in[0], NULL};
@@ -70,8 +64,7 @@ oly_status oly_compose_relu(oly_graph *g, int n_in, oly_node *const *in, const o
     return oly_build_apply(g, OLY_OP_max, 2, both, out);
 }
 
-oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                             oly_node **out)
+oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)recipe;
     oly_node *all[3] = {in[0], in[1], in[2]};
@@ -88,8 +81,7 @@ oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const 
     return oly_build_apply(g, OLY_OP_select, 3, all, out);
 }
 
-oly_status oly_compose_convert(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                               oly_node **out)
+oly_status oly_compose_convert(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     return oly_build_convert(g, in[0], recipe->params.dtype, false, out);

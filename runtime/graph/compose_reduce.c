@@ -12,8 +12,8 @@ static oly_status read_axes(const oly_type *x, const oly_recipe *recipe, oly_par
         int axis;
         OLY_TRY(oly_build_axis(x, recipe->params.axes[k], &axis));
         if (reduced[axis])
-            return oly_fail(OLY_INVALID, "axis %d of %s is named twice; name each axis once",
-                            recipe->params.axes[k], oly_type_short(x));
+            return oly_fail(OLY_INVALID, "axis %d of %s is named twice; name each axis once", recipe->params.axes[k],
+                            oly_type_short(x));
         reduced[axis] = true;
     }
     *count = 1;
@@ -35,16 +35,14 @@ static oly_status keep_dimensions(oly_graph *g, const oly_type *x, const oly_par
 }
 
 /* The reduction itself, in the operand's type. */
-static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, int64_t *count,
-                        oly_node **out)
+static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, int64_t *count, oly_node **out)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
     OLY_TRY(read_axes(&x->type, recipe, &p, count));
     bool has_identity = oly_ops[op].detail == OLY_COMBINE_SUM || oly_ops[op].detail == OLY_COMBINE_PROD;
     if (*count == 0 && !has_identity)
-        return oly_fail(OLY_SHAPE,
-                        "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
+        return oly_fail(OLY_SHAPE, "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
                         oly_ops[op].name, oly_type_short(&x->type));
     *out = x;
     if (p.n_axes == 0)
@@ -53,8 +51,7 @@ static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *
     return recipe->keepdims ? keep_dimensions(g, &x->type, &p, out) : OLY_OK;
 }
 
-oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                              oly_node **out)
+oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_node *x = in[0];
@@ -65,8 +62,7 @@ oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const
     return apply(g, recipe->op, x, recipe, &count, out);
 }
 
-oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                            oly_node **out)
+oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_node *x, *both[2];

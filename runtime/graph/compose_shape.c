@@ -17,9 +17,8 @@ static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, ol
         shape->shape[d] = p->shape[d];
         if (p->shape[d] < -1 || (p->shape[d] == -1 && open >= 0))
             return oly_fail(OLY_SHAPE,
-                            "extent %d of the new shape is %" PRId64
-                            "; extents are 0 or more, and one may be -1",
-                            d, p->shape[d]);
+                            "extent %d of the new shape is %" PRId64 "; extents are 0 or more, and one may be -1", d,
+                            p->shape[d]);
         if (p->shape[d] == -1)
             open = d;
     }
@@ -46,8 +45,7 @@ static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, ol
     return OLY_OK;
 }
 
-oly_status oly_compose_reshape(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                               oly_node **out)
+oly_status oly_compose_reshape(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_type shape;
@@ -55,8 +53,7 @@ oly_status oly_compose_reshape(oly_graph *g, int n_in, oly_node *const *in, cons
     return oly_build_reshape(g, in[0], shape.rank, shape.shape, out);
 }
 
-oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                                 oly_node **out)
+oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     const oly_type *x = &in[0]->type;
@@ -64,22 +61,20 @@ oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, co
     int axes[OLY_MAX_RANK];
     unsigned seen = 0;
     if (p->n_axes != 0 && p->n_axes != x->rank)
-        return oly_fail(OLY_SHAPE, "%d axes given for %s; give all %d, each once, or none to reverse them",
-                        p->n_axes, oly_type_short(x), x->rank);
+        return oly_fail(OLY_SHAPE, "%d axes given for %s; give all %d, each once, or none to reverse them", p->n_axes,
+                        oly_type_short(x), x->rank);
     for (int d = 0; d < x->rank; d++) {
         axes[d] = x->rank - 1 - d;
         if (p->n_axes != 0)
             OLY_TRY(oly_build_axis(x, p->axes[d], &axes[d]));
         if (seen & 1u << axes[d])
-            return oly_fail(OLY_SHAPE, "axis %d of %s is named twice; give each axis once", axes[d],
-                            oly_type_short(x));
+            return oly_fail(OLY_SHAPE, "axis %d of %s is named twice; give each axis once", axes[d], oly_type_short(x));
         seen |= 1u << axes[d];
     }
     return oly_build_transpose(g, in[0], axes, out);
 }
 
-oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                                 oly_node **out)
+oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     return oly_build_broadcast(g, in[0], recipe->params.rank, recipe->params.shape, out);
@@ -116,8 +111,7 @@ static bool is_whole(const oly_type *x, const oly_params *part)
     return true;
 }
 
-oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                             oly_node **out)
+oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_params part;
@@ -129,8 +123,7 @@ oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const 
     return oly_build_reshape(g, x, shape.rank, shape.shape, out);
 }
 
-oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                              oly_node **out)
+oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_params part;
@@ -161,12 +154,11 @@ static oly_status check_concatenable(int n, oly_node *const *in, int along)
                             oly_type_short(first), oly_type_short(other), k);
         for (int d = 0; d < first->rank; d++)
             if (d != along && other->shape[d] != first->shape[d])
-                return oly_fail(
-                    OLY_SHAPE,
-                    "%s and %s (operand %d) cannot be joined along dimension %d: dimension %d is %" PRId64
-                    " and %" PRId64 "; the others must be equal",
-                    oly_type_short(first), oly_type_short(other), k, along, d, first->shape[d],
-                    other->shape[d]);
+                return oly_fail(OLY_SHAPE,
+                                "%s and %s (operand %d) cannot be joined along dimension %d: dimension %d is %" PRId64
+                                " and %" PRId64 "; the others must be equal",
+                                oly_type_short(first), oly_type_short(other), k, along, d, first->shape[d],
+                                other->shape[d]);
     }
     return OLY_OK;
 }
@@ -192,8 +184,7 @@ oly_status oly_compose_concatenate(oly_graph *g, int n_in, oly_node *const *in, 
 /* -- making and placing ---------------------------------------------------------------------------------- */
 
 /* Bools count as numbers do: 0, 1, 2, ... converted. */
-oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                            oly_node **out)
+oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)in;
     oly_params p;
@@ -206,8 +197,7 @@ oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const o
     return oly_build_convert(g, *out, recipe->params.dtype, false, out);
 }
 
-oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                            oly_node **out)
+oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     const oly_params *p = &recipe->params;
@@ -215,8 +205,7 @@ oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const o
     return oly_build_broadcast(g, *out, p->rank, p->shape, out);
 }
 
-oly_status oly_compose_place(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
-                             oly_node **out)
+oly_status oly_compose_place(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
     oly_params p;

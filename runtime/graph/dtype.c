@@ -14,7 +14,7 @@ static const dtype_row rows[OLY_N_DTYPES] = {
 #undef OLY_DTYPE
 };
 
-#define OLY_DTYPE(number, name, c_type, bytes, kind)                                                           \
+#define OLY_DTYPE(number, name, c_type, bytes, kind)                                                                   \
     _Static_assert(sizeof(c_type) == (bytes), "dtype.def: bytes of " name);
 #include "graph/dtype.def"
 #undef OLY_DTYPE

@@ -109,8 +109,7 @@ static oly_status broadcast(const oly_node *node, oly_factors *f)
  * Walks both from the major side, handing out the smaller of the two remaining sizes while it divides the
  * larger: 6,4 -> 2,12 gives 2 3 4, with 6 = (2,3) and 12 = (3,4). When it does not divide, no cut of one side
  * is a cut of the other: the group relates to nothing. */
-static void reshape_group(oly_factors *f, const oly_type *x, const oly_type *y, int i, int i_end, int j,
-                          int j_end)
+static void reshape_group(oly_factors *f, const oly_type *x, const oly_type *y, int i, int i_end, int j, int j_end)
 {
     int first = f->n_factors;
     int64_t left = 1, right = 1; /* what remains of dimensions i - 1 and j - 1 */
@@ -218,9 +217,8 @@ static oly_status loop(const oly_node *node, oly_factors *f)
 static const struct {
     const char *name;
     oly_status (*rule)(const oly_node *node, oly_factors *f);
-} named[] = {
-    {"@reduce", reduce}, {"@transpose", transpose}, {"@broadcast", broadcast},     {"@reshape", reshape},
-    {"@slice", slice},   {"@update", update},       {"@concatenate", concatenate}, {"@loop", loop}};
+} named[] = {{"@reduce", reduce}, {"@transpose", transpose}, {"@broadcast", broadcast},     {"@reshape", reshape},
+             {"@slice", slice},   {"@update", update},       {"@concatenate", concatenate}, {"@loop", loop}};
 
 oly_status oly_factors_of(const oly_node *node, oly_factors *f)
 {

@@ -21,9 +21,9 @@ typedef struct oly_dim_factors {
 
 typedef struct oly_factors {
     int n_factors;
-    int64_t size[OLY_MAX_FACTORS];        /* of a shifted factor: that of the result */
+    int64_t size[OLY_MAX_FACTORS]; /* of a shifted factor: that of the result */
     oly_factor_kind kind[OLY_MAX_FACTORS];
-    int n_operands;                       /* at most 16 are described; the rest relate to nothing */
+    int n_operands; /* at most 16 are described; the rest relate to nothing */
     oly_dim_factors operand[16][OLY_MAX_RANK];
     oly_dim_factors result[OLY_MAX_RANK];
 } oly_factors;

@@ -75,10 +75,9 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
         return oly_fail(OLY_INVALID, "%s: %d operands given, takes %d", row->name, n_in, row->n_operands);
     for (int k = 0; k < n_in; k++)
         if (in[k]->index >= g->n_nodes || g->nodes[in[k]->index] != in[k])
-            return oly_fail(
-                OLY_TRACE,
-                "%s: operand %d belongs to another traced function; pass it in as an input of this one",
-                row->name, k);
+            return oly_fail(OLY_TRACE,
+                            "%s: operand %d belongs to another traced function; pass it in as an input of this one",
+                            row->name, k);
     OLY_TRY(reserve(g));
     OLY_TRY(new_node(g, op, n_in, in, params, &made));
     OLY_TRY(row->typing(made));
@@ -94,8 +93,8 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
 {
     int limit = (int)(sizeof g->inputs / sizeof g->inputs[0]);
     if (g->n_inputs == limit)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays",
-                        g->name, limit);
+        return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays", g->name,
+                        limit);
     oly_params params;
     memset(&params, 0, sizeof params);
     params.dtype = type->dtype;
@@ -112,8 +111,8 @@ oly_status oly_graph_output(oly_graph *g, oly_node *node)
 {
     int limit = (int)(sizeof g->outputs / sizeof g->outputs[0]);
     if (g->n_outputs == limit)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays",
-                        g->name, limit);
+        return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays", g->name,
+                        limit);
     g->outputs[g->n_outputs++] = node;
     node->n_uses++;
     return OLY_OK;

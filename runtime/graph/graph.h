@@ -13,51 +13,52 @@ typedef struct oly_node oly_node;
 /* What an operation is told beside its operands. Unused members are zero, so that parameters can be hashed and compared as
  * memory. */
 typedef struct oly_params {
-    oly_dtype dtype;                 /* input, convert, iota, constant */
-    bool weak;                       /* input, convert, constant */
+    oly_dtype dtype; /* input, convert, iota, constant */
+    bool weak;       /* input, convert, constant */
     int n_axes;
-    int axes[OLY_MAX_RANK];          /* reduce: dimensions, ascending; transpose; broadcast */
-    int rank;                        /* of shape */
-    int64_t shape[OLY_MAX_RANK];     /* input, reshape, broadcast, iota: result; slice, update: extents of the part */
+    int axes[OLY_MAX_RANK];      /* reduce: dimensions, ascending; transpose; broadcast */
+    int rank;                    /* of shape */
+    int64_t shape[OLY_MAX_RANK]; /* input, reshape, broadcast, iota: result; slice, update: extents of the part */
     int64_t start[OLY_MAX_RANK], step[OLY_MAX_RANK]; /* slice, update */
-    int dimension;                   /* iota, concatenate, result */
+    int dimension;                                   /* iota, concatenate, result */
     union {
         int64_t i;
         double f;
-    } value;                         /* constant: f for floating dtypes, else i */
-    oly_sharding sharding;           /* place */
-    oly_graph *body;                 /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
-    int n_carry;                     /* loop */
-    int64_t lower, upper;            /* loop */
+    } value;               /* constant: f for floating dtypes, else i */
+    oly_sharding sharding; /* place */
+    oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
+    int n_carry;           /* loop */
+    int64_t lower, upper;  /* loop */
 } oly_params;
 
 struct oly_node {
     oly_op op;
-    int index;          /* in the graph */
+    int index; /* in the graph */
     int n_in;
     oly_node **in;
     oly_type type;
     oly_params params;
-    oly_site site;      /* the caller's line */
-    int n_uses;         /* operands of other nodes plus outputs that name it */
+    oly_site site; /* the caller's line */
+    int n_uses;    /* operands of other nodes plus outputs that name it */
 };
 
 struct oly_graph {
     oly_arena arena;
     int n_nodes, capacity;
-    oly_node **nodes;   /* in order */
+    oly_node **nodes; /* in order */
     int n_inputs;
     oly_node *inputs[64];
     int n_outputs;
     oly_node *outputs[64];
-    const char *name;   /* for people */
+    const char *name; /* for people */
 };
 
 oly_graph *oly_graph_new(const char *name);
 void oly_graph_free(oly_graph *g); /* bodies of loops too; NULL allowed */
 /* Adds a node; runs the type rule; on failure the message has both types, and the graph is as before. params NULL: all zero.
  * params->body belongs to the graph once the node is added. */
-oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params, oly_node **node);
+oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
+                         oly_node **node);
 oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node);
 oly_status oly_graph_output(oly_graph *g, oly_node *node);
 /* Drops nodes that no output needs (inputs stay), in bodies of loops too, and counts uses anew. */

@@ -22,7 +22,7 @@ typedef enum oly_lowering {
     OLY_LOWER_RESHAPE,  /* row-major order kept, extents changed */
     OLY_LOWER_PLACE,    /* sharding fixed */
     OLY_LOWER_LOOP,
-    OLY_LOWER_RESULT,   /* one of a loop's results */
+    OLY_LOWER_RESULT, /* one of a loop's results */
 } oly_lowering;
 
 struct oly_node;

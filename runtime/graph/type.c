@@ -64,17 +64,15 @@ oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
 oly_status oly_type_check(const oly_type *t)
 {
     if ((unsigned)t->dtype >= OLY_N_DTYPES)
-        return oly_fail(OLY_INVALID, "element type %d does not exist; use OLY_BOOL to OLY_FLOAT64",
-                        (int)t->dtype);
+        return oly_fail(OLY_INVALID, "element type %d does not exist; use OLY_BOOL to OLY_FLOAT64", (int)t->dtype);
     if (t->rank < 0 || t->rank > OLY_MAX_RANK)
-        return oly_fail(OLY_INVALID, "%d dimensions asked for; arrays have 0 to %d, merge some with a reshape",
-                        t->rank, OLY_MAX_RANK);
+        return oly_fail(OLY_INVALID, "%d dimensions asked for; arrays have 0 to %d, merge some with a reshape", t->rank,
+                        OLY_MAX_RANK);
     int64_t bytes = (int64_t)oly_dtype_size(t->dtype); /* extents of 0 left out: strides must fit too */
     bool fits = true;
     for (int d = 0; d < t->rank; d++) {
         if (t->shape[d] < 0)
-            return oly_fail(OLY_INVALID, "dimension %d of %s is negative; extents are 0 or more", d,
-                            oly_type_short(t));
+            return oly_fail(OLY_INVALID, "dimension %d of %s is negative; extents are 0 or more", d, oly_type_short(t));
         if (t->shape[d] > 0)
             fits = fits && !__builtin_mul_overflow(bytes, t->shape[d], &bytes);
     }

@@ -13,9 +13,9 @@ typedef struct oly_type {
 
 typedef enum { OLY_KIND_BOOL, OLY_KIND_INTEGER, OLY_KIND_FLOAT } oly_kind;
 oly_kind oly_dtype_kind(oly_dtype d);
-int64_t oly_type_size(const oly_type *t);              /* elements */
+int64_t oly_type_size(const oly_type *t);                  /* elements */
 bool oly_type_equal(const oly_type *a, const oly_type *b); /* weakness does not count */
-void oly_type_text(oly_text *t, const oly_type *type); /* "float32[4,8]", weak: "~float32[]" */
+void oly_type_text(oly_text *t, const oly_type *type);     /* "float32[4,8]", weak: "~float32[]" */
 /* Short text in a rotating static buffer, for messages: "float32[4,8]". */
 const char *oly_type_short(const oly_type *t);
 /* Result type of an operation on these (jnp's lattice, weak types included). */

@@ -76,8 +76,8 @@ oly_status oly_typing_select(oly_node *node)
     condition.dtype = OLY_BOOL;
     condition.weak = false;
     if (!oly_type_equal(operand(node, 0), &condition))
-        return oly_fail(OLY_DTYPE, "%s: the condition is %s, must be %s; compare and broadcast first",
-                        name_of(node), oly_type_short(operand(node, 0)), oly_type_short(&condition));
+        return oly_fail(OLY_DTYPE, "%s: the condition is %s, must be %s; compare and broadcast first", name_of(node),
+                        oly_type_short(operand(node, 0)), oly_type_short(&condition));
     OLY_TRY(check_agree(node, 1, 2));
     node->type = *operand(node, 1);
     node->type.weak = operand(node, 1)->weak && operand(node, 2)->weak;
@@ -100,8 +100,8 @@ oly_status oly_typing_reduce(oly_node *node)
     node->type.dtype = x->dtype;
     for (int k = 0; k < p->n_axes; k++)
         if (p->axes[k] < 0 || p->axes[k] >= x->rank || (k > 0 && p->axes[k] <= p->axes[k - 1]))
-            return oly_fail(OLY_SHAPE, "%s: axis %d of %s; axes must exist and ascend", name_of(node),
-                            p->axes[k], oly_type_short(x));
+            return oly_fail(OLY_SHAPE, "%s: axis %d of %s; axes must exist and ascend", name_of(node), p->axes[k],
+                            oly_type_short(x));
     for (int d = 0, k = 0; d < x->rank; d++) {
         if (k < p->n_axes && p->axes[k] == d)
             k++;
@@ -152,8 +152,8 @@ oly_status oly_typing_transpose(oly_node *node)
         node->type.shape[d] = x->shape[p->axes[d]];
     }
     if (p->n_axes != x->rank || seen != (1u << x->rank) - 1)
-        return oly_fail(OLY_SHAPE, "%s: the %d axes given are no permutation of the dimensions of %s",
-                        name_of(node), p->n_axes, oly_type_short(x));
+        return oly_fail(OLY_SHAPE, "%s: the %d axes given are no permutation of the dimensions of %s", name_of(node),
+                        p->n_axes, oly_type_short(x));
     return OLY_OK;
 }
 
@@ -171,10 +171,9 @@ oly_status oly_typing_broadcast(oly_node *node)
                (x->shape[d] == 1 || x->shape[d] == p->shape[to]);
     }
     if (!fits)
-        return oly_fail(
-            OLY_SHAPE,
-            "%s: %s does not repeat to %s; dimensions must keep their order, and each must be 1 or equal",
-            name_of(node), oly_type_short(x), oly_type_short(&node->type));
+        return oly_fail(OLY_SHAPE,
+                        "%s: %s does not repeat to %s; dimensions must keep their order, and each must be 1 or equal",
+                        name_of(node), oly_type_short(x), oly_type_short(&node->type));
     return OLY_OK;
 }
 
@@ -214,9 +213,8 @@ oly_status oly_typing_update(oly_node *node)
     for (int d = 0; d < x->rank; d++)
         part.shape[d] = node->params.shape[d];
     if (!oly_type_equal(value, &part))
-        return oly_fail(value->dtype != x->dtype ? OLY_DTYPE : OLY_SHAPE,
-                        "%s: the value is %s, the part of %s is %s", name_of(node), oly_type_short(value),
-                        oly_type_short(x), oly_type_short(&part));
+        return oly_fail(value->dtype != x->dtype ? OLY_DTYPE : OLY_SHAPE, "%s: the value is %s, the part of %s is %s",
+                        name_of(node), oly_type_short(value), oly_type_short(x), oly_type_short(&part));
     node->type = *x;
     return OLY_OK;
 }
@@ -228,8 +226,7 @@ oly_status oly_typing_concatenate(oly_node *node)
         return oly_fail(OLY_INVALID, "%s: no operands; give at least one", name_of(node));
     node->type = *operand(node, 0);
     if (along < 0 || along >= node->type.rank)
-        return oly_fail(OLY_SHAPE, "%s: %s has no dimension %d", name_of(node), oly_type_short(&node->type),
-                        along);
+        return oly_fail(OLY_SHAPE, "%s: %s has no dimension %d", name_of(node), oly_type_short(&node->type), along);
     for (int k = 1; k < node->n_in; k++) {
         oly_type other = *operand(node, k);
         int64_t extent = other.rank > along ? other.shape[along] : 0;
@@ -270,9 +267,8 @@ oly_status oly_typing_loop(oly_node *node)
     const oly_graph *body = p->body;
     if (!body || p->n_carry < 0 || p->n_carry > node->n_in || body->n_inputs != node->n_in + 1 ||
         body->n_outputs != p->n_carry)
-        return oly_fail(
-            OLY_INVALID, "%s: %d operands and %d carries do not fit a body of %d inputs and %d outputs",
-            name_of(node), node->n_in, p->n_carry, body ? body->n_inputs : 0, body ? body->n_outputs : 0);
+        return oly_fail(OLY_INVALID, "%s: %d operands and %d carries do not fit a body of %d inputs and %d outputs",
+                        name_of(node), node->n_in, p->n_carry, body ? body->n_inputs : 0, body ? body->n_outputs : 0);
     oly_type counter = {.dtype = OLY_INT32};
     OLY_TRY(check_carry(&counter, &body->inputs[0]->type, "counter", 0));
     for (int k = 0; k < node->n_in; k++)
@@ -287,8 +283,8 @@ oly_status oly_typing_result(oly_node *node)
     const oly_node *loop = node->in[0];
     int carry = node->params.dimension;
     if (oly_ops[loop->op].lowering != OLY_LOWER_LOOP || carry < 0 || carry >= loop->params.n_carry)
-        return oly_fail(OLY_INVALID, "%s: carry %d is taken from %s, which has %d", name_of(node), carry,
-                        name_of(loop), loop->params.n_carry);
+        return oly_fail(OLY_INVALID, "%s: carry %d is taken from %s, which has %d", name_of(node), carry, name_of(loop),
+                        loop->params.n_carry);
     node->type = *operand(loop, carry);
     return OLY_OK;
 }

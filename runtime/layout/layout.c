@@ -2,13 +2,25 @@
 #include "layout/layout.h"
 #include <string.h>
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* Balanced: sizes differ by at most one, larger first. */
-static int64_t balanced_cut(int64_t n, int64_t parts, int64_t k) { return k * (n / parts) + smaller(k, n % parts); }
+static int64_t balanced_cut(int64_t n, int64_t parts, int64_t k)
+{
+    return k * (n / parts) + smaller(k, n % parts);
+}
 
-static int64_t ceil_divide(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t ceil_divide(int64_t a, int64_t b)
+{
+    return a >= 0 ? (a + b - 1) / b : -(-a / b);
+}
 
 int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k)
 {
@@ -147,6 +159,14 @@ int64_t oly_box_count(const oly_box *b)
     for (int d = 0; d < b->rank; d++)
         n *= larger(b->hi[d] - b->lo[d], 0);
     return n;
+}
+
+bool oly_box_equal(const oly_box *a, const oly_box *b)
+{
+    for (int d = 0; d < a->rank; d++)
+        if (a->lo[d] != b->lo[d] || a->hi[d] != b->hi[d])
+            return false;
+    return a->rank == b->rank;
 }
 
 bool oly_box_contains(const oly_box *outer, const oly_box *inner)

@@ -10,8 +10,8 @@
 
 typedef struct oly_split {
     oly_axis_list axes;
-    int parts;                        /* product of the axes' sizes; 1: not split */
-    int64_t base, unit, start, step;  /* canonical: base = n, unit = 1, start = 0, step = 1 */
+    int parts;                       /* product of the axes' sizes; 1: not split */
+    int64_t base, unit, start, step; /* canonical: base = n, unit = 1, start = 0, step = 1 */
 } oly_split;
 
 typedef struct oly_layout {
@@ -47,6 +47,7 @@ oly_spec oly_layout_spec(const oly_layout *l);
 oly_box oly_layout_box(const oly_layout *l, int position);
 /* Of a box. */
 int64_t oly_box_count(const oly_box *b);
+bool oly_box_equal(const oly_box *a, const oly_box *b);
 bool oly_box_contains(const oly_box *outer, const oly_box *inner); /* an empty inner is always contained */
 oly_box oly_box_intersect(const oly_box *a, const oly_box *b);
 #endif

@@ -37,11 +37,26 @@ oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
     return OLY_OK;
 }
 
-int oly_mesh_total_devices(void) { return total_devices; }
-int oly_mesh_processes(void) { return n_processes; }
-int oly_mesh_my_process(void) { return my_process; }
-int oly_mesh_first_local(void) { return first_local; }
-int oly_mesh_local_devices(void) { return n_local_devices; }
+int oly_mesh_total_devices(void)
+{
+    return total_devices;
+}
+int oly_mesh_processes(void)
+{
+    return n_processes;
+}
+int oly_mesh_my_process(void)
+{
+    return my_process;
+}
+int oly_mesh_first_local(void)
+{
+    return first_local;
+}
+int oly_mesh_local_devices(void)
+{
+    return n_local_devices;
+}
 
 int oly_mesh_process_of(int device_id)
 {
@@ -56,7 +71,10 @@ int oly_mesh_process_of(int device_id)
     return low;
 }
 
-static bool is_local(int id) { return id >= first_local && id < first_local + n_local_devices; }
+static bool is_local(int id)
+{
+    return id >= first_local && id < first_local + n_local_devices;
+}
 
 static oly_status find_local(mesh_entry *e)
 {
@@ -138,7 +156,8 @@ oly_device oly_mesh_device(oly_mesh mesh, int position)
     if (!mesh)
         return NULL;
     if (position < 0 || position >= mesh->n_devices) {
-        oly_raise(oly_fail(OLY_INVALID, "position %d does not exist; the mesh has %d devices", position, mesh->n_devices));
+        oly_raise(
+            oly_fail(OLY_INVALID, "position %d does not exist; the mesh has %d devices", position, mesh->n_devices));
         return NULL;
     }
     return oly_get_device(oly_mesh_device_id(mesh, position));
@@ -314,7 +333,10 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
     return mesh;
 }
 
-int oly_mesh_axis_count(oly_mesh mesh) { return mesh ? mesh->n_axes : 0; }
+int oly_mesh_axis_count(oly_mesh mesh)
+{
+    return mesh ? mesh->n_axes : 0;
+}
 const char *oly_mesh_axis_name(oly_mesh mesh, int axis)
 {
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->name[axis] : NULL;
@@ -323,7 +345,10 @@ int oly_mesh_axis_size(oly_mesh mesh, int axis)
 {
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->size[axis] : 0;
 }
-int oly_mesh_device_count(oly_mesh mesh) { return mesh ? mesh->n_devices : 0; }
+int oly_mesh_device_count(oly_mesh mesh)
+{
+    return mesh ? mesh->n_devices : 0;
+}
 
 int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size)
 {

@@ -9,10 +9,10 @@ struct oly_mesh_impl {
     int n_axes;
     char name[OLY_MAX_RANK][OLY_AXIS_NAME];
     int size[OLY_MAX_RANK];
-    int n_devices;    /* product of the sizes */
+    int n_devices;      /* product of the sizes */
     const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned */
-    bool everywhere;  /* the default device of each process: one position, which every process has a copy of */
-    uint64_t hash;    /* the same on all ranks */
+    bool everywhere;    /* the default device of each process: one position, which every process has a copy of */
+    uint64_t hash;      /* the same on all ranks */
 };
 
 /* What devices there are: counts[r] of process r, ids dense in process order. At start. */

@@ -17,8 +17,14 @@ typedef struct sharding_entry {
 static sharding_entry *shardings;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-void oly_intern_lock(void) { pthread_mutex_lock(&lock); }
-void oly_intern_unlock(void) { pthread_mutex_unlock(&lock); }
+void oly_intern_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+void oly_intern_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 void oly_layout_stop(void)
 {
@@ -107,10 +113,11 @@ oly_status oly_sharding_check_rank(oly_sharding s, int rank)
         return OLY_OK;
     oly_text t = {0};
     oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
-    oly_status st = oly_fail(OLY_SHARDING,
-                             "the spec %s has %d entries, but the array has %d dimension%s; a spec may not be longer than "
-                             "the array's rank",
-                             oly_text_chars(&t), s->spec.n_dims, rank, rank == 1 ? "" : "s");
+    oly_status st =
+        oly_fail(OLY_SHARDING,
+                 "the spec %s has %d entries, but the array has %d dimension%s; a spec may not be longer than "
+                 "the array's rank",
+                 oly_text_chars(&t), s->spec.n_dims, rank, rank == 1 ? "" : "s");
     oly_text_free(&t);
     return st;
 }
@@ -123,17 +130,21 @@ static oly_status add_axis(oly_mesh mesh, oly_axis_list *list, const char *name,
     if (axis < 0) {
         char text[256];
         oly_mesh_str(mesh, text, sizeof text);
-        return oly_fail(OLY_SHARDING, "axis '%s' is not found in %s; a spec may only name axes of its mesh", name, text);
+        return oly_fail(OLY_SHARDING, "axis '%s' is not found in %s; a spec may only name axes of its mesh", name,
+                        text);
     }
     if (*used >> axis & 1)
-        return oly_fail(OLY_SHARDING, "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension",
-                        name);
+        return oly_fail(OLY_SHARDING,
+                        "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension", name);
     *used |= 1u << axis;
     list->axis[list->n++] = (uint8_t)axis;
     return OLY_OK;
 }
 
-static bool is_none(const char *word) { return strcmp(word, "None") == 0; }
+static bool is_none(const char *word)
+{
+    return strcmp(word, "None") == 0;
+}
 
 /* An axis name, with or without quotes. */
 static bool scan_name(oly_scan *s, char *word, size_t size)
@@ -212,16 +223,19 @@ oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
     for (int d = 0; d < n_dims && st == OLY_OK; d++) {
         spec.n_dims = d + 1;
         for (const int *a = axes[d]; st == OLY_OK && a && *a >= 0; a++)
-            st = *a < mesh->n_axes ? add_axis(mesh, &spec.dim[d], mesh->name[*a], &used)
-                                   : oly_fail(OLY_SHARDING, "axis number %d is not in the mesh, which has %d axes", *a,
-                                              mesh->n_axes);
+            st = *a < mesh->n_axes
+                     ? add_axis(mesh, &spec.dim[d], mesh->name[*a], &used)
+                     : oly_fail(OLY_SHARDING, "axis number %d is not in the mesh, which has %d axes", *a, mesh->n_axes);
     }
     return finish(st, mesh, &spec);
 }
 
 /* -- asking ------------------------------------------------------------------------------------------------------- */
 
-oly_mesh oly_sharding_mesh(oly_sharding s) { return s ? s->mesh : NULL; }
+oly_mesh oly_sharding_mesh(oly_sharding s)
+{
+    return s ? s->mesh : NULL;
+}
 
 bool oly_sharding_is_replicated(oly_sharding s)
 {
@@ -253,7 +267,8 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
         return OLY_INVALID;
     oly_status st = oly_sharding_check_rank(s, rank);
     if (st == OLY_OK && (position < 0 || position >= s->mesh->n_devices))
-        st = oly_fail(OLY_INVALID, "position %d is not in the mesh, which has %d devices", position, s->mesh->n_devices);
+        st =
+            oly_fail(OLY_INVALID, "position %d is not in the mesh, which has %d devices", position, s->mesh->n_devices);
     if (st != OLY_OK)
         return oly_raise(st);
     oly_layout l = oly_layout_canonical(s, rank, shape);

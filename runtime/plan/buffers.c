@@ -15,8 +15,9 @@ static void extend_lives(oly_plan *plan, const oly_block *b)
         for (int j = 0; j < plan->n_slots; j++) {
             oly_slot *slot = &plan->slots[j];
             const oly_block *body = s->loop.body;
-            bool inside = slot->block == body || (slot->block && slot->block != b && slot->block->begin >= body->begin &&
-                                                  slot->block->end <= body->end && slot->block != plan->main);
+            bool inside =
+                slot->block == body || (slot->block && slot->block != b && slot->block->begin >= body->begin &&
+                                        slot->block->end <= body->end && slot->block != plan->main);
             if (inside || slot->last < body->begin || slot->first > s->number)
                 continue;
             if (slot->last >= body->begin && slot->last < s->number)
@@ -35,7 +36,10 @@ static int by_birth(const void *a, const void *b, void *slots)
     return d ? d : x - y;
 }
 
-static size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+static size_t rounded(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
 
 /* Lowest offset at which `slot` overlaps none of the placed ones that live at the same time. */
 static size_t first_fit(const oly_plan *plan, const int *placed, int n, const oly_slot *slot)
@@ -119,7 +123,8 @@ oly_status oly_find_reusable(oly_planner *p)
         const oly_plan_value *out = &plan->outputs[k];
         reusable[k] = -1;
         for (int j = 0; j < plan->n_inputs && reusable[k] < 0; j++)
-            if (!taken[j] && plan->inputs[j].sharding == out->sharding && oly_type_equal(&plan->inputs[j].type, &out->type) &&
+            if (!taken[j] && plan->inputs[j].sharding == out->sharding &&
+                oly_type_equal(&plan->inputs[j].type, &out->type) &&
                 may_take(plan, plan->input_slot[j], plan->output_slot[k]))
                 reusable[k] = j;
         if (reusable[k] >= 0)
@@ -131,7 +136,8 @@ oly_status oly_find_reusable(oly_planner *p)
 oly_status oly_assign_memory(oly_planner *p)
 {
     oly_plan *plan = p->plan;
-    int *order = OLY_PLAN_NEW(p, int, plan->n_slots + 1), *placed = OLY_PLAN_NEW(p, int, plan->n_slots + 1), n = 0, n_placed = 0;
+    int *order = OLY_PLAN_NEW(p, int, plan->n_slots + 1), *placed = OLY_PLAN_NEW(p, int, plan->n_slots + 1), n = 0,
+        n_placed = 0;
     OLY_PLAN_CHECK(order);
     OLY_PLAN_CHECK(placed);
     extend_lives(plan, plan->main);

@@ -43,7 +43,10 @@ static void view_strides(const oly_node *n, oly_place *place)
     }
 }
 
-static bool is_view(const oly_node *n) { return oly_ops[n->op].lowering == OLY_LOWER_VIEW; }
+static bool is_view(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
+}
 
 /* Place of a region's box within a slot that holds another box of the same value, row-major. */
 static oly_place place_in(const oly_planner *p, int device, int slot, const oly_box *holds, const oly_box *wanted,
@@ -122,8 +125,8 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     return OLY_OK;
 }
 
-
-oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region, oly_reading *reading)
+oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
+                      oly_reading *reading)
 {
     oly_node *outer = oly_captured(f, node);
     if (outer)
@@ -194,7 +197,8 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
         oly_frame *at = f;
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
-        if (!found || oly_value_of(at, found)->slot < 0 || oly_region_inside_layout(&r, &oly_value_of(at, found)->layout))
+        if (!found || oly_value_of(at, found)->slot < 0 ||
+            oly_region_inside_layout(&r, &oly_value_of(at, found)->layout))
             continue;
         int j = 0;
         while (j < n_roots && !(roots[j].node == found && oly_region_join(&roots[j].hull, &r)))
@@ -292,8 +296,8 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 }
 
 /* Broadcast constants have no memory to copy from: a tile program writes them. */
-static oly_status fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
-                       int slot)
+static oly_status fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node,
+                       const oly_layout *l, int slot)
 {
     oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
     oly_tile_instruction *i = OLY_PLAN_NEW(p, oly_tile_instruction, 1);

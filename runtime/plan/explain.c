@@ -37,7 +37,10 @@ static void site_text(oly_text *t, const oly_node *n)
         oly_text_add(t, "   %s:%d", file_of(n->site.file), n->site.line);
 }
 
-static bool communicates(const oly_step *s) { return s->bytes > 0 && s->messages > 0; }
+static bool communicates(const oly_step *s)
+{
+    return s->bytes > 0 && s->messages > 0;
+}
 
 static void block_text(oly_text *t, const oly_block *b, int depth);
 
@@ -53,7 +56,8 @@ static void step_text(oly_text *t, const oly_step *s, int depth)
     if (communicates(s)) {
         oly_text_add(t, "   [");
         bytes_text(t, s->bytes);
-        oly_text_add(t, " to a device in %d message%s, %d members]", s->messages, s->messages == 1 ? "" : "s", s->members);
+        oly_text_add(t, " to a device in %d message%s, %d members]", s->messages, s->messages == 1 ? "" : "s",
+                     s->members);
     }
     site_text(t, s->node);
     oly_text_add(t, "\n");

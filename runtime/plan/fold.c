@@ -102,10 +102,13 @@ typedef struct folder {
     struct staged {
         int position;
         int64_t offset;
-    } *staged;
+    } * staged;
 } folder;
 
-static int process_at(oly_mesh mesh, int position) { return oly_mesh_process_of(oly_mesh_device_id(mesh, position)); }
+static int process_at(oly_mesh mesh, int position)
+{
+    return oly_mesh_process_of(oly_mesh_device_id(mesh, position));
+}
 
 static int64_t elements_at(const folder *f, int position)
 {
@@ -121,9 +124,15 @@ static int device_at(const folder *f, int position)
     return -1;
 }
 
-static size_t element_of(const folder *f) { return oly_dtype_size(f->node->type.dtype); }
+static size_t element_of(const folder *f)
+{
+    return oly_dtype_size(f->node->type.dtype);
+}
 
-static int cell_of(const folder *f, int device, int slot) { return device * f->p->plan->slot_capacity + slot; }
+static int cell_of(const folder *f, int device, int slot)
+{
+    return device * f->p->plan->slot_capacity + slot;
+}
 
 /* A run of elements of one buffer. */
 static oly_piece run_of(int base, int64_t offset, int64_t count)
@@ -148,7 +157,8 @@ static int processes_of(const folder *f, const int *sources, int n, int *process
 }
 
 /* The slice of n elements that process `r` folds. */
-static void slice_of(const folder *f, const int *processes, int n_processes, int r, int64_t n, int64_t *begin, int64_t *end)
+static void slice_of(const folder *f, const int *processes, int n_processes, int r, int64_t n, int64_t *begin,
+                     int64_t *end)
 {
     int j = 0;
     while (j < n_processes && processes[j] != r)
@@ -182,7 +192,9 @@ static oly_status stage_partial(folder *f, int group, int position, int64_t begi
     if (end == begin)
         return OLY_OK;
     return oly_wires_add(f->p, &f->partials,
-                         &(oly_wire){process_at(f->p->mesh, position), false, {group, position},
+                         &(oly_wire){process_at(f->p->mesh, position),
+                                     false,
+                                     {group, position},
                                      run_of(cell_of(f, 0, f->staging), at, end - begin)});
 }
 
@@ -202,16 +214,19 @@ static oly_status send_partial(folder *f, int d)
             continue;
         slice_of(f, processes, n_processes, r, n, &begin, &end);
         if (end > begin)
-            OLY_TRY(oly_wires_add(f->p, &f->partials,
-                                  &(oly_wire){r, true, {f->sliced ? sources[0] : 0, position},
-                                              run_of(cell_of(f, d, f->slot), begin * (int64_t)element_of(f), end - begin)}));
+            OLY_TRY(oly_wires_add(
+                f->p, &f->partials,
+                &(oly_wire){r,
+                            true,
+                            {f->sliced ? sources[0] : 0, position},
+                            run_of(cell_of(f, d, f->slot), begin * (int64_t)element_of(f), end - begin)}));
     }
     return OLY_OK;
 }
 
 /* The folded slices go round: this process's to the others, theirs to every device here. */
-static oly_status hand_round(folder *f, const oly_fold_work *g, const int *sources, const int *processes, int n_processes,
-                             int64_t n)
+static oly_status hand_round(folder *f, const oly_fold_work *g, const int *sources, const int *processes,
+                             int n_processes, int64_t n)
 {
     int64_t bytes = (int64_t)element_of(f), begin, end;
     for (int k = 0; k < n_processes; k++) {
@@ -220,12 +235,13 @@ static oly_status hand_round(folder *f, const oly_fold_work *g, const int *sourc
             continue;
         slice_of(f, processes, n_processes, r, n, &begin, &end);
         if (g->end > g->begin)
-            OLY_TRY(oly_wires_add(f->p, &f->results,
-                                  &(oly_wire){r, true, {sources[0], 0},
-                                              run_of(g->out_base[0], g->begin * bytes, g->end - g->begin)}));
+            OLY_TRY(oly_wires_add(
+                f->p, &f->results,
+                &(oly_wire){r, true, {sources[0], 0}, run_of(g->out_base[0], g->begin * bytes, g->end - g->begin)}));
         for (int o = 0; o < g->n_outs && end > begin; o++)
-            OLY_TRY(oly_wires_add(f->p, &f->results,
-                                  &(oly_wire){r, false, {sources[0], 0}, run_of(g->out_base[o], begin * bytes, end - begin)}));
+            OLY_TRY(oly_wires_add(
+                f->p, &f->results,
+                &(oly_wire){r, false, {sources[0], 0}, run_of(g->out_base[o], begin * bytes, end - begin)}));
     }
     return OLY_OK;
 }

@@ -18,7 +18,10 @@ static bool same_shape(const oly_node *a, const oly_node *b)
            memcmp(a->type.shape, b->type.shape, sizeof(int64_t) * (size_t)a->type.rank) == 0;
 }
 
-static bool joins(const oly_node *from, const oly_node *to) { return fusible(from) && fusible(to) && same_shape(from, to); }
+static bool joins(const oly_node *from, const oly_node *to)
+{
+    return fusible(from) && fusible(to) && same_shape(from, to);
+}
 
 static int least_depth(oly_frame *f, const oly_node *n)
 {

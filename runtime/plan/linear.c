@@ -19,7 +19,8 @@ static bool number(const oly_node *n, double *value)
         n = n->in[0];
     if (n->op != OLY_OP_constant)
         return false;
-    *value = n->type.dtype == OLY_FLOAT32 || n->type.dtype == OLY_FLOAT64 ? n->params.value.f : (double)n->params.value.i;
+    *value =
+        n->type.dtype == OLY_FLOAT32 || n->type.dtype == OLY_FLOAT64 ? n->params.value.f : (double)n->params.value.i;
     return true;
 }
 

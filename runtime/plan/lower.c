@@ -111,8 +111,7 @@ static oly_status gather_loads(tiler *t)
                 continue;
             t->loads[t->n_loads++] = (load){.node = in, .reg = -1};
             nodes[n] = in;
-            regions[n++] = in->type.rank ? oly_region_of_layout(&t->layout)
-                                         : (oly_region){.mesh = t->layout.mesh};
+            regions[n++] = in->type.rank ? oly_region_of_layout(&t->layout) : (oly_region){.mesh = t->layout.mesh};
         }
     OLY_TRY(oly_prepare(t->p, t->f, n, nodes, regions));
     for (int k = 0; k < n; k++)
@@ -158,13 +157,15 @@ static oly_status emit_node(tiler *t, int k)
     oly_tile_instruction *i = &t->instructions[t->n_instructions];
     t->reg[k] = free_register(t);
     if (t->reg[k] < 0)
-        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers", OLY_TILE_REGISTERS);
+        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
+                        OLY_TILE_REGISTERS);
     t->n_instructions++;
     if (n->op == OLY_OP_constant) {
         oly_splat_instruction(n, i);
     } else {
         *i = (oly_tile_instruction){.op = (uint16_t)oly_ops[n->op].detail,
-                                    .dtype = (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
+                                    .dtype =
+                                        (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
                                     .to = (uint8_t)n->type.dtype,
                                     .in = {-1, -1, -1},
                                     .attribute = n->params.dimension};
@@ -332,7 +333,8 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
     if (position < 0)
         return OLY_OK;
     oly_box b = oly_layout_box(in, position);
-    w->task = (oly_reduce_task){.combiner = (oly_combiner)oly_ops[n->op].detail, .dtype = n->in[0]->type.dtype, .rank = in->rank};
+    w->task = (oly_reduce_task){
+        .combiner = (oly_combiner)oly_ops[n->op].detail, .dtype = n->in[0]->type.dtype, .rank = in->rank};
     w->in = reading->place[device];
     for (int d = 0; d < in->rank; d++) {
         w->task.extent[d] = b.hi[d] - b.lo[d];
@@ -344,8 +346,8 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
         oly_mesh_coordinates(in->mesh, position, coordinates);
         for (int d = 0; d < in->rank; d++) {
             int part = oly_split_part_at(&in->split[d], in->mesh, coordinates);
-            w->task.extent[d] = oly_split_cut(&in->split[d], in->shape[d], part + 1) -
-                                oly_split_cut(&in->split[d], in->shape[d], part);
+            w->task.extent[d] =
+                oly_split_cut(&in->split[d], in->shape[d], part + 1) - oly_split_cut(&in->split[d], in->shape[d], part);
         }
         w->in.base = device * p->plan->slot_capacity + slot; /* not read */
         w->in.offset = 0;
@@ -363,7 +365,8 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
 }
 
 /* A constant operand (sum of a broadcast number) is written out first. */
-static oly_status demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+static oly_status demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l,
+                               oly_reading *reading)
 {
     oly_region r = oly_region_of_layout(l);
     OLY_TRY(oly_demand(p, f, n, &r, reading));
@@ -447,7 +450,8 @@ static bool gemm_reads(const oly_planner *p, const oly_reading *r, const oly_lay
     return true;
 }
 
-static oly_status gemm_operand(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+static oly_status gemm_operand(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l,
+                               oly_reading *reading)
 {
     OLY_TRY(demand_array(p, f, n, l, reading));
     if (gemm_reads(p, reading, l))
@@ -480,7 +484,8 @@ static void tidy(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
 }
 
 static void gemm_device(oly_planner *p, const oly_node *n, const oly_layout *out, const oly_layout *a_layout,
-                        const oly_reading *a, const oly_reading *b, int device, int slot, oly_gemm_work *w, double *total)
+                        const oly_reading *a, const oly_reading *b, int device, int slot, oly_gemm_work *w,
+                        double *total)
 {
     int position = oly_position_in(p, out->mesh, device);
     if (position < 0)
@@ -492,11 +497,8 @@ static void gemm_device(oly_planner *p, const oly_node *n, const oly_layout *out
     int64_t k = oly_split_cut(&a_layout->split[2], a_layout->shape[2], part + 1) -
                 oly_split_cut(&a_layout->split[2], a_layout->shape[2], part);
     oly_gemm_task *t = &w->task;
-    *t = (oly_gemm_task){.dtype = n->type.dtype,
-                         .batch = o.hi[0] - o.lo[0],
-                         .m = o.hi[1] - o.lo[1],
-                         .n = o.hi[2] - o.lo[2],
-                         .k = k};
+    *t = (oly_gemm_task){
+        .dtype = n->type.dtype, .batch = o.hi[0] - o.lo[0], .m = o.hi[1] - o.lo[1], .n = o.hi[2] - o.lo[2], .k = k};
     w->a = a->place[device];
     w->b = b->place[device];
     w->out_base = device * p->plan->slot_capacity + slot;
@@ -683,17 +685,17 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_value *v = oly_value_of(f, n);
     switch (oly_ops[n->op].lowering) {
-    case OLY_LOWER_TILE: return v->group < 0 || f->groups[v->group].lowered ? OLY_OK : oly_lower_group(p, f, &f->groups[v->group]);
+    case OLY_LOWER_TILE:
+        return v->group < 0 || f->groups[v->group].lowered ? OLY_OK : oly_lower_group(p, f, &f->groups[v->group]);
     case OLY_LOWER_REDUCE: return oly_lower_reduce(p, f, n);
     case OLY_LOWER_CONTRACT: return oly_lower_contract(p, f, n);
     case OLY_LOWER_WRITE: return oly_lower_write(p, f, n);
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
     case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);
-    case OLY_LOWER_INPUT:  /* already in memory */
-    case OLY_LOWER_VIEW:   /* read through */
-    case OLY_LOWER_RESULT: /* settled with its loop */
-        return OLY_OK;
+    case OLY_LOWER_INPUT: /* already in memory */
+    case OLY_LOWER_VIEW:  /* read through */
+    case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;
     }
     return OLY_OK;
 }

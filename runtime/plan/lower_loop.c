@@ -74,8 +74,9 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
 {
     int n_carry = n->params.n_carry, counter;
     oly_frame *body = f->bodies[n->index];
-    carries c = {OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1),
-                 OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, oly_layout, n_carry + 1)};
+    carries c = {OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, oly_layout, n_carry + 1)};
     OLY_PLAN_CHECK(c.in && c.out && c.spare && c.init ? c.layout : NULL);
     body->block = oly_block_new(p);
     OLY_PLAN_CHECK(body->block);

@@ -7,7 +7,10 @@
 
 /* -- shared by the passes ------------------------------------------------------------------------------------------ */
 
-oly_value *oly_value_of(oly_frame *f, const oly_node *node) { return &f->values[node->index]; }
+oly_value *oly_value_of(oly_frame *f, const oly_node *node)
+{
+    return &f->values[node->index];
+}
 
 oly_node *oly_captured(const oly_frame *f, const oly_node *node)
 {
@@ -132,13 +135,14 @@ static oly_status incompatible(const oly_plan_request *r, oly_mesh a, int k, oly
     char left[256], right[256];
     oly_sharding_str(r->inputs[k].sharding, left, sizeof left);
     oly_sharding_str(r->inputs[j].sharding, right, sizeof right);
-    return oly_fail(OLY_DEVICES,
-                    "received incompatible devices: argument %d, %s, is committed to %d device%s [%d...] as %s, argument %d, "
-                    "%s, to %d device%s [%d...] as %s; all committed operands must be on the same devices in the same order: "
-                    "move one with oly_device_put",
-                    k, oly_type_short(&r->inputs[k].type), a->n_devices, a->n_devices == 1 ? "" : "s",
-                    oly_mesh_device_id(a, 0), left, j, oly_type_short(&r->inputs[j].type), b->n_devices,
-                    b->n_devices == 1 ? "" : "s", oly_mesh_device_id(b, 0), right);
+    return oly_fail(
+        OLY_DEVICES,
+        "received incompatible devices: argument %d, %s, is committed to %d device%s [%d...] as %s, argument %d, "
+        "%s, to %d device%s [%d...] as %s; all committed operands must be on the same devices in the same order: "
+        "move one with oly_device_put",
+        k, oly_type_short(&r->inputs[k].type), a->n_devices, a->n_devices == 1 ? "" : "s", oly_mesh_device_id(a, 0),
+        left, j, oly_type_short(&r->inputs[j].type), b->n_devices, b->n_devices == 1 ? "" : "s",
+        oly_mesh_device_id(b, 0), right);
 }
 
 /* Looks for the shardings users fixed inside the function. */
@@ -146,7 +150,7 @@ static oly_mesh placed_mesh(const oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *n = g->nodes[k];
-        oly_mesh m = n->op == OLY_OP_place ? n->params.sharding->mesh
+        oly_mesh m = n->op == OLY_OP_place  ? n->params.sharding->mesh
                      : n->op == OLY_OP_loop ? placed_mesh(n->params.body)
                                             : NULL;
         if (m)
@@ -170,7 +174,8 @@ static oly_status choose_mesh(oly_planner *p)
             p->mesh = m;
         } else if (!oly_mesh_same_devices(p->mesh, m)) {
             return incompatible(r, r->inputs[first].sharding->mesh, first, m, k);
-        } else if (oly_sharding_is_replicated(r->inputs[first].sharding) && !oly_sharding_is_replicated(r->inputs[k].sharding)) {
+        } else if (oly_sharding_is_replicated(r->inputs[first].sharding) &&
+                   !oly_sharding_is_replicated(r->inputs[k].sharding)) {
             first = k;
             p->mesh = m;
         }

@@ -5,9 +5,9 @@
 #include "plan/steps.h"
 
 typedef struct oly_plan_request {
-    oly_graph *graph;               /* taken over, also on failure */
-    const oly_plan_value *inputs;   /* [graph->n_inputs] */
-    const oly_sharding *outputs;    /* [graph->n_outputs] wanted, NULL entries open; or NULL */
+    oly_graph *graph;             /* taken over, also on failure */
+    const oly_plan_value *inputs; /* [graph->n_inputs] */
+    const oly_sharding *outputs;  /* [graph->n_outputs] wanted, NULL entries open; or NULL */
 } oly_plan_request;
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);

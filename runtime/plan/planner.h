@@ -26,14 +26,14 @@ typedef struct oly_replica {
 /* What the planner knows of a node. */
 typedef struct oly_value {
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
-    bool fixed;          /* chosen by the user */
+    bool fixed;                       /* chosen by the user */
     bool has_layout;
-    oly_layout layout;   /* where it lies, once lowered */
-    int slot;            /* -1: not in memory (views, constants) */
-    oly_block *block;    /* that computes it */
+    oly_layout layout; /* where it lies, once lowered */
+    int slot;          /* -1: not in memory (views, constants) */
+    oly_block *block;  /* that computes it */
     oly_replica *replicas;
-    int group;           /* of fused nodes; -1 */
-    int depth;           /* see group.c */
+    int group;                  /* of fused nodes; -1 */
+    int depth;                  /* see group.c */
     const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
 } oly_value;
 
@@ -46,9 +46,9 @@ typedef struct oly_group {
 /* One graph being planned: the function's, or the body of a loop. */
 typedef struct oly_frame {
     struct oly_frame *outer;
-    oly_node *loop;        /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
+    oly_node *loop; /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
     oly_graph *graph;
-    oly_value *values;     /* [graph->n_nodes] */
+    oly_value *values; /* [graph->n_nodes] */
     int n_groups;
     oly_group *groups;
     oly_block *block;
@@ -58,16 +58,16 @@ typedef struct oly_frame {
 typedef struct oly_planner {
     oly_plan *plan;
     oly_mesh mesh;
-    const int *position;   /* [n_devices] in mesh; -1: not in it */
+    const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
 } oly_planner;
 
 #define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
-#define OLY_PLAN_CHECK(pointer)                                                                                \
-    do {                                                                                                       \
-        if (!(pointer))                                                                                        \
-            return oly_out_of_memory(0, "a plan");                                                             \
+#define OLY_PLAN_CHECK(pointer)                                                                                        \
+    do {                                                                                                               \
+        if (!(pointer))                                                                                                \
+            return oly_out_of_memory(0, "a plan");                                                                     \
     } while (0)
 
 /* -- plan.c -- */
@@ -104,7 +104,8 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 /* Layout a node would have where it is: of its memory, or derived through views. false: none (constants). */
 bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l);
 oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g);
-oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node); /* canonical cuts of the propagated axes */
+oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
+                           const oly_node *node); /* canonical cuts of the propagated axes */
 
 /* -- demand.c: reading values -- */
 /* Where a device's part of a region of a value is. constant: the value is a constant node instead. */
@@ -112,7 +113,8 @@ typedef struct oly_reading {
     const oly_node *constant;
     oly_place *place; /* [n_devices]; base -1 on devices that need nothing */
 } oly_reading;
-oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region, oly_reading *reading);
+oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
+                      oly_reading *reading);
 /* What is read must live until the newest step, which may come after exchanges for other operands: called for every reading
  * right before the step that reads is added. */
 void oly_reading_use(oly_planner *p, const oly_reading *reading);

@@ -166,7 +166,8 @@ static oly_status sweep_node(oly_planner *p, oly_frame *fr, oly_node *n, bool *c
         propose_dim(p->mesh, &f.result[d], &f, &result->axes[d], proposals, oly_type_size(&n->type), f.n_operands);
     settle_axes(p->mesh, &f, n, proposals);
     for (int k = 0; k < f.n_operands; k++)
-        *changed = refine_tensor(p->mesh, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) || *changed;
+        *changed = refine_tensor(p->mesh, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) ||
+                   *changed;
     *changed = refine_tensor(p->mesh, result, &n->type, f.result, &f, proposals) || *changed;
     return OLY_OK;
 }
@@ -201,7 +202,8 @@ static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *cha
         return sweep_loop(p, f, n, changed);
     if (n->op == OLY_OP_result) {
         oly_frame *body = f->bodies[n->in[0]->index];
-        equalise(oly_value_of(f, n), oly_value_of(body, body->graph->inputs[1 + n->params.dimension]), &n->type, changed);
+        equalise(oly_value_of(f, n), oly_value_of(body, body->graph->inputs[1 + n->params.dimension]), &n->type,
+                 changed);
         return OLY_OK;
     }
     return sweep_node(p, f, n, changed);

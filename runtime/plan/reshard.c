@@ -10,10 +10,10 @@
 enum { MOST_REPLICAS = 64 }; /* replicas looked through for one in the same process */
 
 typedef struct remote {
-    int peer;                 /* rank */
-    int receiver, source;     /* positions */
+    int peer;             /* rank */
+    int receiver, source; /* positions */
     oly_box box;
-    int device;               /* of this process: sender's or receiver's */
+    int device; /* of this process: sender's or receiver's */
     bool sending;
 } remote;
 
@@ -30,7 +30,7 @@ typedef struct mover {
     oly_copy_work *copies;
     int n_remote, remote_capacity;
     remote *remotes;
-    int64_t received;         /* most elements one device here gets from others */
+    int64_t received; /* most elements one device here gets from others */
     double work;
 } mover;
 
@@ -129,7 +129,8 @@ static oly_box held_box(const mover *m, int source)
     return m->stored ? oly_region_box(m->stored, m->shape, source) : oly_layout_box(m->from, source);
 }
 
-static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box)
+static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds,
+                           const oly_box *box)
 {
     m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
     OLY_PLAN_CHECK(m->copies);
@@ -207,7 +208,8 @@ static oly_status receive_all(mover *m, int device)
 }
 
 /* What one position of another process takes from this device's block. */
-static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver, int process)
+static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
+                          int process)
 {
     oly_box box = oly_region_box(m->to, m->shape, receiver), shared = oly_box_intersect(block, &box);
     if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
@@ -260,7 +262,7 @@ static int in_message_order(const void *a, const void *b)
 
 static bool same_bytes(const remote *a, const remote *b)
 {
-    return a->source == b->source && memcmp(&a->box, &b->box, sizeof a->box) == 0;
+    return a->source == b->source && oly_box_equal(&a->box, &b->box);
 }
 
 static oly_piece piece_of(const mover *m, const remote *r)
@@ -396,7 +398,8 @@ static void describe(mover *m, oly_step *s)
         return;
     for (int d = 0; d < m->to->rank; d++) {
         const oly_region_dim *r = &m->to->dim[d];
-        int64_t offset = r->split.step == 1 && m->from->split[d].step == 1 ? r->split.start - m->from->split[d].start : 0;
+        int64_t offset =
+            r->split.step == 1 && m->from->split[d].step == 1 ? r->split.start - m->from->split[d].start : 0;
         if (r->split.parts == 1)
             continue;
         extra_lo = offset - r->lo > extra_lo ? offset - r->lo : extra_lo;

@@ -177,7 +177,8 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
         oly_text_add(&t, "; one halo exchange a pass:");
         for (int d = 0; d < l->rank; d++)
             if (l->split[d].parts > 1)
-                oly_text_add(&t, " %lld element%s each way along dimension %d", (long long)s->stencil.pass * st->stencil.radius[d],
+                oly_text_add(&t, " %lld element%s each way along dimension %d",
+                             (long long)s->stencil.pass * st->stencil.radius[d],
                              s->stencil.pass * st->stencil.radius[d] == 1 ? "" : "s", d);
     }
     s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
@@ -200,7 +201,8 @@ static oly_status margin_block(oly_planner *p, const oly_node *n, const oly_layo
     return oly_reshard_margins(p, *block, n, l, r, slot);
 }
 
-static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, const oly_layout *l, size_t element, int *slot)
+static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, const oly_layout *l, size_t element,
+                         int *slot)
 {
     oly_region r = oly_region_of_layout(l);
     *slot = field_slot(p, f, &r, element);

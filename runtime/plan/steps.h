@@ -20,13 +20,13 @@ typedef enum {
 typedef struct oly_slot {
     oly_slot_kind kind;
     int index;
-    size_t bytes;          /* largest over this process's devices */
-    size_t *device_bytes;  /* [n_devices]; pool slots */
+    size_t bytes;         /* largest over this process's devices */
+    size_t *device_bytes; /* [n_devices]; pool slots */
     size_t offset;
-    int first, last;       /* steps (in order of emission) that write and read it: its life */
+    int first, last;         /* steps (in order of emission) that write and read it: its life */
     struct oly_block *block; /* whose step writes it */
-    bool claimed;          /* it is an output or a loop's carry: nothing else may become one in its memory */
-    bool shared;           /* two values live in it (reshape): no writing in place */
+    bool claimed;            /* it is an output or a loop's carry: nothing else may become one in its memory */
+    bool shared;             /* two values live in it (reshape): no writing in place */
 } oly_slot;
 
 /* Where a box's first element lies. base = device * n_slots + slot. */
@@ -68,12 +68,12 @@ typedef struct oly_copy_work {
 /* One group of a reduction over devices: the partials of `n_sources` members, folded in order. */
 typedef struct oly_fold_work {
     int n_sources;
-    const int *source_base;         /* local partials and received ones */
-    const int64_t *source_offset;   /* bytes */
-    int64_t begin, end;             /* elements folded here */
-    int n_outs;                     /* every device of this process in the group gets the result */
+    const int *source_base;       /* local partials and received ones */
+    const int64_t *source_offset; /* bytes */
+    int64_t begin, end;           /* elements folded here */
+    int n_outs;                   /* every device of this process in the group gets the result */
     const int *out_base;
-    int first_source;               /* mesh position; for the planner */
+    int first_source; /* mesh position; for the planner */
 } oly_fold_work;
 
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
@@ -87,24 +87,24 @@ typedef enum {
     OLY_STEP_TILE,
     OLY_STEP_REDUCE,
     OLY_STEP_GEMM,
-    OLY_STEP_MOVE,      /* local copies and an exchange with other processes */
-    OLY_STEP_FOLD,      /* reduction over devices */
+    OLY_STEP_MOVE, /* local copies and an exchange with other processes */
+    OLY_STEP_FOLD, /* reduction over devices */
     OLY_STEP_LOOP,
-    OLY_STEP_STENCIL,   /* a recognised loop */
+    OLY_STEP_STENCIL, /* a recognised loop */
 } oly_step_kind;
 
 typedef struct oly_step {
     oly_step_kind kind;
-    int number;            /* order of emission */
-    const oly_node *node;  /* what it computes, for people */
-    const char *what;      /* "all-gather", "halo exchange", "sum", ... */
-    const char *detail;    /* members, elements: for explanations */
-    int64_t bytes;         /* received by one device at most, over links between devices */
-    int members;           /* devices that take part in one group */
-    int messages;          /* most messages one device receives */
+    int number;           /* order of emission */
+    const oly_node *node; /* what it computes, for people */
+    const char *what;     /* "all-gather", "halo exchange", "sum", ... */
+    const char *detail;   /* members, elements: for explanations */
+    int64_t bytes;        /* received by one device at most, over links between devices */
+    int members;          /* devices that take part in one group */
+    int messages;         /* most messages one device receives */
     int out_slot;
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
-    double work;           /* element-operations on this process: decides whether a call is small */
+    double work;                     /* element-operations on this process: decides whether a call is small */
     union {
         struct {
             oly_tile_program program;
@@ -126,24 +126,24 @@ typedef struct oly_step {
             int n_counts;
             int counts[4];
             int64_t elements;
-            bool sliced;   /* a second exchange hands folded slices round (on every process, or on none) */
+            bool sliced; /* a second exchange hands folded slices round (on every process, or on none) */
             int n_groups;
             const oly_fold_work *groups;
         } fold;
         struct {
             int64_t count, lower;
             oly_block *body;
-            int counter_slot;            /* int32 on every device; -1: not used */
+            int counter_slot; /* int32 on every device; -1: not used */
             int n_carry;
             const int *init_slot, *in_slot, *out_slot, *spare_slot;
         } loop;
         struct {
             oly_stencil stencil;
             int64_t count;
-            int pass;                    /* time steps between exchanges */
-            int first_slot;              /* the field before, with margins */
-            int field_slot[2];           /* fields with margins that passes write in turn */
-            oly_block *margins[2];       /* bring the margins of each from the neighbours */
+            int pass;              /* time steps between exchanges */
+            int first_slot;        /* the field before, with margins */
+            int field_slot[2];     /* fields with margins that passes write in turn */
+            oly_block *margins[2]; /* bring the margins of each from the neighbours */
             const oly_stencil_work *device;
         } stencil;
     };
@@ -163,22 +163,22 @@ typedef struct oly_plan_value {
 
 typedef struct oly_plan {
     oly_arena arena;
-    oly_graph *graph;      /* owned */
+    oly_graph *graph; /* owned */
     uint64_t fingerprint;
-    oly_mesh mesh;         /* most values' */
-    uint64_t members_key;  /* of the set of devices that take part, for numbering its calls */
-    bool distributed;      /* takes part in messages between processes (the same on every member) */
+    oly_mesh mesh;        /* most values' */
+    uint64_t members_key; /* of the set of devices that take part, for numbering its calls */
+    bool distributed;     /* takes part in messages between processes (the same on every member) */
     bool small;
-    int n_devices;         /* of this process */
-    const int *devices;    /* their local indexes */
+    int n_devices;      /* of this process */
+    const int *devices; /* their local indexes */
     int n_inputs, n_outputs;
     oly_plan_value *inputs, *outputs;
     const int *input_slot, *output_slot;
-    const int *reusable;   /* [n_outputs] input whose memory the output may take when it is donated; -1 */
+    const int *reusable; /* [n_outputs] input whose memory the output may take when it is donated; -1 */
     int n_slots, slot_capacity;
     oly_slot *slots;
-    size_t scratch_bytes;  /* per device */
+    size_t scratch_bytes; /* per device */
     oly_block *main;
-    int n_steps;           /* in all blocks */
+    int n_steps; /* in all blocks */
 } oly_plan;
 #endif

@@ -18,7 +18,10 @@ oly_status oly_wires_add(oly_planner *p, oly_wires *w, const oly_wire *wire)
     return OLY_OK;
 }
 
-static int compare(int64_t a, int64_t b) { return (a > b) - (a < b); }
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
 
 static int in_order(const void *a, const void *b)
 {
@@ -31,7 +34,10 @@ static int in_order(const void *a, const void *b)
     return c ? c : compare(x->piece.buffer, y->piece.buffer);
 }
 
-static bool same_message(const oly_wire *a, const oly_wire *b) { return a->sending == b->sending && a->peer == b->peer; }
+static bool same_message(const oly_wire *a, const oly_wire *b)
+{
+    return a->sending == b->sending && a->peer == b->peer;
+}
 
 static bool same_piece(const oly_wire *a, const oly_wire *b)
 {
@@ -47,7 +53,8 @@ oly_status oly_wires_exchange(oly_wires *w, size_t element_bytes, oly_exchange *
     oly_message *messages = oly_calloc((size_t)w->n, sizeof *messages);
     oly_piece *pieces = oly_calloc((size_t)w->n, sizeof *pieces);
     int *same = oly_malloc(sizeof *same * (size_t)w->n), n = 0, n_sends = 0, first = 0;
-    oly_status st = messages && pieces && same ? OLY_OK : oly_out_of_memory(sizeof *pieces * (size_t)w->n, "an exchange");
+    oly_status st =
+        messages && pieces && same ? OLY_OK : oly_out_of_memory(sizeof *pieces * (size_t)w->n, "an exchange");
     for (int k = 0; st == OLY_OK && k < w->n; k++) {
         const oly_wire *at = &w->wire[k];
         if (k == 0 || !same_message(at, at - 1)) {

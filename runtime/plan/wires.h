@@ -5,9 +5,9 @@
 #include "plan/planner.h"
 
 typedef struct oly_wire {
-    int peer;        /* process */
+    int peer; /* process */
     bool sending;
-    int64_t key[2];  /* received pieces of one peer with equal keys are the same bytes, sent once */
+    int64_t key[2]; /* received pieces of one peer with equal keys are the same bytes, sent once */
     oly_piece piece;
 } oly_wire;
 

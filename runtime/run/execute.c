@@ -12,15 +12,21 @@ struct oly_program {
     int *const *output_device; /* [output][shard]: device */
     const int *n_output_shards;
     pthread_mutex_t lock;
-    oly_run *idle;             /* owned */
-    int running;               /* under lock */
+    oly_run *idle; /* owned */
+    int running;   /* under lock */
     pthread_cond_t done;
 };
 
 static _Atomic int failure = OLY_OK;
 
-oly_status oly_run_failure(void) { return (oly_status)atomic_load_explicit(&failure, memory_order_relaxed); }
-void oly_run_fail(oly_status status) { atomic_store(&failure, status); }
+oly_status oly_run_failure(void)
+{
+    return (oly_status)atomic_load_explicit(&failure, memory_order_relaxed);
+}
+void oly_run_fail(oly_status status)
+{
+    atomic_store(&failure, status);
+}
 
 /* -- numbering calls ------------------------------------------------------------------------------------------------
  * Messages carry the number of the call among those of the same set of devices, so that ranks that are not members need not
@@ -150,8 +156,14 @@ void oly_program_free(oly_program *p)
     oly_release(p);
 }
 
-const oly_plan *oly_program_plan(const oly_program *p) { return p->plan; }
-int oly_program_output_shards(const oly_program *p, int k) { return p->n_output_shards[k]; }
+const oly_plan *oly_program_plan(const oly_program *p)
+{
+    return p->plan;
+}
+int oly_program_output_shards(const oly_program *p, int k)
+{
+    return p->n_output_shards[k];
+}
 
 /* -- runs ------------------------------------------------------------------------------------------------------------ */
 
@@ -209,7 +221,8 @@ static void release_run(oly_job *job)
 }
 
 /* The donated buffer that a result on this device may take over: one that only the caller's handle still holds. */
-static oly_buffer *donated_buffer(const oly_program *p, int slot, int device, oly_buffer *const *const *inputs, const int *donated)
+static oly_buffer *donated_buffer(const oly_program *p, int slot, int device, oly_buffer *const *const *inputs,
+                                  const int *donated)
 {
     const oly_plan *plan = p->plan;
     for (int k = 0; donated && k < plan->n_outputs; k++) {
@@ -272,8 +285,8 @@ static void take_outputs(oly_program *p, oly_run *r, oly_buffer **const *outputs
         }
 }
 
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated, oly_buffer **const *outputs,
-                           oly_site site, int *device, uint64_t *moment)
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
+                           oly_buffer **const *outputs, oly_site site, int *device, uint64_t *moment)
 {
     const oly_plan *plan = p->plan;
     *device = -1;

@@ -18,9 +18,8 @@ int oly_program_output_shards(const oly_program *p, int k);
 /* Submits a run. inputs[k][s]: shard s of input k. donated[k]: input whose memory output k may take over if nobody else holds
  * it, -1; or NULL. Fills outputs[k][s] with new references. moment: with local device `*device`
  * tells when it is done (device -1: nothing here). */
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated, oly_buffer **const *outputs,
-                           oly_site site,
-                           int *device, uint64_t *moment);
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
+                           oly_buffer **const *outputs, oly_site site, int *device, uint64_t *moment);
 
 /* OLY_OK, or the failure after which communication cannot go on. */
 oly_status oly_run_failure(void);

@@ -9,7 +9,10 @@
 
 enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us of work */
 
-static void *at(const oly_run *r, const oly_place *p) { return (char *)r->base[p->base] + p->offset; }
+static void *at(const oly_run *r, const oly_place *p)
+{
+    return (char *)r->base[p->base] + p->offset;
+}
 
 /* -- spreading work --------------------------------------------------------------------------------------------------- */
 
@@ -155,7 +158,10 @@ typedef struct folding {
     const oly_step *step;
 } folding;
 
-static int parts_of(const oly_fold_work *g) { return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART); }
+static int parts_of(const oly_fold_work *g)
+{
+    return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
+}
 
 static void fold_part(const folding *f, const oly_fold_work *g, int part)
 {
@@ -168,8 +174,8 @@ static void fold_part(const folding *f, const oly_fold_work *g, int part)
         sources[k] = (char *)f->run->base[g->source_base[k]] + g->source_offset[k];
     void *out = f->run->base[g->out_base[0]];
     int one = g->n_sources;
-    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.n_counts, s->fold.n_counts == 1 ? &one : s->fold.counts, sources,
-                out, begin, end);
+    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.n_counts, s->fold.n_counts == 1 ? &one : s->fold.counts,
+                sources, out, begin, end);
     for (int k = 1; k < g->n_outs; k++)
         memcpy((char *)f->run->base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
                (size_t)(end - begin) * element);
@@ -201,7 +207,8 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
         for (int i = 0; i < total; i++)
             fold_body(&f, i);
     if (step->fold.sliced && r->plan->distributed)
-        ticket = oly_next_ticket(r); /* also where there is nothing to hand round: the count stays the same everywhere */
+        ticket =
+            oly_next_ticket(r); /* also where there is nothing to hand round: the count stays the same everywhere */
     if (!step->second)
         return OLY_OK;
     OLY_TRY(oly_exchange_start(step->second, ticket, r->base));
@@ -210,8 +217,10 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
 
 /* -- loops ------------------------------------------------------------------------------------------------------------------ */
 
-
-static void **cell(oly_run *r, int device, int slot) { return &r->base[device * r->plan->slot_capacity + slot]; }
+static void **cell(oly_run *r, int device, int slot)
+{
+    return &r->base[device * r->plan->slot_capacity + slot];
+}
 
 /* Iterations write the two buffers of a carry in turn; each reads what the one before wrote. */
 static oly_status run_loop(oly_run *r, const oly_step *s)
@@ -230,7 +239,8 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
         st = oly_run_block(r, s->loop.body);
         for (int d = 0; d < n; d++)
             for (int k = 0; k < s->loop.n_carry; k++) {
-                void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
+                void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]),
+                     *written = *out;
                 *cell(r, d, s->loop.in_slot[k]) = written;
                 *out = *spare;
                 *spare = written;
@@ -252,7 +262,9 @@ void oly_settle_loops(oly_run *r)
         const oly_step *s = &plan->main->steps[j];
         for (int k = 0; s->kind == OLY_STEP_LOOP && k < s->loop.n_carry; k++)
             for (int d = 0; d < plan->n_devices; d++) {
-                int last = s->loop.count == 0 ? s->loop.init_slot[k] : s->loop.count % 2 ? s->loop.out_slot[k] : s->loop.spare_slot[k];
+                int last = s->loop.count == 0  ? s->loop.init_slot[k]
+                           : s->loop.count % 2 ? s->loop.out_slot[k]
+                                               : s->loop.spare_slot[k];
                 r->owner[d * plan->slot_capacity + s->loop.in_slot[k]] = r->owner[d * plan->slot_capacity + last];
             }
     }

@@ -9,7 +9,7 @@ typedef struct sweep {
     const oly_step *step;
     int steps;
     bool last;
-    int from, to;       /* slots */
+    int from, to;         /* slots */
     oly_buffer **scratch; /* per thread, taken when it first works a tile */
     size_t scratch_bytes;
     _Atomic bool failed;
@@ -21,7 +21,10 @@ static const oly_stencil_field *field(const sweep *s, int device)
     return s->last ? &w->last : &w->within;
 }
 
-static int tiles_on(const sweep *s, int device) { return oly_stencil_chunks(&s->step->stencil.stencil, field(s, device), s->steps); }
+static int tiles_on(const sweep *s, int device)
+{
+    return oly_stencil_chunks(&s->step->stencil.stencil, field(s, device), s->steps);
+}
 
 static void tile(void *context, int i)
 {
@@ -35,8 +38,8 @@ static void tile(void *context, int i)
         return;
     }
     void *const *base = &s->run->base[device * s->run->plan->slot_capacity];
-    oly_stencil_run(&s->step->stencil.stencil, field(s, device), s->steps, base[s->from], base[s->to],
-                    (*scratch)->data, i, n);
+    oly_stencil_run(&s->step->stencil.stencil, field(s, device), s->steps, base[s->from], base[s->to], (*scratch)->data,
+                    i, n);
 }
 
 static void run_sweep(sweep *s)
@@ -55,7 +58,8 @@ static size_t scratch_needed(const oly_run *r, const oly_step *step)
 {
     size_t most = 0;
     for (int d = 0; d < r->plan->n_devices; d++)
-        for (int64_t steps = step->stencil.pass; steps > 0; steps = steps == step->stencil.pass ? step->stencil.count % steps : 0) {
+        for (int64_t steps = step->stencil.pass; steps > 0;
+             steps = steps == step->stencil.pass ? step->stencil.count % steps : 0) {
             const oly_stencil_work *w = &step->stencil.device[d];
             size_t a = oly_stencil_scratch(&step->stencil.stencil, &w->within, (int)steps);
             size_t b = oly_stencil_scratch(&step->stencil.stencil, &w->last, (int)steps);

@@ -1,0 +1,211 @@
+/* run: ranks=2 devices=4  What bad input gets on several ranks: data elsewhere, ranks that differ, ranks that do not come.
+ *
+ * With a word as argument the program is one of the failing programs of test_abort.sh, which end their whole job. */
+#include "check.h"
+#include <olympus.h>
+#include <unistd.h>
+
+/* -- data on other processes
+ * ------------------------------------------------------------------------------- */
+static oly_array spread(void)
+{
+    oly_array x = oly_reshape(oly_arange(24, OLY_FLOAT32), 6, 4);
+    return oly_device_put(x, oly_named(oly_make_mesh("x=4"), "x"));
+}
+
+static void start(void)
+{
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_int_equal(oly_process_count(), 2);
+    assert_int_equal(oly_device_count(), 4);
+}
+
+static void data_on_other_processes_is_not_fetched(void **state)
+{
+    (void)state;
+    float all[24];
+    start();
+    oly_array x = spread();
+    assert_false(oly_is_fully_addressable(x));
+    assert_int_equal(oly_get(x, all, sizeof all), OLY_NOT_ADDRESSABLE);
+    assert_non_null(strstr(oly_last_error(), "oly_process_allgather"));
+    assert_non_null(strstr(oly_last_error(), "OLY_FOR_EACH_SHARD"));
+    assert_non_null(strstr(oly_last_error(), "float32[6,4]"));
+    assert_non_null(strstr(oly_last_error(), "test_errors_ranks.c:"));
+    oly_clear_error();
+    assert_true(oly_item(oly_slice(x, "0, 0")) == 0); /* a computation, on every rank: its result is everywhere */
+    assert_int_equal(oly_process_allgather(x, all, sizeof all), OLY_OK);
+    for (int i = 0; i < 24; i++)
+        assert_true(all[i] == (float)i);
+    int elements = 0;
+    OLY_FOR_EACH_SHARD(s, x)
+    elements += (int)oly_size(s.data);
+    assert_int_equal(elements, oly_process_index() == 0 ? 16 : 8);
+    assert_int_equal(oly_finalize(), 0);
+}
+
+static void arrays_on_one_rank_have_no_shards_elsewhere(void **state)
+{
+    (void)state;
+    float value;
+    start();
+    oly_array x = oly_device_put(oly_ones(OLY_FLOAT32, 5), oly_named(oly_make_mesh("x=2"), "x")), sum = oly_sum(x);
+    bool mine = oly_process_index() == 0;
+    assert_int_equal(oly_shard_count(x), mine ? 2 : 0);
+    assert_int_equal(oly_get(sum, &value, sizeof value), mine ? OLY_OK : OLY_NOT_ADDRESSABLE);
+    oly_clear_error();
+    assert_int_equal(oly_process_allgather(sum, &value, sizeof value), OLY_OK);
+    assert_true(value == 5);
+    assert_int_equal(oly_finalize(), 0);
+}
+
+static void a_rank_alone_may_fail_and_go_on(void **state)
+{
+    (void)state;
+    start();
+    oly_array x = spread();
+    if (oly_process_index() == 1) {
+        assert_null(oly_reshape(x, 5));
+        assert_int_equal(oly_last_status(), OLY_SHAPE);
+        oly_clear_error();
+    }
+    assert_true(oly_item(oly_sum(x)) == 276);
+    assert_int_equal(oly_finalize(), 0);
+}
+
+static void different_host_data_is_told(void **state)
+{
+    (void)state;
+    float data[8] = {0, 1, 2, 3, 4, 5, 6, (float)oly_process_index()};
+    start();
+    data[7] = (float)oly_process_index();
+    oly_array x = oly_from_host(data, OLY_FLOAT32, 1, (int64_t[]){8});
+    assert_null(oly_device_put(x, oly_named(oly_make_mesh("x=4"), "x")));
+    assert_int_equal(oly_last_status(), OLY_DIVERGED);
+    assert_non_null(strstr(oly_last_error(), "not the same on each process"));
+    oly_clear_error();
+    assert_true(oly_item(oly_sum(spread())) == 276);
+    assert_int_equal(oly_finalize(), 0);
+}
+
+/* -- programs that fail
+ * ------------------------------------------------------------------------------------ */
+static void print_last_error(void)
+{
+    fprintf(stderr, "rank %d got %s: %s\n", oly_process_index(), oly_status_name(oly_last_status()), oly_last_error());
+}
+
+static int shapes(void)
+{
+    oly_array bad = oly_add(oly_ones(OLY_FLOAT32, 4), oly_ones(OLY_FLOAT32, 5));
+    fprintf(stderr, "still here with %p\n", (void *)bad);
+    return 0;
+}
+
+/* One rank fails while the other waits for it in a sum. */
+static int one_fails(void)
+{
+    oly_array x = spread();
+    if (oly_process_index() == 1)
+        oly_reshape(x, 5);
+    return (int)oly_item(oly_sum(x));
+}
+
+static int fetch(void)
+{
+    float all[24];
+    return oly_get(spread(), all, sizeof all);
+}
+
+static int diverge(void)
+{
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_array x = spread();
+    oly_array y = oly_process_index() == 0 ? oly_sum(x) : oly_matmul(oly_transpose(x), x);
+    oly_block_until_ready(y);
+    print_last_error();
+    return 3;
+}
+
+static int same_call_other_order(void)
+{
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_array x = spread(), y;
+    if (oly_process_index() == 0) {
+        y = oly_sum(x);
+        y = oly_max(x);
+    } else {
+        y = oly_max(x);
+        y = oly_sum(x);
+    }
+    oly_block_until_ready(y);
+    print_last_error();
+    return 3;
+}
+
+static int absent(void)
+{
+    oly_array x = spread();
+    if (oly_process_index() == 1)
+        sleep(60);
+    return (int)oly_item(oly_sum(x));
+}
+
+/* Ends without oly_finalize, as a crash would. */
+static int gone(void)
+{
+    oly_array x = spread();
+    if (oly_process_index() == 1)
+        _exit(0);
+    return (int)oly_item(oly_sum(x));
+}
+
+static int unseen(void)
+{
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_reshape(oly_ones(OLY_FLOAT32, 4), 5);
+    return 0;
+}
+
+static int nothing(void)
+{
+    return 0;
+}
+
+static int run_program(const char *name, int *argc, char ***argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } programs[] = {{"shapes", shapes},
+                    {"one_fails", one_fails},
+                    {"fetch", fetch},
+                    {"diverge", diverge},
+                    {"order", same_call_other_order},
+                    {"absent", absent},
+                    {"gone", gone},
+                    {"unseen", unseen},
+                    {"nothing", nothing}};
+    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+        if (strcmp(programs[k].name, name) == 0) {
+            oly_init(argc, argv);
+            int status = programs[k].run();
+            int kept = oly_finalize();
+            return status ? status : kept;
+        }
+    fprintf(stderr, "no program is called %s\n", name);
+    return 99;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(data_on_other_processes_is_not_fetched),
+    cmocka_unit_test(arrays_on_one_rank_have_no_shards_elsewhere),
+    cmocka_unit_test(a_rank_alone_may_fail_and_go_on),
+    cmocka_unit_test(different_host_data_is_told),
+};
+
+int main(int argc, char **argv)
+{
+    return argc > 1 ? run_program(argv[1], &argc, &argv) : CHECK_MAIN(tests);
+}
