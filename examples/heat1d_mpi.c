@@ -126,6 +126,8 @@ int main(int argc, char **argv)
     block b = block_of(rank, size, cells);
     float *u = malloc((size_t)(b.count + 2) * sizeof *u), *next = malloc((size_t)(b.count + 2) * sizeof *next);
     if (!u || !next) {
+        free(u);
+        free(next);
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1; /* not reached */
     }

@@ -136,6 +136,8 @@ int main(int argc, char **argv)
     size_t bytes = (size_t)((b.count + 2) * n) * sizeof(float);
     float *u = malloc(bytes), *next = malloc(bytes);
     if (!u || !next) {
+        free(u);
+        free(next);
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1; /* not reached */
     }

@@ -75,6 +75,11 @@ oly_sharding oly_sharding_default(void)
     return m ? oly_sharding_intern(m, &(oly_spec){0}, 0) : NULL;
 }
 
+bool oly_axis_list_equal(const oly_axis_list *a, const oly_axis_list *b)
+{
+    return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0; /* what lies beyond n says nothing */
+}
+
 int oly_axis_list_parts(oly_mesh mesh, const oly_axis_list *list)
 {
     int parts = 1;

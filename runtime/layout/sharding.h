@@ -25,6 +25,7 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
 oly_sharding oly_sharding_default(void);
 /* fails OLY_SHARDING when the spec is longer than the rank. */
 oly_status oly_sharding_check_rank(oly_sharding s, int rank);
+bool oly_axis_list_equal(const oly_axis_list *a, const oly_axis_list *b);
 /* Product of the sizes of the axes. */
 int oly_axis_list_parts(oly_mesh mesh, const oly_axis_list *list);
 /* "x", "(x,y)", "None" */

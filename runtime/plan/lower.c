@@ -533,9 +533,9 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
         k = oly_split_whole(a.shape[2]);
     /* keep the cuts of the operand where its axes are the wanted ones */
     for (int d = 0; d < 2; d++)
-        if (memcmp(&a.split[d].axes, &wanted.split[d].axes, sizeof a.split[d].axes) == 0)
+        if (oly_axis_list_equal(&a.split[d].axes, &wanted.split[d].axes))
             out.split[d] = a.split[d];
-    if (memcmp(&b.split[2].axes, &wanted.split[2].axes, sizeof b.split[2].axes) == 0)
+    if (oly_axis_list_equal(&b.split[2].axes, &wanted.split[2].axes))
         out.split[2] = b.split[2];
     a.split[0] = b.split[0] = out.split[0];
     a.split[1] = out.split[1];
@@ -603,7 +603,7 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
         if (n->in[k]->type.shape[d] > largest && oly_natural_layout(f, n->in[k], &natural) && natural.mesh == p->mesh) {
             bool same = true;
             for (int e = 0; e < l.rank; e++)
-                same = same && memcmp(&natural.split[e].axes, &l.split[e].axes, sizeof l.split[e].axes) == 0;
+                same = same && oly_axis_list_equal(&natural.split[e].axes, &l.split[e].axes);
             for (int e = 0; e < l.rank && same; e++)
                 l.split[e] = e == d ? oly_split_embedded(&natural.split[e], offset) : natural.split[e];
             largest = same ? n->in[k]->type.shape[d] : largest;

@@ -50,11 +50,6 @@ oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node)
     return l;
 }
 
-static bool same_axes(const oly_axis_list *a, const oly_axis_list *b)
-{
-    return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0;
-}
-
 static bool same_origin(const oly_split *a, const oly_split *b)
 {
     return a->base == b->base && a->unit == b->unit && a->step == b->step;
@@ -127,12 +122,12 @@ oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g)
                 oly_node *in = g->nodes[k]->in[j];
                 oly_layout natural;
                 if (in_group(f, g, in) || !oly_natural_layout(f, in, &natural) || natural.mesh != p->mesh ||
-                    !same_axes(&natural.split[d].axes, &l.split[d].axes))
+                    !oly_axis_list_equal(&natural.split[d].axes, &l.split[d].axes))
                     continue;
                 c.split[c.n] = natural.split[d];
                 c.weight[c.n++] = oly_type_size(&in->type);
             }
-        if (has_wanted && same_axes(&wanted.split[d].axes, &l.split[d].axes))
+        if (has_wanted && oly_axis_list_equal(&wanted.split[d].axes, &l.split[d].axes))
             l.split[d] = wanted.split[d];
         else
             l.split[d] = choose(&c, &l.split[d]);

@@ -22,7 +22,7 @@ typedef struct mover {
     const oly_node *node;
     const oly_layout *from;
     const oly_region *to;
-    const oly_region *stored; /* boxes that from_slot holds, when larger than each device's own; NULL */
+    bool in_place; /* from_slot is to_slot: it holds boxes of `to`, of which each device's own part is right */
     int from_slot, to_slot;
     const int64_t *shape;
     size_t element;
@@ -126,7 +126,7 @@ static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes
 /* What from_slot holds of a position. */
 static oly_box held_box(const mover *m, int source)
 {
-    return m->stored ? oly_region_box(m->stored, m->shape, source) : oly_layout_box(m->from, source);
+    return m->in_place ? oly_region_box(m->to, m->shape, source) : oly_layout_box(m->from, source);
 }
 
 static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds,
@@ -173,7 +173,7 @@ static oly_status receive_block(mover *m, int device, int position, const oly_bo
     int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
     if (process != me)
         return add_remote(m, (remote){process, position, owner, shared, device, false});
-    if (m->stored && owner == position)
+    if (m->in_place && owner == position)
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
@@ -359,7 +359,7 @@ static const char *name_of(const mover *m)
     if (dropped)
         return "all-gather";
     for (int d = 0; d < l->rank; d++)
-        if (memcmp(&l->split[d].axes, &r->dim[d].split.axes, sizeof l->split[d].axes) != 0)
+        if (!oly_axis_list_equal(&l->split[d].axes, &r->dim[d].split.axes))
             return "permute";
     return "halo exchange";
 }
@@ -431,7 +431,7 @@ static oly_status add_move(mover m, oly_block *b)
     s->out_slot = m.to_slot;
     s->move.n_copies = m.n_copies;
     s->move.copies = m.copies;
-    if (!m.stored)
+    if (!m.in_place)
         p->plan->slots[m.to_slot].block = b;
     describe(&m, s);
     return OLY_OK;
@@ -458,7 +458,7 @@ oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *nod
                             .node = node,
                             .from = from,
                             .to = region,
-                            .stored = region,
+                            .in_place = true,
                             .from_slot = slot,
                             .to_slot = slot,
                             .shape = from->shape,
