@@ -174,7 +174,7 @@ static oly_status emit_node(tiler *t, int k)
     }
     i->out = (int16_t)t->reg[k];
     for (int j = 0; j < t->g->n_nodes; j++) /* freed after the output is taken: never in place */
-        if (t->last_use[j] == k && j < k)
+        if (j < k && t->last_use[j] == k)
             t->busy[t->reg[j]] = false;
     return OLY_OK;
 }
