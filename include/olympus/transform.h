@@ -38,7 +38,8 @@ OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in,
 /* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. Variables named in OLY_OUT must be
  * initialised (NULL will do): what they hold is compared with the inputs. An input that is also named as an
  * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and using another
- * copy of the old handle is an error (OLY_DELETED). The result has memory of its own; the old memory serves the calls after this one.
+ * copy of the old handle is an error (OLY_DELETED). Where the plan
+ * allows it (same type and sharding, nothing reads the old value after the new is begun) the result takes over its memory.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the inputs' mesh
  *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from

@@ -621,7 +621,7 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
 
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    return n->n_in == 2 && n->op == OLY_OP_update ? lower_update(p, f, n) : lower_concatenate(p, f, n);
+    return oly_ops[n->op].n_operands < 0 ? lower_concatenate(p, f, n) : lower_update(p, f, n);
 }
 
 /* -- reshape --------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,103 @@
+/* run: ranks=1 devices=8.  A donated array is updated in place, and touching it afterwards is an error. */
+#include "check.h"
+#include <olympus.h>
+#include <string.h>
+
+static void sine(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sin(in[0]);
+}
+
+static void reversed_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user; /* reads elements that other devices hold: the old value is needed while the new one is written */
+    out[0] = oly_add(in[0], oly_concatenate(0, oly_slice(in[0], "50:"), oly_slice(in[0], ":50")));
+}
+
+static oly_array ramp(void)
+{
+    return oly_device_put(oly_arange(100, OLY_FLOAT32), oly_named(oly_make_mesh("x=8"), "x"));
+}
+
+static const void *memory_of(oly_array x)
+{
+    const void *memory = NULL;
+    OLY_SCOPE
+    {
+        memory = oly_get_shard(x, 3).memory;
+    }
+    return memory;
+}
+
+static void the_result_is_written_over_the_donated_array(void **state)
+{
+    (void)state;
+    oly_array x = ramp();
+    oly_fn f = oly_jit(sine, 1, 1);
+    const void *before = memory_of(x);
+    oly_call(f, OLY_IN(x), OLY_OUT(x));
+    assert_ptr_equal(memory_of(x), before);
+    oly_array y = NULL;
+    oly_call(f, OLY_IN(x), OLY_OUT(y));
+    assert_ptr_not_equal(memory_of(y), before);
+}
+
+static void data_that_others_hold_is_not_overwritten(void **state)
+{
+    (void)state;
+    oly_array x = ramp(), other = oly_device_put(x, NULL);
+    oly_fn f = oly_jit(sine, 1, 1);
+    oly_call(f, OLY_IN(x), OLY_OUT(x));
+    assert_float_equal(oly_item(oly_sum(other)), 4950, 0);
+}
+
+static void a_plan_that_still_reads_keeps_the_old_value(void **state)
+{
+    (void)state;
+    float values[100];
+    oly_array x = ramp();
+    oly_fn f = oly_jit(reversed_sum, 1, 1);
+    oly_call(f, OLY_IN(x), OLY_OUT(x));
+    assert_int_equal(oly_get(x, values, sizeof values), OLY_OK);
+    for (int k = 0; k < 100; k++)
+        assert_float_equal(values[k], k + (k + 50) % 100, 0);
+}
+
+static void a_dead_handle_is_an_error(void **state)
+{
+    (void)state;
+    oly_array x = ramp(), old = x;
+    oly_fn f = oly_jit(sine, 1, 1);
+    oly_call(f, OLY_IN(x), OLY_OUT(x));
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_null(oly_add(old, 1));
+    assert_int_equal(oly_last_status(), OLY_DELETED);
+    assert_non_null(strstr(oly_last_error(), "array has been deleted with shape=float32[100]"));
+    oly_clear_error();
+    oly_set_error_mode(OLY_ERRORS_ABORT);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_result_is_written_over_the_donated_array, setup, teardown),
+        cmocka_unit_test_setup_teardown(data_that_others_hold_is_not_overwritten, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_plan_that_still_reads_keeps_the_old_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dead_handle_is_an_error, setup, teardown),
+    };
+    return CHECK_MAIN(tests);
+}
