@@ -17,7 +17,9 @@
 #define OLY_ISA_NAME(prefix) OLY_PASTE(prefix, OLY_ISA)
 
 static const uint8_t oly_element_bytes[OLY_N_DTYPES] __attribute__((unused)) = {
-    [OLY_BOOL] = 1, [OLY_INT32] = 4, [OLY_INT64] = 8, [OLY_UINT32] = 4, [OLY_FLOAT32] = 4, [OLY_FLOAT64] = 8};
+    [OLY_BOOL] = 1,     [OLY_INT8] = 1,    [OLY_INT16] = 2,   [OLY_INT32] = 4,     [OLY_INT64] = 8,
+    [OLY_UINT8] = 1,    [OLY_UINT16] = 2,  [OLY_UINT32] = 4,  [OLY_UINT64] = 8,    [OLY_FLOAT16] = 2,
+    [OLY_BFLOAT16] = 2, [OLY_FLOAT32] = 4, [OLY_FLOAT64] = 8, [OLY_COMPLEX64] = 8, [OLY_COMPLEX128] = 16};
 
 /* -- elementwise.c, convert.c: one tile operation on n elements. in[k] is b0, b1, b2; those not used may be NULL. The result
  * may be one of the operands of the same element size. */

@@ -27,7 +27,7 @@ typedef struct row {
     int flags; /* AT_LEAST_ONE: reduces, not of nothing; ROUNDED: right to a few units in the last place */
 } row;
 
-static const char type_letters[] = "biIufF";
+static const char type_letters[] = "b12iI34uUhBfFcC"; /* in the order of the element types */
 
 /* -- reference
  * --------------------------------------------------------------------------------------------- */

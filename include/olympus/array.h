@@ -11,12 +11,35 @@ extern "C" {
 #endif
 
 /* -- element types ------------------------------------------------------------------------------------------------ */
-typedef enum oly_dtype { OLY_BOOL, OLY_INT32, OLY_INT64, OLY_UINT32, OLY_FLOAT32, OLY_FLOAT64, OLY_N_DTYPES } oly_dtype;
+/* float16 and bfloat16 elements are held as their 16 bits (uint16_t), complex ones as pairs of real and imaginary part. */
+typedef enum oly_dtype {
+    OLY_BOOL,
+    OLY_INT8,
+    OLY_INT16,
+    OLY_INT32,
+    OLY_INT64,
+    OLY_UINT8,
+    OLY_UINT16,
+    OLY_UINT32,
+    OLY_UINT64,
+    OLY_FLOAT16,
+    OLY_BFLOAT16,
+    OLY_FLOAT32,
+    OLY_FLOAT64,
+    OLY_COMPLEX64,
+    OLY_COMPLEX128,
+    OLY_N_DTYPES
+} oly_dtype;
 
 OLY_API const char *oly_dtype_name(oly_dtype dtype); /* "float32" */
 OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
-/* Type that two element types meet in, as jax.numpy.promote_types in 64-bit mode: the higher of bool, integer, floating wins
- * whole (int64 and float32: float32); int32 and uint32 meet in int64. */
+/* Whether results whose type nobody named may have 64 bits (JAX's jax_enable_x64; default: option OLYMPUS_ENABLE_X64, 0).
+ * Off: int32 and uint32 meet in int32, an integer array times 0.5 is float32, index results are int32. On: int64, float64,
+ * int64. Arrays of 64-bit elements work in both. ranks: the same on all ranks that compute together. */
+OLY_API void oly_enable_x64(bool on);
+OLY_API bool oly_x64_enabled(void);
+/* Type that two element types meet in, as jax.numpy.promote_types: the higher of bool, integer, floating, complex wins whole
+ * (int64 and float32: float32); a signed and an unsigned integer meet in the next wider signed one. */
 OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 
 /* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */

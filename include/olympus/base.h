@@ -26,7 +26,7 @@ typedef const struct oly_sharding_impl *oly_sharding;
 typedef const struct oly_device_impl *oly_device;
 
 /* -- limits ------------------------------------------------------------------------------------------------------ */
-#define OLY_MAX_RANK 8 /* dimensions of an array, and axes of a mesh */
+#define OLY_MAX_RANK 12 /* dimensions of an array, and axes of a mesh */
 
 /* -- status ------------------------------------------------------------------------------------------------------
  * The codes, their names and their texts: the only place. */

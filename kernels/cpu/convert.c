@@ -132,7 +132,8 @@ MOVES(8, uint64_t)
 /* -- table ---------------------------------------------------------------------------------------------------------- */
 #define TO_ALL(from)                                                                                                   \
     {                                                                                                                  \
-        from##_to_b8, from##_to_i32, from##_to_i64, from##_to_u32, from##_to_f32, from##_to_f64                        \
+        [OLY_BOOL] = from##_to_b8, [OLY_INT32] = from##_to_i32, [OLY_INT64] = from##_to_i64,                           \
+        [OLY_UINT32] = from##_to_u32, [OLY_FLOAT32] = from##_to_f32, [OLY_FLOAT64] = from##_to_f64                     \
     }
 #define ALL_MASKS(f)                                                                                                   \
     {                                                                                                                  \
@@ -143,13 +144,20 @@ MOVES(8, uint64_t)
         [1] = f##_1, [4] = f##_4, [8] = f##_8                                                                          \
     }
 
-_Static_assert(OLY_BOOL == 0 && OLY_INT32 == 1 && OLY_INT64 == 2 && OLY_UINT32 == 3 && OLY_FLOAT32 == 4 &&
-                   OLY_FLOAT64 == 5 && OLY_N_DTYPES == 6,
-               "the rows below are in the order of the element types");
 const oly_convert_table OLY_ISA_NAME(oly_convert) = {
-    .convert = {TO_ALL(b8), TO_ALL(i32), TO_ALL(i64), TO_ALL(u32), TO_ALL(f32), TO_ALL(f64)},
+    .convert = {[OLY_BOOL] = TO_ALL(b8),
+                [OLY_INT32] = TO_ALL(i32),
+                [OLY_INT64] = TO_ALL(i64),
+                [OLY_UINT32] = TO_ALL(u32),
+                [OLY_FLOAT32] = TO_ALL(f32),
+                [OLY_FLOAT64] = TO_ALL(f64)},
     .select = {[1] = ALL_MASKS(select_1), [4] = ALL_MASKS(select_4), [8] = ALL_MASKS(select_8)},
-    .iota = {count_b8, count_i32, count_i64, count_u32, count_f32, count_f64},
+    .iota = {[OLY_BOOL] = count_b8,
+             [OLY_INT32] = count_i32,
+             [OLY_INT64] = count_i64,
+             [OLY_UINT32] = count_u32,
+             [OLY_FLOAT32] = count_f32,
+             [OLY_FLOAT64] = count_f64},
     .gather = BY_SIZE(gather),
     .scatter = BY_SIZE(scatter),
     .fill = BY_SIZE(fill),

@@ -80,6 +80,7 @@ static oly_status start(int *argc, char ***argv)
     oly_error_set_rank(oly_world_rank(), oly_world_size());
     oly_options_report_unknown();
     OLY_TRY(oly_kernels_choose(oly_option.isa));
+    oly_enable_x64(oly_option.enable_x64 != 0);
     int devices = (int)oly_option.num_cpu_devices;
     OLY_TRY(meet(devices));
     OLY_TRY(oly_workers_start(threads_wanted()));

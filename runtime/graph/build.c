@@ -1,6 +1,8 @@
 /* Building single nodes: conversion with folding of constants, broadcasting, and what else compositions share.
  */
 #include "graph/build.h"
+#include "core/half.h"
+#include <math.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,28 +17,44 @@ static int64_t saturated(double f, double low, double high, int64_t lowest, int6
     return f <= low ? lowest : f >= high ? highest : (int64_t)f;
 }
 
+static double rounded(oly_dtype dtype, double f)
+{
+    switch (dtype) {
+    case OLY_FLOAT16: return (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(f)));
+    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(oly_bfloat_of_float(oly_float_rounded_to_odd(f)));
+    case OLY_FLOAT32:
+    case OLY_COMPLEX64: return (double)(float)f;
+    default: return f;
+    }
+}
+
+/* uint64 is kept as the bits of an int64. */
 static void set_from_floating(oly_params *p, double f)
 {
-    switch (p->dtype) {
-    case OLY_BOOL: p->value.i = f != 0; break;
-    case OLY_INT32: p->value.i = saturated(f, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX); break;
-    case OLY_INT64: p->value.i = saturated(f, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX); break;
-    case OLY_UINT32: p->value.i = saturated(f, 0, UINT32_MAX, 0, UINT32_MAX); break;
-    case OLY_FLOAT32: p->value.f = (float)f; break;
-    default: p->value.f = f; break;
-    }
+    int bits = 8 * (int)oly_dtype_size(p->dtype);
+    double top = ldexp(1, bits - oly_dtype_is_signed(p->dtype));
+    if (p->dtype == OLY_BOOL)
+        p->value.i = f != 0;
+    else if (oly_dtype_kind(p->dtype) >= OLY_KIND_FLOAT)
+        p->value.f = rounded(p->dtype, f);
+    else if (oly_dtype_is_signed(p->dtype))
+        p->value.i =
+            saturated(f, -top, top, -1 - (int64_t)(UINT64_MAX >> (65 - bits)), (int64_t)(UINT64_MAX >> (65 - bits)));
+    else
+        p->value.i = f > 0 ? (int64_t)(f >= top ? UINT64_MAX >> (64 - bits) : (uint64_t)f) : 0;
 }
 
 static void set_from_integer(oly_params *p, int64_t i)
 {
-    switch (p->dtype) {
-    case OLY_BOOL: p->value.i = i != 0; break;
-    case OLY_INT32: p->value.i = (int32_t)(uint32_t)i; break;
-    case OLY_UINT32: p->value.i = (uint32_t)i; break;
-    case OLY_FLOAT32: p->value.f = (float)i; break;
-    case OLY_FLOAT64: p->value.f = (double)i; break;
-    default: p->value.i = i; break;
-    }
+    int spare = 64 - 8 * (int)oly_dtype_size(p->dtype);
+    if (p->dtype == OLY_BOOL)
+        p->value.i = i != 0;
+    else if (oly_dtype_kind(p->dtype) >= OLY_KIND_FLOAT)
+        p->value.f = rounded(p->dtype, (double)i);
+    else if (oly_dtype_is_signed(p->dtype))
+        p->value.i = (int64_t)((uint64_t)i << spare) >> spare;
+    else
+        p->value.i = (int64_t)((uint64_t)i << spare >> spare);
 }
 
 static void constant_params(oly_params *p, oly_dtype dtype, bool weak)
@@ -60,10 +78,11 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
 {
     oly_params p;
     constant_params(&p, dtype, weak);
-    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_FLOAT)
+    if (oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT)
         set_from_floating(&p, x->params.value.f);
     else
         set_from_integer(&p, x->params.value.i);
+    p.imaginary = oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? rounded(dtype, x->params.imaginary) : 0;
     bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i;
     *out = x;
     return same ? OLY_OK : oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
@@ -84,10 +103,7 @@ oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool we
 
 oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out)
 {
-    oly_dtype dtype = x->type.dtype;
-    if (oly_dtype_kind(dtype) != OLY_KIND_FLOAT)
-        dtype = dtype == OLY_INT64 ? OLY_FLOAT64 : OLY_FLOAT32;
-    return oly_build_convert(g, x, dtype, x->type.weak, out);
+    return oly_build_convert(g, x, oly_dtype_inexact(x->type.dtype), x->type.weak, out);
 }
 
 oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)

@@ -3,18 +3,18 @@
 #include "graph/type.h"
 
 typedef struct dtype_row {
-    const char *name;
+    const char *name, *brief;
     size_t bytes;
     oly_kind kind;
 } dtype_row;
 
 static const dtype_row rows[OLY_N_DTYPES] = {
-#define OLY_DTYPE(number, name, c_type, bytes, kind) [OLY_##number] = {name, bytes, OLY_KIND_##kind},
+#define OLY_DTYPE(number, name, brief, c_type, bytes, kind) [OLY_##number] = {name, brief, bytes, OLY_KIND_##kind},
 #include "graph/dtype.def"
 #undef OLY_DTYPE
 };
 
-#define OLY_DTYPE(number, name, c_type, bytes, kind)                                                                   \
+#define OLY_DTYPE(number, name, brief, c_type, bytes, kind)                                                            \
     _Static_assert(sizeof(c_type) == (bytes), "dtype.def: bytes of " name);
 #include "graph/dtype.def"
 #undef OLY_DTYPE
@@ -39,14 +39,86 @@ oly_kind oly_dtype_kind(oly_dtype d)
     return known(d) ? rows[d].kind : OLY_KIND_BOOL;
 }
 
-/* The higher kind wins whole (int64 and float32 meet in float32, as in JAX). Within a kind the wider type holds
- * both, and int64 is the narrowest that holds int32 and uint32. */
+const char *oly_dtype_short(oly_dtype d)
+{
+    return known(d) ? rows[d].brief : "unknown";
+}
+
+bool oly_dtype_is_signed(oly_dtype d)
+{
+    return d >= OLY_INT8 && d <= OLY_INT64;
+}
+
+oly_dtype oly_dtype_real(oly_dtype d)
+{
+    return d == OLY_COMPLEX64 ? OLY_FLOAT32 : d == OLY_COMPLEX128 ? OLY_FLOAT64 : d;
+}
+
+/* -- 64-bit results ------------------------------------------------------------------------------------- */
+static bool wide;
+
+void oly_enable_x64(bool on)
+{
+    wide = on;
+}
+bool oly_x64_enabled(void)
+{
+    return wide;
+}
+oly_dtype oly_default_int(void)
+{
+    return wide ? OLY_INT64 : OLY_INT32;
+}
+oly_dtype oly_default_float(void)
+{
+    return wide ? OLY_FLOAT64 : OLY_FLOAT32;
+}
+
+/* 64-bit integers, which float32 could not hold, become float64. */
+oly_dtype oly_dtype_inexact(oly_dtype d)
+{
+    if (oly_dtype_kind(d) >= OLY_KIND_FLOAT)
+        return d;
+    return d == OLY_INT64 || d == OLY_UINT64 ? OLY_FLOAT64 : oly_default_float();
+}
+
+/* -- where two meet ------------------------------------------------------------------------------------- */
+
+static oly_dtype integer_of(size_t bytes, bool is_signed)
+{
+    for (int d = 0; d < OLY_N_DTYPES; d++)
+        if (rows[d].kind == OLY_KIND_INTEGER && rows[d].bytes == bytes &&
+            oly_dtype_is_signed((oly_dtype)d) == is_signed)
+            return (oly_dtype)d;
+    return OLY_FLOAT64; /* nothing holds uint64 and negative numbers */
+}
+
+static oly_dtype meet_integers(oly_dtype a, oly_dtype b)
+{
+    if (oly_dtype_is_signed(a) == oly_dtype_is_signed(b))
+        return rows[a].bytes > rows[b].bytes ? a : b;
+    oly_dtype s = oly_dtype_is_signed(a) ? a : b, u = oly_dtype_is_signed(a) ? b : a;
+    if (rows[s].bytes > rows[u].bytes)
+        return s;
+    if (rows[u].bytes == 4 && !wide)
+        return OLY_INT32; /* int64, as the narrow mode has it */
+    return integer_of(2 * rows[u].bytes, true);
+}
+
+/* The higher kind wins whole (int64 and float32 meet in float32, as in JAX). Within a kind the wider type holds both; where
+ * none of the two does (signed and unsigned, float16 and bfloat16), the next wider one. source: JAX's type lattice */
 oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
 {
     oly_kind ka = oly_dtype_kind(a), kb = oly_dtype_kind(b);
-    if (a == b || ka > kb)
+    if (a == b)
         return a;
-    if (kb > ka)
-        return b;
-    return ka == OLY_KIND_INTEGER ? OLY_INT64 : OLY_FLOAT64;
+    if (ka < kb)
+        return oly_promote_types(b, a);
+    if (ka == OLY_KIND_COMPLEX)
+        return b == OLY_FLOAT64 || b == OLY_COMPLEX128 ? OLY_COMPLEX128 : a;
+    if (ka > kb)
+        return a;
+    if (ka == OLY_KIND_INTEGER)
+        return meet_integers(a, b);
+    return rows[a].bytes == 2 && rows[b].bytes == 2 ? OLY_FLOAT32 : rows[a].bytes > rows[b].bytes ? a : b;
 }

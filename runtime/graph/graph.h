@@ -24,7 +24,8 @@ typedef struct oly_params {
     union {
         int64_t i;
         double f;
-    } value;               /* constant: f for floating dtypes, else i */
+    } value;               /* constant: f for floating and complex dtypes, else i */
+    double imaginary;      /* constant of a complex dtype */
     oly_sharding sharding; /* place */
     oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
     int n_carry;           /* loop */

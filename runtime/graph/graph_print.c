@@ -38,7 +38,7 @@ static void add_params(oly_text *t, const oly_node *node)
     const oly_params *p = &node->params;
     const oly_op_row *row = &oly_ops[node->op];
     if (row->lowering == OLY_LOWER_TILE && row->detail == OLY_TILE_splat) {
-        if (oly_dtype_kind(p->dtype) == OLY_KIND_FLOAT)
+        if (oly_dtype_kind(p->dtype) >= OLY_KIND_FLOAT)
             oly_text_add(t, " %.17g", p->value.f);
         else
             oly_text_add(t, " %" PRId64, p->value.i);

@@ -31,10 +31,10 @@ void oly_type_text(oly_text *t, const oly_type *type)
     oly_text_add(t, "]");
 }
 
-/* Written without oly_text: messages must not need memory. 8 extents of 20 characters and the name fit. */
+/* Written without oly_text: messages must not need memory. 12 extents of 20 characters and the name fit. */
 const char *oly_type_short(const oly_type *t)
 {
-    static __thread char buffers[8][200];
+    static __thread char buffers[8][320];
     static __thread unsigned turn;
     char *text = buffers[turn++ % 8];
     size_t size = sizeof buffers[0];
@@ -58,13 +58,16 @@ oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
         return oly_promote_types(a->dtype, b->dtype);
     if (!decides)
         return other->dtype;
-    return other->dtype == OLY_INT64 ? OLY_FLOAT64 : number->dtype;
+    bool large = other->dtype == OLY_INT64 || other->dtype == OLY_UINT64 || oly_x64_enabled();
+    if (!large)
+        return number->dtype;
+    return number->dtype == OLY_FLOAT32 ? OLY_FLOAT64 : number->dtype == OLY_COMPLEX64 ? OLY_COMPLEX128 : number->dtype;
 }
 
 oly_status oly_type_check(const oly_type *t)
 {
     if ((unsigned)t->dtype >= OLY_N_DTYPES)
-        return oly_fail(OLY_INVALID, "element type %d does not exist; use OLY_BOOL to OLY_FLOAT64", (int)t->dtype);
+        return oly_fail(OLY_INVALID, "element type %d does not exist; use OLY_BOOL to OLY_COMPLEX128", (int)t->dtype);
     if (t->rank < 0 || t->rank > OLY_MAX_RANK)
         return oly_fail(OLY_INVALID, "%d dimensions asked for; arrays have 0 to %d, merge some with a reshape", t->rank,
                         OLY_MAX_RANK);

@@ -11,8 +11,15 @@ typedef struct oly_type {
     int64_t shape[OLY_MAX_RANK];
 } oly_type;
 
-typedef enum { OLY_KIND_BOOL, OLY_KIND_INTEGER, OLY_KIND_FLOAT } oly_kind;
+typedef enum { OLY_KIND_BOOL, OLY_KIND_INTEGER, OLY_KIND_FLOAT, OLY_KIND_COMPLEX } oly_kind;
 oly_kind oly_dtype_kind(oly_dtype d);
+const char *oly_dtype_short(oly_dtype d); /* "f32" */
+bool oly_dtype_is_signed(oly_dtype d);    /* int8 to int64 */
+oly_dtype oly_dtype_real(oly_dtype d);    /* of the parts of a complex number; else d */
+oly_dtype oly_default_int(void);          /* int32, with 64-bit types enabled int64 */
+oly_dtype oly_default_float(void);        /* float32, with 64-bit types enabled float64 */
+/* What a floating function makes of these: floating and complex types stay, the others become the default float. */
+oly_dtype oly_dtype_inexact(oly_dtype d);
 int64_t oly_type_size(const oly_type *t);                  /* elements */
 bool oly_type_equal(const oly_type *a, const oly_type *b); /* weakness does not count */
 void oly_type_text(oly_text *t, const oly_type *type);     /* "float32[4,8]", weak: "~float32[]" */

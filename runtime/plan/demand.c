@@ -340,7 +340,7 @@ static oly_status fill(oly_planner *p, oly_frame *f, const oly_node *constant, c
 
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
 {
-    static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     oly_region r = oly_region_of_layout(l);
     oly_reading reading = {0};
     OLY_TRY(oly_demand(p, f, node, &r, &reading));

@@ -565,7 +565,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
 
 /* -- writing parts --------------------------------------------------------------------------------------------------- */
 
-static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 /* May the update overwrite its operand's memory? Only when nobody else will look at it. */
 static bool in_place(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
