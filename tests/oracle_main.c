@@ -123,9 +123,17 @@ static const struct kind {
     {"carry", NULL, "a training loop"},        {"let", oracle_check_program, NULL},
 };
 
+/* Whether JAX had 64-bit types on: a line of the case says so, or the family's name (ops64). */
+static bool has_x64(const oracle_run *run)
+{
+    const oracle_line *line = check_oracle_line(run->c, "x64", 0);
+    return line ? line->n_words > 1 && strcmp(line->words[1], "1") == 0 : strstr(run->family->name, "64") != NULL;
+}
+
 static void check_case(oracle_run *run)
 {
     size_t n = sizeof kinds / sizeof kinds[0], k = 0;
+    oly_enable_x64(has_x64(run));
     while (k < n && !check_oracle_line(run->c, kinds[k].keyword, 0))
         k++;
     if (k < n && kinds[k].check)

@@ -9,7 +9,8 @@ typedef struct program {
     oracle_run *run;
     oly_mesh mesh;
     int n_in, n_out, n_values;
-    const char *name[MOST_VALUES];
+    const char *name[MOST_VALUES]; /* of `length` characters */
+    int length[MOST_VALUES];
     oly_array value[MOST_VALUES];
 } program;
 
@@ -35,51 +36,46 @@ static bool is_possible(oracle_run *run)
     return true;
 }
 
-/* True when the case has JAX's 32-bit mode in mind, where uint32 and int32 meet in int32; here they meet in int64. */
-static bool is_narrowed(oracle_run *run)
-{
-    bool with_signed = false, with_unsigned = false, wide = false;
-    for (int k = 0; k < run->c->n_lines; k++) {
-        const oracle_line *line = &run->c->lines[k];
-        bool in = strcmp(line->words[0], "in") == 0;
-        with_signed |= in && strcmp(line->words[2], "i32") == 0;
-        with_unsigned |= in && strcmp(line->words[2], "u32") == 0;
-        wide |= strcmp(line->words[0], "out") == 0 && strcmp(line->words[2], "i32") != 0;
-    }
-    if (with_signed && with_unsigned && !wide)
-        oracle_skip(run, "u32 and i32 meet in i64, which JAX narrows to i32 when x64 is off");
-    return run->skipped;
-}
-
 /* -- running --------------------------------------------------------------------------------------------------------- */
 static oly_array find(const program *p, const char *name)
 {
     for (int k = p->n_values; k-- > 0;)
-        if (strcmp(p->name[k], name) == 0)
+        if (p->length[k] == (int)strlen(name) && strncmp(p->name[k], name, strlen(name)) == 0)
             return p->value[k];
     return NULL;
 }
 
-static void add(program *p, const char *name, oly_array value)
+static void add(program *p, const char *name, int length, oly_array value)
 {
     if (p->n_values == MOST_VALUES)
         return; /* a later use finds nothing and fails */
     p->name[p->n_values] = name;
+    p->length[p->n_values] = length;
     p->value[p->n_values++] = value;
 }
 
-static oly_array run_statement(const program *p, const oracle_line *line)
+/* Adds the results of a line under their names: "a,b" names two. */
+static void run_statement(program *p, const oracle_line *line)
 {
     oracle_call call = {.c = p->run->c, .line = line, .mesh = p->mesh};
+    oly_array results[ORACLE_MOST_RESULTS] = {NULL};
+    bool complete = true;
     for (int k = 3; k < line->n_words && call.n < 8; k++) {
         if (strchr(line->words[k], '='))
             continue;
         call.name[call.n] = line->words[k];
         call.arg[call.n] = find(p, line->words[k]);
-        if (!call.arg[call.n++])
-            return NULL; /* an earlier statement failed */
+        complete = complete && call.arg[call.n]; /* else an earlier statement failed */
+        call.n++;
     }
-    return oracle_state(oracle_find_statement(line->words[2]), &call);
+    if (complete)
+        oracle_state(oracle_find_statement(line->words[2]), &call, results);
+    const char *name = line->words[1];
+    for (int k = 0; name && k < ORACLE_MOST_RESULTS; k++) {
+        const char *comma = strchr(name, ',');
+        add(p, name, comma ? (int)(comma - name) : (int)strlen(name), results[k]);
+        name = comma ? comma + 1 : NULL;
+    }
 }
 
 /* Runs all statements on these inputs; results[] in the order of the `out` lines, NULL where Olympus refused. */
@@ -89,9 +85,9 @@ static void run_statements(program *p, const oly_array *inputs, oly_array *resul
     const oracle_line *line;
     p->n_values = 0;
     for (int k = 0; (line = check_oracle_line(c, "in", k)); k++)
-        add(p, line->words[1], inputs[k]);
+        add(p, line->words[1], (int)strlen(line->words[1]), inputs[k]);
     for (int k = 0; (line = check_oracle_line(c, "let", k)); k++)
-        add(p, line->words[1], run_statement(p, line));
+        run_statement(p, line);
     for (int k = 0; (line = check_oracle_line(c, "out", k)); k++)
         results[k] = find(p, line->words[1]);
 }
@@ -128,7 +124,7 @@ void oracle_check_program(oracle_run *run)
 {
     program p = {.run = run};
     oly_array inputs[MOST_INPUTS], results[MOST_RESULTS] = {NULL};
-    if (!is_possible(run) || is_narrowed(run) || !oracle_mesh(run, &p.mesh))
+    if (!is_possible(run) || !oracle_mesh(run, &p.mesh))
         return;
     p.n_in = oracle_inputs(run, p.mesh, inputs, MOST_INPUTS);
     if (p.n_in < 0)

@@ -6,41 +6,42 @@
 #include <string.h>
 
 /* -- attributes ------------------------------------------------------------------------------------------------------ */
-static const char *attribute(const oracle_call *call, const char *key)
+const char *oracle_attribute(const oracle_call *call, const char *key)
 {
     return check_oracle_value(call->line, key);
 }
 
-static int numbers(const oracle_call *call, const char *key, int64_t *list)
+int oracle_numbers(const oracle_call *call, const char *key, int64_t *list)
 {
-    return check_oracle_list(attribute(call, key), list, OLY_MAX_RANK);
+    return check_oracle_list(oracle_attribute(call, key), list, OLY_MAX_RANK);
 }
 
-static int number(const oracle_call *call, const char *key, int missing)
+int oracle_number(const oracle_call *call, const char *key, int missing)
 {
-    const char *text = attribute(call, key);
+    const char *text = oracle_attribute(call, key);
     return text ? atoi(text) : missing;
 }
 
 /* The lists as the functions want them. */
-static int small_numbers(const oracle_call *call, const char *key, int *list)
+int oracle_small_numbers(const oracle_call *call, const char *key, int *list)
 {
     int64_t wide[OLY_MAX_RANK];
-    int n = numbers(call, key, wide);
+    int n = oracle_numbers(call, key, wide);
     for (int k = 0; k < n; k++)
         list[k] = (int)wide[k];
     return n;
 }
 
-static oly_dtype dtype_of(const oracle_call *call)
+oly_dtype oracle_dtype_of(const oracle_call *call)
 {
-    return (oly_dtype)check_oracle_dtype(attribute(call, "dtype")); /* known: the program was looked through before */
+    return (oly_dtype)check_oracle_dtype(
+        oracle_attribute(call, "dtype")); /* known: the program was looked through before */
 }
 
-static oly_operand value_of(const oracle_call *call)
+oly_operand oracle_value_of(const oracle_call *call)
 {
-    const char *text = attribute(call, "value");
-    oly_dtype dtype = dtype_of(call);
+    const char *text = oracle_attribute(call, "value");
+    oly_dtype dtype = oracle_dtype_of(call);
     bool floating = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64 || text[strcspn(text, ".eEn")];
     return floating ? oly_operand_float(strtod(text, NULL)) : oly_operand_int(strtoll(text, NULL, 10));
 }
@@ -48,23 +49,23 @@ static oly_operand value_of(const oracle_call *call)
 /* -- statements of their own shape ----------------------------------------------------------------------------------- */
 static oly_array constant(const oracle_call *call)
 {
-    return oly_scalar_of(value_of(call), dtype_of(call));
+    return oly_scalar_of(oracle_value_of(call), oracle_dtype_of(call));
 }
 
 static oly_array full(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
-    int rank = numbers(call, "shape", shape);
-    return oly_full_shape(value_of(call), dtype_of(call), rank, shape);
+    int rank = oracle_numbers(call, "shape", shape);
+    return oly_full_shape(oracle_value_of(call), oracle_dtype_of(call), rank, shape);
 }
 
 static oly_array iota(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK], column[OLY_MAX_RANK];
-    int rank = numbers(call, "shape", shape), dimension = number(call, "dim", 0);
+    int rank = oracle_numbers(call, "shape", shape), dimension = oracle_number(call, "dim", 0);
     for (int d = 0; d < rank; d++)
         column[d] = d == dimension ? shape[d] : 1;
-    oly_array line = oly_reshape_shape(oly_arange(shape[dimension], dtype_of(call)), rank, column);
+    oly_array line = oly_reshape_shape(oly_arange(shape[dimension], oracle_dtype_of(call)), rank, column);
     return oly_broadcast_shape(oly_operand_array(line), rank, shape);
 }
 
@@ -75,7 +76,7 @@ static oly_array select_where(const oracle_call *call)
 
 static oly_array convert(const oracle_call *call)
 {
-    return oly_astype(call->arg[0], dtype_of(call));
+    return oly_astype(call->arg[0], oracle_dtype_of(call));
 }
 
 static oly_array matrix_product(const oracle_call *call)
@@ -86,29 +87,29 @@ static oly_array matrix_product(const oracle_call *call)
 static oly_array reshape(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
-    int rank = numbers(call, "shape", shape);
+    int rank = oracle_numbers(call, "shape", shape);
     return oly_reshape_shape(call->arg[0], rank, shape);
 }
 
 static oly_array broadcast_to(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
-    int rank = numbers(call, "shape", shape);
+    int rank = oracle_numbers(call, "shape", shape);
     return oly_broadcast_shape(oly_operand_array(call->arg[0]), rank, shape);
 }
 
 static oly_array transpose(const oracle_call *call)
 {
-    int order[OLY_MAX_RANK], n = small_numbers(call, "perm", order);
+    int order[OLY_MAX_RANK], n = oracle_small_numbers(call, "perm", order);
     return oly_transpose_axes(call->arg[0], n, order);
 }
 
 static oly_array slice(const oracle_call *call)
 {
     int64_t start[OLY_MAX_RANK], limit[OLY_MAX_RANK], stride[OLY_MAX_RANK];
-    numbers(call, "start", start);
-    numbers(call, "limit", limit);
-    if (numbers(call, "stride", stride) < 0)
+    oracle_numbers(call, "start", start);
+    oracle_numbers(call, "limit", limit);
+    if (oracle_numbers(call, "stride", stride) < 0)
         for (int d = 0; d < OLY_MAX_RANK; d++)
             stride[d] = 1;
     return oly_slice_ranges(call->arg[0], start, limit, stride);
@@ -116,20 +117,20 @@ static oly_array slice(const oracle_call *call)
 
 static oly_array concatenate(const oracle_call *call)
 {
-    return oly_concatenate_n(call->n, call->arg, number(call, "axis", 0));
+    return oly_concatenate_n(call->n, call->arg, oracle_number(call, "axis", 0));
 }
 
 static oly_array constraint(const oracle_call *call)
 {
-    oly_sharding sharding = oracle_sharding(call->mesh, attribute(call, "spec"));
+    oly_sharding sharding = oracle_sharding(call->mesh, oracle_attribute(call, "spec"));
     return sharding ? oly_with_sharding_constraint(call->arg[0], sharding) : NULL;
 }
 
 /* Functions that want an array where the others take an operand. */
 static oly_array reduce(const oracle_statement *statement, const oracle_call *call)
 {
-    int axes[OLY_MAX_RANK], n = small_numbers(call, "axes", axes);
-    oly_reduce_options options = {.keepdims = number(call, "keepdims", 0) != 0};
+    int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
+    oly_reduce_options options = {.keepdims = oracle_number(call, "keepdims", 0) != 0};
     if (n >= 0) {
         options.axis_list = axes;
         options.n_axis_list = n;
@@ -139,7 +140,7 @@ static oly_array reduce(const oracle_statement *statement, const oracle_call *ca
 }
 
 /* -- the table ------------------------------------------------------------------------------------------------------- */
-static const oracle_statement table[] = {
+const oracle_statement oracle_statements_first[] = {
     {"abs", 1, .unary = oly_abs},
     {"add", 2, .binary = oly_add},
     {"broadcast_to", 1, .other = broadcast_to},
@@ -182,25 +183,35 @@ static const oracle_statement table[] = {
     {"sub", 2, .binary = oly_sub},
     {"tanh", 1, .unary = oly_tanh},
     {"transpose", 1, .other = transpose},
+    {NULL},
+};
+
+/* Each topic has its table, ended by a row without a name, in tests/oracle_statements_<topic>.c. */
+static const oracle_statement *const tables[] = {
+    oracle_statements_first,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)
 {
-    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
-        if (strcmp(table[k].name, name) == 0)
-            return &table[k];
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const oracle_statement *row = tables[t]; row->name; row++)
+            if (strcmp(row->name, name) == 0)
+                return row;
     return NULL;
 }
 
-oly_array oracle_state(const oracle_statement *statement, const oracle_call *call)
+void oracle_state(const oracle_statement *statement, const oracle_call *call, oly_array *results)
 {
     if (statement->n_args >= 0 && statement->n_args != call->n)
-        return NULL;
+        return;
     if (statement->unary)
-        return statement->unary(oly_operand_array(call->arg[0]));
-    if (statement->binary)
-        return statement->binary(oly_operand_array(call->arg[0]), oly_operand_array(call->arg[1]));
-    if (statement->reduction)
-        return reduce(statement, call);
-    return statement->other(call);
+        results[0] = statement->unary(oly_operand_array(call->arg[0]));
+    else if (statement->binary)
+        results[0] = statement->binary(oly_operand_array(call->arg[0]), oly_operand_array(call->arg[1]));
+    else if (statement->reduction)
+        results[0] = reduce(statement, call);
+    else if (statement->several)
+        statement->several(call, results);
+    else
+        results[0] = statement->other(call);
 }

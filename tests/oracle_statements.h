@@ -1,4 +1,4 @@
-/* The statements of the oracle as calls of Olympus: one table (oracle_statements.c), read by oracle_program.c. */
+/* The statements of the oracle as calls of Olympus: tables (oracle_statements*.c), read by oracle_program.c. */
 #ifndef ORACLE_STATEMENTS_H
 #define ORACLE_STATEMENTS_H
 #include "oracle.h"
@@ -21,10 +21,24 @@ typedef struct oracle_statement {
     oly_array (*binary)(oly_operand, oly_operand);
     oly_array (*reduction)(oly_operand, oly_reduce_options);
     oly_array (*other)(const oracle_call *call);
+    void (*several)(const oracle_call *call, oly_array *results); /* statements with more than one result */
 } oracle_statement;
+
+enum { ORACLE_MOST_RESULTS = 8 };
+
+extern const oracle_statement oracle_statements_first[]; /* the first issue's */
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);
-/* The result; NULL when Olympus refuses, or when the line has not the right number of operands. */
-oly_array oracle_state(const oracle_statement *statement, const oracle_call *call);
+/* The results; left as they are (NULL) when Olympus refuses, or when the line has not the right number of operands. */
+void oracle_state(const oracle_statement *statement, const oracle_call *call, oly_array *results);
+
+/* -- attributes of a line (KEY=VALUE) --------------------------------------------------------------------------------- */
+const char *oracle_attribute(const oracle_call *call, const char *key); /* NULL: not there */
+/* A list into list[OLY_MAX_RANK]: how many, -1 when it is not there. */
+int oracle_numbers(const oracle_call *call, const char *key, int64_t *list);
+int oracle_small_numbers(const oracle_call *call, const char *key, int *list);
+int oracle_number(const oracle_call *call, const char *key, int missing);
+oly_dtype oracle_dtype_of(const oracle_call *call);   /* of dtype= */
+oly_operand oracle_value_of(const oracle_call *call); /* of value=, as the type of dtype= wants it */
 #endif

@@ -2,7 +2,7 @@
 #include "graph/typing.h"
 
 const oly_op_row oly_ops[OLY_N_OPS] = {
-#define OLY_OP(name, operands, factors, typing, lowering, detail)                                                      \
+#define OLY_OP(name, operands, factors, typing, lowering, detail, ...)                                                 \
     [OLY_OP_##name] = {#name, operands, factors, oly_typing_##typing, OLY_LOWER_##lowering, detail},
 #include "graph/ops.def"
 #undef OLY_OP

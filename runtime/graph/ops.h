@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 typedef enum oly_op {
-#define OLY_OP(name, operands, factors, typing, lowering, detail) OLY_OP_##name,
+#define OLY_OP(name, operands, factors, typing, lowering, detail, ...) OLY_OP_##name,
 #include "graph/ops.def"
 #undef OLY_OP
     OLY_N_OPS

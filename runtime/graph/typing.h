@@ -4,7 +4,7 @@
 #define OLY_GRAPH_TYPING_H
 #include "graph/ops.h"
 
-#define OLY_OP(name, operands, factors, typing, lowering, detail) oly_typing oly_typing_##typing;
+#define OLY_OP(name, operands, factors, typing, lowering, detail, ...) oly_typing oly_typing_##typing;
 #include "graph/ops.def"
 #undef OLY_OP
 #endif
