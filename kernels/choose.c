@@ -88,10 +88,10 @@ void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch)
 {
     chosen->reduce_finish(t, out, scratch);
 }
-void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources,
-                 void *out, int64_t begin, int64_t end)
+void oly_combine(oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts, const int *counts,
+                 const void *const *sources, void *out, int64_t begin, int64_t end)
 {
-    chosen->combine(c, dtype, n_counts, counts, sources, out, begin, end);
+    chosen->combine(c, dtype, in_pairs, n_counts, counts, sources, out, begin, end);
 }
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks)
 {

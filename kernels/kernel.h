@@ -85,8 +85,8 @@ typedef enum oly_combiner {
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
  * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min. float32 and float64 sums
- * are formed in a fixed shape: fewer than 64 elements as a tree of adjacent pairs ((a+b)+(c+d)); more in fixed lanes and
- * blocks, then trees. Integer sums wrap.
+ * are formed in a fixed shape: fewer than 64 elements one after the other ((a+b)+c)+d; more in fixed lanes and blocks,
+ * then trees of adjacent pairs ((a+b)+(c+d)). Integer sums wrap.
  *   chunks: independent parts. When the kept part is small (a full reduction, say), the box is cut along the reduced
  *   dimensions into at most OLY_REDUCE_PARTS fixed parts: chunk c writes its partial to scratch and oly_reduce_finish
  *   combines the partials as a tree of adjacent pairs. scratch holds oly_reduce_scratch bytes (0: no second phase). */
@@ -103,11 +103,11 @@ size_t oly_reduce_scratch(const oly_reduce_task *t);
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 
-/* out[i] = fold of n_sources contiguous arrays, linear from the first: ((s0 op s1) op s2) ...; elements [begin, end). out may
- * be one of the sources. counts: nested folds, major axis first: with counts {4, 2} sources are [4][2]: for each of the 2 the
+/* out[i] = fold of n_sources contiguous arrays, elements [begin, end): one after the other, ((s0 op s1) op s2) ..., or as a tree
+ * of adjacent pairs, (s0 op s1) op (s2 op s3). out may be one of the sources. counts: nested folds: with counts {4, 2} sources are [4][2]: for each of the 2 the
  * 4 are folded, then the 2 results; n_counts at most 4, product = n_sources. */
-void oly_combine(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts, const void *const *sources,
-                 void *out, int64_t begin, int64_t end);
+void oly_combine(oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts, const int *counts,
+                 const void *const *sources, void *out, int64_t begin, int64_t end);
 /* Writes the identity of the combiner n times. */
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n);
 

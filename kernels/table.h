@@ -50,8 +50,8 @@ typedef struct oly_combine_table {
     void (*pair[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, const void *y);
     /* out[i] = tree of adjacent pairs of the 8 rows x[r * stride + i], stride in elements */
     void (*eight[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, int64_t stride);
-    /* out[0] = x as a tree of adjacent pairs; n >= 1; overwrites x */
-    void (*tree[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, void *x);
+    /* out[0] = ((x[0] op x[1]) op x[2]) ...; n >= 1 */
+    void (*chain[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
     /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64 */
     void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
 } oly_combine_table;
@@ -80,7 +80,7 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t);
       (const oly_tile_program *, const oly_tile_box *, const oly_tile_operand *, const oly_tile_operand *, int, int))  \
     X(void, reduce_run, (const oly_reduce_task *, const void *, void *, void *, int, int))                             \
     X(void, reduce_finish, (const oly_reduce_task *, void *, void *))                                                  \
-    X(void, combine, (oly_combiner, oly_dtype, int, const int *, const void *const *, void *, int64_t, int64_t))       \
+    X(void, combine, (oly_combiner, oly_dtype, bool, int, const int *, const void *const *, void *, int64_t, int64_t)) \
     X(void, gemm_run, (const oly_gemm_task *, const void *, const void *, void *, int, int))                           \
     X(void, copy_run, (const oly_copy_task *, void *, const void *, int, int))
 

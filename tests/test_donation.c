@@ -1,5 +1,6 @@
 /* run: ranks=1 devices=8.  A donated array is updated in place, and touching it afterwards is an error. */
 #include "check.h"
+#include "core/error.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -91,6 +92,25 @@ static int teardown(void **state)
     return oly_finalize();
 }
 
+/* Replaying takes no memory from the system: not for buffers, and not for the results' handles. */
+static void replayed_calls_allocate_nothing(void **state)
+{
+    (void)state;
+    oly_array x = ramp();
+    oly_fn f = oly_jit(sine, 1, 1);
+    for (int k = 0; k < 600; k++) { /* as many handles as are kept after their death, and more */
+        oly_call(f, OLY_IN(x), OLY_OUT(x));
+        oly_block_until_ready(x);
+    }
+    oly_fail_allocation(0); /* the next one */
+    for (int k = 0; k < 100; k++) {
+        oly_call(f, OLY_IN(x), OLY_OUT(x));
+        oly_block_until_ready(x);
+    }
+    oly_fail_allocation(-1);
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +118,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(data_that_others_hold_is_not_overwritten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plan_that_still_reads_keeps_the_old_value, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dead_handle_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(replayed_calls_allocate_nothing, setup, teardown),
     };
     return CHECK_MAIN(tests);
 }

@@ -166,20 +166,14 @@ static void reductions_are_right_for_any_subset_of_dimensions(void **unused)
     (void)unused, on_each(check_reductions);
 }
 
-static float tree(const float *x, int64_t n, int64_t stride)
+static float chain(const float *x, int64_t n, int64_t stride)
 {
-    float level[64];
-    for (int64_t i = 0; i < n; i++)
-        level[i] = x[i * stride];
-    for (; n > 1; n = (n + 1) / 2) {
-        for (int64_t i = 0; i < n / 2; i++)
-            level[i] = level[2 * i] + level[2 * i + 1];
-        if (n % 2)
-            level[n / 2] = level[n - 1];
-    }
-    return level[0];
+    float sum = x[0];
+    for (int64_t i = 1; i < n; i++)
+        sum += x[i * stride];
+    return sum;
 }
-static void check_tree(void)
+static void check_chain(void)
 {
     float *x = (float *)memory_a, *y = (float *)memory_b;
     for (int i = 0; i < ROOM; i++)
@@ -190,15 +184,15 @@ static void check_tree(void)
             oly_reduce_task first = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {n, kept}, {kept, 1}, {true, false}};
             reduce(&last, x, y);
             for (int64_t i = 0; i < kept; i++)
-                assert_true(y[i] == tree(x + i * n, n, 1));
+                assert_true(y[i] == chain(x + i * n, n, 1));
             reduce(&first, x, y);
             for (int64_t i = 0; i < kept; i++)
-                assert_true(y[i] == tree(x + i, n, kept));
+                assert_true(y[i] == chain(x + i, n, kept));
         }
 }
-static void short_sums_are_trees_of_adjacent_pairs(void **unused)
+static void short_sums_add_one_after_the_other(void **unused)
 {
-    (void)unused, on_each(check_tree);
+    (void)unused, on_each(check_chain);
 }
 
 /* The same elements through other strides give the same bits; and the sum is as good as pairwise sums are. */
@@ -258,8 +252,9 @@ static void nan_wins_in_max_and_min(void **unused)
 
 static void check_folds(void)
 {
-    static const int counts[][4] = {{1}, {2}, {3}, {16}, {4, 2}, {2, 4}, {1, 3}, {3, 1, 2}, {2, 2, 2, 2}};
-    static const int levels[] = {1, 1, 1, 1, 2, 2, 2, 3, 4};
+    static const int counts[][4] = {{1},    {2},    {3},    {13},      {16},         {16},
+                                    {4, 2}, {5, 2}, {1, 3}, {3, 1, 2}, {2, 2, 2, 2}, {3, 5}};
+    static const int levels[] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 2};
     const int64_t length = 1301;
     for (int k = 0; k < COUNT(levels); k++)
         for (int out_at = -1; out_at < 2; out_at++)
@@ -276,8 +271,8 @@ static void check_folds(void)
                     source[i] = memory_a + (size_t)(i * length) * bytes_of[dtype];
                 char *out =
                     out_at < 0 ? memory_b : memory_a + (size_t)(out_at * (sources - 1) * length) * bytes_of[dtype];
-                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, levels[k], counts[k], source, out, 0, 700);
-                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, levels[k], counts[k], source, out, 700, length);
+                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, k % 2, levels[k], counts[k], source, out, 0, 700);
+                oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, k % 2, levels[k], counts[k], source, out, 700, length);
                 for (int64_t i = 0; i < length; i++) {
                     double sum = 0;
                     for (int j = 0; j < sources; j++)
@@ -291,7 +286,8 @@ static void folds_add_every_source_also_in_place(void **unused)
     (void)unused, on_each(check_folds);
 }
 
-/* [4][2] sources: (((s0+s2)+s4)+s6) + (((s1+s3)+s5)+s7). */
+/* [4][2] sources: (((s0+s2)+s4)+s6) + (((s1+s3)+s5)+s7), or in pairs ((s0+s2)+(s4+s6)) + ((s1+s3)+(s5+s7)). Seven sources in
+ * pairs: ((s0+s1)+(s2+s3)) + ((s4+s5)+s6). */
 static void check_fold_order(void)
 {
     float x[8][9], y[9];
@@ -301,13 +297,23 @@ static void check_fold_order(void)
         for (int i = 0; i < 9; i++)
             x[j][i] = (float)sin(i + 10.0 * j);
     }
-    oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, 2, (int[]){4, 2}, source, y, 0, 9);
+    oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, false, 2, (int[]){4, 2}, source, y, 0, 9);
     for (int i = 0; i < 9; i++) {
         float even = ((x[0][i] + x[2][i]) + x[4][i]) + x[6][i], odd = ((x[1][i] + x[3][i]) + x[5][i]) + x[7][i];
         assert_true(y[i] == even + odd);
     }
+    oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, true, 2, (int[]){4, 2}, source, y, 0, 9);
+    for (int i = 0; i < 9; i++) {
+        float even = (x[0][i] + x[2][i]) + (x[4][i] + x[6][i]), odd = (x[1][i] + x[3][i]) + (x[5][i] + x[7][i]);
+        assert_true(y[i] == even + odd);
+    }
+    oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, true, 1, (int[]){7}, source, y, 0, 9);
+    for (int i = 0; i < 9; i++) {
+        float four = (x[0][i] + x[1][i]) + (x[2][i] + x[3][i]);
+        assert_true(y[i] == four + ((x[4][i] + x[5][i]) + x[6][i]));
+    }
 }
-static void folds_take_the_major_axis_first(void **unused)
+static void folds_have_a_fixed_order(void **unused)
 {
     (void)unused, on_each(check_fold_order);
 }
@@ -440,11 +446,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reductions_are_right_for_any_subset_of_dimensions),
-        cmocka_unit_test(short_sums_are_trees_of_adjacent_pairs),
+        cmocka_unit_test(short_sums_add_one_after_the_other),
         cmocka_unit_test(sums_do_not_depend_on_strides),
         cmocka_unit_test(nan_wins_in_max_and_min),
         cmocka_unit_test(folds_add_every_source_also_in_place),
-        cmocka_unit_test(folds_take_the_major_axis_first),
+        cmocka_unit_test(folds_have_a_fixed_order),
         cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
         cmocka_unit_test(small_products_go_left_to_right_fused),
         cmocka_unit_test(copies_reach_every_element_and_no_other),

@@ -19,16 +19,18 @@ static void traced_next(const oly_array *in, oly_array *out, void *user)
     out[0] = next(in[0]);
 }
 
-/* The documented order: a tree of adjacent pairs within a device, then device after device. */
+/* The documented order: one after the other within a device, then adjacent pairs of devices. */
 static float reference_sum(const float *y)
 {
-    float sum = 0;
+    float sum[DEVICES];
     for (int d = 0; d < DEVICES; d++) {
         const float *part = &y[EACH * d];
-        float own = (part[0] + part[1]) + (part[2] + part[3]);
-        sum = d == 0 ? own : sum + own;
+        sum[d] = ((part[0] + part[1]) + part[2]) + part[3];
     }
-    return sum;
+    for (int n = DEVICES; n > 1; n /= 2)
+        for (int d = 0; d < n / 2; d++)
+            sum[d] = sum[2 * d] + sum[2 * d + 1];
+    return sum[0];
 }
 
 static void reference(float *y)

@@ -36,16 +36,13 @@
             result[i] = op(T, U, ab, cd);                                                                              \
         }                                                                                                              \
     }                                                                                                                  \
-    static void name##_tree_##s(int64_t n, void *out, void *px)                                                        \
+    static void name##_chain_##s(int64_t n, void *out, const void *px)                                                 \
     {                                                                                                                  \
-        T *x = px;                                                                                                     \
-        for (; n > 1; n = (n + 1) / 2) {                                                                               \
-            for (int64_t i = 0; i < n / 2; i++)                                                                        \
-                x[i] = op(T, U, x[2 * i], x[2 * i + 1]);                                                               \
-            if (n % 2 != 0)                                                                                            \
-                x[n / 2] = x[n - 1];                                                                                   \
-        }                                                                                                              \
-        *(T *)out = x[0];                                                                                              \
+        const T *x = px;                                                                                               \
+        T so_far = x[0];                                                                                               \
+        for (int64_t i = 1; i < n; i++)                                                                                \
+            so_far = op(T, U, so_far, x[i]);                                                                           \
+        *(T *)out = so_far;                                                                                            \
     }                                                                                                                  \
     static void name##_lanes_##s(int64_t n, void *out, const void *px)                                                 \
     {                                                                                                                  \
@@ -94,52 +91,65 @@ FLOAT_COMBINERS(f64, double)
         [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form)},                                   \
     }
 const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
-    .pair = CELLS(pair), .eight = CELLS(eight), .tree = CELLS(tree), .lanes = CELLS(lanes)};
+    .pair = CELLS(pair), .eight = CELLS(eight), .chain = CELLS(chain), .lanes = CELLS(lanes)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
 #define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
 
 typedef struct fold {
     void (*pair)(int64_t, void *, const void *, const void *);
+    bool in_pairs;
     const int *counts;
     const void *const *sources;
     int stride[4]; /* sources from one position to the next of each level */
-    size_t bytes;  /* of an element */
+    int64_t at, n; /* the elements */
+    size_t bytes;  /* of one */
 } fold;
 
-/* Elements [at, at + n) of the fold over levels 0..level of the sources that start at `first`: where they are. They are
- * made in `out` unless they are a source's own. */
-static const char *fold_piece(const fold *f, int level, int first, int64_t at, int64_t n, char (*room)[PIECE * 8],
-                              char *out)
+static const char *fold_level(const fold *f, int level, int first, char *out);
+
+/* `count` positions of a level from `first` on: where the result is. It is made in `out` unless it is a source's own. */
+static const char *fold_some(const fold *f, int level, int first, int count, char *out)
 {
-    if (level < 0)
-        return (const char *)f->sources[first] + (size_t)at * f->bytes;
-    char *next = room[2 * level], *other = room[2 * level + 1];
-    int count = f->counts[level];
-    const char *so_far = fold_piece(f, level - 1, first, at, n, room, count == 1 ? out : next);
-    for (int i = 1; i < count; i++) {
-        const char *right = fold_piece(f, level - 1, first + i * f->stride[level], at, n, room, other);
-        char *to = i == count - 1 ? out : next;
-        f->pair(n, to, so_far, right);
-        so_far = to;
+    char other[PIECE * 8] __attribute__((aligned(64)));
+    const char *left = fold_level(f, level - 1, first, out), *right;
+    if (f->in_pairs && count > 2) {
+        int half = 1; /* the largest power of two below: what a tree of adjacent pairs puts together first */
+        while (2 * half < count)
+            half *= 2;
+        left = fold_some(f, level, first, half, out);
+        right = fold_some(f, level, first + half * f->stride[level], count - half, other);
+        f->pair(f->n, out, left, right);
+        return out;
     }
-    return so_far;
+    for (int i = 1; i < count; i++) {
+        right = fold_level(f, level - 1, first + i * f->stride[level], other);
+        f->pair(f->n, out, left, right);
+        left = out;
+    }
+    return left;
 }
 
-void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, int n_counts, const int *counts,
+/* All positions of levels 0..level of the sources that start at `first`. */
+static const char *fold_level(const fold *f, int level, int first, char *out)
+{
+    if (level < 0)
+        return (const char *)f->sources[first] + (size_t)f->at * f->bytes;
+    return fold_some(f, level, first, f->counts[level], out);
+}
+
+void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts, const int *counts,
                                const void *const *sources, void *out, int64_t begin, int64_t end)
 {
-    fold f = {OLY_ISA_NAME(oly_combiners).pair[c][dtype], counts, sources, {0}, oly_element_bytes[dtype]};
-    char room[8][PIECE * 8] __attribute__((aligned(64)));
+    fold f = {
+        OLY_ISA_NAME(oly_combiners).pair[c][dtype], in_pairs, counts, sources, {0}, 0, 0, oly_element_bytes[dtype]};
+    char result[PIECE * 8] __attribute__((aligned(64))); /* out may be one of the sources */
     for (int level = n_counts - 1, stride = 1; level >= 0; level--) {
         f.stride[level] = stride;
         stride *= counts[level];
     }
-    for (int64_t at = begin; at < end; at += PIECE) {
-        int64_t n = end - at < PIECE ? end - at : PIECE;
-        char *to = (char *)out + (size_t)at * f.bytes;
-        const char *result = fold_piece(&f, n_counts - 1, 0, at, n, room, to);
-        if (result != to)
-            memmove(to, result, (size_t)n * f.bytes);
+    for (f.at = begin; f.at < end; f.at += PIECE) {
+        f.n = end - f.at < PIECE ? end - f.at : PIECE;
+        memcpy((char *)out + (size_t)f.at * f.bytes, fold_level(&f, n_counts - 1, 0, result), (size_t)f.n * f.bytes);
     }
 }

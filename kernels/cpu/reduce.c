@@ -1,7 +1,8 @@
 /* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> and oly_reduce_finish_<isa>.
  *
  * The elements that make one result are taken in row-major order; how they are put together depends on extents alone:
- *   fewer than 64, or the last dimension kept:  a tree of adjacent pairs ((a+b)+(c+d));
+ *   fewer than 64:                              one after the other;
+ *   the last dimension kept:                    a tree of adjacent pairs ((a+b)+(c+d));
  *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
  *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
  *                                               adjacent pairs.
@@ -12,7 +13,7 @@
 #define WIDTH  1024  /* most results worked side by side */
 #define ROOM   65536 /* bytes for the levels of a tree over rows */
 #define BLOCK  4096  /* elements of a run put together at once */
-#define SMALL  64    /* fewer elements: always a tree */
+#define SMALL  64    /* fewer elements: one after the other */
 #define LEVELS 44
 
 /* Some dimensions of the box, merged where they are evenly spaced. */
@@ -27,7 +28,7 @@ typedef struct reduction {
     int64_t bytes;
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
-    void (*tree)(int64_t, void *, void *);
+    void (*chain)(int64_t, void *, const void *);
     void (*lanes)(int64_t, void *, const void *);
     void (*gather)(int64_t, int64_t, void *, const void *, int64_t, int64_t);
     const char *in;
@@ -127,7 +128,23 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->bytes, w->first, w->n, place);
 }
 
-/* Elements [begin, end) of the sequence, for the results of w, as a tree into out. */
+/* Elements [begin, end) of the sequence, for the results of w, one after the other into out. */
+static void chain_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
+{
+    char place[WIDTH * 8] __attribute__((aligned(64)));
+    int64_t base = offset_at(&r->kept, w->first);
+    copy_row(r, sequence, w, begin, out);
+    for (int64_t k = begin + 1; k < end; k++) {
+        const char *from = place;
+        if (w->dense)
+            from = r->in + (offset_at(sequence, k) + base) * r->bytes;
+        else
+            copy_row(r, sequence, w, k, place);
+        r->pair(w->n, out, out, from);
+    }
+}
+
+/* The same as a tree. */
 static void tree_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
     char level[ROOM] __attribute__((aligned(64))), rows[8 * WIDTH * 8] __attribute__((aligned(64)));
@@ -173,7 +190,8 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
         if (last_stride(&r->kept) == 1 && even >= 16)
             w.n = even;
         w.dense = w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n);
-        tree_of_rows(r, sequence, &w, begin, end, out + (first - kept_begin) * r->bytes);
+        (end - begin < SMALL ? chain_of_rows : tree_of_rows)(r, sequence, &w, begin, end,
+                                                             out + (first - kept_begin) * r->bytes);
         first += w.n;
     }
 }
@@ -193,7 +211,7 @@ static void reduce_run(const reduction *r, const char *base, int64_t begin, int6
         else
             gather_dims(r, &r->run, base, at, n, block);
         if (n < SMALL)
-            r->tree(n, leaf_place(r, &c), block);
+            r->chain(n, leaf_place(r, &c), block);
         else
             r->lanes(n, leaf_place(r, &c), from);
         count_leaf(r, &c);
@@ -228,7 +246,7 @@ static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_
     for (int64_t kept = kept_begin; kept < kept_end; kept++, out += r->bytes) {
         char elements[SMALL * 8];
         gather_dims(r, sequence, r->in + offset_at(&r->kept, kept) * r->bytes, 0, n, elements);
-        r->tree(n, out, elements);
+        r->chain(n, out, elements);
     }
 }
 
@@ -241,7 +259,7 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
     r->bytes = oly_element_bytes[t->dtype];
     r->pair = c->pair[t->combiner][t->dtype];
     r->eight = c->eight[t->combiner][t->dtype];
-    r->tree = c->tree[t->combiner][t->dtype];
+    r->chain = c->chain[t->combiner][t->dtype];
     r->lanes = c->lanes[t->combiner][t->dtype];
     r->gather = OLY_ISA_NAME(oly_convert).gather[r->bytes];
     r->kept.rank = r->outer.rank = r->run.rank = sequence->rank = 0;

@@ -5,33 +5,43 @@
 #include <string.h>
 
 /* Dead handles are kept for a while, without their data, so that using a donated or freed array is an error instead of a
- * wild pointer. */
-enum { KEPT_DEAD = 256 };
-static oly_array dead[KEPT_DEAD];
-static unsigned n_dead;
+ * wild pointer. The one that died first is the next to be used again: a program that replays plans allocates no handles. */
+enum { LEAST_DEAD = 192, MOST_DEAD = 256 };
+static oly_array dead[MOST_DEAD];  /* a ring */
+static unsigned n_dead, n_revived; /* handles that ever came in, and that went out */
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void destroy(oly_owned *object)
 {
-    oly_array x = (oly_array)object;
+    oly_array x = (oly_array)object, oldest = NULL;
     for (int s = 0; s < x->n_shards; s++)
         oly_buffer_drop(x->shard[s]);
     x->n_shards = 0;
     x->deleted = true;
     x->owned = (oly_owned){0};
     pthread_mutex_lock(&dead_lock);
-    oly_array oldest = dead[n_dead % KEPT_DEAD];
-    dead[n_dead++ % KEPT_DEAD] = x;
+    if (n_dead - n_revived == MOST_DEAD)
+        oldest = dead[n_revived++ % MOST_DEAD];
+    dead[n_dead++ % MOST_DEAD] = x;
     pthread_mutex_unlock(&dead_lock);
     oly_release(oldest);
 }
 
+/* The handle that has been dead for longest, if enough others are kept and it has room. */
+static oly_array revive(int n_shards)
+{
+    oly_array x = NULL;
+    pthread_mutex_lock(&dead_lock);
+    if (n_dead - n_revived > LEAST_DEAD && dead[n_revived % MOST_DEAD]->room >= n_shards)
+        x = dead[n_revived++ % MOST_DEAD];
+    pthread_mutex_unlock(&dead_lock);
+    return x;
+}
+
 void oly_array_forget_dead(void)
 {
-    for (int k = 0; k < KEPT_DEAD; k++) {
-        oly_release(dead[k]);
-        dead[k] = NULL;
-    }
+    while (n_revived != n_dead)
+        oly_release(dead[n_revived++ % MOST_DEAD]);
 }
 
 oly_status oly_null_handle(void)
@@ -44,11 +54,16 @@ oly_status oly_null_handle(void)
 static oly_array allocate(int n_shards)
 {
     size_t bytes = sizeof(struct oly_array_impl) + sizeof(oly_buffer *) * (size_t)n_shards;
-    oly_array x = oly_calloc(1, bytes);
-    if (!x)
+    oly_array x = revive(n_shards);
+    int room = x ? x->room : n_shards;
+    if (x)
+        memset(x, 0, bytes);
+    else if (!(x = oly_calloc(1, bytes))) {
         oly_out_of_memory(bytes, "an array handle");
-    else
-        x->n_shards = n_shards;
+        return NULL;
+    }
+    x->n_shards = n_shards;
+    x->room = room;
     return x;
 }
 
@@ -91,8 +106,10 @@ oly_array oly_array_hold(oly_array x)
     if (!y)
         return NULL;
     oly_owned fresh = y->owned;
+    int room = y->room;
     memcpy(y, x, sizeof *x + sizeof(oly_buffer *) * (size_t)x->n_shards);
     y->owned = fresh;
+    y->room = room;
     for (int s = 0; s < y->n_shards; s++)
         oly_buffer_hold(y->shard[s]);
     return y;

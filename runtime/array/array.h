@@ -16,6 +16,7 @@ struct oly_array_impl {
     int device; /* local device and moment in its order at which the shards are computed; -1: ready */
     uint64_t moment;
     int n_shards;        /* on this process */
+    int room;            /* shards the handle has place for */
     oly_buffer *shard[]; /* in mesh order; owned references */
 };
 

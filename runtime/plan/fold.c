@@ -1,6 +1,7 @@
-/* Reductions over devices. The order is fixed by the mesh alone: one mesh axis at a time, major axis first, linear within groups of
- * up to 16 positions, then over the groups, so the same mesh gives the same bits however its devices are spread over processes,
- * and the depth stays logarithmic. Every device needs the partials of a list of positions, folds them in that order, and all the
+/* Reductions over devices. The order is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same bits
+ * however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first: the
+ * order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products are
+ * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Every device needs the partials of a list of positions, folds them in that order, and all the
  * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested).
  * Small partials go to everybody, who folds them all; of large ones each process folds a slice and hands it round. */
 #include "plan/wires.h"
@@ -321,7 +322,7 @@ static const char *combiner_name(oly_combiner c)
     return names[c];
 }
 
-static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, oly_combiner combiner,
+static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                             const oly_layout *l, int slot, const stage *s)
 {
     folder f = {.p = p, .node = node, .layout = l, .stage = s, .slot = slot};
@@ -355,7 +356,8 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     step->exchange = exchange;
     step->second = second;
     step->out_slot = slot;
-    step->fold.combiner = combiner;
+    step->fold.combiner = rule->combiner;
+    step->fold.in_pairs = rule->in_pairs;
     step->fold.dtype = node->type.dtype;
     step->fold.n_counts = s->n_digits;
     for (int k = 0; k < s->n_digits; k++) {
@@ -373,36 +375,40 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     step->members = members;
     step->messages = members - 1;
     step->bytes = step->fold.elements * (int64_t)oly_dtype_size(node->type.dtype);
-    step->detail = oly_plan_say(p, "%s over %d devices", combiner_name(combiner), members);
+    step->detail = oly_plan_say(p, "%s over %d devices", combiner_name(rule->combiner), members);
     oly_slot_use(p, slot);
     oly_slot_use(p, f.staging);
     return OLY_OK;
 }
 
-oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, oly_combiner combiner, const oly_layout *l,
-                         int slot, const oly_axis_list *axes, int *result_slot)
+oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+                         const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot)
 {
     stage all = {0};
     int64_t product = 1;
     bool large = false;
+    int order[OLY_MAX_RANK], n = 0; /* of the axes, whatever the order in the spec */
     *result_slot = slot;
-    for (int a = 0; a < p->mesh->n_axes; a++) /* major axis first, whatever the order in the spec */
-        for (int k = 0; k < axes->n; k++)
-            if (axes->axis[k] == a && p->mesh->size[a] > 1) {
-                product *= p->mesh->size[a];
-                large = large || p->mesh->size[a] > RADIX || all.n_digits == 4;
-                if (all.n_digits < 4)
-                    all.digits[all.n_digits++] = (digit){a, 1};
-            }
-    if (all.n_digits == 0)
+    for (int k = 0; k < p->mesh->n_axes; k++) {
+        int a = rule->in_pairs ? p->mesh->n_axes - 1 - k : k;
+        for (int j = 0; j < axes->n; j++)
+            if (axes->axis[j] == a && p->mesh->size[a] > 1)
+                order[n++] = a;
+    }
+    for (int k = 0; k < n; k++) {
+        product *= p->mesh->size[order[k]];
+        large = large || p->mesh->size[order[k]] > RADIX || k == 4;
+        if (k < 4)
+            all.digits[all.n_digits++] = (digit){order[k], 1};
+    }
+    if (n == 0)
         return OLY_OK;
     if (!large && product <= MOST_SOURCES / 2)
-        return add_stage(p, b, node, combiner, l, slot, &all);
-    for (int a = 0; a < p->mesh->n_axes; a++)
-        for (int k = 0; k < axes->n; k++)
-            for (int64_t stride = 1; axes->axis[k] == a && stride < p->mesh->size[a]; stride *= RADIX) {
-                stage one = {1, {{a, (int)stride}}};
-                OLY_TRY(add_stage(p, b, node, combiner, l, slot, &one));
-            }
+        return add_stage(p, b, node, rule, l, slot, &all);
+    for (int k = 0; k < n; k++)
+        for (int64_t stride = 1; stride < p->mesh->size[order[k]]; stride *= RADIX) {
+            stage one = {1, {{order[k], (int)stride}}};
+            OLY_TRY(add_stage(p, b, node, rule, l, slot, &one));
+        }
     return OLY_OK;
 }

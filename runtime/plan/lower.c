@@ -419,7 +419,8 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     s->out_slot = v->slot;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
-    return oly_fold_axes(p, f->block, n, (oly_combiner)oly_ops[n->op].detail, &out, v->slot, &axes, &v->slot);
+    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, true};
+    return oly_fold_axes(p, f->block, n, &rule, &out, v->slot, &axes, &v->slot);
 }
 
 /* -- matrix products ------------------------------------------------------------------------------------------------ */
@@ -560,7 +561,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     s->work = total;
     s->out_slot = v->slot;
     oly_slot_use(p, v->slot);
-    return oly_fold_axes(p, f->block, n, OLY_COMBINE_SUM, &out, v->slot, &k.axes, &v->slot);
+    return oly_fold_axes(p, f->block, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &out, v->slot, &k.axes, &v->slot);
 }
 
 /* -- writing parts --------------------------------------------------------------------------------------------------- */

@@ -139,8 +139,12 @@ oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *nod
 
 /* -- fold.c -- */
 /* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
-oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, oly_combiner combiner, const oly_layout *l,
-                         int slot, const oly_axis_list *axes, int *result_slot);
+typedef struct oly_fold_rule {
+    oly_combiner combiner;
+    bool in_pairs; /* adjacent pairs, minor axis first; else one after the other, major axis first */
+} oly_fold_rule;
+oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+                         const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot);
 
 /* -- lower*.c -- */
 /* The instruction that makes a constant node's value. */

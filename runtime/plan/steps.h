@@ -122,6 +122,7 @@ typedef struct oly_step {
         } move;
         struct {
             oly_combiner combiner;
+            bool in_pairs; /* order of the fold: kernel.h */
             oly_dtype dtype;
             int n_counts;
             int counts[4];
