@@ -27,7 +27,17 @@ OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
 /* -- meshes -------------------------------------------------------------------------------------------------------
  * An n-dimensional grid of distinct devices with a name for each axis. Equal meshes are the same handle. */
 
-/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order.
+/* Each axis has a type, which says who decides how values are split over it:
+ *   Auto      the planner
+ *   Explicit  the program: shardings are part of the types of values (oly_typeof prints "float32[8@x,16]"), operations compute
+ *             theirs from their operands' alone, nothing moves unless asked for (oly_reshard, an output sharding), and
+ *             operands that do not fit are errors (OLY_SHARDING)
+ *   Manual    nobody: inside oly_shard_map the program sees one shard
+ * Meshes that differ in a type are different. */
+typedef enum oly_axis_type { OLY_AXIS_AUTO, OLY_AXIS_EXPLICIT, OLY_AXIS_MANUAL } oly_axis_type;
+
+/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order. "i=4:explicit, j=2:auto" gives types (default
+ * auto).
  *   ranks   all ranks that will use it, with the same arguments
  *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
  *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */
@@ -39,12 +49,23 @@ OLY_API oly_mesh oly_make_mesh(const char *axes);
 OLY_API oly_mesh oly_mesh_from_devices(int n_axes, const char *const *names, const int *sizes, const int *devices);
 #define oly_mesh_from_devices(...) OLY_AT(oly_mesh_from_devices)(__VA_ARGS__)
 
+/* The same mesh with other types of its axes: types[k] is that of axis k, Auto or Explicit. fails OLY_INVALID (Manual) */
+OLY_API oly_mesh oly_mesh_with_types(oly_mesh mesh, const oly_axis_type *types);
+#define oly_mesh_with_types(...) OLY_AT(oly_mesh_with_types)(__VA_ARGS__)
+
+/* Sets the context mesh (NULL: none) and returns the one before: oly_P then makes shardings of bare specs. ranks: any rank,
+ * alone. fails OLY_INVALID (Manual axes), OLY_TRACE while a function is traced. source: jax.set_mesh */
+OLY_API oly_mesh oly_set_mesh(oly_mesh mesh);
+#define oly_set_mesh(...) OLY_AT(oly_set_mesh)(__VA_ARGS__)
+
 OLY_API int oly_mesh_axis_count(oly_mesh mesh);
 OLY_API const char *oly_mesh_axis_name(oly_mesh mesh, int axis);
 OLY_API int oly_mesh_axis_size(oly_mesh mesh, int axis);
+OLY_API oly_axis_type oly_mesh_axis_type(oly_mesh mesh, int axis);
 OLY_API int oly_mesh_device_count(oly_mesh mesh);
 OLY_API oly_device oly_mesh_device(oly_mesh mesh, int position); /* row-major position */
-/* Writes "Mesh('i': 4, 'j': 2)". Returns the whole length. */
+/* Writes "Mesh('i': 4, 'j': 2)", with types unless all are Auto: "Mesh('i': 4, axis_types=(Explicit,))". Returns the whole
+ * length. */
 OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
 
 /* -- shardings ----------------------------------------------------------------------------------------------------
@@ -53,13 +74,18 @@ OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
  * larger first, so any size may be split over any number of devices. Equal shardings are the same handle. */
 
 /* Sharding over a mesh.
- *   spec    notation as above ("P(i, j)" is accepted too)
+ *   spec    notation as above ("P(i, j)" is accepted too). On Explicit axes also "i, None, unreduced={j}": the true value is the
+ *           sum of what the devices along j hold; "reduced={j}": the same along j, with a gradient that is unreduced there
  *   ranks   any rank, alone
  *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 8 entries. Whether the spec
  *           is longer than an array's rank is checked where it meets the array.
  *   source  jax.sharding.NamedSharding, PartitionSpec */
 OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
 #define oly_named(...) OLY_AT(oly_named)(__VA_ARGS__)
+
+/* The same over the context mesh (oly_set_mesh). fails OLY_STATE without one. source: a bare jax.sharding.PartitionSpec */
+OLY_API oly_sharding oly_P(const char *spec);
+#define oly_P(...) OLY_AT(oly_P)(__VA_ARGS__)
 
 /* The structured form. axes[d] lists axis numbers of dimension d, ended by -1; at most 8 dimensions. */
 OLY_API oly_sharding oly_named_axes(oly_mesh mesh, int n_dims, const int *const *axes);

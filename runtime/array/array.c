@@ -82,6 +82,7 @@ oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool commit
     if (!x)
         return NULL;
     x->type = *type;
+    oly_type_set_sharding(&x->type, sharding);
     x->sharding = sharding;
     x->committed = committed;
     x->device = -1;

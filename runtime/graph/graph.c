@@ -1,5 +1,6 @@
 /* Graphs: making, freeing and fingerprinting them. */
 #include "graph/graph.h"
+#include "graph/sharding_rule.h"
 #include "core/hash.h"
 #include <string.h>
 
@@ -81,6 +82,7 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
     OLY_TRY(reserve(g));
     OLY_TRY(new_node(g, op, n_in, in, params, &made));
     OLY_TRY(row->typing(made));
+    OLY_TRY(oly_sharding_rule_apply(made));
     OLY_TRY(oly_type_check(&made->type));
     for (int k = 0; k < n_in; k++)
         in[k]->n_uses++;
@@ -103,6 +105,12 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
     for (int d = 0; d < type->rank && d < OLY_MAX_RANK; d++)
         params.shape[d] = type->shape[d];
     OLY_TRY(oly_graph_add(g, OLY_OP_input, 0, NULL, &params, node));
+    oly_type *made = &(*node)->type; /* the sharding part is given too */
+    made->mesh = type->mesh;
+    memcpy(made->axes, type->axes, sizeof made->axes);
+    made->unreduced = type->unreduced;
+    made->reduced = type->reduced;
+    made->varying = type->varying;
     g->inputs[g->n_inputs++] = *node;
     return OLY_OK;
 }
@@ -129,7 +137,13 @@ static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
 static uint64_t hash_type(uint64_t h, const oly_type *t)
 {
     h = oly_hash_mix(h, (uint64_t)t->dtype << 16 | (uint64_t)t->weak << 8 | (uint64_t)t->rank);
-    return hash_numbers(h, t->rank, t->shape);
+    h = hash_numbers(h, t->rank, t->shape);
+    if (!t->mesh)
+        return h;
+    for (int d = 0; d < t->rank; d++)
+        h = oly_hash(oly_hash_mix(h, t->axes[d].n), t->axes[d].axis, t->axes[d].n);
+    h = oly_hash_mix(h, (uint64_t)t->unreduced << 32 | t->reduced);
+    return oly_hash_mix(oly_hash_mix(h, t->varying), t->mesh->hash);
 }
 
 static uint64_t hash_params(uint64_t h, const oly_params *p)

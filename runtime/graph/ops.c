@@ -1,9 +1,11 @@
 /* The operation table, made from ops.def. */
+#include "graph/sharding_rule.h"
 #include "graph/typing.h"
 
 const oly_op_row oly_ops[OLY_N_OPS] = {
-#define OLY_OP(name, operands, factors, typing, lowering, detail, ...)                                                 \
-    [OLY_OP_##name] = {#name, operands, factors, oly_typing_##typing, OLY_LOWER_##lowering, detail},
+#define OLY_OP(name, operands, factors, typing, lowering, detail, sharding, ...)                                       \
+    [OLY_OP_##name] = {                                                                                                \
+        #name, operands, factors, oly_typing_##typing, OLY_LOWER_##lowering, detail, oly_sharding_rule_##sharding},
 #include "graph/ops.def"
 #undef OLY_OP
 };

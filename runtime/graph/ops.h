@@ -27,6 +27,7 @@ typedef enum oly_lowering {
 
 struct oly_node;
 typedef oly_status oly_typing(struct oly_node *node);
+typedef oly_status oly_sharding_rule(struct oly_node *node);
 
 typedef struct oly_op_row {
     const char *name;
@@ -35,6 +36,7 @@ typedef struct oly_op_row {
     oly_typing *typing;  /* fills node->type from operands and parameters */
     oly_lowering lowering;
     int detail;
+    oly_sharding_rule *sharding; /* fills the sharding part of node->type; see sharding_rule.h */
 } oly_op_row;
 extern const oly_op_row oly_ops[OLY_N_OPS];
 #endif

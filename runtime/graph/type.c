@@ -3,7 +3,9 @@
 #include "graph/type.h"
 #include "core/error.h"
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int64_t oly_type_size(const oly_type *t)
 {
@@ -25,23 +27,38 @@ bool oly_type_equal(const oly_type *a, const oly_type *b)
 
 void oly_type_text(oly_text *t, const oly_type *type)
 {
-    oly_text_add(t, "%s%s[", type->weak ? "~" : "", oly_dtype_name(type->dtype));
-    for (int d = 0; d < type->rank; d++)
-        oly_text_add(t, "%s%" PRId64, d ? "," : "", type->shape[d]);
-    oly_text_add(t, "]");
+    oly_text_add(t, "%s", oly_type_short(type));
 }
 
-/* Written without oly_text: messages must not need memory. 12 extents of 20 characters and the name fit. */
+/* Adds to the text in buffer[0..size), as far as there is room. */
+static void append(char *buffer, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *buffer, size_t size, const char *format, ...)
+{
+    size_t used = strlen(buffer);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(buffer + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* Written without oly_text: messages must not need memory. 12 extents of 20 characters and a mesh's 12 names of 31 fit. */
 const char *oly_type_short(const oly_type *t)
 {
-    static __thread char buffers[8][320];
+    static __thread char buffers[8][1024];
     static __thread unsigned turn;
     char *text = buffers[turn++ % 8];
     size_t size = sizeof buffers[0];
-    int at = snprintf(text, size, "%s%s[", t->weak ? "~" : "", oly_dtype_name(t->dtype));
-    for (int d = 0; d < t->rank; d++)
-        at += snprintf(text + at, size - (size_t)at, "%s%" PRId64, d ? "," : "", t->shape[d]);
-    snprintf(text + at, size - (size_t)at, "]");
+    text[0] = 0;
+    append(text, size, "%s%s[", t->weak ? "~" : "", oly_dtype_name(t->dtype));
+    for (int d = 0; d < t->rank; d++) {
+        const oly_axis_list *axes = &t->axes[d];
+        append(text, size, "%s%" PRId64 "%s", d ? "," : "", t->shape[d], axes->n == 0 ? "" : axes->n == 1 ? "@" : "@(");
+        for (int k = 0; k < axes->n; k++)
+            append(text, size, "%s%s", k ? "," : "", t->mesh->name[axes->axis[k]]);
+        append(text, size, "%s", axes->n > 1 ? ")" : "");
+    }
+    append(text, size, "]");
+    oly_type_marks(text + strlen(text), size - strlen(text), t);
     return text;
 }
 

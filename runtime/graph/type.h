@@ -3,12 +3,20 @@
 #define OLY_GRAPH_TYPE_H
 #include <olympus/array.h>
 #include "core/text.h"
+#include "layout/sharding.h"
 
+/* The last members are the sharding part: what Explicit axes (and, inside oly_shard_map, Manual ones) add to a type. Zero where
+ * the planner alone decides. */
 typedef struct oly_type {
     oly_dtype dtype;
     bool weak; /* the element type came from a C number and gives way to others (JAX's weak types) */
     int rank;
     int64_t shape[OLY_MAX_RANK];
+    oly_mesh mesh;                    /* whose axes the following name; NULL: nothing is explicit, the value adapts */
+    oly_axis_list axes[OLY_MAX_RANK]; /* Explicit axes that split each dimension, major first */
+    unsigned unreduced;               /* sets of mesh axes (bit k: axis k): the value is the sum over these */
+    unsigned reduced;                 /* equal along these, with a gradient that is unreduced along them */
+    unsigned varying;                 /* Manual axes along which it may differ */
 } oly_type;
 
 typedef enum { OLY_KIND_BOOL, OLY_KIND_INTEGER, OLY_KIND_FLOAT, OLY_KIND_COMPLEX } oly_kind;
@@ -21,9 +29,18 @@ oly_dtype oly_default_float(void);        /* float32, with 64-bit types enabled 
 /* What a floating function makes of these: floating and complex types stay, the others become the default float. */
 oly_dtype oly_dtype_inexact(oly_dtype d);
 int64_t oly_type_size(const oly_type *t);                  /* elements */
-bool oly_type_equal(const oly_type *a, const oly_type *b); /* weakness does not count */
-void oly_type_text(oly_text *t, const oly_type *type);     /* "float32[4,8]", weak: "~float32[]" */
-/* Short text in a rotating static buffer, for messages: "float32[4,8]". */
+bool oly_type_equal(const oly_type *a, const oly_type *b); /* weakness and the sharding part do not count */
+/* -- the sharding part (sharding_type.c) ---- */
+bool oly_type_same_sharding(const oly_type *a, const oly_type *b);
+void oly_type_clear_sharding(oly_type *t);
+/* That of a value with this sharding: nothing unless the mesh has Explicit axes, and those only. Shape and rank of t stay. */
+void oly_type_set_sharding(oly_type *t, oly_sharding s);
+/* The sharding that a type with a mesh says: Explicit axes as it has them, all others replicate. NULL: message pending. */
+oly_sharding oly_type_sharding(const oly_type *t);
+/* Writes "{V:x, U:(y,z)}" or "" as snprintf does. */
+int oly_type_marks(char *text, size_t size, const oly_type *t);
+void oly_type_text(oly_text *t, const oly_type *type); /* "float32[4,8@x]{U:y}", weak: "~float32[]" */
+/* The same in a rotating static buffer, for messages. */
 const char *oly_type_short(const oly_type *t);
 /* Result type of an operation on these (jnp's lattice, weak types included). */
 oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak);

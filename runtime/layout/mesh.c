@@ -17,7 +17,8 @@ typedef struct mesh_entry {
 static mesh_entry *meshes;
 static mesh_entry *default_mesh;
 static int total_devices, first_local, n_local_devices, n_processes, my_process;
-static int *first_of; /* owned; first id of each process, and the total */
+static oly_mesh context; /* of oly_set_mesh */
+static int *first_of;    /* owned; first id of each process, and the total */
 
 oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
 {
@@ -93,12 +94,8 @@ static oly_status find_local(mesh_entry *e)
 
 static bool same_mesh(const struct oly_mesh_impl *a, const struct oly_mesh_impl *b)
 {
-    if (a->hash != b->hash || a->n_axes != b->n_axes || a->n_devices != b->n_devices || a->everywhere != b->everywhere)
-        return false;
-    for (int k = 0; k < a->n_axes; k++)
-        if (a->size[k] != b->size[k] || strcmp(a->name[k], b->name[k]) != 0)
-            return false;
-    return oly_mesh_same_devices(a, b);
+    return a->hash == b->hash && a->explicit_axes == b->explicit_axes && a->manual_axes == b->manual_axes &&
+           oly_mesh_same_grid(a, b);
 }
 
 /* Takes mesh->devices over, whatever comes. */
@@ -109,6 +106,8 @@ static oly_mesh intern(struct oly_mesh_impl *mesh)
         h = oly_hash_text(h, mesh->name[k]);
     if (mesh->devices)
         h = oly_hash(h, mesh->devices, sizeof(int) * (size_t)mesh->n_devices);
+    if (mesh->explicit_axes | mesh->manual_axes)
+        h = oly_hash_mix(h, (uint64_t)mesh->explicit_axes << 32 | mesh->manual_axes);
     mesh->hash = oly_hash_mix(h, mesh->everywhere ? 7 : 3);
     oly_intern_lock();
     mesh_entry *e;
@@ -208,8 +207,21 @@ bool oly_mesh_same_devices(oly_mesh a, oly_mesh b)
     return true;
 }
 
+bool oly_mesh_same_grid(oly_mesh a, oly_mesh b)
+{
+    if (a == b)
+        return true;
+    if (a->n_axes != b->n_axes)
+        return false;
+    for (int k = 0; k < a->n_axes; k++)
+        if (a->size[k] != b->size[k] || strcmp(a->name[k], b->name[k]) != 0)
+            return false;
+    return oly_mesh_same_devices(a, b);
+}
+
 void oly_meshes_forget(void)
 {
+    context = NULL;
     while (meshes) {
         mesh_entry *e = meshes;
         meshes = e->next;
@@ -241,6 +253,20 @@ static oly_status add_axis(struct oly_mesh_impl *m, const char *name, int64_t si
     return OLY_OK;
 }
 
+/* What may follow a size: ":explicit". */
+static oly_status parse_axis_type(struct oly_mesh_impl *m, oly_scan *s)
+{
+    char word[OLY_AXIS_NAME];
+    if (!oly_scan_take(s, ':'))
+        return OLY_OK;
+    bool read = oly_scan_word(s, word, sizeof word), is_explicit = read && strcmp(word, "explicit") == 0;
+    if (!is_explicit && !(read && strcmp(word, "auto") == 0))
+        return oly_scan_expected(s, "the type of an axis, auto or explicit (axes are manual inside oly_shard_map)");
+    if (is_explicit)
+        m->explicit_axes |= 1u << (m->n_axes - 1);
+    return OLY_OK;
+}
+
 static oly_status check_devices(const struct oly_mesh_impl *m)
 {
     if (m->n_devices <= total_devices)
@@ -266,6 +292,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
         if (!oly_scan_integer(&s, &size))
             return oly_scan_expected(&s, "a size");
         OLY_TRY(add_axis(m, name, size));
+        OLY_TRY(parse_axis_type(m, &s));
     }
     return check_devices(m);
 }
@@ -333,6 +360,66 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
     return mesh;
 }
 
+/* -- types of axes --------------------------------------------------------------------------------------------------- */
+
+oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes)
+{
+    struct oly_mesh_impl m = *mesh;
+    m.explicit_axes = explicit_axes;
+    m.manual_axes = manual_axes;
+    if (mesh->devices) { /* each mesh owns its list */
+        size_t bytes = sizeof(int) * (size_t)mesh->n_devices;
+        int *copy = oly_malloc(bytes);
+        if (!copy) {
+            oly_out_of_memory(bytes, "the devices of a mesh");
+            return NULL;
+        }
+        m.devices = memcpy(copy, mesh->devices, bytes);
+    }
+    return intern(&m);
+}
+
+oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)
+{
+    oly_enter(__func__);
+    unsigned explicit_axes = 0;
+    for (int k = 0; mesh && k < mesh->n_axes; k++) {
+        if (types[k] != OLY_AXIS_AUTO && types[k] != OLY_AXIS_EXPLICIT) {
+            oly_raise(oly_fail(OLY_INVALID,
+                               "axis '%s' cannot be of type %d: programs make Auto and Explicit axes; axes are Manual "
+                               "inside oly_shard_map",
+                               mesh->name[k], (int)types[k]));
+            return NULL;
+        }
+        explicit_axes |= types[k] == OLY_AXIS_EXPLICIT ? 1u << k : 0;
+    }
+    oly_mesh made = mesh ? oly_mesh_retyped(mesh, explicit_axes, 0) : NULL;
+    if (mesh && !made)
+        oly_raise(OLY_MEMORY);
+    return made;
+}
+
+oly_axis_type oly_mesh_axis_type(oly_mesh mesh, int axis)
+{
+    if (!mesh || axis < 0 || axis >= mesh->n_axes)
+        return OLY_AXIS_AUTO;
+    return mesh->manual_axes >> axis & 1     ? OLY_AXIS_MANUAL
+           : mesh->explicit_axes >> axis & 1 ? OLY_AXIS_EXPLICIT
+                                             : OLY_AXIS_AUTO;
+}
+
+oly_mesh oly_mesh_context(void)
+{
+    return context;
+}
+
+void oly_mesh_set_context(oly_mesh mesh)
+{
+    context = mesh;
+}
+
+/* -- asking -------------------------------------------------------------------------------------------------------------- */
+
 int oly_mesh_axis_count(oly_mesh mesh)
 {
     return mesh ? mesh->n_axes : 0;
@@ -356,6 +443,11 @@ int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size)
     oly_text_add(&t, "Mesh(");
     for (int k = 0; mesh && k < mesh->n_axes; k++)
         oly_text_add(&t, "%s'%s': %d", k ? ", " : "", mesh->name[k], mesh->size[k]);
-    oly_text_add(&t, ")");
+    bool typed = mesh && (mesh->explicit_axes | mesh->manual_axes); /* all Auto: no types, as the seeds print */
+    for (int k = 0; typed && k < mesh->n_axes; k++) {
+        static const char *const names[] = {"Auto", "Explicit", "Manual"};
+        oly_text_add(&t, "%s%s", k ? ", " : ", axis_types=(", names[oly_mesh_axis_type(mesh, k)]);
+    }
+    oly_text_add(&t, typed ? mesh->n_axes == 1 ? ",))" : "))" : ")");
     return oly_text_take(&t, buffer, size);
 }

@@ -9,10 +9,11 @@ struct oly_mesh_impl {
     int n_axes;
     char name[OLY_MAX_RANK][OLY_AXIS_NAME];
     int size[OLY_MAX_RANK];
-    int n_devices;      /* product of the sizes */
-    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned */
-    bool everywhere;    /* the default device of each process: one position, which every process has a copy of */
-    uint64_t hash;      /* the same on all ranks */
+    unsigned explicit_axes, manual_axes; /* bit k: the type of axis k; the others are Auto */
+    int n_devices;                       /* product of the sizes */
+    const int *devices;                  /* global ids in row-major order; NULL: the first n_devices. owned */
+    bool everywhere; /* the default device of each process: one position, which every process has a copy of */
+    uint64_t hash;   /* the same on all ranks */
 };
 
 /* What devices there are: counts[r] of process r, ids dense in process order. At start. */
@@ -28,6 +29,13 @@ int oly_mesh_local_devices(void);
 oly_mesh oly_mesh_default(void);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
+/* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */
+oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes);
+/* True when both have the same axes over the same devices, whatever the types of the axes. */
+bool oly_mesh_same_grid(oly_mesh a, oly_mesh b);
+/* The mesh of oly_set_mesh; NULL: none. */
+oly_mesh oly_mesh_context(void);
+void oly_mesh_set_context(oly_mesh mesh);
 /* Axis number by name, -1 if there is none. */
 int oly_mesh_find_axis(oly_mesh mesh, const char *name);
 /* Row-major position <-> coordinates along the axes. */

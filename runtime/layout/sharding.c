@@ -38,7 +38,7 @@ void oly_layout_stop(void)
 
 static bool same_spec(const oly_spec *a, const oly_spec *b)
 {
-    if (a->n_dims != b->n_dims)
+    if (a->n_dims != b->n_dims || a->unreduced != b->unreduced || a->reduced != b->reduced)
         return false;
     for (int d = 0; d < a->n_dims; d++)
         if (a->dim[d].n != b->dim[d].n || memcmp(a->dim[d].axis, b->dim[d].axis, a->dim[d].n) != 0)
@@ -54,6 +54,8 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
     uint64_t h = oly_hash_mix(mesh->hash, (uint64_t)s.n_dims);
     for (int d = 0; d < s.n_dims; d++)
         h = oly_hash(oly_hash_mix(h, s.dim[d].n), s.dim[d].axis, s.dim[d].n);
+    if (s.unreduced | s.reduced)
+        h = oly_hash_mix(h, (uint64_t)s.unreduced << 32 | s.reduced);
     oly_intern_lock();
     sharding_entry *e = shardings;
     while (e && !(e->sharding.hash == h && e->sharding.mesh == mesh && same_spec(&e->sharding.spec, &s)))
@@ -100,6 +102,18 @@ static void axis_list_text(oly_text *t, oly_mesh mesh, const oly_axis_list *l)
         oly_text_add(t, ")");
 }
 
+/* ", unreduced={'x', 'y'}" */
+static void axis_set_text(oly_text *t, oly_mesh mesh, unsigned set, const char *name, bool comma)
+{
+    if (!set)
+        return;
+    oly_text_add(t, "%s%s={", comma ? ", " : "", name);
+    for (int k = 0, n = 0; k < mesh->n_axes; k++)
+        if (set >> k & 1)
+            oly_text_add(t, "%s'%s'", n++ ? ", " : "", mesh->name[k]);
+    oly_text_add(t, "}");
+}
+
 void oly_spec_text(struct oly_text *t, oly_mesh mesh, const oly_spec *spec, int written_dims)
 {
     static const oly_axis_list none;
@@ -109,7 +123,9 @@ void oly_spec_text(struct oly_text *t, oly_mesh mesh, const oly_spec *spec, int 
         oly_text_add(t, d ? ", " : "");
         axis_list_text(t, mesh, d < spec->n_dims ? &spec->dim[d] : &none);
     }
-    oly_text_add(t, n == 1 ? ",)" : ")");
+    axis_set_text(t, mesh, spec->unreduced, "unreduced", n > 0);
+    axis_set_text(t, mesh, spec->reduced, "reduced", n > 0 || spec->unreduced);
+    oly_text_add(t, n == 1 && !(spec->unreduced | spec->reduced) ? ",)" : ")");
 }
 
 oly_status oly_sharding_check_rank(oly_sharding s, int rank)
@@ -129,19 +145,27 @@ oly_status oly_sharding_check_rank(oly_sharding s, int rank)
 
 /* -- reading ------------------------------------------------------------------------------------------------------ */
 
-static oly_status add_axis(oly_mesh mesh, oly_axis_list *list, const char *name, unsigned *used)
+/* Axis number by name; each may be used once in a spec. */
+static oly_status use_axis(oly_mesh mesh, const char *name, unsigned *used, int *axis)
 {
-    int axis = oly_mesh_find_axis(mesh, name);
-    if (axis < 0) {
+    *axis = oly_mesh_find_axis(mesh, name);
+    if (*axis < 0) {
         char text[256];
         oly_mesh_str(mesh, text, sizeof text);
         return oly_fail(OLY_SHARDING, "axis '%s' is not found in %s; a spec may only name axes of its mesh", name,
                         text);
     }
-    if (*used >> axis & 1)
+    if (*used >> *axis & 1)
         return oly_fail(OLY_SHARDING,
                         "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension", name);
-    *used |= 1u << axis;
+    *used |= 1u << *axis;
+    return OLY_OK;
+}
+
+static oly_status add_axis(oly_mesh mesh, oly_axis_list *list, const char *name, unsigned *used)
+{
+    int axis;
+    OLY_TRY(use_axis(mesh, name, used, &axis));
     list->axis[list->n++] = (uint8_t)axis;
     return OLY_OK;
 }
@@ -176,15 +200,53 @@ static oly_status parse_entry(oly_mesh mesh, oly_scan *s, oly_axis_list *list, u
     return OLY_OK;
 }
 
-static oly_status parse_spec(oly_mesh mesh, const char *text, oly_spec *spec)
+/* Does "unreduced=" or "reduced=" come next? Taken then. */
+static bool scan_set(oly_scan *s, const char *which)
+{
+    char word[OLY_AXIS_NAME];
+    oly_scan ahead = *s;
+    if (!oly_scan_word(&ahead, word, sizeof word) || strcmp(word, which) != 0 || !oly_scan_take(&ahead, '='))
+        return false;
+    *s = ahead;
+    return true;
+}
+
+/* "{x, y}", or one name. */
+static oly_status parse_set(oly_mesh mesh, oly_scan *s, const char *which, unsigned *set, unsigned *used)
+{
+    char word[OLY_AXIS_NAME];
+    int axis;
+    bool braces = oly_scan_take(s, '{');
+    do {
+        if (!scan_name(s, word, sizeof word))
+            return oly_scan_expected(s, "an axis name");
+        OLY_TRY(use_axis(mesh, word, used, &axis));
+        if (!(mesh->explicit_axes >> axis & 1))
+            return oly_fail(OLY_SHARDING, "axis '%s' cannot be %s: only Explicit axes can (\"%s=%d:explicit\")", word,
+                            which, word, mesh->size[axis]);
+        *set |= 1u << axis;
+    } while (braces && oly_scan_take(s, ','));
+    return braces && !oly_scan_take(s, '}') ? oly_scan_expected(s, "',' or '}'") : OLY_OK;
+}
+
+oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec)
 {
     unsigned used = 0;
+    *spec = (oly_spec){0};
     oly_scan s = oly_scan_begin(text);
     oly_scan ahead = s;
     bool wrapped = oly_scan_take(&ahead, 'P') && oly_scan_take(&ahead, '(');
     if (wrapped)
         s = ahead;
     while (!oly_scan_end(&s) && !(wrapped && oly_scan_peek(&s) == ')')) {
+        bool unreduced = scan_set(&s, "unreduced");
+        if (unreduced || scan_set(&s, "reduced")) {
+            OLY_TRY(parse_set(mesh, &s, unreduced ? "unreduced" : "reduced",
+                              unreduced ? &spec->unreduced : &spec->reduced, &used));
+            if (!oly_scan_take(&s, ','))
+                break;
+            continue;
+        }
         if (spec->n_dims == OLY_MAX_RANK)
             return oly_fail(OLY_SHARDING, "the spec \"%s\" has more than %d entries", text, OLY_MAX_RANK);
         OLY_TRY(parse_entry(mesh, &s, &spec->dim[spec->n_dims++], &used));
@@ -212,7 +274,7 @@ oly_sharding(oly_named)(oly_mesh mesh, const char *text)
         return NULL;
     if (!text)
         return finish(oly_fail(OLY_INVALID, "the spec is NULL; give a notation such as \"i, None\""), mesh, &spec);
-    return finish(parse_spec(mesh, text, &spec), mesh, &spec);
+    return finish(oly_spec_parse(mesh, text, &spec), mesh, &spec);
 }
 
 oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)

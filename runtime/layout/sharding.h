@@ -11,6 +11,8 @@ typedef struct oly_axis_list {
 typedef struct oly_spec {
     int n_dims; /* trailing dimensions without axes are dropped: equal placements have equal specs */
     oly_axis_list dim[OLY_MAX_RANK];
+    unsigned unreduced; /* bit k: the value is the sum of what the devices along axis k hold */
+    unsigned reduced;   /* bit k: the same along axis k; its gradient is unreduced there */
 } oly_spec;
 
 struct oly_sharding_impl {
@@ -21,6 +23,8 @@ struct oly_sharding_impl {
 };
 
 oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int written_dims);
+/* A spec in the notation of oly_named (unreduced and reduced: Explicit axes only). */
+oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec);
 /* The sharding of uncommitted arrays. */
 oly_sharding oly_sharding_default(void);
 /* fails OLY_SHARDING when the spec is longer than the rank. */
