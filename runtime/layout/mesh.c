@@ -92,6 +92,22 @@ static oly_status find_local(mesh_entry *e)
     return OLY_OK;
 }
 
+/* Where the process changes between two neighbours along an axis, no run may go across. */
+static void find_together(struct oly_mesh_impl *m)
+{
+    for (int a = m->n_axes - 1, stride = 1; a >= 0; stride *= m->size[a--]) {
+        m->together[a] = 1;
+        while (m->together[a] < m->size[a])
+            m->together[a] *= 2;
+        for (int p = 0; p < m->n_devices; p++) {
+            int c = p / stride % m->size[a];
+            if (c % m->together[a] != 0 &&
+                oly_mesh_process_of(oly_mesh_device_id(m, p)) != oly_mesh_process_of(oly_mesh_device_id(m, p - stride)))
+                m->together[a] = c & -c;
+        }
+    }
+}
+
 static bool same_mesh(const struct oly_mesh_impl *a, const struct oly_mesh_impl *b)
 {
     return a->hash == b->hash && a->explicit_axes == b->explicit_axes && a->manual_axes == b->manual_axes &&
@@ -121,6 +137,7 @@ static oly_mesh intern(struct oly_mesh_impl *mesh)
         oly_release((void *)mesh->devices);
     } else {
         e->mesh = *mesh;
+        find_together(&e->mesh);
         if (find_local(e) != OLY_OK) {
             oly_release((void *)mesh->devices);
             oly_release(e);

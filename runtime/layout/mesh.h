@@ -11,9 +11,11 @@ struct oly_mesh_impl {
     int size[OLY_MAX_RANK];
     unsigned explicit_axes, manual_axes; /* bit k: the type of axis k; the others are Auto */
     int n_devices;                       /* product of the sizes */
-    const int *devices;                  /* global ids in row-major order; NULL: the first n_devices. owned */
-    bool everywhere; /* the default device of each process: one position, which every process has a copy of */
-    uint64_t hash;   /* the same on all ranks */
+    /* Largest power of two so that aligned runs of that many positions along the axis always belong to one process. */
+    int together[OLY_MAX_RANK];
+    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned */
+    bool everywhere;    /* the default device of each process: one position, which every process has a copy of */
+    uint64_t hash;      /* the same on all ranks */
 };
 
 /* What devices there are: counts[r] of process r, ids dense in process order. At start. */

@@ -1,7 +1,9 @@
 /* Reductions over devices. The order is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same bits
  * however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first: the
  * order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products are
- * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Every device needs the partials of a list of positions, folds them in that order, and all the
+ * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose positions
+ * one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of two of
+ * adjacent positions is a branch of the tree, whoever folds it. Every device needs the partials of a list of positions, folds them in that order, and all the
  * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested).
  * Small partials go to everybody, who folds them all; of large ones each process folds a slice and hands it round. */
 #include "plan/wires.h"
@@ -9,9 +11,10 @@
 
 enum { RADIX = 16, MOST_SOURCES = 64, SLICED_BYTES = 1 << 15 };
 
-/* One digit of a stage: positions along `axis` at distance `stride`, up to RADIX of them. */
+/* One digit of a stage: positions along `axis` at distance `stride`, up to `radix` of them. Runs of `same` positions (at most
+ * `stride`) belong to one process and have the same partial: any one of them will do. */
 typedef struct digit {
-    int axis, stride;
+    int axis, stride, radix, same;
 } digit;
 
 typedef struct stage {
@@ -23,10 +26,10 @@ typedef struct stage {
  * value everywhere; of a last, smaller subtree the representative wraps. */
 static int digit_sources(oly_mesh mesh, const digit *g, int c, int *sources)
 {
-    int size = mesh->size[g->axis], base = c - c % (g->stride * RADIX), n = 0;
-    for (int j = 0; j < RADIX && base + j * g->stride < size; j++) {
+    int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), n = 0;
+    for (int j = 0; j < g->radix && base + j * g->stride < size; j++) {
         int start = base + j * g->stride, count = size - start < g->stride ? size - start : g->stride;
-        sources[n++] = start + c % g->stride % count;
+        sources[n++] = start + c % g->stride % count / g->same * g->same;
     }
     return n;
 }
@@ -66,7 +69,7 @@ static oly_status users_of(oly_planner *p, const stage *s, int position, int *n_
     oly_mesh_coordinates(mesh, position, coordinates);
     for (int k = 0; k < s->n_digits; k++) {
         const digit *g = &s->digits[k];
-        int c = coordinates[g->axis], block = g->stride * RADIX;
+        int c = coordinates[g->axis], block = g->stride * g->radix;
         lo[k] = at[k] = c - c % block;
         hi[k] = lo[k] + block < mesh->size[g->axis] ? lo[k] + block : mesh->size[g->axis];
         total *= hi[k] - lo[k];
@@ -299,7 +302,7 @@ static bool worth_slicing(const folder *f)
 {
     int64_t most = 1;
     for (int k = 0; k < f->stage->n_digits; k++)
-        if (f->stage->digits[k].stride != 1)
+        if (f->stage->digits[k].same != f->stage->digits[k].stride)
             return false;
     for (int d = 0; d < f->layout->rank; d++)
         most *= oly_split_cut(&f->layout->split[d], f->layout->shape[d], 1);
@@ -381,34 +384,66 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     return OLY_OK;
 }
 
+/* -- the stages ------------------------------------------------------------------------------------------------------ */
+
+static bool is_local(oly_mesh mesh, const digit *g)
+{
+    int reach = g->stride * g->radix, together = mesh->together[g->axis];
+    return reach <= together || together >= mesh->size[g->axis];
+}
+
+static bool is_even(oly_mesh mesh, const digit *g)
+{
+    return mesh->size[g->axis] % (g->stride * g->radix) == 0;
+}
+
+/* The digits that fold the whole axis, from `n` on; how many there are then. */
+static int axis_digits(oly_mesh mesh, const oly_fold_rule *rule, int axis, digit *digits, int n)
+{
+    int size = mesh->size[axis], together = mesh->together[axis];
+    for (int stride = 1; stride < size; n++) {
+        int radix = RADIX, rest = (size + stride - 1) / stride;
+        if (rule->in_pairs && stride < together && together < size && together / stride < radix)
+            radix = together / stride;
+        radix = radix < rest ? radix : rest;
+        digits[n] = (digit){axis, stride, radix, stride < together ? stride : together};
+        stride *= radix;
+    }
+    return n;
+}
+
+static int digits_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, digit *digits)
+{
+    int n = 0;
+    for (int k = 0; k < mesh->n_axes; k++) {
+        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k; /* whatever the order in the spec */
+        for (int j = 0; j < axes->n; j++)
+            if (axes->axis[j] == a)
+                n = axis_digits(mesh, rule, a, digits, n);
+    }
+    return n;
+}
+
 oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                          const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot)
 {
-    stage all = {0};
-    int64_t product = 1;
-    bool large = false;
-    int order[OLY_MAX_RANK], n = 0; /* of the axes, whatever the order in the spec */
+    digit digits[8 * OLY_MAX_RANK];
+    int n = digits_of(p->mesh, rule, axes, digits);
     *result_slot = slot;
-    for (int k = 0; k < p->mesh->n_axes; k++) {
-        int a = rule->in_pairs ? p->mesh->n_axes - 1 - k : k;
-        for (int j = 0; j < axes->n; j++)
-            if (axes->axis[j] == a && p->mesh->size[a] > 1)
-                order[n++] = a;
-    }
-    for (int k = 0; k < n; k++) {
-        product *= p->mesh->size[order[k]];
-        large = large || p->mesh->size[order[k]] > RADIX || k == 4;
-        if (k < 4)
-            all.digits[all.n_digits++] = (digit){order[k], 1};
-    }
-    if (n == 0)
-        return OLY_OK;
-    if (!large && product <= MOST_SOURCES / 2)
-        return add_stage(p, b, node, rule, l, slot, &all);
-    for (int k = 0; k < n; k++)
-        for (int64_t stride = 1; stride < p->mesh->size[order[k]]; stride *= RADIX) {
-            stage one = {1, {{order[k], (int)stride}}};
-            OLY_TRY(add_stage(p, b, node, rule, l, slot, &one));
+    for (int k = 0; k < n;) {
+        stage s = {0};
+        bool local = is_local(p->mesh, &digits[k]);
+        for (int sources = digits[k].radix; k < n && s.n_digits < 4 && sources <= MOST_SOURCES / 2; k++) {
+            if (s.n_digits > 0 && (digits[k].axis == digits[k - 1].axis || !is_even(p->mesh, &digits[k]) ||
+                                   !is_even(p->mesh, &digits[k - 1])))
+                break; /* nested digits have as many sources on every device */
+            if (local && !is_local(p->mesh, &digits[k]))
+                break; /* each process sends what it has folded as far as it can alone */
+            local = local && is_local(p->mesh, &digits[k]);
+            s.digits[s.n_digits++] = digits[k];
+            sources *= k + 1 < n ? digits[k + 1].radix : 1;
         }
+        OLY_TRY(add_stage(p, b, node, rule, l, slot, &s));
+    }
     return OLY_OK;
 }
