@@ -37,10 +37,37 @@ int oracle_inputs(oracle_run *run, oly_mesh mesh, oly_array *inputs, int most);
 /* "i,j" of "P(i,j)"; NULL for "-". */
 oly_sharding oracle_sharding(oly_mesh mesh, const char *spec);
 
+/* -- oracle_program.c: the statements of a case ---------------------------------------------------------------------- */
+enum { ORACLE_MOST_INPUTS = 16, ORACLE_MOST_VALUES = 128, ORACLE_MOST_OUTPUTS = 16 };
+
+typedef struct oracle_program {
+    oracle_run *run;
+    oly_mesh mesh; /* NULL: none */
+    int n_in, n_out;
+    oly_array in[ORACLE_MOST_INPUTS];
+    const char *results; /* the keyword of the lines that name results: "out", "ret" */
+    /* What the statements have named so far. */
+    int n_values;
+    const char *name[ORACLE_MOST_VALUES]; /* of `length` characters */
+    int length[ORACLE_MOST_VALUES];
+    oly_array value[ORACLE_MOST_VALUES];
+} oracle_program;
+
+/* False, with the reason noted: skipped because Olympus has not all that the case needs. */
+bool oracle_program_possible(oracle_run *run);
+/* Places the operands; false when the case cannot go on. */
+bool oracle_program_begin(oracle_program *p, oracle_run *run, const char *results);
+/* Runs all statements; out[] in the order of the result lines, NULL where Olympus refused. As oly_jit wants a function. */
+void oracle_program_run(const oly_array *in, oly_array *out, void *program);
+/* The value of that name, NULL if there is none. */
+oly_array oracle_program_find(const oracle_program *p, const char *name);
+
 /* -- the checkers ---------------------------------------------------------------------------------------------------- */
 void oracle_check_toy(oracle_run *run);     /* oracle_text.c: shards and a sum as text */
 void oracle_check_viz(oracle_run *run);     /* oracle_text.c: drawings of shardings */
 void oracle_check_print(oracle_run *run);   /* oracle_text.c: str and repr */
 void oracle_check_heat(oracle_run *run);    /* oracle_heat.c: stencils in loops */
 void oracle_check_program(oracle_run *run); /* oracle_program.c: statements */
+void oracle_check_plan(oracle_run *run);    /* oracle_plan.c: chosen shardings and communication */
+void oracle_check_reshard(oracle_run *run); /* oracle_plan.c: who holds what, and what moves */
 #endif

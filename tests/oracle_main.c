@@ -114,13 +114,13 @@ static const struct kind {
     void (*check)(oracle_run *run);
     const char *what; /* the kind, for those without a checker */
 } kinds[] = {
-    {"seed", NULL, "a cell of a notebook"},    {"kind", oracle_check_heat, NULL},
-    {"expr", oracle_check_toy, NULL},          {"text", oracle_check_viz, NULL},
-    {"str", oracle_check_print, NULL},         {"type", NULL, "a sharding type"},
-    {"error", NULL, "a sharding type"},        {"outspec", NULL, "a chosen sharding"},
-    {"coll", NULL, "a chosen sharding"},       {"recv", NULL, "a reshard plan"},
-    {"partitionable", NULL, "random numbers"}, {"mode", NULL, "a gradient"},
-    {"carry", NULL, "a training loop"},        {"let", oracle_check_program, NULL},
+    {"seed", NULL, "a cell of a notebook"}, {"kind", oracle_check_heat, NULL},
+    {"expr", oracle_check_toy, NULL},       {"text", oracle_check_viz, NULL},
+    {"str", oracle_check_print, NULL},      {"type", NULL, "a sharding type"},
+    {"error", NULL, "a sharding type"},     {"outspec", oracle_check_plan, NULL},
+    {"recv", oracle_check_reshard, NULL},   {"partitionable", NULL, "random numbers"},
+    {"mode", NULL, "a gradient"},           {"carry", NULL, "a training loop"},
+    {"let", oracle_check_program, NULL},
 };
 
 /* Whether JAX had 64-bit types on: a line of the case says so, or the family's name (ops64). */

@@ -21,15 +21,32 @@ bool oracle_mesh(oracle_run *run, oly_mesh *mesh)
         sizes[k - 1] = atoi(equals + 1); /* ":auto" may follow, the only kind of axis there is */
         devices *= sizes[k - 1];
     }
+    const oracle_line *order = check_oracle_line(run->c, "devices", 0);
+    int64_t listed[64];
+    int list[64], n_listed = order ? check_oracle_list(order->words[1], listed, 64) : 0;
+    if (order && n_listed != devices)
+        return oracle_fail(run, "line %d: one device for each position", order->number);
+    for (int k = 0; k < n_listed; k++)
+        list[k] = (int)listed[k];
     if (devices > oly_device_count())
         return oracle_skip(run, "needs %d devices, there are %d", devices, oly_device_count());
-    *mesh = oly_mesh_from_devices(line->n_words - 1, names, sizes, NULL);
+    *mesh = oly_mesh_from_devices(line->n_words - 1, names, sizes, order ? list : NULL);
     return *mesh ? true : oracle_fail_call(run, "making the mesh");
 }
 
 oly_sharding oracle_sharding(oly_mesh mesh, const char *spec)
 {
     return mesh && strcmp(spec, "-") != 0 ? oly_named(mesh, spec) : NULL;
+}
+
+/* Cases about shardings give no elements: small numbers, no two neighbours alike. */
+static oly_array made_up(const oracle_array *host)
+{
+    int64_t n = 1;
+    for (int d = 0; d < host->rank; d++)
+        n *= host->shape[d];
+    oly_array count = oly_reshape_shape(oly_arange(n, OLY_FLOAT32), host->rank, host->shape);
+    return oly_astype(oly_mul(oly_sin(oly_mul(count, 0.7)), 8), (oly_dtype)host->known_dtype);
 }
 
 static oly_array place(oracle_run *run, oly_mesh mesh, const oracle_line *line)
@@ -43,7 +60,7 @@ static oly_array place(oracle_run *run, oly_mesh mesh, const oracle_line *line)
     if (host.known_dtype < 0)
         oracle_skip(run, "dtype %s is not there yet", host.dtype);
     else if (!host.data)
-        oracle_fail(run, "line %d has no data", line->number);
+        x = made_up(&host);
     else
         x = oly_from_host(host.data, (oly_dtype)host.known_dtype, host.rank, host.shape);
     check_oracle_array_free(&host);

@@ -2,22 +2,12 @@
 #include "oracle_statements.h"
 #include <string.h>
 
-enum { MOST_INPUTS = 16, MOST_VALUES = 96, MOST_RESULTS = 16 };
-
-/* What the statements see: names and arrays. */
-typedef struct program {
-    oracle_run *run;
-    oly_mesh mesh;
-    int n_in, n_out, n_values;
-    const char *name[MOST_VALUES]; /* of `length` characters */
-    int length[MOST_VALUES];
-    oly_array value[MOST_VALUES];
-} program;
+typedef oracle_program program;
 
 /* -- before running -------------------------------------------------------------------------------------------------- */
 
 /* False: skipped, because Olympus has not all that the case needs. */
-static bool is_possible(oracle_run *run)
+bool oracle_program_possible(oracle_run *run)
 {
     for (int k = 0; k < run->c->n_lines; k++) {
         const oracle_line *line = &run->c->lines[k];
@@ -37,7 +27,7 @@ static bool is_possible(oracle_run *run)
 }
 
 /* -- running --------------------------------------------------------------------------------------------------------- */
-static oly_array find(const program *p, const char *name)
+oly_array oracle_program_find(const program *p, const char *name)
 {
     for (int k = p->n_values; k-- > 0;)
         if (p->length[k] == (int)strlen(name) && strncmp(p->name[k], name, strlen(name)) == 0)
@@ -47,7 +37,7 @@ static oly_array find(const program *p, const char *name)
 
 static void add(program *p, const char *name, int length, oly_array value)
 {
-    if (p->n_values == MOST_VALUES)
+    if (p->n_values == ORACLE_MOST_VALUES)
         return; /* a later use finds nothing and fails */
     p->name[p->n_values] = name;
     p->length[p->n_values] = length;
@@ -64,7 +54,7 @@ static void run_statement(program *p, const oracle_line *line)
         if (strchr(line->words[k], '='))
             continue;
         call.name[call.n] = line->words[k];
-        call.arg[call.n] = find(p, line->words[k]);
+        call.arg[call.n] = oracle_program_find(p, line->words[k]);
         complete = complete && call.arg[call.n]; /* else an earlier statement failed */
         call.n++;
     }
@@ -78,32 +68,42 @@ static void run_statement(program *p, const oracle_line *line)
     }
 }
 
-/* Runs all statements on these inputs; results[] in the order of the `out` lines, NULL where Olympus refused. */
-static void run_statements(program *p, const oly_array *inputs, oly_array *results)
+void oracle_program_run(const oly_array *in, oly_array *out, void *program_)
 {
+    program *p = program_;
     const oracle_case *c = p->run->c;
     const oracle_line *line;
     p->n_values = 0;
     for (int k = 0; (line = check_oracle_line(c, "in", k)); k++)
-        add(p, line->words[1], (int)strlen(line->words[1]), inputs[k]);
+        add(p, line->words[1], (int)strlen(line->words[1]), in[k]);
     for (int k = 0; (line = check_oracle_line(c, "let", k)); k++)
         run_statement(p, line);
-    for (int k = 0; (line = check_oracle_line(c, "out", k)); k++)
-        results[k] = find(p, line->words[1]);
+    for (int k = 0; (line = check_oracle_line(c, p->results, k)); k++)
+        out[k] = oracle_program_find(p, line->words[1]);
 }
 
-static void traced(const oly_array *in, oly_array *out, void *user)
+bool oracle_program_begin(program *p, oracle_run *run, const char *results)
 {
-    run_statements(user, in, out);
+    *p = (program){.run = run, .results = results};
+    if (!oracle_program_possible(run) || !oracle_mesh(run, &p->mesh))
+        return false;
+    p->n_in = oracle_inputs(run, p->mesh, p->in, ORACLE_MOST_INPUTS);
+    if (p->n_in < 0)
+        return false;
+    while (check_oracle_line(run->c, results, p->n_out))
+        p->n_out++;
+    if (p->n_out == 0 || p->n_out > ORACLE_MOST_OUTPUTS)
+        return oracle_fail(run, "%d results; a case has 1 to %d", p->n_out, ORACLE_MOST_OUTPUTS);
+    return true;
 }
 
-static void run_compiled(program *p, const oly_array *inputs, oly_array *results)
+static void run_compiled(program *p, oly_array *results)
 {
-    oly_array *wanted[MOST_RESULTS];
+    oly_array *wanted[ORACLE_MOST_OUTPUTS];
     for (int k = 0; k < p->n_out; k++)
         wanted[k] = &results[k];
-    oly_fn f = oly_jit(traced, p->n_in, p->n_out, .user = p, .name = p->run->c->id);
-    oly_call(f, p->n_in, inputs, p->n_out, wanted);
+    oly_fn f = oly_jit(oracle_program_run, p->n_in, p->n_out, .user = p, .name = p->run->c->id);
+    oly_call(f, p->n_in, p->in, p->n_out, wanted);
 }
 
 /* -- judging --------------------------------------------------------------------------------------------------------- */
@@ -122,22 +122,13 @@ static void compare_results(program *p, const oly_array *results, const char *ho
 
 void oracle_check_program(oracle_run *run)
 {
-    program p = {.run = run};
-    oly_array inputs[MOST_INPUTS], results[MOST_RESULTS] = {NULL};
-    if (!is_possible(run) || !oracle_mesh(run, &p.mesh))
+    program p;
+    oly_array results[ORACLE_MOST_OUTPUTS] = {NULL};
+    if (!oracle_program_begin(&p, run, "out"))
         return;
-    p.n_in = oracle_inputs(run, p.mesh, inputs, MOST_INPUTS);
-    if (p.n_in < 0)
-        return;
-    while (check_oracle_line(run->c, "out", p.n_out))
-        p.n_out++;
-    if (p.n_out == 0 || p.n_out > MOST_RESULTS) {
-        oracle_fail(run, "%d results; a case has 1 to %d", p.n_out, MOST_RESULTS);
-        return;
-    }
-    run_statements(&p, inputs, results);
+    oracle_program_run(p.in, results, &p);
     compare_results(&p, results, "call by call");
     memset(results, 0, sizeof results);
-    run_compiled(&p, inputs, results);
+    run_compiled(&p, results);
     compare_results(&p, results, "compiled");
 }

@@ -96,6 +96,17 @@ OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, in
 OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
 #define oly_explain(file, f, ...) OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__))
 
+/* The same in numbers. */
+typedef struct oly_plan_costs {
+    int64_t steps;       /* of the plan, loops' bodies counted once */
+    int64_t collectives; /* exchanges and reductions over devices in one run, those in loops as often as they run */
+    int64_t wire_bytes;  /* what the devices of this process receive from other devices in one run, summed; a reduction of B
+                          * bytes over g devices counts 2 (g - 1) / g B for each of them */
+    int64_t scratch_bytes; /* intermediate values, per device */
+} oly_plan_costs;
+OLY_API oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in);
+#define oly_costs(costs, f, ...) OLY_AT(oly_costs_n)(costs, f, OLY_IN(__VA_ARGS__))
+
 #ifdef __cplusplus
 }
 #endif

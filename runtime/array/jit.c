@@ -269,3 +269,18 @@ oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
     }
     return oly_raise(st);
 }
+
+oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in)
+{
+    oly_enter(__func__);
+    oly_compiled *c;
+    *costs = (oly_plan_costs){0};
+    if (missing(f, n_in, in))
+        return oly_null_handle();
+    oly_status st = check_inputs(f, n_in, in);
+    if (st == OLY_OK)
+        st = find(f, in, &c);
+    if (st == OLY_OK)
+        oly_plan_count(oly_program_plan(c->program), costs);
+    return oly_raise(st);
+}

@@ -73,26 +73,36 @@ static void block_text(oly_text *t, const oly_block *b, int depth)
         step_text(t, &b->steps[k], depth);
 }
 
-static void count(const oly_block *b, int64_t times, int64_t *collectives, int64_t *bytes)
+static void count(const oly_block *b, int64_t times, oly_plan_costs *costs, int64_t *bytes)
 {
     for (int k = 0; k < b->n_steps; k++) {
         const oly_step *s = &b->steps[k];
         int64_t repeat = times;
+        costs->steps++;
         if (s->kind == OLY_STEP_LOOP)
-            count(s->loop.body, times * s->loop.count, collectives, bytes);
+            count(s->loop.body, times * s->loop.count, costs, bytes);
         if (s->kind == OLY_STEP_STENCIL)
             repeat = times * ((s->stencil.count + s->stencil.pass - 1) / s->stencil.pass);
         if (communicates(s)) {
-            *collectives += repeat;
+            costs->collectives += repeat;
+            costs->wire_bytes += repeat * s->wire;
             *bytes += repeat * s->bytes;
         }
     }
 }
 
+void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs)
+{
+    int64_t bytes = 0;
+    *costs = (oly_plan_costs){.scratch_bytes = (int64_t)plan->scratch_bytes};
+    count(plan->main, 1, costs, &bytes);
+}
+
 void oly_plan_text(oly_text *t, const oly_plan *plan)
 {
     char mesh[512];
-    int64_t collectives = 0, bytes = 0;
+    oly_plan_costs costs = {0};
+    int64_t bytes = 0;
     oly_mesh_str(plan->mesh, mesh, sizeof mesh);
     oly_text_add(t, "plan %s on %s, %d device%s\n", plan->graph->name, plan->mesh->n_axes ? mesh : "one device",
                  plan->mesh->n_devices, plan->mesh->n_devices == 1 ? "" : "s");
@@ -107,8 +117,8 @@ void oly_plan_text(oly_text *t, const oly_plan *plan)
         type_text(t, &plan->outputs[k]);
         oly_text_add(t, "\n");
     }
-    count(plan->main, 1, &collectives, &bytes);
-    oly_text_add(t, "  in all: %lld collective%s, ", (long long)collectives, collectives == 1 ? "" : "s");
+    count(plan->main, 1, &costs, &bytes);
+    oly_text_add(t, "  in all: %lld collective%s, ", (long long)costs.collectives, costs.collectives == 1 ? "" : "s");
     bytes_text(t, bytes);
     oly_text_add(t, " received by a device; scratch memory ");
     bytes_text(t, (int64_t)plan->scratch_bytes);

@@ -378,6 +378,8 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     step->members = members;
     step->messages = members - 1;
     step->bytes = step->fold.elements * (int64_t)oly_dtype_size(node->type.dtype);
+    for (int g = 0; g < n_groups; g++)
+        step->wire += groups[g].n_outs * 2 * (members - 1) * step->bytes / members;
     step->detail = oly_plan_say(p, "%s over %d devices", combiner_name(rule->combiner), members);
     oly_slot_use(p, slot);
     oly_slot_use(p, f.staging);

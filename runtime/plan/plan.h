@@ -2,6 +2,7 @@
  * or CUDA beyond the exchange object. Called by runtime/run. */
 #ifndef OLY_PLAN_PLAN_H
 #define OLY_PLAN_PLAN_H
+#include <olympus/transform.h>
 #include "plan/steps.h"
 
 typedef struct oly_plan_request {
@@ -13,6 +14,7 @@ typedef struct oly_plan_request {
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
 void oly_plan_free(oly_plan *plan);
 
-/* The plan as text for people. */
+/* The plan as text for people, and in numbers (explain.c). */
 void oly_plan_text(oly_text *t, const oly_plan *plan);
+void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs);
 #endif

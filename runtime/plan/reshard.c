@@ -387,6 +387,7 @@ static void describe(mover *m, oly_step *s)
                 sources++;
             }
         }
+        s->wire += elements * (int64_t)m->element;
         most = elements > most ? elements : most;
         messages = sources > messages ? sources : messages;
     }

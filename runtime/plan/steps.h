@@ -100,6 +100,7 @@ typedef struct oly_step {
     const char *what;     /* "all-gather", "halo exchange", "sum", ... */
     const char *detail;   /* members, elements: for explanations */
     int64_t bytes;        /* received by one device at most, over links between devices */
+    int64_t wire;         /* received by this process's devices in all; a reduction: as oly_plan_costs says */
     int members;          /* devices that take part in one group */
     int messages;         /* most messages one device receives */
     int out_slot;

@@ -1,0 +1,234 @@
+/* Oracle cases about the planner: which shardings it chooses, who holds what, and how much its plans move, beside XLA's
+ * partitioner. Called by the oracle runner. */
+#include "oracle.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what XLA does --------------------------------------------------------------------------------------------------- */
+
+/* Of one of its two propagators. */
+typedef struct other_plan {
+    int64_t wire, collectives;
+    bool there;
+} other_plan;
+
+static other_plan other_plan_of(const oracle_case *c, const char *backend)
+{
+    other_plan plan = {0};
+    const oracle_line *line;
+    for (int k = 0; (line = check_oracle_line(c, "wire", k)); k++)
+        if (strcmp(line->words[1], backend) == 0) {
+            plan.wire = strtoll(line->words[2], NULL, 10);
+            plan.there = true;
+        }
+    for (int k = 0; (line = check_oracle_line(c, "coll", k)); k++) {
+        const char *n = check_oracle_value(line, "n");
+        if (strcmp(line->words[1], backend) == 0 && n)
+            plan.collectives += strtoll(n, NULL, 10);
+    }
+    return plan;
+}
+
+/* The better of the two: fewer bytes, then fewer collectives. */
+static other_plan best_other(const oracle_case *c)
+{
+    other_plan a = other_plan_of(c, "shardy"), b = other_plan_of(c, "gspmd");
+    if (!b.there || (a.there && (a.wire < b.wire || (a.wire == b.wire && a.collectives <= b.collectives))))
+        return a;
+    return b;
+}
+
+/* Ours may move no more, and with as many bytes need no more collectives. Every process counts its own devices: with several
+ * the sum is not at hand and nothing is said. */
+static void compare_costs(oracle_run *run, const oly_plan_costs *ours, const char *what)
+{
+    other_plan theirs = best_other(run->c);
+    if (!theirs.there || oly_process_count() > 1)
+        return;
+    size_t used = strlen(run->reason);
+    snprintf(run->reason + used, sizeof run->reason - used,
+             "%s%s moves %" PRId64 " bytes in %" PRId64 " collectives, XLA %" PRId64 " in %" PRId64, used ? "; " : "",
+             what, ours->wire_bytes, ours->collectives, theirs.wire, theirs.collectives);
+    if (ours->wire_bytes > theirs.wire ||
+        (ours->wire_bytes == theirs.wire && ours->collectives > theirs.collectives && theirs.wire > 0))
+        oracle_fail(run, "more than XLA");
+}
+
+/* -- family reshard -------------------------------------------------------------------------------------------------- */
+
+/* "[0:4,0:3]" */
+static bool read_ranges(const char *word, int rank, int64_t *start, int64_t *extent)
+{
+    for (int d = 0; d < rank; d++) {
+        char *end;
+        start[d] = strtoll(++word, &end, 10);
+        if (*end != ':')
+            return false;
+        extent[d] = strtoll(end + 1, &end, 10) - start[d];
+        word = end;
+    }
+    return rank == 0 ? strcmp(word, "[]") == 0 : strcmp(word, "]") == 0;
+}
+
+/* The shards of this process lie where column `column` of the `dev` lines says, and hold what the global array has there. */
+static bool check_shards(oracle_run *run, oly_array x, int column, const float *all)
+{
+    int rank = oly_rank(x);
+    const int64_t *shape = oly_shape(x);
+    const oracle_line *line;
+    for (int s = 0; s < oly_shard_count(x); s++)
+        OLY_SCOPE
+        {
+            oly_shard shard = oly_get_shard(x, s);
+            int64_t start[OLY_MAX_RANK], extent[OLY_MAX_RANK];
+            int device = oly_device_id(shard.device);
+            for (int k = 0; (line = check_oracle_line(run->c, "dev", k)); k++)
+                if (atoi(line->words[1]) == device)
+                    break;
+            if (!line || line->n_words <= column || !read_ranges(line->words[column], rank, start, extent)) {
+                oracle_fail(run, "no ranges for device %d", device);
+                continue;
+            }
+            bool empty = false, same = true, empty_there = false;
+            int64_t n = 1;
+            for (int d = 0; d < rank; d++) {
+                empty = empty || shard.extent[d] == 0;
+                empty_there = empty_there || extent[d] == 0;
+                same = same && shard.start[d] == start[d] && shard.extent[d] == extent[d];
+                n *= shard.extent[d];
+            }
+            if (!same && !(empty && empty_there))
+                oracle_fail(run, "device %d holds other ranges than %s", device, line->words[column]);
+            for (int64_t i = 0; i < n && !empty; i++) {
+                int64_t rest = i, at = 0, stride = 1;
+                for (int d = rank - 1; d >= 0; d--) {
+                    at += (shard.start[d] + rest % shard.extent[d]) * stride;
+                    rest /= shard.extent[d];
+                    stride *= shape[d];
+                }
+                if (((const float *)shard.memory)[i] != all[at]) {
+                    oracle_fail(run, "device %d holds wrong elements", device);
+                    break;
+                }
+            }
+        }
+    return !run->failed;
+}
+
+static void place_again(const oly_array *in, oly_array *out, void *sharding)
+{
+    out[0] = oly_with_sharding_constraint(in[0], (oly_sharding)sharding);
+}
+
+void oracle_check_reshard(oracle_run *run)
+{
+    oly_mesh mesh;
+    oly_array x;
+    const oracle_line *to = check_oracle_line(run->c, "to", 0), *recv = check_oracle_line(run->c, "recv", 0);
+    if (!oracle_mesh(run, &mesh) || oracle_inputs(run, mesh, &x, 1) != 1)
+        return;
+    oly_sharding target = oracle_sharding(mesh, to->words[1]);
+    oly_array moved = oly_device_put(x, target);
+    size_t bytes = sizeof(float) * (size_t)oly_size(x);
+    float *all = malloc(bytes + 1);
+    if (!moved || !all || oly_process_allgather(x, all, bytes) != OLY_OK)
+        oracle_fail_call(run, "placing the array");
+    else if (check_shards(run, x, 2, all))
+        check_shards(run, moved, 3, all);
+    free(all);
+    oly_plan_costs costs;
+    oly_fn f = oly_jit(place_again, 1, 1, .user = (void *)target);
+    if (oly_costs(&costs, f, x) != OLY_OK)
+        oracle_fail_call(run, "planning");
+    else if (oly_process_count() == 1 && costs.wire_bytes > 4 * strtoll(recv->words[1], NULL, 10))
+        oracle_fail(run, "moves %" PRId64 " bytes, %s elements are needed", costs.wire_bytes, recv->words[1]);
+    compare_costs(run, &costs, "the plan");
+}
+
+/* -- family auto ----------------------------------------------------------------------------------------------------- */
+
+/* The values of the sharded program are those of the same program on one device. */
+static void compare_values(oracle_run *run, oly_array sharded, oly_array alone, const char *name)
+{
+    if (!alone || !sharded || oly_size(alone) == 0)
+        return;
+    oly_array a = oly_astype(sharded, OLY_FLOAT64), b = oly_astype(alone, OLY_FLOAT64);
+    size_t bytes = sizeof(double) * (size_t)oly_size(alone);
+    double *x = malloc(bytes), *y = malloc(bytes), scale = 1e-6;
+    if (x && y && oly_process_allgather(a, x, bytes) == OLY_OK && oly_get(b, y, bytes) == OLY_OK) {
+        for (int64_t i = 0; i < oly_size(alone); i++)
+            scale = fmax(scale, fabs(y[i]));
+        for (int64_t i = 0; i < oly_size(alone); i++)
+            if (!(fabs(x[i] - y[i]) <= 2e-5 * scale || (isnan(x[i]) && isnan(y[i])))) {
+                oracle_fail(run, "%s[%" PRId64 "] is %g sharded and %g on one device", name, i, x[i], y[i]);
+                break;
+            }
+    } else {
+        oracle_fail_call(run, name);
+    }
+    free(x);
+    free(y);
+}
+
+/* Whether either propagator chose this sharding for the result. */
+static bool chosen_by_xla(oracle_run *run, const oracle_program *p, const char *name, oly_array result,
+                          const char **theirs)
+{
+    const oracle_line *line;
+    oly_sharding ours = oly_sharding_of(result);
+    *theirs = NULL;
+    for (int k = 0; (line = check_oracle_line(run->c, "outspec", k)); k++) {
+        if (strcmp(line->words[2], name) != 0 || strcmp(line->words[3], "?") == 0)
+            continue;
+        oly_sharding other = oracle_sharding(p->mesh, line->words[3]);
+        *theirs = line->words[3];
+        if (oly_sharding_equivalent(ours, other, oly_rank(result), oly_shape(result)))
+            return true;
+    }
+    return *theirs == NULL;
+}
+
+void oracle_check_plan(oracle_run *run)
+{
+    oracle_program p, alone;
+    oly_array sharded[ORACLE_MOST_OUTPUTS] = {NULL}, single[ORACLE_MOST_OUTPUTS] = {NULL};
+    oly_array *wanted[ORACLE_MOST_OUTPUTS];
+    oly_plan_costs costs = {0};
+    if (!oracle_program_begin(&p, run, "ret"))
+        return;
+    alone = p;
+    for (int k = 0; k < p.n_in; k++) { /* the same numbers on one device: constraints have nothing to cut there */
+        size_t bytes = (size_t)oly_size(p.in[k]) * oly_dtype_size(oly_dtype_of(p.in[k]));
+        void *data = malloc(bytes + 1);
+        if (!data || oly_process_allgather(p.in[k], data, bytes) != OLY_OK)
+            oracle_fail_call(run, "the operands");
+        else
+            alone.in[k] = oly_from_host(data, oly_dtype_of(p.in[k]), oly_rank(p.in[k]), oly_shape(p.in[k]));
+        free(data);
+    }
+    for (int k = 0; k < p.n_out; k++)
+        wanted[k] = &sharded[k];
+    oly_fn f = oly_jit(oracle_program_run, p.n_in, p.n_out, .user = &p, .name = run->c->id);
+    if (run->failed || oly_call(f, p.n_in, p.in, p.n_out, wanted) != OLY_OK ||
+        oly_costs_n(&costs, f, p.n_in, p.in) != OLY_OK) {
+        oracle_fail_call(run, "running");
+        return;
+    }
+    alone.mesh = NULL;
+    oracle_program_run(alone.in, single, &alone);
+    compare_costs(run, &costs, "our plan");
+    other_plan theirs = best_other(run->c);
+    const oracle_line *line;
+    for (int k = 0; (line = check_oracle_line(run->c, "ret", k)); k++) {
+        const char *expected;
+        char ours[256] = "";
+        compare_values(run, sharded[k], single[k], line->words[1]);
+        if (chosen_by_xla(run, &p, line->words[1], sharded[k], &expected) ||
+            (oly_process_count() == 1 && costs.wire_bytes < theirs.wire))
+            continue;
+        oly_sharding_str(oly_sharding_of(sharded[k]), ours, sizeof ours);
+        oracle_fail(run, "%s is sharded %s, XLA's %s", line->words[1], ours, expected);
+    }
+}
