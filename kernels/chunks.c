@@ -82,27 +82,41 @@ int oly_reduce_chunks(const oly_reduce_task *t)
 size_t oly_reduce_scratch(const oly_reduce_task *t)
 {
     oly_reduce_shape s = oly_reduce_divide(t);
-    return s.parts > 1 ? (size_t)s.parts * (size_t)s.kept * oly_element_bytes[t->dtype] : 0;
+    return s.parts > 1
+               ? (size_t)s.parts * (size_t)s.kept * oly_element_bytes[oly_is_half(t->dtype) ? OLY_FLOAT32 : t->dtype]
+               : 0;
 }
 
 /* -- combiners ------------------------------------------------------------------------------------------------------ */
 
-#define FILL(T, sum, prod, max, min)                                                                                   \
+#define FILL(T, sum, prod, max, min, and, or)                                                                          \
     {                                                                                                                  \
-        const T value = c == OLY_COMBINE_SUM ? sum : c == OLY_COMBINE_PROD ? prod : c == OLY_COMBINE_MAX ? max : min;  \
+        const T value[OLY_N_COMBINERS] = {sum, prod, max, min, and, or };                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            ((T *)out)[i] = value;                                                                                     \
+            ((T *)out)[i] = value[c];                                                                                  \
         break;                                                                                                         \
     }
+#define FILL_SIGNED(T, LEAST, MOST) FILL(T, 0, 1, LEAST, MOST, -1, 0)
+#define FILL_UNSIGNED(T, MOST)      FILL(T, 0, 1, 0, MOST, MOST, 0)
+#define FILL_FLOAT(T)               FILL(T, 0, 1, -INFINITY, INFINITY, 0, 0)
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 {
     switch (dtype) {
-    case OLY_INT32: FILL(int32_t, 0, 1, INT32_MIN, INT32_MAX)
-    case OLY_INT64: FILL(int64_t, 0, 1, INT64_MIN, INT64_MAX)
-    case OLY_UINT32: FILL(uint32_t, 0, 1, 0, UINT32_MAX)
-    case OLY_FLOAT32: FILL(float, 0, 1, -INFINITY, INFINITY)
-    case OLY_FLOAT64: FILL(double, 0, 1, -INFINITY, INFINITY)
-    default: FILL(uint8_t, 0, 1, 0, 1)
+    case OLY_INT8: FILL_SIGNED(int8_t, INT8_MIN, INT8_MAX)
+    case OLY_INT16: FILL_SIGNED(int16_t, INT16_MIN, INT16_MAX)
+    case OLY_INT32: FILL_SIGNED(int32_t, INT32_MIN, INT32_MAX)
+    case OLY_INT64: FILL_SIGNED(int64_t, INT64_MIN, INT64_MAX)
+    case OLY_UINT8: FILL_UNSIGNED(uint8_t, UINT8_MAX)
+    case OLY_UINT16: FILL_UNSIGNED(uint16_t, UINT16_MAX)
+    case OLY_UINT32: FILL_UNSIGNED(uint32_t, UINT32_MAX)
+    case OLY_UINT64: FILL_UNSIGNED(uint64_t, UINT64_MAX)
+    case OLY_FLOAT16: FILL(uint16_t, 0, 0x3c00, 0xfc00, 0x7c00, 0, 0)
+    case OLY_BFLOAT16: FILL(uint16_t, 0, 0x3f80, 0xff80, 0x7f80, 0, 0)
+    case OLY_FLOAT32: FILL_FLOAT(float)
+    case OLY_FLOAT64: FILL_FLOAT(double)
+    case OLY_COMPLEX64: FILL_FLOAT(float _Complex)
+    case OLY_COMPLEX128: FILL_FLOAT(double _Complex)
+    default: FILL(uint8_t, 0, 1, 0, 1, 1, 0)
     }
 }
 
@@ -114,7 +128,7 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
     double work = (double)t->m * (double)t->n * (double)t->k;
-    bool floating = t->dtype == OLY_FLOAT32 || t->dtype == OLY_FLOAT64, vector = t->m < 4 || t->n < 4;
+    bool floating = t->dtype >= OLY_FLOAT32, vector = t->m < 4 || t->n < 4;
     bool fits = t->m < INT32_MAX && t->n < INT32_MAX && t->k < INT32_MAX && t->a_row < INT32_MAX &&
                 t->a_column < INT32_MAX && t->b_row < INT32_MAX && t->b_column < INT32_MAX && t->c_row < INT32_MAX;
     s.blas = floating && !vector && fits && work >= SMALL_PRODUCT;

@@ -13,12 +13,18 @@
  * kernels/elementwise.def lists them; OLY_TILE_<name> is the number of one. */
 typedef enum oly_tile_op {
 #define OLY_TILE_UNARY(name, ...)   OLY_TILE_##name,
+#define OLY_TILE_PART(name, ...)    OLY_TILE_##name,
+#define OLY_TILE_TEST(name, ...)    OLY_TILE_##name,
 #define OLY_TILE_BINARY(name, ...)  OLY_TILE_##name,
 #define OLY_TILE_COMPARE(name, ...) OLY_TILE_##name,
+#define OLY_TILE_JOIN(name, ...)    OLY_TILE_##name,
 #include "elementwise.def"
 #undef OLY_TILE_UNARY
+#undef OLY_TILE_PART
+#undef OLY_TILE_TEST
 #undef OLY_TILE_BINARY
 #undef OLY_TILE_COMPARE
+#undef OLY_TILE_JOIN
     OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
     OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`) */
     OLY_TILE_iota,    /* out = index along the dimension `attribute` of the box, plus that dimension's `origin` */
@@ -39,8 +45,11 @@ typedef struct oly_tile_instruction {
         int64_t i;
         double f;
         float f32;
+        double c128[2]; /* real and imaginary part */
+        float c64[2];
         int32_t i32;
         uint32_t u32;
+        uint16_t u16;
         uint8_t b;
     } value;
 } oly_tile_instruction;
@@ -80,13 +89,16 @@ typedef enum oly_combiner {
     OLY_COMBINE_PROD,
     OLY_COMBINE_MAX,
     OLY_COMBINE_MIN,
+    OLY_COMBINE_AND, /* bits; of bool and integers only */
+    OLY_COMBINE_OR,
     OLY_N_COMBINERS
 } oly_combiner;
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
- * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min. float32 and float64 sums
- * are formed in a fixed shape: fewer than 64 elements one after the other ((a+b)+c)+d; more in fixed lanes and blocks,
- * then trees of adjacent pairs ((a+b)+(c+d)). Integer sums wrap.
+ * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min; complex numbers are
+ * ordered by their real part, then by the imaginary one. float16 and bfloat16 are put together in float32 and rounded once
+ * (scratch holds float32). Floating sums are formed in a fixed shape: fewer than 64 elements one after the other ((a+b)+c)+d;
+ * more in fixed lanes and blocks, then trees of adjacent pairs ((a+b)+(c+d)). Integer sums wrap.
  *   chunks: independent parts. When the kept part is small (a full reduction, say), the box is cut along the reduced
  *   dimensions into at most OLY_REDUCE_PARTS fixed parts: chunk c writes its partial to scratch and oly_reduce_finish
  *   combines the partials as a tree of adjacent pairs. scratch holds oly_reduce_scratch bytes (0: no second phase). */
@@ -114,7 +126,8 @@ void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 /* -- matrix product ------------------------------------------------------------------------------------------------
  * c[b][m][n] (row-major, contiguous rows of ldc) = sum over k of a[b][m][k] * b[b][k][n]. For each operand either the row or
  * the column stride is 1 element (otherwise the caller copies first). k = 0 gives zeros. Small products: left to right with
- * fused multiply-add; large float ones: OpenBLAS with one thread; chunks are blocks of rows and batches, fixed by shape. */
+ * fused multiply-add (float16 and bfloat16 in float32, rounded once); large ones of float32, float64 and complex numbers:
+ * OpenBLAS with one thread; chunks are blocks of rows and batches, fixed by shape. */
 typedef struct oly_gemm_task {
     oly_dtype dtype;
     int64_t batch, m, n, k;

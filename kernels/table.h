@@ -21,7 +21,7 @@ static const uint8_t oly_element_bytes[OLY_N_DTYPES] __attribute__((unused)) = {
     [OLY_UINT8] = 1,    [OLY_UINT16] = 2,  [OLY_UINT32] = 4,  [OLY_UINT64] = 8,    [OLY_FLOAT16] = 2,
     [OLY_BFLOAT16] = 2, [OLY_FLOAT32] = 4, [OLY_FLOAT64] = 8, [OLY_COMPLEX64] = 8, [OLY_COMPLEX128] = 16};
 
-/* -- elementwise.c, convert.c: one tile operation on n elements. in[k] is b0, b1, b2; those not used may be NULL. The result
+/* -- elementwise*.c, convert.c: one tile operation on n elements. in[k] is b0, b1, b2; those not used may be NULL. The result
  * may be one of the operands of the same element size. */
 typedef void oly_tile_function(int n, void *out, const void *x, const void *y, const void *z);
 
@@ -33,18 +33,18 @@ typedef struct oly_elementwise_table {
 
 typedef struct oly_convert_table {
     oly_tile_function *convert[OLY_N_DTYPES][OLY_N_DTYPES]; /* [from][to] */
-    oly_tile_function *select[9][8]; /* [element bytes: 1, 4, 8][bits: operands that are one element for all] */
+    oly_tile_function *select[17][8]; /* [element bytes][bits: operands that are one element for all] */
     /* out[i] = start + i * step */
     void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step);
     /* out[r * columns + c] = in[r * row_stride + c * column_stride], and back; indexed by element bytes */
-    void (*gather[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
-                      int64_t column_stride);
-    void (*scatter[9])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
+    void (*gather[17])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
                        int64_t column_stride);
-    void (*fill[9])(int64_t n, void *out, const void *element);
+    void (*scatter[17])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
+                        int64_t column_stride);
+    void (*fill[17])(int64_t n, void *out, const void *element);
 } oly_convert_table;
 
-/* -- combine.c: the combiners on contiguous elements */
+/* -- combine.c: the combiners on contiguous elements; of float16 and bfloat16 only pair is there */
 typedef struct oly_combine_table {
     /* out[i] = x[i] op y[i]; out may be x or y */
     void (*pair[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, const void *y);
@@ -55,6 +55,12 @@ typedef struct oly_combine_table {
     /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64 */
     void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
 } oly_combine_table;
+
+/* float16 and bfloat16: arithmetic is done in float32. */
+static inline bool oly_is_half(oly_dtype d)
+{
+    return d == OLY_FLOAT16 || d == OLY_BFLOAT16;
+}
 
 /* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */
 typedef struct oly_reduce_shape {
@@ -96,7 +102,8 @@ typedef struct oly_isa_table {
 #define OLY_ISA_PROTOTYPE(type, name, parameters) type OLY_ISA_NAME(oly_##name) parameters;
 OLY_ISA_FUNCTIONS(OLY_ISA_PROTOTYPE)
 #undef OLY_ISA_PROTOTYPE
-extern const oly_elementwise_table OLY_ISA_NAME(oly_elementwise);
+extern const oly_elementwise_table OLY_ISA_NAME(oly_elementwise_integer), OLY_ISA_NAME(oly_elementwise_float),
+    OLY_ISA_NAME(oly_elementwise_complex);
 extern const oly_convert_table OLY_ISA_NAME(oly_convert);
 extern const oly_combine_table OLY_ISA_NAME(oly_combiners);
 #endif

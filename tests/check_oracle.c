@@ -230,11 +230,11 @@ static const struct element {
     size_t bytes;
     int known_dtype;
 } elements[] = {
-    {"bool", "|b1", 1, OLY_BOOL},  {"i32", "<i4", 4, OLY_INT32},   {"i64", "<i8", 8, OLY_INT64},
-    {"u32", "<u4", 4, OLY_UINT32}, {"f32", "<f4", 4, OLY_FLOAT32}, {"f64", "<f8", 8, OLY_FLOAT64},
-    {"i8", "|i1", 1, -1},          {"i16", "<i2", 2, -1},          {"u8", "|u1", 1, -1},
-    {"u16", "<u2", 2, -1},         {"u64", "<u8", 8, -1},          {"f16", "<f2", 2, -1},
-    {"bf16", "<u2", 2, -1},        {"c64", "<c8", 8, -1},          {"c128", "<c16", 16, -1},
+    {"bool", "|b1", 1, OLY_BOOL},   {"i8", "|i1", 1, OLY_INT8},       {"i16", "<i2", 2, OLY_INT16},
+    {"i32", "<i4", 4, OLY_INT32},   {"i64", "<i8", 8, OLY_INT64},     {"u8", "|u1", 1, OLY_UINT8},
+    {"u16", "<u2", 2, OLY_UINT16},  {"u32", "<u4", 4, OLY_UINT32},    {"u64", "<u8", 8, OLY_UINT64},
+    {"f16", "<f2", 2, OLY_FLOAT16}, {"bf16", "<u2", 2, OLY_BFLOAT16}, {"f32", "<f4", 4, OLY_FLOAT32},
+    {"f64", "<f8", 8, OLY_FLOAT64}, {"c64", "<c8", 8, OLY_COMPLEX64}, {"c128", "<c16", 16, OLY_COMPLEX128},
 };
 
 static const struct element *find_element(const char *name)

@@ -1,6 +1,7 @@
 /* Compares arrays and text with what the oracle expects, by the rules of tests/oracle/README.md. Called by the checkers of the
  * oracle runner. */
 #include "oracle.h"
+#include "core/half.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -41,34 +42,41 @@ static bool read_tolerance(const oracle_line *line, tolerance *t)
 
 /* -- one element ----------------------------------------------------------------------------------------------------- */
 
+/* The bits of an element, sign first, as a number. */
+static int64_t bits_of(oly_dtype dtype, const void *at)
+{
+    switch (oly_dtype_size(dtype)) {
+    case 2: return *(const int16_t *)at;
+    case 4: return *(const int32_t *)at;
+    default: return *(const int64_t *)at;
+    }
+}
+
 /* Place of a floating-point number in the order of all representable ones; both zeros have place 0. */
 static int64_t place(oly_dtype dtype, const void *at)
 {
-    if (dtype == OLY_FLOAT32) {
-        int32_t bits;
-        memcpy(&bits, at, sizeof bits);
-        return bits < 0 ? (int64_t)INT32_MIN - bits : bits;
-    }
-    int64_t bits;
-    memcpy(&bits, at, sizeof bits);
-    return bits < 0 ? INT64_MIN - bits : bits;
+    int64_t bits = bits_of(dtype, at), lowest = -1 - (INT64_MAX >> (64 - 8 * oly_dtype_size(dtype)));
+    return bits < 0 ? lowest - bits : bits;
 }
 
 static double real(oly_dtype dtype, const void *at)
 {
-    if (dtype == OLY_FLOAT32) {
-        float x;
-        memcpy(&x, at, sizeof x);
-        return x;
+    switch (dtype) {
+    case OLY_FLOAT16: return (double)oly_float_of_half(*(const uint16_t *)at);
+    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(*(const uint16_t *)at);
+    case OLY_FLOAT32: return (double)*(const float *)at;
+    default: return *(const double *)at;
     }
-    double x;
-    memcpy(&x, at, sizeof x);
-    return x;
+}
+
+static double smallest_normal(oly_dtype dtype)
+{
+    return dtype == OLY_FLOAT16 ? 0x1p-14 : dtype == OLY_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
 }
 
 static bool same_real(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
 {
-    double a = real(dtype, want), b = real(dtype, got), normal = dtype == OLY_FLOAT32 ? (double)FLT_MIN : DBL_MIN;
+    double a = real(dtype, want), b = real(dtype, got), normal = smallest_normal(dtype);
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
     if (isinf(a) || isinf(b))
@@ -87,30 +95,44 @@ static bool same_real(oly_dtype dtype, const tolerance *t, const void *want, con
 static long double integer(oly_dtype dtype, const void *at)
 {
     switch (dtype) {
+    case OLY_INT8: return *(const int8_t *)at;
+    case OLY_INT16: return *(const int16_t *)at;
     case OLY_INT32: return *(const int32_t *)at;
-    case OLY_UINT32: return *(const uint32_t *)at;
     case OLY_INT64: return *(const int64_t *)at;
+    case OLY_UINT16: return *(const uint16_t *)at;
+    case OLY_UINT32: return *(const uint32_t *)at;
+    case OLY_UINT64: return *(const uint64_t *)at;
     default: return *(const unsigned char *)at;
     }
 }
 
-static bool is_floating(oly_dtype dtype)
+/* The type of a complex number's parts, else the type itself. */
+static oly_dtype part_of(oly_dtype dtype)
 {
-    return dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+    return dtype == OLY_COMPLEX64 ? OLY_FLOAT32 : dtype == OLY_COMPLEX128 ? OLY_FLOAT64 : dtype;
 }
 
 static bool same_element(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
 {
-    if (is_floating(dtype))
-        return same_real(dtype, t, want, got);
+    oly_dtype part = part_of(dtype);
+    if (part >= OLY_FLOAT16) {
+        size_t second = part == dtype ? 0 : oly_dtype_size(part);
+        return same_real(part, t, want, got) &&
+               same_real(part, t, (const char *)want + second, (const char *)got + second);
+    }
     long double a = integer(dtype, want), b = integer(dtype, got);
     return a == b || (t->kind == RELATIVE && fabsl(a - b) <= t->absolute + t->relative * fabsl(a));
 }
 
 static void element_text(char *text, size_t size, oly_dtype dtype, const void *at)
 {
-    if (is_floating(dtype))
-        snprintf(text, size, "%.*g", dtype == OLY_FLOAT32 ? 9 : 17, real(dtype, at));
+    oly_dtype part = part_of(dtype);
+    int digits = part == OLY_FLOAT64 ? 17 : 9;
+    if (part != dtype)
+        snprintf(text, size, "%.*g%+.*gj", digits, real(part, at), digits,
+                 real(part, (const char *)at + oly_dtype_size(part)));
+    else if (part >= OLY_FLOAT16)
+        snprintf(text, size, "%.*g", digits, real(dtype, at));
     else
         snprintf(text, size, "%.0Lf", integer(dtype, at));
 }
@@ -146,7 +168,7 @@ static bool compare_elements(oracle_run *run, const oracle_line *out, const orac
         }
     if (different == 0)
         return true;
-    char index[96], a[48], b[48];
+    char index[96], a[80], b[80];
     index_text(index, sizeof index, expected, first);
     element_text(a, sizeof a, dtype, want + (size_t)first * expected->item_size);
     element_text(b, sizeof b, dtype, got + (size_t)first * expected->item_size);

@@ -1,6 +1,7 @@
-/* The combiners (sum, product, largest, smallest) on contiguous elements, and oly_combine, which folds whole arrays.
+/* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which folds whole arrays.
  * Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"
+#include "core/half.h"
 #include <string.h>
 
 /* -- one pair of elements; integers wrap, NaN wins ------------------------------------------------------------------ */
@@ -12,6 +13,14 @@
 #define SMALLER_FLOAT(T, U, a, b) (((a) != (a)) | ((a) < (b)) ? (a) : (b))
 #define OR(T, U, a, b)            ((T)((a) | (b)))
 #define AND(T, U, a, b)           ((T)((a) & (b)))
+
+/* Complex numbers: the plain product; ordered by the real part, then by the imaginary one. */
+#define COMPLEX_MULTIPLY(T, U, a, b)                                                                                   \
+    __builtin_complex(__real__(a) * __real__(b) - __imag__(a) * __imag__(b),                                           \
+                      __real__(a) * __imag__(b) + __imag__(a) * __real__(b))
+#define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
+#define LARGER_COMPLEX(T, U, a, b)  (BEFORE(b, a) ? (a) : (b))
+#define SMALLER_COMPLEX(T, U, a, b) (BEFORE(a, b) ? (a) : (b))
 
 #define LANES 64
 
@@ -61,37 +70,81 @@
         *(T *)out = lane[0];                                                                                           \
     }
 
+/* float16 and bfloat16 are rounded after each pair; whole reductions of them are worked in float32 (reduce.c). */
+#define HALF_PAIR(name, s, op, to_float, of_float)                                                                     \
+    static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
+    {                                                                                                                  \
+        uint16_t *result = out;                                                                                        \
+        const uint16_t *x = px, *y = py;                                                                               \
+        _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                           \
+        {                                                                                                              \
+            const float a = to_float(x[i]), b = to_float(y[i]);                                                        \
+            result[i] = of_float(op(float, float, a, b));                                                              \
+        }                                                                                                              \
+    }
+
 #define INTEGER_COMBINERS(s, T, U)                                                                                     \
     COMBINER(sum, s, T, U, ADD)                                                                                        \
     COMBINER(prod, s, T, U, MULTIPLY)                                                                                  \
     COMBINER(max, s, T, U, LARGER)                                                                                     \
-    COMBINER(min, s, T, U, SMALLER)
+    COMBINER(min, s, T, U, SMALLER)                                                                                    \
+    COMBINER(and, s, T, U, AND)                                                                                        \
+    COMBINER(or, s, T, U, OR)
 #define FLOAT_COMBINERS(s, T)                                                                                          \
     COMBINER(sum, s, T, T, ADD)                                                                                        \
     COMBINER(prod, s, T, T, MULTIPLY)                                                                                  \
     COMBINER(max, s, T, T, LARGER_FLOAT)                                                                               \
     COMBINER(min, s, T, T, SMALLER_FLOAT)
+#define HALF_COMBINERS(s, to_float, of_float)                                                                          \
+    HALF_PAIR(sum, s, ADD, to_float, of_float)                                                                         \
+    HALF_PAIR(prod, s, MULTIPLY, to_float, of_float)                                                                   \
+    HALF_PAIR(max, s, LARGER_FLOAT, to_float, of_float)                                                                \
+    HALF_PAIR(min, s, SMALLER_FLOAT, to_float, of_float)
+#define COMPLEX_COMBINERS(s, T)                                                                                        \
+    COMBINER(sum, s, T, T, ADD)                                                                                        \
+    COMBINER(prod, s, T, T, COMPLEX_MULTIPLY)                                                                          \
+    COMBINER(max, s, T, T, LARGER_COMPLEX)                                                                             \
+    COMBINER(min, s, T, T, SMALLER_COMPLEX)
 COMBINER(or, b8, uint8_t, uint8_t, OR)
 COMBINER(and, b8, uint8_t, uint8_t, AND)
+INTEGER_COMBINERS(i8, int8_t, uint32_t)
+INTEGER_COMBINERS(i16, int16_t, uint32_t)
 INTEGER_COMBINERS(i32, int32_t, uint32_t)
 INTEGER_COMBINERS(i64, int64_t, uint64_t)
+INTEGER_COMBINERS(u8, uint8_t, uint32_t)
+INTEGER_COMBINERS(u16, uint16_t, uint32_t)
 INTEGER_COMBINERS(u32, uint32_t, uint32_t)
+INTEGER_COMBINERS(u64, uint64_t, uint64_t)
 FLOAT_COMBINERS(f32, float)
 FLOAT_COMBINERS(f64, double)
+HALF_COMBINERS(f16, oly_float_of_half, oly_half_of_float)
+HALF_COMBINERS(bf16, oly_float_of_bfloat, oly_bfloat_of_float)
+COMPLEX_COMBINERS(c64, float _Complex)
+COMPLEX_COMBINERS(c128, double _Complex)
 
 /* bool: sum and max are or, product and min are and. */
+#define INTEGER_CELLS(name, form)                                                                                      \
+    [OLY_INT8] = name##_##form##_i8, [OLY_INT16] = name##_##form##_i16, [OLY_INT32] = name##_##form##_i32,             \
+    [OLY_INT64] = name##_##form##_i64, [OLY_UINT8] = name##_##form##_u8, [OLY_UINT16] = name##_##form##_u16,           \
+    [OLY_UINT32] = name##_##form##_u32, [OLY_UINT64] = name##_##form##_u64
+#define HALF_CELLS(name, form) [OLY_FLOAT16] = name##_##form##_f16, [OLY_BFLOAT16] = name##_##form##_bf16
+#define NO_CELLS(name, form)
 #define NUMBER_CELLS(name, form)                                                                                       \
-    [OLY_INT32] = name##_##form##_i32, [OLY_INT64] = name##_##form##_i64, [OLY_UINT32] = name##_##form##_u32,          \
-    [OLY_FLOAT32] = name##_##form##_f32, [OLY_FLOAT64] = name##_##form##_f64
-#define CELLS(form)                                                                                                    \
+    INTEGER_CELLS(name, form), [OLY_FLOAT32] = name##_##form##_f32, [OLY_FLOAT64] = name##_##form##_f64,               \
+                               [OLY_COMPLEX64] = name##_##form##_c64, [OLY_COMPLEX128] = name##_##form##_c128
+#define CELLS(form, HALVES)                                                                                            \
     {                                                                                                                  \
-        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form)},                                    \
-        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form)},                                 \
-        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form)},                                    \
-        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form)},                                   \
+        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form), HALVES(sum, form)},                 \
+        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form), HALVES(prod, form)},             \
+        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form), HALVES(max, form)},                 \
+        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form), HALVES(min, form)},                \
+        [OLY_COMBINE_AND] = {[OLY_BOOL] = and_##form##_b8, INTEGER_CELLS(and, form)},                                  \
+        [OLY_COMBINE_OR] = {[OLY_BOOL] = or_##form##_b8, INTEGER_CELLS(or, form)},                                     \
     }
-const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
-    .pair = CELLS(pair), .eight = CELLS(eight), .chain = CELLS(chain), .lanes = CELLS(lanes)};
+const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair, HALF_CELLS),
+                                                       .eight = CELLS(eight, NO_CELLS),
+                                                       .chain = CELLS(chain, NO_CELLS),
+                                                       .lanes = CELLS(lanes, NO_CELLS)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
 #define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
@@ -111,7 +164,7 @@ static const char *fold_level(const fold *f, int level, int first, char *out);
 /* `count` positions of a level from `first` on: where the result is. It is made in `out` unless it is a source's own. */
 static const char *fold_some(const fold *f, int level, int first, int count, char *out)
 {
-    char other[PIECE * 8] __attribute__((aligned(64)));
+    char other[PIECE * 16] __attribute__((aligned(64)));
     const char *left = fold_level(f, level - 1, first, out), *right;
     if (f->in_pairs && count > 2) {
         int half = 1; /* the largest power of two below: what a tree of adjacent pairs puts together first */
@@ -143,7 +196,7 @@ void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, bool in_pairs, i
 {
     fold f = {
         OLY_ISA_NAME(oly_combiners).pair[c][dtype], in_pairs, counts, sources, {0}, 0, 0, oly_element_bytes[dtype]};
-    char result[PIECE * 8] __attribute__((aligned(64))); /* out may be one of the sources */
+    char result[PIECE * 16] __attribute__((aligned(64))); /* out may be one of the sources */
     for (int level = n_counts - 1, stride = 1; level >= 0; level--) {
         f.stride[level] = stride;
         stride *= counts[level];

@@ -101,10 +101,11 @@ static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_c
             }                                                                                                          \
     }
 PLANES(1, uint8_t)
+PLANES(2, uint16_t)
 PLANES(4, uint32_t)
 PLANES(8, uint64_t)
 
-/* Any element size. */
+/* Any element size: complex128, which C code need not align to its 16 bytes. */
 static void rows_any(size_t bytes, int64_t rows, int64_t columns, char *to, int64_t to_row, int64_t to_column,
                      const char *from, int64_t from_row, int64_t from_column)
 {
@@ -131,6 +132,7 @@ static void copy_plane(const copy *c, int row, char *to, const char *from)
         break;
     switch (c->bytes) {
         COPY_PLANE(1, uint8_t)
+        COPY_PLANE(2, uint16_t)
         COPY_PLANE(4, uint32_t)
         COPY_PLANE(8, uint64_t)
     default: rows_any(c->bytes, rows, columns, to, to_row, c->to[last], from, from_row, c->from[last]); break;

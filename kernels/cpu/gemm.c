@@ -6,15 +6,21 @@
 #include "cpu/vector_math.h"
 #include <cblas.h>
 
-#define STRIP    256 /* columns of c worked together: their sums stay in L1 */
-#define DEPTH    64  /* rows of a packed piece of b */
-#define LANES    32  /* of a long dot product */
-#define LONG_DOT 4096
+#define STRIP     256 /* columns of c worked together: their sums stay in L1 */
+#define DEPTH     64  /* rows of a packed piece of b */
+#define LANES     32  /* of a long dot product */
+#define LONG_DOT  4096
+#define HALF_ROWS 16 /* of c, of float16 and bfloat16, worked together */
 
 #define FUSED_F32(acc, a, b) FMAF(a, b, acc)
 #define FUSED_F64(acc, a, b) FMA(a, b, acc)
 #define PLAIN(acc, a, b)     ((acc) + (a) * (b))
 #define LOGICAL(acc, a, b)   ((acc) | ((a) & (b)))
+/* Narrow integers would be promoted to int, which must not overflow. */
+#define NARROW(acc, a, b) ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
+#define COMPLEX(acc, a, b)                                                                                             \
+    __builtin_complex(__real__(acc) + (__real__(a) * __real__(b) - __imag__(a) * __imag__(b)),                         \
+                      __imag__(acc) + (__real__(a) * __imag__(b) + __imag__(a) * __real__(b)))
 
 /* One matrix of a batch, strides in elements. */
 typedef struct product {
@@ -145,13 +151,50 @@ typedef struct product {
         }                                                                                                              \
     }
 #define SUM(T, x, y) ((T)((x) + (y)))
+GEMM(u8, uint8_t, NARROW)
+GEMM(u16, uint16_t, NARROW)
 GEMM(u32, uint32_t, PLAIN)
 GEMM(u64, uint64_t, PLAIN)
 GEMM(f32, float, FUSED_F32)
 GEMM(f64, double, FUSED_F64)
+GEMM(c64, float _Complex, COMPLEX)
+GEMM(c128, double _Complex, COMPLEX)
 #undef SUM
 #define SUM(T, x, y) ((T)((x) | (y)))
 GEMM(b8, uint8_t, LOGICAL)
+
+/* float16 and bfloat16: pieces of a and b are widened, sums are of float32 and rounded once. */
+static void widen_line(oly_dtype dtype, int64_t n, float *out, const uint16_t *from, int64_t stride)
+{
+    const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
+    uint16_t dense[STRIP];
+    if (stride != 1) {
+        moves->gather[2](1, n, dense, from, 0, stride);
+        from = dense;
+    }
+    moves->convert[dtype][OLY_FLOAT32]((int)n, out, from, NULL, NULL);
+}
+static void product_half(oly_dtype dtype, const product *p, const uint16_t *a, const uint16_t *b, uint16_t *c)
+{
+    float sums[HALF_ROWS][STRIP], piece[DEPTH * STRIP], line[DEPTH];
+    oly_tile_function *narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][dtype];
+    for (int64_t i = 0; i < p->m; i += HALF_ROWS)
+        for (int64_t j = 0; j < p->n; j += STRIP) {
+            int64_t width = p->n - j < STRIP ? p->n - j : STRIP, height = p->m - i < HALF_ROWS ? p->m - i : HALF_ROWS;
+            memset(sums, 0, sizeof sums);
+            for (int64_t l = 0; l < p->k; l += DEPTH) {
+                int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH;
+                for (int64_t y = 0; y < depth; y++)
+                    widen_line(dtype, width, piece + y * STRIP, b + (l + y) * p->b_row + j * p->b_column, p->b_column);
+                for (int64_t x = 0; x < height; x++) {
+                    widen_line(dtype, depth, line, a + (i + x) * p->a_row + l * p->a_column, p->a_column);
+                    strip_f32(depth, width, sums[x], line, 1, piece, STRIP);
+                }
+            }
+            for (int64_t x = 0; x < height; x++)
+                narrow((int)width, c + (i + x) * p->c_row + j, sums[x], NULL, NULL);
+        }
+}
 
 static void blas_f32(const product *p, const float *a, const float *b, float *c)
 {
@@ -168,6 +211,18 @@ static void blas_f64(const product *p, const double *a, const double *b, double 
                 (int)(b_turned ? p->b_column : p->b_row), 0, c, (int)p->c_row);
 }
 
+#define BLAS_COMPLEX(s, T, gemm)                                                                                       \
+    static void blas_##s(const product *p, const T *a, const T *b, T *c)                                               \
+    {                                                                                                                  \
+        const T one = 1, zero = 0;                                                                                     \
+        bool a_turned = p->a_column != 1, b_turned = p->b_column != 1;                                                 \
+        gemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans, b_turned ? CblasTrans : CblasNoTrans, (int)p->m,     \
+             (int)p->n, (int)p->k, &one, a, (int)(a_turned ? p->a_column : p->a_row), b,                               \
+             (int)(b_turned ? p->b_column : p->b_row), &zero, c, (int)p->c_row);                                       \
+    }
+BLAS_COMPLEX(c64, float _Complex, cblas_cgemm)
+BLAS_COMPLEX(c128, double _Complex, cblas_zgemm)
+
 static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const product *p, const char *a,
                       const char *b, char *c)
 {
@@ -177,6 +232,15 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     switch (t->dtype) {
     case OLY_FLOAT32: shape->blas ? blas_f32(p, x, y, z) : product_f32(p, long_dot, x, y, z); break;
     case OLY_FLOAT64: shape->blas ? blas_f64(p, x, y, z) : product_f64(p, long_dot, x, y, z); break;
+    case OLY_COMPLEX64: shape->blas ? blas_c64(p, x, y, z) : product_c64(p, long_dot, x, y, z); break;
+    case OLY_COMPLEX128: shape->blas ? blas_c128(p, x, y, z) : product_c128(p, long_dot, x, y, z); break;
+    case OLY_FLOAT16:
+    case OLY_BFLOAT16: product_half(t->dtype, p, x, y, z); break;
+    case OLY_INT8:
+    case OLY_UINT8: product_u8(p, long_dot, x, y, z); break;
+    case OLY_INT16:
+    case OLY_UINT16: product_u16(p, long_dot, x, y, z); break;
+    case OLY_UINT64:
     case OLY_INT64: product_u64(p, long_dot, x, y, z); break;
     case OLY_BOOL: product_b8(p, long_dot, x, y, z); break;
     default: product_u32(p, long_dot, x, y, z); break;

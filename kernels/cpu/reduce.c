@@ -6,6 +6,7 @@
  *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
  *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
  *                                               adjacent pairs.
+ * float16 and bfloat16 elements are widened to float32 as they are gathered, and results rounded where they are put.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
 #include <string.h>
@@ -25,7 +26,10 @@ typedef struct dims {
 typedef struct reduction {
     dims kept, outer, run;
     oly_reduce_shape shape;
-    int64_t bytes;
+    int64_t bytes;             /* of an element on its way */
+    int64_t in_bytes;          /* of one in memory: half of that, where elements are widened */
+    oly_tile_function *widen;  /* NULL: elements stay as they are */
+    oly_tile_function *narrow; /* of results; NULL when there will be a second phase, too */
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
     void (*chain)(int64_t, void *, const void *);
@@ -77,9 +81,33 @@ static void gather_dims(const reduction *r, const dims *d, const char *base, int
 {
     for (int64_t done = 0; done < n;) {
         int64_t length = even_length(d, begin + done, n - done);
-        r->gather(1, length, out + done * r->bytes, base + offset_at(d, begin + done) * r->bytes, 0, last_stride(d));
+        const char *from = base + offset_at(d, begin + done) * r->in_bytes;
+        char *to = out + done * r->bytes;
+        if (!r->widen) {
+            r->gather(1, length, to, from, 0, last_stride(d));
+        } else if (last_stride(d) == 1) {
+            r->widen((int)length, to, from, NULL, NULL);
+        } else {
+            uint16_t piece[WIDTH];
+            length = length < WIDTH ? length : WIDTH;
+            r->gather(1, length, piece, from, 0, last_stride(d));
+            r->widen((int)length, to, piece, NULL, NULL);
+        }
         done += length;
     }
+}
+
+/* Writes n results. */
+static void put(const reduction *r, int64_t n, char *out, const char *results)
+{
+    if (r->narrow)
+        r->narrow((int)n, out, results, NULL, NULL);
+    else
+        memcpy(out, results, (size_t)(n * r->bytes));
+}
+static int64_t out_bytes(const reduction *r)
+{
+    return r->narrow ? r->in_bytes : r->bytes;
 }
 
 /* -- trees over sequences ------------------------------------------------------------------------------------------- */
@@ -125,23 +153,26 @@ typedef struct row {
 /* Row k of the sequence into place. */
 static void copy_row(const reduction *r, const dims *sequence, const row *w, int64_t k, char *place)
 {
-    gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->bytes, w->first, w->n, place);
+    gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
 /* Elements [begin, end) of the sequence, for the results of w, one after the other into out. */
 static void chain_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
-    char place[WIDTH * 8] __attribute__((aligned(64)));
+    char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
+    char *so_far = r->narrow ? wide : out;
     int64_t base = offset_at(&r->kept, w->first);
-    copy_row(r, sequence, w, begin, out);
+    copy_row(r, sequence, w, begin, so_far);
     for (int64_t k = begin + 1; k < end; k++) {
         const char *from = place;
         if (w->dense)
             from = r->in + (offset_at(sequence, k) + base) * r->bytes;
         else
             copy_row(r, sequence, w, k, place);
-        r->pair(w->n, out, out, from);
+        r->pair(w->n, so_far, so_far, from);
     }
+    if (r->narrow)
+        put(r, w->n, out, so_far);
 }
 
 /* The same as a tree. */
@@ -173,7 +204,7 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
         count_leaf(r, &c);
     }
     count_end(r, &c);
-    memcpy(out, level, (size_t)row_bytes);
+    put(r, w->n, out, level);
 }
 
 static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int64_t begin,
@@ -183,15 +214,16 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
     for (int64_t leaves = (end - begin) / 8; leaves > 0; leaves /= 2)
         levels++;
     int64_t width = ROOM / (levels * r->bytes) / 16 * 16;
-    width = width < WIDTH ? width : WIDTH;
+    int64_t most = r->bytes > 8 ? WIDTH * 8 / r->bytes : WIDTH;
+    width = width < most ? width : most;
     for (int64_t first = kept_begin; first < kept_end;) {
         row w = {first, kept_end - first < width ? kept_end - first : width, false};
         int64_t even = even_length(&r->kept, first, w.n);
         if (last_stride(&r->kept) == 1 && even >= 16)
             w.n = even;
-        w.dense = w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n);
+        w.dense = !r->widen && (w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n));
         (end - begin < SMALL ? chain_of_rows : tree_of_rows)(r, sequence, &w, begin, end,
-                                                             out + (first - kept_begin) * r->bytes);
+                                                             out + (first - kept_begin) * out_bytes(r));
         first += w.n;
     }
 }
@@ -201,13 +233,13 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
 /* Elements [begin, end) of the run at `base`, into one element. */
 static void reduce_run(const reduction *r, const char *base, int64_t begin, int64_t end, char *out)
 {
-    char block[BLOCK * 8] __attribute__((aligned(64))), level[LEVELS * 8];
+    char block[BLOCK * 16] __attribute__((aligned(64))), level[LEVELS * 16] __attribute__((aligned(16)));
     counter c = {0, 1, level};
     for (int64_t at = begin; at < end; at += BLOCK) {
         int64_t n = end - at < BLOCK ? end - at : BLOCK;
         const char *from = block;
-        if (n >= SMALL && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
-            from = base + offset_at(&r->run, at) * r->bytes;
+        if (n >= SMALL && !r->widen && last_stride(&r->run) == 1 && even_length(&r->run, at, n) == n)
+            from = base + offset_at(&r->run, at) * r->in_bytes;
         else
             gather_dims(r, &r->run, base, at, n, block);
         if (n < SMALL)
@@ -224,15 +256,15 @@ static void reduce_run(const reduction *r, const char *base, int64_t begin, int6
 static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, int64_t outer_end, int64_t begin,
                        int64_t end, char *out)
 {
-    char level[LEVELS * 8];
+    char level[LEVELS * 16] __attribute__((aligned(16)));
     counter c = {0, 1, level};
-    const char *base = r->in + offset_at(&r->kept, kept) * r->bytes;
+    const char *base = r->in + offset_at(&r->kept, kept) * r->in_bytes;
     for (int64_t o = outer_begin; o < outer_end; o++) {
-        reduce_run(r, base + offset_at(&r->outer, o) * r->bytes, begin, end, leaf_place(r, &c));
+        reduce_run(r, base + offset_at(&r->outer, o) * r->in_bytes, begin, end, leaf_place(r, &c));
         count_leaf(r, &c);
     }
     count_end(r, &c);
-    memcpy(out, level, (size_t)r->bytes);
+    put(r, 1, out, level);
 }
 
 /* Fewer than 64 elements a result, the last of them beside each other. */
@@ -243,10 +275,11 @@ static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_
         reduce_rows(r, sequence, kept_begin, kept_end, 0, n, out);
         return;
     }
-    for (int64_t kept = kept_begin; kept < kept_end; kept++, out += r->bytes) {
-        char elements[SMALL * 8];
-        gather_dims(r, sequence, r->in + offset_at(&r->kept, kept) * r->bytes, 0, n, elements);
-        r->chain(n, out, elements);
+    for (int64_t kept = kept_begin; kept < kept_end; kept++, out += out_bytes(r)) {
+        char elements[SMALL * 16] __attribute__((aligned(16))), result[16] __attribute__((aligned(16)));
+        gather_dims(r, sequence, r->in + offset_at(&r->kept, kept) * r->in_bytes, 0, n, elements);
+        r->chain(n, result, elements);
+        put(r, 1, out, result);
     }
 }
 
@@ -256,12 +289,17 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
 {
     const oly_combine_table *c = &OLY_ISA_NAME(oly_combiners);
     r->shape = oly_reduce_divide(t);
-    r->bytes = oly_element_bytes[t->dtype];
-    r->pair = c->pair[t->combiner][t->dtype];
-    r->eight = c->eight[t->combiner][t->dtype];
-    r->chain = c->chain[t->combiner][t->dtype];
-    r->lanes = c->lanes[t->combiner][t->dtype];
-    r->gather = OLY_ISA_NAME(oly_convert).gather[r->bytes];
+    bool half = oly_is_half(t->dtype);
+    oly_dtype dtype = half ? OLY_FLOAT32 : t->dtype;
+    r->bytes = oly_element_bytes[dtype];
+    r->in_bytes = oly_element_bytes[t->dtype];
+    r->widen = half ? OLY_ISA_NAME(oly_convert).convert[t->dtype][OLY_FLOAT32] : NULL;
+    r->narrow = half && r->shape.parts <= 1 ? OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype] : NULL;
+    r->pair = c->pair[t->combiner][dtype];
+    r->eight = c->eight[t->combiner][dtype];
+    r->chain = c->chain[t->combiner][dtype];
+    r->lanes = c->lanes[t->combiner][dtype];
+    r->gather = OLY_ISA_NAME(oly_convert).gather[r->in_bytes];
     r->kept.rank = r->outer.rank = r->run.rank = sequence->rank = 0;
     int last_kept = t->rank - 1;
     while (last_kept >= 0 && (t->reduced[last_kept] || t->extent[last_kept] == 1))
@@ -297,7 +335,7 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
         reduce_small(r, sequence, kept_begin, kept_end, out);
     else
         for (int64_t kept = kept_begin; kept < kept_end; kept++)
-            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->bytes);
+            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * out_bytes(r));
 }
 
 void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk,
@@ -319,7 +357,7 @@ void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void
         return;
     }
     int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
-    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * r.bytes);
+    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * out_bytes(&r));
 }
 
 void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *scratch)
@@ -335,5 +373,7 @@ void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *
             char *left = (char *)scratch + p * s->kept * r.bytes;
             r.pair(s->kept, left, left, left + span * s->kept * r.bytes);
         }
-    memcpy(out, scratch, (size_t)(s->kept * r.bytes));
+    if (r.widen)
+        r.narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype];
+    put(&r, s->kept, out, scratch);
 }

@@ -32,14 +32,15 @@ typedef struct operand {
 } operand;
 
 typedef struct step {
-    oly_tile_function *call; /* NULL: nothing to do but name the place (constants), or iota */
-    char *place;             /* slot, or the scalar's own place */
+    oly_tile_call call; /* function NULL: nothing to do but name the place (constants), or iota */
+    char *place;        /* slot, or the scalar's own place */
     int16_t in[3], out;
     int16_t store; /* writes straight to this store's memory; -1: to place */
     int16_t slot;
     int16_t iota; /* its operand; -1 */
     uint8_t to, kind, dies;
-    uint64_t scalar;
+    bool unary;
+    uint8_t scalar[16] __attribute__((aligned(16)));
 } step;
 
 typedef struct run {
@@ -259,7 +260,7 @@ static void place_result(run *r, step *t, const oly_tile_instruction *c)
     int16_t slot = NO_SLOT;
     int bytes = oly_element_bytes[c->to];
     for (int k = 0; k < 3 && slot == NO_SLOT && t->store < 0; k++)
-        if (t->dies >> k & 1 && r->slot_of[c->in[k]] != NO_SLOT && t->call != NULL &&
+        if (t->dies >> k & 1 && r->slot_of[c->in[k]] != NO_SLOT && t->call.function != NULL &&
             oly_element_bytes[c->op == OLY_TILE_select && k == 0 ? OLY_BOOL : c->dtype] == bytes) {
             slot = r->slot_of[c->in[k]];
             r->slot_of[c->in[k]] = NO_SLOT;
@@ -289,18 +290,19 @@ static void prepare_step(run *r, int i, int *next_iota)
         if (r->kind[c->in[k]] < kind)
             kind = r->kind[c->in[k]];
     }
-    t->call = NULL;
+    t->call.function = NULL;
     t->iota = -1;
     t->out = c->out;
     t->to = c->to;
+    t->unary = c->in[1] < 0;
     t->slot = NO_SLOT;
     if (c->op == OLY_TILE_iota) {
         t->iota = (int16_t)(*next_iota)++;
         kind = r->operands[t->iota].kind == CONSTANT ? ROW_SCALAR : r->operands[t->iota].kind;
     } else if (c->op == OLY_TILE_splat) {
-        memcpy(&t->scalar, &c->value, sizeof t->scalar);
+        memcpy(t->scalar, &c->value, sizeof t->scalar);
     } else {
-        t->call = oly_tile_function_of(c, scalars);
+        t->call = oly_tile_call_of(c, scalars);
     }
     if (kind == VECTOR) {
         place_result(r, t, c);
@@ -310,11 +312,11 @@ static void prepare_step(run *r, int i, int *next_iota)
             if (t->dies >> k & 1)
                 give_slot(r, c->in[k]);
         give_slot(r, c->out);
-        t->place = (char *)&t->scalar;
+        t->place = (char *)t->scalar;
     }
-    if (kind == CONSTANT && t->call != NULL) {
-        t->call(1, t->place, r->at[t->in[0]], r->at[t->in[1]], r->at[t->in[2]]);
-        t->call = NULL;
+    if (kind == CONSTANT && t->call.function != NULL) {
+        oly_tile_apply(&t->call, 1, t->place, r->at[t->in[0]], c->in[1] < 0 ? NULL : r->at[t->in[1]], r->at[t->in[2]]);
+        t->call.function = NULL;
     }
     if (kind == CONSTANT)
         r->at[c->out] = t->place;
@@ -416,7 +418,7 @@ static void store_tile(run *r, const tile *t)
         char *to = o->base + offset_of(r, t, o) * o->bytes;
         const char *from = r->at[o->reg];
         if (r->kind[o->reg] != VECTOR) { /* one element for all: spread it first */
-            char spread[OLY_TILE * 8] __attribute__((aligned(64)));
+            char spread[OLY_TILE * 16] __attribute__((aligned(64)));
             OLY_ISA_NAME(oly_convert).fill[o->bytes](t->n, spread, from);
             move_tile(r, t, o, to, spread, true);
         } else if (from != to) {
@@ -437,8 +439,9 @@ static void run_tile(run *r, const tile *t, char *memory, size_t slot_bytes)
             const operand *o = &r->operands[r->n_loads + s->store];
             place = o->base + offset_of(r, t, o) * o->bytes;
         }
-        if (s->call != NULL)
-            s->call(s->kind == VECTOR ? (int)t->n : 1, place, at[s->in[0]], at[s->in[1]], at[s->in[2]]);
+        if (s->call.function != NULL)
+            oly_tile_apply(&s->call, s->kind == VECTOR ? (int)t->n : 1, place, at[s->in[0]],
+                           s->unary ? NULL : at[s->in[1]], at[s->in[2]]);
         else if (s->iota >= 0)
             count_tile(r, t, s, place);
         at[s->out] = place;

@@ -32,7 +32,7 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
     int64_t n = 1;
     const char *at[OLY_TILE_REGISTERS];
     bool one[OLY_TILE_REGISTERS]; /* one element stands for all */
-    uint64_t memory[MOST_INSTRUCTIONS][MOST_ELEMENTS];
+    char memory[MOST_INSTRUCTIONS][MOST_ELEMENTS * 16] __attribute__((aligned(16)));
     for (int d = 0; d < box->rank; d++)
         n *= box->extent[d];
     if (n > MOST_ELEMENTS || program->n_instructions > MOST_INSTRUCTIONS)
@@ -58,11 +58,13 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
             scalars |= (unsigned)one[c->in[k]] << k;
             vectors += !one[c->in[k]];
         }
-        if (c->op == OLY_TILE_splat)
+        if (c->op == OLY_TILE_splat) {
             memcpy(memory[i], &c->value, sizeof c->value);
-        else
-            oly_tile_function_of(c, scalars)(vectors ? (int)n : 1, memory[i], in[0], in[1], in[2]);
-        at[c->out] = (const char *)memory[i];
+        } else {
+            oly_tile_call call = oly_tile_call_of(c, scalars);
+            oly_tile_apply(&call, vectors ? (int)n : 1, memory[i], in[0], in[1], in[2]);
+        }
+        at[c->out] = memory[i];
         one[c->out] = vectors == 0;
     }
     for (int s = 0; s < program->n_stores; s++) {

@@ -1,18 +1,46 @@
-/* Shared by tile.c and tile_small.c. */
+/* Shared by tile.c, tile_small.c and tile_half.c. */
 #ifndef OLY_KERNEL_TILE_SMALL_H
 #define OLY_KERNEL_TILE_SMALL_H
 #include "table.h"
 
-/* The function of an instruction; bit k of scalars: operand k is one element for all. */
-static inline oly_tile_function *oly_tile_function_of(const oly_tile_instruction *c, unsigned scalars)
+/* How an instruction is worked. */
+typedef struct oly_tile_call {
+    oly_tile_function *function;
+    uint8_t half;    /* the operands' type, when it is float16 or bfloat16 but the function's float32; else 0 */
+    uint8_t to;      /* with `half`: the result's type */
+    uint8_t scalars; /* with `half`: bit k: operand k is one element for all */
+} oly_tile_call;
+
+/* Widens the operands, calls the function, and rounds the result where it is of the operands' type (tile_half.c). */
+void OLY_ISA_NAME(oly_tile_half)(const oly_tile_call *call, int n, void *out, const void *x, const void *y);
+
+/* The call of an instruction; bit k of scalars: operand k is one element for all. */
+static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsigned scalars)
 {
+    static const oly_elementwise_table *const tables[OLY_N_DTYPES] = {
+        [OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_elementwise_integer),
+        [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_elementwise_float),
+        [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_elementwise_complex)};
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
     if (c->op == OLY_TILE_select)
-        return moves->select[oly_element_bytes[c->dtype]][scalars];
+        return (oly_tile_call){.function = moves->select[oly_element_bytes[c->dtype]][scalars]};
     if (c->op == OLY_TILE_convert)
-        return moves->convert[c->dtype][c->to];
-    /* all scalar: one element, any variant */
-    return OLY_ISA_NAME(oly_elementwise).cell[c->op][c->dtype][c->in[1] < 0 || scalars == 3 ? 0 : scalars];
+        return (oly_tile_call){.function = moves->convert[c->dtype][c->to]};
+    int variant = c->in[1] < 0 || scalars == 3 ? 0 : (int)scalars; /* all scalar: one element, any variant */
+    oly_tile_function *const(*cell)[3] = tables[c->dtype]->cell[c->op];
+    if (oly_is_half((oly_dtype)c->dtype) && !cell[c->dtype][variant])
+        return (oly_tile_call){cell[OLY_FLOAT32][variant], c->dtype, c->to, (uint8_t)scalars};
+    return (oly_tile_call){.function = cell[c->dtype][variant]};
+}
+
+/* Calls it on n elements. */
+static inline void oly_tile_apply(const oly_tile_call *call, int n, void *out, const void *x, const void *y,
+                                  const void *z)
+{
+    if (call->half)
+        OLY_ISA_NAME(oly_tile_half)(call, n, out, x, y);
+    else
+        call->function(n, out, x, y, z);
 }
 
 /* Works the whole box when it is small and plain; false: it did nothing. */

@@ -43,6 +43,14 @@ oly_status oly_typing_same(oly_node *node)
     return OLY_OK;
 }
 
+/* The parts of complex numbers; others are their own real part. */
+oly_status oly_typing_parts(oly_node *node)
+{
+    node->type = *operand(node, 0);
+    node->type.dtype = oly_dtype_real(node->type.dtype);
+    return OLY_OK;
+}
+
 static oly_status check_agree(const oly_node *node, int a, int b)
 {
     const oly_type *x = operand(node, a), *y = operand(node, b);
@@ -57,6 +65,18 @@ oly_status oly_typing_agree(oly_node *node)
 {
     OLY_TRY(check_agree(node, 0, 1));
     node->type = *operand(node, 0);
+    node->type.weak = operand(node, 0)->weak && operand(node, 1)->weak;
+    return OLY_OK;
+}
+
+oly_status oly_typing_join(oly_node *node)
+{
+    OLY_TRY(check_agree(node, 0, 1));
+    node->type = *operand(node, 0);
+    if (node->type.dtype != OLY_FLOAT32 && node->type.dtype != OLY_FLOAT64)
+        return oly_fail(OLY_DTYPE, "%s: the parts of complex numbers are float32 or float64, not %s; convert first",
+                        name_of(node), oly_type_short(&node->type));
+    node->type.dtype = node->type.dtype == OLY_FLOAT32 ? OLY_COMPLEX64 : OLY_COMPLEX128;
     node->type.weak = operand(node, 0)->weak && operand(node, 1)->weak;
     return OLY_OK;
 }

@@ -2,6 +2,7 @@
  * name. Nodes are taken by depth (group.c), so that everything a group reads is there. */
 #include "plan/planner.h"
 #include "graph/factors.h"
+#include "core/half.h"
 #include <string.h>
 
 static void contiguous_strides(const oly_box *b, int64_t *stride)
@@ -39,11 +40,19 @@ void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
                                 .in = {-1, -1, -1}};
     switch (constant->type.dtype) {
     case OLY_BOOL: i->value.b = c->value.i != 0; break;
-    case OLY_INT32: i->value.i32 = (int32_t)c->value.i; break;
-    case OLY_UINT32: i->value.u32 = (uint32_t)c->value.i; break;
+    case OLY_FLOAT16: i->value.u16 = oly_half_of_float((float)c->value.f); break;
+    case OLY_BFLOAT16: i->value.u16 = oly_bfloat_of_float((float)c->value.f); break;
     case OLY_FLOAT32: i->value.f32 = (float)c->value.f; break;
     case OLY_FLOAT64: i->value.f = c->value.f; break;
-    default: i->value.i = c->value.i; break;
+    case OLY_COMPLEX64:
+        i->value.c64[0] = (float)c->value.f;
+        i->value.c64[1] = (float)c->imaginary;
+        break;
+    case OLY_COMPLEX128:
+        i->value.c128[0] = c->value.f;
+        i->value.c128[1] = c->imaginary;
+        break;
+    default: i->value.i = c->value.i; break; /* integers: the low bytes */
     }
 }
 
