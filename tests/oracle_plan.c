@@ -31,7 +31,8 @@ static other_plan other_plan_of(const oracle_case *c, const char *backend)
     return plan;
 }
 
-/* The better of the two: fewer bytes, then fewer collectives. */
+/* The better of the two: fewer bytes, then fewer collectives. A propagator that leaves out a sharding the program fixes is none:
+ * its results differ from what the case's last constraint says. */
 static other_plan best_other(const oracle_case *c)
 {
     other_plan a = other_plan_of(c, "shardy"), b = other_plan_of(c, "gspmd");

@@ -1,6 +1,7 @@
 /* Propagation: axes flow along equal factors, forwards and backwards, until nothing changes. What the user fixed never changes;
- * everything else is only refined by appending axes. Conflicts within an operation: the longest common prefix goes everywhere;
- * an axis wanted by two factors goes to the one whose source tensor is larger, then the more finely split one, then the
+ * everything else is only refined by appending axes. Conflicts within an operation: tensors that want one factor cut in
+ * different ways follow the largest, then the earliest of them, and the others are moved there (JAX gathers all of them: more
+ * moves, and every device works everything); an axis wanted by two factors goes to the one whose source tensor is larger, then the more finely split one, then the
  * earlier operand (the order of Shardy's basic propagation). */
 #include "plan/planner.h"
 #include "graph/factors.h"
@@ -30,10 +31,11 @@ static void propose(proposal *p, const oly_axis_list *list, int64_t source, int 
         p->source = source > p->source ? source : p->source;
         p->seen = true;
     } else if (!is_prefix(list, &p->list)) {
-        int n = 0;
-        while (n < p->list.n && n < list->n && p->list.axis[n] == list->axis[n])
-            n++;
-        p->list.n = (uint8_t)n;
+        if (source > p->source) {
+            p->list = *list;
+            p->operand = operand;
+            p->source = source;
+        }
         p->closed = true;
     }
 }
