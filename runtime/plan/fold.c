@@ -449,3 +449,22 @@ oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, con
     }
     return OLY_OK;
 }
+
+int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
+                   int *sources)
+{
+    stage s = {0};
+    int product = 1;
+    for (int k = 0; k < mesh->n_axes; k++) {
+        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k;
+        for (int j = 0; j < axes->n; j++)
+            if (axes->axis[j] == a && mesh->size[a] > 1) {
+                product *= mesh->size[a];
+                if (s.n_digits == 4 || mesh->size[a] > RADIX || product > MOST_SOURCES)
+                    return 0;
+                s.digits[s.n_digits++] = (digit){a, 1, mesh->size[a], 1};
+            }
+    }
+    memset(counts, 0, sizeof *counts * 4);
+    return s.n_digits ? sources_of(mesh, &s, position, counts, sources) : 0;
+}

@@ -429,7 +429,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
     oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, true};
-    return oly_fold_axes(p, f->block, n, &rule, &out, v->slot, &axes, &v->slot);
+    return oly_fold_value(p, f, n, &rule, &axes);
 }
 
 /* -- matrix products ------------------------------------------------------------------------------------------------ */

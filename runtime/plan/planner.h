@@ -146,6 +146,23 @@ typedef struct oly_fold_rule {
 oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                          const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot);
 
+/* The positions whose partials the device at `position` folds, in nested order, counts[] (zeros after the last) of each level:
+ * how many; 0 when they are too many for one fold. sources holds 64. */
+int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
+                   int *sources);
+
+/* -- scatter.c -- */
+/* The same into target_slot, cut over those axes too: every device folds its own box of `target`, which lies in its box of
+ * `partial`. Only where oly_fold_group gives a group. */
+oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+                            const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
+                            int target_slot);
+
+/* Puts the partials of a node together, which lie in its slot and layout, over the axes: scattered where its propagated layout
+ * is cut over some of them, else for everybody. Sets the node's layout and slot. */
+oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes);
+
 /* -- lower*.c -- */
 /* The instruction that makes a constant node's value. */
 void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i);

@@ -1,0 +1,272 @@
+/* Reductions over devices whose result stays cut over the same devices: every device gets its box of all partials in its group
+ * and folds that alone (reduce-scatter): half the bytes of an all-reduce, and no device holds the whole. The order of the fold is
+ * fold.c's. */
+#include "plan/wires.h"
+#include <string.h>
+
+enum { MOST_SOURCES = 64 };
+
+typedef struct scatterer {
+    oly_planner *p;
+    const oly_node *node;
+    const oly_layout *partial, *target;
+    int slot, staging; /* partials; boxes of them that do not lie ready to be folded */
+    int64_t element;
+    int n_copies, n_sources;
+    int counts[4];
+    oly_copy_work *copies;
+    oly_wires wires;
+} scatterer;
+
+static int cell_of(const scatterer *s, int device, int slot)
+{
+    return device * s->p->plan->slot_capacity + slot;
+}
+
+static int process_at(const scatterer *s, int position)
+{
+    return oly_mesh_process_of(oly_mesh_device_id(s->p->mesh, position));
+}
+
+static int device_at(const scatterer *s, int position)
+{
+    for (int d = 0; d < s->p->plan->n_devices; d++)
+        if (s->p->position[d] == position)
+            return d;
+    return -1;
+}
+
+/* Where `box` begins in a contiguous buffer that holds `whole`, and its strides. */
+static oly_place place_in(const scatterer *s, int base, const oly_box *whole, const oly_box *box)
+{
+    oly_place place = {.base = base};
+    int64_t stride = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        place.stride[d] = stride;
+        place.offset += (box->lo[d] - whole->lo[d]) * stride * s->element;
+        stride *= whole->hi[d] - whole->lo[d];
+    }
+    return place;
+}
+
+/* True when the elements of the box are a run of the buffer. */
+static bool is_run(const oly_place *place, const oly_box *box)
+{
+    int64_t n = 1;
+    for (int d = box->rank - 1; d >= 0; d--) {
+        int64_t extent = box->hi[d] - box->lo[d];
+        if (extent > 1 && place->stride[d] != n)
+            return false;
+        n *= extent;
+    }
+    return true;
+}
+
+static oly_piece piece_of(const oly_place *place, const oly_box *box)
+{
+    oly_piece piece = {.buffer = place->base, .offset = place->offset, .rank = box->rank};
+    for (int d = 0; d < box->rank; d++) {
+        piece.extent[d] = box->hi[d] - box->lo[d];
+        piece.stride[d] = place->stride[d];
+    }
+    return piece;
+}
+
+/* Copies a box of a local partial to `at` of a device's staging buffer. */
+static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, int device, int64_t at)
+{
+    oly_copy_work *c = &s->copies[s->n_copies++];
+    *c = (oly_copy_work){.from = *from,
+                         .to = place_in(s, cell_of(s, device, s->staging), box, box),
+                         .task = {.element_bytes = (size_t)s->element, .rank = box->rank}};
+    c->to.offset = at;
+    for (int d = 0; d < box->rank; d++) {
+        c->task.extent[d] = box->hi[d] - box->lo[d];
+        c->task.from_stride[d] = from->stride[d];
+        c->task.to_stride[d] = c->to.stride[d];
+    }
+    c->chunks = oly_copy_chunks(&c->task);
+}
+
+/* What device d folds: its box of every partial of the group. */
+static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_fold_work *w, oly_step *move)
+{
+    oly_planner *p = s->p;
+    int position = p->position[d];
+    oly_box box = oly_layout_box(s->target, position);
+    int64_t n = oly_box_count(&box), used = 0;
+    int *bases = OLY_PLAN_NEW(p, int, s->n_sources), *out = OLY_PLAN_NEW(p, int, 1);
+    int64_t *offsets = OLY_PLAN_NEW(p, int64_t, s->n_sources);
+    OLY_PLAN_CHECK(bases && offsets ? out : NULL);
+    for (int k = 0; k < s->n_sources && n > 0; k++) {
+        int device = device_at(s, sources[k]);
+        oly_box whole = oly_layout_box(s->partial, sources[k]);
+        oly_place from = place_in(s, device >= 0 ? cell_of(s, device, s->slot) : 0, &whole, &box);
+        if (device != d)
+            move->wire += n * s->element;
+        if (device >= 0 && is_run(&from, &box)) {
+            bases[k] = from.base;
+            offsets[k] = from.offset;
+            continue;
+        }
+        bases[k] = cell_of(s, d, s->staging);
+        offsets[k] = used;
+        if (device >= 0) {
+            add_copy(s, &from, &box, d, used);
+        } else {
+            oly_place to = place_in(s, bases[k], &box, &box);
+            to.offset = used;
+            OLY_TRY(oly_wires_add(
+                p, &s->wires,
+                &(oly_wire){process_at(s, sources[k]), false, {position, sources[k]}, piece_of(&to, &box)}));
+        }
+        used += (n * s->element + 63) / 64 * 64;
+    }
+    p->plan->slots[s->staging].device_bytes[d] = (size_t)used;
+    *out = cell_of(s, d, target_slot);
+    *w = (oly_fold_work){s->n_sources, bases, offsets, 0, n, 1, out, position};
+    return OLY_OK;
+}
+
+/* What the group's members in other processes want of device d's partial: the members of a group list one another. */
+static oly_status send(scatterer *s, int d, const int *members)
+{
+    int position = s->p->position[d];
+    oly_box whole = oly_layout_box(s->partial, position);
+    for (int k = 0; k < s->n_sources; k++) {
+        oly_box box = oly_layout_box(s->target, members[k]);
+        int process = process_at(s, members[k]);
+        if (process == oly_mesh_my_process() || oly_box_count(&box) == 0)
+            continue;
+        oly_place from = place_in(s, cell_of(s, d, s->slot), &whole, &box);
+        OLY_TRY(
+            oly_wires_add(s->p, &s->wires, &(oly_wire){process, true, {members[k], position}, piece_of(&from, &box)}));
+    }
+    return OLY_OK;
+}
+
+static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule, int n_groups,
+                           const oly_fold_work *groups, int target_slot)
+{
+    oly_step *step = oly_step_add(s->p, b, OLY_STEP_FOLD, s->node, "fold");
+    OLY_PLAN_CHECK(step);
+    step->out_slot = target_slot;
+    step->fold.combiner = rule->combiner;
+    step->fold.in_pairs = rule->in_pairs;
+    step->fold.dtype = s->node->type.dtype;
+    step->fold.n_counts = 0;
+    for (int k = 0; k < 4 && s->counts[k] > 0; k++)
+        step->fold.counts[step->fold.n_counts++] = s->counts[k];
+    step->fold.n_groups = n_groups;
+    step->fold.groups = groups;
+    for (int g = 0; g < n_groups; g++) {
+        step->fold.elements = groups[g].end > step->fold.elements ? groups[g].end : step->fold.elements;
+        step->work += (double)groups[g].end * s->n_sources;
+    }
+    oly_slot_use(s->p, s->slot);
+    oly_slot_use(s->p, s->staging);
+    oly_slot_use(s->p, target_slot);
+    return OLY_OK;
+}
+
+oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+                            const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
+                            int target_slot)
+{
+    scatterer s = {.p = p,
+                   .node = node,
+                   .partial = partial,
+                   .target = target,
+                   .slot = slot,
+                   .element = (int64_t)oly_dtype_size(node->type.dtype)};
+    int sources[MOST_SOURCES], n_groups = 0;
+    s.n_sources = oly_fold_group(p->mesh, rule, axes, 0, s.counts, sources);
+    s.staging = oly_slot_new(p, NULL, 0);
+    s.copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s.n_sources + 1);
+    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(s.copies && s.staging >= 0 ? groups : NULL);
+    oly_step move = {0};
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        if (p->position[d] < 0)
+            continue;
+        oly_fold_group(p->mesh, rule, axes, p->position[d], s.counts, sources);
+        OLY_TRY(receive(&s, d, sources, target_slot, &groups[n_groups++], &move));
+        OLY_TRY(send(&s, d, sources));
+    }
+    oly_slot *staging = &p->plan->slots[s.staging];
+    for (int d = 0; d < p->plan->n_devices; d++)
+        staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
+    staging->block = b;
+    oly_exchange *exchange;
+    OLY_TRY(oly_wires_exchange(&s.wires, (size_t)s.element, &exchange));
+    oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, node, "reduce-scatter");
+    if (!step) {
+        oly_exchange_free(exchange);
+        return oly_out_of_memory(0, "a plan");
+    }
+    oly_box box = oly_layout_box(target, 0); /* the first part is the largest */
+    step->exchange = exchange;
+    step->out_slot = s.staging;
+    step->move.n_copies = s.n_copies;
+    step->move.copies = s.copies;
+    step->wire = move.wire;
+    step->members = s.n_sources;
+    step->messages = s.n_sources - 1;
+    step->bytes = oly_box_count(&box) * s.element * (s.n_sources - 1);
+    for (int k = 0; k < s.n_copies; k++)
+        step->work += 1;
+    oly_slot_use(p, slot);
+    oly_slot_use(p, s.staging);
+    return add_fold(&s, b, rule, n_groups, groups, target_slot);
+}
+
+/* -- which of the two ------------------------------------------------------------------------------------------------ */
+
+static bool all_in(const oly_axis_list *some, int first, const oly_axis_list *axes)
+{
+    for (int k = first; k < some->n; k++) {
+        bool found = false;
+        for (int j = 0; j < axes->n; j++)
+            found = found || axes->axis[j] == some->axis[k];
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* The layout of the partials, cut further where the value shall be; false: nowhere. */
+static bool scattered_layout(oly_planner *p, const oly_layout *partial, const oly_layout *wanted,
+                             const oly_axis_list *axes, oly_layout *target)
+{
+    int n_more = 0;
+    *target = *partial;
+    for (int d = 0; d < partial->rank; d++) {
+        const oly_axis_list *have = &partial->split[d].axes, *want = &wanted->split[d].axes;
+        if (want->n <= have->n || memcmp(want->axis, have->axis, have->n) != 0 || !all_in(want, have->n, axes))
+            continue;
+        target->split[d] = wanted->split[d];
+        n_more += want->n - have->n;
+    }
+    oly_region r = oly_region_of_layout(target);
+    return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial);
+}
+
+oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes)
+{
+    oly_value *v = oly_value_of(f, n);
+    oly_layout wanted = oly_node_layout(p, f, n), target;
+    int counts[4], sources[MOST_SOURCES];
+    if (!scattered_layout(p, &v->layout, &wanted, axes, &target) ||
+        oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0)
+        return oly_fold_axes(p, f->block, n, rule, &v->layout, v->slot, axes, &v->slot);
+    oly_region r = oly_region_of_layout(&target);
+    int slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
+    if (slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[slot].block = f->block;
+    OLY_TRY(oly_fold_scatter(p, f->block, n, rule, &v->layout, v->slot, axes, &target, slot));
+    v->layout = target;
+    v->slot = slot;
+    return OLY_OK;
+}
