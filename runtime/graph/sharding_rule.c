@@ -1,23 +1,49 @@
-/* Sharding types: the mesh of a node, what holds for every operation, and the rules that factors give. See sharding_rule.h. */
+/* Sharding types: the mesh of a node, what holds for every operation, and what the rules share. See sharding_rule.h. */
 #include "graph/sharding_rule.h"
-#include "graph/factors.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+/* -- messages ---------------------------------------------------------------------------------------------------------------- */
+
+static oly_status fail(const char *name, const char *operands, const char *rule, const char *what, va_list arguments)
+{
+    char reason[1024];
+    vsnprintf(reason, sizeof reason, what, arguments);
+    return oly_fail(OLY_SHARDING, "%s of %s: %s [%s]", name, operands, reason, rule);
+}
+
 oly_status oly_sharding_fail(const oly_node *node, const char *rule, const char *what, ...)
 {
-    char reason[768], operands[1024] = "";
-    va_list arguments;
-    va_start(arguments, what);
-    vsnprintf(reason, sizeof reason, what, arguments);
-    va_end(arguments);
+    char operands[1024] = "";
     for (int k = 0; k < node->n_in && k < 4; k++) {
         size_t used = strlen(operands);
-        snprintf(operands + used, sizeof operands - used, "%s%s", k ? ", " : "", oly_type_short(&node->in[k]->type));
+        snprintf(operands + used, sizeof operands - used, "%s%s",
+                 k == 0                ? ""
+                 : k + 1 == node->n_in ? " and "
+                                       : ", ",
+                 oly_type_short(&node->in[k]->type));
     }
-    return oly_fail(OLY_SHARDING, "%s of %s: %s [%s]", oly_ops[node->op].name, operands, reason, rule);
+    va_list arguments;
+    va_start(arguments, what);
+    oly_status st = fail(oly_ops[node->op].name, operands, rule, what, arguments);
+    va_end(arguments);
+    return st;
 }
+
+oly_status oly_sharding_fail_types(const char *name, const oly_type *x, const oly_type *y, const char *rule,
+                                   const char *what, ...)
+{
+    char operands[1024];
+    snprintf(operands, sizeof operands, "%s%s%s", oly_type_short(x), y ? " and " : "", y ? oly_type_short(y) : "");
+    va_list arguments;
+    va_start(arguments, what);
+    oly_status st = fail(name, operands, rule, what, arguments);
+    va_end(arguments);
+    return st;
+}
+
+/* -- what rules share -------------------------------------------------------------------------------------------------------- */
 
 bool oly_axes_merge(oly_axis_list *into, const oly_axis_list *axes)
 {
@@ -26,58 +52,83 @@ bool oly_axes_merge(oly_axis_list *into, const oly_axis_list *axes)
     return axes->n == 0 || oly_axis_list_equal(into, axes);
 }
 
-/* -- by factors ----------------------------------------------------------------------------------------------------------- */
-
-static oly_status conflict(const oly_node *node, int d, const oly_axis_list *a, const oly_axis_list *b)
+bool oly_axes_same(const oly_type *x, const oly_type *y)
 {
-    (void)a, (void)b;
-    return oly_sharding_fail(node, "broadcast_conflict",
-                             "the operands have incompatible shardings for broadcasting: dimension %d is split in two "
-                             "ways; move one with oly_reshard",
-                             d);
+    for (int d = 0; d < x->rank; d++)
+        if (!oly_axis_list_equal(&x->axes[d], &y->axes[d]))
+            return false;
+    return true;
 }
 
-/* Operands of the result's shape, or smaller where they are 1: dimension by dimension. */
-static oly_status elementwise(oly_node *node)
+oly_status oly_sharding_take_out(oly_node *node)
 {
-    oly_type *t = &node->type;
+    oly_sharding s = node->params.sharding;
+    unsigned varying = node->type.varying;
+    if (s->spec.n_dims > node->type.rank)
+        return oly_sharding_fail(node, "spec_rank",
+                                 "the output sharding has %d entries, the result %s has %d dimensions", s->spec.n_dims,
+                                 oly_type_short(&node->type), node->type.rank);
+    oly_type_set_sharding(&node->type, s);
+    node->type.varying = varying;
+    return OLY_OK;
+}
+
+oly_status oly_sharding_refuse_sums(const oly_node *node)
+{
+    for (int k = 0; k < node->n_in; k++)
+        if (node->in[k]->type.unreduced)
+            return oly_sharding_fail(node, "unsupported",
+                                     "operand %d is still a sum over devices ({U:...}), and this operation is not "
+                                     "defined on the parts of a sum; finish the sum with oly_reshard first",
+                                     k);
+    return OLY_OK;
+}
+
+/* Axes along which a value is the same everywhere. */
+static unsigned replicated_axes(const oly_type *x)
+{
+    unsigned used = x->unreduced | x->reduced | x->varying;
+    for (int d = 0; d < x->rank; d++)
+        for (int k = 0; k < x->axes[d].n; k++)
+            used |= 1u << x->axes[d].axis[k];
+    return ~used;
+}
+
+oly_status oly_sharding_common_reduced(const oly_node *node, unsigned *reduced)
+{
+    *reduced = 0;
     for (int k = 0; k < node->n_in; k++) {
+        unsigned set = node->in[k]->type.reduced;
+        if (set && *reduced && set != *reduced)
+            return oly_sharding_fail(node, "reduced_conflict",
+                                     "the operands are reduced along different axes ({R:...}); move one with "
+                                     "oly_reshard");
+        *reduced |= set;
+    }
+    for (int k = 0; *reduced && k < node->n_in; k++) {
         const oly_type *x = &node->in[k]->type;
-        for (int d = 0; d < t->rank && x->rank == t->rank; d++)
-            if (!oly_axes_merge(&t->axes[d], &x->axes[d]))
-                return conflict(node, d, &t->axes[d], &x->axes[d]);
+        if (x->mesh && x->reduced != *reduced && (*reduced & ~x->unreduced))
+            return oly_sharding_fail(node, "reduced_conflict",
+                                     "operand %d is %s along an axis that another is reduced along ({R:...}); move "
+                                     "the reduced one with oly_reshard",
+                                     k, *reduced & replicated_axes(x) ? "replicated" : "split");
     }
     return OLY_OK;
 }
 
-static oly_status from_factors(oly_node *node)
+oly_status oly_sharding_unsplit(const oly_node *node, int k, int d, const char *rule, const char *what)
 {
-    oly_factors f;
-    oly_axis_list of[OLY_MAX_FACTORS] = {0};
-    OLY_TRY(oly_factors_of(node, &f));
-    for (int k = 0; k < f.n_operands; k++)
-        for (int d = 0; d < node->in[k]->type.rank; d++) {
-            const oly_dim_factors *dim = &f.operand[k][d];
-            const oly_axis_list *axes = &node->in[k]->type.axes[d];
-            if (dim->n == 1 && !oly_axes_merge(&of[dim->factor[0]], axes))
-                return conflict(node, d, &of[dim->factor[0]], axes);
-        }
-    for (int d = 0; d < node->type.rank; d++)
-        if (f.result[d].n == 1)
-            node->type.axes[d] = of[f.result[d].factor[0]];
-    return OLY_OK;
-}
-
-oly_status oly_sharding_rule_by_factors(oly_node *node)
-{
-    return oly_ops[node->op].factors[0] == '.' ? elementwise(node) : from_factors(node);
+    if (node->in[k]->type.axes[d].n == 0)
+        return OLY_OK;
+    return oly_sharding_fail(node, rule, "dimension %d of operand %d %s; move it with oly_reshard", d, k, what);
 }
 
 /* -- what holds for all ------------------------------------------------------------------------------------------------------ */
 
-/* The mesh of the operands: one for all that have one. */
+/* The mesh of the operands (one for all that have one), else that of an explicit output sharding. */
 static oly_status find_mesh(const oly_node *node, oly_mesh *mesh)
 {
+    oly_sharding out = node->params.sharding;
     *mesh = NULL;
     for (int k = 0; k < node->n_in; k++) {
         oly_mesh m = node->in[k]->type.mesh;
@@ -92,23 +143,25 @@ static oly_status find_mesh(const oly_node *node, oly_mesh *mesh)
         }
         *mesh = m ? m : *mesh;
     }
+    if (!*mesh && out && out->mesh->explicit_axes)
+        *mesh = out->mesh;
     return OLY_OK;
 }
 
 static oly_status check_axes_once(const oly_node *node)
 {
-    unsigned used = node->type.unreduced | node->type.reduced;
-    for (int d = 0; d < node->type.rank; d++)
-        for (int k = 0; k < node->type.axes[d].n; k++) {
-            unsigned bit = 1u << node->type.axes[d].axis[k];
-            if (used & bit)
+    const oly_type *t = &node->type;
+    unsigned used = t->unreduced | t->reduced;
+    for (int d = 0; d < t->rank; d++)
+        for (int k = 0; k < t->axes[d].n; k++) {
+            int axis = t->axes[d].axis[k];
+            if (used >> axis & 1)
                 return oly_sharding_fail(node, "out_duplicate",
                                          "the result would be %s, with axis '%s' twice; move an operand with "
-                                         "oly_reshard, or say how the result is to be sharded where the call takes an "
-                                         "output sharding",
-                                         oly_type_short(&node->type),
-                                         node->type.mesh->name[node->type.axes[d].axis[k]]);
-            used |= bit;
+                                         "oly_reshard, or say how the result is to be sharded where the call takes "
+                                         ".out_sharding",
+                                         oly_type_short(t), t->mesh->name[axis]);
+            used |= 1u << axis;
         }
     return OLY_OK;
 }
@@ -118,8 +171,6 @@ oly_status oly_sharding_rule_apply(oly_node *node)
     oly_mesh mesh;
     oly_type_clear_sharding(&node->type);
     OLY_TRY(find_mesh(node, &mesh));
-    if (!mesh && node->params.sharding && node->params.sharding->mesh->explicit_axes)
-        mesh = node->params.sharding->mesh;
     if (!mesh)
         return OLY_OK;
     node->type.mesh = mesh;

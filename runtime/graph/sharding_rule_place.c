@@ -1,9 +1,22 @@
-/* Sharding types of values that are given or moved: places. */
+/* Sharding types of values that are given or moved: places, and the values of loops. */
 #include "graph/sharding_rule.h"
+#include <string.h>
 
 /* What the program asks for, on whatever mesh. */
 oly_status oly_sharding_rule_place(oly_node *node)
 {
     oly_type_set_sharding(&node->type, node->params.sharding);
+    return OLY_OK;
+}
+
+/* A carry comes out as it went in. */
+oly_status oly_sharding_rule_result(oly_node *node)
+{
+    const oly_type *carry = &node->in[0]->in[node->params.dimension]->type;
+    node->type.mesh = carry->mesh ? carry->mesh : node->type.mesh;
+    memcpy(node->type.axes, carry->axes, sizeof carry->axes);
+    node->type.unreduced = carry->unreduced;
+    node->type.reduced = carry->reduced;
+    node->type.varying = carry->varying;
     return OLY_OK;
 }
