@@ -70,4 +70,5 @@ void oracle_check_heat(oracle_run *run);    /* oracle_heat.c: stencils in loops 
 void oracle_check_program(oracle_run *run); /* oracle_program.c: statements */
 void oracle_check_plan(oracle_run *run);    /* oracle_plan.c: chosen shardings and communication */
 void oracle_check_reshard(oracle_run *run); /* oracle_plan.c: who holds what, and what moves */
+void oracle_check_types(oracle_run *run);   /* oracle_types.c: explicit sharding */
 #endif

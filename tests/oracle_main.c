@@ -116,8 +116,8 @@ static const struct kind {
 } kinds[] = {
     {"seed", NULL, "a cell of a notebook"}, {"kind", oracle_check_heat, NULL},
     {"expr", oracle_check_toy, NULL},       {"text", oracle_check_viz, NULL},
-    {"str", oracle_check_print, NULL},      {"type", NULL, "a sharding type"},
-    {"error", NULL, "a sharding type"},     {"outspec", oracle_check_plan, NULL},
+    {"str", oracle_check_print, NULL},      {"type", oracle_check_types, NULL},
+    {"error", oracle_check_types, NULL},    {"outspec", oracle_check_plan, NULL},
     {"recv", oracle_check_reshard, NULL},   {"partitionable", NULL, "random numbers"},
     {"mode", NULL, "a gradient"},           {"carry", NULL, "a training loop"},
     {"let", oracle_check_program, NULL},

@@ -34,9 +34,27 @@ bool oracle_mesh(oracle_run *run, oly_mesh *mesh)
     return *mesh ? true : oracle_fail_call(run, "making the mesh");
 }
 
+/* "P(None;U=x+y)" in Olympus's notation: "P(None,unreduced={x,y})". */
 oly_sharding oracle_sharding(oly_mesh mesh, const char *spec)
 {
-    return mesh && strcmp(spec, "-") != 0 ? oly_named(mesh, spec) : NULL;
+    char text[512] = "";
+    if (!mesh || strcmp(spec, "-") == 0)
+        return NULL;
+    bool set = false;
+    for (size_t n = 0; *spec && n + 16 < sizeof text; spec++) {
+        if (*spec == ';' || (set && *spec == ')')) {
+            bool first = n == 2, more = *spec == ';';
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", set ? "}" : "", more ? first ? "" : "," : ")");
+            if (more)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s={", spec[1] == 'U' ? "unreduced" : "reduced");
+            spec += more ? 2 : 0; /* "U=" */
+            set = more;
+        } else {
+            text[n++] = set && *spec == '+' ? ',' : *spec;
+        }
+        text[n] = 0;
+    }
+    return oly_named(mesh, text);
 }
 
 /* Cases about shardings give no elements: small numbers, no two neighbours alike. */

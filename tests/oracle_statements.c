@@ -32,6 +32,12 @@ int oracle_small_numbers(const oracle_call *call, const char *key, int *list)
     return n;
 }
 
+oly_sharding oracle_out(const oracle_call *call)
+{
+    const char *spec = oracle_attribute(call, "out");
+    return spec ? oracle_sharding(call->mesh, spec) : NULL;
+}
+
 oly_dtype oracle_dtype_of(const oracle_call *call)
 {
     return (oly_dtype)check_oracle_dtype(
@@ -88,14 +94,14 @@ static oly_array reshape(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
     int rank = oracle_numbers(call, "shape", shape);
-    return oly_reshape_shape(call->arg[0], rank, shape);
+    return oly_reshape_sharded_shape(call->arg[0], oracle_out(call), rank, shape);
 }
 
 static oly_array broadcast_to(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
     int rank = oracle_numbers(call, "shape", shape);
-    return oly_broadcast_shape(oly_operand_array(call->arg[0]), rank, shape);
+    return oly_broadcast_sharded_shape(oly_operand_array(call->arg[0]), oracle_out(call), rank, shape);
 }
 
 static oly_array transpose(const oracle_call *call)
@@ -132,7 +138,8 @@ static oly_array constraint(const oracle_call *call)
 static oly_array reduce(const oracle_statement *statement, const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
-    oly_reduce_options options = {.keepdims = oracle_number(call, "keepdims", 0) != 0};
+    oly_reduce_options options = {.keepdims = oracle_number(call, "keepdims", 0) != 0,
+                                  .out_sharding = oracle_out(call)};
     if (n >= 0) {
         options.axis_list = axes;
         options.n_axis_list = n;
@@ -191,6 +198,7 @@ const oracle_statement oracle_statements_first[] = {
 /* Each topic has its table, ended by a row without a name, in tests/oracle_statements_<topic>.c. */
 static const oracle_statement *const tables[] = {
     oracle_statements_first,
+    oracle_statements_sharding,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -27,6 +27,7 @@ typedef struct oracle_statement {
 enum { ORACLE_MOST_RESULTS = 8 };
 
 extern const oracle_statement oracle_statements_first[]; /* the first issue's */
+extern const oracle_statement oracle_statements_sharding[];
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);
@@ -39,6 +40,7 @@ const char *oracle_attribute(const oracle_call *call, const char *key); /* NULL:
 int oracle_numbers(const oracle_call *call, const char *key, int64_t *list);
 int oracle_small_numbers(const oracle_call *call, const char *key, int *list);
 int oracle_number(const oracle_call *call, const char *key, int missing);
+oly_sharding oracle_out(const oracle_call *call);     /* of out=; NULL: none */
 oly_dtype oracle_dtype_of(const oracle_call *call);   /* of dtype= */
 oly_operand oracle_value_of(const oracle_call *call); /* of value=, as the type of dtype= wants it */
 #endif

@@ -61,11 +61,17 @@ static inline oly_operand oly_operand_self(oly_operand x)
 /* 0, 1, ..., n-1 (of bools: False, True, True, ...). fails OLY_INVALID for negative n. source: jax.numpy.arange */
 OLY_API oly_array oly_arange(int64_t n, oly_dtype dtype);
 #define oly_arange(...) OLY_AT(oly_arange)(__VA_ARGS__)
+/* The same over a mesh; each device makes its own part. `out` NULL: replicated over a context mesh with Explicit axes. */
+OLY_API oly_array oly_arange_sharded(int64_t n, oly_dtype dtype, oly_sharding out);
+#define oly_arange_sharded(...) OLY_AT(oly_arange_sharded)(__VA_ARGS__)
 
 /* Filled with zero, one, or a number. source: jax.numpy.zeros, ones, full */
 OLY_API oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape);
 OLY_API oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape);
 OLY_API oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape);
+/* Over a mesh, as oly_arange_sharded. */
+OLY_API oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out, int rank,
+                                   const int64_t *shape);
 /* oly_zeros(OLY_FLOAT32, 4, 8): extents as arguments; none makes a rank-0 array. */
 #define oly_zeros(dtype, ...)       OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
 #define oly_ones(dtype, ...)        OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
@@ -169,6 +175,8 @@ typedef struct oly_reduce_options {
     const int *axis_list;
     bool axes_given; /* set by OLY_AXES, so that an empty list means "over nothing" */
     bool keepdims;
+    oly_sharding
+        out_sharding; /* of the result (of oly_sum: before .keepdims; "j, unreduced={i}" leaves it a sum over i) */
 } oly_reduce_options;
 #define OLY_AXES(...)                                                                                                  \
     .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__},   \
@@ -211,6 +219,11 @@ OLY_API oly_array oly_dot(oly_array a, oly_array b);
 OLY_API oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape);
 #define oly_reshape(x, ...) OLY_AT(oly_reshape_shape)(x, OLY_EXTENTS(__VA_ARGS__))
 
+/* The same, sharded as `out` says: where types of Explicit axes cannot be told, or to move on the way. `out` NULL: as
+ * oly_reshape. fails OLY_SHARDING */
+OLY_API oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape);
+#define oly_reshape_sharded(x, out, ...) OLY_AT(oly_reshape_sharded_shape)(x, out, OLY_EXTENTS(__VA_ARGS__))
+
 /* Dimensions in another order; none given: reversed. fails OLY_SHAPE unless a permutation */
 OLY_API oly_array oly_transpose_axes(oly_array x, int n, const int *axes);
 #define oly_transpose(x, ...) OLY_AT(oly_transpose_axes)(x, OLY_INTS(__VA_ARGS__))
@@ -218,6 +231,11 @@ OLY_API oly_array oly_transpose_axes(oly_array x, int n, const int *axes);
 /* Repeats along new leading dimensions and dimensions of size 1. fails OLY_SHAPE. source: jax.numpy.broadcast_to */
 OLY_API oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape);
 #define oly_broadcast_to(x, ...) OLY_AT(oly_broadcast_shape)(OLY_ARG(x), OLY_EXTENTS(__VA_ARGS__))
+
+/* The same, sharded as `out` says: dimensions may get axes, not others than they have. fails OLY_SHARDING */
+OLY_API oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape);
+#define oly_broadcast_sharded(x, out, ...)                                                                             \
+    OLY_AT(oly_broadcast_sharded_shape)(OLY_ARG(x), out, OLY_EXTENTS(__VA_ARGS__))
 
 /* Part of an array, in Python's notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
  * dimensions not named). Negative numbers count from the end, ranges are clipped, steps are positive.
@@ -248,6 +266,14 @@ OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimensio
  * fails OLY_SHARDING: spec longer than the rank. source: jax.lax.with_sharding_constraint */
 OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding sharding);
 #define oly_with_sharding_constraint(...) OLY_AT(oly_with_sharding_constraint)(__VA_ARGS__)
+
+/* The same values with their Explicit axes as `sharding` says; Auto axes stay as they are. The only way to move a value over
+ * Explicit axes: also finishes sums ({U:x}).
+ *   ranks    all ranks of the mesh
+ *   fails    OLY_SHARDING: spec longer than the rank, a mesh without Explicit axes, a spec that names another axis
+ *   source   jax.sharding.reshard */
+OLY_API oly_array oly_reshard(oly_array x, oly_sharding sharding);
+#define oly_reshard(...) OLY_AT(oly_reshard)(__VA_ARGS__)
 
 #ifdef __cplusplus
 }

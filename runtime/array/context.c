@@ -1,5 +1,8 @@
-/* The context mesh, and shardings of bare specs over it. */
+/* The context mesh, shardings of bare specs over it, and moving values along Explicit axes. */
+#include "array/context.h"
+#include "array/dispatch.h"
 #include "array/trace.h"
+#include <string.h>
 
 oly_mesh(oly_set_mesh)(oly_mesh mesh)
 {
@@ -27,4 +30,21 @@ oly_sharding(oly_P)(const char *spec)
         return NULL;
     }
     return (oly_named)(mesh, spec);
+}
+
+oly_sharding oly_context_sharding(void)
+{
+    oly_mesh mesh = oly_mesh_context();
+    return mesh && mesh->explicit_axes ? oly_sharding_intern(mesh, &(oly_spec){0}, 0) : NULL;
+}
+
+oly_array(oly_reshard)(oly_array x, oly_sharding sharding)
+{
+    oly_enter(__func__);
+    oly_recipe recipe;
+    oly_operand in = oly_operand_array(x);
+    memset(&recipe, 0, sizeof recipe);
+    recipe.op = OLY_OP_reshard;
+    recipe.params.sharding = sharding;
+    return x && sharding ? oly_dispatch(oly_compose_reshard, 1, &in, &recipe) : NULL;
 }

@@ -73,6 +73,7 @@ oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
 static oly_status read_axes(const oly_reduce_options *options, oly_recipe *recipe)
 {
     recipe->keepdims = options->keepdims;
+    recipe->params.sharding = options->out_sharding;
     recipe->all_axes = !options->axes && !options->axes_given;
     if (options->axes)
         return oly_axes_notation(options->axes, &recipe->params);

@@ -1,6 +1,7 @@
 /* The public operations that make or move elements: filled arrays, reshape, slices, updates, concatenation,
  * placement. As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/dispatch.h"
+#include "array/context.h"
 #include "array/slice_notation.h"
 #include <inttypes.h>
 #include <string.h>
@@ -27,8 +28,15 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
 oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 {
     oly_enter(__func__);
+    return oly_arange_sharded(n, dtype, NULL);
+}
+
+oly_array oly_arange_sharded(int64_t n, oly_dtype dtype, oly_sharding out)
+{
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_iota);
+    recipe.params.sharding = out ? out : oly_context_sharding();
     recipe.params.dtype = dtype;
     recipe.params.rank = 1;
     recipe.params.shape[0] = n;
@@ -42,8 +50,15 @@ oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape)
 {
     oly_enter(__func__);
+    return oly_full_sharded(value, dtype, NULL, rank, shape);
+}
+
+oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out, int rank, const int64_t *shape)
+{
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
+    recipe.params.sharding = out ? out : oly_context_sharding();
     recipe.params.dtype = dtype;
     if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
@@ -72,11 +87,18 @@ oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
 oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
 {
     oly_enter(__func__);
+    return oly_reshape_sharded_shape(x, NULL, rank, shape);
+}
+
+oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape)
+{
+    oly_enter(__func__);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_reshape);
     if (!x || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
+    recipe.params.sharding = out;
     return oly_dispatch(oly_compose_reshape, 1, &in, &recipe);
 }
 
@@ -101,10 +123,17 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
 {
     oly_enter(__func__);
+    return oly_broadcast_sharded_shape(x, NULL, rank, shape);
+}
+
+oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape)
+{
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     if ((x.kind == 'a' && !x.array) || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
+    recipe.params.sharding = out;
     return oly_dispatch(oly_compose_broadcast, 1, &x, &recipe);
 }
 
@@ -174,5 +203,5 @@ oly_array(oly_with_sharding_constraint)(oly_array x, oly_sharding sharding)
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_place);
     recipe.params.sharding = sharding;
-    return sharding ? oly_dispatch(oly_compose_place, 1, &in, &recipe) : NULL;
+    return sharding ? oly_dispatch(oly_compose_constraint, 1, &in, &recipe) : NULL;
 }

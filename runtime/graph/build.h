@@ -14,6 +14,14 @@ oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out);
 oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
 oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
 oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_node **out);
+/* -- Explicit axes (build_sharding.c) -- */
+/* Sharded as `out` says: of a mesh without Explicit axes, a constraint. */
+oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made);
+/* As oly_build_broadcast, sharded as `out` says where that is not NULL: dimensions of x may get axes, not others than they have. */
+oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_sharding out,
+                                  oly_node **made);
+/* n operands to their common shape and, when their shapes differ, common sharding (in place). source: jnp.broadcast_arrays */
+oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in);
 oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out);
 
 /* Converts n operands to the type they meet in (in place). */

@@ -32,7 +32,9 @@ oly_compose oly_compose_broadcast; /* to params.shape */
 oly_compose oly_compose_slice;     /* params.start, shape, step; dimensions marked in params.axes[d] = 1 are dropped */
 oly_compose oly_compose_update;    /* in[1] converted and broadcast to the part (dropped dimensions as in slice) */
 oly_compose oly_compose_concatenate;
-oly_compose oly_compose_iota;  /* params.shape, dimension, dtype */
-oly_compose oly_compose_full;  /* in[0] converted to params.dtype, broadcast to params.shape */
-oly_compose oly_compose_place; /* params.sharding */
+oly_compose oly_compose_iota;       /* params.shape, dimension, dtype */
+oly_compose oly_compose_full;       /* in[0] converted to params.dtype, broadcast to params.shape */
+oly_compose oly_compose_place;      /* params.sharding */
+oly_compose oly_compose_reshard;    /* Explicit axes as params.sharding says */
+oly_compose oly_compose_constraint; /* place, but for Explicit axes only checked */
 #endif

@@ -77,7 +77,9 @@ oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const 
         OLY_TRY(oly_build_apply(g, OLY_OP_ne, 2, both, &all[0]));
     }
     OLY_TRY(oly_build_promoted(g, 2, all + 1));
-    OLY_TRY(oly_build_common_shape(g, 3, all));
+    if (all[0]->type.rank == 0)
+        OLY_TRY(oly_build_broadcast_all(g, 2, all + 1)); /* one condition for all: the branches decide */
+    OLY_TRY(oly_build_broadcast_all(g, 3, all));
     return oly_build_apply(g, OLY_OP_select, 3, all, out);
 }
 

@@ -45,9 +45,15 @@ static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *
         return oly_fail(OLY_SHAPE, "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
                         oly_ops[op].name, oly_type_short(&x->type));
     *out = x;
+    oly_sharding to = recipe->params.sharding;
+    bool finishes = to && oly_ops[op].detail == OLY_COMBINE_SUM && to->mesh->explicit_axes && p.n_axes > 0;
+    p.sharding = finishes ? to : NULL; /* a sum may stay unfinished; others move when they are done */
+    if (p.n_axes > 0)
+        OLY_TRY(oly_graph_add(g, op, 1, &x, &p, out));
+    if (to && !finishes)
+        OLY_TRY(oly_build_reshard(g, *out, to, out));
     if (p.n_axes == 0)
         return OLY_OK;
-    OLY_TRY(oly_graph_add(g, op, 1, &x, &p, out));
     return recipe->keepdims ? keep_dimensions(g, &x->type, &p, out) : OLY_OK;
 }
 

@@ -2,6 +2,7 @@
  * full, place. */
 #include "graph/compose.h"
 #include "graph/build.h"
+#include "graph/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,7 +51,18 @@ oly_status oly_compose_reshape(oly_graph *g, int n_in, oly_node *const *in, cons
     (void)n_in;
     oly_type shape;
     OLY_TRY(complete_shape(&in[0]->type, recipe, &shape));
-    return oly_build_reshape(g, in[0], shape.rank, shape.shape, out);
+    oly_sharding to = recipe->params.sharding;
+    bool same = oly_type_equal(&in[0]->type, &shape);
+    if (!to || same || !to->mesh->explicit_axes) {
+        OLY_TRY(oly_build_reshape(g, in[0], shape.rank, shape.shape, out));
+        return to ? oly_build_reshard(g, *out, to, out) : OLY_OK;
+    }
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.rank = shape.rank;
+    memcpy(p.shape, shape.shape, sizeof p.shape);
+    p.sharding = to;
+    return oly_graph_add(g, OLY_OP_reshape, 1, in, &p, out);
 }
 
 oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -77,7 +89,8 @@ oly_status oly_compose_transpose(oly_graph *g, int n_in, oly_node *const *in, co
 oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
-    return oly_build_broadcast(g, in[0], recipe->params.rank, recipe->params.shape, out);
+    const oly_params *p = &recipe->params;
+    return oly_build_broadcast_to(g, in[0], p->rank, p->shape, p->sharding, out);
 }
 
 /* -- parts ----------------------------------------------------------------------------------------------- */
@@ -194,7 +207,8 @@ oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const o
     p.rank = recipe->params.rank;
     memcpy(p.shape, recipe->params.shape, sizeof p.shape);
     OLY_TRY(oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, out));
-    return oly_build_convert(g, *out, recipe->params.dtype, false, out);
+    OLY_TRY(oly_build_convert(g, *out, recipe->params.dtype, false, out));
+    return recipe->params.sharding ? oly_build_reshard(g, *out, recipe->params.sharding, out) : OLY_OK;
 }
 
 oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -202,7 +216,44 @@ oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const o
     (void)n_in;
     const oly_params *p = &recipe->params;
     OLY_TRY(oly_build_convert(g, in[0], p->dtype, false, out));
-    return oly_build_broadcast(g, *out, p->rank, p->shape, out);
+    OLY_TRY(oly_build_broadcast(g, *out, p->rank, p->shape, out));
+    return p->sharding ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
+}
+
+oly_status oly_compose_reshard(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
+{
+    (void)n_in;
+    oly_sharding to = recipe->params.sharding;
+    if (!to->mesh->explicit_axes) {
+        char mesh[256];
+        oly_mesh_str(to->mesh, mesh, sizeof mesh);
+        return oly_fail(
+            OLY_SHARDING,
+            "%s cannot be resharded over %s, which has no Explicit axis: there the planner says where values "
+            "are; guide it with oly_with_sharding_constraint, or move a value with oly_device_put",
+            oly_type_short(&in[0]->type), mesh);
+    }
+    return oly_build_reshard(g, in[0], to, out);
+}
+
+/* On Explicit axes the sharding is known: it is only checked. */
+oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
+{
+    oly_sharding s = recipe->params.sharding;
+    oly_type wanted = in[0]->type;
+    if (!s->mesh->explicit_axes)
+        return oly_compose_place(g, n_in, in, recipe, out);
+    OLY_TRY(oly_sharding_check_rank(s, wanted.rank));
+    oly_type_set_sharding(&wanted, s);
+    wanted.varying = in[0]->type.varying;
+    if (!oly_type_same_sharding(&wanted, &in[0]->type))
+        return oly_sharding_fail_types("constraint", &in[0]->type, NULL, "assert_mismatch",
+                                       "the constraint says %s, and on Explicit axes it only checks what the type is; "
+                                       "move the value with oly_reshard",
+                                       oly_type_short(&wanted));
+    bool only_explicit = s->mesh->explicit_axes == (1u << s->mesh->n_axes) - 1;
+    *out = in[0];
+    return only_explicit ? OLY_OK : oly_compose_place(g, n_in, in, recipe, out);
 }
 
 oly_status oly_compose_place(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)

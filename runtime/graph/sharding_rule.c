@@ -68,6 +68,13 @@ oly_status oly_sharding_take_out(oly_node *node)
         return oly_sharding_fail(node, "spec_rank",
                                  "the output sharding has %d entries, the result %s has %d dimensions", s->spec.n_dims,
                                  oly_type_short(&node->type), node->type.rank);
+    for (int d = 0; d < s->spec.n_dims; d++)
+        for (int k = 0; k < s->spec.dim[d].n; k++)
+            if (!(s->mesh->explicit_axes >> s->spec.dim[d].axis[k] & 1))
+                return oly_sharding_fail(node, "auto_axis",
+                                         "the output sharding names axis '%s', which is not Explicit; the planner "
+                                         "chooses along it, or oly_with_sharding_constraint",
+                                         s->mesh->name[s->spec.dim[d].axis[k]]);
     oly_type_set_sharding(&node->type, s);
     node->type.varying = varying;
     return OLY_OK;

@@ -9,6 +9,12 @@ oly_status oly_sharding_rule_place(oly_node *node)
     return OLY_OK;
 }
 
+/* What the program asks for, of the Explicit axes. */
+oly_status oly_sharding_rule_reshard(oly_node *node)
+{
+    return oly_sharding_take_out(node);
+}
+
 /* A carry comes out as it went in. */
 oly_status oly_sharding_rule_result(oly_node *node)
 {

@@ -66,6 +66,7 @@ oly_status oly_sharding_rule_concatenate(oly_node *node)
                                      k);
         first = x->mesh && !first ? x : first;
     }
+    first = first ? first : &node->in[0]->type;
     memcpy(node->type.axes, first->axes, sizeof first->axes);
     keep_sums(node, first);
     return OLY_OK;

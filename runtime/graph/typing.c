@@ -271,6 +271,11 @@ oly_status oly_typing_place(oly_node *node)
 /* Checks one value a loop hands over: what it is and what the body makes of it. */
 static oly_status check_carry(const oly_type *is, const oly_type *body, const char *what, int number)
 {
+    if (oly_type_equal(is, body) && !oly_type_same_sharding(is, body))
+        return oly_fail(OLY_SHARDING,
+                        "%s %d of the loop is %s but its body has %s; a loop must keep the types of its values (move it "
+                        "with oly_reshard) [carry_mismatch]",
+                        what, number, oly_type_short(is), oly_type_short(body));
     if (oly_type_equal(is, body))
         return OLY_OK;
     return oly_fail(

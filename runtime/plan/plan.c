@@ -145,12 +145,25 @@ static oly_status incompatible(const oly_plan_request *r, oly_mesh a, int k, oly
         oly_mesh_device_id(b, 0), right);
 }
 
+/* Explicit axes do not mix with those of another mesh, even over the same devices. */
+static oly_status different_meshes(const oly_plan_request *r, int k, int j)
+{
+    char left[256], right[256];
+    oly_mesh_str(r->inputs[k].sharding->mesh, left, sizeof left);
+    oly_mesh_str(r->inputs[j].sharding->mesh, right, sizeof right);
+    return oly_fail(
+        OLY_SHARDING,
+        "argument %d, %s, is on %s, argument %d, %s, on %s; arrays over explicit axes meet only arrays on the "
+        "same mesh: move one with oly_device_put [mesh_conflict]",
+        k, oly_type_short(&r->inputs[k].type), left, j, oly_type_short(&r->inputs[j].type), right);
+}
+
 /* Looks for the shardings users fixed inside the function. */
 static oly_mesh placed_mesh(const oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *n = g->nodes[k];
-        oly_mesh m = n->op == OLY_OP_place  ? n->params.sharding->mesh
+        oly_mesh m = n->params.sharding     ? n->params.sharding->mesh
                      : n->op == OLY_OP_loop ? placed_mesh(n->params.body)
                                             : NULL;
         if (m)
@@ -174,6 +187,8 @@ static oly_status choose_mesh(oly_planner *p)
             p->mesh = m;
         } else if (!oly_mesh_same_devices(p->mesh, m)) {
             return incompatible(r, r->inputs[first].sharding->mesh, first, m, k);
+        } else if (p->mesh != m && ((p->mesh->explicit_axes && m->n_axes) || (m->explicit_axes && p->mesh->n_axes))) {
+            return different_meshes(r, first, k);
         } else if (oly_sharding_is_replicated(r->inputs[first].sharding) &&
                    !oly_sharding_is_replicated(r->inputs[k].sharding)) {
             first = k;
@@ -206,7 +221,7 @@ static void mark_mesh(oly_mesh mesh, bool *used, uint64_t *key, bool *others)
 static void mark_placed(const oly_graph *g, bool *used, uint64_t *key, bool *others)
 {
     for (int k = 0; k < g->n_nodes; k++) {
-        if (g->nodes[k]->op == OLY_OP_place)
+        if (g->nodes[k]->params.sharding)
             mark_mesh(g->nodes[k]->params.sharding->mesh, used, key, others);
         if (g->nodes[k]->op == OLY_OP_loop)
             mark_placed(g->nodes[k]->params.body, used, key, others);
@@ -285,6 +300,20 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
     return OLY_OK;
 }
 
+/* A result's Explicit axes are those of its type; where the type has none (made without a mesh), it is split over none. */
+static void split_by_type(oly_spec *spec, oly_mesh mesh, const oly_type *t)
+{
+    for (int d = 0; d < spec->n_dims && mesh->explicit_axes; d++) {
+        oly_axis_list kept = t->axes[d];
+        for (int k = 0; k < spec->dim[d].n; k++)
+            if (!(mesh->explicit_axes >> spec->dim[d].axis[k] & 1))
+                kept.axis[kept.n++] = spec->dim[d].axis[k];
+        spec->dim[d] = kept;
+    }
+    spec->unreduced = t->unreduced;
+    spec->reduced = t->reduced;
+}
+
 static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
 {
     oly_node *n = f->graph->outputs[k];
@@ -297,6 +326,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
             return p->plan->inputs[j].sharding;
     oly_layout l = oly_node_layout(p, f, n);
     oly_spec spec = oly_layout_spec(&l);
+    split_by_type(&spec, p->mesh, &n->type);
     return oly_sharding_intern(p->mesh, &spec, 0);
 }
 

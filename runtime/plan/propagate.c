@@ -120,10 +120,19 @@ static void settle_axes(oly_mesh mesh, const oly_factors *f, const oly_node *n, 
             }
 }
 
+/* Explicit axes are where the type says; a sum that is not finished may be finished anywhere along its own. */
+static bool is_open(const oly_type *type, int axis)
+{
+    return !type->mesh || !(type->mesh->explicit_axes >> axis & 1) || type->unreduced >> axis & 1;
+}
+
 static bool refine(oly_value *v, const oly_type *type, int d, const oly_axis_list *list)
 {
     if (v->fixed || list->n <= v->axes[d].n || !is_prefix(&v->axes[d], list) || type->shape[d] <= 1)
         return false;
+    for (int k = v->axes[d].n; k < list->n; k++)
+        if (!is_open(type, list->axis[k]))
+            return false;
     for (int k = v->axes[d].n; k < list->n; k++)
         for (int e = 0; e < type->rank; e++)
             if (e != d && uses(&v->axes[e], list->axis[k]))
@@ -225,6 +234,9 @@ static void fix_places(oly_planner *p, oly_frame *f)
     for (int k = 0; k < f->graph->n_nodes; k++) {
         oly_node *n = f->graph->nodes[k];
         oly_value *v = oly_value_of(f, n);
+        bool typed = n->type.mesh && oly_mesh_same_grid(n->type.mesh, p->mesh);
+        for (int d = 0; typed && !v->has_layout && d < n->type.rank; d++)
+            v->axes[d] = n->type.axes[d];
         if (n->op == OLY_OP_loop)
             fix_places(p, f->bodies[k]);
         if (n->op != OLY_OP_place || n->params.sharding->mesh != p->mesh)

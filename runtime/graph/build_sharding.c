@@ -1,0 +1,90 @@
+/* Single nodes for Explicit axes: moving values, repeating them as another is sharded. Declared in build.h. */
+#include "graph/build.h"
+#include "graph/sharding_rule.h"
+#include <string.h>
+
+oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made)
+{
+    oly_type wanted = x->type;
+    oly_params p;
+    *made = x;
+    if (out->spec.n_dims <= wanted.rank && out->mesh->explicit_axes) {
+        oly_type_set_sharding(&wanted, out);
+        wanted.varying = x->type.varying;
+        if (wanted.mesh == x->type.mesh && oly_type_same_sharding(&wanted, &x->type))
+            return OLY_OK;
+    }
+    memset(&p, 0, sizeof p);
+    p.sharding = out;
+    return oly_graph_add(g, out->mesh->explicit_axes ? OLY_OP_reshard : OLY_OP_place, 1, &x, &p, made);
+}
+
+/* May dimension d of x become dimension `to` of the wanted type? Axes may come, not change. */
+static oly_status check_broadcast(const oly_node *x, const oly_type *wanted)
+{
+    for (int d = 0; d < x->type.rank; d++) {
+        const oly_axis_list *have = &x->type.axes[d], *want = &wanted->axes[wanted->rank - x->type.rank + d];
+        if (have->n > 0 && !oly_axis_list_equal(have, want))
+            return oly_sharding_fail_types("broadcast", &x->type, wanted, "broadcast_to_conflict",
+                                           "the array is to become the other type, but its dimension %d is split "
+                                           "another way; move it with oly_reshard first",
+                                           d);
+    }
+    return OLY_OK;
+}
+
+oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_sharding out,
+                                  oly_node **made)
+{
+    oly_node *plain;
+    if (!out || !out->mesh->explicit_axes || rank < x->type.rank || rank > OLY_MAX_RANK)
+        return oly_build_broadcast(g, x, rank, shape, made);
+    oly_type wanted = {.dtype = x->type.dtype, .rank = rank};
+    memcpy(wanted.shape, shape, sizeof *shape * (size_t)rank);
+    OLY_TRY(oly_sharding_check_rank(out, rank));
+    oly_type_set_sharding(&wanted, out);
+    OLY_TRY(check_broadcast(x, &wanted));
+    OLY_TRY(oly_build_broadcast(g, x, rank, shape, &plain));
+    return oly_build_reshard(g, plain, out, made);
+}
+
+/* The sharding that operands of several shapes meet in: aligned at the end, none gives way, single elements do not count. */
+static oly_status meet(int n, oly_node *const *in, oly_type *common)
+{
+    for (int k = 0; k < n; k++) {
+        const oly_type *x = &in[k]->type;
+        common->mesh = x->mesh ? x->mesh : common->mesh;
+        for (int d = 0; d < x->rank; d++) {
+            int to = common->rank - x->rank + d;
+            if (!oly_axes_merge(&common->axes[to], &x->axes[d]))
+                return oly_sharding_fail_types("broadcast", &in[0]->type, x, "broadcast_conflict",
+                                               "the operands have incompatible shardings for broadcasting: dimension "
+                                               "%d of the result is split in two ways; move one with oly_reshard",
+                                               to);
+        }
+    }
+    return OLY_OK;
+}
+
+oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
+{
+    oly_node *before[8];
+    bool differ = false;
+    for (int k = 0; k < n; k++)
+        differ = differ || in[k]->type.rank != in[0]->type.rank ||
+                 memcmp(in[k]->type.shape, in[0]->type.shape, sizeof *in[k]->type.shape * (size_t)in[0]->type.rank);
+    if (n > 8 || !differ)
+        return oly_build_common_shape(g, n, in);
+    memcpy(before, in, sizeof *in * (size_t)n);
+    OLY_TRY(oly_build_common_shape(g, n, in));
+    oly_type common = in[0]->type;
+    oly_type_clear_sharding(&common);
+    OLY_TRY(meet(n, before, &common));
+    oly_sharding out = common.mesh ? oly_type_sharding(&common) : NULL;
+    if (common.mesh && !out)
+        return OLY_MEMORY;
+    for (int k = 0; k < n; k++)
+        if (in[k]->type.mesh) /* the others adapt */
+            OLY_TRY(oly_build_reshard(g, in[k], out, &in[k]));
+    return OLY_OK;
+}
