@@ -28,10 +28,10 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
 oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 {
     oly_enter(__func__);
-    return oly_arange_sharded(n, dtype, NULL);
+    return (oly_arange_sharded)(n, dtype, NULL);
 }
 
-oly_array oly_arange_sharded(int64_t n, oly_dtype dtype, oly_sharding out)
+oly_array(oly_arange_sharded)(int64_t n, oly_dtype dtype, oly_sharding out)
 {
     oly_enter(__func__);
     oly_recipe recipe;

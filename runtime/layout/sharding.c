@@ -137,7 +137,7 @@ oly_status oly_sharding_check_rank(oly_sharding s, int rank)
     oly_status st =
         oly_fail(OLY_SHARDING,
                  "the spec %s has %d entries, but the array has %d dimension%s; a spec may not be longer than "
-                 "the array's rank",
+                 "the array's rank [spec_rank]",
                  oly_text_chars(&t), s->spec.n_dims, rank, rank == 1 ? "" : "s");
     oly_text_free(&t);
     return st;
@@ -152,12 +152,16 @@ static oly_status use_axis(oly_mesh mesh, const char *name, unsigned *used, int 
     if (*axis < 0) {
         char text[256];
         oly_mesh_str(mesh, text, sizeof text);
-        return oly_fail(OLY_SHARDING, "axis '%s' is not found in %s; a spec may only name axes of its mesh", name,
-                        text);
+        return oly_fail(OLY_SHARDING,
+                        "axis '%s' is not found in %s; a spec may only name axes of its mesh "
+                        "[unknown_axis]",
+                        name, text);
     }
     if (*used >> *axis & 1)
         return oly_fail(OLY_SHARDING,
-                        "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension", name);
+                        "the spec has duplicate entries for '%s'; a mesh axis can split only one dimension "
+                        "[duplicate_axis]",
+                        name);
     *used |= 1u << *axis;
     return OLY_OK;
 }

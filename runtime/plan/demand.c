@@ -119,7 +119,7 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     int slot = oly_slot_new(p, r, oly_dtype_size(n->type.dtype));
     if (slot < 0)
         return OLY_MEMORY;
-    OLY_TRY(oly_reshard(p, f->block, n, &v->layout, v->slot, r, slot));
+    OLY_TRY(oly_plan_reshard(p, f->block, n, &v->layout, v->slot, r, slot));
     OLY_TRY(add_replica(p, v, r, slot));
     *replica = v->replicas;
     return OLY_OK;

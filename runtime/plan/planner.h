@@ -130,8 +130,8 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 
 /* -- reshard.c -- */
 /* Adds a MOVE step to block b: every device gets its box of `to` in slot to_slot from the devices that hold it. */
-oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
-                       const oly_region *to, int to_slot);
+oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
+                            const oly_region *to, int to_slot);
 
 /* The same within a slot that holds `region` boxes already, of which each device's own part is right: brings the margins. */
 oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,

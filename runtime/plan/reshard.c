@@ -438,8 +438,8 @@ static oly_status add_move(mover m, oly_block *b)
     return OLY_OK;
 }
 
-oly_status oly_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
-                       const oly_region *to, int to_slot)
+oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
+                            const oly_region *to, int to_slot)
 {
     return add_move((mover){.p = p,
                             .node = node,

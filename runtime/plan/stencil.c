@@ -243,7 +243,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
         first = field_slot(p, f, &r, element);
         if (first < 0)
             return OLY_MEMORY;
-        OLY_TRY(oly_reshard(p, f->block, input, &l, out, &r, first));
+        OLY_TRY(oly_plan_reshard(p, f->block, input, &l, out, &r, first));
     }
     int64_t passes = (count + steps - 1) / steps;
     fields[0] = margins ? first : passes > 2 ? field_slot(p, f, &r, element) : first;
