@@ -1,6 +1,6 @@
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations;
- * transform.h jit, loops, explanations. docs/semantics.md tells the rules. */
+ * transform.h jit, loops, explanations; gradient.h derivatives. docs/semantics.md tells the rules. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
 #include <olympus/base.h>
@@ -8,4 +8,5 @@
 #include <olympus/array.h>
 #include <olympus/ops.h>
 #include <olympus/transform.h>
+#include <olympus/gradient.h>
 #endif

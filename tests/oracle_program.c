@@ -18,8 +18,6 @@ bool oracle_program_possible(oracle_run *run)
             return oracle_skip(run, "statement `%s` is not there yet", line->words[2]);
         if (dtype && check_oracle_dtype(dtype) < 0)
             return oracle_skip(run, "dtype %s is not there yet", dtype);
-        if (array && strncmp(line->words[1], "grad:", 5) == 0)
-            return oracle_skip(run, "gradients are not there yet");
         if (statement && check_oracle_value(line, "out"))
             return oracle_skip(run, "out= is not there yet");
     }
@@ -44,6 +42,22 @@ static void add(program *p, const char *name, int length, oly_array value)
     p->value[p->n_values++] = value;
 }
 
+/* `wrt=[a,b]` names operands too. */
+static bool read_wrt(const program *p, const char *list, oracle_call *call)
+{
+    static _Thread_local char names[ORACLE_MOST_RESULTS][64];
+    bool complete = true;
+    for (int n = 0; list && *list && *list != ']' && call->n < 8 && n < ORACLE_MOST_RESULTS; n++) {
+        size_t length = strcspn(++list, ",]");
+        snprintf(names[n], sizeof names[n], "%.*s", (int)length, list);
+        call->name[call->n] = names[n];
+        call->arg[call->n] = oracle_program_find(p, names[n]);
+        complete = complete && call->arg[call->n++];
+        list += length;
+    }
+    return complete;
+}
+
 /* Adds the results of a line under their names: "a,b" names two. */
 static void run_statement(program *p, const oracle_line *line)
 {
@@ -58,6 +72,7 @@ static void run_statement(program *p, const oracle_line *line)
         complete = complete && call.arg[call.n]; /* else an earlier statement failed */
         call.n++;
     }
+    complete = read_wrt(p, check_oracle_value(line, "wrt"), &call) && complete;
     if (complete)
         oracle_state(oracle_find_statement(line->words[2]), &call, results);
     const char *name = line->words[1];

@@ -199,6 +199,7 @@ const oracle_statement oracle_statements_first[] = {
 static const oracle_statement *const tables[] = {
     oracle_statements_first,
     oracle_statements_sharding,
+    oracle_statements_gradient,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -28,6 +28,7 @@ enum { ORACLE_MOST_RESULTS = 8 };
 
 extern const oracle_statement oracle_statements_first[]; /* the first issue's */
 extern const oracle_statement oracle_statements_sharding[];
+extern const oracle_statement oracle_statements_gradient[];
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);

@@ -1,25 +1,27 @@
 /* Functions: tracing, caching, calling, explaining. */
-#include "array/compiled.h"
+#include "array/function.h"
 #include "array/dispatch.h"
-#include <olympus/transform.h>
 #include <string.h>
-
-struct oly_fn_impl {
-    oly_owned owned; /* first member */
-    oly_function function;
-    oly_jit_options options;
-    int n_in, n_out;
-    char name[64];
-    oly_sharding *in_shardings, *out_shardings; /* owned copies or NULL */
-    oly_compiled_cache cache;
-};
 
 static void destroy(oly_owned *object)
 {
-    oly_fn f = (oly_fn)object;
+    oly_function_drop((oly_fn)object);
+}
+
+void oly_function_hold(oly_fn f)
+{
+    f->references++;
+}
+
+void oly_function_drop(oly_fn f)
+{
+    if (!f || --f->references > 0)
+        return;
     oly_cache_free(&f->cache);
     oly_release(f->in_shardings);
     oly_release(f->out_shardings);
+    oly_function_drop(f->inner);
+    oly_release(f->derived);
     oly_release(f);
 }
 
@@ -34,8 +36,8 @@ static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding *
     return OLY_OK;
 }
 
-static oly_status make(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options,
-                       oly_fn *fn)
+oly_status oly_function_new(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options,
+                            oly_fn *fn)
 {
     if (!function || n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
         return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
@@ -43,6 +45,7 @@ static oly_status make(oly_function function, const char *c_name, int n_in, int 
     oly_fn f = oly_calloc(1, sizeof *f);
     if (!f)
         return oly_out_of_memory(sizeof *f, "a function");
+    f->references = 1;
     f->function = function;
     f->options = options;
     f->n_in = n_in;
@@ -65,7 +68,7 @@ oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_o
 {
     oly_enter(__func__);
     oly_fn f = NULL;
-    oly_raise(make(function, c_name, n_in, n_out, options, &f));
+    oly_raise(oly_function_new(function, c_name, n_in, n_out, options, &f));
     return f;
 }
 
@@ -83,6 +86,12 @@ static oly_status check_outputs(oly_fn f, const oly_array *out)
                             f->name, k, f->n_out);
         }
     return OLY_OK;
+}
+
+oly_status oly_function_record(oly_fn f, const oly_array *in, oly_array *out)
+{
+    f->function(in, out, f->options.user);
+    return check_outputs(f, out);
 }
 
 /* An uncommitted input goes where in_shardings says. */
@@ -109,8 +118,7 @@ static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
         if (!(inner[k] = oly_array_traced(t->graph, nodes[k])))
             return OLY_MEMORY;
     }
-    f->function(inner, out, f->options.user);
-    OLY_TRY(check_outputs(f, out));
+    OLY_TRY(oly_function_record(f, inner, out));
     for (int k = 0; k < f->n_out; k++) {
         oly_node *node;
         OLY_TRY(oly_trace_node(t, out[k], &node));
@@ -179,8 +187,7 @@ static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array
 {
     if (n_in != f->n_in)
         return oly_fail(OLY_INVALID, "%s takes %d arrays, but %d were given", f->name, f->n_in, n_in);
-    f->function(in, out, f->options.user);
-    OLY_TRY(check_outputs(f, out));
+    OLY_TRY(oly_function_record(f, in, out));
     for (int k = 0; k < f->n_out; k++) /* handles of its own: an input handed back may be donated below */
         if (!(out[k] = oly_array_share(out[k])))
             return OLY_MEMORY;

@@ -64,6 +64,13 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node);
 oly_status oly_graph_output(oly_graph *g, oly_node *node);
 /* Drops nodes that no output needs (inputs stay), in bodies of loops too, and counts uses anew. */
 void oly_graph_prune(oly_graph *g);
+/* Results of a loop or branch, which result nodes take out; -1 for operations that have a value of their own. */
+int oly_graph_results(const oly_node *node);
+/* Copies the nodes of `from` that its outputs need into g, with in[k] in the place of its input k; the bodies of its loops move.
+ * `from` is of no use afterwards but to be freed. out[k]: the node of its output k. */
+oly_status oly_graph_inline(oly_graph *g, oly_graph *from, oly_node *const *in, oly_node **out);
+/* Takes out nodes that mean nothing to a plan (those that only stop gradients), in bodies too. */
+void oly_graph_bypass(oly_graph *g);
 /* Prints one line a node: "%3 = add %1 %2 : float32[4,8]   heat.c:12", bodies of loops indented, and the outputs. */
 void oly_graph_text(oly_text *t, const oly_graph *g);
 uint64_t oly_graph_hash(const oly_graph *g); /* of operations, parameters, types; the same on every rank */

@@ -415,6 +415,7 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     }
     oly_planner p = {.plan = plan, .request = request};
     plan->graph = request->graph;
+    oly_graph_bypass(plan->graph);
     oly_graph_prune(plan->graph);
     plan->slot_capacity = count_slots(plan->graph);
     plan->slots = OLY_ARENA_NEW(&plan->arena, oly_slot, plan->slot_capacity);

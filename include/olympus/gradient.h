@@ -1,0 +1,86 @@
+/* Derivatives of functions. Included by <olympus.h>; programs include that one.
+ *
+ * Each call takes a function made by oly_jit (or by another of these calls) and gives another function, which is called,
+ * recorded into others, and derived from again like any function:
+ *
+ *     oly_fn loss = oly_jit(loss_of, 3, 1), slope = oly_grad(loss, .argnums = "0, 1");
+ *     oly_call(slope, OLY_IN(w, b, data), OLY_OUT(w_slope, b_slope));
+ *
+ * Derivatives have the shape and the element type of what they are taken by (bfloat16 stays bfloat16) and, where axes are
+ * Explicit, its sharding; elsewhere the planner chooses as for any value. Of a complex argument z = x + iy the gradient is
+ * d/dx - i d/dy. Where a function has a corner: elements that tie for a maximum share equally, abs has slope 1 and relu slope 0
+ * at 0, oly_clamp is flat at its bounds. Branches and loops with a fixed number of steps are differentiated; a while loop is
+ * not. ranks: as the call of the function. */
+#ifndef OLYMPUS_GRADIENT_H
+#define OLYMPUS_GRADIENT_H
+
+#include <olympus/transform.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- derivatives --------------------------------------------------------------------------------------------------- */
+
+/* Which arguments to differentiate by: "0, 2", or a list of numbers. */
+typedef struct oly_gradient_options {
+    char first_;         /* not used: lets the macro begin the list */
+    const char *argnums; /* notation, or NULL */
+    int n_argnum_list;   /* numbers instead */
+    const int *argnum_list;
+    const char *name; /* for messages and explanations; default that of the function */
+} oly_gradient_options;
+#define OLY_ARGNUMS(...)                                                                                               \
+    .n_argnum_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .argnum_list = (const int[])             \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+#define OLY_GRADIENT_OPTIONS_(...)                                                                                     \
+    (oly_gradient_options)                                                                                             \
+    {                                                                                                                  \
+        .first_ = 0, __VA_ARGS__                                                                                       \
+    }
+
+/* The gradient of f's first result, a real number (rank 0), by the arguments named (default: argument 0).
+ *   returns  a function of f's arguments: the gradients in the order named, then f's other results, if it has any
+ *   fails    OLY_INVALID: no such argument, an argument named twice; when called OLY_SHAPE: f's first result is not rank 0,
+ *            OLY_DTYPE: it is not real, or an argument named is not floating or complex; OLY_INVALID, with the line of the call:
+ *            an operation on the way has no derivative
+ *   source   jax.grad */
+OLY_API oly_fn oly_grad_with(oly_fn f, oly_gradient_options options);
+#define oly_grad(f, ...) OLY_AT(oly_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+
+/* The same with f's value in front: first result, gradients, other results. source: jax.value_and_grad */
+OLY_API oly_fn oly_value_and_grad_with(oly_fn f, oly_gradient_options options);
+#define oly_value_and_grad(f, ...) OLY_AT(oly_value_and_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+
+/* The product of a cotangent and the Jacobian: what reverse mode pulls back.
+ *   returns  a function of f's arguments, then a cotangent for each of f's results (same type; those of integers are ignored);
+ *            it gives f's results, then the cotangents of the arguments named (default: all)
+ *   fails    as oly_grad; OLY_SHAPE, OLY_DTYPE: a cotangent has another type than the result
+ *   source   jax.vjp */
+OLY_API oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options);
+#define oly_vjp(f, ...) OLY_AT(oly_vjp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+
+/* The product of the Jacobian and a tangent: what forward mode pushes forward.
+ *   returns  a function of f's arguments, then a tangent for each argument named (default: all); it gives f's results, then their
+ *            tangents (zeros for integers)
+ *   fails    as oly_vjp
+ *   source   jax.jvp */
+OLY_API oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options);
+#define oly_jvp(f, ...) OLY_AT(oly_jvp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+
+/* Inside a function: the gradients of `y` (rank 0, real) by values it was computed from in the same function, intermediate ones
+ * too. gradient[k] has the type of by[k]; zeros where y does not depend on it.
+ *   fails   OLY_TRACE outside a function; else as oly_grad */
+OLY_API oly_status oly_gradients_n(oly_array y, int n_by, const oly_array *by, int n, oly_array *const *gradient);
+#define oly_gradients(...) OLY_AT(oly_gradients_n)(__VA_ARGS__)
+
+/* x, which gradients take for a constant. source: jax.lax.stop_gradient */
+OLY_API oly_array oly_stop_gradient(oly_operand x);
+#define oly_stop_gradient(x) OLY_AT(oly_stop_gradient)(OLY_ARG(x))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

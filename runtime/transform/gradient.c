@@ -1,0 +1,229 @@
+/* The walk backwards through a graph. See gradient.h. */
+#include "transform/gradient.h"
+#include "transform/rule.h"
+#include <string.h>
+
+/* -- the rules of the table ------------------------------------------------------------------------------------------ */
+#define OLY_OP(name, operands, factors, typing, lowering, detail, sharding, batching, gradient)                        \
+    oly_vjp_rule oly_vjp_##gradient;
+#include "graph/ops.def"
+#undef OLY_OP
+
+#define oly_vjp_none NULL
+static oly_vjp_rule *const rules[OLY_N_OPS] = {
+#define OLY_OP(name, operands, factors, typing, lowering, detail, sharding, batching, gradient)                        \
+    [OLY_OP_##name] = oly_vjp_##gradient,
+#include "graph/ops.def"
+#undef OLY_OP
+};
+
+oly_vjp_rule *oly_rule_of(oly_op op)
+{
+    return rules[op];
+}
+
+void oly_vjp_zero(oly_rule *r)
+{
+    (void)r;
+}
+
+/* -- the walk -------------------------------------------------------------------------------------------------------- */
+
+/* Values of control operations are taken out by result nodes: cotangents of several results. */
+typedef struct walk {
+    oly_graph *g;
+    int n;               /* nodes before the walk */
+    bool *active;        /* [n] */
+    oly_node **sum;      /* [n] cotangent of a node so far */
+    oly_node ***results; /* [n] of control operations: cotangents of their results */
+} walk;
+
+static int n_results(const oly_node *n)
+{
+    return oly_graph_results(n);
+}
+
+static bool is_control(const oly_node *n)
+{
+    return n_results(n) >= 0;
+}
+
+static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
+{
+    w->n = w->g->n_nodes;
+    w->active = OLY_ARENA_NEW(&w->g->arena, bool, w->n + 1);
+    w->sum = OLY_ARENA_NEW(&w->g->arena, oly_node *, w->n + 1);
+    w->results = OLY_ARENA_NEW(&w->g->arena, oly_node **, w->n + 1);
+    if (!w->active || !w->sum || !w->results)
+        return oly_out_of_memory(sizeof(oly_node *) * (size_t)w->n, "a gradient");
+    for (int k = 0; k < n_wrt; k++)
+        w->active[wrt[k]->index] = true;
+    for (int k = 0; k < w->n; k++) {
+        const oly_node *node = w->g->nodes[k];
+        if (rules[node->op] == oly_vjp_zero || (!is_control(node) && !oly_differentiable(node->type.dtype)))
+            continue;
+        for (int j = 0; j < node->n_in; j++)
+            w->active[k] = w->active[k] || w->active[node->in[j]->index];
+    }
+    return OLY_OK;
+}
+
+static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
+{
+    oly_node **sum = &w->sum[node->index];
+    if (!cotangent || !w->active[node->index])
+        return OLY_OK;
+    if (!oly_type_equal(&node->type, &cotangent->type))
+        return oly_fail(node->type.dtype != cotangent->type.dtype ? OLY_DTYPE : OLY_SHAPE,
+                        "the cotangent of %s %s (%s:%d) is %s; it must have the value's type", oly_ops[node->op].name,
+                        oly_type_short(&node->type), node->site.file, node->site.line,
+                        oly_type_short(&cotangent->type));
+    if (*sum)
+        return oly_build_apply(w->g, OLY_OP_add, 2, (oly_node *[]){*sum, cotangent}, sum);
+    *sum = cotangent;
+    return OLY_OK;
+}
+
+/* Results wait at their control operation until the walk comes to it. */
+static oly_status hand_to_control(walk *w, oly_node *result)
+{
+    oly_node *control = result->in[0];
+    oly_node ***all = &w->results[control->index];
+    if (!*all && !(*all = OLY_ARENA_NEW(&w->g->arena, oly_node *, n_results(control) + 1)))
+        return oly_out_of_memory(sizeof **all, "a gradient");
+    oly_node **one = &(*all)[result->params.dimension], *more = w->sum[result->index];
+    if (*one)
+        return oly_build_apply(w->g, OLY_OP_add, 2, (oly_node *[]){*one, more}, one);
+    *one = more;
+    return OLY_OK;
+}
+
+static oly_status no_rule(const oly_node *node)
+{
+    return oly_fail(OLY_INVALID,
+                    "%s (%s:%d) has no derivative, and the gradient depends on it; put oly_stop_gradient around what "
+                    "is to count as constant",
+                    node->site.call[0] ? node->site.call : oly_ops[node->op].name, node->site.file, node->site.line);
+}
+
+static oly_status step_back(walk *w, oly_node *node)
+{
+    bool wanted[128] = {false}, any = false;
+    oly_node *operands[128] = {NULL};
+    if (node->n_in > 128)
+        return oly_fail(OLY_INVALID, "%s has %d operands; gradients take at most 128", oly_ops[node->op].name,
+                        node->n_in);
+    if (node->op == OLY_OP_result)
+        return hand_to_control(w, node);
+    for (int j = 0; j < node->n_in; j++) {
+        wanted[j] = w->active[node->in[j]->index] && oly_differentiable(node->in[j]->type.dtype);
+        any = any || wanted[j];
+    }
+    if (!any)
+        return OLY_OK;
+    if (!rules[node->op])
+        return no_rule(node);
+    oly_rule r = {.g = w->g,
+                  .node = node,
+                  .cotangents = is_control(node) ? w->results[node->index] : &w->sum[node->index],
+                  .wanted = wanted,
+                  .operands = operands,
+                  .active = w->active,
+                  .n_before = w->n};
+    rules[node->op](&r);
+    OLY_TRY(r.status);
+    for (int j = 0; j < node->n_in; j++)
+        if (wanted[j])
+            OLY_TRY(accumulate(w, node->in[j], operands[j]));
+    return OLY_OK;
+}
+
+static oly_status walk_back(walk *w, int last)
+{
+    oly_status st = OLY_OK;
+    oly_site here = oly_current_site();
+    for (int k = last; k >= 0 && st == OLY_OK; k--) {
+        oly_node *node = w->g->nodes[k];
+        if (!w->active[k] || (!w->sum[k] && !w->results[k]))
+            continue;
+        oly_restore_site(node->site); /* what is added for a call stands at its line */
+        st = step_back(w, node);
+    }
+    oly_restore_site(here);
+    return st;
+}
+
+oly_status oly_gradient(oly_graph *g, int n_out, oly_node *const *out, oly_node *const *cotangent, int n_wrt,
+                        oly_node *const *wrt, oly_node **gradient)
+{
+    walk w = {.g = g};
+    int last = -1;
+    OLY_TRY(prepare(&w, n_wrt, wrt));
+    for (int k = 0; k < n_out; k++) {
+        OLY_TRY(accumulate(&w, out[k], cotangent[k]));
+        last = out[k]->index > last ? out[k]->index : last;
+    }
+    OLY_TRY(walk_back(&w, last));
+    for (int k = 0; k < n_wrt; k++)
+        gradient[k] = w.sum[wrt[k]->index];
+    return OLY_OK;
+}
+
+/* -- forward mode ---------------------------------------------------------------------------------------------------- */
+
+/* Zeros in a node of their own, which is no constant: nothing is folded into it. */
+static oly_status new_zeros(oly_graph *g, const oly_type *type, oly_node **out)
+{
+    oly_params one, shape;
+    memset(&one, 0, sizeof one);
+    memset(&shape, 0, sizeof shape);
+    one.rank = 1;
+    one.shape[0] = 1;
+    shape.rank = type->rank;
+    memcpy(shape.shape, type->shape, sizeof shape.shape);
+    OLY_TRY(oly_build_number(g, type->dtype, 0, out));
+    OLY_TRY(oly_build_convert(g, *out, type->dtype, true, out));
+    if (type->rank > 0)
+        return oly_graph_add(g, OLY_OP_broadcast, 1, (oly_node *[]){*out}, &shape, out);
+    OLY_TRY(oly_graph_add(g, OLY_OP_broadcast, 1, (oly_node *[]){*out}, &one, out));
+    return oly_graph_add(g, OLY_OP_reshape, 1, (oly_node *[]){*out}, &shape, out);
+}
+
+oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
+{
+    const oly_type type = node->type;
+    return new_zeros(g, &type, zeros);
+}
+
+oly_status oly_pushforward(oly_graph *g, int n_out, oly_node *const *out, int n_wrt, oly_node *const *wrt,
+                           oly_node *const *wrt_tangent, oly_node **tangent)
+{
+    oly_node **memory = OLY_ARENA_NEW(&g->arena, oly_node *, 2 * n_out + 3 * n_wrt + 1);
+    if (!memory)
+        return oly_out_of_memory(sizeof *memory, "a derivative");
+    oly_node **cotangent = memory, **derivative = memory + 2 * n_out, **pulled = memory + 2 * n_out + n_wrt,
+             **direction = memory + 2 * n_out + 2 * n_wrt;
+    int n_active = 0, n_pulled = 0;
+    oly_node **placeholder = memory + n_out;
+    for (int k = 0; k < n_out; k++) {
+        tangent[k] = NULL;
+        if (!oly_differentiable(out[k]->type.dtype))
+            continue;
+        OLY_TRY(oly_zeros_like(g, out[k], &cotangent[k]));
+        placeholder[n_active++] = cotangent[k];
+    }
+    OLY_TRY(oly_gradient(g, n_out, out, cotangent, n_wrt, wrt, derivative));
+    for (int k = 0; k < n_wrt; k++)
+        if (derivative[k] && wrt_tangent[k]) {
+            pulled[n_pulled] = derivative[k];
+            direction[n_pulled++] = wrt_tangent[k];
+        }
+    oly_node **given = OLY_ARENA_NEW(&g->arena, oly_node *, n_active + 1);
+    if (!given)
+        return oly_out_of_memory(sizeof *given, "a derivative");
+    OLY_TRY(oly_gradient(g, n_pulled, pulled, direction, n_active, placeholder, given));
+    for (int k = 0, j = 0; k < n_out; k++)
+        if (cotangent[k])
+            tangent[k] = given[j++];
+    return OLY_OK;
+}
