@@ -30,7 +30,7 @@ UNARY(oly_sin, oly_compose_floating, sin)
 UNARY(oly_cos, oly_compose_floating, cos)
 UNARY(oly_tanh, oly_compose_floating, tanh)
 UNARY(oly_sigmoid, oly_compose_floating, sigmoid)
-UNARY(oly_relu, oly_compose_relu, max)
+UNARY(oly_relu, oly_compose_relu, select)
 UNARY(oly_logical_not, oly_compose_unary, logical_not)
 
 #define BINARY(function, compose, row)                                                                                 \

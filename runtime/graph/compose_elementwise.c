@@ -51,17 +51,19 @@ oly_status oly_compose_divide(oly_graph *g, int n_in, oly_node *const *in, const
     return oly_build_apply(g, OLY_OP_div, 2, both, out);
 }
 
-/* max(x, 0), where 0 takes the type of x (of bools: int32, as in JAX). */
+/* x, or 0 where x is not above it: so the slope at 0 is 0 (that of max would be one half). 0 takes the type of x (of bools:
+ * int32, as in JAX). */
 oly_status oly_compose_relu(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)recipe;
-    oly_node *both[2] = {in[0], NULL};
+    oly_node *both[2] = {in[0], NULL}, *below;
     if (both[0]->type.dtype == OLY_BOOL)
         OLY_TRY(oly_build_convert(g, both[0], OLY_INT32, true, &both[0]));
     OLY_TRY(oly_build_number(g, both[0]->type.dtype, 0, &both[1]));
     OLY_TRY(oly_build_convert(g, both[1], both[0]->type.dtype, both[0]->type.weak, &both[1]));
     OLY_TRY(oly_build_common_shape(g, 2, both));
-    return oly_build_apply(g, OLY_OP_max, 2, both, out);
+    OLY_TRY(oly_build_apply(g, OLY_OP_le, 2, both, &below));
+    return oly_build_apply(g, OLY_OP_select, 3, (oly_node *[]){below, both[1], both[0]}, out);
 }
 
 oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)

@@ -3,11 +3,11 @@
 #include "transform/gradient.h"
 #include <string.h>
 
-static oly_node *keep(oly_rule *r, oly_status status, oly_node *node)
+static oly_node *keep(oly_rule *r, oly_status status, oly_node **node)
 {
     if (status != OLY_OK)
         r->status = status;
-    return status == OLY_OK ? node : NULL;
+    return status == OLY_OK ? *node : NULL;
 }
 
 oly_node *oly_rule_add(oly_rule *r, oly_op op, int n_in, oly_node *const *in, const oly_params *params)
@@ -18,7 +18,7 @@ oly_node *oly_rule_add(oly_rule *r, oly_op op, int n_in, oly_node *const *in, co
             return NULL;
     if (r->status != OLY_OK)
         return NULL;
-    return keep(r, oly_graph_add(r->g, op, n_in, in, params, &out), out);
+    return keep(r, oly_graph_add(r->g, op, n_in, in, params, &out), &out);
 }
 
 oly_node *oly_rule_unary(oly_rule *r, oly_op op, oly_node *x)
@@ -58,28 +58,28 @@ oly_node *oly_rule_number(oly_rule *r, const oly_node *like, double value)
     if (!like || r->status != OLY_OK)
         return NULL;
     const oly_type type = like->type;
-    if (!keep(r, oly_build_number(r->g, type.dtype, value, &number), number) ||
-        !keep(r, oly_build_convert(r->g, number, type.dtype, true, &number), number))
+    if (!keep(r, oly_build_number(r->g, type.dtype, value, &number), &number) ||
+        !keep(r, oly_build_convert(r->g, number, type.dtype, true, &number), &number))
         return NULL;
-    return keep(r, oly_build_broadcast(r->g, number, type.rank, type.shape, &number), number);
+    return keep(r, oly_build_broadcast(r->g, number, type.rank, type.shape, &number), &number);
 }
 
 oly_node *oly_rule_convert(oly_rule *r, oly_node *x, oly_dtype dtype)
 {
     oly_node *out = NULL;
-    return x && r->status == OLY_OK ? keep(r, oly_build_convert(r->g, x, dtype, x->type.weak, &out), out) : NULL;
+    return x && r->status == OLY_OK ? keep(r, oly_build_convert(r->g, x, dtype, x->type.weak, &out), &out) : NULL;
 }
 
 oly_node *oly_rule_reshape(oly_rule *r, oly_node *x, int rank, const int64_t *shape)
 {
     oly_node *out = NULL;
-    return x && r->status == OLY_OK ? keep(r, oly_build_reshape(r->g, x, rank, shape, &out), out) : NULL;
+    return x && r->status == OLY_OK ? keep(r, oly_build_reshape(r->g, x, rank, shape, &out), &out) : NULL;
 }
 
 oly_node *oly_rule_transpose(oly_rule *r, oly_node *x, const int *axes)
 {
     oly_node *out = NULL;
-    return x && r->status == OLY_OK ? keep(r, oly_build_transpose(r->g, x, axes, &out), out) : NULL;
+    return x && r->status == OLY_OK ? keep(r, oly_build_transpose(r->g, x, axes, &out), &out) : NULL;
 }
 
 /* -- parts ----------------------------------------------------------------------------------------------------------- */
@@ -155,5 +155,5 @@ oly_node *oly_rule_through(oly_rule *r, oly_node *value, oly_node *cotangent, ol
     oly_node *gradient = NULL;
     if (!value || !cotangent || !of || r->status != OLY_OK)
         return NULL;
-    return keep(r, oly_gradient(r->g, 1, &value, &cotangent, 1, &of, &gradient), gradient);
+    return keep(r, oly_gradient(r->g, 1, &value, &cotangent, 1, &of, &gradient), &gradient);
 }
