@@ -31,10 +31,9 @@ static inline int close_graph(void **state)
 /* -- operands and outcomes as text ---------------------------------------------------------------------- */
 static inline oly_dtype dtype_named(const char *name, size_t length)
 {
-    static const char *const short_names[] = {"bool", "i32", "i64", "u32", "f32", "f64"};
     for (int d = 0; d < OLY_N_DTYPES; d++)
         for (int k = 0; k < 2; k++) {
-            const char *candidate = k ? short_names[d] : oly_dtype_name(d);
+            const char *candidate = k ? oly_dtype_short((oly_dtype)d) : oly_dtype_name((oly_dtype)d);
             if (strlen(candidate) == length && !strncmp(candidate, name, length))
                 return d;
         }

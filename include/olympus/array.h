@@ -98,7 +98,8 @@ OLY_API oly_status oly_block_until_ready(oly_array x);
 OLY_API oly_status oly_get(oly_array x, void *buffer, size_t bytes);
 #define oly_get(...) OLY_AT(oly_get)(__VA_ARGS__)
 
-/* The value of a one-element array, converted to double. Fails as oly_get, or OLY_SHAPE unless it has one element; 0 then. */
+/* The value of a one-element array, converted to double. Fails as oly_get, or OLY_SHAPE unless it has one element, OLY_DTYPE
+ * when that is complex; 0 then. */
 OLY_API double oly_item(oly_array x);
 #define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
 

@@ -15,32 +15,44 @@ extern "C" {
 
 /* -- operands -----------------------------------------------------------------------------------------------------
  * Where an operation takes an operand, a C number may stand for an array. It is weakly typed: it takes the array's dtype
- * (an integer array with a floating number becomes floating: float32, int64 float64). A bool is a bool, not weak. Numbers are
+ * (an integer array with a floating number becomes floating: float32, int64 float64; with a complex one complex). A bool is a
+ * bool, not weak. Numbers are
  * part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
  * source: JAX's weak types */
 typedef struct oly_operand {
     oly_array array; /* or NULL, and the number is meant */
-    char kind;       /* 'a' array, 'b' bool, 'i' integer, 'f' floating */
+    char kind;       /* 'a' array, 'b' bool, 'i' integer, 'f' floating, 'c' complex */
     int64_t integer;
-    double floating;
+    double floating; /* of a complex number the real part */
+    double imaginary;
 } oly_operand;
 
 static inline oly_operand oly_operand_array(oly_array x)
 {
-    return (oly_operand){x, 'a', 0, 0};
+    return (oly_operand){x, 'a', 0, 0, 0};
 }
 static inline oly_operand oly_operand_bool(bool x)
 {
-    return (oly_operand){NULL, 'b', x, x};
+    return (oly_operand){NULL, 'b', x, x, 0};
 }
 static inline oly_operand oly_operand_int(int64_t x)
 {
-    return (oly_operand){NULL, 'i', x, (double)x};
+    return (oly_operand){NULL, 'i', x, (double)x, 0};
 }
 static inline oly_operand oly_operand_float(double x)
 {
-    return (oly_operand){NULL, 'f', 0, x};
+    return (oly_operand){NULL, 'f', 0, x, 0};
 }
+static inline oly_operand oly_operand_parts(double real, double imaginary)
+{
+    return (oly_operand){NULL, 'c', 0, real, imaginary};
+}
+#ifndef __cplusplus
+static inline oly_operand oly_operand_complex(double _Complex x)
+{
+    return oly_operand_parts(__real__ x, __imag__ x);
+}
+#endif
 static inline oly_operand oly_operand_self(oly_operand x)
 {
     return x;
@@ -53,7 +65,9 @@ static inline oly_operand oly_operand_self(oly_operand x)
              : oly_operand_bool, float                                                                                 \
              : oly_operand_float, double                                                                               \
              : oly_operand_float, long double                                                                          \
-             : oly_operand_float, default                                                                              \
+             : oly_operand_float, float _Complex                                                                       \
+             : oly_operand_complex, double _Complex                                                                    \
+             : oly_operand_complex, default                                                                            \
              : oly_operand_int)(x)
 
 /* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
@@ -156,15 +170,34 @@ OLY_API oly_array oly_ge(oly_operand x, oly_operand y);
 OLY_API oly_array oly_where(oly_operand condition, oly_operand x, oly_operand y);
 #define oly_where(c, x, y) OLY_AT(oly_where)(OLY_ARG(c), OLY_ARG(x), OLY_ARG(y))
 
-/* Converts elements: float to integer truncates, saturates and takes NaN to 0; integer to integer wraps; anything to bool
- * is `!= 0`. source: jax.lax.convert_element_type */
+/* Converts elements: float to integer truncates, saturates and takes NaN to 0; integer to integer wraps; a complex number
+ * keeps its real part; anything to bool is `!= 0`. source: jax.numpy.astype */
 OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
 #define oly_astype(x, dtype) OLY_AT(oly_astype)(OLY_ARG(x), dtype)
+/* The same, but a complex number to bool is `real part != 0`. source: jax.lax.convert_element_type */
+OLY_API oly_array oly_convert_element_type(oly_operand x, oly_dtype dtype);
+#define oly_convert_element_type(x, dtype) OLY_AT(oly_convert_element_type)(OLY_ARG(x), dtype)
+
+/* -- complex numbers ----------------------------------------------------------------------------------------------
+ * Parts of a complex64 are float32, of a complex128 float64; real numbers are their own real part and conjugate.
+ * source: jax.numpy.real, imag, conj; jax.lax.complex */
+OLY_API oly_array oly_real(oly_operand x);
+OLY_API oly_array oly_imag(oly_operand x);
+OLY_API oly_array oly_conj(oly_operand x);
+/* real + imaginary i: complex64, of float64 parts complex128; the operands broadcast. fails OLY_SHAPE, OLY_DTYPE: of complex
+ * operands */
+OLY_API oly_array oly_complex(oly_operand real, oly_operand imaginary);
+#define oly_real(x)                  OLY_AT(oly_real)(OLY_ARG(x))
+#define oly_imag(x)                  OLY_AT(oly_imag)(OLY_ARG(x))
+#define oly_conj(x)                  OLY_AT(oly_conj)(OLY_ARG(x))
+#define oly_complex(real, imaginary) OLY_AT(oly_complex)(OLY_ARG(real), OLY_ARG(imaginary))
 
 /* -- reductions ---------------------------------------------------------------------------------------------------
  * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers;
  * .keepdims = true leaves reduced dimensions with size 1. Of no elements: sum 0, prod 1, mean NaN; max and min fail OLY_SHAPE.
- * Bools are summed (and multiplied) as int32, other types as themselves; the mean of integers is floating.
+ * Bools and narrow integers are summed (and multiplied) as int32, unsigned ones as uint32 (with 64-bit types on as int64 and
+ * uint64); float16 and bfloat16 in float32, the result rounded once; complex numbers are ordered by their real part, then by
+ * the imaginary one; the mean of integers is floating.
  *   fails  OLY_SHAPE (no such axis), OLY_INVALID (an axis named twice), OLY_PARSE
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
  *             gives the same bits however its devices are spread over processes */

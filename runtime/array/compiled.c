@@ -8,6 +8,14 @@
 
 enum { MOST_ENTRIES = 8192 };
 
+void oly_key_begin(oly_key *k)
+{
+    char wide = oly_x64_enabled();
+    k->bytes = 0;
+    k->overflow = false;
+    oly_key_add(k, &wide, sizeof wide);
+}
+
 void oly_key_add(oly_key *k, const void *data, size_t bytes)
 {
     if (k->bytes + bytes > sizeof k->data) {

@@ -25,6 +25,7 @@ typedef struct oly_key {
     bool overflow;
     char data[4096];
 } oly_key;
+void oly_key_begin(oly_key *k); /* begins with the modes that types depend on */
 void oly_key_add(oly_key *k, const void *data, size_t bytes);
 void oly_key_add_array(oly_key *k, oly_array x);
 

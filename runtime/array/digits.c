@@ -2,13 +2,16 @@
  * more digits until strtof or strtod reads the value back; glibc rounds exactly, so that texts cut off earlier
  * are exact too. */
 #include "digits.h"
+#include "core/half.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The most significant digits that a value can need: 9 for float32, 17 for float64. */
-enum { SINGLE_DIGITS = 9, DOUBLE_DIGITS = 17 };
+/* The most significant digits that a value can need. */
+enum { DOUBLE_DIGITS = 17 };
+static const int most_digits[] = {
+    [OLY_PRECISION_DOUBLE] = DOUBLE_DIGITS, [OLY_PRECISION_SINGLE] = 9, [OLY_PRECISION_HALF] = 5};
 
 typedef struct decimal {
     char digits[DOUBLE_DIGITS + 1]; /* significant digits without sign and point */
@@ -17,9 +20,13 @@ typedef struct decimal {
     bool negative;
 } decimal;
 
-static bool reads_back(const char *text, double value, bool single)
+static bool reads_back(const char *text, double value, oly_precision of)
 {
-    return single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+    if (of == OLY_PRECISION_SINGLE)
+        return strtof(text, NULL) == (float)value;
+    double read = strtod(text, NULL);
+    return (of == OLY_PRECISION_HALF ? (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(read)))
+                                     : read) == value;
 }
 
 /* Splits printf's "-d.ddde+XX". */
@@ -57,15 +64,15 @@ static bool is_power_of_two(double value)
     return fabs(frexp(value, &exponent)) == 0.5;
 }
 
-static decimal shortest(double value, bool single)
+static decimal shortest(double value, oly_precision of)
 {
     char text[64];
-    int last = (single ? SINGLE_DIGITS : DOUBLE_DIGITS) - 1;
+    int last = most_digits[of] - 1;
     for (int decimals = 0;; decimals++) {
         snprintf(text, sizeof text, "%.*e", decimals, value);
-        if (decimals == last || reads_back(text, value, single))
+        if (decimals == last || reads_back(text, value, of))
             return split(text);
-        if (is_power_of_two(value) && step_up(text) && reads_back(text, value, single))
+        if (is_power_of_two(value) && step_up(text) && reads_back(text, value, of))
             return split(text);
     }
 }
@@ -86,9 +93,9 @@ static void place_exponent(char *out, const decimal *d, bool keep_point, int exp
              d->digits + 1, d->exponent < 0 ? '-' : '+', exponent_digits, abs(d->exponent));
 }
 
-void oly_digits_scientific(char *out, double value, bool single, int least, int most, int exponent_digits)
+void oly_digits_scientific(char *out, double value, oly_precision of, int least, int most, int exponent_digits)
 {
-    decimal d = shortest(value, single);
+    decimal d = shortest(value, of);
     int decimals = d.n_digits - 1;
     if (decimals < least || decimals > most) {
         char text[64];
@@ -117,9 +124,9 @@ static void place_point(char *out, const decimal *d)
     out[n] = 0;
 }
 
-void oly_digits_positional(char *out, double value, bool single, int most)
+void oly_digits_positional(char *out, double value, oly_precision of, int most)
 {
-    decimal d = shortest(value, single);
+    decimal d = shortest(value, of);
     if (d.n_digits - 1 - d.exponent <= most) {
         place_point(out, &d);
         trim_zeros(out);
@@ -129,7 +136,7 @@ void oly_digits_positional(char *out, double value, bool single, int most)
     trim_zeros(out);
 }
 
-void oly_digits_alone(char *out, double value, bool single, double large)
+void oly_digits_alone(char *out, double value, oly_precision of, double large)
 {
     if (isnan(value) || isinf(value)) {
         snprintf(out, OLY_DIGITS_TEXT, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
@@ -137,11 +144,11 @@ void oly_digits_alone(char *out, double value, bool single, double large)
     }
     double size = fabs(value);
     if (size == 0 || (size >= 1e-4 && size < large)) {
-        oly_digits_positional(out, value, single, DOUBLE_DIGITS + 4);
+        oly_digits_positional(out, value, of, DOUBLE_DIGITS + 4);
         if (out[strlen(out) - 1] == '.')
             strcat(out, "0");
         return;
     }
-    decimal d = shortest(value, single);
+    decimal d = shortest(value, of);
     place_exponent(out, &d, false, 2);
 }

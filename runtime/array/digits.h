@@ -7,15 +7,17 @@
 /* Longest text written: sign, 309 integer digits or 17 decimals, point, exponent. */
 #define OLY_DIGITS_TEXT 352
 
-/* All write a terminated text of a finite value into `out` (OLY_DIGITS_TEXT bytes). `single`: the value is a
- * float32, so that fewer digits identify it. */
+/* What the value is of: fewer digits identify a float32, still fewer a float16. */
+typedef enum oly_precision { OLY_PRECISION_DOUBLE, OLY_PRECISION_SINGLE, OLY_PRECISION_HALF } oly_precision;
+
+/* All write a terminated text of a finite value into `out` (OLY_DIGITS_TEXT bytes). */
 
 /* d.ddde+XX with at least `least` and at most `most` decimals and `exponent_digits` digits (2 or more) of the
  * exponent; the point stays when no decimal follows ("1.e+07"). */
-void oly_digits_scientific(char *out, double value, bool single, int least, int most, int exponent_digits);
+void oly_digits_scientific(char *out, double value, oly_precision of, int least, int most, int exponent_digits);
 /* ddd.ddd with at most `most` decimals; the point stays. */
-void oly_digits_positional(char *out, double value, bool single, int most);
+void oly_digits_positional(char *out, double value, oly_precision of, int most);
 /* How one number stands in a sentence, as Python's repr(float): "0.5", "3.0", "1e-05"; scientific from `large`
  * on and below 1e-4. nan and inf are allowed here. */
-void oly_digits_alone(char *out, double value, bool single, double large);
+void oly_digits_alone(char *out, double value, oly_precision of, double large);
 #endif

@@ -15,8 +15,12 @@ static oly_status number_node(oly_graph *g, const oly_operand *x, oly_node **nod
     oly_params params;
     memset(&params, 0, sizeof params);
     params.weak = x->kind != 'b';
-    params.dtype = x->kind == 'b' ? OLY_BOOL : x->kind == 'i' ? OLY_INT32 : OLY_FLOAT32;
-    if (x->kind == 'f')
+    params.dtype = x->kind == 'b'   ? OLY_BOOL
+                   : x->kind == 'i' ? oly_default_int()
+                   : x->kind == 'f' ? oly_default_float()
+                                    : oly_default_complex();
+    params.imaginary = x->kind == 'c' ? x->imaginary : 0;
+    if (x->kind == 'f' || x->kind == 'c')
         params.value.f = x->floating;
     else
         params.value.i = x->integer;
@@ -43,8 +47,7 @@ static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const
 
 static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
 {
-    k->bytes = 0;
-    k->overflow = false;
+    oly_key_begin(k);
     oly_key_add(k, &compose, sizeof(compose));
     oly_key_add(k, recipe, sizeof *recipe);
     for (int i = 0; i < n_in; i++) {
@@ -55,6 +58,7 @@ static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const ol
         } else {
             oly_key_add(k, &in[i].integer, sizeof in[i].integer);
             oly_key_add(k, &in[i].floating, sizeof in[i].floating);
+            oly_key_add(k, &in[i].imaginary, sizeof in[i].imaginary);
         }
     }
     return OLY_OK;

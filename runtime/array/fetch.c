@@ -1,6 +1,7 @@
 /* Reading arrays: waiting, copying to host memory, gathering over processes, shards. */
 #include "array/array.h"
 #include "array/dispatch.h"
+#include "core/half.h"
 #include "kernel.h"
 #include "run/execute.h"
 #include <string.h>
@@ -95,11 +96,17 @@ double(oly_item)(oly_array x)
     oly_enter(__func__);
     union {
         bool b;
+        int8_t i8;
+        int16_t i16;
         int32_t i32;
         int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
         uint32_t u32;
+        uint64_t u64;
         float f32;
         double f64;
+        double _Complex c128;
     } v = {.i64 = 0};
     if (!x)
         return 0;
@@ -107,16 +114,27 @@ double(oly_item)(oly_array x)
     if (st == OLY_OK && oly_type_size(&x->type) != 1)
         st = oly_fail(OLY_SHAPE, "only an array of one element can be taken as a number, not %s",
                       oly_type_short(&x->type));
+    if (st == OLY_OK && oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX)
+        st = oly_fail(OLY_DTYPE,
+                      "%s is complex, the number asked for is real; take oly_real or oly_imag of it, or oly_get",
+                      oly_type_short(&x->type));
     if (st == OLY_OK)
         st = oly_array_fetch(x, &v);
     if (oly_raise(st) != OLY_OK)
         return 0;
     switch (x->type.dtype) {
     case OLY_BOOL: return v.b;
+    case OLY_INT8: return v.i8;
+    case OLY_INT16: return v.i16;
     case OLY_INT32: return v.i32;
     case OLY_INT64: return (double)v.i64;
+    case OLY_UINT8: return v.u8;
+    case OLY_UINT16: return v.u16;
     case OLY_UINT32: return v.u32;
-    case OLY_FLOAT32: return v.f32;
+    case OLY_UINT64: return (double)v.u64;
+    case OLY_FLOAT16: return (double)oly_float_of_half(v.u16);
+    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(v.u16);
+    case OLY_FLOAT32: return (double)v.f32;
     default: return v.f64;
     }
 }

@@ -1,12 +1,15 @@
 /* The text of arrays, as NumPy 2 and JAX print them (format.h).
  *
  * Two walks over the elements that will be printed. The first finds out how wide an element is (all get one
- * width, so that columns stand under each other) and whether floats are written with exponents; the second
+ * width, so that columns stand under each other; both parts of complex numbers have their own) and whether floats are
+ * written with exponents; the second
  * writes lines and brackets. The rules are those of NumPy 2.4's arrayprint: 8 decimals, 75 columns, 3 elements
  * at each end of a summarised dimension. */
 #include "array/format.h"
 #include "array/digits.h"
 #include "core/error.h"
+#include "core/half.h"
+#include "graph/type.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +18,16 @@
 enum { LINE_WIDTH = 75, EDGE_ITEMS = 3, SUMMARISE_ABOVE = 1000, DECIMALS = 8 };
 
 /* Largest value that is written without exponent, by NumPy 2.4: in arrays and alone. */
-static const double array_limit[2] = {1e8, 1e6}; /* [1]: float32 */
-static const double alone_limit[2] = {1e16, 1e6};
+static const double array_limit[] = {1e8, 1e6, 1e3}; /* by oly_precision */
+static const double alone_limit[] = {1e16, 1e6, 1e3};
+
+/* Columns of the floats of an array, or of one part of its complex numbers: what the first walk finds. */
+typedef struct columns {
+    bool scientific;
+    bool plus;           /* positive numbers get a sign: imaginary parts */
+    int left, right;     /* columns before and behind the point; right is 0 for what has no point */
+    int exponent_digits; /* of the longest exponent */
+} columns;
 
 typedef struct printer {
     oly_text *text;
@@ -25,10 +36,8 @@ typedef struct printer {
     const int64_t *shape;
     const char *data;
     bool summarise;
-    /* What the first walk finds. */
-    bool scientific;
-    int left, right;     /* columns before and behind the point; right is 0 for what has no point */
-    int exponent_digits; /* of the longest exponent */
+    columns of[2]; /* [1]: of imaginary parts */
+    int part;      /* which part the first walk looks at */
     /* The line being written. */
     const char *separator;
     int indent; /* columns in front of the first bracket */
@@ -39,35 +48,67 @@ typedef struct printer {
 
 /* -- elements ----------------------------------------------------------------------------------------- */
 
+/* Of numbers with a point and their parts. bfloat16 is not among them: NumPy does not know it, and writes each element as its
+ * own text. */
 static bool is_float(oly_dtype dtype)
 {
-    return dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+    return dtype == OLY_FLOAT16 || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
 }
-
-static double float_at(const printer *p, int64_t index)
+static bool is_complex(oly_dtype dtype)
 {
-    if (p->dtype == OLY_FLOAT32) {
-        float value;
-        memcpy(&value, p->data + index * (int64_t)sizeof value, sizeof value);
-        return (double)value;
-    }
-    double value;
-    memcpy(&value, p->data + index * (int64_t)sizeof value, sizeof value);
-    return value;
+    return oly_dtype_kind(dtype) == OLY_KIND_COMPLEX;
+}
+static oly_precision precision_of(oly_dtype dtype)
+{
+    oly_dtype part = oly_dtype_real(dtype);
+    return part == OLY_FLOAT16 ? OLY_PRECISION_HALF : part == OLY_FLOAT32 ? OLY_PRECISION_SINGLE : OLY_PRECISION_DOUBLE;
 }
 
+static double read_float(oly_dtype dtype, const char *at)
+{
+    uint16_t bits;
+    float single;
+    double value;
+    switch (dtype) {
+    case OLY_FLOAT16: memcpy(&bits, at, sizeof bits); return (double)oly_float_of_half(bits);
+    case OLY_BFLOAT16: memcpy(&bits, at, sizeof bits); return (double)oly_float_of_bfloat(bits);
+    case OLY_FLOAT32: memcpy(&single, at, sizeof single); return (double)single;
+    default: memcpy(&value, at, sizeof value); return value;
+    }
+}
+
+/* A float, or one part of a complex number. */
+static double float_at(const printer *p, int64_t index, int part)
+{
+    oly_dtype dtype = oly_dtype_real(p->dtype);
+    int64_t bytes = (int64_t)oly_dtype_size(dtype);
+    return read_float(dtype, p->data + index * (int64_t)oly_dtype_size(p->dtype) + part * bytes);
+}
+
+/* Of uint64 the bits. */
 static int64_t integer_at(oly_dtype dtype, const char *data, int64_t index)
 {
-    if (dtype == OLY_BOOL)
-        return data[index] != 0;
-    if (dtype == OLY_INT64) {
-        int64_t value;
-        memcpy(&value, data + index * (int64_t)sizeof value, sizeof value);
-        return value;
+    union {
+        int8_t i8;
+        int16_t i16;
+        int32_t i32;
+        int64_t i64;
+        uint8_t u8;
+        uint16_t u16;
+        uint32_t u32;
+    } v;
+    size_t bytes = oly_dtype_size(dtype);
+    memcpy(&v, data + index * (int64_t)bytes, bytes);
+    switch (dtype) {
+    case OLY_BOOL: return v.u8 != 0;
+    case OLY_INT8: return v.i8;
+    case OLY_INT16: return v.i16;
+    case OLY_INT32: return v.i32;
+    case OLY_UINT8: return v.u8;
+    case OLY_UINT16: return v.u16;
+    case OLY_UINT32: return v.u32;
+    default: return v.i64;
     }
-    uint32_t bits;
-    memcpy(&bits, data + index * (int64_t)sizeof bits, sizeof bits);
-    return dtype == OLY_INT32 ? (int64_t)(int32_t)bits : (int64_t)bits;
 }
 
 /* -- walking the elements that are printed ------------------------------------------------------------ */
@@ -102,7 +143,7 @@ typedef struct range {
 static void find_range(printer *p, int64_t index, void *found)
 {
     range *r = found;
-    double value = float_at(p, index);
+    double value = float_at(p, index, p->part);
     if (!isfinite(value)) {
         r->any_special = true;
         r->negative_infinite |= value < 0;
@@ -115,60 +156,80 @@ static void find_range(printer *p, int64_t index, void *found)
         r->high = size;
 }
 
+static double rounded_to_half(double value)
+{
+    return (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(value)));
+}
+
 /* One float with exponents needed makes all of them have one. NumPy compares in the array's own type. */
-static bool needs_exponents(oly_dtype dtype, const range *r)
+static bool needs_exponents(oly_precision of, const range *r)
 {
     if (r->low > r->high)
         return false;
-    if (dtype == OLY_FLOAT32)
-        return r->high >= array_limit[1] || (float)r->low < 0.0001f || (float)r->high / (float)r->low > 1000.0f;
-    return r->high >= array_limit[0] || r->low < 0.0001 || r->high / r->low > 1000.0;
+    if (r->high >= array_limit[of])
+        return true;
+    if (of == OLY_PRECISION_HALF)
+        return r->low < rounded_to_half(0.0001) || rounded_to_half(r->high / r->low) > 1000;
+    if (of == OLY_PRECISION_SINGLE)
+        return (float)r->low < 0.0001f || (float)r->high / (float)r->low > 1000.0f;
+    return r->low < 0.0001 || r->high / r->low > 1000.0;
 }
 
-static void widen(int *width, long columns)
+static void widen(int *width, long n)
 {
-    if (columns > *width)
-        *width = (int)columns;
+    if (n > *width)
+        *width = (int)n;
+}
+
+static bool has_sign(const columns *c, double value)
+{
+    return c->plus && !signbit(value);
 }
 
 static void measure_float(printer *p, int64_t index, void *found)
 {
     (void)found;
     char word[OLY_DIGITS_TEXT];
-    double value = float_at(p, index);
+    columns *c = &p->of[p->part];
+    double value = float_at(p, index, p->part);
     if (!isfinite(value))
         return;
-    if (p->scientific)
-        oly_digits_scientific(word, value, p->dtype == OLY_FLOAT32, 0, DECIMALS, 2);
+    if (c->scientific)
+        oly_digits_scientific(word, value, precision_of(p->dtype), 0, DECIMALS, 2);
     else
-        oly_digits_positional(word, value, p->dtype == OLY_FLOAT32, DECIMALS);
+        oly_digits_positional(word, value, precision_of(p->dtype), DECIMALS);
     const char *point = strchr(word, '.'), *letter = strchr(word, 'e');
-    widen(&p->left, point - word);
-    widen(&p->right, (letter ? letter - point : (long)strlen(point)) - 1);
+    widen(&c->left, point - word + has_sign(c, value));
+    widen(&c->right, (letter ? letter - point : (long)strlen(point)) - 1);
     if (letter)
-        widen(&p->exponent_digits, (long)strlen(letter) - 2);
+        widen(&c->exponent_digits, (long)strlen(letter) - 2);
 }
 
 /* Columns behind the integer part of a float: point, decimals, exponent with letter and sign. */
-static int columns_behind(const printer *p)
+static int columns_behind(const columns *c)
 {
-    return 1 + p->right + (p->scientific ? 2 + p->exponent_digits : 0);
+    return 1 + c->right + (c->scientific ? 2 + c->exponent_digits : 0);
 }
 
-static void measure_floats(printer *p)
+static void measure_floats(printer *p, int part)
 {
     range r = {.low = INFINITY};
+    columns *c = &p->of[part];
+    p->part = part;
+    c->plus = part == 1;
     walk(p, 0, 0, find_range, &r);
-    p->scientific = needs_exponents(p->dtype, &r);
+    c->scientific = needs_exponents(precision_of(p->dtype), &r);
     walk(p, 0, 0, measure_float, NULL);
     if (r.any_special)
-        widen(&p->left, (r.negative_infinite ? 4 : 3) - columns_behind(p));
+        widen(&c->left, (r.negative_infinite || c->plus ? 4 : 3) - columns_behind(c));
 }
 
 static int write_integer(char *word, size_t size, oly_dtype dtype, int64_t value)
 {
     if (dtype == OLY_BOOL)
         return snprintf(word, size, "%s", value ? "True" : "False");
+    if (dtype == OLY_UINT64)
+        return snprintf(word, size, "%" PRIu64, (uint64_t)value);
     return snprintf(word, size, "%" PRId64, value);
 }
 
@@ -176,17 +237,19 @@ static void measure_integer(printer *p, int64_t index, void *found)
 {
     (void)found;
     char word[32];
-    widen(&p->left, write_integer(word, sizeof word, p->dtype, integer_at(p->dtype, p->data, index)));
+    widen(&p->of[0].left, write_integer(word, sizeof word, p->dtype, integer_at(p->dtype, p->data, index)));
 }
 
 static void measure(printer *p)
 {
-    if (is_float(p->dtype))
-        measure_floats(p);
-    else
+    if (is_float(p->dtype) || is_complex(p->dtype))
+        measure_floats(p, 0);
+    else if (p->dtype != OLY_BFLOAT16)
         walk(p, 0, 0, measure_integer, NULL);
+    if (is_complex(p->dtype))
+        measure_floats(p, 1);
     if (p->dtype == OLY_BOOL && p->rank > 0)
-        widen(&p->left, 5); /* NumPy gives True the width of False even where there is no False */
+        widen(&p->of[0].left, 5); /* NumPy gives True the width of False even where there is no False */
 }
 
 /* -- second walk: lines and brackets ------------------------------------------------------------------ */
@@ -220,40 +283,60 @@ static void new_lines(printer *p, int n, int indent)
 }
 
 typedef struct word {
-    char chars[OLY_DIGITS_TEXT];
+    char chars[2 * OLY_DIGITS_TEXT];
     int before, length, behind; /* spaces, characters, spaces */
 } word;
 
-static word float_word(const printer *p, int64_t index)
+static word float_word(const printer *p, int64_t index, int part)
 {
     word w = {.before = 0};
-    double value = float_at(p, index);
-    int width = p->left + columns_behind(p);
-    if (!isfinite(value)) {
-        w.length = snprintf(w.chars, sizeof w.chars, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-        w.before = width - w.length;
-        return w;
-    }
-    if (p->scientific) {
-        oly_digits_scientific(w.chars, value, p->dtype == OLY_FLOAT32, p->right, p->right, p->exponent_digits);
-        w.length = (int)strlen(w.chars);
-        w.before = width - w.length;
-        return w;
-    }
-    oly_digits_positional(w.chars, value, p->dtype == OLY_FLOAT32, DECIMALS);
+    const columns *c = &p->of[part];
+    double value = float_at(p, index, part);
+    int width = c->left + columns_behind(c), sign = has_sign(c, value) || (c->plus && isnan(value));
+    char *digits = w.chars + sign;
+    if (sign)
+        w.chars[0] = '+';
+    if (!isfinite(value))
+        snprintf(digits, OLY_DIGITS_TEXT, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    else if (c->scientific)
+        oly_digits_scientific(digits, value, precision_of(p->dtype), c->right, c->right, c->exponent_digits);
+    else
+        oly_digits_positional(digits, value, precision_of(p->dtype), DECIMALS);
     w.length = (int)strlen(w.chars);
-    w.before = p->left - (int)(strchr(w.chars, '.') - w.chars);
+    w.before = isfinite(value) && !c->scientific ? c->left - (int)(strchr(w.chars, '.') - w.chars) : width - w.length;
     w.behind = width - w.before - w.length;
     return w;
 }
 
+/* Both parts, the spaces between them kept. */
+static word complex_word(const printer *p, int64_t index)
+{
+    word w = float_word(p, index, 0), imaginary = float_word(p, index, 1);
+    w.length += snprintf(w.chars + w.length, sizeof w.chars - (size_t)w.length, "%*s%sj", w.behind + imaginary.before,
+                         "", imaginary.chars);
+    w.behind = imaginary.behind;
+    return w;
+}
+
+/* As C++ writes it: six significant digits. */
+static int write_bfloat(char *text, size_t size, double value)
+{
+    return snprintf(text, size, "%g", value);
+}
+
 static word element_word(const printer *p, int64_t index)
 {
-    if (is_float(p->dtype))
-        return float_word(p, index);
     word w = {.before = 0};
+    if (is_float(p->dtype))
+        return float_word(p, index, 0);
+    if (is_complex(p->dtype))
+        return complex_word(p, index);
+    if (p->dtype == OLY_BFLOAT16) {
+        w.length = write_bfloat(w.chars, sizeof w.chars, float_at(p, index, 0));
+        return w;
+    }
     w.length = write_integer(w.chars, sizeof w.chars, p->dtype, integer_at(p->dtype, p->data, index));
-    w.before = p->left - w.length;
+    w.before = p->of[0].left - w.length;
     return w;
 }
 
@@ -329,6 +412,41 @@ static void put_array(printer *p)
     flush_spaces(p);
 }
 
+/* -- one number ---------------------------------------------------------------------------------------- */
+
+/* A part of a complex number: without the zero that a whole real number has behind its point. */
+static void put_part(printer *p, oly_precision of, int part, bool plus)
+{
+    char number[OLY_DIGITS_TEXT];
+    double value = float_at(p, 0, part);
+    oly_digits_alone(number, value, of, alone_limit[of]);
+    size_t length = strlen(number);
+    if (length > 2 && strcmp(number + length - 2, ".0") == 0)
+        number[length - 2] = 0;
+    if (plus && (isnan(value) || !signbit(value)))
+        put(p, "+");
+    put(p, number);
+}
+
+/* As Python writes a number: "0.5", "(1+2j)", "2j". */
+static void put_alone(printer *p, oly_precision of)
+{
+    if (is_complex(p->dtype)) {
+        double real = float_at(p, 0, 0);
+        bool imaginary = real == 0 && !signbit(real);
+        if (!imaginary) {
+            put(p, "(");
+            put_part(p, of, 0, false);
+        }
+        put_part(p, of, 1, !imaginary);
+        put(p, imaginary ? "j" : "j)");
+        return;
+    }
+    char number[OLY_DIGITS_TEXT];
+    oly_digits_alone(number, float_at(p, 0, 0), of, alone_limit[of]);
+    put(p, number);
+}
+
 /* -- the whole ---------------------------------------------------------------------------------------- */
 
 static oly_status begin(printer *p, oly_dtype dtype, int rank, const int64_t *shape, const void *data, bool *empty)
@@ -364,11 +482,8 @@ oly_status oly_format_str(oly_text *text, oly_dtype dtype, int rank, const int64
     p.separator = " ";
     if (empty) {
         put(&p, "[]");
-    } else if (rank == 0 && is_float(dtype)) {
-        char number[OLY_DIGITS_TEXT];
-        bool single = dtype == OLY_FLOAT32;
-        oly_digits_alone(number, float_at(&p, 0), single, alone_limit[single]);
-        put(&p, number);
+    } else if (rank == 0 && (is_float(dtype) || is_complex(dtype))) {
+        put_alone(&p, precision_of(dtype));
     } else {
         measure(&p);
         put_array(&p);
@@ -420,8 +535,12 @@ oly_status oly_format_scalar(oly_text *text, oly_dtype dtype, const void *elemen
     OLY_TRY(begin(&p, dtype, 0, NULL, element, &empty));
     p.text = text;
     char number[OLY_DIGITS_TEXT];
-    if (is_float(dtype))
-        oly_digits_alone(number, float_at(&p, 0), false, alone_limit[0]);
+    if (is_float(dtype) || is_complex(dtype)) {
+        put_alone(&p, OLY_PRECISION_DOUBLE);
+        return ending(text);
+    }
+    if (dtype == OLY_BFLOAT16)
+        write_bfloat(number, sizeof number, float_at(&p, 0, 0));
     else
         write_integer(number, sizeof number, dtype, integer_at(dtype, element, 0));
     put(&p, number);

@@ -172,7 +172,8 @@ static oly_status check_inputs(oly_fn f, int n_in, const oly_array *in)
 
 static oly_status find(oly_fn f, const oly_array *in, oly_compiled **compiled)
 {
-    oly_key key = {.bytes = 0};
+    oly_key key;
+    oly_key_begin(&key);
     for (int k = 0; k < f->n_in; k++)
         oly_key_add_array(&key, in[k]);
     *compiled = oly_cache_find(&f->cache, &key);

@@ -59,14 +59,24 @@ oly_array(oly_where)(oly_operand condition, oly_operand x, oly_operand y)
     return apply(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
 }
 
-oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
+static oly_array convert(oly_compose *compose, oly_operand x, oly_dtype dtype)
 {
-    oly_enter(__func__);
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_convert;
     recipe.params.dtype = dtype;
-    return oly_dispatch(oly_compose_convert, 1, &x, &recipe);
+    return oly_dispatch(compose, 1, &x, &recipe);
+}
+
+oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
+{
+    oly_enter(__func__);
+    return convert(oly_compose_astype, x, dtype);
+}
+oly_array(oly_convert_element_type)(oly_operand x, oly_dtype dtype)
+{
+    oly_enter(__func__);
+    return convert(oly_compose_convert, x, dtype);
 }
 
 /* -- reductions ------------------------------------------------------------------------------------------ */

@@ -83,7 +83,8 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
     else
         set_from_integer(&p, x->params.value.i);
     p.imaginary = oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? rounded(dtype, x->params.imaginary) : 0;
-    bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i;
+    bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i &&
+                p.imaginary == x->params.imaginary;
     *out = x;
     return same ? OLY_OK : oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
 }
@@ -99,6 +100,20 @@ oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool we
     oly_params p;
     constant_params(&p, dtype, weak);
     return oly_graph_add(g, OLY_OP_convert, 1, &x, &p, out);
+}
+
+oly_status oly_build_truth(oly_graph *g, oly_node *x, oly_node **out)
+{
+    *out = x;
+    if (x->type.dtype == OLY_BOOL)
+        return OLY_OK;
+    bool complex = oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX;
+    if (oly_is_constant(x) && (!complex || x->params.imaginary == 0))
+        return convert_constant(g, x, OLY_BOOL, false, out);
+    oly_node *both[2] = {x, NULL};
+    OLY_TRY(oly_build_number(g, x->type.dtype, 0, &both[1]));
+    OLY_TRY(oly_build_common_shape(g, 2, both));
+    return oly_build_apply(g, OLY_OP_ne, 2, both, out);
 }
 
 oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out)

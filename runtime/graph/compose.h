@@ -22,6 +22,9 @@ oly_compose oly_compose_divide;   /* true division */
 oly_compose oly_compose_relu;
 oly_compose oly_compose_where;
 oly_compose oly_compose_convert; /* to params.dtype */
+oly_compose oly_compose_astype;  /* the same; to bool: x != 0 */
+oly_compose oly_compose_part;    /* recipe.op: real, imag, conj; also of real numbers */
+oly_compose oly_compose_complex; /* of real and imaginary parts */
 oly_compose oly_compose_reduce;  /* sum, prod, max, min over params.axes (or all), keepdims */
 oly_compose oly_compose_mean;
 oly_compose oly_compose_matmul;

@@ -65,7 +65,11 @@ static oly_status dot(oly_graph *g, oly_node *a, oly_node *b, int64_t p, int64_t
     oly_node *both[2];
     OLY_TRY(oly_build_reshape(g, a, 3, (int64_t[]){p, m, k}, &both[0]));
     OLY_TRY(oly_build_reshape(g, b, 3, (int64_t[]){p, k, n}, &both[1]));
-    return oly_build_apply(g, OLY_OP_dot, 2, both, out);
+    oly_dtype dtype = a->type.dtype; /* products of float16 are summed in float32, over devices too */
+    for (int x = 0; x < 2; x++)
+        OLY_TRY(oly_build_convert(g, both[x], oly_dtype_computed(dtype), both[x]->type.weak, &both[x]));
+    OLY_TRY(oly_build_apply(g, OLY_OP_dot, 2, both, out));
+    return oly_build_convert(g, *out, dtype, (*out)->type.weak, out);
 }
 
 /* Repeats an operand over `leading` dimensions, and merges those into one. */

@@ -63,9 +63,12 @@ oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const
     oly_node *x = in[0];
     int combiner = oly_ops[recipe->op].detail;
     int64_t count;
-    if (x->type.dtype == OLY_BOOL && (combiner == OLY_COMBINE_SUM || combiner == OLY_COMBINE_PROD))
-        OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
-    return apply(g, recipe->op, x, recipe, &count, out);
+    if (combiner != OLY_COMBINE_SUM && combiner != OLY_COMBINE_PROD)
+        return apply(g, recipe->op, x, recipe, &count, out);
+    oly_dtype dtype = oly_dtype_summed(x->type.dtype);
+    OLY_TRY(oly_build_convert(g, x, oly_dtype_computed(dtype), false, &x));
+    OLY_TRY(apply(g, recipe->op, x, recipe, &count, out));
+    return oly_build_convert(g, *out, dtype, false, out);
 }
 
 oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -73,9 +76,11 @@ oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const o
     (void)n_in;
     oly_node *x, *both[2];
     int64_t count;
-    OLY_TRY(oly_build_floating(g, in[0], &x));
+    oly_dtype dtype = oly_dtype_inexact(in[0]->type.dtype);
+    OLY_TRY(oly_build_convert(g, in[0], oly_dtype_computed(dtype), in[0]->type.weak, &x));
     OLY_TRY(apply(g, OLY_OP_reduce_sum, x, recipe, &count, &both[0]));
     OLY_TRY(oly_build_number(g, x->type.dtype, (double)count, &both[1]));
     OLY_TRY(oly_build_common_shape(g, 2, both));
-    return oly_build_apply(g, OLY_OP_div, 2, both, out);
+    OLY_TRY(oly_build_apply(g, OLY_OP_div, 2, both, out));
+    return oly_build_convert(g, *out, dtype, false, out);
 }

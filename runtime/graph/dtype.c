@@ -74,6 +74,26 @@ oly_dtype oly_default_float(void)
     return wide ? OLY_FLOAT64 : OLY_FLOAT32;
 }
 
+oly_dtype oly_default_complex(void)
+{
+    return wide ? OLY_COMPLEX128 : OLY_COMPLEX64;
+}
+
+oly_dtype oly_dtype_summed(oly_dtype d)
+{
+    oly_dtype whole = oly_default_int();
+    if (oly_dtype_kind(d) == OLY_KIND_BOOL)
+        return whole;
+    if (oly_dtype_kind(d) != OLY_KIND_INTEGER || rows[d].bytes >= rows[whole].bytes)
+        return d;
+    return oly_dtype_is_signed(d) ? whole : wide ? OLY_UINT64 : OLY_UINT32;
+}
+
+oly_dtype oly_dtype_computed(oly_dtype d)
+{
+    return d == OLY_FLOAT16 || d == OLY_BFLOAT16 ? OLY_FLOAT32 : d;
+}
+
 /* 64-bit integers, which float32 could not hold, become float64. */
 oly_dtype oly_dtype_inexact(oly_dtype d)
 {

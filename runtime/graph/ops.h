@@ -39,4 +39,7 @@ typedef struct oly_op_row {
     oly_sharding_rule *sharding; /* fills the sharding part of node->type; see sharding_rule.h */
 } oly_op_row;
 extern const oly_op_row oly_ops[OLY_N_OPS];
+
+/* Whether the operation has a meaning on elements of this type. fails OLY_DTYPE. */
+oly_status oly_op_takes(oly_op op, const oly_type *x);
 #endif

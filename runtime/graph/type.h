@@ -26,6 +26,11 @@ bool oly_dtype_is_signed(oly_dtype d);    /* int8 to int64 */
 oly_dtype oly_dtype_real(oly_dtype d);    /* of the parts of a complex number; else d */
 oly_dtype oly_default_int(void);          /* int32, with 64-bit types enabled int64 */
 oly_dtype oly_default_float(void);        /* float32, with 64-bit types enabled float64 */
+oly_dtype oly_default_complex(void);      /* complex64, with 64-bit types enabled complex128 */
+/* What a sum of such elements has: bools and integers narrower than the default integer become that, signed or not. */
+oly_dtype oly_dtype_summed(oly_dtype d);
+/* What arithmetic on many elements is done in: float32 for float16 and bfloat16, else d. */
+oly_dtype oly_dtype_computed(oly_dtype d);
 /* What a floating function makes of these: floating and complex types stay, the others become the default float. */
 oly_dtype oly_dtype_inexact(oly_dtype d);
 int64_t oly_type_size(const oly_type *t);                  /* elements */

@@ -39,6 +39,7 @@ oly_status oly_typing_given(oly_node *node)
 
 oly_status oly_typing_same(oly_node *node)
 {
+    OLY_TRY(oly_op_takes(node->op, operand(node, 0)));
     node->type = *operand(node, 0);
     return OLY_OK;
 }
@@ -46,6 +47,7 @@ oly_status oly_typing_same(oly_node *node)
 /* The parts of complex numbers; others are their own real part. */
 oly_status oly_typing_parts(oly_node *node)
 {
+    OLY_TRY(oly_op_takes(node->op, operand(node, 0)));
     node->type = *operand(node, 0);
     node->type.dtype = oly_dtype_real(node->type.dtype);
     return OLY_OK;
@@ -64,6 +66,7 @@ static oly_status check_agree(const oly_node *node, int a, int b)
 oly_status oly_typing_agree(oly_node *node)
 {
     OLY_TRY(check_agree(node, 0, 1));
+    OLY_TRY(oly_op_takes(node->op, operand(node, 0)));
     node->type = *operand(node, 0);
     node->type.weak = operand(node, 0)->weak && operand(node, 1)->weak;
     return OLY_OK;
@@ -84,6 +87,7 @@ oly_status oly_typing_join(oly_node *node)
 oly_status oly_typing_compare(oly_node *node)
 {
     OLY_TRY(check_agree(node, 0, 1));
+    OLY_TRY(oly_op_takes(node->op, operand(node, 0)));
     node->type = *operand(node, 0);
     node->type.dtype = OLY_BOOL;
     node->type.weak = false;
@@ -117,6 +121,7 @@ oly_status oly_typing_reduce(oly_node *node)
 {
     const oly_params *p = &node->params;
     const oly_type *x = operand(node, 0);
+    OLY_TRY(oly_op_takes(node->op, x));
     node->type.dtype = x->dtype;
     for (int k = 0; k < p->n_axes; k++)
         if (p->axes[k] < 0 || p->axes[k] >= x->rank || (k > 0 && p->axes[k] <= p->axes[k - 1]))

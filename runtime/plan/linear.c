@@ -19,9 +19,8 @@ static bool number(const oly_node *n, double *value)
         n = n->in[0];
     if (n->op != OLY_OP_constant)
         return false;
-    *value =
-        n->type.dtype == OLY_FLOAT32 || n->type.dtype == OLY_FLOAT64 ? n->params.value.f : (double)n->params.value.i;
-    return true;
+    *value = oly_dtype_kind(n->type.dtype) == OLY_KIND_FLOAT ? n->params.value.f : (double)n->params.value.i;
+    return oly_dtype_kind(n->type.dtype) != OLY_KIND_COMPLEX;
 }
 
 static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coefficient)

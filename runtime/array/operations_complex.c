@@ -1,0 +1,27 @@
+/* The public operations on complex numbers and their parts. As in operations.c, each fills a recipe for oly_dispatch. */
+#include "array/dispatch.h"
+#include <string.h>
+
+static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_operand *in)
+{
+    oly_recipe recipe;
+    memset(&recipe, 0, sizeof recipe); /* recipes are hashed and compared as memory */
+    recipe.op = op;
+    return oly_dispatch(compose, n_in, in, &recipe);
+}
+
+#define PART(function, row)                                                                                            \
+    oly_array(function)(oly_operand x)                                                                                 \
+    {                                                                                                                  \
+        oly_enter(__func__);                                                                                           \
+        return apply(oly_compose_part, OLY_OP_##row, 1, &x);                                                           \
+    }
+PART(oly_real, real)
+PART(oly_imag, imag)
+PART(oly_conj, conj)
+
+oly_array(oly_complex)(oly_operand real, oly_operand imaginary)
+{
+    oly_enter(__func__);
+    return apply(oly_compose_complex, OLY_OP_complex, 2, (oly_operand[]){real, imaginary});
+}
