@@ -26,7 +26,7 @@ typedef enum oly_tile_op {
 #undef OLY_TILE_COMPARE
 #undef OLY_TILE_JOIN
     OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
-    OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`) */
+    OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`); of complex numbers the real part */
     OLY_TILE_iota,    /* out = index along the dimension `attribute` of the box, plus that dimension's `origin` */
     OLY_TILE_splat,   /* out = the scalar `value` */
     OLY_N_TILE_OPS

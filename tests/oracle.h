@@ -62,6 +62,11 @@ void oracle_program_run(const oly_array *in, oly_array *out, void *program);
 /* The value of that name, NULL if there is none. */
 oly_array oracle_program_find(const oracle_program *p, const char *name);
 
+/* -- oracle_promote.c ------------------------------------------------------------------------------------------------ */
+
+/* The table of promotions of a folder; false when there is none. */
+bool oracle_check_promotions(oracle_run *run, const char *folder);
+
 /* -- the checkers ---------------------------------------------------------------------------------------------------- */
 void oracle_check_toy(oracle_run *run);     /* oracle_text.c: shards and a sum as text */
 void oracle_check_viz(oracle_run *run);     /* oracle_text.c: drawings of shardings */

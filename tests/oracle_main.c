@@ -149,20 +149,53 @@ static void report_case(const oracle_run *run)
         printf("%s %s%s%s\n", outcome, run->c->id, run->reason[0] ? ": " : "", run->reason);
 }
 
+/* Shares, reports and counts how a case went. */
+static void end_case(oracle_run *run, int counts[3])
+{
+    oly_clear_error();
+    share_outcome(run);
+    report_case(run);
+    counts[run->failed ? 1 : run->skipped ? 2 : 0]++;
+    if (run->skipped && !run->failed)
+        count_reason(run->reason);
+}
+
+static bool is_wanted(const char *id)
+{
+    return !runner.only || fnmatch(runner.only, id, 0) == 0;
+}
+
 static void run_case(const oracle_family *family, const oracle_case *c, int counts[3])
 {
     oracle_run run = {.family = family, .c = c};
+    if (!is_wanted(c->id))
+        return;
     snprintf(runner.running, sizeof runner.running, "%s", c->id);
     OLY_SCOPE
     {
         check_case(&run);
     }
-    oly_clear_error();
-    share_outcome(&run);
-    report_case(&run);
-    counts[run.failed ? 1 : run.skipped ? 2 : 0]++;
-    if (run.skipped && !run.failed)
-        count_reason(run.reason);
+    end_case(&run, counts);
+}
+
+/* The table of promotions, where there is one, counts as one more case. */
+static void run_promotions(const oracle_family *family, const char *folder, int counts[3])
+{
+    char id[64];
+    snprintf(id, sizeof id, "%s.promotions", family->name);
+    oracle_case c = {.id = id};
+    oracle_run run = {.family = family, .c = &c};
+    bool found = false;
+    if (!is_wanted(id))
+        return;
+    snprintf(runner.running, sizeof runner.running, "%s", id);
+    oly_enable_x64(has_x64(&run));
+    OLY_SCOPE
+    {
+        found = oracle_check_promotions(&run, folder);
+    }
+    if (found)
+        end_case(&run, counts);
 }
 
 /* -- families -------------------------------------------------------------------------------------------------------- */
@@ -175,8 +208,8 @@ static void run_family(const char *folder)
         return;
     }
     for (int k = 0; k < family->n_cases; k++)
-        if (!runner.only || fnmatch(runner.only, family->cases[k].id, 0) == 0)
-            run_case(family, &family->cases[k], counts);
+        run_case(family, &family->cases[k], counts);
+    run_promotions(family, folder, counts);
     if (oly_process_index() == 0 && (!runner.only || counts[0] + counts[1] + counts[2] > 0))
         printf("%s\t%d\t%d\t%d\n", family->name, counts[0], counts[1], counts[2]);
     fflush(stdout);

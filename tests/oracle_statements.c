@@ -48,7 +48,7 @@ oly_operand oracle_value_of(const oracle_call *call)
 {
     const char *text = oracle_attribute(call, "value");
     oly_dtype dtype = oracle_dtype_of(call);
-    bool floating = dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64 || text[strcspn(text, ".eEn")];
+    bool floating = dtype >= OLY_FLOAT16 || text[strcspn(text, ".eEn")];
     return floating ? oly_operand_float(strtod(text, NULL)) : oly_operand_int(strtoll(text, NULL, 10));
 }
 
@@ -82,7 +82,7 @@ static oly_array select_where(const oracle_call *call)
 
 static oly_array convert(const oracle_call *call)
 {
-    return oly_astype(call->arg[0], oracle_dtype_of(call));
+    return oly_convert_element_type(call->arg[0], oracle_dtype_of(call));
 }
 
 static oly_array matrix_product(const oracle_call *call)
@@ -198,6 +198,7 @@ const oracle_statement oracle_statements_first[] = {
 /* Each topic has its table, ended by a row without a name, in tests/oracle_statements_<topic>.c. */
 static const oracle_statement *const tables[] = {
     oracle_statements_first,
+    oracle_statements_complex,
     oracle_statements_sharding,
     oracle_statements_gradient,
 };

@@ -27,6 +27,7 @@ typedef struct oracle_statement {
 enum { ORACLE_MOST_RESULTS = 8 };
 
 extern const oracle_statement oracle_statements_first[]; /* the first issue's */
+extern const oracle_statement oracle_statements_complex[];
 extern const oracle_statement oracle_statements_sharding[];
 extern const oracle_statement oracle_statements_gradient[];
 

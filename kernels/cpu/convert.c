@@ -33,6 +33,7 @@ typedef struct sixteen {
 #define TO_BF16(To, x)             oly_bfloat_of_float(x)
 #define DOUBLE_TO_F16(To, x)       oly_half_of_float(oly_float_rounded_to_odd(x))
 #define DOUBLE_TO_BF16(To, x)      oly_bfloat_of_float(oly_float_rounded_to_odd(x))
+#define REAL_NONZERO(To, x)        ((To)(__real__(x) != 0))
 #define REAL_PART(To, x)           (__real__(x))
 
 #define CONVERT(from, From, to, To, rule)                                                                              \
@@ -81,12 +82,12 @@ CONVERT(f32, float, bf16, uint16_t, TO_BF16)
 CONVERT(f64, double, bf16, uint16_t, DOUBLE_TO_BF16)
 CONVERT(c64, float _Complex, c64, float _Complex, PLAIN)
 CONVERT(c64, float _Complex, c128, double _Complex, PLAIN)
-CONVERT(c64, float _Complex, b8, uint8_t, NONZERO)
+CONVERT(c64, float _Complex, b8, uint8_t, REAL_NONZERO)
 CONVERT(c64, float _Complex, f32, float, REAL_PART)
 CONVERT(f32, float, c64, float _Complex, PLAIN)
 CONVERT(c128, double _Complex, c128, double _Complex, PLAIN)
 CONVERT(c128, double _Complex, c64, float _Complex, PLAIN)
-CONVERT(c128, double _Complex, b8, uint8_t, NONZERO)
+CONVERT(c128, double _Complex, b8, uint8_t, REAL_NONZERO)
 CONVERT(c128, double _Complex, f64, double, REAL_PART)
 CONVERT(f64, double, c128, double _Complex, PLAIN)
 

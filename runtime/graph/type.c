@@ -75,6 +75,10 @@ oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
         return oly_promote_types(a->dtype, b->dtype);
     if (!decides)
         return other->dtype;
+    if (oly_dtype_kind(other->dtype) == OLY_KIND_FLOAT) { /* a complex number takes the width of the float it meets */
+        *weak = false;
+        return other->dtype == OLY_FLOAT64 ? OLY_COMPLEX128 : OLY_COMPLEX64;
+    }
     bool large = other->dtype == OLY_INT64 || other->dtype == OLY_UINT64 || oly_x64_enabled();
     if (!large)
         return number->dtype;
