@@ -31,7 +31,7 @@ static void rules_refuse_what_does_not_fit(void **state)
     assert_int_equal(oly_graph_add(g, OLY_OP_slice, 1, &f, &p, &made), OLY_OK);
     assert_int_equal(oly_graph_add(g, OLY_OP_update, 2, (oly_node *[]){f, f}, &p, &made), OLY_SHAPE);
     assert_int_equal(oly_graph_add(g, OLY_OP_reshape, 1, &f, &p, &made), OLY_SHAPE);
-    p.rank = 9;
+    p.rank = OLY_MAX_RANK + 1;
     assert_int_equal(oly_graph_add(g, OLY_OP_broadcast, 1, &f, &p, &made), OLY_INVALID);
     memset(&p, 0, sizeof p);
     p.n_axes = 2, p.axes[0] = 1;
