@@ -1,6 +1,7 @@
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations;
- * transform.h jit, loops, explanations; gradient.h derivatives. docs/semantics.md tells the rules. */
+ * transform.h jit, loops, explanations; gradient.h derivatives; map.h shard_map, collectives, vmap.
+ * docs/semantics.md tells the rules. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
 #include <olympus/base.h>
@@ -9,4 +10,5 @@
 #include <olympus/ops.h>
 #include <olympus/transform.h>
 #include <olympus/gradient.h>
+#include <olympus/map.h>
 #endif

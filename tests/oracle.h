@@ -76,6 +76,7 @@ void oracle_check_gradient(oracle_run *run); /* oracle_gradient.c: values and de
 void oracle_check_training(oracle_run *run); /* oracle_gradient.c: loops of steps */
 void oracle_check_program(oracle_run *run); /* oracle_program.c: statements */
 void oracle_check_plan(oracle_run *run);    /* oracle_plan.c: chosen shardings and communication */
+void oracle_check_manual(oracle_run *run);  /* oracle_manual.c: bodies of shard_map */
 void oracle_check_reshard(oracle_run *run); /* oracle_plan.c: who holds what, and what moves */
 void oracle_check_types(oracle_run *run);   /* oracle_types.c: explicit sharding */
 #endif

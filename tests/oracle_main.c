@@ -136,7 +136,10 @@ static void check_case(oracle_run *run)
     oly_enable_x64(has_x64(run));
     while (k < n && !check_oracle_line(run->c, kinds[k].keyword, 0))
         k++;
-    if (k < n && kinds[k].check)
+    const oracle_line *mode = check_oracle_line(run->c, "mode", 0);
+    if (mode && mode->n_words > 1 && strcmp(mode->words[1], "manual") == 0)
+        oracle_check_manual(run);
+    else if (k < n && kinds[k].check)
         kinds[k].check(run);
     else
         oracle_skip(run, "%s: not checked yet", k < n ? kinds[k].what : "another kind of case");

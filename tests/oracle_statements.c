@@ -201,6 +201,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_complex,
     oracle_statements_sharding,
     oracle_statements_gradient,
+    oracle_statements_manual,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -30,6 +30,7 @@ extern const oracle_statement oracle_statements_first[]; /* the first issue's */
 extern const oracle_statement oracle_statements_complex[];
 extern const oracle_statement oracle_statements_sharding[];
 extern const oracle_statement oracle_statements_gradient[];
+extern const oracle_statement oracle_statements_manual[];
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);

@@ -1,5 +1,6 @@
 /* Open traces and what they capture. See trace.h. */
 #include "array/trace.h"
+#include "array/manual.h"
 
 static _Thread_local oly_trace *current;
 
@@ -76,7 +77,10 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
     oly_array kept = x->graph ? x : oly_array_hold(x);
     if (!kept)
         return OLY_MEMORY;
-    oly_status st = oly_graph_input(t->graph, &x->type, node);
+    oly_type type = x->type;
+    if (oly_manual_around(t))
+        oly_manual_type(oly_manual_around(t), &type);
+    oly_status st = oly_graph_input(t->graph, &type, node);
     if (st != OLY_OK) {
         if (!x->graph)
             oly_array_release(kept);

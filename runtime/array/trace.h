@@ -6,7 +6,8 @@
 typedef struct oly_trace {
     struct oly_trace *outer;
     oly_graph *graph;
-    int first_capture; /* inputs before are the function's own */
+    const struct oly_manual *manual; /* the body of a shard_map: what holds inside (manual.h); else NULL */
+    int first_capture;               /* inputs before are the function's own */
     int n_captures;
     oly_array captured[64]; /* outer handles; values are held, traced ones borrowed */
 } oly_trace;

@@ -11,6 +11,7 @@ typedef struct oly_recipe {
     oly_params params;
     bool keepdims;
     bool all_axes;
+    bool tiled, invariant; /* collectives */
 } oly_recipe;
 
 typedef oly_status oly_compose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out);
@@ -40,4 +41,14 @@ oly_compose oly_compose_full;       /* in[0] converted to params.dtype, broadcas
 oly_compose oly_compose_place;      /* params.sharding */
 oly_compose oly_compose_reshard;    /* Explicit axes as params.sharding says */
 oly_compose oly_compose_constraint; /* place, but for Explicit axes only checked */
+/* Collectives (compose_collective.c): over params.over, which are manual axes of params.mesh. Of the tiled forms the dimensions stay
+ * and are cut or joined. */
+oly_compose oly_compose_pvary;
+oly_compose oly_compose_psum; /* recipe.op: psum, pmax, pmin */
+oly_compose oly_compose_pmean;
+oly_compose oly_compose_all_gather;   /* at params.dimension; invariant: typed so */
+oly_compose oly_compose_psum_scatter; /* params.dimension */
+oly_compose oly_compose_all_to_all;   /* params.dimension is split, params.axes[0] made */
+oly_compose oly_compose_ppermute;     /* params.permutation */
+oly_compose oly_compose_axis_index;
 #endif

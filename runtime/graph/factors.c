@@ -207,6 +207,44 @@ static oly_status concatenate(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
+/* Collectives that take a dimension of the operand away and make one of the result; -1: none. The others keep their order. */
+static void exchanged(const oly_node *node, oly_factors *f, int taken, int made)
+{
+    for (int d = 0, e = 0; d < node->in[0]->type.rank; d++) {
+        if (d == taken)
+            continue;
+        e += e == made;
+        relate(f, &node->in[0]->type, d, e++);
+    }
+}
+
+static oly_status all_gather(const oly_node *node, oly_factors *f)
+{
+    exchanged(node, f, -1, node->params.dimension);
+    return OLY_OK;
+}
+
+static oly_status psum_scatter(const oly_node *node, oly_factors *f)
+{
+    exchanged(node, f, node->params.dimension, -1);
+    return OLY_OK;
+}
+
+static oly_status all_to_all(const oly_node *node, oly_factors *f)
+{
+    exchanged(node, f, node->params.dimension, node->params.axes[0]);
+    return OLY_OK;
+}
+
+static oly_status permute(const oly_node *node, oly_factors *f)
+{
+    for (int d = 0; d < node->type.rank; d++)
+        relate(f, &node->type, d, d);
+    for (int k = 0; k < f->result[node->params.dimension].n; k++)
+        f->kind[f->result[node->params.dimension].factor[k]] = OLY_FACTOR_SHIFTED;
+    return OLY_OK;
+}
+
 /* What a loop does to its values is told by its body. */
 static oly_status loop(const oly_node *node, oly_factors *f)
 {
@@ -217,8 +255,18 @@ static oly_status loop(const oly_node *node, oly_factors *f)
 static const struct {
     const char *name;
     oly_status (*rule)(const oly_node *node, oly_factors *f);
-} named[] = {{"@reduce", reduce}, {"@transpose", transpose}, {"@broadcast", broadcast},     {"@reshape", reshape},
-             {"@slice", slice},   {"@update", update},       {"@concatenate", concatenate}, {"@loop", loop}};
+} named[] = {{"@reduce", reduce},
+             {"@transpose", transpose},
+             {"@broadcast", broadcast},
+             {"@reshape", reshape},
+             {"@slice", slice},
+             {"@update", update},
+             {"@concatenate", concatenate},
+             {"@loop", loop},
+             {"@all_gather", all_gather},
+             {"@psum_scatter", psum_scatter},
+             {"@all_to_all", all_to_all},
+             {"@permute", permute}};
 
 oly_status oly_factors_of(const oly_node *node, oly_factors *f)
 {

@@ -1,6 +1,7 @@
 /* Graphs: making, freeing and fingerprinting them. */
 #include "graph/graph.h"
 #include "graph/sharding_rule.h"
+#include "graph/varying.h"
 #include "core/hash.h"
 #include <string.h>
 
@@ -79,6 +80,8 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
             return oly_fail(OLY_TRACE,
                             "%s: operand %d belongs to another traced function; pass it in as an input of this one",
                             row->name, k);
+    oly_node *aligned[8];
+    OLY_TRY(oly_vary_operands(g, op, n_in, &in, aligned));
     OLY_TRY(reserve(g));
     OLY_TRY(new_node(g, op, n_in, in, params, &made));
     OLY_TRY(row->typing(made));
@@ -160,7 +163,10 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, p->body ? oly_graph_hash(p->body) : 0);
     h = oly_hash_mix(h, (uint64_t)p->n_carry);
     h = oly_hash_mix(h, (uint64_t)p->lower);
-    return oly_hash_mix(h, (uint64_t)p->upper);
+    h = oly_hash_mix(h, (uint64_t)p->upper);
+    h = oly_hash_mix(h, p->mesh ? p->mesh->hash : 0);
+    h = oly_hash(oly_hash_mix(h, p->over.n), p->over.axis, p->over.n);
+    return oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
 }
 
 uint64_t oly_graph_hash(const oly_graph *g)

@@ -5,6 +5,7 @@
 #include "graph/ops.h"
 #include "core/arena.h"
 #include "core/error.h"
+#include "layout/permutation.h"
 #include "layout/sharding.h"
 
 typedef struct oly_graph oly_graph;
@@ -30,7 +31,19 @@ typedef struct oly_params {
     oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
     int n_carry;           /* loop */
     int64_t lower, upper;  /* loop */
+    /* shard_map */
+    oly_mesh mesh;               /* collectives: whose axes; they are Manual there */
+    bool unchecked;              /* collectives: types do not tell along which axes values vary */
+    oly_axis_list over;          /* collectives: the axes, major first */
+    oly_permutation permutation; /* ppermute: of the positions along `over`; permute: along dimension */
+    uint32_t settled; /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
 } oly_params;
+
+/* Is the sharding that place and broadcast are told the whole truth? (Else it is of the settled axes only.) */
+static inline bool oly_settles_all(const oly_params *p)
+{
+    return p->settled == 0 || p->settled == (1u << p->sharding->mesh->n_axes) - 1;
+}
 
 struct oly_node {
     oly_op op;

@@ -178,11 +178,15 @@ oly_status oly_sharding_rule_apply(oly_node *node)
     oly_mesh mesh;
     oly_type_clear_sharding(&node->type);
     OLY_TRY(find_mesh(node, &mesh));
+    if (!mesh && node->params.mesh)
+        mesh = node->params.mesh; /* a collective without operands */
     if (!mesh)
         return OLY_OK;
     node->type.mesh = mesh;
     for (int k = 0; k < node->n_in; k++)
         node->type.varying |= node->in[k]->type.varying;
     OLY_TRY(oly_ops[node->op].sharding(node));
+    if (node->params.settled)
+        oly_sharding_settle(node);
     return check_axes_once(node);
 }

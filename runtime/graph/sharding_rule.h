@@ -15,6 +15,10 @@
  * and ends in the name of the broken rule: "[contract_ambiguous]". */
 oly_status oly_sharding_rule_apply(oly_node *node);
 
+/* What shard_map says of a value (params.sharding, settled): the settled axes as they are there, the others as the rule has
+ * them. In sharding_rule_manual.c. */
+void oly_sharding_settle(oly_node *node);
+
 /* -- what rules are written with ---------------------------------------------------------------------------------------- */
 
 /* The message "add of float32[8@x], float32[8@y]: WHAT [rule]", from all operands of the node. */

@@ -5,6 +5,8 @@
 /* What the program asks for, on whatever mesh. */
 oly_status oly_sharding_rule_place(oly_node *node)
 {
+    if (node->params.settled)
+        return oly_sharding_rule_by_factors(node); /* oly_sharding_settle does the rest */
     oly_type_set_sharding(&node->type, node->params.sharding);
     return OLY_OK;
 }

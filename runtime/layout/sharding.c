@@ -33,6 +33,7 @@ void oly_layout_stop(void)
         shardings = e->next;
         oly_release(e);
     }
+    oly_permutations_forget();
     oly_meshes_forget();
 }
 

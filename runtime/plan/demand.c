@@ -296,8 +296,8 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 }
 
 /* Broadcast constants have no memory to copy from: a tile program writes them. */
-static oly_status fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node,
-                       const oly_layout *l, int slot)
+oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
+                    int slot)
 {
     oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
     oly_tile_instruction *i = OLY_PLAN_NEW(p, oly_tile_instruction, 1);
@@ -349,7 +349,7 @@ static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node 
         return OLY_MEMORY;
     p->plan->slots[*slot].block = f->block;
     if (reading.constant)
-        return fill(p, f, reading.constant, node, l, *slot);
+        return oly_fill(p, f, reading.constant, node, l, *slot);
     return copy_into(p, f, node, &reading, &r, *slot, l, zero, one, node);
 }
 

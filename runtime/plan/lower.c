@@ -312,14 +312,6 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
 
-static oly_layout operand_layout(oly_planner *p, oly_frame *f, const oly_node *n)
-{
-    oly_layout l;
-    if (oly_natural_layout(f, n, &l) && l.mesh == p->mesh)
-        return l;
-    return oly_node_layout(p, f, n);
-}
-
 static bool reduces(const oly_node *n, int d)
 {
     for (int k = 0; k < n->params.n_axes; k++)
@@ -400,7 +392,7 @@ static oly_status demand_array(oly_planner *p, oly_frame *f, const oly_node *n, 
 
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    oly_layout in = operand_layout(p, f, n->in[0]), out = {.mesh = in.mesh};
+    oly_layout in = oly_operand_layout(p, f, n->in[0]), out = {.mesh = in.mesh};
     oly_axis_list axes = {0};
     oly_reading reading = {0};
     for (int d = 0; d < in.rank; d++) {
@@ -530,7 +522,7 @@ static void gemm_device(oly_planner *p, const oly_node *n, const oly_layout *out
 
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    oly_layout a = operand_layout(p, f, n->in[0]), b = operand_layout(p, f, n->in[1]);
+    oly_layout a = oly_operand_layout(p, f, n->in[0]), b = oly_operand_layout(p, f, n->in[1]);
     oly_layout wanted = oly_node_layout(p, f, n), out = wanted;
     oly_split k;
     if (!overlap(&a.split[2].axes, &wanted.split[0].axes) && !overlap(&a.split[2].axes, &wanted.split[1].axes) &&
@@ -590,7 +582,7 @@ static bool in_place(oly_planner *p, oly_frame *f, const oly_node *n, const oly_
 
 static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    oly_layout l = operand_layout(p, f, n->in[0]);
+    oly_layout l = oly_operand_layout(p, f, n->in[0]);
     oly_value *v = oly_value_of(f, n);
     if (in_place(p, f, n, &l)) {
         v->layout = l;
@@ -649,7 +641,7 @@ static oly_split factor_split(oly_mesh mesh, const oly_axis_list *axes, int64_t 
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_factors fs;
-    oly_layout in = operand_layout(p, f, n->in[0]), out = {.mesh = p->mesh, .rank = n->type.rank};
+    oly_layout in = oly_operand_layout(p, f, n->in[0]), out = {.mesh = p->mesh, .rank = n->type.rank};
     OLY_TRY(oly_factors_of(n, &fs));
     for (int d = 0; d < out.rank; d++) {
         out.shape[d] = n->type.shape[d];
@@ -705,6 +697,9 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
     case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);
+    case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
+    case OLY_LOWER_MANUAL:
+        return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
     case OLY_LOWER_INPUT: /* already in memory */
     case OLY_LOWER_VIEW:  /* read through */
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;

@@ -4,6 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A view may say where it lies: along the axes it settles. */
+static void pin(const oly_node *n, const oly_value *v, oly_layout *l)
+{
+    for (int d = 0; d < l->rank; d++) {
+        bool settled = d < n->params.sharding->spec.n_dims && n->params.sharding->spec.dim[d].n > 0;
+        for (int k = 0; k < l->split[d].axes.n; k++)
+            settled = settled || (v->closed >> l->split[d].axes.axis[k] & 1);
+        if (settled)
+            l->split[d] = oly_split_canonical(l->mesh, &v->axes[d], l->shape[d]);
+    }
+}
+
 static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
 {
     oly_layout in;
@@ -23,6 +35,8 @@ static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
         else if (in.shape[d] == l->shape[to])
             l->split[to] = in.split[d];
     }
+    if (n->params.settled && n->params.sharding->mesh == l->mesh)
+        pin(n, oly_value_of(f, n), l);
     return true;
 }
 
@@ -48,6 +62,14 @@ oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node)
         l.split[d] = oly_split_canonical(p->mesh, &v->axes[d], l.shape[d]);
     }
     return l;
+}
+
+oly_layout oly_operand_layout(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    oly_layout l;
+    if (oly_natural_layout(f, n, &l) && l.mesh == p->mesh)
+        return l;
+    return oly_node_layout(p, f, n);
 }
 
 static bool same_origin(const oly_split *a, const oly_split *b)

@@ -158,14 +158,14 @@ static oly_status different_meshes(const oly_plan_request *r, int k, int j)
         k, oly_type_short(&r->inputs[k].type), left, j, oly_type_short(&r->inputs[j].type), right);
 }
 
-/* Looks for the shardings users fixed inside the function. */
-static oly_mesh placed_mesh(const oly_graph *g)
+/* Looks for the shardings users fixed inside the function; `manual`: for those of shard_map. */
+static oly_mesh placed_mesh(const oly_graph *g, bool manual)
 {
     for (int k = 0; k < g->n_nodes; k++) {
-        const oly_node *n = g->nodes[k];
-        oly_mesh m = n->params.sharding     ? n->params.sharding->mesh
-                     : n->op == OLY_OP_loop ? placed_mesh(n->params.body)
-                                            : NULL;
+        const oly_params *n = &g->nodes[k]->params;
+        oly_mesh m = n->sharding && (n->settled || !manual) ? n->sharding->mesh
+                     : n->body                              ? placed_mesh(n->body, manual)
+                                                            : NULL;
         if (m)
             return m;
     }
@@ -195,8 +195,16 @@ static oly_status choose_mesh(oly_planner *p)
             p->mesh = m;
         }
     }
-    if (first < 0)
-        p->mesh = placed_mesh(r->graph);
+    oly_mesh manual = placed_mesh(r->graph, true);
+    if (manual && p->mesh && !oly_mesh_same_devices(p->mesh, manual))
+        return oly_fail(
+            OLY_DEVICES,
+            "argument %d, %s, is committed to devices that are not those of the mesh of a shard_map inside, "
+            "or in another order; move it with oly_device_put",
+            first, oly_type_short(&r->inputs[first].type));
+    p->mesh = manual ? manual : p->mesh;
+    if (!p->mesh)
+        p->mesh = placed_mesh(r->graph, false);
     for (int k = 0; !p->mesh && r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k])
             p->mesh = r->outputs[k]->mesh;
@@ -223,7 +231,7 @@ static void mark_placed(const oly_graph *g, bool *used, uint64_t *key, bool *oth
     for (int k = 0; k < g->n_nodes; k++) {
         if (g->nodes[k]->params.sharding)
             mark_mesh(g->nodes[k]->params.sharding->mesh, used, key, others);
-        if (g->nodes[k]->op == OLY_OP_loop)
+        if (g->nodes[k]->params.body)
             mark_placed(g->nodes[k]->params.body, used, key, others);
     }
 }
@@ -286,7 +294,7 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
         v->layout = oly_layout_canonical(in->sharding, in->type.rank, in->type.shape);
         v->has_layout = true;
         v->block = plan->main;
-        v->fixed = in->committed;
+        v->closed = in->committed ? ~0u : 0;
         if (in->sharding->mesh == p->mesh)
             for (int d = 0; d < in->type.rank; d++)
                 v->axes[d] = v->layout.split[d].axes;
@@ -319,7 +327,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     oly_node *n = f->graph->outputs[k];
     if (p->request->outputs && p->request->outputs[k])
         return p->request->outputs[k];
-    if (n->op == OLY_OP_place)
+    if (n->op == OLY_OP_place && oly_settles_all(&n->params))
         return n->params.sharding;
     for (int j = 0; n->op == OLY_OP_input && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)

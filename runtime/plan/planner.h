@@ -26,7 +26,7 @@ typedef struct oly_replica {
 /* What the planner knows of a node. */
 typedef struct oly_value {
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
-    bool fixed;                       /* chosen by the user */
+    uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
     bool has_layout;
     oly_layout layout; /* where it lies, once lowered */
     int slot;          /* -1: not in memory (views, constants) */
@@ -101,6 +101,8 @@ oly_status oly_propagate(oly_planner *p, oly_frame *f);
 oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 
 /* -- partition.c: which layout -- */
+/* Where the operand of a node lies, cut for the plan's mesh. */
+oly_layout oly_operand_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 /* Layout a node would have where it is: of its memory, or derived through views. false: none (constants). */
 bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l);
 oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g);
@@ -124,6 +126,9 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
 oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
 /* The same, but never shared with another use: writes a copy if need be. */
 oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
+/* Writes a constant node's number over the layout's part of a slot, for `node`. */
+oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
+                    int slot);
 /* Writes a value into part of another: element i goes to start + i * step of the value of layout `whole` in `slot`. */
 oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                           const oly_layout *whole, const int64_t *start, const int64_t *step);
@@ -136,6 +141,10 @@ oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, 
 /* The same within a slot that holds `region` boxes already, of which each device's own part is right: brings the margins. */
 oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
                                const oly_region *region, int slot);
+
+/* The slices of dimension d change places: slice i of `to` is slice source[i] of the value; others stay as they are. */
+oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
+                                int from_slot, const oly_region *to, int to_slot, int d, oly_permutation permutation);
 
 /* -- fold.c -- */
 /* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
@@ -173,6 +182,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
 
 /* -- linear.c -- */
 /* A value of a loop's body as a sum of shifted parts of the carry: sum of coefficient[t] * carry[x + start[t]]. */

@@ -128,14 +128,14 @@ static bool is_open(const oly_type *type, int axis)
 
 static bool refine(oly_value *v, const oly_type *type, int d, const oly_axis_list *list)
 {
-    if (v->fixed || list->n <= v->axes[d].n || !is_prefix(&v->axes[d], list) || type->shape[d] <= 1)
+    if (v->closed == ~0u || list->n <= v->axes[d].n || !is_prefix(&v->axes[d], list) || type->shape[d] <= 1)
         return false;
     for (int k = v->axes[d].n; k < list->n; k++)
         if (!is_open(type, list->axis[k]))
             return false;
     for (int k = v->axes[d].n; k < list->n; k++)
         for (int e = 0; e < type->rank; e++)
-            if (e != d && uses(&v->axes[e], list->axis[k]))
+            if ((e != d && uses(&v->axes[e], list->axis[k])) || v->closed >> list->axis[k] & 1)
                 return false;
     v->axes[d] = *list;
     return true;
@@ -239,9 +239,9 @@ static void fix_places(oly_planner *p, oly_frame *f)
             v->axes[d] = n->type.axes[d];
         if (n->op == OLY_OP_loop)
             fix_places(p, f->bodies[k]);
-        if (n->op != OLY_OP_place || n->params.sharding->mesh != p->mesh)
+        if ((n->op != OLY_OP_place && !n->params.settled) || n->params.sharding->mesh != p->mesh)
             continue;
-        v->fixed = true;
+        v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;
         for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++)
             v->axes[d] = oly_split_canonical(p->mesh, &n->params.sharding->spec.dim[d], n->type.shape[d]).axes;
     }

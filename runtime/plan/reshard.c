@@ -15,6 +15,7 @@ typedef struct remote {
     oly_box box;
     int device; /* of this process: sender's or receiver's */
     bool sending;
+    int64_t shift; /* of the box on its way, along the permuted dimension */
 } remote;
 
 typedef struct mover {
@@ -24,6 +25,8 @@ typedef struct mover {
     const oly_region *to;
     bool in_place; /* from_slot is to_slot: it holds boxes of `to`, of which each device's own part is right */
     int from_slot, to_slot;
+    oly_permutation permutation; /* of the slices of dimension `permuted`; NULL: none */
+    int permuted;
     const int64_t *shape;
     size_t element;
     int n_copies, copy_capacity;
@@ -164,40 +167,73 @@ static void part_range(const oly_split *s, int64_t n, int64_t lo, int64_t hi, in
     *last = oly_split_part_of(s, n, hi - 1);
 }
 
-static oly_status receive_block(mover *m, int device, int position, const oly_box *box, const int *part)
+/* A box shifted along the permuted dimension. */
+static oly_box shifted(const mover *m, const oly_box *box, int64_t shift)
 {
-    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, box);
+    oly_box b = *box;
+    b.lo[m->permuted] += shift;
+    b.hi[m->permuted] += shift;
+    return b;
+}
+
+/* The next run of slices of `box`, from *at on, that come from neighbouring slices: its place at the source, and how far it
+ * moves. False: no more. */
+static bool next_run(const mover *m, const oly_box *box, int64_t *at, oly_box *run, int64_t *shift)
+{
+    int d = m->permuted;
+    *run = *box;
+    *shift = 0;
+    if (!m->permutation) {
+        bool first = *at == box->lo[d];
+        *at = box->hi[d] + 1;
+        return first;
+    }
+    const int *source = m->permutation->source;
+    while (*at < box->hi[d] && source[*at] < 0)
+        ++*at;
+    if (*at >= box->hi[d])
+        return false;
+    int64_t end = *at + 1;
+    while (end < box->hi[d] && source[end] == source[end - 1] + 1)
+        end++;
+    *shift = *at - source[*at];
+    run->lo[d] = source[*at];
+    run->hi[d] = source[*at] + end - *at;
+    *at = end;
+    return true;
+}
+
+/* `wanted` is where the elements are in the source, `holds` the whole box of the receiver, shifted to there. */
+static oly_status receive_block(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
+                                int64_t shift, const int *part)
+{
+    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, wanted);
     if (oly_box_count(&shared) == 0)
         return OLY_OK;
     int me = oly_mesh_my_process();
     int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
     if (process != me)
-        return add_remote(m, (remote){process, position, owner, shared, device, false});
+        return add_remote(m, (remote){process, position, owner, shared, device, false, shift});
     if (m->in_place && owner == position)
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
             holder = d;
-    return add_copy(m, holder, owner, device, box, &shared);
+    return add_copy(m, holder, owner, device, holds, &shared);
 }
 
-static oly_status receive_all(mover *m, int device)
+static oly_status receive_run(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
+                              int64_t shift)
 {
-    int position = oly_position_in(m->p, m->to->mesh, device);
-    if (position < 0)
-        return OLY_OK;
-    oly_box box = oly_region_box(m->to, m->shape, position);
-    if (oly_box_count(&box) == 0)
-        return OLY_OK;
     int first[OLY_MAX_RANK], last[OLY_MAX_RANK], part[OLY_MAX_RANK];
-    for (int d = 0; d < box.rank; d++) {
-        part_range(&m->from->split[d], m->shape[d], box.lo[d], box.hi[d], &first[d], &last[d]);
+    for (int d = 0; d < wanted->rank; d++) {
+        part_range(&m->from->split[d], m->shape[d], wanted->lo[d], wanted->hi[d], &first[d], &last[d]);
         part[d] = first[d];
     }
     for (;;) {
-        OLY_TRY(receive_block(m, device, position, &box, part));
-        int d = box.rank - 1;
+        OLY_TRY(receive_block(m, device, position, wanted, holds, shift, part));
+        int d = wanted->rank - 1;
         while (d >= 0 && ++part[d] > last[d]) {
             part[d] = first[d];
             d--;
@@ -207,14 +243,34 @@ static oly_status receive_all(mover *m, int device)
     }
 }
 
+static oly_status receive_all(mover *m, int device)
+{
+    int position = oly_position_in(m->p, m->to->mesh, device);
+    if (position < 0)
+        return OLY_OK;
+    oly_box box = oly_region_box(m->to, m->shape, position), run;
+    if (oly_box_count(&box) == 0)
+        return OLY_OK;
+    int64_t shift;
+    for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
+        oly_box holds = shifted(m, &box, -shift);
+        OLY_TRY(receive_run(m, device, position, &run, &holds, shift));
+    }
+    return OLY_OK;
+}
+
 /* What one position of another process takes from this device's block. */
 static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
                           int process)
 {
-    oly_box box = oly_region_box(m->to, m->shape, receiver), shared = oly_box_intersect(block, &box);
-    if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
-        return OLY_OK;
-    return add_remote(m, (remote){process, receiver, source, shared, device, true});
+    oly_box box = oly_region_box(m->to, m->shape, receiver), run;
+    int64_t shift;
+    for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
+        oly_box shared = oly_box_intersect(block, &run);
+        if (oly_box_count(&shared) > 0 && owner_of(m, part, receiver, process) == source)
+            OLY_TRY(add_remote(m, (remote){process, receiver, source, shared, device, true, shift}));
+    }
+    return OLY_OK;
 }
 
 static oly_status send_all(mover *m, int device)
@@ -257,7 +313,12 @@ static int in_message_order(const void *a, const void *b)
         return x->sending ? -1 : 1;
     if (x->peer != y->peer)
         return x->peer - y->peer;
-    return x->receiver != y->receiver ? x->receiver - y->receiver : x->source - y->source;
+    if (x->receiver != y->receiver)
+        return x->receiver - y->receiver;
+    for (int d = 0; d < x->box.rank && x->source == y->source; d++)
+        if (x->box.lo[d] != y->box.lo[d])
+            return x->box.lo[d] < y->box.lo[d] ? -1 : 1;
+    return x->source - y->source;
 }
 
 static bool same_bytes(const remote *a, const remote *b)
@@ -268,6 +329,8 @@ static bool same_bytes(const remote *a, const remote *b)
 static oly_piece piece_of(const mover *m, const remote *r)
 {
     oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
+    if (!r->sending)
+        holds = shifted(m, &holds, -r->shift);
     oly_place at = corner(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
     oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = r->box.rank};
     for (int d = 0; d < piece.rank; d++) {
@@ -341,6 +404,8 @@ static const char *name_of(const mover *m)
     bool dropped = false, moved = false, same = l->mesh == r->mesh;
     if (l->mesh->everywhere)
         return "place";
+    if (m->permutation)
+        return "permute";
     if (!same)
         return "transfer";
     for (int d = 0; d < l->rank; d++)
@@ -447,6 +512,22 @@ oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, 
                             .to = to,
                             .from_slot = from_slot,
                             .to_slot = to_slot,
+                            .shape = from->shape,
+                            .element = oly_dtype_size(node->type.dtype)},
+                    b);
+}
+
+oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
+                                int from_slot, const oly_region *to, int to_slot, int d, oly_permutation permutation)
+{
+    return add_move((mover){.p = p,
+                            .node = node,
+                            .from = from,
+                            .to = to,
+                            .from_slot = from_slot,
+                            .to_slot = to_slot,
+                            .permutation = permutation,
+                            .permuted = d,
                             .shape = from->shape,
                             .element = oly_dtype_size(node->type.dtype)},
                     b);

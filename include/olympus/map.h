@@ -1,0 +1,148 @@
+/* Mapped functions: a function of one device's shards run on every device (oly_shard_map), with collectives between them; a
+ * function of one element run on a whole batch (oly_vmap).
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_MAP_H
+#define OLYMPUS_MAP_H
+
+#include <olympus/transform.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- per-device programs ------------------------------------------------------------------------------------------
+ * oly_shard_map(f, user, mesh, OLY_IN(x, y), OLY_SPECS("i", "None, i"), OLY_OUT(z), OLY_SPECS("i"));
+ * splits every input by its spec, runs f once per device on shards, and puts the outputs together by theirs. Inside f an array
+ * is one device's shard; operations are local, and devices exchange data by the collectives below only. An output spec that
+ * does not name an axis says that the value is the same along it.
+ *
+ * The types of values inside tell along which mesh axes they may differ: "int32[4]{V:i}". Inputs differ along the axes of
+ * their spec, results along those of any operand; psum and its kin take axes away, oly_axis_index and oly_pvary add them.
+ * An output that differs along an axis that its spec does not name is an error, unless .unchecked is given.
+ *
+ * In a traced function the map becomes part of its plan; outside it is traced, planned and run on every call. Arrays from outside
+ * that f uses are the same on every device. f must not fetch values.
+ *   in_specs    one for each input, in the notation of oly_named, of manual axes only; must divide the dimensions they split.
+ *               Inputs are moved to them (of Explicit axes: must have them)
+ *   out_specs   one for each output
+ *   returns     OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
+ *   ranks       all ranks of the mesh
+ *   fails       OLY_SHAPE (a dimension that its axes do not divide; more than 12 dimensions with the split ones), OLY_SHARDING (a
+ *               spec that is too long, or names axes that are not manual; an output that may differ along an axis missing in
+ *               its spec; an Explicit input that is sharded otherwise), OLY_PARSE, OLY_DEVICES, whatever f's operations fail with
+ *   source      jax.shard_map */
+typedef struct oly_shard_map_options {
+    char first_;            /* not used: lets the macro begin the list */
+    const char *axis_names; /* "i, j": these axes are manual, the others stay as they are; default all */
+    bool
+        unchecked; /* do not track along which axes values differ (check_vma=False): of an output that its spec says is the
+                               same along an axis, the first device's value is taken */
+} oly_shard_map_options;
+OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name, void *user, oly_mesh mesh, int n_in,
+                                      const oly_array *in, const char *const *in_specs, int n_out,
+                                      oly_array *const *out, const char *const *out_specs,
+                                      oly_shard_map_options options);
+#define oly_shard_map(function, user, mesh, ...)                                                                       \
+    OLY_SHARD_MAP_(OLY_AT(oly_shard_map_with), function, #function, user, mesh, __VA_ARGS__)
+#define OLY_SHARD_MAP_(call, function, name, user, mesh, n_in, in, in_specs, n_out, out, out_specs, ...)               \
+    call(function, name, user, mesh, n_in, in, in_specs, n_out, out, out_specs,                                        \
+         (oly_shard_map_options){.first_ = 0, __VA_ARGS__})
+/* A list of specs. */
+#define OLY_SPECS(...)                                                                                                 \
+    (const char *const[])                                                                                              \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+/* -- collectives --------------------------------------------------------------------------------------------------
+ * Inside oly_shard_map. axes: manual axes, "i" or "i, j"; of several, the devices are numbered row-major in the order given. n
+ * below is the number of devices along them. Operands that are the same along an axis count once for every device.
+ *   returns  NULL after an error
+ *   ranks    as the map around
+ *   fails    OLY_SHARDING: an axis that the mesh does not have, or that is not manual here; OLY_TRACE outside of oly_shard_map;
+ *            OLY_SHAPE: dimensions that do not exist or that n does not divide */
+
+/* Sum, mean, maximum, minimum over the devices; the result is the same along the axes. Bools are summed as int32; means of
+ * integers are floating. Of a number: n times the number, without communication.
+ * source: jax.lax.psum, pmean, pmax, pmin */
+OLY_API oly_array oly_psum(oly_operand x, const char *axes);
+OLY_API oly_array oly_pmean(oly_operand x, const char *axes);
+OLY_API oly_array oly_pmax(oly_operand x, const char *axes);
+OLY_API oly_array oly_pmin(oly_operand x, const char *axes);
+#define oly_psum(x, axes)  OLY_AT(oly_psum)(OLY_ARG(x), axes)
+#define oly_pmean(x, axes) OLY_AT(oly_pmean)(OLY_ARG(x), axes)
+#define oly_pmax(x, axes)  OLY_AT(oly_pmax)(OLY_ARG(x), axes)
+#define oly_pmin(x, axes)  OLY_AT(oly_pmin)(OLY_ARG(x), axes)
+
+typedef struct oly_gather_options {
+    char first_;    /* not used: lets the macro begin the list */
+    int axis;       /* dimension; negative: from the end */
+    bool tiled;     /* no new dimension */
+    bool invariant; /* the result is typed as the same along the axes */
+} oly_gather_options;
+
+/* The devices' values in a new dimension of size n at .axis, or, .tiled, one after another along dimension .axis.
+ * source: jax.lax.all_gather (.invariant: to='invarying') */
+OLY_API oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_options options);
+#define oly_all_gather(x, ...)        OLY_ALL_GATHER_(x, __VA_ARGS__, .first_ = 0)
+#define OLY_ALL_GATHER_(x, axes, ...) OLY_AT(oly_all_gather_with)(x, axes, (oly_gather_options){__VA_ARGS__})
+
+/* The sum over the devices, of which each device keeps one part: of dimension .axis, which has n elements and goes away, or,
+ * .tiled, is cut in n. source: jax.lax.psum_scatter */
+OLY_API oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options);
+#define oly_psum_scatter(x, ...)        OLY_PSUM_SCATTER_(x, __VA_ARGS__, .first_ = 0)
+#define OLY_PSUM_SCATTER_(x, axes, ...) OLY_AT(oly_psum_scatter_with)(x, axes, (oly_gather_options){__VA_ARGS__})
+
+/* Cuts dimension `split` in n parts, sends the k-th to device k, and joins what comes along dimension `concat`. tiled: both
+ * dimensions stay; else dimension `split` has n elements and goes away, and `concat` is a new dimension of the result.
+ * source: jax.lax.all_to_all */
+OLY_API oly_array oly_all_to_all(oly_array x, const char *axes, int split, int concat, bool tiled);
+#define oly_all_to_all(...) OLY_AT(oly_all_to_all)(__VA_ARGS__)
+
+/* Device pairs[k][0] sends its value to device pairs[k][1]; devices that nobody sends to get zeros.
+ *   fails   OLY_INVALID: a device out of range, or twice as source or as destination
+ *   source  jax.lax.ppermute */
+OLY_API oly_array oly_ppermute(oly_array x, const char *axes, int n_pairs, const int (*pairs)[2]);
+#define oly_ppermute(...) OLY_AT(oly_ppermute)(__VA_ARGS__)
+/* oly_ppermute(x, "i", OLY_PAIRS({0, 1}, {1, 0})) */
+#define OLY_PAIRS(...)                                                                                                 \
+    (int)(sizeof((const int[][2]){__VA_ARGS__}) / sizeof(int[2])), (const int[][2])                                    \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+/* The number of this device along the axes: int32[], and how many there are (a constant; 0 after an error).
+ * source: jax.lax.axis_index, axis_size */
+OLY_API oly_array oly_axis_index(const char *axes);
+OLY_API int64_t oly_axis_size(const char *axes);
+#define oly_axis_index(axes) OLY_AT(oly_axis_index)(axes)
+#define oly_axis_size(axes)  OLY_AT(oly_axis_size)(axes)
+
+/* The same value, typed as differing along the axes. Operations do this by themselves where operands meet.
+ * source: jax.lax.pcast(to='varying') */
+OLY_API oly_array oly_pvary(oly_array x, const char *axes);
+#define oly_pvary(...) OLY_AT(oly_pvary)(__VA_ARGS__)
+
+/* -- batches ------------------------------------------------------------------------------------------------------
+ * oly_vmap(f, user, OLY_IN(x, y), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(z), OLY_AXES_OF(0));
+ * runs f on every element of a batch at once: f sees the inputs without their batch dimensions, and its outputs get one.
+ *   in_axes   of each input the dimension that is the batch (negative: from the end), or OLY_UNMAPPED: f sees it whole. All batch
+ *             dimensions have one size, and at least one input has one
+ *   out_axes  where the batch dimension of each output goes; OLY_UNMAPPED: the output must not depend on the batch
+ *   returns   OLY_OK, or the error, with the outputs set to NULL
+ *   fails     OLY_SHAPE (no such dimension; sizes differ; too many dimensions), OLY_INVALID
+ *   source    jax.vmap */
+#define OLY_UNMAPPED (-1000)
+OLY_API oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
+                                 const int *in_axes, int n_out, oly_array *const *out, const int *out_axes);
+#define oly_vmap(function, user, ...) OLY_AT(oly_vmap_with)(function, #function, user, __VA_ARGS__)
+#define OLY_AXES_OF(...)                                                                                               \
+    (const int[])                                                                                                      \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

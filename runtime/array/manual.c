@@ -1,0 +1,133 @@
+/* Recording functions that are mapped, in whatever trace is open. See manual.h. */
+#include "array/manual.h"
+#include "array/compiled.h"
+#include <string.h>
+
+const oly_manual *oly_manual_around(const oly_trace *t)
+{
+    for (; t; t = t->outer)
+        if (t->manual)
+            return t->manual;
+    return NULL;
+}
+
+void oly_manual_type(const oly_manual *m, oly_type *type)
+{
+    if (!type->mesh || type->mesh == m->mesh || !oly_mesh_same_grid(type->mesh, m->mesh))
+        return;
+    type->mesh = m->mesh;
+    for (int d = 0; d < type->rank; d++) {
+        oly_axis_list old = type->axes[d];
+        memset(&type->axes[d], 0, sizeof type->axes[d]);
+        for (int k = 0; k < old.n; k++)
+            if (!(m->mesh->manual_axes >> old.axis[k] & 1))
+                type->axes[d].axis[type->axes[d].n++] = old.axis[k];
+    }
+}
+
+static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace *t)
+{
+    oly_array inner[32], out[32] = {0};
+    oly_node *node;
+    for (int k = 0; k < m->n_in; k++) {
+        OLY_TRY(oly_graph_input(t->graph, &types[k], &node));
+        if (!(inner[k] = oly_array_traced(t->graph, node)))
+            return OLY_MEMORY;
+    }
+    t->first_capture = m->n_in;
+    m->function(inner, out, m->user);
+    for (int k = 0; k < m->n_out; k++) {
+        oly_status failed = oly_kept_status();
+        if (!out[k])
+            return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
+                            failed == OLY_OK
+                                ? "the function %s did not store its output %d; it must set all %d entries of out[]"
+                                : "the function %s failed before it stored output %d (of %d)",
+                            m->name, k, m->n_out);
+        OLY_TRY(oly_trace_node(t, out[k], &node));
+        OLY_TRY(oly_graph_output(t->graph, node));
+    }
+    return OLY_OK;
+}
+
+oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual, oly_trace *t)
+{
+    oly_site site = oly_current_site();
+    oly_graph *g = oly_graph_new(m->name);
+    *t = (oly_trace){0};
+    if (!g)
+        return OLY_MEMORY;
+    oly_trace_open(t, g);
+    t->manual = manual;
+    oly_status st = record(m, types, t);
+    oly_trace_close(t);
+    oly_restore_site(site);
+    if (st != OLY_OK) {
+        oly_graph_free(g);
+        t->graph = NULL;
+    }
+    return st;
+}
+
+/* -- outside of any trace ------------------------------------------------------------------------------------------- */
+
+static oly_status in_own_trace(oly_inside *inside, void *request, oly_trace *t, int n_in, const oly_array *in,
+                               int n_out)
+{
+    oly_array inner[32], results[32];
+    oly_node *node;
+    for (int k = 0; k < n_in; k++) {
+        OLY_TRY(oly_array_readable(in[k]));
+        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
+        if (!(inner[k] = oly_array_traced(t->graph, node)))
+            return OLY_MEMORY;
+    }
+    t->first_capture = n_in;
+    OLY_TRY(inside(request, t, inner, results));
+    for (int k = 0; k < n_out; k++)
+        OLY_TRY(oly_graph_output(t->graph, results[k]->node));
+    return OLY_OK;
+}
+
+oly_status oly_in_some_trace(oly_inside *inside, void *request, const char *name, int n_in, const oly_array *in,
+                             int n_out, oly_array *out)
+{
+    oly_trace t;
+    oly_compiled *c;
+    if (oly_trace_current())
+        return inside(request, oly_trace_current(), in, out);
+    oly_graph *g = oly_graph_new(name);
+    if (!g)
+        return OLY_MEMORY;
+    oly_trace_open(&t, g);
+    oly_status st = in_own_trace(inside, request, &t, n_in, in, n_out);
+    oly_trace_close(&t);
+    if (st != OLY_OK)
+        oly_graph_free(g);
+    else if ((st = oly_compile(&t, n_in, in, NULL, &c)) == OLY_OK) {
+        st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
+        oly_compiled_free(c);
+    }
+    oly_trace_release(&t);
+    return st;
+}
+
+oly_status oly_call_mapped(oly_inside *inside, void *request, const oly_mapping *m, oly_array *const *out)
+{
+    oly_array results[32] = {0};
+    oly_status st = OLY_OK;
+    if (!m->function || m->n_in < 0 || m->n_in > 32 || m->n_out < 1 || m->n_out > 32)
+        st = oly_fail(OLY_INVALID, "a mapped function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
+                      m->n_in, m->n_out);
+    for (int k = 0; st == OLY_OK && k < m->n_in; k++)
+        if (!m->in[k]) {
+            for (int j = 0; j < m->n_out; j++)
+                *out[j] = NULL;
+            return oly_null_handle();
+        }
+    if (st == OLY_OK)
+        st = oly_in_some_trace(inside, request, m->name, m->n_in, m->in, m->n_out, results);
+    for (int k = 0; k < m->n_out && k < 32; k++)
+        *out[k] = st == OLY_OK ? results[k] : NULL;
+    return oly_raise(st);
+}

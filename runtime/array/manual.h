@@ -1,0 +1,38 @@
+/* Functions recorded as graphs of their own and mapped: what oly_shard_map and oly_vmap share. Private to runtime/array. */
+#ifndef OLY_ARRAY_MANUAL_H
+#define OLY_ARRAY_MANUAL_H
+#include "array/trace.h"
+#include <olympus/transform.h>
+
+/* What holds inside a shard_map. */
+typedef struct oly_manual {
+    oly_mesh mesh; /* with the axes that are manual here, of maps further out too */
+    bool unchecked;
+} oly_manual;
+
+/* That of the innermost map around the trace; NULL: none. */
+const oly_manual *oly_manual_around(const oly_trace *t);
+/* A type of outside as it is inside: Manual axes no longer split dimensions. */
+void oly_manual_type(const oly_manual *m, oly_type *type);
+
+/* A call of a function that is mapped. */
+typedef struct oly_mapping {
+    oly_function function;
+    const char *name;
+    void *user;
+    int n_in, n_out;
+    const oly_array *in;
+} oly_mapping;
+
+/* Records the function on inputs of these types: t->graph with its outputs (the caller frees it; NULL on failure), captures in
+ * t (the caller releases them). manual NULL: none. */
+oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual, oly_trace *t);
+
+/* Runs `inside` in the open trace, or, when there is none, in one of its own that is then planned and run. It turns the
+ * arrays into out[], in the trace it is given. */
+typedef oly_status oly_inside(void *request, oly_trace *t, const oly_array *in, oly_array *out);
+oly_status oly_in_some_trace(oly_inside *inside, void *request, const char *name, int n_in, const oly_array *in,
+                             int n_out, oly_array *out);
+/* The same, with the outcome in *out[] (NULL after an error), raised. For NULL inputs: no call. */
+oly_status oly_call_mapped(oly_inside *inside, void *request, const oly_mapping *m, oly_array *const *out);
+#endif

@@ -1,0 +1,111 @@
+/* oly_vmap: the function is recorded as a graph on one element's types, which is then batched (transform/batch.h). */
+#include "array/manual.h"
+#include "transform/batch.h"
+#include <olympus/map.h>
+#include <inttypes.h>
+
+typedef struct request {
+    oly_mapping m;
+    const int *in_axes, *out_axes;
+    oly_batch_axes axes;
+} request;
+
+static oly_status dimension(const request *r, const char *what, int k, const oly_type *type, int rank, int axis, int *d)
+{
+    *d = axis < 0 ? axis + rank : axis;
+    if (*d < 0 || *d >= rank)
+        return oly_fail(OLY_SHAPE, "%s %d of %s, %s, is mapped over dimension %d, which does not exist", what, k,
+                        r->m.name, oly_type_short(type), axis);
+    return OLY_OK;
+}
+
+/* The type of one element; the batch's size is that of all inputs. */
+static oly_status element_type(request *r, int k, const oly_type *whole, oly_type *one)
+{
+    int d;
+    *one = *whole;
+    if (r->in_axes[k] == OLY_UNMAPPED)
+        return OLY_OK;
+    OLY_TRY(dimension(r, "argument", k, whole, whole->rank, r->in_axes[k], &d));
+    if (r->axes.all && r->axes.size[0] != whole->shape[d])
+        return oly_fail(OLY_SHAPE,
+                        "argument %d of %s, %s, has a batch of %" PRId64 ", but those before have one of %" PRId64
+                        "; all batch dimensions must have one size",
+                        k, r->m.name, oly_type_short(whole), whole->shape[d], r->axes.size[0]);
+    r->axes.all = 1;
+    r->axes.size[0] = whole->shape[d];
+    one->rank--;
+    for (int e = d; e < one->rank; e++) {
+        one->shape[e] = whole->shape[e + 1];
+        one->axes[e] = whole->axes[e + 1];
+    }
+    one->shape[one->rank] = 0;
+    one->axes[one->rank] = (oly_axis_list){0};
+    return OLY_OK;
+}
+
+static oly_status put_out(const request *r, oly_trace *outer, int k, oly_lifted x, oly_array *out)
+{
+    int d, axis = r->out_axes[k], rank = x.node->type.rank - (x.axes ? 1 : 0);
+    if (axis == OLY_UNMAPPED && x.axes)
+        return oly_fail(
+            OLY_SHAPE,
+            "output %d of %s depends on the batch, but its out_axes is OLY_UNMAPPED; name the dimension that "
+            "is to be the batch",
+            k, r->m.name);
+    if (axis != OLY_UNMAPPED) {
+        OLY_TRY(dimension(r, "output", k, &x.node->type, rank + 1, axis, &d));
+        OLY_TRY(oly_unbatch_dimension(outer->graph, &r->axes, x, d, &x.node));
+    }
+    *out = oly_array_traced(outer->graph, x.node);
+    return *out ? OLY_OK : OLY_MEMORY;
+}
+
+static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *const *in, oly_array *out)
+{
+    oly_lifted inputs[64], outputs[64];
+    for (int k = 0; k < r->m.n_in; k++) {
+        int axis = r->in_axes[k], rank = in[k]->type.rank;
+        inputs[k] = (oly_lifted){in[k], 0};
+        if (axis != OLY_UNMAPPED)
+            OLY_TRY(oly_batch_dimension(outer->graph, in[k], axis < 0 ? axis + rank : axis, &inputs[k]));
+    }
+    for (int k = 0; k < t->n_captures; k++) {
+        inputs[r->m.n_in + k].axes = 0;
+        OLY_TRY(oly_trace_node(outer, t->captured[k], &inputs[r->m.n_in + k].node));
+    }
+    OLY_TRY(oly_batch_graph(outer->graph, &r->axes, t->graph, inputs, outputs));
+    for (int k = 0; k < r->m.n_out; k++)
+        OLY_TRY(put_out(r, outer, k, outputs[k], &out[k]));
+    return OLY_OK;
+}
+
+static oly_status inside(void *user, oly_trace *outer, const oly_array *in, oly_array *out)
+{
+    request *r = user;
+    oly_node *nodes[32];
+    oly_type types[32];
+    oly_trace t;
+    for (int k = 0; k < r->m.n_in; k++) {
+        OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
+        OLY_TRY(element_type(r, k, &nodes[k]->type, &types[k]));
+    }
+    if (!r->axes.all)
+        return oly_fail(OLY_INVALID, "no argument of %s is mapped; give at least one a dimension in in_axes",
+                        r->m.name);
+    oly_status st = oly_record_mapped(&r->m, types, NULL, &t);
+    if (st == OLY_OK)
+        st = put_in(r, outer, &t, nodes, out);
+    oly_graph_free(t.graph);
+    oly_trace_release(&t);
+    return st;
+}
+
+oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
+                         const int *in_axes, int n_out, oly_array *const *out, const int *out_axes)
+{
+    oly_enter(__func__);
+    request r = {
+        .m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in}, .in_axes = in_axes, .out_axes = out_axes};
+    return oly_call_mapped(inside, &r, &r.m, out);
+}

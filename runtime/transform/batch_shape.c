@@ -1,0 +1,96 @@
+/* Batching rules of operations within each slice: their dimensions stand behind the leading ones. */
+#include "transform/batch_rules.h"
+#include "graph/build.h"
+#include <string.h>
+
+/* Same operation, parameters as they are. */
+oly_status oly_batching_elementwise(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    return oly_batch_apply(b, node->op, node->n_in, in, &node->params, out);
+}
+
+/* Dimensions in params.axes. */
+oly_status oly_batching_axes(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    for (int k = 0; k < p.n_axes; k++)
+        p.axes[k] += oly_batch_lead(in[0].axes);
+    return oly_batch_apply(b, node->op, 1, in, &p, out);
+}
+
+/* One dimension, in params.dimension. */
+oly_status oly_batching_dimension(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    p.dimension += oly_batch_lead(in[0].axes);
+    return oly_batch_apply(b, node->op, node->n_in, in, &p, out);
+}
+
+/* A whole shape, in params.shape. */
+oly_status oly_batching_shape(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    OLY_TRY(oly_batch_shape(in[0], false, &p));
+    return oly_batch_apply(b, node->op, 1, in, &p, out);
+}
+
+/* A part, in params.start, shape and step. */
+oly_status oly_batching_part(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    OLY_TRY(oly_batch_align(b, node->n_in, in));
+    OLY_TRY(oly_batch_shape(in[0], true, &p));
+    return oly_batch_apply(b, node->op, node->n_in, in, &p, out);
+}
+
+/* Every dimension has its place in params.axes: the leading ones keep theirs. */
+static void lead_axes(int lead, oly_params *p)
+{
+    memmove(&p->axes[lead], p->axes, sizeof *p->axes * (size_t)p->n_axes);
+    for (int d = 0; d < lead; d++)
+        p->axes[d] = d;
+    for (int k = lead; k < lead + p->n_axes; k++)
+        p->axes[k] += lead;
+    p->n_axes += lead;
+}
+
+oly_status oly_batching_transpose(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    lead_axes(oly_batch_lead(in[0].axes), &p);
+    return oly_batch_apply(b, node->op, 1, in, &p, out);
+}
+
+oly_status oly_batching_broadcast(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    OLY_TRY(oly_batch_shape(in[0], false, &p));
+    lead_axes(oly_batch_lead(in[0].axes), &p);
+    return oly_batch_apply(b, node->op, 1, in, &p, out);
+}
+
+/* The leading dimensions of both operands and b are one: [x, b, m, k] [x, b, k, n] to [x b, m, n]. */
+static oly_status merge_lead(oly_batch *b, oly_lifted x, oly_node **out)
+{
+    const oly_type *t = &x.node->type;
+    int64_t shape[3] = {1, t->shape[t->rank - 2], t->shape[t->rank - 1]};
+    for (int d = 0; d < t->rank - 2; d++)
+        shape[0] *= t->shape[d];
+    return oly_build_reshape(b->into, x.node, 3, shape, out);
+}
+
+oly_status oly_batching_dot(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_node *both[2];
+    oly_params p = {.rank = node->type.rank};
+    memcpy(p.shape, node->type.shape, sizeof p.shape);
+    OLY_TRY(oly_batch_align(b, 2, in));
+    OLY_TRY(oly_batch_shape(in[0], false, &p));
+    for (int k = 0; k < 2; k++)
+        OLY_TRY(merge_lead(b, in[k], &both[k]));
+    OLY_TRY(oly_graph_add(b->into, node->op, 2, both, &node->params, &out->node));
+    out->axes = in[0].axes;
+    return oly_build_reshape(b->into, out->node, p.rank, p.shape, &out->node);
+}
