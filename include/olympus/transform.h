@@ -90,6 +90,31 @@ OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, in
                             void *user);
 #define oly_fori(...) OLY_AT(oly_fori)(__VA_ARGS__)
 
+/* carry[] becomes body applied as long as the condition, a bool of the carry, holds; it is tested before each application. The
+ * condition must come out the same on all devices. Inside a traced function the loop stays a loop; outside it is traced, planned
+ * and run on every call, and returns at once like every call.
+ *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type or the condition is not one bool
+ *   source   jax.lax.while_loop */
+typedef oly_array (*oly_while_condition)(const oly_array *carry, void *user);
+typedef void (*oly_while_body)(oly_array *carry, void *user);
+OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body, int n_carry, oly_array *carry,
+                             void *user);
+#define oly_while(...) OLY_AT(oly_while)(__VA_ARGS__)
+
+/* -- branches -----------------------------------------------------------------------------------------------------
+ * out[0..n_out-1] is what one of the functions makes of in[0..n_in-1]; only that one is run. All must give the same types.
+ * oly_switch runs branches[index], the first for a negative, the last for a large index; oly_cond the first function when the
+ * predicate (bool, or a number that is not 0) holds, else the second. The functions may use arrays from outside, too.
+ *   index, predicate   rank 0; must come out the same on all devices
+ *   fails    OLY_SHAPE or OLY_DTYPE when the branches' results differ in type (both in the message)
+ *   source   jax.lax.cond, jax.lax.switch */
+OLY_API oly_status oly_switch(oly_operand index, int n_branches, const oly_function *branches, int n_in,
+                              const oly_array *in, int n_out, oly_array *out, void *user);
+#define oly_switch(index, ...) OLY_AT(oly_switch)(OLY_ARG(index), __VA_ARGS__)
+OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_function if_false, int n_in,
+                            const oly_array *in, int n_out, oly_array *out, void *user);
+#define oly_cond(predicate, ...) OLY_AT(oly_cond)(OLY_ARG(predicate), __VA_ARGS__)
+
 /* -- explanations -------------------------------------------------------------------------------------------------
  * The plan for these inputs as text: values with types and shardings, steps, collectives with bytes and members. Plans but
  * does not run. ranks: any rank, alone (the text is this rank's view; collectives are the same on all). */
@@ -99,8 +124,10 @@ OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array
 /* The same in numbers. */
 typedef struct oly_plan_costs {
     int64_t steps;       /* of the plan, loops' bodies counted once */
-    int64_t collectives; /* exchanges and reductions over devices in one run, those in loops as often as they run */
-    int64_t wire_bytes;  /* what the devices of this process receive from other devices in one run, summed; a reduction of B
+    int64_t collectives; /* exchanges and reductions over devices in one run, those in loops as often as they run (once
+                          * where a condition ends the loop), those of all branches */
+    int64_t
+        wire_bytes; /* what the devices of this process receive from other devices in one run, summed; a reduction of B
                           * bytes over g devices counts 2 (g - 1) / g B for each of them */
     int64_t scratch_bytes; /* intermediate values, per device */
 } oly_plan_costs;

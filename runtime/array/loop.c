@@ -1,15 +1,25 @@
-/* oly_fori: the body is recorded once as a graph of its own, whose inputs are the counter, the carries, and what it uses from
- * outside. */
-#include "array/compiled.h"
+/* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries, and what it
+ * uses from outside. The condition of a while loop is one carry more, which the body makes anew at its end. */
+#include "array/alone.h"
 #include <olympus/transform.h>
 #include <string.h>
 
+enum { MOST_CARRIES = 32 };
+
+/* What is looped: of the functions either `counted`, or the other two. */
 typedef struct request {
     int64_t lower, upper;
-    oly_loop_body body;
-    int n_carry;
+    oly_loop_body counted;
+    oly_while_condition condition;
+    oly_while_body repeated;
+    int n_carry; /* the program's */
     void *user;
 } request;
+
+static int carries_of(const request *r)
+{
+    return r->n_carry + (r->condition != NULL);
+}
 
 static oly_status check_carry(const oly_type *before, const oly_node *after, int k)
 {
@@ -24,46 +34,72 @@ static oly_status check_carry(const oly_type *before, const oly_node *after, int
         k, oly_type_short(before), oly_type_short(&after->type));
 }
 
+static oly_status left_without(const char *what, int k)
+{
+    return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(), "%s %d without a value", what, k);
+}
+
+/* The condition for these carries, in the open trace. */
+static oly_status record_condition(const request *r, oly_trace *t, const oly_array *carry, oly_node **node)
+{
+    oly_array condition = r->condition(carry, r->user);
+    if (!condition)
+        return left_without("the condition left iteration", 0);
+    OLY_TRY(oly_trace_node(t, condition, node));
+    if ((*node)->type.dtype != OLY_BOOL || (*node)->type.rank)
+        return oly_fail((*node)->type.rank ? OLY_SHAPE : OLY_DTYPE,
+                        "the condition of a loop is %s; it must be bool[]: compare, and reduce with oly_any or oly_all",
+                        oly_type_short(&(*node)->type));
+    return OLY_OK;
+}
+
 static oly_status record_body(const request *r, oly_trace *t, oly_node *const *init)
 {
-    oly_array carry[32], counter;
+    oly_array carry[MOST_CARRIES + 1], counter;
     oly_node *node;
     oly_type i32 = {.dtype = OLY_INT32};
     OLY_TRY(oly_graph_input(t->graph, &i32, &node));
     if (!(counter = oly_array_traced(t->graph, node)))
         return OLY_MEMORY;
-    for (int k = 0; k < r->n_carry; k++) {
+    for (int k = 0; k < carries_of(r); k++) {
         OLY_TRY(oly_graph_input(t->graph, &init[k]->type, &node));
         if (!(carry[k] = oly_array_traced(t->graph, node)))
             return OLY_MEMORY;
     }
-    t->first_capture = 1 + r->n_carry;
-    r->body(counter, carry, r->user);
+    t->first_capture = 1 + carries_of(r);
+    if (r->condition)
+        r->repeated(carry, r->user);
+    else
+        r->counted(counter, carry, r->user);
     for (int k = 0; k < r->n_carry; k++) {
         if (!carry[k])
-            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
-                            "the loop body left carry %d without a value", k);
+            return left_without("the loop body left carry", k);
         OLY_TRY(oly_trace_node(t, carry[k], &node));
         OLY_TRY(check_carry(&init[k]->type, node, k));
         OLY_TRY(oly_graph_output(t->graph, node));
     }
-    return OLY_OK;
+    if (!r->condition)
+        return OLY_OK;
+    OLY_TRY(record_condition(r, t, carry, &node));
+    return oly_graph_output(t->graph, node);
 }
 
 /* The loop node and its results, in the trace outside. */
-static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *carry)
+static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *out)
 {
-    oly_node *operands[96], *loop;
+    oly_node *operands[MOST_CARRIES + 1 + 64], *loop;
     oly_params params;
+    int n_carry = carries_of(r);
     memset(&params, 0, sizeof params);
-    memcpy(operands, init, sizeof *init * (size_t)r->n_carry);
+    memcpy(operands, init, sizeof *init * (size_t)n_carry);
     for (int k = 0; k < t->n_captures; k++)
-        OLY_TRY(oly_trace_node(outer, t->captured[k], &operands[r->n_carry + k]));
+        OLY_TRY(oly_trace_node(outer, t->captured[k], &operands[n_carry + k]));
     params.body = t->graph;
-    params.n_carry = r->n_carry;
+    params.n_carry = n_carry;
     params.lower = r->lower;
     params.upper = r->upper;
-    OLY_TRY(oly_graph_add(outer->graph, OLY_OP_loop, r->n_carry + t->n_captures, operands, &params, &loop));
+    params.predicate = r->condition ? n_carry : 0;
+    OLY_TRY(oly_graph_add(outer->graph, OLY_OP_loop, n_carry + t->n_captures, operands, &params, &loop));
     t->graph = NULL; /* the node's now */
     for (int k = 0; k < r->n_carry; k++) {
         oly_node *result;
@@ -71,19 +107,22 @@ static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly
         memset(&which, 0, sizeof which);
         which.dimension = k;
         OLY_TRY(oly_graph_add(outer->graph, OLY_OP_result, 1, &loop, &which, &result));
-        if (!(carry[k] = oly_array_traced(outer->graph, result)))
+        if (!(out[k] = oly_array_traced(outer->graph, result)))
             return OLY_MEMORY;
     }
     return OLY_OK;
 }
 
-static oly_status loop_in_trace(const request *r, oly_trace *outer, oly_array *carry)
+static oly_status record(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
-    oly_node *init[32];
+    const request *r = request_;
+    oly_node *init[MOST_CARRIES + 1];
     oly_trace t;
     oly_site site = oly_current_site();
     for (int k = 0; k < r->n_carry; k++)
-        OLY_TRY(oly_trace_node(outer, carry[k], &init[k]));
+        OLY_TRY(oly_trace_node(outer, in[k], &init[k]));
+    if (r->condition)
+        OLY_TRY(record_condition(r, outer, in, &init[r->n_carry]));
     oly_graph *g = oly_graph_new("loop body");
     if (!g)
         return oly_out_of_memory(sizeof(void *), "a loop");
@@ -92,63 +131,57 @@ static oly_status loop_in_trace(const request *r, oly_trace *outer, oly_array *c
     oly_trace_close(&t);
     oly_restore_site(site);
     if (st == OLY_OK)
-        st = add_loop(r, outer, &t, init, carry);
+        st = add_loop(r, outer, &t, init, out);
     oly_graph_free(t.graph);
     oly_trace_release(&t);
     return st;
 }
 
-/* Outside any trace: a function of its own, planned and run once. */
-static oly_status loop_alone(const request *r, oly_array *carry)
+static oly_status run(const request *r, oly_array *carry)
 {
-    oly_trace t;
-    oly_array inner[32], values[32];
-    oly_compiled *c;
-    oly_graph *g = oly_graph_new("loop");
-    oly_status st = OLY_OK;
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a loop");
-    for (int k = 0; k < r->n_carry && st == OLY_OK; k++)
-        st = oly_array_readable(carry[k]);
-    oly_trace_open(&t, g);
-    for (int k = 0; k < r->n_carry && st == OLY_OK; k++) {
-        oly_node *node;
-        st = oly_graph_input(g, &carry[k]->type, &node);
-        if (st == OLY_OK && !(inner[k] = oly_array_traced(g, node)))
-            st = OLY_MEMORY;
-        t.first_capture++;
-    }
-    if (st == OLY_OK)
-        st = loop_in_trace(r, &t, inner);
-    for (int k = 0; k < r->n_carry && st == OLY_OK; k++)
-        st = oly_graph_output(g, inner[k]->node);
-    oly_trace_close(&t);
-    if (st != OLY_OK)
-        oly_graph_free(g);
-    else if ((st = oly_compile(&t, r->n_carry, carry, NULL, &c)) == OLY_OK) {
-        st = oly_compiled_run(c, r->n_carry, carry, NULL, r->n_carry, values);
-        oly_compiled_free(c);
-    }
-    oly_trace_release(&t);
-    for (int k = 0; k < r->n_carry && st == OLY_OK; k++)
-        carry[k] = values[k];
-    return st;
+    oly_array out[MOST_CARRIES];
+    OLY_TRY(oly_record_or_run(record, r, "loop", r->n_carry, carry, r->n_carry, out));
+    memcpy(carry, out, sizeof *out * (size_t)r->n_carry);
+    return OLY_OK;
+}
+
+static oly_status check_count(const request *r)
+{
+    if (r->n_carry >= 1 && r->n_carry <= MOST_CARRIES && (r->counted || (r->condition && r->repeated)))
+        return OLY_OK;
+    return oly_fail(OLY_INVALID, "a loop needs its functions and 1 to %d carries; %d were given", (int)MOST_CARRIES,
+                    r->n_carry);
+}
+
+static bool any_missing(const request *r, const oly_array *carry)
+{
+    for (int k = 0; k < r->n_carry; k++)
+        if (!carry[k])
+            return true;
+    return false;
 }
 
 oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user)
 {
     oly_enter(__func__);
-    request r = {lower, upper, body, n_carry, user};
-    oly_status st = OLY_OK;
-    if (n_carry < 1 || n_carry > 32 || !body)
-        st = oly_fail(OLY_INVALID, "a loop needs a body and 1 to 32 carries; %d were given", n_carry);
-    for (int k = 0; k < n_carry && st == OLY_OK; k++)
-        if (!carry[k])
-            return oly_null_handle();
+    request r = {.lower = lower, .upper = upper, .counted = body, .n_carry = n_carry, .user = user};
+    oly_status st = check_count(&r);
+    if (st == OLY_OK && any_missing(&r, carry))
+        return oly_null_handle();
     if (st == OLY_OK && (lower < INT32_MIN || upper > INT32_MAX))
         st = oly_fail(OLY_OVERFLOW, "the bounds %lld and %lld do not fit the int32 counter", (long long)lower,
                       (long long)upper);
     if (st == OLY_OK && upper > lower)
-        st = oly_trace_current() ? loop_in_trace(&r, oly_trace_current(), carry) : loop_alone(&r, carry);
+        st = run(&r, carry);
     return oly_raise(st);
+}
+
+oly_status(oly_while)(oly_while_condition condition, oly_while_body body, int n_carry, oly_array *carry, void *user)
+{
+    oly_enter(__func__);
+    request r = {.condition = condition, .repeated = body, .n_carry = n_carry, .user = user};
+    oly_status st = check_count(&r);
+    if (st == OLY_OK && any_missing(&r, carry))
+        return oly_null_handle();
+    return oly_raise(st == OLY_OK ? run(&r, carry) : st);
 }

@@ -20,12 +20,28 @@ oly_graph *oly_graph_new(const char *name)
     return g;
 }
 
+int oly_node_graphs(const oly_node *node, oly_graph *const **graphs)
+{
+    const oly_params *p = &node->params;
+    *graphs = p->n_branches ? p->branches : &p->body;
+    return p->n_branches ? p->n_branches : p->body != NULL;
+}
+
+static void free_graphs(oly_node *node)
+{
+    oly_graph *const *graphs;
+    for (int k = oly_node_graphs(node, &graphs) - 1; k >= 0; k--)
+        oly_graph_free(graphs[k]);
+    node->params.body = NULL;
+    node->params.n_branches = 0;
+}
+
 void oly_graph_free(oly_graph *g)
 {
     if (!g)
         return;
     for (int k = 0; k < g->n_nodes; k++)
-        oly_graph_free(g->nodes[k]->params.body);
+        free_graphs(g->nodes[k]);
     oly_arena_free(&g->arena);
     oly_release(g);
 }
@@ -58,6 +74,13 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
     node->site = oly_current_site();
     if (params)
         memcpy(&node->params, params, sizeof *params); /* as memory: compared and hashed so */
+    if (node->params.n_branches) {
+        size_t bytes = sizeof(oly_graph *) * (size_t)node->params.n_branches;
+        node->params.branches = oly_arena_take(&g->arena, bytes);
+        if (!node->params.branches)
+            return oly_out_of_memory(bytes, "the branches of a node");
+        memcpy(node->params.branches, params->branches, bytes);
+    }
     if (n_in > 0) {
         node->in = OLY_ARENA_NEW(&g->arena, oly_node *, n_in);
         if (!node->in)
@@ -161,7 +184,9 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (uint64_t)p->value.i); /* the bits of either member */
     h = oly_hash_mix(h, p->sharding ? p->sharding->hash : 0);
     h = oly_hash_mix(h, p->body ? oly_graph_hash(p->body) : 0);
-    h = oly_hash_mix(h, (uint64_t)p->n_carry);
+    for (int k = 0; k < p->n_branches; k++)
+        h = oly_hash_mix(h, oly_graph_hash(p->branches[k]));
+    h = oly_hash_mix(h, (uint64_t)p->n_carry << 32 | (uint64_t)p->predicate);
     h = oly_hash_mix(h, (uint64_t)p->lower);
     h = oly_hash_mix(h, (uint64_t)p->upper);
     h = oly_hash_mix(h, p->mesh ? p->mesh->hash : 0);
@@ -198,17 +223,15 @@ void oly_graph_prune(oly_graph *g)
             continue;
         for (int j = 0; j < n->n_in; j++)
             n->in[j]->n_uses++;
-        if (n->op == OLY_OP_loop)
-            oly_graph_prune(n->params.body);
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(n, &graphs) - 1; j >= 0; j--)
+            oly_graph_prune(graphs[j]);
     }
     int kept = 0;
     for (int k = 0; k < g->n_nodes; k++) {
         oly_node *n = g->nodes[k];
         if (n->n_uses == 0 && n->op != OLY_OP_input) {
-            if (n->op == OLY_OP_loop) {
-                oly_graph_free(n->params.body);
-                n->params.body = NULL;
-            }
+            free_graphs(n);
             continue;
         }
         n->index = kept;

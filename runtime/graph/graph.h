@@ -31,6 +31,9 @@ typedef struct oly_params {
     oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
     int n_carry;           /* loop */
     int64_t lower, upper;  /* loop */
+    int predicate;  /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
+    int n_branches; /* branch: graphs whose inputs are the operands after the index; results have equal types */
+    oly_graph **branches;
     /* shard_map */
     oly_mesh mesh;               /* collectives: whose axes; they are Manual there */
     bool unchecked;              /* collectives: types do not tell along which axes values vary */
@@ -67,10 +70,13 @@ struct oly_graph {
     const char *name; /* for people */
 };
 
+/* The graphs inside a node (a loop's body, branches): how many. */
+int oly_node_graphs(const oly_node *node, oly_graph *const **graphs);
+
 oly_graph *oly_graph_new(const char *name);
 void oly_graph_free(oly_graph *g); /* bodies of loops too; NULL allowed */
 /* Adds a node; runs the type rule; on failure the message has both types, and the graph is as before. params NULL: all zero.
- * params->body belongs to the graph once the node is added. */
+ * params->body and the branches belong to the graph once the node is added. */
 oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
                          oly_node **node);
 oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node);

@@ -69,15 +69,17 @@ static void add_node(oly_text *t, const oly_node *node, int indent)
     for (int k = 0; k < node->n_in; k++)
         oly_text_add(t, " %%%d", node->in[k]->index);
     add_params(t, node);
-    if (!node->params.body) {
+    oly_graph *const *graphs;
+    int n_graphs = oly_node_graphs(node, &graphs);
+    if (n_graphs == 0) {
         oly_text_add(t, " : ");
         oly_type_text(t, &node->type);
     }
     if (*file)
         oly_text_add(t, "   %s:%d", slash ? slash + 1 : file, node->site.line);
     oly_text_add(t, "\n");
-    if (node->params.body)
-        add_graph(t, node->params.body, indent + 4);
+    for (int k = 0; k < n_graphs; k++)
+        add_graph(t, graphs[k], indent + 4);
 }
 
 static void add_graph(oly_text *t, const oly_graph *g, int indent)

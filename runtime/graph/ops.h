@@ -22,7 +22,8 @@ typedef enum oly_lowering {
     OLY_LOWER_RESHAPE,  /* row-major order kept, extents changed */
     OLY_LOWER_PLACE,    /* sharding fixed */
     OLY_LOWER_LOOP,
-    OLY_LOWER_RESULT,  /* one of a loop's results */
+    OLY_LOWER_BRANCH,  /* one of several graphs, chosen while running */
+    OLY_LOWER_RESULT,  /* one of a loop's or branch's results */
     OLY_LOWER_PERMUTE, /* slices along one dimension change places */
     OLY_LOWER_MANUAL,  /* of shard_map's bodies only: batching (runtime/transform) leaves none */
 } oly_lowering;

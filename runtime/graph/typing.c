@@ -305,16 +305,45 @@ oly_status oly_typing_loop(oly_node *node)
         OLY_TRY(check_carry(operand(node, k), &body->inputs[k + 1]->type, "value", k));
     for (int k = 0; k < p->n_carry; k++)
         OLY_TRY(check_carry(operand(node, k), &body->outputs[k]->type, "carry", k));
+    const oly_type *predicate = p->predicate ? operand(node, p->predicate - 1) : NULL;
+    if (predicate && (predicate->rank || predicate->dtype != OLY_BOOL))
+        return oly_fail(OLY_DTYPE, "%s: the condition is %s; it must be bool[]", name_of(node),
+                        oly_type_short(predicate));
+    return OLY_OK;
+}
+
+/* Nor has a branch. */
+oly_status oly_typing_branch(oly_node *node)
+{
+    const oly_params *p = &node->params;
+    const oly_type *index = operand(node, 0);
+    if (index->rank || index->dtype != OLY_INT32 || p->n_branches < 1)
+        return oly_fail(OLY_DTYPE, "%s: chosen by %s; it must be int32[] and choose among one graph or more",
+                        name_of(node), oly_type_short(index));
+    for (int b = 0; b < p->n_branches; b++) {
+        const oly_graph *g = p->branches[b], *first = p->branches[0];
+        if (g->n_inputs != node->n_in - 1 || g->n_outputs != first->n_outputs)
+            return oly_fail(OLY_INVALID, "%s: branch %d takes %d values and gives %d; branch 0 takes %d and gives %d",
+                            name_of(node), b, g->n_inputs, g->n_outputs, first->n_inputs, first->n_outputs);
+        for (int k = 0; k < g->n_outputs; k++)
+            if (!oly_type_equal(&g->outputs[k]->type, &first->outputs[k]->type))
+                return oly_fail(g->outputs[k]->type.dtype != first->outputs[k]->type.dtype ? OLY_DTYPE : OLY_SHAPE,
+                                "%s: result %d of branch %d is %s, of branch 0 %s; all branches must give the same "
+                                "types (convert with oly_astype)",
+                                name_of(node), k, b, oly_type_short(&g->outputs[k]->type),
+                                oly_type_short(&first->outputs[k]->type));
+    }
     return OLY_OK;
 }
 
 oly_status oly_typing_result(oly_node *node)
 {
-    const oly_node *loop = node->in[0];
-    int carry = node->params.dimension;
-    if (oly_ops[loop->op].lowering != OLY_LOWER_LOOP || carry < 0 || carry >= loop->params.n_carry)
-        return oly_fail(OLY_INVALID, "%s: carry %d is taken from %s, which has %d", name_of(node), carry, name_of(loop),
-                        loop->params.n_carry);
-    node->type = *operand(loop, carry);
+    const oly_node *from = node->in[0];
+    bool branch = oly_ops[from->op].lowering == OLY_LOWER_BRANCH;
+    int k = node->params.dimension, n = branch ? from->params.branches[0]->n_outputs : from->params.n_carry;
+    if ((!branch && oly_ops[from->op].lowering != OLY_LOWER_LOOP) || k < 0 || k >= n)
+        return oly_fail(OLY_INVALID, "%s: result %d is taken from %s, which has %d", name_of(node), k, name_of(from),
+                        n);
+    node->type = branch ? from->params.branches[0]->outputs[k]->type : *operand(from, k);
     return OLY_OK;
 }

@@ -4,26 +4,44 @@
 #include "plan/planner.h"
 #include <stdlib.h>
 
-/* Extends lives over the loops that slots of outer blocks reach into. */
+static bool is_inside(const oly_plan *plan, const oly_slot *slot, const oly_block *b, const oly_block *body)
+{
+    return slot->block == body || (slot->block && slot->block != b && slot->block->begin >= body->begin &&
+                                   slot->block->end <= body->end && slot->block != plan->main);
+}
+
+/* Slots of outer blocks that the steps from `begin` to the one numbered `number` use live from before to after them: what is
+ * written outside is written before, whatever its number, and a loop's body comes again. */
+static void extend_over(oly_plan *plan, const oly_block *b, int n_bodies, oly_block *const *bodies, int number,
+                        bool again)
+{
+    int begin = bodies[0]->begin;
+    for (int j = 0; j < plan->n_slots; j++) {
+        oly_slot *slot = &plan->slots[j];
+        bool inside = false;
+        for (int k = 0; k < n_bodies; k++)
+            inside = inside || is_inside(plan, slot, b, bodies[k]);
+        if (inside || slot->last < begin || slot->first > number)
+            continue;
+        if (again && slot->last >= begin && slot->last < number)
+            slot->last = number;
+        if (slot->first > begin && slot->first <= number)
+            slot->first = begin;
+    }
+}
+
+/* Extends lives over the loops and branches that slots of outer blocks reach into. */
 static void extend_lives(oly_plan *plan, const oly_block *b)
 {
     for (int k = 0; k < b->n_steps; k++) {
         const oly_step *s = &b->steps[k];
-        if (s->kind != OLY_STEP_LOOP)
-            continue;
-        extend_lives(plan, s->loop.body);
-        for (int j = 0; j < plan->n_slots; j++) {
-            oly_slot *slot = &plan->slots[j];
-            const oly_block *body = s->loop.body;
-            bool inside =
-                slot->block == body || (slot->block && slot->block != b && slot->block->begin >= body->begin &&
-                                        slot->block->end <= body->end && slot->block != plan->main);
-            if (inside || slot->last < body->begin || slot->first > s->number)
-                continue;
-            if (slot->last >= body->begin && slot->last < s->number)
-                slot->last = s->number;
-            if (slot->first > body->begin && slot->first <= s->number)
-                slot->first = body->begin;
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            extend_lives(plan, s->branch.blocks[j]);
+        if (s->kind == OLY_STEP_BRANCH)
+            extend_over(plan, b, s->branch.n, s->branch.blocks, s->number, false);
+        if (s->kind == OLY_STEP_LOOP) {
+            extend_lives(plan, s->loop.body);
+            extend_over(plan, b, 1, &s->loop.body, s->number, true);
         }
     }
 }

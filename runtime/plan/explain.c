@@ -62,8 +62,15 @@ static void step_text(oly_text *t, const oly_step *s, int depth)
     site_text(t, s->node);
     oly_text_add(t, "\n");
     if (s->kind == OLY_STEP_LOOP) {
-        oly_text_add(t, "%*s%lld times:\n", 2 * depth + 4, "", (long long)s->loop.count);
+        if (s->loop.predicate < 0)
+            oly_text_add(t, "%*s%lld times:\n", 2 * depth + 4, "", (long long)s->loop.count);
+        else
+            oly_text_add(t, "%*swhile its condition holds:\n", 2 * depth + 4, "");
         block_text(t, s->loop.body, depth + 3);
+    }
+    for (int k = 0; s->kind == OLY_STEP_BRANCH && k < s->branch.n; k++) {
+        oly_text_add(t, "%*sbranch %d:\n", 2 * depth + 4, "", k);
+        block_text(t, s->branch.blocks[k], depth + 3);
     }
 }
 
@@ -80,7 +87,9 @@ static void count(const oly_block *b, int64_t times, oly_plan_costs *costs, int6
         int64_t repeat = times;
         costs->steps++;
         if (s->kind == OLY_STEP_LOOP)
-            count(s->loop.body, times * s->loop.count, costs, bytes);
+            count(s->loop.body, times * (s->loop.predicate < 0 ? s->loop.count : 1), costs, bytes);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            count(s->branch.blocks[j], times, costs, bytes);
         if (s->kind == OLY_STEP_STENCIL)
             repeat = times * ((s->stencil.count + s->stencil.pass - 1) / s->stencil.pass);
         if (communicates(s)) {

@@ -697,6 +697,7 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
     case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);
+    case OLY_LOWER_BRANCH: return oly_lower_branch(p, f, n);
     case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
     case OLY_LOWER_MANUAL:
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);

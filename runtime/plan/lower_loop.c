@@ -6,6 +6,7 @@
 
 typedef struct carries {
     int *in, *out, *spare, *init;
+    int *result; /* NULL: a carry ends in `in` */
     oly_layout *layout;
 } carries;
 
@@ -63,9 +64,22 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
         oly_value *v = oly_value_of(f, r);
         v->layout = c->layout[r->params.dimension];
         v->has_layout = true;
-        v->slot = c->in[r->params.dimension];
+        v->slot = (c->result ? c->result : c->in)[r->params.dimension];
         v->block = f->block;
         oly_slot_use(p, v->slot);
+    }
+    return OLY_OK;
+}
+
+/* Where a condition ends the loop, nobody knows beforehand in which of its two buffers a carry ends: it is copied out. */
+static oly_status add_result_slots(oly_planner *p, oly_frame *f, const oly_node *n, carries *c)
+{
+    c->result = OLY_PLAN_NEW(p, int, n->params.n_carry);
+    OLY_PLAN_CHECK(c->result);
+    for (int k = 0; k < n->params.n_carry; k++) {
+        c->result[k] = new_slot(p, f->block, &c->layout[k], oly_dtype_size(n->in[k]->type.dtype), OLY_SLOT_SCRATCH);
+        if (c->result[k] < 0)
+            return OLY_MEMORY;
     }
     return OLY_OK;
 }
@@ -74,8 +88,11 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
 {
     int n_carry = n->params.n_carry, counter;
     oly_frame *body = f->bodies[n->index];
-    carries c = {OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1),
-                 OLY_PLAN_NEW(p, int, n_carry + 1), OLY_PLAN_NEW(p, int, n_carry + 1),
+    carries c = {OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 NULL,
                  OLY_PLAN_NEW(p, oly_layout, n_carry + 1)};
     OLY_PLAN_CHECK(c.in && c.out && c.spare && c.init ? c.layout : NULL);
     body->block = oly_block_new(p);
@@ -93,8 +110,12 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     }
     oly_slot_use(p, counter);
     body->block->end = p->next_number;
-    oly_step *s = oly_step_add(p, f->block, OLY_STEP_LOOP, n, "loop");
+    if (n->params.predicate)
+        OLY_TRY(add_result_slots(p, f, n, &c));
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_LOOP, n, n->params.predicate ? "while" : "loop");
     OLY_PLAN_CHECK(s);
+    s->loop.predicate = n->params.predicate - 1;
+    s->loop.result_slot = c.result;
     s->loop.count = n->params.upper > n->params.lower ? n->params.upper - n->params.lower : 0;
     s->loop.lower = n->params.lower;
     s->loop.body = body->block;
@@ -104,13 +125,14 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     s->loop.out_slot = c.out;
     s->loop.spare_slot = c.spare;
     s->loop.init_slot = c.init;
-    s->out_slot = n_carry ? c.in[0] : -1;
+    s->out_slot = n_carry ? (c.result ? c.result : c.in)[0] : -1;
     return settle_results(p, f, n, &c);
 }
 
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n)
 {
     bool done = false;
-    OLY_TRY(oly_lower_stencil(p, f, n, &done));
+    if (!n->params.predicate)
+        OLY_TRY(oly_lower_stencil(p, f, n, &done));
     return done ? OLY_OK : lower_general(p, f, n);
 }

@@ -16,9 +16,13 @@ oly_node *oly_captured(const oly_frame *f, const oly_node *node)
 {
     if (!f->loop || node->op != OLY_OP_input)
         return NULL;
-    for (int k = 1 + f->loop->params.n_carry; k < f->graph->n_inputs; k++)
+    /* inputs of a body: counter, carries, captures; the loop's operands lack the counter. Those of branches: captures; the
+     * branch has its index before them. */
+    bool branch = f->loop->params.n_branches > 0;
+    int first = branch ? 0 : 1 + f->loop->params.n_carry, shift = branch ? 1 : -1;
+    for (int k = first; k < f->graph->n_inputs; k++)
         if (f->graph->inputs[k] == node)
-            return f->loop->in[k - 1];
+            return f->loop->in[k + shift];
     return NULL;
 }
 
@@ -121,8 +125,13 @@ oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_g
     OLY_PLAN_CHECK(f->bodies);
     for (int k = 0; k < g->n_nodes; k++) {
         f->values[k].slot = f->values[k].group = -1;
-        if (g->nodes[k]->op == OLY_OP_loop)
-            OLY_TRY(oly_frame_new(p, f, g->nodes[k], g->nodes[k]->params.body, &f->bodies[k]));
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--) {
+            oly_frame *body;
+            OLY_TRY(oly_frame_new(p, f, g->nodes[k], graphs[j], &body));
+            body->next = f->bodies[k];
+            f->bodies[k] = body;
+        }
     }
     *frame = f;
     return OLY_OK;
@@ -161,15 +170,16 @@ static oly_status different_meshes(const oly_plan_request *r, int k, int j)
 /* Looks for the shardings users fixed inside the function; `manual`: for those of shard_map. */
 static oly_mesh placed_mesh(const oly_graph *g, bool manual)
 {
-    for (int k = 0; k < g->n_nodes; k++) {
+    oly_mesh m = NULL;
+    for (int k = 0; k < g->n_nodes && !m; k++) {
         const oly_params *n = &g->nodes[k]->params;
-        oly_mesh m = n->sharding && (n->settled || !manual) ? n->sharding->mesh
-                     : n->body                              ? placed_mesh(n->body, manual)
-                                                            : NULL;
-        if (m)
-            return m;
+        oly_graph *const *graphs;
+        if (n->sharding && (n->settled || !manual))
+            m = n->sharding->mesh;
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0 && !m; j--)
+            m = placed_mesh(graphs[j], manual);
     }
-    return NULL;
+    return m;
 }
 
 /* The mesh that most values live on: that of the committed inputs (the finest, when they have several over the same devices),
@@ -231,8 +241,9 @@ static void mark_placed(const oly_graph *g, bool *used, uint64_t *key, bool *oth
     for (int k = 0; k < g->n_nodes; k++) {
         if (g->nodes[k]->params.sharding)
             mark_mesh(g->nodes[k]->params.sharding->mesh, used, key, others);
-        if (g->nodes[k]->params.body)
-            mark_placed(g->nodes[k]->params.body, used, key, others);
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
+            mark_placed(graphs[j], used, key, others);
     }
 }
 
@@ -388,7 +399,12 @@ static double block_work(const oly_block *b)
     double work = 0;
     for (int k = 0; k < b->n_steps; k++) {
         const oly_step *s = &b->steps[k];
-        work += s->kind == OLY_STEP_LOOP ? (double)s->loop.count * block_work(s->loop.body) : s->work;
+        double inside = s->work;
+        if (s->kind == OLY_STEP_LOOP)
+            inside = (double)s->loop.count * block_work(s->loop.body);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            inside += block_work(s->branch.blocks[j]);
+        work += inside;
     }
     return work;
 }
@@ -408,8 +424,9 @@ static int count_slots(const oly_graph *g)
     int n = 16 + 8 * g->n_nodes;
     for (int k = 0; k < g->n_nodes; k++) {
         n += g->nodes[k]->n_in;
-        if (g->nodes[k]->op == OLY_OP_loop)
-            n += count_slots(g->nodes[k]->params.body) + 4 * g->nodes[k]->n_in;
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
+            n += count_slots(graphs[j]) + 4 * g->nodes[k]->n_in + 2 * graphs[j]->n_outputs;
     }
     return n;
 }
@@ -446,6 +463,8 @@ static void free_exchanges(oly_block *b)
         oly_exchange_free(s->second);
         if (s->kind == OLY_STEP_LOOP)
             free_exchanges(s->loop.body);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            free_exchanges(s->branch.blocks[j]);
         if (s->kind == OLY_STEP_STENCIL) {
             free_exchanges(s->stencil.margins[0]);
             free_exchanges(s->stencil.margins[1]);

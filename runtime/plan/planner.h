@@ -46,13 +46,14 @@ typedef struct oly_group {
 /* One graph being planned: the function's, or the body of a loop. */
 typedef struct oly_frame {
     struct oly_frame *outer;
-    oly_node *loop; /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
+    struct oly_frame *next; /* the node's next branch */
+    oly_node *loop;         /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
     oly_graph *graph;
     oly_value *values; /* [graph->n_nodes] */
     int n_groups;
     oly_group *groups;
     oly_block *block;
-    struct oly_frame **bodies; /* [graph->n_nodes]; loops' frames */
+    struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
 } oly_frame;
 
 typedef struct oly_planner {
@@ -183,6 +184,7 @@ oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
 
 /* -- linear.c -- */
 /* A value of a loop's body as a sum of shifted parts of the carry: sum of coefficient[t] * carry[x + start[t]]. */

@@ -207,10 +207,31 @@ static oly_status sweep_loop(oly_planner *p, oly_frame *f, oly_node *n, bool *ch
     return OLY_OK;
 }
 
+/* What a branch takes is the outer value itself. */
+static oly_status sweep_branch(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
+{
+    for (oly_frame *body = f->bodies[n->index]; body; body = body->next)
+        for (int round = 0; round < 2; round++) {
+            for (int k = 0; k < body->graph->n_inputs; k++)
+                equalise(oly_value_of(f, n->in[1 + k]), oly_value_of(body, body->graph->inputs[k]), &n->in[1 + k]->type,
+                         changed);
+            OLY_TRY(sweep(p, body, changed));
+        }
+    return OLY_OK;
+}
+
 static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
 {
     if (n->op == OLY_OP_loop)
         return sweep_loop(p, f, n, changed);
+    if (n->op == OLY_OP_branch)
+        return sweep_branch(p, f, n, changed);
+    if (n->op == OLY_OP_result && n->in[0]->op == OLY_OP_branch) {
+        for (oly_frame *body = f->bodies[n->in[0]->index]; body; body = body->next)
+            equalise(oly_value_of(f, n), oly_value_of(body, body->graph->outputs[n->params.dimension]), &n->type,
+                     changed);
+        return OLY_OK;
+    }
     if (n->op == OLY_OP_result) {
         oly_frame *body = f->bodies[n->in[0]->index];
         equalise(oly_value_of(f, n), oly_value_of(body, body->graph->inputs[1 + n->params.dimension]), &n->type,
@@ -237,8 +258,8 @@ static void fix_places(oly_planner *p, oly_frame *f)
         bool typed = n->type.mesh && oly_mesh_same_grid(n->type.mesh, p->mesh);
         for (int d = 0; typed && !v->has_layout && d < n->type.rank; d++)
             v->axes[d] = n->type.axes[d];
-        if (n->op == OLY_OP_loop)
-            fix_places(p, f->bodies[k]);
+        for (oly_frame *body = f->bodies[k]; body; body = body->next)
+            fix_places(p, body);
         if ((n->op != OLY_OP_place && !n->params.settled) || n->params.sharding->mesh != p->mesh)
             continue;
         v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;

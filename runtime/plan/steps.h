@@ -90,6 +90,7 @@ typedef enum {
     OLY_STEP_MOVE, /* local copies and an exchange with other processes */
     OLY_STEP_FOLD, /* reduction over devices */
     OLY_STEP_LOOP,
+    OLY_STEP_BRANCH,  /* one of several blocks */
     OLY_STEP_STENCIL, /* a recognised loop */
 } oly_step_kind;
 
@@ -138,7 +139,14 @@ typedef struct oly_step {
             int counter_slot; /* int32 on every device; -1: not used */
             int n_carry;
             const int *init_slot, *in_slot, *out_slot, *spare_slot;
+            int predicate; /* the carry that says whether to go on; -1: counted */
+            const int
+                *result_slot; /* where the carries are copied in the end; NULL when counted: they stay where they are */
         } loop;
+        struct {
+            int n, index_slot; /* int32 on every device; beyond the blocks: the nearest */
+            oly_block *const *blocks;
+        } branch;
         struct {
             oly_stencil stencil;
             int64_t count;

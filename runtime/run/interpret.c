@@ -174,8 +174,8 @@ static void fold_part(const folding *f, const oly_fold_work *g, int part)
         sources[k] = (char *)f->run->base[g->source_base[k]] + g->source_offset[k];
     void *out = f->run->base[g->out_base[0]];
     int one = g->n_sources;
-    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.in_pairs, s->fold.n_counts, s->fold.n_counts == 1 ? &one : s->fold.counts,
-                sources, out, begin, end);
+    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.in_pairs, s->fold.n_counts,
+                s->fold.n_counts == 1 ? &one : s->fold.counts, sources, out, begin, end);
     for (int k = 1; k < g->n_outs; k++)
         memcpy((char *)f->run->base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
                (size_t)(end - begin) * element);
@@ -222,37 +222,79 @@ static void **cell(oly_run *r, int device, int slot)
     return &r->base[device * r->plan->slot_capacity + slot];
 }
 
-/* Iterations write the two buffers of a carry in turn; each reads what the one before wrote. */
+/* The bytes of a slot on the first device that has it: values that every device holds. NULL: none of the devices is here. */
+static const void *common_value(oly_run *r, int slot)
+{
+    const void *value = NULL;
+    for (int d = 0; d < r->plan->n_devices && !value; d++)
+        value = *cell(r, d, slot);
+    return value;
+}
+
+static bool goes_on(oly_run *r, const oly_step *s, int64_t i)
+{
+    if (s->loop.predicate < 0)
+        return i < s->loop.count;
+    const bool *predicate = common_value(r, s->loop.in_slot[s->loop.predicate]);
+    return predicate && *predicate;
+}
+
+/* What an iteration wrote is read by the next, which writes over what that one has read. */
+static void turn_buffers(oly_run *r, const oly_step *s, bool read)
+{
+    for (int d = 0; d < r->plan->n_devices; d++)
+        for (int k = 0; k < s->loop.n_carry; k++) {
+            void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
+            if (read)
+                *cell(r, d, s->loop.in_slot[k]) = written;
+            *out = *spare;
+            *spare = written;
+        }
+}
+
+static void copy_results(oly_run *r, const oly_step *s)
+{
+    for (int d = 0; d < r->plan->n_devices; d++)
+        for (int k = 0; k < s->loop.n_carry; k++) {
+            size_t bytes = r->plan->slots[s->loop.result_slot[k]].device_bytes[d];
+            if (bytes)
+                memcpy(*cell(r, d, s->loop.result_slot[k]), *cell(r, d, s->loop.in_slot[k]), bytes);
+        }
+}
+
 static oly_status run_loop(oly_run *r, const oly_step *s)
 {
     int n = r->plan->n_devices;
     oly_status st = OLY_OK;
+    int64_t i = 0;
     for (int d = 0; d < n; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
-    for (int64_t i = 0; i < s->loop.count && st == OLY_OK; i++) {
+    for (; st == OLY_OK && goes_on(r, s, i); i++) {
         for (int d = 0; d < n && s->loop.counter_slot >= 0; d++) {
             int32_t *counter = *cell(r, d, s->loop.counter_slot);
             if (counter) /* none on a process that has no device of the mesh */
                 *counter = (int32_t)(s->loop.lower + i);
         }
         st = oly_run_block(r, s->loop.body);
-        for (int d = 0; d < n; d++)
-            for (int k = 0; k < s->loop.n_carry; k++) {
-                void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]),
-                     *written = *out;
-                *cell(r, d, s->loop.in_slot[k]) = written;
-                *out = *spare;
-                *spare = written;
-            }
+        turn_buffers(r, s, true);
+        if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
+            return OLY_OK; /* the job is ending: a condition need not come true any more */
     }
-    for (int d = 0; d < n && s->loop.count % 2; d++) /* as it was, for the next time round an outer loop */
-        for (int k = 0; k < s->loop.n_carry; k++) {
-            void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *kept = *out;
-            *out = *spare;
-            *spare = kept;
-        }
+    if (s->loop.result_slot && st == OLY_OK)
+        copy_results(r, s);
+    if (i % 2) /* as it was, for the next time round an outer loop */
+        turn_buffers(r, s, false);
     return st;
+}
+
+static oly_status run_branch(oly_run *r, const oly_step *s)
+{
+    const int32_t *index = common_value(r, s->branch.index_slot);
+    if (!index)
+        return OLY_OK;
+    int last = s->branch.n - 1, k = *index < 0 ? 0 : *index > last ? last : *index;
+    return oly_run_block(r, s->branch.blocks[k]);
 }
 
 void oly_settle_loops(oly_run *r)
@@ -260,7 +302,7 @@ void oly_settle_loops(oly_run *r)
     const oly_plan *plan = r->plan;
     for (int j = 0; j < plan->main->n_steps; j++) {
         const oly_step *s = &plan->main->steps[j];
-        for (int k = 0; s->kind == OLY_STEP_LOOP && k < s->loop.n_carry; k++)
+        for (int k = 0; s->kind == OLY_STEP_LOOP && !s->loop.result_slot && k < s->loop.n_carry; k++)
             for (int d = 0; d < plan->n_devices; d++) {
                 int last = s->loop.count == 0  ? s->loop.init_slot[k]
                            : s->loop.count % 2 ? s->loop.out_slot[k]
@@ -284,6 +326,7 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     case OLY_STEP_MOVE: return run_move(r, s);
     case OLY_STEP_FOLD: return run_fold(r, s);
     case OLY_STEP_LOOP: return run_loop(r, s);
+    case OLY_STEP_BRANCH: return run_branch(r, s);
     case OLY_STEP_STENCIL: return oly_run_stencil(r, s);
     }
     return OLY_OK;

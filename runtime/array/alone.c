@@ -1,0 +1,57 @@
+/* See alone.h. */
+#include "array/alone.h"
+#include "array/compiled.h"
+
+enum { MOST = 64 };
+
+static oly_status record_alone(oly_recording *record, const void *request, oly_trace *t, int n_in, const oly_array *in,
+                               int n_out)
+{
+    oly_array inner[MOST], out[MOST] = {NULL};
+    for (int k = 0; k < n_in; k++) {
+        oly_node *node;
+        OLY_TRY(oly_array_readable(in[k]));
+        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
+        if (!(inner[k] = oly_array_traced(t->graph, node)))
+            return OLY_MEMORY;
+    }
+    t->first_capture = n_in;
+    OLY_TRY(record(request, t, inner, out));
+    for (int k = 0; k < n_out; k++) {
+        oly_node *node;
+        OLY_TRY(oly_trace_node(t, out[k], &node));
+        OLY_TRY(oly_graph_output(t->graph, node));
+    }
+    return OLY_OK;
+}
+
+static oly_status run_alone(oly_recording *record, const void *request, const char *name, int n_in, const oly_array *in,
+                            int n_out, oly_array *out)
+{
+    oly_trace t;
+    oly_compiled *c;
+    oly_graph *g = oly_graph_new(name);
+    if (!g)
+        return oly_out_of_memory(sizeof(void *), "a graph");
+    oly_trace_open(&t, g);
+    oly_status st = record_alone(record, request, &t, n_in, in, n_out);
+    oly_trace_close(&t);
+    if (st != OLY_OK)
+        oly_graph_free(g);
+    else if ((st = oly_compile(&t, n_in, in, NULL, &c)) == OLY_OK) {
+        st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
+        oly_compiled_free(c);
+    }
+    oly_trace_release(&t);
+    return st;
+}
+
+oly_status oly_record_or_run(oly_recording *record, const void *request, const char *name, int n_in,
+                             const oly_array *in, int n_out, oly_array *out)
+{
+    if (n_in > MOST || n_out > MOST)
+        return oly_fail(OLY_INVALID, "%d arrays in and %d out; at most %d each are possible: concatenate some", n_in,
+                        n_out, (int)MOST);
+    oly_trace *t = oly_trace_current();
+    return t ? record(request, t, in, out) : run_alone(record, request, name, n_in, in, n_out, out);
+}

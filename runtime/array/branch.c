@@ -1,0 +1,161 @@
+/* oly_switch and oly_cond: every branch is recorded as a graph of its own; all take the same inputs: the values given, then
+ * whatever any of them uses from outside. */
+#include "array/alone.h"
+#include <olympus/transform.h>
+#include <string.h>
+
+enum { MOST_BRANCHES = 32, MOST_VALUES = 32 };
+
+typedef struct request {
+    int n_branches;
+    const oly_function *branches;
+    int n_in, n_out; /* without the index */
+    void *user;
+} request;
+
+/* What the branches before used from outside are inputs of this one too, in the same order. */
+static oly_status take_captures(oly_trace *t, const oly_trace *before, int from)
+{
+    for (int k = from; before && k < before->n_captures; k++) {
+        oly_node *node;
+        OLY_TRY(oly_trace_node(t, before->captured[k], &node));
+    }
+    return OLY_OK;
+}
+
+static oly_status record_branch(const request *r, int branch, oly_trace *t, const oly_trace *before,
+                                oly_node *const *in)
+{
+    oly_array inner[MOST_VALUES], out[MOST_VALUES] = {NULL};
+    for (int k = 0; k < r->n_in; k++) {
+        oly_node *node;
+        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
+        if (!(inner[k] = oly_array_traced(t->graph, node)))
+            return OLY_MEMORY;
+    }
+    t->first_capture = r->n_in;
+    OLY_TRY(take_captures(t, before, 0));
+    r->branches[branch](inner, out, r->user);
+    for (int k = 0; k < r->n_out; k++) {
+        oly_node *node;
+        if (!out[k])
+            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+                            "branch %d did not store its output %d; it must set all %d entries of out[]", branch, k,
+                            r->n_out);
+        OLY_TRY(oly_trace_node(t, out[k], &node));
+        OLY_TRY(oly_graph_output(t->graph, node));
+    }
+    return OLY_OK;
+}
+
+static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index, oly_node *const *in,
+                             oly_trace *traces, oly_array *out)
+{
+    oly_node *operands[1 + MOST_VALUES + 64] = {index}, *node;
+    oly_graph *graphs[MOST_BRANCHES];
+    oly_params params;
+    const oly_trace *last = &traces[r->n_branches - 1];
+    int n = 1;
+    for (int b = 0; b < r->n_branches; b++) {
+        OLY_TRY(take_captures(&traces[b], last, traces[b].n_captures));
+        graphs[b] = traces[b].graph;
+    }
+    for (int k = 0; k < r->n_in; k++)
+        operands[n++] = in[k];
+    for (int k = 0; k < last->n_captures; k++)
+        OLY_TRY(oly_trace_node(outer, last->captured[k], &operands[n++]));
+    memset(&params, 0, sizeof params);
+    params.n_branches = r->n_branches;
+    params.branches = graphs;
+    OLY_TRY(oly_graph_add(outer->graph, OLY_OP_branch, n, operands, &params, &node));
+    for (int b = 0; b < r->n_branches; b++)
+        traces[b].graph = NULL; /* the node's now */
+    for (int k = 0; k < r->n_out; k++) {
+        oly_node *result;
+        oly_params which;
+        memset(&which, 0, sizeof which);
+        which.dimension = k;
+        OLY_TRY(oly_graph_add(outer->graph, OLY_OP_result, 1, &node, &which, &result));
+        if (!(out[k] = oly_array_traced(outer->graph, result)))
+            return OLY_MEMORY;
+    }
+    return OLY_OK;
+}
+
+/* in[0] is the index. */
+static oly_status record(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
+{
+    const request *r = request_;
+    oly_node *nodes[1 + MOST_VALUES];
+    oly_trace *traces = oly_calloc((size_t)r->n_branches, sizeof *traces);
+    oly_site site = oly_current_site();
+    oly_status st = traces ? OLY_OK : oly_out_of_memory(sizeof *traces * (size_t)r->n_branches, "the branches");
+    for (int k = 0; k < 1 + r->n_in && st == OLY_OK; k++)
+        st = oly_trace_node(outer, in[k], &nodes[k]);
+    for (int b = 0; b < r->n_branches && st == OLY_OK; b++) {
+        oly_graph *g = oly_graph_new("branch");
+        if (!g) {
+            st = oly_out_of_memory(sizeof(void *), "a branch");
+            break;
+        }
+        oly_trace_open(&traces[b], g);
+        st = record_branch(r, b, &traces[b], b ? &traces[b - 1] : NULL, nodes + 1);
+        oly_trace_close(&traces[b]);
+        oly_restore_site(site);
+    }
+    if (st == OLY_OK)
+        st = add_branch(r, outer, nodes[0], nodes + 1, traces, out);
+    for (int b = 0; traces && b < r->n_branches; b++) {
+        oly_graph_free(traces[b].graph);
+        oly_trace_release(&traces[b]);
+    }
+    oly_release(traces);
+    return st;
+}
+
+static oly_status choose(const request *r, oly_array index, const oly_array *in, oly_array *out)
+{
+    oly_array values[1 + MOST_VALUES] = {index};
+    if (r->n_branches < 1 || r->n_branches > MOST_BRANCHES || r->n_in < 0 || r->n_in > MOST_VALUES || r->n_out < 1 ||
+        r->n_out > MOST_VALUES)
+        return oly_fail(OLY_INVALID,
+                        "%d branches of %d arrays in and %d out; 1 to %d branches, at most %d arrays each way",
+                        r->n_branches, r->n_in, r->n_out, (int)MOST_BRANCHES, (int)MOST_VALUES);
+    if (oly_rank(index) != 0)
+        return oly_fail(OLY_SHAPE, "the branch is chosen by %s; it must be one number", oly_type_short(&index->type));
+    for (int k = 0; k < r->n_in; k++)
+        if (!(values[1 + k] = in[k]))
+            return oly_null_handle();
+    return oly_record_or_run(record, r, "branch", 1 + r->n_in, values, r->n_out, out);
+}
+
+static void clear(int n, oly_array *out)
+{
+    for (int k = 0; k < n; k++)
+        out[k] = NULL;
+}
+
+oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *branches, int n_in, const oly_array *in,
+                       int n_out, oly_array *out, void *user)
+{
+    oly_enter(__func__);
+    request r = {n_branches, branches, n_in, n_out, user};
+    clear(n_out, out);
+    oly_site site = oly_current_site();
+    oly_array number = (oly_astype)(index, OLY_INT32);
+    oly_restore_site(site);
+    return number ? oly_raise(choose(&r, number, in, out)) : oly_null_handle();
+}
+
+oly_status(oly_cond)(oly_operand predicate, oly_function if_true, oly_function if_false, int n_in, const oly_array *in,
+                     int n_out, oly_array *out, void *user)
+{
+    oly_enter(__func__);
+    request r = {2, (oly_function[]){if_false, if_true}, n_in, n_out, user};
+    clear(n_out, out);
+    oly_site site = oly_current_site();
+    oly_array number = (oly_ne)(predicate, oly_operand_int(0));
+    number = number ? (oly_astype)(oly_operand_array(number), OLY_INT32) : NULL;
+    oly_restore_site(site);
+    return number ? oly_raise(choose(&r, number, in, out)) : oly_null_handle();
+}

@@ -1,0 +1,275 @@
+/* run: layouts  Loops that a condition ends and branches that are chosen while running: alone, in compiled functions, in one
+ * another, with sharded values and with arrays from outside. */
+#include "check.h"
+#include <math.h>
+#include <olympus.h>
+
+static oly_array ramp(void)
+{
+    oly_array x = oly_arange(13, OLY_FLOAT32);
+    return oly_device_put(x, oly_named(oly_make_mesh("x=2, y=4"), "(y,x)"));
+}
+
+static double total(oly_array x)
+{
+    return oly_item(oly_sum(x));
+}
+
+/* -- while ------------------------------------------------------------------------------------------------------------ */
+
+/* Doubles until the sum reaches the limit. */
+static oly_array below_limit(const oly_array *carry, void *user)
+{
+    return oly_lt(oly_sum(carry[0]), *(const double *)user);
+}
+static void doubles(oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_mul(carry[0], 2);
+    carry[1] = oly_add(carry[1], 1);
+}
+
+static void until_limit(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    out[1] = in[1];
+    oly_while(below_limit, doubles, 2, out, user);
+}
+
+static void a_condition_ends_a_loop(void **state)
+{
+    static const double limits[] = {10, 78.5, 500, 5000};
+    static const int times[] = {0, 1, 3, 7};
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        double limit = limits[k];
+        oly_array carry[2] = {ramp(), oly_scalar(0, OLY_INT32)};
+        assert_int_equal(oly_while(below_limit, doubles, 2, carry, &limit), OLY_OK);
+        assert_float_equal(total(carry[0]), 78 * pow(2, times[k]), 0);
+        assert_int_equal((int)oly_item(carry[1]), times[k]);
+        oly_array x = ramp(), n = oly_scalar(0, OLY_INT32);
+        oly_fn f = oly_jit(until_limit, 2, 2, .user = &limit);
+        for (int again = 0; again < 3; again++) { /* odd and even numbers of iterations leave no trace */
+            oly_array y = NULL, m = NULL;
+            oly_call(f, OLY_IN(x, n), OLY_OUT(y, m));
+            assert_float_equal(total(y), 78 * pow(2, times[k]), 0);
+            assert_int_equal((int)oly_item(m), times[k]);
+        }
+    }
+}
+
+/* Newton's square root, all elements until the last is good; the number it is of comes from outside. */
+static oly_array not_good(const oly_array *carry, void *user)
+{
+    oly_array wanted = *(oly_array *)user;
+    return oly_gt(oly_max(oly_abs(oly_sub(oly_mul(carry[0], carry[0]), wanted))), 1e-4);
+}
+static void newton(oly_array *carry, void *user)
+{
+    oly_array wanted = *(oly_array *)user;
+    carry[0] = oly_mul(0.5, oly_add(carry[0], oly_div(wanted, carry[0])));
+}
+
+static void loops_use_arrays_from_outside(void **state)
+{
+    (void)state;
+    float roots[13];
+    oly_array wanted = oly_add(ramp(), 1), carry[1] = {oly_ones(OLY_FLOAT32, 13)};
+    assert_int_equal(oly_while(not_good, newton, 1, carry, &wanted), OLY_OK);
+    assert_int_equal(oly_process_allgather(carry[0], roots, sizeof roots), OLY_OK);
+    for (int i = 0; i < 13; i++)
+        assert_float_equal(roots[i], sqrt(i + 1), 1e-4);
+}
+
+/* The length of the sequence n/2, 3n+1 down to 1, summed over n in a counted loop. */
+static oly_array not_one(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_ne(carry[0], 1);
+}
+static void collatz(oly_array *carry, void *user)
+{
+    (void)user;
+    oly_array half = oly_astype(oly_mul(carry[0], 0.5), OLY_INT32), odd = oly_ne(oly_mul(half, 2), carry[0]);
+    carry[0] = oly_where(odd, oly_add(oly_mul(carry[0], 3), 1), half);
+    carry[1] = oly_add(carry[1], 1);
+}
+static void lengths(oly_array i, oly_array *carry, void *user)
+{
+    oly_array inner[2] = {oly_add(i, 1), oly_scalar(0, OLY_INT32)};
+    oly_while(not_one, collatz, 2, inner, user);
+    carry[0] = oly_add(carry[0], inner[1]);
+}
+static void all_lengths(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, 10, lengths, 1, out, user);
+}
+
+static void loops_lie_in_loops(void **state)
+{
+    (void)state;
+    oly_fn f = oly_jit(all_lengths, 1, 1);
+    oly_array n = oly_scalar(0, OLY_INT32), y = NULL; /* 0 1 7 2 5 8 16 3 19 6 */
+    for (int again = 0; again < 3; again++) {
+        oly_call(f, OLY_IN(n), OLY_OUT(y));
+        assert_int_equal((int)oly_item(y), 67);
+    }
+}
+
+/* -- branches --------------------------------------------------------------------------------------------------------- */
+
+static void plus_one(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(in[0], 1);
+    out[1] = oly_sum(in[0]);
+}
+static void turned(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_concatenate(0, oly_slice(in[0], "6:"), oly_slice(in[0], ":6"));
+    out[1] = oly_max(in[0]);
+}
+static void from_outside(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array other = *(oly_array *)user;
+    out[0] = oly_mul(in[0], other);
+    out[1] = oly_sum(other);
+}
+static const oly_function three[] = {plus_one, turned, from_outside};
+
+static void switched(const oly_array *in, oly_array *out, void *user)
+{
+    oly_switch(in[0], 3, three, 1, in + 1, 2, out, user);
+}
+
+static void expect_branch(int index, oly_array *out)
+{
+    float x[13];
+    assert_non_null(out[0]);
+    assert_int_equal(oly_process_allgather(out[0], x, sizeof x), OLY_OK);
+    for (int i = 0; i < 13; i++)
+        assert_float_equal(x[i], (index <= 0 ? i + 1 : index == 1 ? (i + 6) % 13 : 3 * i), 0);
+    assert_float_equal(oly_item(out[1]), (index <= 0 ? 78 : index == 1 ? 12 : 39), 0);
+}
+
+static void one_branch_is_run(void **state)
+{
+    (void)state;
+    oly_array other = oly_full(3, OLY_FLOAT32, 13), x = ramp();
+    oly_fn f = oly_jit(switched, 2, 2, .user = &other);
+    for (int index = -2; index < 5; index++)
+        OLY_SCOPE
+        {
+            oly_array out[2] = {NULL}, n = oly_scalar(index, OLY_INT32);
+            oly_call(f, OLY_IN(n, x), OLY_OUT(out[0], out[1]));
+            expect_branch(index < 2 ? index : 2, out);
+            oly_array alone[2];
+            assert_int_equal(oly_switch(index, 3, three, 1, &x, 2, alone, &other), OLY_OK);
+            expect_branch(index < 2 ? index : 2, alone);
+        }
+    oly_array out[2];
+    assert_int_equal(oly_cond(oly_gt(oly_sum(x), 100), plus_one, turned, 1, &x, 2, out, NULL), OLY_OK);
+    expect_branch(1, out);
+    assert_int_equal(oly_cond(true, plus_one, turned, 1, &x, 2, out, NULL), OLY_OK);
+    expect_branch(0, out);
+}
+
+/* Branches in a loop: even iterations add one, odd ones turn. */
+static void alternate(oly_array i, oly_array *carry, void *user)
+{
+    oly_array out[2], half = oly_astype(oly_mul(i, 0.5), OLY_INT32);
+    oly_cond(oly_eq(oly_mul(half, 2), i), plus_one, turned, 1, carry, 2, out, user);
+    carry[0] = out[0];
+}
+
+static void branches_lie_in_loops(void **state)
+{
+    (void)state;
+    float x[13];
+    oly_array carry[1] = {ramp()};
+    assert_int_equal(oly_fori(0, 5, alternate, 1, carry, NULL), OLY_OK);
+    assert_int_equal(oly_process_allgather(carry[0], x, sizeof x), OLY_OK);
+    for (int i = 0; i < 13; i++)
+        assert_float_equal(x[i], ((i + 12) % 13 + 3), 0);
+}
+
+/* -- what is refused --------------------------------------------------------------------------------------------------- */
+
+static void expect_error(oly_status got, oly_status want, const char *a, const char *b)
+{
+    assert_int_equal(got, want);
+    assert_non_null(strstr(oly_last_error(), a));
+    assert_non_null(strstr(oly_last_error(), b));
+    oly_clear_error();
+}
+
+static void to_integers(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_astype(in[0], OLY_INT32);
+    out[1] = oly_sum(in[0]);
+}
+static void stores_nothing(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in, (void)out, (void)user;
+}
+static oly_array whole_condition(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_gt(carry[0], 1);
+}
+static oly_array number_condition(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_sum(carry[0]);
+}
+static void grows(oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_concatenate(0, carry[0], carry[0]);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    oly_array x = ramp(), out[2], carry[1] = {x};
+    double limit = 100;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    expect_error(oly_cond(true, plus_one, to_integers, 1, &x, 2, out, NULL), OLY_DTYPE, "float32[13]", "int32[13]");
+    assert_null(out[0]);
+    expect_error(oly_cond(true, plus_one, stores_nothing, 1, &x, 2, out, NULL), OLY_INVALID, "branch", "output 0");
+    expect_error(oly_cond(x, plus_one, turned, 1, &x, 2, out, NULL), OLY_SHAPE, "int32[13]", "one number");
+    expect_error(oly_switch(0, 0, three, 1, &x, 2, out, NULL), OLY_INVALID, "0 branches", "1 to 32");
+    expect_error(oly_while(whole_condition, doubles, 1, carry, NULL), OLY_SHAPE, "bool[13]", "bool[]");
+    expect_error(oly_while(number_condition, doubles, 1, carry, NULL), OLY_DTYPE, "float32[]", "bool[]");
+    expect_error(oly_while(below_limit, grows, 1, carry, &limit), OLY_SHAPE, "float32[13]", "float32[26]");
+    expect_error(oly_while(below_limit, NULL, 1, carry, &limit), OLY_INVALID, "functions", "carries");
+    oly_set_error_mode(OLY_ERRORS_ABORT);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+static int teardown(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, setup, teardown),
+        cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(loops_lie_in_loops, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_branch_is_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(branches_lie_in_loops, setup, teardown),
+        cmocka_unit_test_setup_teardown(mistakes_are_named, setup, teardown),
+    };
+    return CHECK_MAIN(tests);
+}
