@@ -65,16 +65,6 @@ static oly_array full(const oracle_call *call)
     return oly_full_shape(oracle_value_of(call), oracle_dtype_of(call), rank, shape);
 }
 
-static oly_array iota(const oracle_call *call)
-{
-    int64_t shape[OLY_MAX_RANK], column[OLY_MAX_RANK];
-    int rank = oracle_numbers(call, "shape", shape), dimension = oracle_number(call, "dim", 0);
-    for (int d = 0; d < rank; d++)
-        column[d] = d == dimension ? shape[d] : 1;
-    oly_array line = oly_reshape_shape(oly_arange(shape[dimension], oracle_dtype_of(call)), rank, column);
-    return oly_broadcast_shape(oly_operand_array(line), rank, shape);
-}
-
 static oly_array select_where(const oracle_call *call)
 {
     return oly_where(call->arg[0], call->arg[1], call->arg[2]);
@@ -164,7 +154,6 @@ const oracle_statement oracle_statements_first[] = {
     {"full", 0, .other = full},
     {"ge", 2, .binary = oly_ge},
     {"gt", 2, .binary = oly_gt},
-    {"iota", 0, .other = iota},
     {"le", 2, .binary = oly_le},
     {"log", 1, .unary = oly_log},
     {"logical_not", 1, .unary = oly_logical_not},
@@ -202,6 +191,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_sharding,
     oracle_statements_gradient,
     oracle_statements_manual,
+    oracle_statements_shape,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -143,6 +143,7 @@ oly_array run_instruction(const program *p, int k, const oly_array *values, bool
     case APPLY_UPDATE: return oly_update(in[0], s->slices, x[1]);
     case APPLY_UPDATE_NUMBER: return oly_update(in[0], s->slices, number_of(s));
     case APPLY_CONCATENATE: return oly_concatenate_n(s->n_in, in, s->dimension);
+    case APPLY_REARRANGE: return run_rearrange(s, in[0]);
     case APPLY_PLACE: return reference ? in[0] : oly_with_sharding_constraint(in[0], s->sharding);
     case APPLY_LOOP: return run_loop(s, in);
     case N_KINDS: break;
@@ -228,6 +229,7 @@ static void print_call(FILE *file, const instruction *s)
         print_ints(file, ", v", s->n_in, s->in);
         fprintf(file, ")");
         break;
+    case APPLY_REARRANGE: print_rearrange(file, s); break;
     case APPLY_PLACE: oly_fprintf(file, "oly_with_sharding_constraint(v%d, %S)", s->in[0], s->sharding); break;
     case APPLY_LOOP: print_loop(file, s); break;
     case N_KINDS: break;

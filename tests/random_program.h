@@ -25,6 +25,7 @@ typedef enum kind {
     APPLY_UPDATE, /* with an array */
     APPLY_UPDATE_NUMBER,
     APPLY_CONCATENATE,
+    APPLY_REARRANGE, /* random_rearrange.c; row says which */
     APPLY_PLACE,
     APPLY_LOOP,
     N_KINDS
@@ -108,6 +109,12 @@ void free_program(program *p);
 
 /* Runs instruction k on the values so far; `reference`: on one device, placing nothing. */
 oly_array run_instruction(const program *p, int k, const oly_array *values, bool reference);
+
+/* -- random_rearrange.c -- */
+bool draw_rearrange(program *p, instruction *s, const value *x); /* in[0] is drawn already: x */
+oly_array run_rearrange(const instruction *s, oly_array x);
+double error_of_rearrange(const instruction *s, const value *x, double epsilon);
+void print_rearrange(FILE *file, const instruction *s);
 
 void print_program(FILE *file, const program *p);
 #endif

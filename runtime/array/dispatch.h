@@ -8,5 +8,7 @@
 /* Applies a composition to operands (arrays, traced arrays or C numbers). Raises errors; NULL on failure or when an operand of
  * kind 'a' is NULL. The result belongs to the open scope. */
 oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe);
+/* The dimensions a reduction names, and what else it is told, into its recipe. fails OLY_PARSE, OLY_INVALID */
+oly_status oly_read_reduce_options(const oly_reduce_options *options, oly_recipe *recipe);
 void oly_dispatch_reset(void); /* empties the cache; at finalize */
 #endif

@@ -80,7 +80,7 @@ oly_array(oly_convert_element_type)(oly_operand x, oly_dtype dtype)
 }
 
 /* -- reductions ------------------------------------------------------------------------------------------ */
-static oly_status read_axes(const oly_reduce_options *options, oly_recipe *recipe)
+oly_status oly_read_reduce_options(const oly_reduce_options *options, oly_recipe *recipe)
 {
     recipe->keepdims = options->keepdims;
     recipe->params.sharding = options->out_sharding;
@@ -103,7 +103,7 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
     recipe.op = op;
     if (x.kind == 'a' && !x.array)
         return NULL;
-    if (oly_raise(read_axes(&options, &recipe)) != OLY_OK)
+    if (oly_raise(oly_read_reduce_options(&options, &recipe)) != OLY_OK)
         return NULL;
     return oly_dispatch(compose, 1, &x, &recipe);
 }

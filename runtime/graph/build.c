@@ -121,6 +121,27 @@ oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out)
     return oly_build_convert(g, x, oly_dtype_inexact(x->type.dtype), x->type.weak, out);
 }
 
+oly_status oly_build_wide(oly_graph *g, oly_node *x, oly_node **out)
+{
+    OLY_TRY(oly_build_floating(g, x, out));
+    bool narrow = (*out)->type.dtype == OLY_FLOAT16 || (*out)->type.dtype == OLY_BFLOAT16;
+    return narrow ? oly_build_convert(g, *out, OLY_FLOAT32, x->type.weak, out) : OLY_OK;
+}
+
+oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out)
+{
+    oly_node *both[2] = {x, x}, *sum[2];
+    if (oly_dtype_kind(x->type.dtype) != OLY_KIND_COMPLEX)
+        return oly_build_apply(g, OLY_OP_mul, 2, both, out);
+    OLY_TRY(oly_build_apply(g, OLY_OP_real, 1, &x, &both[0]));
+    both[1] = both[0];
+    OLY_TRY(oly_build_apply(g, OLY_OP_mul, 2, both, &sum[0]));
+    OLY_TRY(oly_build_apply(g, OLY_OP_imag, 1, &x, &both[0]));
+    both[1] = both[0];
+    OLY_TRY(oly_build_apply(g, OLY_OP_mul, 2, both, &sum[1]));
+    return oly_build_apply(g, OLY_OP_add, 2, sum, out);
+}
+
 oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)
 {
     oly_type meet = in[0]->type;

@@ -12,6 +12,10 @@ oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool we
 oly_status oly_build_truth(oly_graph *g, oly_node *x, oly_node **out);
 /* To floating point, if it is not: float32, from int64 float64. */
 oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out);
+/* To floating point of at least 32 bits. */
+oly_status oly_build_wide(oly_graph *g, oly_node *x, oly_node **out);
+/* |x|^2, of complex numbers a real one. */
+oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out);
 /* To a shape whose trailing dimensions are those of x, each equal or 1 in x. */
 oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
 oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);

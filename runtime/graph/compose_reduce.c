@@ -40,7 +40,7 @@ static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *
     oly_params p;
     memset(&p, 0, sizeof p);
     OLY_TRY(read_axes(&x->type, recipe, &p, count));
-    bool has_identity = oly_ops[op].detail == OLY_COMBINE_SUM || oly_ops[op].detail == OLY_COMBINE_PROD;
+    bool has_identity = oly_ops[op].detail != OLY_COMBINE_MAX && oly_ops[op].detail != OLY_COMBINE_MIN;
     if (*count == 0 && !has_identity)
         return oly_fail(OLY_SHAPE, "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
                         oly_ops[op].name, oly_type_short(&x->type));

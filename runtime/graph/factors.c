@@ -245,6 +245,34 @@ static oly_status permute(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
+/* Repeats the update's rule with the whole and the part changing places: the result has the factor, the padded operand follows
+ * it. */
+static oly_status pad(const oly_node *node, oly_factors *f)
+{
+    const oly_type *x = &node->in[0]->type;
+    for (int d = 0; d < x->rank; d++) {
+        if (node->type.shape[d] == 1)
+            continue;
+        int k = new_factor(f, node->type.shape[d], untouched(node, x, d) ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);
+        attach(&f->result[d], k);
+        if (x->shape[d] != 1)
+            attach(&f->operand[0][d], k);
+    }
+    return OLY_OK;
+}
+
+static oly_status reverse(const oly_node *node, oly_factors *f)
+{
+    for (int d = 0, k = 0; d < node->type.rank; d++) {
+        bool turned = k < node->params.n_axes && node->params.axes[k] == d;
+        k += turned;
+        relate(f, &node->in[0]->type, d, d);
+        if (turned && node->type.shape[d] != 1)
+            f->kind[f->n_factors - 1] = OLY_FACTOR_SHIFTED;
+    }
+    return OLY_OK;
+}
+
 /* What a loop does to its values is told by its body. */
 static oly_status loop(const oly_node *node, oly_factors *f)
 {
@@ -262,6 +290,8 @@ static const struct {
              {"@slice", slice},
              {"@update", update},
              {"@concatenate", concatenate},
+             {"@pad", pad},
+             {"@rev", reverse},
              {"@loop", loop},
              {"@all_gather", all_gather},
              {"@psum_scatter", psum_scatter},

@@ -2,7 +2,7 @@
  * partitioner and the communication.
  * Rules are einsum-like strings: letters name factors, "..." stands for as many as the operand has, "->" parts operands from the
  * result: "bmk,bkn->bmn". A letter that is missing in the result is a reduction factor. Rules that parameters complete are named:
- * "@reduce", "@transpose", "@broadcast", "@reshape", "@slice", "@update", "@concatenate", "@loop",
+ * "@reduce", "@transpose", "@broadcast", "@reshape", "@slice", "@update", "@concatenate", "@pad", "@rev", "@loop",
  * "@all_gather", "@psum_scatter", "@all_to_all", "@permute". */
 #ifndef OLY_GRAPH_FACTORS_H
 #define OLY_GRAPH_FACTORS_H

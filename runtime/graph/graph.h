@@ -17,10 +17,10 @@ typedef struct oly_params {
     oly_dtype dtype; /* input, convert, iota, constant */
     bool weak;       /* input, convert, constant */
     int n_axes;
-    int axes[OLY_MAX_RANK];      /* reduce: dimensions, ascending; transpose; broadcast */
+    int axes[OLY_MAX_RANK];      /* reduce, rev: dimensions, ascending; transpose; broadcast */
     int rank;                    /* of shape */
     int64_t shape[OLY_MAX_RANK]; /* input, reshape, broadcast, iota: result; slice, update: extents of the part */
-    int64_t start[OLY_MAX_RANK], step[OLY_MAX_RANK]; /* slice, update */
+    int64_t start[OLY_MAX_RANK], step[OLY_MAX_RANK]; /* slice, update, pad */
     int dimension;                                   /* iota, concatenate, result */
     union {
         int64_t i;

@@ -19,6 +19,7 @@ typedef enum oly_lowering {
     OLY_LOWER_REDUCE,   /* detail: oly_combiner */
     OLY_LOWER_CONTRACT, /* matrix product */
     OLY_LOWER_WRITE,    /* operands written into parts of the result */
+    OLY_LOWER_PAD,      /* an operand written into a filled result */
     OLY_LOWER_RESHAPE,  /* row-major order kept, extents changed */
     OLY_LOWER_PLACE,    /* sharding fixed */
     OLY_LOWER_LOOP,

@@ -76,6 +76,15 @@ oly_split oly_split_embedded(const oly_split *s, int64_t offset)
     return r;
 }
 
+oly_split oly_split_spread(const oly_split *s, int64_t offset, int64_t step)
+{
+    oly_split r = *s;
+    r.base = s->base * step;
+    r.unit = s->unit * step;
+    r.start = s->start * step - offset * s->step;
+    return r;
+}
+
 int oly_split_part_of(const oly_split *s, int64_t n, int64_t i)
 {
     int low = 0, high = s->parts - 1;

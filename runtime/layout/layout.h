@@ -35,6 +35,8 @@ bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the 
 oly_split oly_split_sliced(const oly_split *s, int64_t start, int64_t step);
 /* Split of a dimension in which this one lies at `offset`: the inverse of slicing with step 1. */
 oly_split oly_split_embedded(const oly_split *s, int64_t offset);
+/* Split of a dimension in which element i of this one lies at offset + i * step. */
+oly_split oly_split_spread(const oly_split *s, int64_t offset, int64_t step);
 /* First part whose end lies beyond element i (the part that holds i, empty parts skipped). */
 int oly_split_part_of(const oly_split *s, int64_t n, int64_t i);
 /* Part number of a mesh position. */

@@ -13,6 +13,11 @@ static oly_region view_region(const oly_node *n, const oly_region *r)
         int from = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
         if (n->op == OLY_OP_transpose) {
             o.dim[n->params.axes[d]] = r->dim[d];
+        } else if (n->op == OLY_OP_rev && oly_has_axis(n, d)) {
+            o.dim[d] = r->dim[d];
+            o.dim[d].scale = -r->dim[d].scale;
+            o.dim[d].lo = in->shape[d] - 1 - r->dim[d].hi;
+            o.dim[d].hi = in->shape[d] - 1 - r->dim[d].lo;
         } else if (n->op == OLY_OP_slice) {
             o.dim[d] = r->dim[d];
             o.dim[d].scale = r->dim[d].scale * n->params.step[d];
@@ -36,7 +41,7 @@ static void view_strides(const oly_node *n, oly_place *place)
     for (int d = 0; d < n->in[0]->type.rank; d++) {
         if (n->op == OLY_OP_transpose)
             place->stride[d] = in[n->params.axes[d]];
-        else if (n->op == OLY_OP_slice)
+        else if (n->op != OLY_OP_broadcast) /* steps and turns are in the region's scale */
             place->stride[d] = in[d];
         else if (n->in[0]->type.shape[d] == n->type.shape[n->params.axes[d]])
             place->stride[n->params.axes[d]] = in[d];
@@ -48,14 +53,16 @@ static bool is_view(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
 }
 
-/* Place of a region's box within a slot that holds another box of the same value, row-major. */
+/* Place of a region's box within a slot that holds another box of the same value, row-major. Where the region runs backwards
+ * its first element is the box's last. */
 static oly_place place_in(const oly_planner *p, int device, int slot, const oly_box *holds, const oly_box *wanted,
                           const oly_region *r, size_t element_bytes)
 {
     oly_place place = {.base = device * p->plan->slot_capacity + slot};
     int64_t stride = 1;
     for (int d = holds->rank - 1; d >= 0; d--) {
-        place.offset += (wanted->lo[d] - holds->lo[d]) * stride * (int64_t)element_bytes;
+        int64_t first = r->dim[d].scale < 0 ? wanted->hi[d] - 1 : wanted->lo[d];
+        place.offset += (first - holds->lo[d]) * stride * (int64_t)element_bytes;
         place.stride[d] = stride * r->dim[d].scale;
         stride *= holds->hi[d] - holds->lo[d];
     }
@@ -275,26 +282,6 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     return OLY_OK;
 }
 
-oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
-                          const oly_layout *whole, const int64_t *start, const int64_t *step)
-{
-    oly_layout l = {.mesh = whole->mesh, .rank = whole->rank};
-    oly_reading reading = {0};
-    for (int d = 0; d < l.rank; d++) {
-        l.shape[d] = node->type.shape[d];
-        l.split[d] = oly_split_sliced(&whole->split[d], start[d], step[d]);
-    }
-    oly_region part = oly_region_of_layout(&l);
-    OLY_TRY(oly_demand(p, f, node, &part, &reading));
-    if (reading.constant) {
-        int constant_slot;
-        OLY_TRY(oly_materialise(p, f, node, &l, &constant_slot));
-        reading.constant = NULL;
-        OLY_TRY(oly_demand(p, f, node, &part, &reading));
-    }
-    return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
-}
-
 /* Broadcast constants have no memory to copy from: a tile program writes them. */
 oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
                     int slot)
@@ -336,6 +323,53 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
     s->out_slot = slot;
     s->work = total;
     return OLY_OK;
+}
+
+oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, oly_reading *reading)
+{
+    oly_layout l = {.mesh = mesh};
+    if (!reading->constant)
+        return OLY_OK;
+    oly_region r = oly_region_of_layout(&l);
+    int slot = oly_slot_new(p, &r, oly_dtype_size(reading->constant->type.dtype));
+    if (slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[slot].block = f->block;
+    OLY_TRY(oly_fill(p, f, reading->constant, reading->constant, &l, slot));
+    oly_slot_use(p, slot);
+    reading->constant = NULL;
+    reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+    OLY_PLAN_CHECK(reading->place);
+    for (int d = 0; d < p->plan->n_devices; d++)
+        reading->place[d].base = oly_position_in(p, mesh, d) < 0 ? -1 : d * p->plan->slot_capacity + slot;
+    return OLY_OK;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
+                          const oly_layout *whole, const int64_t *start, const int64_t *step)
+{
+    oly_region part = {.mesh = whole->mesh, .rank = whole->rank};
+    oly_reading reading = {0};
+    for (int d = 0; d < part.rank; d++) {
+        int64_t first = start[d] < 0 ? divide_up(-start[d], step[d]) : 0;
+        int64_t end = start[d] < whole->shape[d] ? divide_up(whole->shape[d] - start[d], step[d]) : 0;
+        end = end < node->type.shape[d] ? end : node->type.shape[d];
+        if (end <= first)
+            return OLY_OK;
+        part.dim[d] = (oly_region_dim){.split = oly_split_sliced(&whole->split[d], start[d] + first * step[d], step[d]),
+                                       .n = end - first,
+                                       .scale = 1,
+                                       .lo = first,
+                                       .hi = first};
+    }
+    OLY_TRY(oly_demand(p, f, node, &part, &reading));
+    OLY_TRY(oly_constant_in_memory(p, f, whole->mesh, &reading));
+    return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
 }
 
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)

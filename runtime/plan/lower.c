@@ -14,8 +14,7 @@ static void contiguous_strides(const oly_box *b, int64_t *stride)
     }
 }
 
-/* Gives a value a layout and a slot of its own. */
-static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
+oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
     oly_value *v = oly_value_of(f, n);
     oly_region r = oly_region_of_layout(l);
@@ -276,7 +275,7 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
     OLY_TRY(gather_loads(&t));
     OLY_TRY(emit_program(&t));
     for (int k = 0; k < t.n_stores; k++)
-        OLY_TRY(settle(p, f, t.stores[k], &t.layout));
+        OLY_TRY(oly_settle(p, f, t.stores[k], &t.layout));
     OLY_TRY(fill_program(&t, &program));
     oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);
@@ -312,14 +311,6 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
 
-static bool reduces(const oly_node *n, int d)
-{
-    for (int k = 0; k < n->params.n_axes; k++)
-        if (n->params.axes[k] == d)
-            return true;
-    return false;
-}
-
 static void append_axes(oly_axis_list *to, const oly_axis_list *from)
 {
     for (int k = 0; k < from->n; k++)
@@ -340,7 +331,7 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
     for (int d = 0; d < in->rank; d++) {
         w->task.extent[d] = b.hi[d] - b.lo[d];
         w->task.stride[d] = w->in.stride[d];
-        w->task.reduced[d] = reduces(n, d);
+        w->task.reduced[d] = oly_has_axis(n, d);
     }
     if (oly_box_count(&b) == 0) { /* nothing here, but the kept part may not be empty: it gets the identity */
         int coordinates[OLY_MAX_RANK];
@@ -396,7 +387,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     oly_axis_list axes = {0};
     oly_reading reading = {0};
     for (int d = 0; d < in.rank; d++) {
-        if (reduces(n, d)) {
+        if (oly_has_axis(n, d)) {
             append_axes(&axes, &in.split[d].axes);
         } else {
             out.shape[out.rank] = in.shape[d];
@@ -404,7 +395,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
         }
     }
     OLY_TRY(demand_array(p, f, n->in[0], &in, &reading));
-    OLY_TRY(settle(p, f, n, &out));
+    OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);
     int scratch = oly_slot_new(p, NULL, 0);
     oly_reduce_work *work = OLY_PLAN_NEW(p, oly_reduce_work, p->plan->n_devices);
@@ -547,7 +538,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     oly_reading ra = {0}, rb = {0};
     OLY_TRY(gemm_operand(p, f, n->in[0], &a, &ra));
     OLY_TRY(gemm_operand(p, f, n->in[1], &b, &rb));
-    OLY_TRY(settle(p, f, n, &out));
+    OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);
     oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);
@@ -590,7 +581,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
         v->block = f->block;
         v->slot = oly_value_of(f, n->in[0])->slot;
     } else {
-        OLY_TRY(settle(p, f, n, &l));
+        OLY_TRY(oly_settle(p, f, n, &l));
         OLY_TRY(oly_write_part(p, f, n->in[0], n, v->slot, &l, zeros, ones));
     }
     return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
@@ -612,7 +603,7 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
         }
         offset += n->in[k]->type.shape[d];
     }
-    OLY_TRY(settle(p, f, n, &l));
+    OLY_TRY(oly_settle(p, f, n, &l));
     int64_t start[OLY_MAX_RANK] = {0};
     for (int k = 0; k < n->n_in; k++) {
         OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
@@ -694,6 +685,7 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_REDUCE: return oly_lower_reduce(p, f, n);
     case OLY_LOWER_CONTRACT: return oly_lower_contract(p, f, n);
     case OLY_LOWER_WRITE: return oly_lower_write(p, f, n);
+    case OLY_LOWER_PAD: return oly_lower_pad(p, f, n);
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
     case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);

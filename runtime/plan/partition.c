@@ -30,6 +30,8 @@ static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
         int to = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
         if (n->op == OLY_OP_transpose)
             l->split[d] = in.split[n->params.axes[d]];
+        else if (n->op == OLY_OP_rev && oly_has_axis(n, d)) /* cuts only ascend: not those of the operand, turned */
+            l->split[d] = oly_split_canonical(in.mesh, &in.split[d].axes, in.shape[d]);
         else if (n->op == OLY_OP_slice)
             l->split[d] = oly_split_sliced(&in.split[d], n->params.start[d], n->params.step[d]);
         else if (in.shape[d] == l->shape[to])

@@ -26,6 +26,14 @@ oly_node *oly_captured(const oly_frame *f, const oly_node *node)
     return NULL;
 }
 
+bool oly_has_axis(const oly_node *n, int d)
+{
+    for (int k = 0; k < n->params.n_axes; k++)
+        if (n->params.axes[k] == d)
+            return true;
+    return false;
+}
+
 oly_block *oly_block_new(oly_planner *p)
 {
     oly_block *b = OLY_PLAN_NEW(p, oly_block, 1);

@@ -4,7 +4,8 @@
 #include "plan/plan.h"
 
 /* A region: for each device a box that it needs of a value. Per dimension, element numbers scale * i + [lo, hi] for i in the
- * device's part of a loop of n iterations cut by `split`; clipped to the value. A layout is a region with scale 1, lo = hi = 0. */
+ * device's part of a loop of n iterations cut by `split`; clipped to the value. A layout is a region with scale 1, lo = hi = 0.
+ * A negative scale runs backwards. */
 typedef struct oly_region_dim {
     oly_split split;
     int64_t n, scale, lo, hi;
@@ -85,6 +86,9 @@ void oly_slot_use(oly_planner *p, int slot); /* used by the newest step */
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
 const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Is d one of the node's params.axes? */
+bool oly_has_axis(const oly_node *n, int d);
+
 /* -- region.c: boxes of regions -- */
 oly_region oly_region_of_layout(const oly_layout *l);
 oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position);
@@ -121,6 +125,8 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
 /* What is read must live until the newest step, which may come after exchanges for other operands: called for every reading
  * right before the step that reads is added. */
 void oly_reading_use(oly_planner *p, const oly_reading *reading);
+/* A reading that is a constant becomes one of an element in memory that is repeated (strides 0); others stay. */
+oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, oly_reading *reading);
 /* Announces what will be demanded together, so that one exchange serves all of it. */
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
 /* The value in a slot of its own, contiguous, in this layout. Reuses the value's slot when it is just that. */
@@ -130,7 +136,8 @@ oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, co
 /* Writes a constant node's number over the layout's part of a slot, for `node`. */
 oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
                     int slot);
-/* Writes a value into part of another: element i goes to start + i * step of the value of layout `whole` in `slot`. */
+/* Writes a value into part of another: element i goes to start + i * step of the value of layout `whole` in `slot`; elements
+ * that fall outside are left out. */
 oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                           const oly_layout *whole, const int64_t *start, const int64_t *step);
 
@@ -176,11 +183,14 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
 /* -- lower*.c -- */
 /* The instruction that makes a constant node's value. */
 void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i);
+/* Gives a value a layout and a slot of its own. */
+oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f);
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);

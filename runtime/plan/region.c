@@ -18,7 +18,8 @@ static void dim_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         *lo = *hi = 0;
         return;
     }
-    int64_t a = r->scale * begin + r->lo, b = r->scale * (end - 1) + r->hi + 1;
+    int64_t lowest = r->scale < 0 ? end - 1 : begin, highest = r->scale < 0 ? begin : end - 1;
+    int64_t a = r->scale * lowest + r->lo, b = r->scale * highest + r->hi + 1;
     *lo = a < 0 ? 0 : a;
     *hi = b > size ? size : b;
     if (*hi < *lo)

@@ -424,7 +424,8 @@ static const char *name_of(const mover *m)
     if (dropped)
         return "all-gather";
     for (int d = 0; d < l->rank; d++)
-        if (!oly_axis_list_equal(&l->split[d].axes, &r->dim[d].split.axes))
+        if (!oly_axis_list_equal(&l->split[d].axes, &r->dim[d].split.axes) ||
+            (r->dim[d].scale < 0 && r->dim[d].split.parts > 1))
             return "permute";
     return "halo exchange";
 }

@@ -1,0 +1,47 @@
+/* Operations made of reductions: truth, spread, exponentials that sum to one, classes. Included by <olympus.h>; programs include
+ * that one. Sharding, ranks and errors: as said in ops.h, at its top and for reductions. */
+#ifndef OLYMPUS_STATISTICS_H
+#define OLYMPUS_STATISTICS_H
+
+#include <olympus/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- reductions; axes and keepdims as oly_sum(x, .axes = "0,-1", .keepdims = true) ------------------------------------- */
+
+/* Is any element, are all, other than zero (NaN is)? Of none: false, true. source: jax.numpy.any, all */
+OLY_API oly_array oly_any_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_all_with(oly_operand x, oly_reduce_options options);
+/* Mean of |x - mean|^2, and its square root; a real number also of complex ones. Integers become floating; 16-bit floats are
+ * worked in float32. .ddof = 1: the sum is divided by one less than the number of elements (NaN when nothing is left).
+ * source: jax.numpy.var, std */
+OLY_API oly_array oly_var_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_std_with(oly_operand x, oly_reduce_options options);
+/* log(sum(exp(x))) without overflow; floating, real. source: jax.nn.logsumexp */
+OLY_API oly_array oly_logsumexp_with(oly_operand x, oly_reduce_options options);
+#define oly_any(x, ...)       OLY_AT(oly_any_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_all(x, ...)       OLY_AT(oly_all_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_var(x, ...)       OLY_AT(oly_var_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_std(x, ...)       OLY_AT(oly_std_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_logsumexp(x, ...) OLY_AT(oly_logsumexp_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+
+/* -- along an axis (negative: from the end) ---------------------------------------------------------------------------- */
+
+/* exp(x) divided by its sum along the axis, without overflow; and the logarithm of that. Integers become floating.
+ * fails OLY_SHAPE, OLY_DTYPE (complex). source: jax.nn.softmax, log_softmax */
+OLY_API oly_array oly_softmax(oly_operand x, int axis);
+OLY_API oly_array oly_log_softmax(oly_operand x, int axis);
+#define oly_softmax(x, axis)     OLY_AT(oly_softmax)(OLY_ARG(x), axis)
+#define oly_log_softmax(x, axis) OLY_AT(oly_log_softmax)(OLY_ARG(x), axis)
+
+/* A new dimension `axis` of the result with n classes: 1 where its index is x's value, else 0 (everywhere when x is no class).
+ * fails OLY_SHAPE, OLY_INVALID (negative n). source: jax.nn.one_hot */
+OLY_API oly_array oly_one_hot(oly_array x, int64_t n, oly_dtype dtype, int axis);
+#define oly_one_hot(...) OLY_AT(oly_one_hot)(__VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
