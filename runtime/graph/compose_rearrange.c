@@ -190,11 +190,23 @@ static oly_status check_product(const oly_type *x, int d, int64_t n, int64_t tim
     return OLY_OK;
 }
 
+/* Copies of blocks do not lie in blocks: over explicit axes the program says where they go. */
+static oly_status check_not_sharded(const oly_type *x, int d, int64_t times, const char *rule)
+{
+    if (times == 1 || !x->mesh || x->axes[d].n == 0)
+        return OLY_OK;
+    return oly_fail(OLY_SHARDING,
+                    "%" PRId64 " copies of dimension %d of %s, which is sharded: how they are to be sharded cannot be "
+                    "told; move it with oly_reshard [%s]",
+                    times, d, oly_type_short(x), rule);
+}
+
 /* Dimensions of size 1 are broadcast, others joined to themselves. */
 static oly_status tile_axis(oly_graph *g, oly_node *x, int d, int64_t times, oly_node **out)
 {
     int64_t shape[OLY_MAX_RANK];
     OLY_TRY(check_product(&x->type, d, x->type.shape[d], times));
+    OLY_TRY(check_not_sharded(&x->type, d, times, "tile_sharded"));
     memcpy(shape, x->type.shape, sizeof shape);
     *out = x;
     if (times == 1)
@@ -237,6 +249,7 @@ oly_status oly_compose_repeat(oly_graph *g, int n_in, oly_node *const *in, const
     else
         OLY_TRY(oly_build_axis(&x->type, recipe->params.dimension, &axis));
     OLY_TRY(check_product(&x->type, axis, x->type.shape[axis], times));
+    OLY_TRY(check_not_sharded(&x->type, axis, times, "repeat_sharded"));
     memcpy(final, x->type.shape, sizeof final);
     final[axis] *= times;
     rank = x->type.rank;
