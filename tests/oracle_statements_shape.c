@@ -58,7 +58,7 @@ static oly_array broadcast_in_dim(const oracle_call *call)
     int64_t shape[OLY_MAX_RANK];
     int dimensions[OLY_MAX_RANK], rank = oracle_numbers(call, "shape", shape);
     int n = oracle_small_numbers(call, "dims", dimensions);
-    return oly_broadcast_in_dim(call->arg[0], rank, shape, n, dimensions);
+    return oly_broadcast_in_dim_sharded(call->arg[0], oracle_out(call), rank, shape, n, dimensions);
 }
 
 static oly_array diag(const oracle_call *call)

@@ -45,8 +45,13 @@ OLY_API oly_array oly_swapaxes(oly_array x, int a, int b);
 /* Repeats to a shape where dimension d of x becomes dimensions[d] (ascending, n of them, one for each dimension of x); sizes
  * are equal, or 1 in x. fails OLY_SHAPE. source: jax.lax.broadcast_in_dim */
 OLY_API oly_array oly_broadcast_in_dim(oly_operand x, int rank, const int64_t *shape, int n, const int *dimensions);
+/* The same, sharded as `out` over explicit axes. */
+OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, int rank, const int64_t *shape, int n,
+                                               const int *dimensions);
 #define oly_broadcast_in_dim(x, rank, shape, n, dimensions)                                                            \
     OLY_AT(oly_broadcast_in_dim)(OLY_ARG(x), rank, shape, n, dimensions)
+#define oly_broadcast_in_dim_sharded(x, out, rank, shape, n, dimensions)                                               \
+    OLY_AT(oly_broadcast_in_dim_sharded)(OLY_ARG(x), out, rank, shape, n, dimensions)
 
 /* -- more of the same elements --------------------------------------------------------------------------------------- */
 

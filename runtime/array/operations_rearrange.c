@@ -1,6 +1,7 @@
 /* The public operations that put elements elsewhere (olympus/shape.h). As in operations.c, each fills a recipe for
  * oly_dispatch; several are others with their arguments worked out. */
 #include "array/array.h"
+#include "array/context.h"
 #include "array/dispatch.h"
 #include "graph/compose_rearrange.h"
 #include <olympus/shape.h>
@@ -152,8 +153,16 @@ oly_array(oly_swapaxes)(oly_array x, int a, int b)
 oly_array(oly_broadcast_in_dim)(oly_operand x, int rank, const int64_t *shape, int n, const int *dimensions)
 {
     oly_enter(__func__);
+    return (oly_broadcast_in_dim_sharded)(x, NULL, rank, shape, n, dimensions);
+}
+
+oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int rank, const int64_t *shape, int n,
+                                        const int *dimensions)
+{
+    oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe);
+    recipe.params.sharding = out;
     if (oly_raise(read_shape(rank, shape, &recipe)) != OLY_OK || oly_raise(read_axes(n, dimensions, &recipe)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_broadcast_in_dim, 1, &x, &recipe);
@@ -355,6 +364,7 @@ oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t
             oly_fail(OLY_SHAPE, "the index along dimension %d of an array of %d dimensions", dimension, rank));
     recipe.params.dimension = dimension < 0 ? dimension + rank : dimension;
     recipe.params.dtype = dtype;
+    recipe.params.sharding = oly_context_sharding();
     return oly_dispatch(oly_compose_iota, 0, NULL, &recipe);
 }
 

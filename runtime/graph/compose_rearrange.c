@@ -380,7 +380,10 @@ oly_status oly_compose_broadcast_in_dim(oly_graph *g, int n_in, oly_node *const 
         p.axes[d] = to;
     }
     *out = in[0];
-    return same ? OLY_OK : oly_graph_add(g, OLY_OP_broadcast, 1, in, &p, out);
+    if (same)
+        return given->sharding ? oly_build_reshard(g, in[0], given->sharding, out) : OLY_OK;
+    p.sharding = given->sharding;
+    return oly_graph_add(g, OLY_OP_broadcast, 1, in, &p, out);
 }
 
 /* -- differences ------------------------------------------------------------------------------------------------------ */
