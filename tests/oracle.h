@@ -59,6 +59,9 @@ bool oracle_program_possible(oracle_run *run);
 bool oracle_program_begin(oracle_program *p, oracle_run *run, const char *results);
 /* Runs all statements; out[] in the order of the result lines, NULL where Olympus refused. As oly_jit wants a function. */
 void oracle_program_run(const oly_array *in, oly_array *out, void *program);
+/* The same step by step: begins with the operands alone; adds the results of one `let` line (false: refused). */
+void oracle_program_operands(oracle_program *p, const oly_array *in);
+bool oracle_program_state(oracle_program *p, const oracle_line *line);
 /* The value of that name, NULL if there is none. */
 oly_array oracle_program_find(const oracle_program *p, const char *name);
 

@@ -18,8 +18,6 @@ bool oracle_program_possible(oracle_run *run)
             return oracle_skip(run, "statement `%s` is not there yet", line->words[2]);
         if (dtype && check_oracle_dtype(dtype) < 0)
             return oracle_skip(run, "dtype %s is not there yet", dtype);
-        if (statement && check_oracle_value(line, "out"))
-            return oracle_skip(run, "out= is not there yet");
     }
     return true;
 }
@@ -59,7 +57,7 @@ static bool read_wrt(const program *p, const char *list, oracle_call *call)
 }
 
 /* Adds the results of a line under their names: "a,b" names two. */
-static void run_statement(program *p, const oracle_line *line)
+bool oracle_program_state(program *p, const oracle_line *line)
 {
     oracle_call call = {.c = p->run->c, .line = line, .mesh = p->mesh};
     oly_array results[ORACLE_MOST_RESULTS] = {NULL};
@@ -81,6 +79,15 @@ static void run_statement(program *p, const oracle_line *line)
         add(p, name, comma ? (int)(comma - name) : (int)strlen(name), results[k]);
         name = comma ? comma + 1 : NULL;
     }
+    return results[0] != NULL;
+}
+
+void oracle_program_operands(program *p, const oly_array *in)
+{
+    const oracle_line *line;
+    p->n_values = 0;
+    for (int k = 0; (line = check_oracle_line(p->run->c, "in", k)); k++)
+        add(p, line->words[1], (int)strlen(line->words[1]), in[k]);
 }
 
 void oracle_program_run(const oly_array *in, oly_array *out, void *program_)
@@ -88,11 +95,9 @@ void oracle_program_run(const oly_array *in, oly_array *out, void *program_)
     program *p = program_;
     const oracle_case *c = p->run->c;
     const oracle_line *line;
-    p->n_values = 0;
-    for (int k = 0; (line = check_oracle_line(c, "in", k)); k++)
-        add(p, line->words[1], (int)strlen(line->words[1]), in[k]);
+    oracle_program_operands(p, in);
     for (int k = 0; (line = check_oracle_line(c, "let", k)); k++)
-        run_statement(p, line);
+        oracle_program_state(p, line);
     for (int k = 0; (line = check_oracle_line(c, p->results, k)); k++)
         out[k] = oracle_program_find(p, line->words[1]);
 }

@@ -2,121 +2,107 @@
  * the statement be refused for the same reason. What was traced is then run: the results have these types too. Called by the
  * oracle runner. */
 #include "oracle_statements.h"
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_INPUTS = 16, MOST_VALUES = 96 };
-
 typedef struct typed_program {
-    oracle_run *run;
-    oly_mesh mesh;
-    int n_in, n_typed, n_values;
-    const oracle_line *refused; /* the statement the `error` line names; NULL: none */
-    bool reached_refused;
-    char message[2048]; /* what it was refused with; "" when it was not */
-    const char *name[MOST_VALUES];
-    int length[MOST_VALUES];
-    oly_array value[MOST_VALUES];
+    oracle_program values;      /* first member; `results` are the types */
+    const char *class;          /* of the error the case must give; NULL: none */
+    const oracle_line *refused; /* the statement that gives it; NULL with a class: the operands */
+    char message[2048];         /* what was refused; "" when nothing was */
 } typed_program;
 
 /* -- operands -------------------------------------------------------------------------------------------------------- */
 
 /* Axes are explicit unless the line says ":auto". */
-static bool typed_mesh(typed_program *p)
+static bool typed_mesh(oracle_run *run, oly_mesh *mesh)
 {
-    const oracle_line *line = check_oracle_line(p->run->c, "mesh", 0);
+    const oracle_line *line = check_oracle_line(run->c, "mesh", 0);
     oly_axis_type types[OLY_MAX_RANK];
-    if (!oracle_mesh(p->run, &p->mesh))
+    if (!oracle_mesh(run, mesh))
         return false;
     for (int k = 1; k < line->n_words; k++)
         types[k - 1] = strstr(line->words[k], ":auto") ? OLY_AXIS_AUTO : OLY_AXIS_EXPLICIT;
-    p->mesh = oly_mesh_with_types(p->mesh, types);
-    return p->mesh ? true : oracle_fail_call(p->run, "making the mesh");
+    *mesh = oly_mesh_with_types(*mesh, types);
+    return *mesh ? true : oracle_fail_call(run, "making the mesh");
 }
 
 /* Values do not matter: ones. */
-static oly_array operand(const typed_program *p, const oracle_line *line)
+static oly_array operand(oly_mesh mesh, const oracle_line *line)
 {
     int64_t shape[OLY_MAX_RANK];
     int rank = check_oracle_list(line->words[3], shape, OLY_MAX_RANK), dtype = check_oracle_dtype(line->words[2]);
-    oly_sharding s = oracle_sharding(p->mesh, line->words[4]);
+    oly_sharding s = oracle_sharding(mesh, line->words[4]);
     return s && rank >= 0 ? oly_device_put(oly_ones_shape((oly_dtype)dtype, rank, shape), s) : NULL;
 }
 
-/* -- the statements -------------------------------------------------------------------------------------------------- */
-static oly_array find(const typed_program *p, const char *name)
+/* False: one was refused. */
+static bool place_operands(typed_program *t)
 {
-    for (int k = p->n_values; k-- > 0;)
-        if (p->length[k] == (int)strlen(name) && strncmp(p->name[k], name, strlen(name)) == 0)
-            return p->value[k];
-    return NULL;
-}
-
-static void add(typed_program *p, const char *name, int length, oly_array value)
-{
-    if (p->n_values == MOST_VALUES)
-        return;
-    p->name[p->n_values] = name;
-    p->length[p->n_values] = length;
-    p->value[p->n_values++] = value;
-}
-
-static bool names(const oracle_line *line, const char *name)
-{
-    const char *found = strstr(line->words[1], name);
-    return found && (found == line->words[1] || found[-1] == ',') &&
-           (found[strlen(name)] == 0 || found[strlen(name)] == ',');
-}
-
-/* False: refused. */
-static bool run_statement(typed_program *p, const oracle_line *line)
-{
-    oracle_call call = {.c = p->run->c, .line = line, .mesh = p->mesh};
-    oly_array results[ORACLE_MOST_RESULTS] = {NULL};
-    for (int k = 3; k < line->n_words && call.n < 8; k++) {
-        if (strchr(line->words[k], '='))
-            continue;
-        call.name[call.n] = line->words[k];
-        call.arg[call.n++] = find(p, line->words[k]);
-    }
-    oracle_state(oracle_find_statement(line->words[2]), &call, results);
-    const char *name = line->words[1];
-    for (int k = 0; name && k < ORACLE_MOST_RESULTS; k++) {
-        const char *comma = strchr(name, ',');
-        add(p, name, comma ? (int)(comma - name) : (int)strlen(name), results[k]);
-        name = comma ? comma + 1 : NULL;
-    }
-    return results[0] != NULL;
-}
-
-static void check_types(typed_program *p)
-{
+    oracle_program *p = &t->values;
     const oracle_line *line;
-    for (int k = 0; (line = check_oracle_line(p->run->c, "type", k)); k++) {
-        char text[512];
-        oly_typeof(find(p, line->words[1]), text, sizeof text);
-        if (strcmp(text, line->words[2]) != 0)
-            oracle_fail(p->run, "%s is %s, must be %s", line->words[1], text, line->words[2]);
-    }
+    for (; p->n_in < ORACLE_MOST_INPUTS && (line = check_oracle_line(p->run->c, "in", p->n_in)); p->n_in++)
+        if (!(p->in[p->n_in] = operand(p->mesh, line))) {
+            snprintf(t->message, sizeof t->message, "%s", oly_last_error());
+            oly_clear_error();
+            return false;
+        }
+    return true;
 }
+
+/* -- errors ---------------------------------------------------------------------------------------------------------- */
 
 /* What JAX refuses only because sizes do not divide. */
 static bool is_allowed(const char *class)
 {
     static const char *const allowed[] = {"uneven", "slice_indivisible", "dynamic_slice_indivisible",
                                           "pad_indivisible"};
-    for (size_t k = 0; k < sizeof allowed / sizeof allowed[0]; k++)
+    for (size_t k = 0; class && k < sizeof allowed / sizeof allowed[0]; k++)
         if (strcmp(class, allowed[k]) == 0)
             return true;
     return false;
 }
 
+static void check_refused(const typed_program *t)
+{
+    oracle_run *run = t->values.run;
+    const char *where = t->refused ? t->refused->words[1] : "in";
+    char mark[64];
+    snprintf(mark, sizeof mark, "[%s]", t->class);
+    if (is_allowed(t->class)) {
+        if (t->message[0])
+            oracle_fail(run, "%s must be accepted (uneven), but: %s", where, t->message);
+    } else if (!t->message[0]) {
+        oracle_fail(run, "%s must be refused: %s", where, t->class);
+    } else if (!strstr(t->message, mark)) {
+        oracle_fail(run, "%s must be refused as %s, but: %s", where, t->class, t->message);
+    }
+}
+
+/* Does the line name this result? */
+static bool names(const oracle_line *line, const char *name)
+{
+    const char *found = strstr(line->words[1], name);
+    char after = found ? found[strlen(name)] : 0;
+    return found && (found == line->words[1] || found[-1] == ',') && (after == 0 || after == ',');
+}
+
+static void read_error(typed_program *t)
+{
+    const oracle_line *error = check_oracle_line(t->values.run->c, "error", 0), *line;
+    t->class = error ? error->words[1] : NULL;
+    for (int k = 0; error && (line = check_oracle_line(t->values.run->c, "let", k)); k++)
+        if (names(line, error->words[3] + strlen("at=")))
+            t->refused = line;
+}
+
+/* -- types ----------------------------------------------------------------------------------------------------------- */
+
 /* What JAX refuses because sizes do not divide keeps the axes of the first operand, or takes those asked for. */
-static void check_kept(typed_program *p, const oracle_line *line)
+static void check_kept(oracle_program *p, const oracle_line *line)
 {
     const char *spec = check_oracle_value(line, check_oracle_value(line, "out") ? "out" : "spec");
     const oracle_line *in;
-    oly_array x = find(p, line->words[1]);
+    oly_array x = oracle_program_find(p, line->words[1]);
     for (int k = 0; !spec && line->n_words > 3 && (in = check_oracle_line(p->run->c, "in", k)); k++)
         if (strcmp(in->words[1], line->words[3]) == 0)
             spec = in->words[4];
@@ -130,114 +116,71 @@ static void check_kept(typed_program *p, const oracle_line *line)
         oracle_fail(p->run, "%s is %s, must keep its axes: %s", line->words[1], got, want);
 }
 
+static void check_type(oracle_run *run, const oracle_line *line, oly_array x, const char *when)
+{
+    char text[512];
+    oly_typeof(x, text, sizeof text);
+    if (strcmp(text, line->words[2]) != 0)
+        oracle_fail(run, "%s%s is %s, must be %s", when, line->words[1], text, line->words[2]);
+}
+
 static void traced(const oly_array *in, oly_array *out, void *user)
 {
-    typed_program *p = user;
+    typed_program *t = user;
+    oracle_program *p = &t->values;
     const oracle_line *line;
-    p->n_values = 0;
-    for (int k = 0; k < p->n_in; k++) {
-        line = check_oracle_line(p->run->c, "in", k);
-        add(p, line->words[1], (int)strlen(line->words[1]), in[k]);
-    }
+    oracle_program_operands(p, in);
     for (int k = 0; (line = check_oracle_line(p->run->c, "let", k)); k++) {
-        p->reached_refused = p->reached_refused || line == p->refused;
-        if (run_statement(p, line)) {
-            if (line == p->refused && is_allowed(check_oracle_line(p->run->c, "error", 0)->words[1]))
-                check_kept(p, line);
+        bool accepted = oracle_program_state(p, line);
+        if (accepted && line == t->refused && is_allowed(t->class))
+            check_kept(p, line);
+        if (accepted)
             continue;
-        }
-        if (line != p->refused)
+        if (line != t->refused)
             oracle_fail(p->run, "%s: %s", line->words[1], oly_last_error());
-        else
-            snprintf(p->message, sizeof p->message, "%s", oly_last_error());
-        out[0] = NULL;
+        snprintf(t->message, sizeof t->message, "%s", oly_last_error());
         return;
     }
-    check_types(p);
-    for (int k = 0; k < p->n_typed; k++)
-        out[k] = find(p, check_oracle_line(p->run->c, "type", k)->words[1]);
-    if (p->n_typed == 0)
+    for (int k = 0; (line = check_oracle_line(p->run->c, "type", k)); k++) {
+        out[k] = oracle_program_find(p, line->words[1]);
+        check_type(p->run, line, out[k], "");
+    }
+    if (p->n_out == 0)
         out[0] = p->value[p->n_values - 1];
 }
 
-/* -- judging --------------------------------------------------------------------------------------------------------- */
-
-static void check_refused(typed_program *p, const char *class)
-{
-    char mark[64];
-    snprintf(mark, sizeof mark, "[%s]", class);
-    if (is_allowed(class) && p->message[0])
-        oracle_fail(p->run, "%s must be accepted (uneven), but: %s", p->refused->words[1], p->message);
-    else if (!is_allowed(class) && !p->message[0])
-        oracle_fail(p->run, "%s must be refused: %s", p->refused ? p->refused->words[1] : "in", class);
-    else if (!is_allowed(class) && !strstr(p->message, mark))
-        oracle_fail(p->run, "%s must be refused as %s, but: %s", p->refused ? p->refused->words[1] : "in", class,
-                    p->message);
-}
-
 /* At run time the values have the types they had while tracing. */
-static void check_results(typed_program *p, const oly_array *results)
+static void run_typed(typed_program *t)
 {
+    oracle_program *p = &t->values;
     const oracle_line *line;
-    for (int k = 0; (line = check_oracle_line(p->run->c, "type", k)); k++) {
-        char text[512];
-        oly_typeof(results[k], text, sizeof text);
-        if (strcmp(text, line->words[2]) != 0)
-            oracle_fail(p->run, "run: %s is %s, must be %s", line->words[1], text, line->words[2]);
-    }
-}
-
-static void run_typed(typed_program *p, const oly_array *inputs)
-{
-    oly_array results[MOST_VALUES] = {NULL}, *wanted[MOST_VALUES];
-    int n_out = p->n_typed ? p->n_typed : 1;
+    oly_array results[ORACLE_MOST_OUTPUTS] = {NULL}, *wanted[ORACLE_MOST_OUTPUTS];
+    int n_out = p->n_out ? p->n_out : 1;
     for (int k = 0; k < n_out; k++)
         wanted[k] = &results[k];
-    oly_fn f = oly_jit(traced, p->n_in, n_out, .user = p, .name = p->run->c->id);
-    bool ran = oly_call(f, p->n_in, inputs, n_out, wanted) == OLY_OK;
-    if (ran)
-        check_results(p, results);
-    else if (!p->message[0] && !p->run->failed)
+    oly_fn f = oly_jit(traced, p->n_in, n_out, .user = t, .name = p->run->c->id);
+    if (oly_call(f, p->n_in, p->in, n_out, wanted) == OLY_OK)
+        for (int k = 0; (line = check_oracle_line(p->run->c, "type", k)); k++)
+            check_type(p->run, line, results[k], "run: ");
+    else if (!t->message[0] && !p->run->failed)
         oracle_fail_call(p->run, "running");
     oly_clear_error();
 }
 
-static bool is_typed_possible(oracle_run *run)
-{
-    const oracle_line *line;
-    for (int k = 0; (line = check_oracle_line(run->c, "let", k)); k++)
-        if (!oracle_find_statement(line->words[2]))
-            return oracle_skip(run, "statement `%s` is not there yet", line->words[2]);
-    for (int k = 0; (line = check_oracle_line(run->c, "in", k)); k++)
-        if (check_oracle_dtype(line->words[2]) < 0)
-            return oracle_skip(run, "dtype %s is not there yet", line->words[2]);
-    return !check_oracle_line(run->c, "mode", 0) || oracle_skip(run, "types inside shard_map: not checked yet");
-}
-
 void oracle_check_types(oracle_run *run)
 {
-    typed_program p = {.run = run};
-    const oracle_line *error = check_oracle_line(run->c, "error", 0), *line;
-    oly_array inputs[MOST_INPUTS];
-    if (!is_typed_possible(run) || !typed_mesh(&p))
+    typed_program t = {.values = {.run = run, .results = "type"}};
+    if (!oracle_program_possible(run) || !typed_mesh(run, &t.values.mesh))
         return;
-    for (int k = 0; error && (line = check_oracle_line(run->c, "let", k)); k++)
-        if (names(line, error->words[3] + strlen("at=")))
-            p.refused = line;
-    while (check_oracle_line(run->c, "type", p.n_typed))
-        p.n_typed++;
-    oly_mesh before = oly_set_mesh(p.mesh);
-    for (; (line = check_oracle_line(run->c, "in", p.n_in)) && p.n_in < MOST_INPUTS; p.n_in++)
-        if (!(inputs[p.n_in] = operand(&p, line))) {
-            snprintf(p.message, sizeof p.message, "%s", oly_last_error());
-            oly_clear_error();
-            break;
-        }
-    if (!p.message[0])
-        run_typed(&p, inputs);
-    else if (!error || p.refused)
-        oracle_fail(run, "an operand: %s", p.message);
-    if (error)
-        check_refused(&p, error->words[1]);
+    read_error(&t);
+    while (check_oracle_line(run->c, "type", t.values.n_out))
+        t.values.n_out++;
+    oly_mesh before = oly_set_mesh(t.values.mesh);
+    if (place_operands(&t))
+        run_typed(&t);
+    else if (!t.class || t.refused)
+        oracle_fail(run, "an operand: %s", t.message);
+    if (t.class)
+        check_refused(&t);
     oly_set_mesh(before);
 }

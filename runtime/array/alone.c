@@ -11,7 +11,7 @@ static oly_status record_alone(oly_recording *record, const void *request, oly_t
     for (int k = 0; k < n_in; k++) {
         oly_node *node;
         OLY_TRY(oly_array_readable(in[k]));
-        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
+        OLY_TRY(oly_sums_input(t->graph, in[k], &node));
         if (!(inner[k] = oly_array_traced(t->graph, node)))
             return OLY_MEMORY;
     }
@@ -20,7 +20,7 @@ static oly_status record_alone(oly_recording *record, const void *request, oly_t
     for (int k = 0; k < n_out; k++) {
         oly_node *node;
         OLY_TRY(oly_trace_node(t, out[k], &node));
-        OLY_TRY(oly_graph_output(t->graph, node));
+        OLY_TRY(oly_sums_output(t->graph, node, &t->shown[k]));
     }
     return OLY_OK;
 }

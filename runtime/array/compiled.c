@@ -134,11 +134,16 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     }
     for (int k = 0; k < g->n_inputs; k++) {
         oly_array x = k < n_in ? in[k] : t->captured[k - n_in];
-        values[k] = (oly_plan_value){x->type, x->sharding, x->committed};
+        if (oly_sums_value(x, &values[k]) != OLY_OK) {
+            oly_graph_free(g);
+            oly_compiled_free(c);
+            return OLY_MEMORY;
+        }
     }
     c->n_captures = t->n_captures;
     memcpy(c->captured, t->captured, sizeof(oly_array) * (size_t)t->n_captures);
     t->n_captures = 0;
+    memcpy(c->shown, t->shown, sizeof c->shown);
     oly_plan *plan;
     oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
     if (st == OLY_OK) {
@@ -169,7 +174,11 @@ oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, cons
         inputs[n_in + k] = c->captured[k]->shard;
     for (int k = 0; k < n_out; k++) {
         const oly_plan_value *v = &plan->outputs[k];
-        out[k] = oly_array_new(&v->type, v->sharding, v->committed, oly_program_output_shards(c->program, k));
+        oly_type type = v->type;
+        if (c->shown[k]) /* without the dimension of the terms */
+            memmove(type.shape, type.shape + 1, sizeof *type.shape * (size_t)--type.rank);
+        out[k] = oly_array_new(&type, c->shown[k] ? c->shown[k] : v->sharding, v->committed,
+                               oly_program_output_shards(c->program, k));
         if (!out[k])
             return OLY_MEMORY;
         outputs[k] = out[k]->shard;

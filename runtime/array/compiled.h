@@ -11,6 +11,7 @@ typedef struct oly_compiled {
     char *key;            /* owned */
     oly_program *program; /* owned */
     int n_captures;
+    oly_sharding shown[64];
     oly_array captured[]; /* owned; inputs after the call's own */
 } oly_compiled;
 

@@ -75,11 +75,11 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
     oly_trace_open(&t, g);
     oly_status st = OLY_OK;
     for (int k = 0; k < n_in && st == OLY_OK; k++)
-        st = in[k].kind == 'a' ? oly_graph_input(g, &in[k].array->type, &nodes[k]) : number_node(g, &in[k], &nodes[k]);
+        st = in[k].kind == 'a' ? oly_sums_input(g, in[k].array, &nodes[k]) : number_node(g, &in[k], &nodes[k]);
     if (st == OLY_OK)
         st = compose(g, n_in, nodes, recipe, &out);
     if (st == OLY_OK)
-        st = oly_graph_output(g, out);
+        st = oly_sums_output(g, out, &t.shown[0]);
     oly_trace_close(&t);
     if (st != OLY_OK)
         oly_graph_free(g);

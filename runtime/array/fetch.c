@@ -26,6 +26,12 @@ static bool covered(oly_array x)
 oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
+    if (x->type.unreduced)
+        return oly_fail(
+            OLY_SHARDING,
+            "the value of %s is a sum over devices that is not finished yet; finish it with oly_reshard, or "
+            "look at its terms with OLY_FOR_EACH_SHARD",
+            oly_type_short(&x->type));
     if (!covered(x))
         return oly_fail(
             OLY_NOT_ADDRESSABLE,

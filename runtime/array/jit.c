@@ -1,5 +1,6 @@
 /* Functions: tracing, caching, calling, explaining. */
 #include "array/function.h"
+#include "graph/build.h"
 #include "array/dispatch.h"
 #include <string.h>
 
@@ -111,7 +112,7 @@ static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
     oly_array inner[32], out[32] = {0};
     oly_node *nodes[32];
     for (int k = 0; k < f->n_in; k++)
-        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &nodes[k]));
+        OLY_TRY(oly_sums_input(t->graph, in[k], &nodes[k]));
     t->first_capture = f->n_in;
     for (int k = 0; k < f->n_in; k++) {
         OLY_TRY(place_input(f, k, in, t->graph, &nodes[k]));
@@ -122,7 +123,9 @@ static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
     for (int k = 0; k < f->n_out; k++) {
         oly_node *node;
         OLY_TRY(oly_trace_node(t, out[k], &node));
-        OLY_TRY(oly_graph_output(t->graph, node));
+        if (node->type.unreduced && f->out_shardings && f->out_shardings[k])
+            OLY_TRY(oly_build_reshard(t->graph, node, f->out_shardings[k], &node));
+        OLY_TRY(oly_sums_output(t->graph, node, &t->shown[k]));
     }
     return OLY_OK;
 }

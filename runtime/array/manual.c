@@ -78,14 +78,14 @@ static oly_status in_own_trace(oly_inside *inside, void *request, oly_trace *t, 
     oly_node *node;
     for (int k = 0; k < n_in; k++) {
         OLY_TRY(oly_array_readable(in[k]));
-        OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
+        OLY_TRY(oly_sums_input(t->graph, in[k], &node));
         if (!(inner[k] = oly_array_traced(t->graph, node)))
             return OLY_MEMORY;
     }
     t->first_capture = n_in;
     OLY_TRY(inside(request, t, inner, results));
     for (int k = 0; k < n_out; k++)
-        OLY_TRY(oly_graph_output(t->graph, results[k]->node));
+        OLY_TRY(oly_sums_output(t->graph, results[k]->node, &t->shown[k]));
     return OLY_OK;
 }
 

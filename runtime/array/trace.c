@@ -68,7 +68,7 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
         OLY_TRY(oly_array_readable(x));
     for (int k = 0; k < t->n_captures; k++)
         if (same_value(t->captured[k], x)) {
-            *node = t->graph->inputs[t->first_capture + k];
+            *node = t->capture_node[k];
             return OLY_OK;
         }
     if (t->n_captures == 64 || t->graph->n_inputs == 64)
@@ -80,12 +80,13 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
     oly_type type = x->type;
     if (oly_manual_around(t))
         oly_manual_type(oly_manual_around(t), &type);
-    oly_status st = oly_graph_input(t->graph, &type, node);
+    oly_status st = t->outer ? oly_graph_input(t->graph, &type, node) : oly_sums_input(t->graph, x, node);
     if (st != OLY_OK) {
         if (!x->graph)
             oly_array_release(kept);
         return st;
     }
+    t->capture_node[t->n_captures] = *node;
     t->captured[t->n_captures++] = kept;
     return OLY_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef OLY_ARRAY_TRACE_H
 #define OLY_ARRAY_TRACE_H
 #include "array/array.h"
+#include "plan/plan.h"
 
 typedef struct oly_trace {
     struct oly_trace *outer;
@@ -10,6 +11,8 @@ typedef struct oly_trace {
     int first_capture;               /* inputs before are the function's own */
     int n_captures;
     oly_array captured[64]; /* outer handles; values are held, traced ones borrowed */
+    oly_node *capture_node[64];
+    oly_sharding shown[64]; /* of outputs that are sums over devices: what their handles get; else NULL */
 } oly_trace;
 
 oly_trace *oly_trace_current(void);
@@ -18,6 +21,11 @@ void oly_trace_open(oly_trace *t, oly_graph *g);
 void oly_trace_close(oly_trace *t);
 /* Drops what it captured. */
 void oly_trace_release(oly_trace *t);
+/* Arrays that are sums over devices, where they enter and leave the outermost trace (sums.c); others just do.
+ * value: what a plan is told of an input. shown: into t->shown. */
+oly_status oly_sums_value(oly_array x, oly_plan_value *value);
+oly_status oly_sums_input(oly_graph *g, oly_array x, oly_node **node);
+oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown);
 /* The node that stands for an array in the innermost trace; outer values become inputs. */
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node);
 #endif

@@ -17,10 +17,19 @@ oly_status oly_sharding_rule_reshard(oly_node *node)
     return oly_sharding_take_out(node);
 }
 
-/* A carry comes out as it went in. */
+/* Loops and branches have no value: their results do. */
+oly_status oly_sharding_rule_region(oly_node *node)
+{
+    (void)node;
+    return OLY_OK;
+}
+
+/* A carry comes out as it went in, the result of a branch as all branches make it. */
 oly_status oly_sharding_rule_result(oly_node *node)
 {
-    const oly_type *carry = &node->in[0]->in[node->params.dimension]->type;
+    const oly_node *from = node->in[0];
+    int k = node->params.dimension;
+    const oly_type *carry = from->params.n_branches ? &from->params.branches[0]->outputs[k]->type : &from->in[k]->type;
     node->type.mesh = carry->mesh ? carry->mesh : node->type.mesh;
     memcpy(node->type.axes, carry->axes, sizeof carry->axes);
     node->type.unreduced = carry->unreduced;

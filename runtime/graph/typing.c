@@ -277,10 +277,11 @@ oly_status oly_typing_place(oly_node *node)
 static oly_status check_carry(const oly_type *is, const oly_type *body, const char *what, int number)
 {
     if (oly_type_equal(is, body) && !oly_type_same_sharding(is, body))
-        return oly_fail(OLY_SHARDING,
-                        "%s %d of the loop is %s but its body has %s; a loop must keep the types of its values (move it "
-                        "with oly_reshard) [carry_mismatch]",
-                        what, number, oly_type_short(is), oly_type_short(body));
+        return oly_fail(
+            OLY_SHARDING,
+            "%s %d of the loop is %s but its body has %s; a loop must keep the types of its values (move it "
+            "with oly_reshard) [carry_mismatch]",
+            what, number, oly_type_short(is), oly_type_short(body));
     if (oly_type_equal(is, body))
         return OLY_OK;
     return oly_fail(
@@ -325,13 +326,20 @@ oly_status oly_typing_branch(oly_node *node)
         if (g->n_inputs != node->n_in - 1 || g->n_outputs != first->n_outputs)
             return oly_fail(OLY_INVALID, "%s: branch %d takes %d values and gives %d; branch 0 takes %d and gives %d",
                             name_of(node), b, g->n_inputs, g->n_outputs, first->n_inputs, first->n_outputs);
-        for (int k = 0; k < g->n_outputs; k++)
+        for (int k = 0; k < g->n_outputs; k++) {
+            const oly_type *is = &g->outputs[k]->type, *must = &first->outputs[k]->type;
+            if (oly_type_equal(is, must) && !oly_type_same_sharding(is, must))
+                return oly_fail(OLY_SHARDING,
+                                "%s: result %d of branch %d is %s, of branch 0 %s; all branches must give the same "
+                                "types (move it with oly_reshard) [branch_mismatch]",
+                                name_of(node), k, b, oly_type_short(is), oly_type_short(must));
             if (!oly_type_equal(&g->outputs[k]->type, &first->outputs[k]->type))
                 return oly_fail(g->outputs[k]->type.dtype != first->outputs[k]->type.dtype ? OLY_DTYPE : OLY_SHAPE,
                                 "%s: result %d of branch %d is %s, of branch 0 %s; all branches must give the same "
                                 "types (convert with oly_astype)",
                                 name_of(node), k, b, oly_type_short(&g->outputs[k]->type),
                                 oly_type_short(&first->outputs[k]->type));
+        }
     }
     return OLY_OK;
 }
