@@ -143,6 +143,7 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
         return OLY_OK;
     }
     oly_value *v = oly_value_of(f, node);
+    OLY_TRY(oly_fold_now(p, f, node));
     oly_replica *c = find_replica(v, region);
     if (!c && is_view(node)) {
         oly_region inner = view_region(node, region);
@@ -223,6 +224,7 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
     }
     for (int j = 0; j < n_roots; j++) {
         oly_replica *c;
+        OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
         if (!find_replica(oly_value_of(roots[j].frame, roots[j].node), &roots[j].hull))
             OLY_TRY(fetch(p, roots[j].frame, roots[j].node, &roots[j].hull, &c));
     }
@@ -403,6 +405,7 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
     if (outer)
         return oly_materialise(p, f->outer, outer, l, slot);
     oly_value *v = oly_value_of(f, node);
+    OLY_TRY(oly_fold_now(p, f, node));
     if (v->slot >= 0 && oly_layout_equal(&v->layout, l)) {
         *slot = v->slot;
         oly_slot_use(p, *slot);
@@ -437,6 +440,7 @@ oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, co
     *slot = -1;
     if (!outer) {
         oly_value *v = oly_value_of(f, node);
+        OLY_TRY(oly_fold_now(p, f, node));
         if (v->slot >= 0 && oly_layout_equal(&v->layout, l) && claimable(p, f, v->slot)) {
             *slot = v->slot;
         } else if (v->slot >= 0 || v->replicas) {

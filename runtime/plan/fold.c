@@ -9,7 +9,15 @@
 #include "plan/wires.h"
 #include <string.h>
 
-enum { RADIX = 16, MOST_SOURCES = 64, SLICED_BYTES = 1 << 15 };
+enum { RADIX = 16, MOST_SOURCES = 64, SLICED_BYTES = 1 << 15, MOST_DIGITS = 5 * OLY_MAX_RANK, MOST_TOGETHER = 64 };
+
+/* A value whose partials lie in its slot, where the result will lie too. */
+typedef struct oly_folded {
+    const oly_node *node;
+    const oly_layout *layout;
+    int slot;
+    oly_fold_rule rule;
+} oly_folded;
 
 /* One digit of a stage: positions along `axis` at distance `stride`, up to `radix` of them. Runs of `same` positions (at most
  * `stride`) belong to one process and have the same partial: any one of them will do. */
@@ -93,11 +101,13 @@ static oly_status users_of(oly_planner *p, const stage *s, int position, int *n_
     }
 }
 
+/* Folds one value after the other; what all of them send goes in one exchange. */
 typedef struct folder {
     oly_planner *p;
     const oly_node *node;
     const oly_layout *layout;
     const stage *stage;
+    int64_t item;      /* number of the value, in the upper half: first part of the keys of its pieces */
     bool sliced;       /* each process folds a slice and hands it round: large partials of several processes */
     int slot, staging; /* staging: slot of device 0 for partials of other processes */
     int64_t received;  /* bytes in staging so far */
@@ -198,7 +208,7 @@ static oly_status stage_partial(folder *f, int group, int position, int64_t begi
     return oly_wires_add(f->p, &f->partials,
                          &(oly_wire){process_at(f->p->mesh, position),
                                      false,
-                                     {group, position},
+                                     {f->item | group, position},
                                      run_of(cell_of(f, 0, f->staging), at, end - begin)});
 }
 
@@ -222,7 +232,7 @@ static oly_status send_partial(folder *f, int d)
                 f->p, &f->partials,
                 &(oly_wire){r,
                             true,
-                            {f->sliced ? sources[0] : 0, position},
+                            {f->item | (f->sliced ? sources[0] : 0), position},
                             run_of(cell_of(f, d, f->slot), begin * (int64_t)element_of(f), end - begin)}));
     }
     return OLY_OK;
@@ -241,11 +251,12 @@ static oly_status hand_round(folder *f, const oly_fold_work *g, const int *sourc
         if (g->end > g->begin)
             OLY_TRY(oly_wires_add(
                 f->p, &f->results,
-                &(oly_wire){r, true, {sources[0], 0}, run_of(g->out_base[0], g->begin * bytes, g->end - g->begin)}));
+                &(oly_wire){
+                    r, true, {f->item | sources[0], 0}, run_of(g->out_base[0], g->begin * bytes, g->end - g->begin)}));
         for (int o = 0; o < g->n_outs && end > begin; o++)
             OLY_TRY(oly_wires_add(
                 f->p, &f->results,
-                &(oly_wire){r, false, {sources[0], 0}, run_of(g->out_base[o], begin * bytes, end - begin)}));
+                &(oly_wire){r, false, {f->item | sources[0], 0}, run_of(g->out_base[o], begin * bytes, end - begin)}));
     }
     return OLY_OK;
 }
@@ -280,7 +291,13 @@ static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_gro
     if (g == *n_groups) {
         int *outs = OLY_PLAN_NEW(p, int, p->plan->n_devices);
         OLY_PLAN_CHECK(outs);
-        groups[(*n_groups)++] = (oly_fold_work){n, bases, offsets, begin, end, 0, outs, sources[0]};
+        groups[(*n_groups)++] = (oly_fold_work){.n_sources = n,
+                                                .source_base = bases,
+                                                .source_offset = offsets,
+                                                .begin = begin,
+                                                .end = end,
+                                                .out_base = outs,
+                                                .first_source = sources[0]};
     }
     ((int *)groups[g].out_base)[groups[g].n_outs++] = cell_of(f, d, f->slot);
     return OLY_OK;
@@ -325,21 +342,77 @@ static const char *combiner_name(oly_combiner c)
     return names[c];
 }
 
-static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
-                            const oly_layout *l, int slot, const stage *s)
+/* Adds the groups of one value to those of the step. */
+static oly_status fold_item(folder *f, bool in_pairs, oly_fold_work *groups, int *n_groups, int *members)
 {
-    folder f = {.p = p, .node = node, .layout = l, .stage = s, .slot = slot};
-    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
-    OLY_PLAN_CHECK(groups);
-    int n_groups = 0, counts[4] = {1, 1, 1, 1}, members = 1;
-    f.sliced = worth_slicing(&f);
-    OLY_TRY(staging_slot(&f));
+    oly_planner *p = f->p;
+    int first = *n_groups, n = 0, counts[4] = {1, 1, 1, 1}, product = 1;
+    f->n_staged = 0;
+    f->sliced = worth_slicing(f);
     for (int d = 0; d < p->plan->n_devices; d++)
         if (p->position[d] >= 0) {
-            OLY_TRY(send_partial(&f, d));
-            OLY_TRY(add_device(&f, d, groups, &n_groups, counts));
+            OLY_TRY(send_partial(f, d));
+            OLY_TRY(add_device(f, d, groups + first, &n, counts));
         }
-    OLY_TRY(hand_all_round(&f, groups, n_groups));
+    for (int k = 0; k < f->stage->n_digits; k++)
+        product *= counts[k];
+    *members = product > *members ? product : *members;
+    for (int g = first; g < first + n; g++) {
+        groups[g].in_pairs = in_pairs;
+        groups[g].n_counts = f->stage->n_digits;
+        memcpy(groups[g].counts, counts, sizeof counts);
+        if (groups[g].n_counts == 1)
+            groups[g].counts[0] = groups[g].n_sources;
+    }
+    *n_groups = first + n;
+    return hand_all_round(f, groups + first, n);
+}
+
+static void describe(oly_planner *p, oly_step *step, int n_items, const oly_folded *items, const int *group_end,
+                     int members)
+{
+    for (int k = 0, g = 0; k < n_items; k++) {
+        int64_t bytes = 0;
+        for (; g < group_end[k]; g++) {
+            oly_box b = oly_layout_box(items[k].layout, step->fold.groups[g].first_source);
+            int64_t n = oly_box_count(&b) * (int64_t)oly_dtype_size(items[k].node->type.dtype);
+            bytes = n > bytes ? n : bytes;
+            step->work +=
+                (double)(step->fold.groups[g].end - step->fold.groups[g].begin) * step->fold.groups[g].n_sources;
+            int sources = step->fold.groups[g].n_sources;
+            step->wire += step->fold.groups[g].n_outs * 2 * (sources - 1) * n / sources;
+        }
+        step->bytes += bytes;
+    }
+    step->members = members;
+    step->messages = members - 1;
+    step->detail = n_items == 1 ? oly_plan_say(p, "%s over %d devices", combiner_name(items[0].rule.combiner), members)
+                                : oly_plan_say(p, "%s over %d devices of %d values",
+                                               combiner_name(items[0].rule.combiner), members, n_items);
+}
+
+/* One stage of every value. */
+static oly_status add_stage(oly_planner *p, oly_block *b, int n_items, const oly_folded *items,
+                            const stage *const *stages)
+{
+    folder f = {.p = p, .node = items[0].node};
+    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, n_items * p->plan->n_devices + 1);
+    int *group_end = OLY_PLAN_NEW(p, int, n_items);
+    OLY_PLAN_CHECK(groups);
+    OLY_PLAN_CHECK(group_end);
+    int n_groups = 0, members = 1;
+    bool sliced = false;
+    OLY_TRY(staging_slot(&f));
+    for (int k = 0; k < n_items; k++) {
+        f.item = (int64_t)k << 32;
+        f.node = items[k].node;
+        f.layout = items[k].layout;
+        f.slot = items[k].slot;
+        f.stage = stages[k];
+        OLY_TRY(fold_item(&f, items[k].rule.in_pairs, groups, &n_groups, &members));
+        group_end[k] = n_groups;
+        sliced = sliced || f.sliced;
+    }
     oly_slot *staging = &p->plan->slots[f.staging];
     staging->bytes = staging->device_bytes[0] = (size_t)f.received;
     staging->block = b;
@@ -350,7 +423,7 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
         oly_exchange_free(exchange);
         return st;
     }
-    oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, node, "all-reduce");
+    oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, items[0].node, "all-reduce");
     if (!step) {
         oly_exchange_free(exchange);
         oly_exchange_free(second);
@@ -358,30 +431,15 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_node *node, 
     }
     step->exchange = exchange;
     step->second = second;
-    step->out_slot = slot;
-    step->fold.combiner = rule->combiner;
-    step->fold.in_pairs = rule->in_pairs;
-    step->fold.dtype = node->type.dtype;
-    step->fold.n_counts = s->n_digits;
-    for (int k = 0; k < s->n_digits; k++) {
-        step->fold.counts[k] = counts[k];
-        members *= counts[k];
-    }
-    step->fold.sliced = f.sliced;
+    step->out_slot = items[0].slot;
+    step->fold.combiner = items[0].rule.combiner;
+    step->fold.dtype = items[0].node->type.dtype;
+    step->fold.sliced = sliced;
     step->fold.n_groups = n_groups;
     step->fold.groups = groups;
-    for (int g = 0; g < n_groups; g++) {
-        int64_t n = elements_at(&f, groups[g].first_source);
-        step->fold.elements = n > step->fold.elements ? n : step->fold.elements;
-        step->work += (double)(groups[g].end - groups[g].begin) * groups[g].n_sources;
-    }
-    step->members = members;
-    step->messages = members - 1;
-    step->bytes = step->fold.elements * (int64_t)oly_dtype_size(node->type.dtype);
-    for (int g = 0; g < n_groups; g++)
-        step->wire += groups[g].n_outs * 2 * (members - 1) * step->bytes / members;
-    step->detail = oly_plan_say(p, "%s over %d devices", combiner_name(rule->combiner), members);
-    oly_slot_use(p, slot);
+    describe(p, step, n_items, items, group_end, members);
+    for (int k = 0; k < n_items; k++)
+        oly_slot_use(p, items[k].slot);
     oly_slot_use(p, f.staging);
     return OLY_OK;
 }
@@ -426,26 +484,50 @@ static int digits_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_li
     return n;
 }
 
-oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
-                         const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot)
+/* At most one stage a digit. */
+static int stages_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, stage *stages)
 {
-    digit digits[8 * OLY_MAX_RANK];
-    int n = digits_of(p->mesh, rule, axes, digits);
-    *result_slot = slot;
-    for (int k = 0; k < n;) {
-        stage s = {0};
-        bool local = is_local(p->mesh, &digits[k]);
-        for (int sources = digits[k].radix; k < n && s.n_digits < 4 && sources <= MOST_SOURCES / 2; k++) {
-            if (s.n_digits > 0 && (digits[k].axis == digits[k - 1].axis || !is_even(p->mesh, &digits[k]) ||
-                                   !is_even(p->mesh, &digits[k - 1])))
+    digit digits[MOST_DIGITS];
+    int n = digits_of(mesh, rule, axes, digits), n_stages = 0;
+    for (int k = 0; k < n; n_stages++) {
+        stage *s = &stages[n_stages];
+        bool local = is_local(mesh, &digits[k]);
+        s->n_digits = 0;
+        for (int sources = digits[k].radix; k < n && s->n_digits < 4 && sources <= MOST_SOURCES / 2; k++) {
+            if (s->n_digits > 0 &&
+                (digits[k].axis == digits[k - 1].axis || !is_even(mesh, &digits[k]) || !is_even(mesh, &digits[k - 1])))
                 break; /* nested digits have as many sources on every device */
-            if (local && !is_local(p->mesh, &digits[k]))
+            if (local && !is_local(mesh, &digits[k]))
                 break; /* each process sends what it has folded as far as it can alone */
-            local = local && is_local(p->mesh, &digits[k]);
-            s.digits[s.n_digits++] = digits[k];
+            local = local && is_local(mesh, &digits[k]);
+            s->digits[s->n_digits++] = digits[k];
             sources *= k + 1 < n ? digits[k + 1].radix : 1;
         }
-        OLY_TRY(add_stage(p, b, node, rule, l, slot, &s));
+    }
+    return n_stages;
+}
+
+/* The values' last stages go together, then those before. */
+static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                           const oly_folded *items)
+{
+    stage(*stages)[MOST_DIGITS] = oly_arena_take(&p->plan->arena, sizeof *stages * (size_t)n_items);
+    int n_stages[MOST_TOGETHER], rounds = 0;
+    OLY_PLAN_CHECK(stages);
+    for (int k = 0; k < n_items; k++) {
+        n_stages[k] = stages_of(p->mesh, &items[k].rule, axes, stages[k]);
+        rounds = n_stages[k] > rounds ? n_stages[k] : rounds;
+    }
+    for (int left = rounds; left > 0; left--) {
+        oly_folded now[MOST_TOGETHER];
+        const stage *of[MOST_TOGETHER];
+        int n = 0;
+        for (int k = 0; k < n_items; k++)
+            if (n_stages[k] >= left) {
+                now[n] = items[k];
+                of[n++] = &stages[k][n_stages[k] - left];
+            }
+        OLY_TRY(add_stage(p, b, n, now, of));
     }
     return OLY_OK;
 }
@@ -467,4 +549,67 @@ int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list
     }
     memset(counts, 0, sizeof *counts * 4);
     return s.n_digits ? sources_of(mesh, &s, position, counts, sources) : 0;
+}
+
+/* -- folds that wait -------------------------------------------------------------------------------------------------- */
+
+/* A reduction over devices is put off until its value is read: others over the same axes that have come by then go with it, in
+ * one exchange. */
+struct oly_waiting_fold {
+    oly_waiting_fold *next;
+    oly_node *node;
+    oly_fold_rule rule;
+    oly_axis_list axes;
+};
+
+oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes)
+{
+    oly_waiting_fold *w = OLY_PLAN_NEW(p, oly_waiting_fold, 1), **last = &f->waiting;
+    OLY_PLAN_CHECK(w);
+    *w = (oly_waiting_fold){NULL, n, *rule, *axes};
+    while (*last)
+        last = &(*last)->next;
+    *last = w;
+    oly_value_of(f, n)->waits = true;
+    return OLY_OK;
+}
+
+static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
+{
+    return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&
+           a->node->type.dtype == b->node->type.dtype;
+}
+
+/* All that go together with w, which is the first. */
+static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_fold *w)
+{
+    oly_folded items[MOST_TOGETHER];
+    oly_waiting_fold key = *w;
+    int n = 0;
+    for (oly_waiting_fold **at = &f->waiting; *at;) {
+        if (n == MOST_TOGETHER || !go_together(*at, &key)) {
+            at = &(*at)->next;
+            continue;
+        }
+        oly_value *v = oly_value_of(f, (*at)->node);
+        v->waits = false;
+        items[n++] = (oly_folded){(*at)->node, &v->layout, v->slot, (*at)->rule};
+        *at = (*at)->next;
+    }
+    return fold_all(p, f->block, &key.axes, n, items);
+}
+
+oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    if (n && !oly_value_of(f, n)->waits)
+        return OLY_OK;
+    for (oly_waiting_fold *w; (w = f->waiting);) {
+        while (n && w->node != n)
+            w = w->next;
+        OLY_TRY(fold_together(p, f, w));
+        if (n)
+            return OLY_OK;
+    }
+    return OLY_OK;
 }

@@ -553,7 +553,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     s->work = total;
     s->out_slot = v->slot;
     oly_slot_use(p, v->slot);
-    return oly_fold_axes(p, f->block, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &out, v->slot, &k.axes, &v->slot);
+    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &k.axes);
 }
 
 /* -- writing parts --------------------------------------------------------------------------------------------------- */
@@ -575,6 +575,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = oly_operand_layout(p, f, n->in[0]);
     oly_value *v = oly_value_of(f, n);
+    OLY_TRY(oly_fold_now(p, f, n->in[0]));
     if (in_place(p, f, n, &l)) {
         v->layout = l;
         v->has_layout = true;
@@ -688,14 +689,76 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_PAD: return oly_lower_pad(p, f, n);
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
-    case OLY_LOWER_LOOP: return oly_lower_loop(p, f, n);
-    case OLY_LOWER_BRANCH: return oly_lower_branch(p, f, n);
+    case OLY_LOWER_LOOP: /* what bodies read from outside is ready before */
+        OLY_TRY(oly_fold_now(p, f, NULL));
+        return oly_lower_loop(p, f, n);
+    case OLY_LOWER_BRANCH: OLY_TRY(oly_fold_now(p, f, NULL)); return oly_lower_branch(p, f, n);
     case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
     case OLY_LOWER_MANUAL:
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
     case OLY_LOWER_INPUT: /* already in memory */
     case OLY_LOWER_VIEW:  /* read through */
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;
+    }
+    return OLY_OK;
+}
+
+/* -- the order ------------------------------------------------------------------------------------------------------- */
+
+/* Would reading the value end the wait of a reduction over devices? */
+static bool waits(oly_frame *f, const oly_node *n)
+{
+    while (oly_ops[n->op].lowering == OLY_LOWER_VIEW)
+        n = n->in[0];
+    return oly_value_of(f, n)->waits;
+}
+
+static bool is_held_up(oly_frame *f, const oly_node *n, const bool *late)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (late[n->in[k]->index] || waits(f, n->in[k]))
+            return true;
+    return false;
+}
+
+/* The same for the group that is lowered with the node. */
+static bool is_group_held_up(oly_frame *f, const oly_node *n, const bool *late)
+{
+    int number = oly_value_of(f, n)->group;
+    if (number < 0)
+        return is_held_up(f, n, late);
+    const oly_group *g = &f->groups[number];
+    for (int j = 0; j < g->n_nodes && !g->lowered; j++)
+        for (int k = 0; k < g->nodes[j]->n_in; k++) {
+            const oly_node *in = g->nodes[j]->in[k];
+            if (oly_value_of(f, in)->group != number && (late[in->index] || waits(f, in)))
+                return true;
+        }
+    return false;
+}
+
+/* By depth (see group.c); but what needs a reduction over devices that waits comes after all that does not, so that reductions
+ * meet and go together. */
+static oly_status lower_in_order(oly_planner *p, oly_frame *f, int *order, int n)
+{
+    bool *late = OLY_PLAN_NEW(p, bool, f->graph->n_nodes + 1);
+    OLY_PLAN_CHECK(late);
+    while (n > 0) {
+        int kept = 0;
+        memset(late, 0, sizeof *late * (size_t)f->graph->n_nodes);
+        for (int k = 0; k < n; k++) {
+            oly_node *node = f->graph->nodes[order[k]];
+            late[node->index] = is_group_held_up(f, node, late);
+            if (late[node->index])
+                order[kept++] = order[k];
+            else
+                OLY_TRY(lower_node(p, f, node));
+        }
+        if (kept == n) { /* nothing else is left to do: the wait ends */
+            OLY_TRY(lower_node(p, f, f->graph->nodes[order[0]]));
+            memmove(order, order + 1, sizeof *order * (size_t)--kept);
+        }
+        n = kept;
     }
     return OLY_OK;
 }
@@ -715,7 +778,5 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         begin[d + 1] += begin[d];
     for (int k = 0; k < n; k++)
         order[begin[f->values[k].depth]++] = k;
-    for (int k = 0; k < n; k++)
-        OLY_TRY(lower_node(p, f, f->graph->nodes[order[k]]));
-    return OLY_OK;
+    return lower_in_order(p, f, order, n);
 }

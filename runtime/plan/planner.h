@@ -35,6 +35,7 @@ typedef struct oly_value {
     oly_replica *replicas;
     int group;                  /* of fused nodes; -1 */
     int depth;                  /* see group.c */
+    bool waits;                 /* in its slot are partials: see oly_fold_later */
     const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
 } oly_value;
 
@@ -43,6 +44,8 @@ typedef struct oly_group {
     oly_node **nodes;
     bool lowered;
 } oly_group;
+
+typedef struct oly_waiting_fold oly_waiting_fold;
 
 /* One graph being planned: the function's, or the body of a loop. */
 typedef struct oly_frame {
@@ -54,6 +57,7 @@ typedef struct oly_frame {
     int n_groups;
     oly_group *groups;
     oly_block *block;
+    struct oly_waiting_fold *waiting;
     struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
 } oly_frame;
 
@@ -160,9 +164,11 @@ typedef struct oly_fold_rule {
     oly_combiner combiner;
     bool in_pairs; /* adjacent pairs, minor axis first; else one after the other, major axis first */
 } oly_fold_rule;
-oly_status oly_fold_axes(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
-                         const oly_layout *l, int slot, const oly_axis_list *axes, int *result_slot);
-
+/* Folds the partials in the node's slot over the axes, in place: when the value is read first or oly_fold_now is called, with all
+ * others over the same axes that wait by then. n NULL: all that wait. */
+oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes);
+oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n);
 /* The positions whose partials the device at `position` folds, in nested order, counts[] (zeros after the last) of each level:
  * how many; 0 when they are too many for one fold. sources holds 64. */
 int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,

@@ -14,6 +14,7 @@ typedef struct scatterer {
     int64_t element;
     int n_copies, n_sources;
     int counts[4];
+    bool in_pairs;
     oly_copy_work *copies;
     oly_wires wires;
 } scatterer;
@@ -124,7 +125,9 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
     }
     p->plan->slots[s->staging].device_bytes[d] = (size_t)used;
     *out = cell_of(s, d, target_slot);
-    *w = (oly_fold_work){s->n_sources, bases, offsets, 0, n, 1, out, position};
+    *w = (oly_fold_work){s->n_sources, bases, offsets, 0, n, 1, out, position, s->in_pairs, 0, {0}};
+    for (; w->n_counts < 4 && s->counts[w->n_counts] > 0; w->n_counts++)
+        w->counts[w->n_counts] = s->counts[w->n_counts];
     return OLY_OK;
 }
 
@@ -152,15 +155,10 @@ static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule
     OLY_PLAN_CHECK(step);
     step->out_slot = target_slot;
     step->fold.combiner = rule->combiner;
-    step->fold.in_pairs = rule->in_pairs;
     step->fold.dtype = s->node->type.dtype;
-    step->fold.n_counts = 0;
-    for (int k = 0; k < 4 && s->counts[k] > 0; k++)
-        step->fold.counts[step->fold.n_counts++] = s->counts[k];
     step->fold.n_groups = n_groups;
     step->fold.groups = groups;
     for (int g = 0; g < n_groups; g++) {
-        step->fold.elements = groups[g].end > step->fold.elements ? groups[g].end : step->fold.elements;
         step->work += (double)groups[g].end * s->n_sources;
     }
     oly_slot_use(s->p, s->slot);
@@ -178,6 +176,7 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                    .partial = partial,
                    .target = target,
                    .slot = slot,
+                   .in_pairs = rule->in_pairs,
                    .element = (int64_t)oly_dtype_size(node->type.dtype)};
     int sources[MOST_SOURCES], n_groups = 0;
     s.n_sources = oly_fold_group(p->mesh, rule, axes, 0, s.counts, sources);
@@ -259,7 +258,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     int counts[4], sources[MOST_SOURCES];
     if (!scattered_layout(p, &v->layout, &wanted, axes, &target) ||
         oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0)
-        return oly_fold_axes(p, f->block, n, rule, &v->layout, v->slot, axes, &v->slot);
+        return oly_fold_later(p, f, n, rule, axes);
     oly_region r = oly_region_of_layout(&target);
     int slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (slot < 0)

@@ -74,6 +74,8 @@ typedef struct oly_fold_work {
     int n_outs;                   /* every device of this process in the group gets the result */
     const int *out_base;
     int first_source; /* mesh position; for the planner */
+    bool in_pairs;    /* order of the fold: kernel.h */
+    int n_counts, counts[4];
 } oly_fold_work;
 
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
@@ -124,11 +126,7 @@ typedef struct oly_step {
         } move;
         struct {
             oly_combiner combiner;
-            bool in_pairs; /* order of the fold: kernel.h */
             oly_dtype dtype;
-            int n_counts;
-            int counts[4];
-            int64_t elements;
             bool sliced; /* a second exchange hands folded slices round (on every process, or on none) */
             int n_groups;
             const oly_fold_work *groups;

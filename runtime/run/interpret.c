@@ -173,9 +173,7 @@ static void fold_part(const folding *f, const oly_fold_work *g, int part)
     for (int k = 0; k < g->n_sources; k++)
         sources[k] = (char *)f->run->base[g->source_base[k]] + g->source_offset[k];
     void *out = f->run->base[g->out_base[0]];
-    int one = g->n_sources;
-    oly_combine(s->fold.combiner, s->fold.dtype, s->fold.in_pairs, s->fold.n_counts,
-                s->fold.n_counts == 1 ? &one : s->fold.counts, sources, out, begin, end);
+    oly_combine(s->fold.combiner, s->fold.dtype, g->in_pairs, g->n_counts, g->counts, sources, out, begin, end);
     for (int k = 1; k < g->n_outs; k++)
         memcpy((char *)f->run->base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
                (size_t)(end - begin) * element);
