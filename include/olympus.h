@@ -1,6 +1,7 @@
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations, shape.h those
- * that put elements elsewhere, statistics.h those made of reductions; transform.h jit, loops, explanations; gradient.h
+ * that put elements elsewhere, statistics.h those made of reductions, index.h those
+ * along a dimension and by value; transform.h jit, loops, explanations; gradient.h
  * derivatives; map.h shard_map, collectives, vmap. docs/semantics.md tells the rules. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -10,6 +11,7 @@
 #include <olympus/ops.h>
 #include <olympus/shape.h>
 #include <olympus/statistics.h>
+#include <olympus/index.h>
 #include <olympus/transform.h>
 #include <olympus/gradient.h>
 #include <olympus/map.h>

@@ -2,6 +2,7 @@
  * baseline serves. */
 #include "table.h"
 #include "core/error.h"
+#include "local_table.h"
 #include "stencil_table.h"
 #include <cblas.h>
 #include <string.h>
@@ -60,6 +61,7 @@ oly_status oly_kernels_choose(const char *isa)
         if (isa[0] == '\0' || strcmp(isa, tables[i].name) == 0) {
             chosen = &tables[i];
             oly_stencil_choose(chosen->name);
+            oly_local_choose(chosen->name);
             return OLY_OK;
         }
         strcat(known, known[0] == '\0' ? "" : ", ");

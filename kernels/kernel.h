@@ -188,6 +188,9 @@ void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps
 /* True when there is a kernel for it (dtype, rank, taps, radius up to 4). */
 bool oly_stencil_supported(const oly_stencil *s);
 
+/* -- along whole dimensions, and by value ----------------------------------------------------------------------------- */
+#include "local.h"
+
 /* -- choosing -------------------------------------------------------------------------------------------------------- */
 /* Chooses the instruction set ("base", "avx2", "avx512", or "" for the best of this CPU). fails OLY_INVALID: unknown, or not
  * of this CPU (the message lists those that are). */

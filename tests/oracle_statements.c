@@ -192,6 +192,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_gradient,
     oracle_statements_manual,
     oracle_statements_shape,
+    oracle_statements_index,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

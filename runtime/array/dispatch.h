@@ -3,7 +3,7 @@
 #ifndef OLY_ARRAY_DISPATCH_H
 #define OLY_ARRAY_DISPATCH_H
 #include "graph/compose.h"
-#include <olympus/ops.h>
+#include <olympus/index.h>
 
 /* Applies a composition to operands (arrays, traced arrays or C numbers). Raises errors; NULL on failure or when an operand of
  * kind 'a' is NULL. The result belongs to the open scope. */

@@ -51,4 +51,21 @@ oly_compose oly_compose_psum_scatter; /* params.dimension */
 oly_compose oly_compose_all_to_all;   /* params.dimension is split, params.axes[0] made */
 oly_compose oly_compose_ppermute;     /* params.permutation */
 oly_compose oly_compose_axis_index;
+/* Along one dimension, params.dimension, or all_axes: of the flattened array (compose_along.c). */
+oly_compose oly_compose_sort;      /* params.reverse: descending */
+oly_compose oly_compose_argsort;   /* of several keys too; params.reverse: descending; params.dtype: of the indexes */
+oly_compose oly_compose_top_k;     /* where the params.count largest are */
+oly_compose oly_compose_running;   /* recipe.op, params.reverse; bools as params.dtype */
+oly_compose oly_compose_argreduce; /* recipe.op over params.axes (or all_axes), keepdims, params.dtype */
+oly_compose oly_compose_searchsorted; /* params.reverse: side right */
+/* By value (compose_index.c). params.index_mode; params.dimension, all_axes: flattened; params.sharding: of the result. */
+oly_compose oly_compose_take;
+oly_compose oly_compose_take_along;
+oly_compose oly_compose_apply_along;   /* the same, with indexes that are known to lie inside */
+oly_compose oly_compose_at_get;        /* in[1], in[2], ... index the leading dimensions */
+oly_compose oly_compose_at_update;     /* recipe.op (a scatter) of the last operand */
+oly_compose oly_compose_dynamic_slice; /* params.shape */
+oly_compose oly_compose_dynamic_update_slice;
+oly_compose oly_compose_segment_sum; /* params.count segments */
+oly_compose oly_compose_bincount;    /* params.count bins of params.dtype */
 #endif

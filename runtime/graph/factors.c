@@ -16,6 +16,11 @@ static void attach(oly_dim_factors *dim, int factor)
     dim->factor[dim->n++] = factor;
 }
 
+int oly_factor_new(oly_factors *f, int64_t size, oly_factor_kind kind)
+{
+    return new_factor(f, size, kind);
+}
+
 /* -- written rules --------------------------------------------------------------------------------------- */
 
 /* What a letter, or a place within "...", stands for so far. */
@@ -296,7 +301,15 @@ static const struct {
              {"@all_gather", all_gather},
              {"@psum_scatter", psum_scatter},
              {"@all_to_all", all_to_all},
-             {"@permute", permute}};
+             {"@permute", permute},
+             /* factors_local.c */
+             {"@along", oly_factors_along},
+             {"@top_k", oly_factors_top_k},
+             {"@searchsorted", oly_factors_searchsorted},
+             {"@gather", oly_factors_gather},
+             {"@scatter", oly_factors_scatter},
+             {"@dynamic_slice", oly_factors_dynamic_slice},
+             {"@dynamic_update_slice", oly_factors_dynamic_update_slice}};
 
 oly_status oly_factors_of(const oly_node *node, oly_factors *f)
 {

@@ -3,7 +3,8 @@
  * Rules are einsum-like strings: letters name factors, "..." stands for as many as the operand has, "->" parts operands from the
  * result: "bmk,bkn->bmn". A letter that is missing in the result is a reduction factor. Rules that parameters complete are named:
  * "@reduce", "@transpose", "@broadcast", "@reshape", "@slice", "@update", "@concatenate", "@pad", "@rev", "@loop",
- * "@all_gather", "@psum_scatter", "@all_to_all", "@permute". */
+ * "@all_gather", "@psum_scatter", "@all_to_all", "@permute",
+ * and those of factors_local.c. */
 #ifndef OLY_GRAPH_FACTORS_H
 #define OLY_GRAPH_FACTORS_H
 #include "graph/graph.h"
@@ -12,6 +13,7 @@ typedef enum {
     OLY_FACTOR_PARALLEL,  /* in the result */
     OLY_FACTOR_REDUCTION, /* summed (or max, ...) away */
     OLY_FACTOR_SHIFTED,   /* same dimension, elements move along it: slice, update, concatenate */
+    OLY_FACTOR_WHOLE,     /* worked as a whole, never in pieces: sorted, scanned, indexed */
 } oly_factor_kind;
 
 #define OLY_MAX_FACTORS 32
@@ -28,6 +30,17 @@ typedef struct oly_factors {
     oly_dim_factors operand[16][OLY_MAX_RANK];
     oly_dim_factors result[OLY_MAX_RANK];
 } oly_factors;
+
+/* -- what rules are written with -- */
+int oly_factor_new(oly_factors *f, int64_t size, oly_factor_kind kind);
+static inline void oly_factor_attach(oly_dim_factors *dim, int factor)
+{
+    dim->factor[dim->n++] = factor;
+}
+typedef oly_status oly_factor_rule(const oly_node *node, oly_factors *f);
+/* factors_local.c: operations along one dimension and by value */
+oly_factor_rule oly_factors_along, oly_factors_top_k, oly_factors_searchsorted, oly_factors_gather, oly_factors_scatter,
+    oly_factors_dynamic_slice, oly_factors_dynamic_update_slice;
 
 oly_status oly_factors_of(const oly_node *node, oly_factors *f);
 #endif

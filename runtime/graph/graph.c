@@ -191,7 +191,9 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (uint64_t)p->upper);
     h = oly_hash_mix(h, p->mesh ? p->mesh->hash : 0);
     h = oly_hash(oly_hash_mix(h, p->over.n), p->over.axis, p->over.n);
-    return oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
+    h = oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
+    h = oly_hash_mix(h, (uint64_t)p->reverse << 32 | (uint64_t)p->n_batch << 8 | (uint64_t)p->index_mode);
+    return oly_hash_mix(h, (uint64_t)p->count);
 }
 
 uint64_t oly_graph_hash(const oly_graph *g)

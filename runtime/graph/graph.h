@@ -17,7 +17,7 @@ typedef struct oly_params {
     oly_dtype dtype; /* input, convert, iota, constant */
     bool weak;       /* input, convert, constant */
     int n_axes;
-    int axes[OLY_MAX_RANK];      /* reduce, rev: dimensions, ascending; transpose; broadcast */
+    int axes[OLY_MAX_RANK];      /* reduce, rev, argmax: dimensions, ascending; transpose; broadcast; gather */
     int rank;                    /* of shape */
     int64_t shape[OLY_MAX_RANK]; /* input, reshape, broadcast, iota: result; slice, update: extents of the part */
     int64_t start[OLY_MAX_RANK], step[OLY_MAX_RANK]; /* slice, update, pad */
@@ -40,6 +40,11 @@ typedef struct oly_params {
     oly_axis_list over;          /* collectives: the axes, major first */
     oly_permutation permutation; /* ppermute: of the positions along `over`; permute: along dimension */
     uint32_t settled; /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
+    /* along a dimension, and by value (dtype: of the indexes that result) */
+    bool reverse; /* sort, running results: from the end; argsort: descending; searchsorted: side "right" */
+    int n_batch; /* gather, scatter, searchsorted: leading dimensions that all operands share; axes: the indexed ones */
+    int index_mode; /* gather, scatter: oly_index_mode */
+    int64_t count;  /* top_k */
 } oly_params;
 
 /* Is the sharding that place and broadcast are told the whole truth? (Else it is of the settled axes only.) */

@@ -14,6 +14,7 @@ static void contiguous_strides(const oly_box *b, int64_t *stride)
     }
 }
 
+/* Gives a value a layout and a slot of its own. */
 oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
     oly_value *v = oly_value_of(f, n);
@@ -357,8 +358,7 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
 }
 
 /* A constant operand (sum of a broadcast number) is written out first. */
-static oly_status demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l,
-                               oly_reading *reading)
+oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
 {
     oly_region r = oly_region_of_layout(l);
     OLY_TRY(oly_demand(p, f, n, &r, reading));
@@ -394,7 +394,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
             out.split[out.rank++] = in.split[d];
         }
     }
-    OLY_TRY(demand_array(p, f, n->in[0], &in, &reading));
+    OLY_TRY(oly_demand_array(p, f, n->in[0], &in, &reading));
     OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);
     int scratch = oly_slot_new(p, NULL, 0);
@@ -446,7 +446,7 @@ static bool gemm_reads(const oly_planner *p, const oly_reading *r, const oly_lay
 static oly_status gemm_operand(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l,
                                oly_reading *reading)
 {
-    OLY_TRY(demand_array(p, f, n, l, reading));
+    OLY_TRY(oly_demand_array(p, f, n, l, reading));
     if (gemm_reads(p, reading, l))
         return OLY_OK;
     int slot;
@@ -561,7 +561,7 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
 static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 /* May the update overwrite its operand's memory? Only when nobody else will look at it. */
-static bool in_place(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
+bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
     const oly_node *u = n->in[0];
     oly_value *v = oly_value_of(f, u);
@@ -576,7 +576,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
     oly_layout l = oly_operand_layout(p, f, n->in[0]);
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_fold_now(p, f, n->in[0]));
-    if (in_place(p, f, n, &l)) {
+    if (oly_may_overwrite(p, f, n, &l)) {
         v->layout = l;
         v->has_layout = true;
         v->block = f->block;
@@ -696,6 +696,7 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
     case OLY_LOWER_MANUAL:
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
+    case OLY_LOWER_LOCAL: return oly_lower_local(p, f, n);
     case OLY_LOWER_INPUT: /* already in memory */
     case OLY_LOWER_VIEW:  /* read through */
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;

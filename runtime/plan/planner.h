@@ -201,6 +201,11 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
+/* As oly_demand; a constant is written out first. */
+oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
+/* May a node write over the memory of its first operand, when its result has layout l? Only when nobody else will look at it. */
+bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);
 
 /* -- linear.c -- */
 /* A value of a loop's body as a sum of shifted parts of the carry: sum of coefficient[t] * carry[x + start[t]]. */

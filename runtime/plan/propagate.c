@@ -175,6 +175,9 @@ static oly_status sweep_node(oly_planner *p, oly_frame *fr, oly_node *n, bool *c
     oly_value *result = oly_value_of(fr, n);
     for (int d = 0; d < n->type.rank; d++)
         propose_dim(p->mesh, &f.result[d], &f, &result->axes[d], proposals, oly_type_size(&n->type), f.n_operands);
+    for (int k = 0; k < f.n_factors; k++) /* what only operands have, and need whole, has no say in the result */
+        if (f.kind[k] == OLY_FACTOR_WHOLE && !tensor_has(f.result, n->type.rank, k))
+            proposals[k] = (proposal){0};
     settle_axes(p->mesh, &f, n, proposals);
     for (int k = 0; k < f.n_operands; k++)
         *changed = refine_tensor(p->mesh, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) ||

@@ -58,6 +58,14 @@ typedef struct oly_gemm_work {
     int chunks;
 } oly_gemm_work;
 
+typedef struct oly_local_work {
+    oly_local_task task;
+    const oly_place *in; /* [n_in]; base -1: no elements */
+    int out_base;
+    int scratch_base; /* -1: none */
+    int chunks[2];    /* of each phase */
+} oly_local_work;
+
 /* A copy between two devices of this process. */
 typedef struct oly_copy_work {
     oly_copy_task task;
@@ -94,6 +102,7 @@ typedef enum {
     OLY_STEP_LOOP,
     OLY_STEP_BRANCH,  /* one of several blocks */
     OLY_STEP_STENCIL, /* a recognised loop */
+    OLY_STEP_LOCAL,   /* kernels of kernels/local.h */
 } oly_step_kind;
 
 typedef struct oly_step {
@@ -120,6 +129,10 @@ typedef struct oly_step {
         struct {
             const oly_gemm_work *device;
         } gemm;
+        struct {
+            const oly_local_work *device;
+            int phases;
+        } local;
         struct {
             int n_copies;
             const oly_copy_work *copies;

@@ -19,7 +19,7 @@ static void *at(const oly_run *r, const oly_place *p)
 typedef struct spread {
     oly_run *run;
     const oly_step *step;
-    int phase; /* reductions: 0 parts, 1 finish */
+    int phase; /* reductions: 0 parts, 1 finish; local kernels */
 } spread;
 
 static int chunks_on(const spread *s, int device)
@@ -31,6 +31,7 @@ static int chunks_on(const spread *s, int device)
             return s->step->reduce.device[device].scratch_base >= 0;
         return s->step->reduce.device[device].chunks;
     case OLY_STEP_GEMM: return s->step->gemm.device[device].chunks;
+    case OLY_STEP_LOCAL: return s->step->local.device[device].chunks[s->phase];
     default: return 0;
     }
 }
@@ -51,6 +52,15 @@ static void run_tile(oly_run *r, const oly_step *step, const oly_tile_work *w, i
     oly_tile_run(p, &w->box, loads, stores, chunk, w->chunks);
 }
 
+static void run_local(oly_run *r, const oly_local_work *w, int phase, int chunk)
+{
+    const void *in[OLY_LOCAL_MOST];
+    for (int k = 0; k < w->task.n_in; k++)
+        in[k] = w->in[k].base < 0 ? NULL : at(r, &w->in[k]);
+    void *scratch = w->scratch_base >= 0 ? r->base[w->scratch_base] : NULL;
+    oly_local_run(&w->task, in, r->base[w->out_base], scratch, phase, chunk, w->chunks[phase]);
+}
+
 static void run_chunk(const spread *s, int device, int chunk)
 {
     oly_run *r = s->run;
@@ -64,6 +74,8 @@ static void run_chunk(const spread *s, int device, int chunk)
             oly_reduce_finish(&w->task, out, scratch);
         else
             oly_reduce_run(&w->task, at(r, &w->in), out, scratch, chunk, w->chunks);
+    } else if (s->step->kind == OLY_STEP_LOCAL) {
+        run_local(r, &s->step->local.device[device], s->phase, chunk);
     } else {
         const oly_gemm_work *w = &s->step->gemm.device[device];
         oly_gemm_run(&w->task, at(r, &w->a), at(r, &w->b), r->base[w->out_base], chunk, w->chunks);
@@ -320,6 +332,10 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     case OLY_STEP_REDUCE:
         run_spread(r, s, 0);
         run_spread(r, s, 1);
+        return OLY_OK;
+    case OLY_STEP_LOCAL:
+        for (int phase = 0; phase < s->local.phases; phase++)
+            run_spread(r, s, phase);
         return OLY_OK;
     case OLY_STEP_MOVE: return run_move(r, s);
     case OLY_STEP_FOLD: return run_fold(r, s);

@@ -1,0 +1,195 @@
+/* Operations along one dimension (sorting, running sums, the place of the largest) and by value (take, x.at[...], segment sums).
+ * Included by <olympus.h>; programs include that one.
+ *
+ * Sharding, for those along one dimension: the others stay split; a split dimension that is worked along is brought together
+ * first (its axes go to another dimension where there is one). By value: dimensions of the indexes and those that are not indexed
+ * stay split; indexed ones are brought together, but scatters leave the array where it is: each device takes the updates that
+ * fall to it. Results do not depend on the sharding. ranks, errors: as ops.h says for all operations. */
+#ifndef OLYMPUS_INDEX_H
+#define OLYMPUS_INDEX_H
+
+#include <olympus/ops.h>
+#include <limits.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For an axis: the array in one dimension, in row-major order (None in JAX). */
+#define OLY_FLAT INT_MIN
+
+/* -- sorting ------------------------------------------------------------------------------------------------------ */
+
+/* Elements in ascending order along an axis (negative: from the end; OLY_FLAT): oly_sort(x, -1), oly_sort(x, 0, .descending =
+ * true). NaN come last (descending: first), zeros of both signs are equal, equal elements keep their order (descending: turned
+ * round). Complex numbers: by real part, then imaginary. fails OLY_SHAPE: no such axis. source: jax.numpy.sort */
+typedef struct oly_along_options {
+    char first_; /* not used: lets the macro begin the list */
+    bool descending;
+    bool reverse; /* running results: from the end */
+} oly_along_options;
+#define OLY_ALONG_OPTIONS(...)                                                                                         \
+    (oly_along_options)                                                                                                \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+OLY_API oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options);
+#define oly_sort(x, axis, ...) OLY_AT(oly_sort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+
+/* Where the elements in that order were: int32, with 64-bit types enabled int64. Equal elements keep their order, also descending.
+ * source: jax.numpy.argsort */
+OLY_API oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options);
+#define oly_argsort(x, axis, ...) OLY_AT(oly_argsort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+
+/* Sorts n arrays of one shape together: the first `num_keys` decide, the first of them first; the others follow. At most 16.
+ *   results  [n], in the order of the operands; NULL on failure
+ *   fails    OLY_SHAPE, OLY_INVALID
+ *   source   jax.lax.sort with num_keys */
+OLY_API oly_status oly_sort_together(int n, const oly_array *operands, int axis, int num_keys, oly_array *results);
+#define oly_sort_together(...) OLY_AT(oly_sort_together)(__VA_ARGS__)
+
+/* The k largest elements along the last dimension, largest first, and where they are (int32); of equal ones the first. Either
+ * result may be NULL: not wanted. fails OLY_SHAPE (k beyond the dimension), OLY_DTYPE (complex). source: jax.lax.top_k */
+OLY_API oly_status oly_top_k(oly_array x, int64_t k, oly_array *values, oly_array *indices);
+#define oly_top_k(...) OLY_AT(oly_top_k)(__VA_ARGS__)
+
+/* Places in a sorted array of one dimension at which `values` would be put in: before equal elements, with side "right" after
+ * them (NULL: "left"). int32. fails OLY_SHAPE, OLY_PARSE (side). source: jax.numpy.searchsorted */
+OLY_API oly_array oly_searchsorted(oly_array sorted, oly_operand values, const char *side);
+#define oly_searchsorted(sorted, values, side) OLY_AT(oly_searchsorted)(sorted, OLY_ARG(values), side)
+
+/* -- running results ------------------------------------------------------------------------------------------------
+ * Element i is the result of elements 0 to i along the axis (OLY_FLAT: of the flattened array); .reverse = true: of i to the last.
+ * Types stay, but bools are summed and multiplied as default integers, and cumlogsumexp (log(sum(exp(x))), without overflow) is
+ * floating. NaN wins in cummax and cummin.
+ *   fails   OLY_SHAPE (no such axis), OLY_DTYPE (complex, but for cumsum and cumprod)
+ *   source  jax.numpy.cumsum, cumprod; jax.lax.cummax, cummin, cumlogsumexp */
+OLY_API oly_array oly_cumsum_with(oly_operand x, int axis, oly_along_options options);
+OLY_API oly_array oly_cumprod_with(oly_operand x, int axis, oly_along_options options);
+OLY_API oly_array oly_cummax_with(oly_operand x, int axis, oly_along_options options);
+OLY_API oly_array oly_cummin_with(oly_operand x, int axis, oly_along_options options);
+OLY_API oly_array oly_cumlogsumexp_with(oly_operand x, int axis, oly_along_options options);
+#define oly_cumsum(x, axis, ...)       OLY_AT(oly_cumsum_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cumprod(x, axis, ...)      OLY_AT(oly_cumprod_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cummax(x, axis, ...)       OLY_AT(oly_cummax_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cummin(x, axis, ...)       OLY_AT(oly_cummin_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cumlogsumexp(x, axis, ...) OLY_AT(oly_cumlogsumexp_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+
+/* -- where the largest is -------------------------------------------------------------------------------------------
+ * Index of the largest (smallest) element: oly_argmax(x) of all, in row-major order, oly_argmax(x, .axes = "1") along an axis;
+ * .keepdims as for oly_sum. Of equal elements the first counts, and the first NaN before everything. int32, with 64-bit types
+ * enabled int64.
+ *   fails   OLY_SHAPE (no such axis, no elements), OLY_DTYPE (complex)
+ *   source  jax.numpy.argmax, argmin */
+OLY_API oly_array oly_argmax_with(oly_operand x, oly_reduce_options options);
+OLY_API oly_array oly_argmin_with(oly_operand x, oly_reduce_options options);
+#define oly_argmax(x, ...) OLY_AT(oly_argmax_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_argmin(x, ...) OLY_AT(oly_argmin_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+
+/* -- reading by value -----------------------------------------------------------------------------------------------
+ * Indexes are integers of any type. What those outside the array do is said by `mode`:
+ *   "fill"   give NaN (integers: the lowest, unsigned: the largest, bool: true); NULL means this unless said otherwise
+ *   "clip"   the nearest inside counts
+ *   "wrap"   they count from the other end, however often that takes
+ *   "promise_in_bounds"  there are none; else the result is not specified, but inside the array
+ * Negative indexes count from the end, except in oly_take with "clip" (they count as 0).
+ *   fails    OLY_DTYPE (indexes that are no integers), OLY_SHAPE, OLY_INVALID (indexes into no elements), OLY_PARSE (mode) */
+
+/* Elements, or slices along an axis, at `indices`, whose dimensions take the axis's place. source: jax.numpy.take */
+OLY_API oly_array oly_take(oly_array x, oly_operand indices, int axis, const char *mode);
+#define oly_take(x, indices, axis, mode) OLY_AT(oly_take)(x, OLY_ARG(indices), axis, mode)
+
+/* Element by element along an axis: result[i, j] = x[i, indices[i, j]] for axis 1. The other dimensions broadcast.
+ * source: jax.numpy.take_along_axis */
+OLY_API oly_array oly_take_along_axis(oly_array x, oly_array indices, int axis, const char *mode);
+#define oly_take_along_axis(...) OLY_AT(oly_take_along_axis)(__VA_ARGS__)
+
+/* x.at[i, j, ...].get(): indexes (arrays or C integers) for the leading dimensions, broadcast together:
+ * oly_at_get(x, OLY_INDEXES(i, j), .mode = "fill"). Without a mode indexes are clipped, as in x[i, j].
+ * source: jax.numpy.ndarray.at */
+typedef struct oly_at_options {
+    char first_; /* not used: lets the macro begin the list */
+    const char *mode;
+    oly_sharding out; /* of the result, over Explicit axes; NULL: as the operands say */
+} oly_at_options;
+#define OLY_AT_OPTIONS(...)                                                                                            \
+    (oly_at_options)                                                                                                   \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+OLY_API oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at_options options);
+#define oly_at_get(x, indexes, ...) OLY_AT(oly_at_get_with)(x, indexes, OLY_AT_OPTIONS(__VA_ARGS__))
+
+/* -- writing by value -----------------------------------------------------------------------------------------------
+ * x.at[i, j, ...].set(updates), and combined with what is there: copies of x in which the elements that oly_at_get would give are
+ * replaced by, added to, ... `updates` (broadcast to them). Indexes that occur several times count several times, in row-major
+ * order; oly_at_set keeps the last. Negative indexes count from the end; those outside are dropped ("drop", the default, or
+ * "fill") or clipped ("clip"). The result has x's type; sums of different types are formed in their common type. Inside a function
+ * an intermediate x that nothing else uses is updated in place.
+ *   fails    as reading by value
+ *   source   jax.numpy.ndarray.at */
+OLY_API oly_array oly_at_set_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
+                                  oly_at_options options);
+OLY_API oly_array oly_at_add_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
+                                  oly_at_options options);
+OLY_API oly_array oly_at_mul_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
+                                  oly_at_options options);
+OLY_API oly_array oly_at_min_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
+                                  oly_at_options options);
+OLY_API oly_array oly_at_max_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
+                                  oly_at_options options);
+#define oly_at_set(x, indexes, u, ...) OLY_AT(oly_at_set_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_add(x, indexes, u, ...) OLY_AT(oly_at_add_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_mul(x, indexes, u, ...) OLY_AT(oly_at_mul_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_min(x, indexes, u, ...) OLY_AT(oly_at_min_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_max(x, indexes, u, ...) OLY_AT(oly_at_max_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+
+/* Sums of the elements (slices) of `data` with equal segment numbers: element s of the result sums those with ids == s. Numbers
+ * outside 0 to num_segments - 1 are dropped. ids has the shape of data's leading dimensions. source: jax.ops.segment_sum */
+OLY_API oly_array oly_segment_sum(oly_array data, oly_array ids, int64_t num_segments);
+#define oly_segment_sum(...) OLY_AT(oly_segment_sum)(__VA_ARGS__)
+
+/* How often 0, 1, ..., length - 1 occur in x (one dimension of integers). Negative numbers count as 0, larger ones not at all.
+ * int32, with 64-bit types enabled int64. source: jax.numpy.bincount with length */
+OLY_API oly_array oly_bincount(oly_array x, int64_t length);
+#define oly_bincount(...) OLY_AT(oly_bincount)(__VA_ARGS__)
+
+/* -- parts that start anywhere ------------------------------------------------------------------------------------
+ * The part of x with the given sizes that starts at rank-0 integers, one for each dimension (arrays or C numbers), moved to lie inside;
+ * negative ones count from the end first: oly_dynamic_slice(x, OLY_INDEXES(i, 0), OLY_EXTENTS(2, 3)).
+ *   fails   OLY_SHAPE (sizes beyond x, another number of starts), OLY_DTYPE (starts that are no integers)
+ *   source  jax.lax.dynamic_slice */
+OLY_API oly_array oly_dynamic_slice(oly_array x, int n, const oly_operand *starts, int rank, const int64_t *sizes);
+#define oly_dynamic_slice(...) OLY_AT(oly_dynamic_slice)(__VA_ARGS__)
+/* x with `update` (converted to its type) written there. Inside a function an intermediate x that nothing else uses is updated in
+ * place. source: jax.lax.dynamic_update_slice */
+OLY_API oly_array oly_dynamic_update_slice(oly_array x, oly_array update, int n, const oly_operand *starts);
+#define oly_dynamic_update_slice(...) OLY_AT(oly_dynamic_update_slice)(__VA_ARGS__)
+
+/* A list of indexes, arrays or C integers, at most 12. */
+#define OLY_INDEXES(...)                                                                                               \
+    OLY_COUNT_(0, ##__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), (const oly_operand[])                      \
+    {                                                                                                                  \
+        OLY_EACH_(OLY_COUNT_(0, ##__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), __VA_ARGS__)                 \
+    }
+#define OLY_COUNT_(zero, a, b, c, d, e, f, g, h, i, j, k, l, n, ...) n
+#define OLY_EACH_(n, ...)                                            OLY_EACH_OF_(n, __VA_ARGS__)
+#define OLY_EACH_OF_(n, ...)                                         OLY_EACH_##n(__VA_ARGS__)
+#define OLY_EACH_0(...)
+#define OLY_EACH_1(x)       OLY_ARG(x)
+#define OLY_EACH_2(x, ...)  OLY_ARG(x), OLY_EACH_1(__VA_ARGS__)
+#define OLY_EACH_3(x, ...)  OLY_ARG(x), OLY_EACH_2(__VA_ARGS__)
+#define OLY_EACH_4(x, ...)  OLY_ARG(x), OLY_EACH_3(__VA_ARGS__)
+#define OLY_EACH_5(x, ...)  OLY_ARG(x), OLY_EACH_4(__VA_ARGS__)
+#define OLY_EACH_6(x, ...)  OLY_ARG(x), OLY_EACH_5(__VA_ARGS__)
+#define OLY_EACH_7(x, ...)  OLY_ARG(x), OLY_EACH_6(__VA_ARGS__)
+#define OLY_EACH_8(x, ...)  OLY_ARG(x), OLY_EACH_7(__VA_ARGS__)
+#define OLY_EACH_9(x, ...)  OLY_ARG(x), OLY_EACH_8(__VA_ARGS__)
+#define OLY_EACH_10(x, ...) OLY_ARG(x), OLY_EACH_9(__VA_ARGS__)
+#define OLY_EACH_11(x, ...) OLY_ARG(x), OLY_EACH_10(__VA_ARGS__)
+#define OLY_EACH_12(x, ...) OLY_ARG(x), OLY_EACH_11(__VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,153 @@
+/* Where the largest or smallest element is, among the dimensions that are reduced. Compiled once per instruction set; gives
+ * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so that the first of equal ones wins;
+ * nothing is larger or smaller than a NaN. Results that lie side by side are found together. */
+#include "local_table.h"
+#include "core/half.h"
+
+enum { WIDTH = 256 };
+
+#define SAME(x) (x)
+
+/* Row of `width` candidates, `column` apart, with number `number`: takes those that are better. first: takes all. */
+typedef void take_row(int64_t width, void *best, int64_t *number, const void *in, int64_t column, int64_t at,
+                      bool first);
+/* The same for n elements of one result, with numbers from `at` on. */
+typedef void take_run(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at, bool first);
+
+/* A: the type compared in */
+#define BETTER(name, op, d, T, A, of)                                                                                  \
+    static void name##_row_##d(int64_t width, void *best, int64_t *number, const void *in, int64_t column, int64_t at, \
+                               bool first)                                                                             \
+    {                                                                                                                  \
+        A *held = best;                                                                                                \
+        const T *x = in;                                                                                               \
+        for (int64_t j = 0; j < width; j++) {                                                                          \
+            const A next = of(x[j * column]);                                                                          \
+            const bool better = first || next op held[j] || (next != next && held[j] == held[j]);                      \
+            held[j] = better ? next : held[j];                                                                         \
+            number[j] = better ? at : number[j];                                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void name##_run_##d(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at,     \
+                               bool first)                                                                             \
+    {                                                                                                                  \
+        const T *x = in;                                                                                               \
+        A held = first ? of(x[0]) : *(A *)best;                                                                        \
+        int64_t where = first ? at : *number;                                                                          \
+        for (int64_t k = 0; k < n && held == held; k++) {                                                              \
+            const A next = of(x[k * stride]);                                                                          \
+            if (next op held || next != next) {                                                                        \
+                held = next;                                                                                           \
+                where = at + k;                                                                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        *(A *)best = held;                                                                                             \
+        *number = where;                                                                                               \
+    }
+#define BOTH(d, T, A, of)                                                                                              \
+    BETTER(largest, >, d, T, A, of)                                                                                    \
+    BETTER(smallest, <, d, T, A, of)
+BOTH(u8, uint8_t, uint8_t, SAME)
+BOTH(i8, int8_t, int8_t, SAME)
+BOTH(i16, int16_t, int16_t, SAME)
+BOTH(i32, int32_t, int32_t, SAME)
+BOTH(i64, int64_t, int64_t, SAME)
+BOTH(u16, uint16_t, uint16_t, SAME)
+BOTH(u32, uint32_t, uint32_t, SAME)
+BOTH(u64, uint64_t, uint64_t, SAME)
+BOTH(f16, uint16_t, float, oly_float_of_half)
+BOTH(bf16, uint16_t, float, oly_float_of_bfloat)
+BOTH(f32, float, float, SAME)
+BOTH(f64, double, double, SAME)
+
+#define CELLS(form)                                                                                                    \
+    {                                                                                                                  \
+        [OLY_BOOL] = form##_u8, [OLY_INT8] = form##_i8, [OLY_INT16] = form##_i16, [OLY_INT32] = form##_i32,            \
+        [OLY_INT64] = form##_i64, [OLY_UINT8] = form##_u8, [OLY_UINT16] = form##_u16, [OLY_UINT32] = form##_u32,       \
+        [OLY_UINT64] = form##_u64, [OLY_FLOAT16] = form##_f16, [OLY_BFLOAT16] = form##_bf16,                           \
+        [OLY_FLOAT32] = form##_f32, [OLY_FLOAT64] = form##_f64                                                         \
+    }
+static take_row *const rows[2][OLY_N_DTYPES] = {CELLS(largest_row), CELLS(smallest_row)};
+static take_run *const runs[2][OLY_N_DTYPES] = {CELLS(largest_run), CELLS(smallest_run)};
+
+/* The dimensions of the operand, sorted into those that stay and those that go. */
+typedef struct box {
+    int n_kept, n_reduced;
+    int64_t kept[OLY_MAX_RANK], kept_stride[OLY_MAX_RANK];
+    int64_t reduced[OLY_MAX_RANK], reduced_stride[OLY_MAX_RANK];
+    int64_t weight[OLY_MAX_RANK]; /* of the reduced ones, in the number of an element */
+    int64_t first;                /* number of the box's first element */
+} box;
+
+static box box_of(const oly_local_task *t)
+{
+    const oly_local_operand *x = &t->in[0];
+    box b = {0};
+    for (int d = 0, k = 0; d < x->rank; d++) {
+        if (k < t->n_axes && t->axes[k] == d) {
+            b.reduced[b.n_reduced] = x->extent[d];
+            b.reduced_stride[b.n_reduced++] = x->stride[d];
+            k++;
+        } else {
+            b.kept[b.n_kept] = x->extent[d];
+            b.kept_stride[b.n_kept++] = x->stride[d];
+        }
+    }
+    int64_t weight = 1;
+    for (int k = t->n_axes - 1; k >= 0; k--) {
+        b.weight[k] = weight;
+        b.first += x->origin[t->axes[k]] * weight;
+        weight *= x->size[t->axes[k]];
+    }
+    return b;
+}
+
+/* The elements of one or more results, of which the first is at `in`: the reduced dimensions but the last one by one. */
+static void find(const oly_local_task *t, const box *b, int64_t width, int64_t column, const char *in, int64_t *number)
+{
+    int smallest = t->op == OLY_LOCAL_ARGMIN, last = b->n_reduced - 1;
+    int64_t bytes = oly_element_bytes[t->in[0].dtype], outer = 1, at[OLY_MAX_RANK] = {0};
+    double best[WIDTH];
+    for (int d = 0; d < last; d++)
+        outer *= b->reduced[d];
+    for (int64_t o = 0; o < outer; o++) {
+        int64_t offset = 0, first = b->first;
+        for (int d = 0; d < last; d++) {
+            offset += at[d] * b->reduced_stride[d];
+            first += at[d] * b->weight[d];
+        }
+        if (width == 1)
+            runs[smallest][t->in[0].dtype](b->reduced[last], best, number, in + offset * bytes, b->reduced_stride[last],
+                                           first, o == 0);
+        else
+            for (int64_t k = 0; k < b->reduced[last]; k++)
+                rows[smallest][t->in[0].dtype](width, best, number, in + (offset + k * b->reduced_stride[last]) * bytes,
+                                               column, first + k, o == 0 && k == 0);
+        for (int d = last - 1; d >= 0 && ++at[d] == b->reduced[d]; d--)
+            at[d] = 0;
+    }
+}
+
+void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
+                                     int phase, int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    box b = box_of(t);
+    int64_t n = oly_local_count(&t->out, -1), bytes = oly_element_bytes[t->in[0].dtype];
+    int last = b.n_kept - 1;
+    int64_t columns = last >= 0 ? b.kept[last] : 1, column = last >= 0 ? b.kept_stride[last] : 0;
+    for (int64_t k = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks; k < end;) {
+        int64_t number[WIDTH], left = columns - k % columns, width = end - k < left ? end - k : left;
+        width = width < WIDTH ? width : WIDTH;
+        if (column != 1 && width < 16) /* results far apart gain nothing from each other */
+            width = 1;
+        int64_t offset = oly_local_offset(b.n_kept, b.kept, b.kept_stride, -1, k);
+        find(t, &b, width, column, (const char *)in[0] + offset * bytes, number);
+        for (int64_t j = 0; j < width; j++)
+            if (t->out.dtype == OLY_INT64)
+                ((int64_t *)out)[k + j] = number[j];
+            else
+                ((int32_t *)out)[k + j] = (int32_t)number[j];
+        k += width;
+    }
+}

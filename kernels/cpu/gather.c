@@ -1,0 +1,157 @@
+/* Elements and parts read at positions that are known only when running. Compiled once per instruction set; gives
+ * oly_gather_run_<isa>, oly_dynamic_slice_run_<isa> and oly_dynamic_update_run_<isa>, called through local.c. */
+#include "local_index.h"
+#include <math.h>
+#include <string.h>
+
+/* -- windows: what is left of the operand when some of its dimensions are indexed -------------------------------------- */
+
+/* Copies a window into a dense one. */
+#define COPY(size, T)                                                                                                  \
+    static void copy_##size(const oly_window *w, char *to, const char *from)                                           \
+    {                                                                                                                  \
+        int64_t n = w->extent[w->rank - 1], stride = w->stride[w->rank - 1];                                           \
+        for (int64_t k = 0; k < w->count; k++) {                                                                       \
+            const T *x = (const T *)from + oly_window_offset(w, k);                                                    \
+            T *y = (T *)to + k * n;                                                                                    \
+            if (stride == 1)                                                                                           \
+                memcpy(y, x, sizeof(T) * (size_t)n);                                                                   \
+            else                                                                                                       \
+                for (int64_t i = 0; i < n; i++)                                                                        \
+                    y[i] = x[i * stride];                                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void fill_##size(const oly_window *w, char *to, const void *value)                                          \
+    {                                                                                                                  \
+        T *y = (T *)to;                                                                                                \
+        T x;                                                                                                           \
+        memcpy(&x, value, sizeof x);                                                                                   \
+        for (int64_t k = 0; k < w->count * w->extent[w->rank - 1]; k++)                                                \
+            y[k] = x;                                                                                                  \
+    }
+typedef struct pair {
+    uint64_t half[2];
+} pair;
+COPY(1, uint8_t)
+COPY(2, uint16_t)
+COPY(4, uint32_t)
+COPY(8, uint64_t)
+COPY(16, pair)
+
+static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
+    [1] = copy_1, [2] = copy_2, [4] = copy_4, [8] = copy_8, [16] = copy_16};
+static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
+    [1] = fill_1, [2] = fill_2, [4] = fill_4, [8] = fill_8, [16] = fill_16};
+
+/* What an index outside the array gives: NaN, the lowest integer, the largest unsigned one, true. */
+static void outside_value(oly_dtype dtype, void *value)
+{
+    static const uint8_t one = 1;
+    static const int8_t i8 = INT8_MIN;
+    static const int16_t i16 = INT16_MIN;
+    static const int32_t i32 = INT32_MIN;
+    static const int64_t i64 = INT64_MIN;
+    static const uint64_t unsigned_most = UINT64_MAX;
+    static const uint16_t f16 = 0x7e00, bf16 = 0x7fc0;
+    static const float f32[2] = {NAN, 0};
+    static const double f64[2] = {NAN, 0};
+    static const void *const values[OLY_N_DTYPES] = {
+        [OLY_BOOL] = &one,
+        [OLY_INT8] = &i8,
+        [OLY_INT16] = &i16,
+        [OLY_INT32] = &i32,
+        [OLY_INT64] = &i64,
+        [OLY_UINT8] = &unsigned_most,
+        [OLY_UINT16] = &unsigned_most,
+        [OLY_UINT32] = &unsigned_most,
+        [OLY_UINT64] = &unsigned_most,
+        [OLY_FLOAT16] = &f16,
+        [OLY_BFLOAT16] = &bf16,
+        [OLY_FLOAT32] = f32,
+        [OLY_FLOAT64] = f64,
+        [OLY_COMPLEX64] = f32, /* NaN + 0i */
+        [OLY_COMPLEX128] = f64,
+    };
+    memcpy(value, values[dtype], oly_element_bytes[dtype]);
+}
+
+void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                  int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    const oly_local_operand *x = &t->in[0];
+    int64_t bytes = oly_element_bytes[x->dtype];
+    oly_indexes indexes = oly_indexes_of(t, in, t->in[1].rank);
+    oly_window window = oly_window_of(t, x->stride, &t->out);
+    int64_t dense = window.count * window.extent[window.rank - 1];
+    char outside[16];
+    outside_value(x->dtype, outside);
+    for (int64_t k = indexes.count * chunk / n_chunks, end = indexes.count * (chunk + 1) / n_chunks; k < end; k++) {
+        int64_t offset = oly_index_batch_offset(t, x->stride, &indexes, k);
+        bool inside = oly_index_offset(t, &indexes, k, &offset);
+        char *to = (char *)out + k * dense * bytes;
+        if (inside)
+            copy_of[bytes](&window, to, (const char *)in[0] + offset * bytes);
+        else
+            fill_of[bytes](&window, to, outside);
+    }
+}
+
+/* -- parts that start anywhere ------------------------------------------------------------------------------------- */
+
+/* Where the part of `extent` elements asked for at the single element `start` begins: moved to lie inside [0, size). */
+static int64_t start_of(const oly_local_operand *x, const void *start, int64_t size, int64_t extent)
+{
+    int64_t at = oly_index_at(x, start, 0);
+    at = at > size - extent ? size - extent : at;
+    return at < 0 ? 0 : at;
+}
+
+void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
+                                         int phase, int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    const oly_local_operand *x = &t->in[0];
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
+    int64_t offset = 0;
+    for (int d = 0; d < x->rank; d++) {
+        int64_t at = start_of(&t->in[1 + d], in[1 + d], x->size[d], t->out.size[d]) + t->out.origin[d];
+        offset += (at - x->origin[d]) * x->stride[d];
+        c.extent[d] = t->out.extent[d];
+        c.from_stride[d] = x->stride[d];
+        c.to_stride[d] = t->out.stride[d];
+    }
+    OLY_ISA_NAME(oly_copy_run)(&c, out, (const char *)in[0] + offset * (int64_t)c.element_bytes, chunk, n_chunks);
+}
+
+void OLY_ISA_NAME(oly_dynamic_update_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
+                                          int phase, int chunk, int n_chunks)
+{
+    (void)scratch;
+    const oly_local_operand *x = &t->in[0], *part = &t->in[1], *to = &t->out;
+    int64_t bytes = oly_element_bytes[x->dtype], from_offset = 0, to_offset = 0;
+    oly_copy_task c = {.element_bytes = (size_t)bytes, .rank = x->rank};
+    if (phase == 0) {
+        memcpy(c.extent, to->extent, sizeof c.extent);
+        memcpy(c.to_stride, to->stride, sizeof c.to_stride);
+        memcpy(c.from_stride, x->stride, sizeof c.from_stride);
+        if (out != in[0])
+            OLY_ISA_NAME(oly_copy_run)(&c, out, in[0], chunk, n_chunks);
+        return;
+    }
+    for (int d = 0; d < x->rank; d++) { /* what the part's box and this box share */
+        int64_t start = start_of(&t->in[2 + d], in[2 + d], x->size[d], part->size[d]);
+        int64_t low = start + part->origin[d], high = low + part->extent[d];
+        low = low < to->origin[d] ? to->origin[d] : low;
+        high = high > to->origin[d] + to->extent[d] ? to->origin[d] + to->extent[d] : high;
+        if (high <= low)
+            return;
+        c.extent[d] = high - low;
+        c.to_stride[d] = to->stride[d];
+        c.from_stride[d] = part->stride[d];
+        to_offset += (low - to->origin[d]) * to->stride[d];
+        from_offset += (low - start - part->origin[d]) * part->stride[d];
+    }
+    OLY_ISA_NAME(oly_copy_run)
+    (&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes, chunk, n_chunks);
+}

@@ -1,0 +1,29 @@
+/* The kernels of local.h for one instruction set: oly_local_<isa>. */
+#include "local_table.h"
+
+#define SORT    OLY_ISA_NAME(oly_sort_run)
+#define SCAN    OLY_ISA_NAME(oly_scan_run)
+#define ARG     OLY_ISA_NAME(oly_argreduce_run)
+#define SCATTER OLY_ISA_NAME(oly_scatter_run)
+
+const oly_local_table OLY_ISA_NAME(oly_local) = {{
+    [OLY_LOCAL_SORT] = SORT,
+    [OLY_LOCAL_ARGSORT] = SORT,
+    [OLY_LOCAL_TOP_K] = SORT,
+    [OLY_LOCAL_CUMSUM] = SCAN,
+    [OLY_LOCAL_CUMPROD] = SCAN,
+    [OLY_LOCAL_CUMMAX] = SCAN,
+    [OLY_LOCAL_CUMMIN] = SCAN,
+    [OLY_LOCAL_CUMLOGSUMEXP] = SCAN,
+    [OLY_LOCAL_ARGMAX] = ARG,
+    [OLY_LOCAL_ARGMIN] = ARG,
+    [OLY_LOCAL_SEARCHSORTED] = OLY_ISA_NAME(oly_search_run),
+    [OLY_LOCAL_GATHER] = OLY_ISA_NAME(oly_gather_run),
+    [OLY_LOCAL_SCATTER] = SCATTER,
+    [OLY_LOCAL_SCATTER_ADD] = SCATTER,
+    [OLY_LOCAL_SCATTER_MUL] = SCATTER,
+    [OLY_LOCAL_SCATTER_MIN] = SCATTER,
+    [OLY_LOCAL_SCATTER_MAX] = SCATTER,
+    [OLY_LOCAL_DYNAMIC_SLICE] = OLY_ISA_NAME(oly_dynamic_slice_run),
+    [OLY_LOCAL_DYNAMIC_UPDATE] = OLY_ISA_NAME(oly_dynamic_update_run),
+}};

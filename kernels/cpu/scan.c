@@ -1,0 +1,256 @@
+/* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension. Compiled
+ * once per instruction set; gives oly_scan_run_<isa>, called through local.c.
+ * Lines that lie side by side are scanned together, row by row. A long line is cut into parts (oly_scan_divide): first the
+ * result of each part alone, then each part again, beginning with the results of those before it. float16 and bfloat16 are
+ * worked as float, cumlogsumexp as double, and rounded once. */
+#include "local_table.h"
+#include "core/half.h"
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 256 }; /* lines scanned together */
+
+#define ADD(A, x, y)         ((A)((x) + (y)))
+#define MULTIPLY(A, x, y)    ((A)((x) * (y)))
+#define OR(A, x, y)          ((A)((x) | (y)))
+#define AND(A, x, y)         ((A)((x) & (y)))
+#define LARGER(A, x, y)      ((x) > (y) || (x) != (x) ? (x) : (y))
+#define SMALLER(A, x, y)     ((x) < (y) || (x) != (x) ? (x) : (y))
+#define LOG_ADD_EXP(A, x, y) log_add_exp(x, y)
+
+static double log_add_exp(double x, double y)
+{
+    double larger = x > y ? x : y, distance = x - y;
+    if (distance != distance) /* equal infinities, NaN */
+        return x + y;
+    return larger + log1p(exp(-fabs(distance)));
+}
+
+#define SAME(x)             (x)
+#define TO_HALF(x)          oly_half_of_float(x)
+#define TO_BFLOAT(x)        oly_bfloat_of_float(x)
+#define OF_HALF(x)          oly_float_of_half(x)
+#define OF_BFLOAT(x)        oly_float_of_bfloat(x)
+#define HALF_OF_DOUBLE(x)   oly_half_of_float(oly_float_rounded_to_odd(x))
+#define BFLOAT_OF_DOUBLE(x) oly_bfloat_of_float(oly_float_rounded_to_odd(x))
+
+/* `width` lines of n elements; rows are `row` apart and begin with `first`, columns `column` apart. carry: the results so far,
+ * in the type worked in; `begun` says whether there are any. out may be NULL: only the carry is wanted. */
+typedef struct block {
+    int64_t width, n;
+    const char *in;
+    int64_t in_row, in_column;
+    char *out;
+    int64_t out_row, out_column;
+    bool begun;
+    char *carry;
+} block;
+typedef void scan_block(const block *b);
+/* carry = carry op next, for `width` of them */
+typedef void join_carries(int64_t width, char *carry, const char *next);
+
+#define SCAN(name, d, T, A, op, of, to)                                                                                \
+    static void name##_##d(const block *b)                                                                             \
+    {                                                                                                                  \
+        A *carry = (A *)b->carry;                                                                                      \
+        const T *in = (const T *)b->in;                                                                                \
+        T *out = (T *)b->out;                                                                                          \
+        int64_t k = 0;                                                                                                 \
+        if (!b->begun) {                                                                                               \
+            for (int64_t j = 0; j < b->width; j++)                                                                     \
+                carry[j] = of(in[j * b->in_column]);                                                                   \
+            for (int64_t j = 0; j < b->width && out; j++)                                                              \
+                out[j * b->out_column] = in[j * b->in_column];                                                         \
+            k = 1;                                                                                                     \
+        }                                                                                                              \
+        if (b->width == 1) {                                                                                           \
+            A sum = carry[0];                                                                                          \
+            for (; k < b->n; k++) {                                                                                    \
+                const A next = of(in[k * b->in_row]);                                                                  \
+                sum = op(A, sum, next);                                                                                \
+                if (out)                                                                                               \
+                    out[k * b->out_row] = (T)to(sum);                                                                  \
+            }                                                                                                          \
+            carry[0] = sum;                                                                                            \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (; k < b->n; k++) {                                                                                        \
+            const T *x = in + k * b->in_row;                                                                           \
+            if (b->in_column == 1) {                                                                                   \
+                _Pragma("GCC ivdep") for (int64_t j = 0; j < b->width; j++)                                            \
+                {                                                                                                      \
+                    const A next = of(x[j]);                                                                           \
+                    carry[j] = op(A, carry[j], next);                                                                  \
+                }                                                                                                      \
+            } else {                                                                                                   \
+                for (int64_t j = 0; j < b->width; j++) {                                                               \
+                    const A next = of(x[j * b->in_column]);                                                            \
+                    carry[j] = op(A, carry[j], next);                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+            T *y = out + k * b->out_row;                                                                               \
+            if (out && b->out_column == 1)                                                                             \
+                _Pragma("GCC ivdep") for (int64_t j = 0; j < b->width; j++) y[j] = (T)to(carry[j]);                    \
+            else if (out)                                                                                              \
+                for (int64_t j = 0; j < b->width; j++)                                                                 \
+                    y[j * b->out_column] = (T)to(carry[j]);                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void join_##name##_##d(int64_t width, char *carry, const char *next)                                        \
+    {                                                                                                                  \
+        A *x = (A *)carry;                                                                                             \
+        const A *y = (const A *)next;                                                                                  \
+        for (int64_t j = 0; j < width; j++)                                                                            \
+            x[j] = op(A, x[j], y[j]);                                                                                  \
+    }
+
+/* U: integers wrap */
+#define INTEGER_SCANS(d, T, U)                                                                                         \
+    SCAN(sum, d, U, U, ADD, SAME, SAME)                                                                                \
+    SCAN(prod, d, U, U, MULTIPLY, SAME, SAME)                                                                          \
+    SCAN(max, d, T, T, LARGER, SAME, SAME)                                                                             \
+    SCAN(min, d, T, T, SMALLER, SAME, SAME)
+#define FLOAT_SCANS(d, T, A, of, to, of_double)                                                                        \
+    SCAN(sum, d, T, A, ADD, of, to)                                                                                    \
+    SCAN(prod, d, T, A, MULTIPLY, of, to)                                                                              \
+    SCAN(max, d, T, A, LARGER, of, to)                                                                                 \
+    SCAN(min, d, T, A, SMALLER, of, to)                                                                                \
+    SCAN(logsumexp, d, T, double, LOG_ADD_EXP, of, of_double)
+#define COMPLEX_SCANS(d, T)                                                                                            \
+    SCAN(sum, d, T, T, ADD, SAME, SAME)                                                                                \
+    SCAN(prod, d, T, T, MULTIPLY, SAME, SAME)
+SCAN(sum, b8, uint8_t, uint8_t, OR, SAME, SAME)
+SCAN(prod, b8, uint8_t, uint8_t, AND, SAME, SAME)
+INTEGER_SCANS(i8, int8_t, uint8_t)
+INTEGER_SCANS(i16, int16_t, uint16_t)
+INTEGER_SCANS(i32, int32_t, uint32_t)
+INTEGER_SCANS(i64, int64_t, uint64_t)
+INTEGER_SCANS(u8, uint8_t, uint8_t)
+INTEGER_SCANS(u16, uint16_t, uint16_t)
+INTEGER_SCANS(u32, uint32_t, uint32_t)
+INTEGER_SCANS(u64, uint64_t, uint64_t)
+FLOAT_SCANS(f16, uint16_t, float, OF_HALF, TO_HALF, HALF_OF_DOUBLE)
+FLOAT_SCANS(bf16, uint16_t, float, OF_BFLOAT, TO_BFLOAT, BFLOAT_OF_DOUBLE)
+FLOAT_SCANS(f32, float, float, SAME, SAME, SAME)
+FLOAT_SCANS(f64, double, double, SAME, SAME, SAME)
+COMPLEX_SCANS(c64, float _Complex)
+COMPLEX_SCANS(c128, double _Complex)
+
+/* bool: sum and max are or, product and min are and. */
+#define NUMBER_CELLS(form, name)                                                                                       \
+    [OLY_INT8] = form##name##_i8, [OLY_INT16] = form##name##_i16, [OLY_INT32] = form##name##_i32,                      \
+    [OLY_INT64] = form##name##_i64, [OLY_UINT8] = form##name##_u8, [OLY_UINT16] = form##name##_u16,                    \
+    [OLY_UINT32] = form##name##_u32, [OLY_UINT64] = form##name##_u64
+#define FLOAT_CELLS(form, name)                                                                                        \
+    [OLY_FLOAT16] = form##name##_f16, [OLY_BFLOAT16] = form##name##_bf16, [OLY_FLOAT32] = form##name##_f32,            \
+    [OLY_FLOAT64] = form##name##_f64
+#define COMPLEX_CELLS(form, name) [OLY_COMPLEX64] = form##name##_c64, [OLY_COMPLEX128] = form##name##_c128
+#define CELLS(form)                                                                                                    \
+    {                                                                                                                  \
+        {[OLY_BOOL] = form##sum_b8, NUMBER_CELLS(form, sum), FLOAT_CELLS(form, sum), COMPLEX_CELLS(form, sum)},        \
+            {[OLY_BOOL] = form##prod_b8,                                                                               \
+             NUMBER_CELLS(form, prod),                                                                                 \
+             FLOAT_CELLS(form, prod),                                                                                  \
+             COMPLEX_CELLS(form, prod)},                                                                               \
+            {[OLY_BOOL] = form##sum_b8, NUMBER_CELLS(form, max), FLOAT_CELLS(form, max)},                              \
+            {[OLY_BOOL] = form##prod_b8, NUMBER_CELLS(form, min), FLOAT_CELLS(form, min)},                             \
+            {FLOAT_CELLS(form, logsumexp)},                                                                            \
+    }
+static scan_block *const scan_of[5][OLY_N_DTYPES] = CELLS();
+static join_carries *const join_of[5][OLY_N_DTYPES] = CELLS(join_);
+
+/* -- the whole ------------------------------------------------------------------------------------------------------- */
+
+/* Where block `column` of the lines begins: those of one dimension (the last that is not scanned) side by side. */
+typedef struct lines {
+    int beside;            /* that dimension; -1: none */
+    int64_t rows, columns; /* of blocks: lines in the other dimensions, blocks of WIDTH along `beside` */
+} lines;
+
+static lines lines_of(const oly_local_task *t)
+{
+    lines l = {.beside = -1, .rows = 1, .columns = 1};
+    for (int d = 0; d < t->out.rank; d++)
+        if (d != t->dimension && t->out.extent[d] > 1)
+            l.beside = d;
+    for (int d = 0; d < t->out.rank; d++)
+        if (d == l.beside)
+            l.columns = (t->out.extent[d] + WIDTH - 1) / WIDTH;
+        else if (d != t->dimension)
+            l.rows *= t->out.extent[d];
+    return l;
+}
+
+/* Row-major number among all dimensions but two. */
+static int64_t offset_without(const oly_local_operand *x, const int64_t *extent, int a, int b, int64_t index)
+{
+    int64_t offset = 0;
+    for (int d = x->rank - 1; d >= 0 && index > 0; d--) {
+        if (d == a || d == b)
+            continue;
+        offset += index % extent[d] * x->stride[d];
+        index /= extent[d];
+    }
+    return offset;
+}
+
+/* Elements [begin, end) of the lines of one block; without an output only the carry. */
+static block block_at(const oly_local_task *t, const lines *l, int64_t number, const void *in, void *out, int64_t begin,
+                      int64_t end)
+{
+    int d = t->dimension;
+    int64_t bytes = oly_element_bytes[t->out.dtype], first = number % l->columns * WIDTH, row = number / l->columns;
+    int64_t from = offset_without(&t->in[0], t->out.extent, d, l->beside, row);
+    int64_t to = offset_without(&t->out, t->out.extent, d, l->beside, row);
+    block b = {.width = 1, .n = end - begin, .in_row = t->in[0].stride[d], .out_row = t->out.stride[d]};
+    if (l->beside >= 0) {
+        int64_t left = t->out.extent[l->beside] - first;
+        b.width = left < WIDTH ? left : WIDTH;
+        b.in_column = t->in[0].stride[l->beside];
+        b.out_column = t->out.stride[l->beside];
+        from += first * b.in_column;
+        to += first * b.out_column;
+    }
+    int64_t at = t->reverse ? t->out.extent[d] - 1 - begin : begin;
+    b.in = (const char *)in + (from + at * b.in_row) * bytes;
+    b.out = out ? (char *)out + (to + at * b.out_row) * bytes : NULL;
+    if (t->reverse) {
+        b.in_row = -b.in_row;
+        b.out_row = -b.out_row;
+    }
+    return b;
+}
+
+void OLY_ISA_NAME(oly_scan_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                int chunk, int n_chunks)
+{
+    int op = (int)(t->op - OLY_LOCAL_CUMSUM);
+    scan_block *scan = scan_of[op][t->out.dtype];
+    join_carries *join = join_of[op][t->out.dtype];
+    char carry[WIDTH * 16] __attribute__((aligned(64)));
+    lines l = lines_of(t);
+    int parts = oly_scan_parts(t);
+    int64_t n = t->out.extent[t->dimension], blocks = l.rows * l.columns;
+    if (parts == 1) {
+        for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
+            block b = block_at(t, &l, k, in[0], out, 0, n);
+            b.carry = carry;
+            scan(&b);
+        }
+        return;
+    }
+    /* few lines: chunk = part. A part's results lie in scratch one block after the other. */
+    int64_t begin = n * chunk / parts, end = n * (chunk + 1) / parts;
+    for (int64_t k = 0; k < blocks; k++) {
+        char *results = (char *)scratch + (k * parts) * OLY_SCAN_CARRY;
+        block b = block_at(t, &l, k, in[0], phase ? out : NULL, begin, end);
+        b.carry = phase ? carry : results + chunk * OLY_SCAN_CARRY;
+        b.begun = phase && chunk > 0;
+        if (b.begun)
+            memcpy(carry, results, sizeof carry);
+        for (int before = 1; phase && before < chunk; before++)
+            join(b.width, carry, results + before * OLY_SCAN_CARRY);
+        scan(&b);
+    }
+}

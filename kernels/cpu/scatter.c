@@ -1,0 +1,239 @@
+/* Elements written, or combined with others, at positions that are known only when running. Compiled once per instruction set;
+ * gives oly_scatter_run_<isa>, called through local.c.
+ * Every chunk owns a part of the result, cut along one dimension (oly_scatter_cut): it copies that part of the operand, then
+ * goes through all positions in order and applies those that fall into it. So an element sees its updates in their order,
+ * however many chunks or devices there are. */
+#include "local_index.h"
+#include "core/half.h"
+#include <complex.h>
+#include <string.h>
+
+#define SET(A, x, y)      (y)
+#define ADD(A, x, y)      ((A)((x) + (y)))
+#define MULTIPLY(A, x, y) ((A)((x) * (y)))
+#define OR(A, x, y)       ((A)((x) | (y)))
+#define AND(A, x, y)      ((A)((x) & (y)))
+#define LARGER(A, x, y)   ((x) > (y) || (x) != (x) ? (x) : (y))
+#define SMALLER(A, x, y)  ((x) < (y) || (x) != (x) ? (x) : (y))
+#define SAME(x)           (x)
+
+/* to[i] = to[i] op from[i], i < n */
+typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride);
+
+#define COMBINE(name, d, T, A, op, of, to_element)                                                                     \
+    static void name##_##d(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride)              \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        if (to_stride == 1 && from_stride == 1)                                                                        \
+            _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) y[i] = (T)to_element(op(A, of(y[i]), of(x[i])));      \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                y[i * to_stride] = (T)to_element(op(A, of(y[i * to_stride]), of(x[i * from_stride])));                 \
+    }
+/* U: integers wrap */
+#define INTEGERS(d, T, U)                                                                                              \
+    COMBINE(add, d, U, U, ADD, SAME, SAME)                                                                             \
+    COMBINE(mul, d, U, U, MULTIPLY, SAME, SAME)                                                                        \
+    COMBINE(min, d, T, T, SMALLER, SAME, SAME)                                                                         \
+    COMBINE(max, d, T, T, LARGER, SAME, SAME)
+#define FLOATS(d, T, A, of, to)                                                                                        \
+    COMBINE(add, d, T, A, ADD, of, to)                                                                                 \
+    COMBINE(mul, d, T, A, MULTIPLY, of, to)                                                                            \
+    COMBINE(min, d, T, A, SMALLER, of, to)                                                                             \
+    COMBINE(max, d, T, A, LARGER, of, to)
+#define COMPLEX(d, T)                                                                                                  \
+    COMBINE(add, d, T, T, ADD, SAME, SAME)                                                                             \
+    COMBINE(mul, d, T, T, MULTIPLY, SAME, SAME)
+COMBINE(add, b8, uint8_t, uint8_t, OR, SAME, SAME)
+COMBINE(mul, b8, uint8_t, uint8_t, AND, SAME, SAME)
+INTEGERS(i8, int8_t, uint8_t)
+INTEGERS(i16, int16_t, uint16_t)
+INTEGERS(i32, int32_t, uint32_t)
+INTEGERS(i64, int64_t, uint64_t)
+INTEGERS(u8, uint8_t, uint8_t)
+INTEGERS(u16, uint16_t, uint16_t)
+INTEGERS(u32, uint32_t, uint32_t)
+INTEGERS(u64, uint64_t, uint64_t)
+FLOATS(f16, uint16_t, float, oly_float_of_half, oly_half_of_float)
+FLOATS(bf16, uint16_t, float, oly_float_of_bfloat, oly_bfloat_of_float)
+FLOATS(f32, float, float, SAME, SAME)
+FLOATS(f64, double, double, SAME, SAME)
+COMPLEX(c64, float _Complex)
+COMPLEX(c128, double _Complex)
+
+typedef struct pair {
+    uint64_t half[2];
+} pair;
+COMBINE(set, 1, uint8_t, uint8_t, SET, SAME, SAME)
+COMBINE(set, 2, uint16_t, uint16_t, SET, SAME, SAME)
+COMBINE(set, 4, uint32_t, uint32_t, SET, SAME, SAME)
+COMBINE(set, 8, uint64_t, uint64_t, SET, SAME, SAME)
+static void set_16(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride)
+{
+    pair *y = to;
+    const pair *x = from;
+    for (int64_t i = 0; i < n; i++)
+        y[i * to_stride] = x[i * from_stride];
+}
+
+#define NUMBERS(name)                                                                                                  \
+    [OLY_INT8] = name##_i8, [OLY_INT16] = name##_i16, [OLY_INT32] = name##_i32, [OLY_INT64] = name##_i64,              \
+    [OLY_UINT8] = name##_u8, [OLY_UINT16] = name##_u16, [OLY_UINT32] = name##_u32, [OLY_UINT64] = name##_u64,          \
+    [OLY_FLOAT16] = name##_f16, [OLY_BFLOAT16] = name##_bf16, [OLY_FLOAT32] = name##_f32, [OLY_FLOAT64] = name##_f64
+#define COMPLEXES(name) [OLY_COMPLEX64] = name##_c64, [OLY_COMPLEX128] = name##_c128
+static combine *const combine_of[5][OLY_N_DTYPES] = {
+    {[OLY_BOOL] = set_1,
+     [OLY_INT8] = set_1,
+     [OLY_INT16] = set_2,
+     [OLY_INT32] = set_4,
+     [OLY_INT64] = set_8,
+     [OLY_UINT8] = set_1,
+     [OLY_UINT16] = set_2,
+     [OLY_UINT32] = set_4,
+     [OLY_UINT64] = set_8,
+     [OLY_FLOAT16] = set_2,
+     [OLY_BFLOAT16] = set_2,
+     [OLY_FLOAT32] = set_4,
+     [OLY_FLOAT64] = set_8,
+     [OLY_COMPLEX64] = set_8,
+     [OLY_COMPLEX128] = set_16},
+    {[OLY_BOOL] = add_b8, NUMBERS(add), COMPLEXES(add)},
+    {[OLY_BOOL] = mul_b8, NUMBERS(mul), COMPLEXES(mul)},
+    {[OLY_BOOL] = mul_b8, NUMBERS(min)},
+    {[OLY_BOOL] = add_b8, NUMBERS(max)},
+};
+
+/* -- one chunk's part ------------------------------------------------------------------------------------------------ */
+
+/* The result's box, cut along one dimension: elements [low, high) of it, as numbers within the box. */
+typedef struct part {
+    int dimension;
+    int64_t low, high;
+} part;
+
+static part part_of(const oly_local_task *t, int chunk, int n_chunks)
+{
+    part p = {.dimension = oly_scatter_cut(t), .high = 1};
+    if (p.dimension >= 0) {
+        int64_t n = t->out.extent[p.dimension];
+        p.low = n * chunk / n_chunks;
+        p.high = n * (chunk + 1) / n_chunks;
+    }
+    return p;
+}
+
+static void copy_part(const oly_local_task *t, const part *p, const void *in, void *out)
+{
+    const oly_local_operand *x = &t->in[0], *y = &t->out;
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
+    int64_t from = 0, to = 0;
+    for (int d = 0; d < x->rank; d++) {
+        c.extent[d] = y->extent[d];
+        c.from_stride[d] = x->stride[d];
+        c.to_stride[d] = y->stride[d];
+        if (d == p->dimension) {
+            c.extent[d] = p->high - p->low;
+            from = p->low * x->stride[d];
+            to = p->low * y->stride[d];
+        }
+    }
+    OLY_ISA_NAME(oly_copy_run)
+    (&c, (char *)out + to * (int64_t)c.element_bytes, (const char *)in + from * (int64_t)c.element_bytes, 0, 1);
+}
+
+/* Where position k leads in the result, if into the part: offset in elements from the box's first. */
+static bool position(const oly_local_task *t, const part *p, const oly_indexes *i, int64_t k, int64_t *offset)
+{
+    const oly_local_operand *y = &t->out;
+    *offset = oly_index_batch_offset(t, y->stride, i, k);
+    if (p->dimension >= 0 && p->dimension < t->n_batch) {
+        int64_t batch = k / i->per_batch;
+        for (int d = t->n_batch - 1; d > p->dimension; d--)
+            batch /= i->extent[d];
+        batch %= i->extent[p->dimension];
+        if (batch < p->low || batch >= p->high)
+            return false;
+    }
+    for (int a = 0; a < t->n_axes; a++) {
+        int d = t->axes[a];
+        int64_t n = y->size[d], from = oly_local_offset(i->rank, i->extent, i->at[a].stride, -1, k);
+        int64_t index = oly_index_at(&i->at[a], i->base[a], from);
+        if (!oly_index_inside(t->mode, n, &index))
+            return false;
+        index -= y->origin[d];
+        if (index < 0 || index >= y->extent[d] || (d == p->dimension && (index < p->low || index >= p->high)))
+            return false;
+        *offset += index * y->stride[d];
+    }
+    return true;
+}
+
+/* Two windows at once: where updates are read and where they go, of the dimensions that are not indexed. */
+typedef struct windows {
+    int rank;
+    int64_t extent[OLY_MAX_RANK], to[OLY_MAX_RANK], from[OLY_MAX_RANK];
+    int64_t count;
+} windows;
+
+static windows windows_of(const oly_local_task *t, const part *p, int64_t *to_offset, int64_t *from_offset)
+{
+    const oly_local_operand *y = &t->out, *u = &t->in[t->n_in - 1];
+    windows w = {.count = 1};
+    int e = u->rank - (y->rank - t->n_batch - t->n_axes);
+    *to_offset = *from_offset = 0;
+    for (int d = 0; d < y->rank; d++) {
+        if (oly_is_indexed(t, d))
+            continue;
+        int64_t n = y->extent[d], to = y->stride[d], from = u->stride[e++];
+        if (d == p->dimension) {
+            *to_offset = p->low * to;
+            *from_offset = p->low * from;
+            n = p->high - p->low;
+        }
+        if (w.rank > 0 && w.to[w.rank - 1] == to * n && w.from[w.rank - 1] == from * n) {
+            w.extent[w.rank - 1] *= n;
+        } else if (n != 1) {
+            w.extent[w.rank++] = n;
+        } else {
+            continue;
+        }
+        w.to[w.rank - 1] = to;
+        w.from[w.rank - 1] = from;
+    }
+    if (w.rank == 0) {
+        w.extent[0] = w.to[0] = w.from[0] = 1;
+        w.rank = 1;
+    }
+    for (int d = 0; d < w.rank - 1; d++)
+        w.count *= w.extent[d];
+    return w;
+}
+
+void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                   int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    const oly_local_operand *u = &t->in[t->n_in - 1];
+    int64_t bytes = oly_element_bytes[u->dtype], to_offset, from_offset;
+    combine *apply = combine_of[t->op - OLY_LOCAL_SCATTER][u->dtype];
+    part p = part_of(t, chunk, n_chunks);
+    if (in[0] != out)
+        copy_part(t, &p, in[0], out);
+    oly_indexes indexes = oly_indexes_of(t, in, t->in[1].rank);
+    windows w = windows_of(t, &p, &to_offset, &from_offset);
+    int last = w.rank - 1;
+    if (w.extent[last] == 0)
+        return;
+    for (int64_t k = 0; k < indexes.count; k++) {
+        int64_t at = 0;
+        if (!position(t, &p, &indexes, k, &at))
+            continue;
+        char *to = (char *)out + (at + to_offset) * bytes;
+        const char *from = (const char *)in[t->n_in - 1] +
+                           (oly_local_offset(indexes.rank, indexes.extent, u->stride, -1, k) + from_offset) * bytes;
+        for (int64_t run = 0; run < w.count; run++)
+            apply(w.extent[last], to + oly_local_offset(last, w.extent, w.to, -1, run) * bytes, w.to[last],
+                  from + oly_local_offset(last, w.extent, w.from, -1, run) * bytes, w.from[last]);
+    }
+}

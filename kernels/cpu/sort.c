@@ -1,0 +1,444 @@
+/* Sorting lines, where their elements were, and the largest of them. Compiled once per instruction set; gives oly_sort_run_<isa>
+ * and oly_argsort_run_<isa>, called through local.c.
+ * Elements become unsigned numbers in the same order ("keys"); short lines of keys are merged, long ones sorted digit by
+ * digit. Zeros of both signs have one key, and so have all NaN; where a line has such elements they are put back, in the
+ * order they had, afterwards. */
+#include "local_table.h"
+#include <string.h>
+
+enum {
+    RUN = 24,          /* sorted by insertion */
+    MOST_MERGED = 768, /* longer lines: digit by digit */
+    FEW = 32,          /* largest elements kept in order while a line is read */
+};
+
+/* -- keys alone ------------------------------------------------------------------------------------------------------ */
+
+/* Sorts n keys at a, with room for as many at b; returns which of the two has the result. */
+#define SORT_KEYS(k, K)                                                                                                \
+    static void insert_##k(int64_t n, K *a)                                                                            \
+    {                                                                                                                  \
+        for (int64_t i = 1; i < n; i++) {                                                                              \
+            K x = a[i];                                                                                                \
+            int64_t j = i;                                                                                             \
+            for (; j > 0 && a[j - 1] > x; j--)                                                                         \
+                a[j] = a[j - 1];                                                                                       \
+            a[j] = x;                                                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static K *merge_##k(int64_t n, K *a, K *b)                                                                         \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i += RUN)                                                                           \
+            insert_##k(n - i < RUN ? n - i : RUN, a + i);                                                              \
+        for (int64_t run = RUN; run < n; run *= 2) {                                                                   \
+            for (int64_t i = 0; i < n; i += 2 * run) {                                                                 \
+                int64_t x = i, x_end = i + run < n ? i + run : n, y = x_end, to = i;                                   \
+                int64_t y_end = i + 2 * run < n ? i + 2 * run : n;                                                     \
+                while (x < x_end && y < y_end)                                                                         \
+                    b[to++] = a[y] < a[x] ? a[y++] : a[x++];                                                           \
+                memcpy(b + to, a + x, sizeof(K) * (size_t)(x_end - x));                                                \
+                to += x_end - x;                                                                                       \
+                memcpy(b + to, a + y, sizeof(K) * (size_t)(y_end - y));                                                \
+            }                                                                                                          \
+            K *c = a;                                                                                                  \
+            a = b;                                                                                                     \
+            b = c;                                                                                                     \
+        }                                                                                                              \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    static void count_##k(int64_t n, const K *a, int64_t(*count)[256])                                                 \
+    {                                                                                                                  \
+        memset(count, 0, sizeof(K) * sizeof *count);                                                                   \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            for (size_t d = 0; d < sizeof(K); d++)                                                                     \
+                count[d][a[i] >> 8 * d & 255]++;                                                                       \
+    }                                                                                                                  \
+    static K *sort_##k(int64_t n, K *a, K *b)                                                                          \
+    {                                                                                                                  \
+        int64_t count[sizeof(K)][256];                                                                                 \
+        if (n <= MOST_MERGED)                                                                                          \
+            return merge_##k(n, a, b);                                                                                 \
+        count_##k(n, a, count);                                                                                        \
+        for (size_t d = 0; d < sizeof(K); d++) {                                                                       \
+            if (!begin_digits(n, count[d], (int)(a[0] >> 8 * d & 255)))                                                \
+                continue;                                                                                              \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                b[count[d][a[i] >> 8 * d & 255]++] = a[i];                                                             \
+            K *c = a;                                                                                                  \
+            a = b;                                                                                                     \
+            b = c;                                                                                                     \
+        }                                                                                                              \
+        return a;                                                                                                      \
+    }
+
+/* Counts become places. False: one digit for all, nothing to do. */
+static bool begin_digits(int64_t n, int64_t *count, int digit)
+{
+    int64_t at = 0;
+    if (count[digit] == n)
+        return false;
+    for (int k = 0; k < 256; k++) {
+        int64_t here = count[k];
+        count[k] = at;
+        at += here;
+    }
+    return true;
+}
+SORT_KEYS(w4, uint32_t)
+SORT_KEYS(w8, uint64_t)
+
+/* -- keys with numbers ----------------------------------------------------------------------------------------------- */
+
+/* Sorts keys and the numbers that go with them, stably. The keys come out at whichever place; the numbers at the place
+ * returned. */
+#define SORT_PAIRS(k, K, i4, I)                                                                                        \
+    static I *pairs_##k##_##i4(int64_t n, K *a, K *b, I *x, I *y)                                                      \
+    {                                                                                                                  \
+        int64_t count[sizeof(K)][256];                                                                                 \
+        if (n <= 2 * RUN) {                                                                                            \
+            for (int64_t i = 1; i < n; i++) {                                                                          \
+                K key = a[i];                                                                                          \
+                I number = x[i];                                                                                       \
+                int64_t j = i;                                                                                         \
+                for (; j > 0 && a[j - 1] > key; j--) {                                                                 \
+                    a[j] = a[j - 1];                                                                                   \
+                    x[j] = x[j - 1];                                                                                   \
+                }                                                                                                      \
+                a[j] = key;                                                                                            \
+                x[j] = number;                                                                                         \
+            }                                                                                                          \
+            return x;                                                                                                  \
+        }                                                                                                              \
+        count_##k(n, a, count);                                                                                        \
+        for (size_t d = 0; d < sizeof(K); d++) {                                                                       \
+            if (!begin_digits(n, count[d], (int)(a[0] >> 8 * d & 255)))                                                \
+                continue;                                                                                              \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                int64_t to = count[d][a[i] >> 8 * d & 255]++;                                                          \
+                b[to] = a[i];                                                                                          \
+                y[to] = x[i];                                                                                          \
+            }                                                                                                          \
+            K *c = a;                                                                                                  \
+            a = b;                                                                                                     \
+            b = c;                                                                                                     \
+            I *z = x;                                                                                                  \
+            x = y;                                                                                                     \
+            y = z;                                                                                                     \
+        }                                                                                                              \
+        return x;                                                                                                      \
+    }
+SORT_PAIRS(w4, uint32_t, i4, uint32_t)
+SORT_PAIRS(w8, uint64_t, i4, uint32_t)
+SORT_PAIRS(w4, uint32_t, i8, uint64_t)
+SORT_PAIRS(w8, uint64_t, i8, uint64_t)
+
+/* -- elements to keys and back --------------------------------------------------------------------------------------- */
+
+/* What loading a line found. */
+typedef struct kinds {
+    int64_t negative, zeros, nans; /* less than zero, zeros of either sign, NaN */
+    bool special;                  /* a NaN or a zero with a sign */
+} kinds;
+
+/* n elements at a distance of `stride` as keys. total: NaN and zeros as their bits have them. */
+typedef void load_keys(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k);
+typedef void store_keys(int64_t n, void *out, int64_t stride, const void *key);
+/* Puts the zeros and NaN of a line where they belong among the n elements of out. */
+typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64_t in_stride, const kinds *k);
+
+#define INTEGER_KEYS(d, T, U, K, top)                                                                                  \
+    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k)                   \
+    {                                                                                                                  \
+        const U *x = in;                                                                                               \
+        K *to = key;                                                                                                   \
+        (void)total, (void)k;                                                                                          \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i] = (U)(x[i * stride] ^ (U)(top));                                                                     \
+    }                                                                                                                  \
+    static void store_##d(int64_t n, void *out, int64_t stride, const void *key)                                       \
+    {                                                                                                                  \
+        U *to = out;                                                                                                   \
+        const K *x = key;                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i * stride] = (U)((U)x[i] ^ (U)(top));                                                                  \
+    }
+
+/* U: the bits; sign and the bits of infinity. Negative numbers have their bits turned over, others the sign set. */
+#define FLOAT_KEYS(d, U, K, sign, infinity)                                                                            \
+    static void load_##d(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k)                   \
+    {                                                                                                                  \
+        const U *x = in;                                                                                               \
+        K *to = key;                                                                                                   \
+        const U quiet = (U)((infinity) | (infinity) >> 1);                                                             \
+        int64_t negative = 0, zeros = 0, nans = 0, signed_zeros = 0;                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            U bits = x[i * stride], magnitude = (U)(bits & ~(U)(sign));                                                \
+            bool nan = magnitude > (infinity), zero = magnitude == 0, below = bits >= (sign);                          \
+            negative += below & !nan & !zero;                                                                          \
+            zeros += zero;                                                                                             \
+            nans += nan;                                                                                               \
+            signed_zeros += zero & below;                                                                              \
+            if (!total)                                                                                                \
+                bits = nan ? quiet : zero ? (U)0 : bits;                                                               \
+            to[i] = bits >= (sign) ? (U)~bits : (U)(bits | (sign));                                                    \
+        }                                                                                                              \
+        *k = (kinds){negative, zeros, nans, nans > 0 || signed_zeros > 0};                                             \
+    }                                                                                                                  \
+    static void store_##d(int64_t n, void *out, int64_t stride, const void *key)                                       \
+    {                                                                                                                  \
+        U *to = out;                                                                                                   \
+        const K *x = key;                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            U bits = (U)x[i];                                                                                          \
+            to[i * stride] = bits >= (sign) ? (U)(bits & ~(U)(sign)) : (U)~bits;                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void restore_##d(int64_t n, void *out, int64_t stride, const void *in, int64_t in_stride, const kinds *k)   \
+    {                                                                                                                  \
+        const U *x = in;                                                                                               \
+        U *to = out;                                                                                                   \
+        int64_t zero = k->negative, nan = n - k->nans;                                                                 \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            U bits = x[i * in_stride], magnitude = (U)(bits & ~(U)(sign));                                             \
+            if (magnitude == 0)                                                                                        \
+                to[zero++ * stride] = bits;                                                                            \
+            else if (magnitude > (infinity))                                                                           \
+                to[nan++ * stride] = bits;                                                                             \
+        }                                                                                                              \
+    }
+INTEGER_KEYS(b8, uint8_t, uint8_t, uint32_t, 0)
+INTEGER_KEYS(i8, int8_t, uint8_t, uint32_t, 0x80)
+INTEGER_KEYS(i16, int16_t, uint16_t, uint32_t, 0x8000)
+INTEGER_KEYS(u16, uint16_t, uint16_t, uint32_t, 0)
+INTEGER_KEYS(i32, int32_t, uint32_t, uint32_t, 0x80000000u)
+INTEGER_KEYS(u32, uint32_t, uint32_t, uint32_t, 0)
+INTEGER_KEYS(i64, int64_t, uint64_t, uint64_t, 0x8000000000000000u)
+INTEGER_KEYS(u64, uint64_t, uint64_t, uint64_t, 0)
+FLOAT_KEYS(f16, uint16_t, uint32_t, 0x8000u, 0x7c00u)
+FLOAT_KEYS(bf16, uint16_t, uint32_t, 0x8000u, 0x7f80u)
+FLOAT_KEYS(f32, uint32_t, uint32_t, 0x80000000u, 0x7f800000u)
+FLOAT_KEYS(f64, uint64_t, uint64_t, 0x8000000000000000u, 0x7ff0000000000000u)
+
+static const struct {
+    load_keys *load;
+    store_keys *store;
+    restore *restore; /* floating types */
+    size_t width;     /* bytes of a key */
+} element[OLY_N_DTYPES] = {
+    [OLY_BOOL] = {load_b8, store_b8, NULL, 4},
+    [OLY_INT8] = {load_i8, store_i8, NULL, 4},
+    [OLY_INT16] = {load_i16, store_i16, NULL, 4},
+    [OLY_INT32] = {load_i32, store_i32, NULL, 4},
+    [OLY_INT64] = {load_i64, store_i64, NULL, 8},
+    [OLY_UINT8] = {load_b8, store_b8, NULL, 4},
+    [OLY_UINT16] = {load_u16, store_u16, NULL, 4},
+    [OLY_UINT32] = {load_u32, store_u32, NULL, 4},
+    [OLY_UINT64] = {load_u64, store_u64, NULL, 8},
+    [OLY_FLOAT16] = {load_f16, store_f16, restore_f16, 4},
+    [OLY_BFLOAT16] = {load_bf16, store_bf16, restore_bf16, 4},
+    [OLY_FLOAT32] = {load_f32, store_f32, restore_f32, 4},
+    [OLY_FLOAT64] = {load_f64, store_f64, restore_f64, 8},
+    /* of one part of a complex number */
+    [OLY_COMPLEX64] = {load_f32, NULL, NULL, 4},
+    [OLY_COMPLEX128] = {load_f64, NULL, NULL, 8},
+};
+
+/* -- where elements were --------------------------------------------------------------------------------------------- */
+
+/* What orders a line: the real elements at a distance of `stride` from `base`. A complex operand is two of them. */
+typedef struct part {
+    oly_dtype dtype;
+    const char *base;
+    int64_t stride;
+} part;
+
+/* Room for sorting n keys with their numbers: two places each. */
+typedef struct room {
+    char *key[2];
+    void *number[2];
+    bool wide; /* numbers of 8 bytes */
+} room;
+
+static room room_at(const oly_local_task *t, char *scratch)
+{
+    oly_sort_room s = oly_sort_room_of(t);
+    char *numbers = scratch + 2 * s.keys;
+    return (room){{scratch, scratch + s.keys}, {numbers, numbers + s.numbers}, s.wide};
+}
+
+#define PERMUTE(i, I)                                                                                                  \
+    static void begin_numbers_##i(int64_t n, I *x, bool backwards)                                                     \
+    {                                                                                                                  \
+        for (int64_t k = 0; k < n; k++)                                                                                \
+            x[k] = (I)(backwards ? n - 1 - k : k);                                                                     \
+    }                                                                                                                  \
+    static void permute_##i(int64_t n, size_t width, void *to, const void *from, const I *x)                           \
+    {                                                                                                                  \
+        if (width == 4)                                                                                                \
+            for (int64_t k = 0; k < n; k++)                                                                            \
+                ((uint32_t *)to)[k] = ((const uint32_t *)from)[x[k]];                                                  \
+        else                                                                                                           \
+            for (int64_t k = 0; k < n; k++)                                                                            \
+                ((uint64_t *)to)[k] = ((const uint64_t *)from)[x[k]];                                                  \
+    }                                                                                                                  \
+    /* Stable order of n elements by parts[0], then parts[1], ...: the last part is sorted first. */                   \
+    static const I *order_##i(int64_t n, int n_parts, const part *parts, bool backwards, bool total, room *r)          \
+    {                                                                                                                  \
+        I *x = r->number[0], *y = r->number[1];                                                                        \
+        kinds unused;                                                                                                  \
+        begin_numbers_##i(n, x, backwards);                                                                            \
+        for (int p = n_parts - 1; p >= 0; p--) {                                                                       \
+            size_t width = element[parts[p].dtype].width;                                                              \
+            bool as_is = p == n_parts - 1 && !backwards;                                                               \
+            element[parts[p].dtype].load(n, r->key[as_is ? 0 : 1], parts[p].base, parts[p].stride, total, &unused);    \
+            if (!as_is)                                                                                                \
+                permute_##i(n, width, r->key[0], r->key[1], x);                                                        \
+            I *sorted = width == 4 ? pairs_w4_##i(n, (uint32_t *)r->key[0], (uint32_t *)r->key[1], x, y)               \
+                                   : pairs_w8_##i(n, (uint64_t *)r->key[0], (uint64_t *)r->key[1], x, y);              \
+            y = sorted == x ? y : x;                                                                                   \
+            x = sorted;                                                                                                \
+        }                                                                                                              \
+        return x;                                                                                                      \
+    }                                                                                                                  \
+    static void store_numbers_##i(int64_t n, int64_t count, const I *x, bool backwards, const oly_local_operand *to,   \
+                                  char *out, int64_t stride)                                                           \
+    {                                                                                                                  \
+        for (int64_t k = 0; k < count; k++) {                                                                          \
+            I number = x[backwards ? n - 1 - k : k];                                                                   \
+            if (to->dtype == OLY_INT64)                                                                                \
+                ((int64_t *)out)[k * stride] = (int64_t)number;                                                        \
+            else                                                                                                       \
+                ((int32_t *)out)[k * stride] = (int32_t)number;                                                        \
+        }                                                                                                              \
+    }
+PERMUTE(i4, uint32_t)
+PERMUTE(i8, uint64_t)
+
+static int parts_of(const oly_local_operand *x, const char *base, int64_t stride, part *parts)
+{
+    bool is_complex = x->dtype == OLY_COMPLEX64 || x->dtype == OLY_COMPLEX128;
+    int64_t half = oly_element_bytes[x->dtype] / 2;
+    parts[0] = (part){x->dtype, base, is_complex ? 2 * stride : stride};
+    parts[1] = (part){x->dtype, base + half, 2 * stride};
+    return is_complex ? 2 : 1;
+}
+
+/* The `count` largest, when they are few: kept in order while the line is read. */
+#define LARGEST(k, K)                                                                                                  \
+    static void largest_##k(int64_t n, int64_t count, const K *key, int64_t *numbers)                                  \
+    {                                                                                                                  \
+        K best[FEW];                                                                                                   \
+        int64_t held = 0;                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            if (held == count && key[i] <= best[held - 1])                                                             \
+                continue;                                                                                              \
+            int64_t j = held < count ? held++ : held - 1;                                                              \
+            for (; j > 0 && best[j - 1] < key[i]; j--) {                                                               \
+                best[j] = best[j - 1];                                                                                 \
+                numbers[j] = numbers[j - 1];                                                                           \
+            }                                                                                                          \
+            best[j] = key[i];                                                                                          \
+            numbers[j] = i;                                                                                            \
+        }                                                                                                              \
+    }
+LARGEST(w4, uint32_t)
+LARGEST(w8, uint64_t)
+
+static void largest(const oly_local_task *t, const char *base, int64_t stride, char *out, int64_t out_stride,
+                    int64_t count, room *r)
+{
+    int64_t n = t->in[0].extent[t->dimension], numbers[FEW];
+    kinds unused;
+    element[t->in[0].dtype].load(n, r->key[0], base, stride, true, &unused);
+    if (element[t->in[0].dtype].width == 4)
+        largest_w4(n, count, (const uint32_t *)r->key[0], numbers);
+    else
+        largest_w8(n, count, (const uint64_t *)r->key[0], numbers);
+    store_numbers_i8(n, count, (const uint64_t *)numbers, false, &t->out, out, out_stride);
+}
+
+/* One line: its numbers in order. */
+static void argsort_line(const oly_local_task *t, const char *const *in, char *out, char *scratch)
+{
+    int d = t->dimension, n_parts = 0;
+    int64_t n = t->in[0].extent[d], count = t->out.extent[d], stride = t->out.stride[d];
+    bool top = t->op == OLY_LOCAL_TOP_K, backwards = top || t->reverse;
+    part parts[2 * OLY_LOCAL_MOST];
+    room r = room_at(t, scratch);
+    if (top && count <= FEW) {
+        largest(t, in[0], t->in[0].stride[d], out, stride, count, &r);
+        return;
+    }
+    for (int k = 0; k < t->n_in; k++)
+        n_parts += parts_of(&t->in[k], in[k], t->in[k].stride[d], parts + n_parts);
+    if (r.wide)
+        store_numbers_i8(n, count, order_i8(n, n_parts, parts, backwards, top, &r), backwards, &t->out, out, stride);
+    else
+        store_numbers_i4(n, count, order_i4(n, n_parts, parts, backwards, top, &r), backwards, &t->out, out, stride);
+}
+
+/* -- lines ----------------------------------------------------------------------------------------------------------- */
+
+static void sort_complex(const oly_local_task *t, const char *in, char *out, int64_t stride, char *scratch)
+{
+    int d = t->dimension;
+    int64_t n = t->in[0].extent[d], bytes = oly_element_bytes[t->in[0].dtype];
+    part parts[2];
+    room r = room_at(t, scratch);
+    int n_parts = parts_of(&t->in[0], in, t->in[0].stride[d], parts);
+    const uint32_t *narrow = r.wide ? NULL : order_i4(n, n_parts, parts, false, false, &r);
+    const uint64_t *wide = r.wide ? order_i8(n, n_parts, parts, false, false, &r) : NULL;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t from = wide ? (int64_t)wide[k] : (int64_t)narrow[k];
+        memcpy(out + k * stride * bytes, in + from * t->in[0].stride[d] * bytes, (size_t)bytes);
+    }
+}
+
+static void sort_line(const oly_local_task *t, const char *in, char *out, char *scratch)
+{
+    int d = t->dimension;
+    oly_dtype dtype = t->in[0].dtype;
+    int64_t n = t->in[0].extent[d], stride = t->out.stride[d];
+    if (t->reverse) {
+        out += (n - 1) * stride * oly_element_bytes[dtype];
+        stride = -stride;
+    }
+    if (!element[dtype].store) {
+        sort_complex(t, in, out, stride, scratch);
+        return;
+    }
+    kinds k = {0};
+    room r = room_at(t, scratch);
+    element[dtype].load(n, r.key[0], in, t->in[0].stride[d], false, &k);
+    void *sorted = element[dtype].width == 4 ? (void *)sort_w4(n, (uint32_t *)r.key[0], (uint32_t *)r.key[1])
+                                             : (void *)sort_w8(n, (uint64_t *)r.key[0], (uint64_t *)r.key[1]);
+    element[dtype].store(n, out, stride, sorted);
+    if (k.special)
+        element[dtype].restore(n, out, stride, in, t->in[0].stride[d], &k);
+}
+
+static void for_lines(const oly_local_task *t, const void *const *in, void *out, void *scratch, int chunk, int n_chunks)
+{
+    int d = t->dimension;
+    int64_t lines = oly_local_count(&t->out, d), begin = lines * chunk / n_chunks, end = lines * (chunk + 1) / n_chunks;
+    char *own = (char *)scratch + (size_t)chunk * oly_sort_room_bytes(t);
+    for (int64_t line = begin; line < end; line++) {
+        const char *from[OLY_LOCAL_MOST];
+        for (int k = 0; k < t->n_in; k++)
+            from[k] = (const char *)in[k] + oly_local_offset(t->out.rank, t->out.extent, t->in[k].stride, d, line) *
+                                                oly_element_bytes[t->in[k].dtype];
+        char *to = (char *)out + oly_local_offset(t->out.rank, t->out.extent, t->out.stride, d, line) *
+                                     oly_element_bytes[t->out.dtype];
+        if (t->op == OLY_LOCAL_SORT)
+            sort_line(t, from[0], to, own);
+        else
+            argsort_line(t, from, to, own);
+    }
+}
+
+void OLY_ISA_NAME(oly_sort_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                int chunk, int n_chunks)
+{
+    (void)phase;
+    for_lines(t, in, out, scratch, chunk, n_chunks);
+}

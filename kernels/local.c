@@ -1,0 +1,143 @@
+/* How the work of local.h's kernels is divided, from shapes alone, and the call of the chosen instruction set's. Called by the
+ * planner (numbers of chunks) and the interpreter. */
+#include "local_table.h"
+#include <string.h>
+
+enum {
+    MOST_CHUNKS = 16,
+    ENOUGH_WORK = 65536, /* element-operations worth a chunk: about 20 microseconds */
+    LONG_LINE = 32768,   /* elements of a scanned line worth a part */
+    MOST_PARTS = 16,
+};
+
+static const oly_local_table *table = &oly_local_base;
+
+void oly_local_choose(const char *isa)
+{
+    table = &oly_local_base;
+#ifdef __x86_64__
+    if (!strcmp(isa, "avx2"))
+        table = &oly_local_avx2;
+    if (!strcmp(isa, "avx512"))
+        table = &oly_local_avx512;
+#else
+    (void)isa;
+#endif
+}
+
+void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
+                   int n_chunks)
+{
+    table->run[t->op](t, in, out, scratch, phase, chunk, n_chunks);
+}
+
+/* -- kinds of work --------------------------------------------------------------------------------------------------- */
+
+static bool sorts(const oly_local_task *t)
+{
+    return t->op == OLY_LOCAL_SORT || t->op == OLY_LOCAL_ARGSORT || t->op == OLY_LOCAL_TOP_K;
+}
+static bool scans(const oly_local_task *t)
+{
+    return t->op >= OLY_LOCAL_CUMSUM && t->op <= OLY_LOCAL_CUMLOGSUMEXP;
+}
+static bool scatters(const oly_local_task *t)
+{
+    return t->op >= OLY_LOCAL_SCATTER && t->op <= OLY_LOCAL_SCATTER_MAX;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+double oly_local_work_of(const oly_local_task *t)
+{
+    double out = (double)oly_local_count(&t->out, -1), in = (double)oly_local_count(&t->in[0], -1);
+    if (sorts(t)) {
+        double n = (double)t->in[0].extent[t->dimension], steps = 1;
+        for (; n > 1; n /= 2)
+            steps++;
+        return in * steps;
+    }
+    if (scatters(t))
+        return out + 4 * (double)oly_local_count(&t->in[t->n_in - 1], -1);
+    if (t->op == OLY_LOCAL_SEARCHSORTED)
+        return 16 * out;
+    if (t->op == OLY_LOCAL_ARGMAX || t->op == OLY_LOCAL_ARGMIN || t->op == OLY_LOCAL_CUMLOGSUMEXP)
+        return 2 * in;
+    return out;
+}
+
+/* -- division -------------------------------------------------------------------------------------------------------- */
+
+int oly_scan_parts(const oly_local_task *t)
+{
+    int64_t n = t->out.extent[t->dimension], lines = oly_local_count(&t->out, t->dimension);
+    return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)least(MOST_PARTS, n / LONG_LINE);
+}
+
+/* The first dimension that is long enough, those that are not indexed before those that are; -1: rank 0. */
+int oly_scatter_cut(const oly_local_task *t)
+{
+    int best = -1;
+    for (int d = 0; d < t->out.rank; d++) {
+        bool indexed = false;
+        for (int a = 0; a < t->n_axes; a++)
+            indexed = indexed || t->axes[a] == d;
+        if (!indexed && t->out.extent[d] >= 4 * MOST_CHUNKS)
+            return d;
+        if (best < 0 || t->out.extent[d] > t->out.extent[best])
+            best = d;
+    }
+    return best;
+}
+
+int oly_local_phases(const oly_local_task *t)
+{
+    return t->op == OLY_LOCAL_DYNAMIC_UPDATE || (scans(t) && oly_scan_parts(t) > 1) ? 2 : 1;
+}
+
+/* Pieces that a task's result falls into at most. */
+static int64_t pieces(const oly_local_task *t)
+{
+    int64_t n = oly_local_count(&t->out, -1);
+    if (sorts(t))
+        return oly_local_count(&t->out, t->dimension);
+    if (scans(t)) { /* blocks: see cpu/scan.c */
+        int64_t lines = oly_local_count(&t->out, t->dimension);
+        return lines < 16 ? lines : lines / 16;
+    }
+    if (t->op == OLY_LOCAL_GATHER)
+        return oly_local_count(&t->in[1], -1);
+    if (scatters(t)) {
+        int cut = oly_scatter_cut(t);
+        return cut < 0 ? 1 : t->out.extent[cut];
+    }
+    return n;
+}
+
+int oly_local_chunks(const oly_local_task *t, int phase)
+{
+    int64_t n = oly_local_count(&t->out, -1);
+    if (n == 0 || phase >= oly_local_phases(t))
+        return 0;
+    if (scans(t) && oly_scan_parts(t) > 1)
+        return oly_scan_parts(t);
+    int64_t chunks = (int64_t)least(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
+    if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
+        chunks = (int64_t)least(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
+    chunks = least(chunks, pieces(t));
+    return chunks < 1 ? 1 : (int)chunks;
+}
+
+size_t oly_local_scratch(const oly_local_task *t)
+{
+    if (oly_local_count(&t->out, -1) == 0)
+        return 0;
+    if (sorts(t))
+        return oly_sort_room_bytes(t) * (size_t)oly_local_chunks(t, 0);
+    if (scans(t) && oly_scan_parts(t) > 1)
+        return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) * OLY_SCAN_CARRY;
+    return 0;
+}

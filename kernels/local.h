@@ -1,0 +1,76 @@
+/* Kernels that look at more than one element of an operand at a time: along whole dimensions (sorting, running sums, the place
+ * of the largest) and by value (gather, scatter, parts whose position is known only when running). The contract is that of
+ * kernel.h: pointers, extents and strides; work cut by shape alone; the same bits on every instruction set. */
+#ifndef OLY_LOCAL_H
+#define OLY_LOCAL_H
+#include <olympus/array.h>
+
+typedef enum oly_local_op {
+    OLY_LOCAL_SORT, /* in[0] ascending along `dimension`; NaN last, zeros of both signs are equal, equal ones keep their
+                        * order; reverse: the same from the end */
+    OLY_LOCAL_ARGSORT, /* where the elements in that order were; in[0] decides before in[1], ...; reverse: descending (NaN first),
+                        * equal ones still keep their order. Complex elements: real part, then imaginary */
+    OLY_LOCAL_TOP_K, /* where the largest were, largest first, as many as `out` has along `dimension`; of equal ones the
+                        * first; -NaN < -inf < ... < -0 < +0 < ... < inf < NaN */
+    OLY_LOCAL_CUMSUM, /* running results along `dimension`; reverse: from the end. float16 and bfloat16 in float32 */
+    OLY_LOCAL_CUMPROD,
+    OLY_LOCAL_CUMMAX, /* NaN wins */
+    OLY_LOCAL_CUMMIN,
+    OLY_LOCAL_CUMLOGSUMEXP,
+    OLY_LOCAL_ARGMAX, /* row-major number, within the dimensions `axes`, of the largest; the first NaN wins, else the first */
+    OLY_LOCAL_ARGMIN,
+    OLY_LOCAL_SEARCHSORTED, /* how many elements of a line of in[0] are less than (reverse: at most) an element of in[1]; lines
+                             * belong to the `n_batch` leading dimensions */
+    OLY_LOCAL_GATHER, /* in[0][batch, ...], of which the dimensions `axes` are indexed by in[1], in[2], ...; the result has the
+                       * batch dimensions, those of the indexes, and what is left of in[0] */
+    OLY_LOCAL_SCATTER,     /* in[0] with the elements that a gather would read replaced by those of the last operand */
+    OLY_LOCAL_SCATTER_ADD, /* or combined with them, in row-major order of the indexes */
+    OLY_LOCAL_SCATTER_MUL,
+    OLY_LOCAL_SCATTER_MIN,
+    OLY_LOCAL_SCATTER_MAX,
+    OLY_LOCAL_DYNAMIC_SLICE, /* the part of in[0] that starts at in[1], in[2], ... (single elements), moved to lie inside */
+    OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
+    OLY_N_LOCAL_OPS
+} oly_local_op;
+
+/* What indexes outside the array do. */
+typedef enum oly_index_mode {
+    OLY_INDEX_FILL, /* a gather gives NaN, the lowest integer, the largest unsigned one, true; a scatter drops them */
+    OLY_INDEX_CLIP, /* the nearest inside counts */
+    OLY_INDEX_WRAP, /* the remainder of the division by the size counts */
+    OLY_INDEX_PROMISE, /* there are none */
+} oly_index_mode;
+
+#define OLY_LOCAL_MOST 16 /* operands */
+
+/* A box of an array. Indexes are int32 or int64. */
+typedef struct oly_local_operand {
+    oly_dtype dtype;
+    int rank;
+    int64_t size[OLY_MAX_RANK];                         /* of the whole array */
+    int64_t origin[OLY_MAX_RANK], extent[OLY_MAX_RANK]; /* of the box */
+    int64_t stride[OLY_MAX_RANK]; /* in elements; the result's are those of a dense row-major box */
+} oly_local_operand;
+
+typedef struct oly_local_task {
+    oly_local_op op;
+    int n_in;
+    const oly_local_operand *in;
+    oly_local_operand out;
+    int dimension;
+    bool reverse;
+    int n_batch;
+    int n_axes, axes[OLY_MAX_RANK];
+    oly_index_mode mode;
+} oly_local_task;
+
+/* A task is worked in phases, each in chunks; a phase begins when the one before has ended. in[k] points to the first element of
+ * operand k's box, and may be NULL when that is empty. Only for scatters and updates may `out` be in[0]. scratch holds
+ * oly_local_scratch bytes, 8-byte aligned. */
+int oly_local_phases(const oly_local_task *t);
+int oly_local_chunks(const oly_local_task *t, int phase);
+size_t oly_local_scratch(const oly_local_task *t);
+void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
+                   int n_chunks);
+double oly_local_work_of(const oly_local_task *t); /* element-operations, about */
+#endif

@@ -1,0 +1,82 @@
+/* What kernels/local.c (division of the work, compiled once) and the kernels of each instruction set (kernels/cpu) share.
+ * Inside kernels/ only. */
+#ifndef OLY_LOCAL_TABLE_H
+#define OLY_LOCAL_TABLE_H
+#include "local.h"
+#include "table.h"
+
+typedef void oly_local_function(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                int chunk, int n_chunks);
+typedef struct oly_local_table {
+    oly_local_function *run[OLY_N_LOCAL_OPS];
+} oly_local_table;
+
+extern const oly_local_table oly_local_base;
+#if defined(__x86_64__)
+extern const oly_local_table oly_local_avx2;
+extern const oly_local_table oly_local_avx512;
+#endif
+
+#ifdef OLY_ISA
+oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_ISA_NAME(oly_argreduce_run),
+    OLY_ISA_NAME(oly_search_run), OLY_ISA_NAME(oly_gather_run), OLY_ISA_NAME(oly_scatter_run),
+    OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run);
+#endif
+
+/* Selects the table; called by oly_kernels_choose with a name it has checked. */
+void oly_local_choose(const char *isa);
+
+/* Room for sorting one line: two places for its keys, two for their numbers, each of so many bytes. */
+typedef struct oly_sort_room {
+    size_t keys, numbers;
+    bool wide; /* numbers of 8 bytes, not 4 */
+} oly_sort_room;
+
+static inline oly_sort_room oly_sort_room_of(const oly_local_task *t)
+{
+    size_t n = (size_t)t->in[0].extent[t->dimension], width = 4;
+    bool values = t->op == OLY_LOCAL_SORT, is_complex = false;
+    for (int k = 0; k < t->n_in; k++) {
+        width = oly_element_bytes[t->in[k].dtype] > 4 ? 8 : width;
+        is_complex = is_complex || t->in[k].dtype == OLY_COMPLEX64 || t->in[k].dtype == OLY_COMPLEX128;
+    }
+    oly_sort_room r = {.keys = (n * width + 7) / 8 * 8, .wide = n > UINT32_MAX};
+    r.numbers = values && !is_complex ? 0 : (n * (r.wide ? 8 : 4) + 7) / 8 * 8;
+    return r;
+}
+static inline size_t oly_sort_room_bytes(const oly_local_task *t)
+{
+    oly_sort_room r = oly_sort_room_of(t);
+    return 2 * (r.keys + r.numbers);
+}
+
+/* Parts that lines are cut into when there are few; the results of one part take so many bytes for 256 lines. */
+int oly_scan_parts(const oly_local_task *t);
+#define OLY_SCAN_CARRY (256 * 16)
+
+/* The dimension of the result that a scatter's chunks cut, and copies of what they keep. */
+int oly_scatter_cut(const oly_local_task *t);
+
+/* -- lines: positions in all dimensions of the result but one (or none) ---------------------------------------------- */
+static inline int64_t oly_local_count(const oly_local_operand *x, int without)
+{
+    int64_t n = 1;
+    for (int d = 0; d < x->rank; d++)
+        n *= d == without ? 1 : x->extent[d];
+    return n;
+}
+
+/* Offset in elements of line `index` (row-major number among the dimensions of `extent` but `without`). */
+static inline int64_t oly_local_offset(int rank, const int64_t *extent, const int64_t *stride, int without,
+                                       int64_t index)
+{
+    int64_t offset = 0;
+    for (int d = rank - 1; d >= 0 && index > 0; d--) {
+        if (d == without || extent[d] == 1)
+            continue;
+        offset += index % extent[d] * stride[d];
+        index /= extent[d];
+    }
+    return offset;
+}
+#endif

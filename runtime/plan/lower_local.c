@@ -1,0 +1,237 @@
+/* Lowering of the operations whose kernels need whole dimensions (kernels/local.h). What each device works is cut along the
+ * dimensions that its factors leave free; operands are brought to that by the ordinary demand. Mesh axes that split a
+ * dimension which must be whole go to another one: sorting lines that are spread over devices moves them twice, not everything
+ * to everywhere. */
+#include "plan/planner.h"
+#include "graph/factors.h"
+#include <string.h>
+
+/* Result dimension of a factor, -1: none. */
+static int result_dimension(const oly_node *n, const oly_factors *fs, int factor)
+{
+    for (int e = 0; e < n->type.rank; e++)
+        for (int k = 0; k < fs->result[e].n; k++)
+            if (fs->result[e].factor[k] == factor)
+                return e;
+    return -1;
+}
+
+static int factor_of(const oly_dim_factors *dim)
+{
+    return dim->n ? dim->factor[0] : -1;
+}
+
+/* The dimension of the result that axes which are free now had better split: where pieces stay largest. -1: none is left. */
+static int other_dimension(const oly_node *n, const oly_factors *fs, const oly_layout *l, int parts)
+{
+    int best = -1;
+    int64_t most = 0;
+    for (int d = 0; d < l->rank; d++) {
+        int factor = factor_of(&fs->result[d]);
+        int64_t piece = n->type.shape[d] / ((int64_t)l->split[d].parts * parts);
+        if (factor >= 0 && fs->kind[factor] == OLY_FACTOR_PARALLEL && piece > most) {
+            most = piece;
+            best = d;
+        }
+    }
+    return best;
+}
+
+static bool uses_axis(const oly_layout *l, int axis)
+{
+    for (int d = 0; d < l->rank; d++)
+        for (int k = 0; k < l->split[d].axes.n; k++)
+            if (l->split[d].axes.axis[k] == axis)
+                return true;
+    return false;
+}
+
+/* Hands the axes of a dimension that must be whole to others. */
+static void rehouse(const oly_node *n, const oly_factors *fs, const oly_axis_list *axes, oly_layout *l)
+{
+    for (int k = 0; k < axes->n; k++) {
+        int axis = axes->axis[k];
+        int d = uses_axis(l, axis) ? -1 : other_dimension(n, fs, l, l->mesh->size[axis]);
+        if (d < 0)
+            continue;
+        oly_axis_list list = l->split[d].axes;
+        list.axis[list.n++] = (uint8_t)axis;
+        l->split[d] = oly_split_canonical(l->mesh, &list, l->shape[d]);
+    }
+}
+
+/* Do the kernel's lines lie in operand 0, so that moving its axes to another dimension is cheaper than gathering it? Not where
+ * its elements are looked up: there operands may be much smaller or larger than the result. */
+static bool works_lines(const oly_node *n)
+{
+    return oly_ops[n->op].detail < OLY_LOCAL_SEARCHSORTED;
+}
+
+/* What each device makes. */
+static oly_layout result_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_factors *fs)
+{
+    oly_layout l = oly_node_layout(p, f, n), natural;
+    bool has_natural = oly_natural_layout(f, n->in[0], &natural) && natural.mesh == p->mesh;
+    oly_axis_list lost[2 * OLY_MAX_RANK];
+    int n_lost = 0;
+    for (int d = 0; d < l.rank; d++) {
+        int factor = factor_of(&fs->result[d]);
+        if (factor >= 0 && fs->kind[factor] != OLY_FACTOR_WHOLE)
+            continue;
+        if (l.split[d].parts > 1)
+            lost[n_lost++] = l.split[d].axes;
+        l.split[d] = oly_split_whole(l.shape[d]);
+    }
+    for (int d = 0; has_natural && d < natural.rank; d++) {
+        int factor = factor_of(&fs->operand[0][d]), e = factor < 0 ? -1 : result_dimension(n, fs, factor);
+        if (e < 0 || fs->kind[factor] == OLY_FACTOR_WHOLE)
+            lost[n_lost++] = natural.split[d].axes;
+        else if (natural.shape[d] == l.shape[e] && oly_axis_list_equal(&natural.split[d].axes, &l.split[e].axes))
+            l.split[e] = natural.split[d]; /* its own cuts */
+    }
+    for (int k = 0; k < n_lost && works_lines(n); k++)
+        rehouse(n, fs, &lost[k], &l);
+    return l;
+}
+
+/* The part of operand k that belongs to a part of the result. */
+static oly_layout operand_layout(const oly_node *n, const oly_factors *fs, int k, const oly_layout *out)
+{
+    const oly_type *x = &n->in[k]->type;
+    oly_layout l = {.mesh = out->mesh, .rank = x->rank};
+    for (int d = 0; d < x->rank; d++) {
+        int factor = k < fs->n_operands ? factor_of(&fs->operand[k][d]) : -1;
+        int e = factor < 0 ? -1 : result_dimension(n, fs, factor);
+        l.shape[d] = x->shape[d];
+        l.split[d] = e >= 0 && out->shape[e] == l.shape[d] ? out->split[e] : oly_split_whole(l.shape[d]);
+    }
+    return l;
+}
+
+/* -- what each device is told ---------------------------------------------------------------------------------------- */
+
+static oly_local_operand operand_of(const oly_type *type, const oly_layout *l, int position)
+{
+    oly_box b = oly_layout_box(l, position);
+    oly_local_operand x = {.dtype = type->dtype, .rank = l->rank};
+    int64_t stride = 1;
+    for (int d = l->rank - 1; d >= 0; d--) {
+        x.size[d] = l->shape[d];
+        x.origin[d] = b.lo[d];
+        x.extent[d] = b.hi[d] - b.lo[d];
+        x.stride[d] = stride;
+        stride *= x.extent[d];
+    }
+    return x;
+}
+
+typedef struct local {
+    const oly_node *node;
+    oly_layout out;
+    oly_layout in[OLY_LOCAL_MOST];
+    oly_reading reading[OLY_LOCAL_MOST];
+    int slot, scratch;
+} local;
+
+static oly_status fill_device(oly_planner *p, const local *s, int device, oly_local_work *w)
+{
+    const oly_node *n = s->node;
+    const oly_params *q = &n->params;
+    int position = oly_position_in(p, s->out.mesh, device);
+    w->scratch_base = -1;
+    if (position < 0)
+        return OLY_OK;
+    oly_local_operand *operands = OLY_PLAN_NEW(p, oly_local_operand, n->n_in);
+    oly_place *in = OLY_PLAN_NEW(p, oly_place, n->n_in);
+    OLY_PLAN_CHECK(operands);
+    OLY_PLAN_CHECK(in);
+    for (int k = 0; k < n->n_in; k++) {
+        operands[k] = operand_of(&n->in[k]->type, &s->in[k], position);
+        in[k] = s->reading[k].place[device];
+        memcpy(operands[k].stride, in[k].stride, sizeof operands[k].stride);
+    }
+    oly_local_task *t = &w->task;
+    *t = (oly_local_task){.op = (oly_local_op)oly_ops[n->op].detail,
+                          .n_in = n->n_in,
+                          .in = operands,
+                          .out = operand_of(&n->type, &s->out, position),
+                          .dimension = q->dimension,
+                          .reverse = q->reverse,
+                          .n_batch = q->n_batch,
+                          .n_axes = q->n_axes,
+                          .mode = (oly_index_mode)q->index_mode};
+    memcpy(t->axes, q->axes, sizeof t->axes);
+    w->in = in;
+    w->out_base = device * p->plan->slot_capacity + s->slot;
+    for (int phase = 0; phase < oly_local_phases(t); phase++)
+        w->chunks[phase] = oly_local_chunks(t, phase);
+    oly_slot *scratch = &p->plan->slots[s->scratch];
+    scratch->device_bytes[device] = oly_local_scratch(t);
+    if (scratch->device_bytes[device] > scratch->bytes)
+        scratch->bytes = scratch->device_bytes[device];
+    if (scratch->device_bytes[device])
+        w->scratch_base = device * p->plan->slot_capacity + s->scratch;
+    return OLY_OK;
+}
+
+/* Adds the step that makes s->out in s->slot from operands that have been demanded. */
+static oly_status add_step(oly_planner *p, oly_frame *f, local *s)
+{
+    oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
+    s->scratch = oly_slot_new(p, NULL, 0);
+    OLY_PLAN_CHECK(s->scratch >= 0 ? work : NULL);
+    p->plan->slots[s->scratch].block = f->block;
+    double total = 0;
+    int phases = 1;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        OLY_TRY(fill_device(p, s, d, &work[d]));
+        if (!work[d].in)
+            continue;
+        total += oly_local_work_of(&work[d].task);
+        phases = work[d].chunks[1] > 0 ? 2 : phases;
+    }
+    for (int k = 0; k < s->node->n_in; k++)
+        oly_reading_use(p, &s->reading[k]);
+    oly_step *step = oly_step_add(p, f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
+    OLY_PLAN_CHECK(step);
+    step->local.device = work;
+    step->local.phases = phases;
+    step->work = total;
+    step->out_slot = s->slot;
+    oly_slot_use(p, s->scratch);
+    oly_slot_use(p, s->slot);
+    return OLY_OK;
+}
+
+/* Scatters and updates write over their operand where they may. */
+static bool writes_parts(const oly_node *n)
+{
+    int op = oly_ops[n->op].detail;
+    return (op >= OLY_LOCAL_SCATTER && op <= OLY_LOCAL_SCATTER_MAX) || op == OLY_LOCAL_DYNAMIC_UPDATE;
+}
+
+oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_factors fs;
+    OLY_TRY(oly_factors_of(n, &fs));
+    local *s = OLY_PLAN_NEW(p, local, 1);
+    OLY_PLAN_CHECK(s);
+    s->node = n;
+    s->out = result_layout(p, f, n, &fs);
+    for (int k = 0; k < n->n_in; k++)
+        s->in[k] = operand_layout(n, &fs, k, &s->out);
+    oly_value *v = oly_value_of(f, n);
+    bool in_place = writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
+    for (int k = 0; k < n->n_in; k++)
+        OLY_TRY(oly_demand_array(p, f, n->in[k], &s->in[k], &s->reading[k]));
+    if (in_place) {
+        v->layout = s->out;
+        v->has_layout = true;
+        v->block = f->block;
+        v->slot = oly_value_of(f, n->in[0])->slot;
+    } else {
+        OLY_TRY(oly_settle(p, f, n, &s->out));
+    }
+    s->slot = v->slot;
+    return add_step(p, f, s);
+}
