@@ -60,7 +60,7 @@ static oly_array clamp(oly_array x, oly_dtype dtype)
 {
     if (dtype == OLY_BOOL)
         return x;
-    return oly_max2(oly_min2(x, 50), dtype == OLY_UINT32 ? 0 : -50);
+    return oly_max2(oly_min2(x, 50), element_is_unsigned(dtype) ? 0 : -50);
 }
 
 static oly_array stencil_step(oly_array c)
@@ -102,6 +102,8 @@ static oly_array run_loop(const instruction *s, const oly_array *in)
 
 static oly_operand number_of(const instruction *s)
 {
+    if (s->imaginary != 0)
+        return oly_operand_parts(s->number, s->imaginary);
     return s->number == floor(s->number) ? oly_operand_int((int64_t)s->number) : oly_operand_float(s->number);
 }
 
@@ -200,7 +202,12 @@ static void print_call(FILE *file, const instruction *s)
     case MAKE_ARANGE: fprintf(file, "oly_arange(%" PRId64 ", %s)", s->shape[0], oly_dtype_name(s->dtype)); break;
     case APPLY_ONE: fprintf(file, "%s(v%d)", random_ones[s->row].name, s->in[0]); break;
     case APPLY_TWO: fprintf(file, "%s(v%d, v%d)", random_twos[s->row].name, s->in[0], s->in[1]); break;
-    case APPLY_NUMBER: fprintf(file, "%s(v%d, %g)", random_twos[s->row].name, s->in[0], s->number); break;
+    case APPLY_NUMBER:
+        fprintf(file, "%s(v%d, %g", random_twos[s->row].name, s->in[0], s->number);
+        if (s->imaginary != 0)
+            fprintf(file, "%+gi", s->imaginary);
+        fprintf(file, ")");
+        break;
     case APPLY_WHERE: fprintf(file, "oly_where(v%d, v%d, v%d)", s->in[0], s->in[1], s->in[2]); break;
     case APPLY_CONVERT: fprintf(file, "oly_astype(v%d, %s)", s->in[0], oly_dtype_name(s->dtype)); break;
     case APPLY_REDUCE: print_reduction(file, s); break;

@@ -87,49 +87,44 @@ oly_sharding random_sharding(program *p, int rank)
 
 /* -- what came out
  * ------------------------------------------------------------------------------------------------ */
-static double element(const value *v, int64_t i)
+static bool is_inexact(const value *v)
 {
-    switch (v->dtype) {
-    case OLY_BOOL: return ((const bool *)v->data)[i];
-    case OLY_INT32: return ((const int32_t *)v->data)[i];
-    case OLY_INT64: return (double)((const int64_t *)v->data)[i];
-    case OLY_UINT32: return ((const uint32_t *)v->data)[i];
-    case OLY_FLOAT32: return ((const float *)v->data)[i];
-    default: return ((const double *)v->data)[i];
-    }
+    return element_is_inexact(v->dtype);
 }
-
-static bool is_floating(const value *v)
+static bool is_complex(const value *v)
 {
-    return v->dtype == OLY_FLOAT32 || v->dtype == OLY_FLOAT64;
+    return element_parts(v->dtype) == 2;
 }
-
 static double epsilon(const value *v)
 {
-    return v->dtype == OLY_FLOAT32 ? 0x1p-23 : 0x1p-52;
+    return element_epsilon(v->dtype);
 }
 
 static void measure(value *v)
 {
     v->biggest = 0;
     v->integral = true;
-    for (int64_t i = 0; i < v->size; i++) {
-        double x = element(v, i);
-        if (!isfinite(x))
-            v->biggest = INFINITY;
-        else if (fabs(x) > v->biggest)
-            v->biggest = fabs(x);
-        v->integral = v->integral && isfinite(x) && x == floor(x);
-    }
+    for (int64_t i = 0; i < v->size; i++)
+        for (int part = 0; part < element_parts(v->dtype); part++) {
+            double x = element_part(v->dtype, v->data, i, part);
+            if (!isfinite(x))
+                v->biggest = INFINITY;
+            else if (fabs(x) > v->biggest)
+                v->biggest = fabs(x);
+            v->integral = v->integral && isfinite(x) && x == floor(x);
+        }
 }
 
-/* Error of a sum of n terms of the given size, each with an error of its own. */
+/* Error of a sum of n terms of the given size, each with an error of its own. float16 and bfloat16 are summed in float32 and
+ * rounded at the end. */
 static double error_of_sum(const value *result, bool integral, double n, double size, double error)
 {
-    double exact_below = result->dtype == OLY_FLOAT32 ? 0x1p23 : 0x1p52;
-    if (!is_floating(result) || (integral && error == 0 && n * size <= exact_below))
+    double step = fmin(epsilon(result), 0x1p-23);
+    if (!is_inexact(result) || (integral && error == 0 && n * size <= 1 / step))
         return 0;
-    return n * error + n * n * size * epsilon(result);
+    if (!isfinite(result->biggest))
+        return -1;
+    return n * error + n * n * size * step + n * size * epsilon(result);
 }
 
 /* -- drawing instructions: each fills `s` and says whether it makes sense
@@ -158,18 +153,14 @@ static bool broadcasts(const value *a, const value *b)
 
 static void fill_input(program *p, value *v, bool integral)
 {
-    for (int64_t i = 0; i < v->size; i++) {
-        int64_t whole = (int64_t)random_below(p, 7) - 3;
-        double fraction = (double)random_below(p, 1u << 20) / (1u << 18) - 2;
-        switch (v->dtype) {
-        case OLY_BOOL: ((bool *)v->data)[i] = whole > 0; break;
-        case OLY_INT32: ((int32_t *)v->data)[i] = (int32_t)whole; break;
-        case OLY_INT64: ((int64_t *)v->data)[i] = whole; break;
-        case OLY_UINT32: ((uint32_t *)v->data)[i] = (uint32_t)llabs(whole); break;
-        case OLY_FLOAT32: ((float *)v->data)[i] = integral ? (float)whole : (float)fraction; break;
-        default: ((double *)v->data)[i] = integral ? (double)whole : fraction; break;
+    for (int64_t i = 0; i < v->size; i++)
+        for (int part = 0; part < element_parts(v->dtype); part++) {
+            double whole = (double)random_below(p, 7) - 3,
+                   fraction = (double)random_below(p, 1u << 20) / (1u << 18) - 2;
+            if (element_is_unsigned(v->dtype))
+                whole = fabs(whole);
+            set_element_part(v->dtype, v->data, i, part, integral || !is_inexact(v) ? whole : fraction);
         }
-    }
 }
 
 static int n_inputs(const program *p)
@@ -193,7 +184,7 @@ static int add_input(program *p, oly_dtype dtype, int rank, const int64_t *shape
         s->shape[d] = v->shape[d] = shape[d];
         v->size *= shape[d];
     }
-    v->data = malloc((size_t)v->size * oly_dtype_size(dtype) + 8);
+    v->data = malloc((size_t)v->size * oly_dtype_size(dtype) + 16);
     if (!v->data || v->size > LARGEST_INPUT) {
         free(v->data);
         v->data = NULL;
@@ -251,6 +242,8 @@ static bool draw_number(program *p, instruction *s)
     s->number = numbers[random_below(p, 8)];
     if (random_twos[s->row].growth == EXACT_POWER)
         s->number = 2;
+    else if (one_in(p, 8))
+        s->imaginary = numbers[random_below(p, 8)];
     return true;
 }
 
@@ -460,18 +453,20 @@ static bool step_fits(const program *p, int step, int x, int w)
 {
     const value *a = &p->value[x], *b = &p->value[w];
     bool exact = a->error == 0 && a->integral && a->biggest <= 50, small = a->size <= 2000;
+    bool ordered = a->dtype != OLY_BOOL && !is_complex(a); /* sums are clamped */
+    bool with_sign = ordered && !element_is_unsigned(a->dtype);
     switch ((loop_step)step) {
-    case STEP_STENCIL: return is_floating(a) && a->rank > 0 && a->shape[0] > 2 && isfinite(a->biggest);
+    case STEP_STENCIL: return is_inexact(a) && a->rank > 0 && a->shape[0] > 2 && isfinite(a->biggest);
     case STEP_CAPTURE:
-        return same_shape(a, b) && a->dtype == b->dtype && a->dtype != OLY_BOOL && exact && b->integral &&
-               b->error == 0 && b->biggest <= 50;
-    case STEP_TOTAL: return exact && small && a->dtype != OLY_BOOL && a->dtype != OLY_UINT32;
+        return same_shape(a, b) && a->dtype == b->dtype && ordered && exact && b->integral && b->error == 0 &&
+               b->biggest <= 50;
+    case STEP_TOTAL: return exact && small && with_sign;
     case STEP_ROTATE: return a->rank > 0 && a->shape[0] > 0;
-    case STEP_COUNTER: return exact && a->dtype != OLY_BOOL && a->dtype != OLY_UINT32;
+    case STEP_COUNTER: return exact && with_sign;
     case STEP_REVERSE: return a->rank == 2 && a->shape[0] == a->shape[1];
     case STEP_PRODUCT:
         return exact && a->rank == 2 && b->rank == 2 && b->shape[0] == b->shape[1] && a->shape[1] == b->shape[0] &&
-               a->dtype == b->dtype && a->dtype != OLY_BOOL && b->integral && b->error == 0 && b->biggest <= 50;
+               a->dtype == b->dtype && ordered && b->integral && b->error == 0 && b->biggest <= 50;
     case STEP_ROW: return a->rank > 1 && a->shape[0] > 0;
     case N_LOOP_STEPS: break;
     }
@@ -564,24 +559,28 @@ static bool draw(program *p, instruction *s)
 static double error_of_reduction(const instruction *s, const value *x, const value *v)
 {
     double n = v->size ? (double)x->size / (double)v->size : 0;
-    if (s->row == MAX || s->row == MIN)
-        return x->error;
-    if (is_floating(v) && !isfinite(x->biggest))
+    if (s->row == MAX || s->row == MIN) /* NaN has no place in the order of complex numbers */
+        return is_complex(x) && (!isfinite(x->biggest) || x->error > 0) ? -1 : x->error;
+    if (is_inexact(v) && !isfinite(x->biggest))
         return -1;
     if (s->row != PROD)
         return error_of_sum(v, x->integral && s->row == SUM, n, x->biggest, x->error);
-    if (!is_floating(v))
+    if (!is_inexact(v))
         return 0;
-    double most = pow(x->biggest > 1 ? x->biggest : 1, n);
+    double one = is_complex(x) ? 2 * x->biggest : x->biggest, most = pow(one > 1 ? one : 1, n);
     if (x->error > 0 || most > 1e30)
         return -1;
-    return x->integral && most < 0x1p23 ? 0 : 2 * n * most * epsilon(v);
+    if (x->integral && most < 0x1p23)
+        return 0;
+    return isfinite(v->biggest) ? 2 * n * most * epsilon(v) : -1;
 }
 
 static double error_of_product(const value *a, const value *b, const value *v)
 {
     double k = a->rank ? (double)a->shape[a->rank - 1] : 1;
-    if (!is_floating(v))
+    if (is_complex(v)) /* four products for a pair of numbers, two in each part */
+        k *= 2;
+    if (!is_inexact(v))
         return 0;
     if (!isfinite(a->biggest) || !isfinite(b->biggest))
         return -1;
@@ -597,8 +596,8 @@ static double error_of_one(const instruction *s, const value *x, const value *v)
     if (x->error == 0)
         return 0;
     if (kind_of == KEEPS_ERROR)
-        return x->error;
-    return kind_of == BOUNDED_BY_ONE ? x->error + 8 * epsilon(v) : -1;
+        return 2 * x->error; /* the magnitude of a complex number has both parts' */
+    return kind_of == BOUNDED_BY_ONE && !is_complex(v) ? x->error + 8 * epsilon(v) : -1;
 }
 
 static double error_of_two(const instruction *s, const value *x, const value *y, const value *v)
@@ -613,8 +612,11 @@ static double error_of_two(const instruction *s, const value *x, const value *y,
     switch (random_twos[s->row].growth) {
     case ADDS: return error + epsilon(v) * v->biggest;
     case MULTIPLIES:
+        if (is_complex(v))
+            return 2 * (x->error * y->biggest + y->error * x->biggest + x->error * y->error) +
+                   4 * epsilon(v) * v->biggest;
         return x->error * y->biggest + y->error * x->biggest + x->error * y->error + epsilon(v) * v->biggest;
-    case CHOOSES: return error;
+    case CHOOSES: return is_complex(v) ? -1 : error + epsilon(v) * v->biggest; /* after rounding to one type */
     default: return -1;
     }
 }
@@ -638,16 +640,16 @@ static double largest_error(const program *p, const instruction *s)
 static double error_of(const program *p, const instruction *s, const value *v)
 {
     const value *x = &p->value[s->in[0]], *y = &p->value[s->in[1]];
-    value number = {.biggest = fabs(s->number), .integral = s->number == floor(s->number)};
+    value number = {.biggest = fmax(fabs(s->number), fabs(s->imaginary)), .integral = s->number == floor(s->number)};
     double most = largest_error(p, s);
     switch (s->kind) {
     case APPLY_ONE: return error_of_one(s, x, v);
     case APPLY_TWO: return error_of_two(s, x, y, v);
     case APPLY_NUMBER: return error_of_two(s, x, &number, v);
     case APPLY_WHERE: return x->error > 0 ? -1 : most;
-    case APPLY_CONVERT: return most > 0 && !is_floating(v) ? -1 : most > 0 ? most + epsilon(v) * v->biggest : 0;
+    case APPLY_CONVERT: return most > 0 && !is_inexact(v) ? -1 : most > 0 ? most + epsilon(v) * v->biggest : 0;
     case APPLY_UPDATE:
-    case APPLY_CONCATENATE: return most > 0 && !is_floating(v) ? -1 : most > 0 ? most + epsilon(v) * v->biggest : 0;
+    case APPLY_CONCATENATE: return most > 0 && !is_inexact(v) ? -1 : most > 0 ? most + epsilon(v) * v->biggest : 0;
     case APPLY_REDUCE: return error_of_reduction(s, x, v);
     case APPLY_MATMUL:
     case APPLY_DOT: return error_of_product(x, y, v);
@@ -670,14 +672,14 @@ static bool keep(program *p, oly_array x)
     if (v->size > LARGEST_VALUE)
         return false;
     size_t bytes = (size_t)v->size * oly_dtype_size(v->dtype);
-    v->data = malloc(bytes + 8);
+    v->data = malloc(bytes + 16);
     if (!v->data || oly_get(x, v->data, bytes) != OLY_OK) {
         free(v->data);
         return false;
     }
     measure(v);
     v->error = error_of(p, s, v);
-    if (v->error < 0 || isnan(v->error)) {
+    if (v->error < 0 || !isfinite(v->error)) {
         free(v->data);
         v->data = NULL;
         return false;
@@ -689,6 +691,8 @@ void make_program(program *p, uint64_t seed)
 {
     oly_array reference[MOST_VALUES] = {NULL};
     *p = (program){.seed = seed, .random = seed};
+    p->wide = one_in(p, 4);
+    oly_enable_x64(p->wide);
     random_meshes(p);
     int wanted = 5 + (int)random_below(p, 11);
     for (int k = 0; k < 2; k++) {

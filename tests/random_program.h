@@ -35,7 +35,7 @@ typedef enum kind {
 typedef struct instruction {
     kind kind;
     int row, n_in, in[3];
-    double number;
+    double number, imaginary;
     oly_dtype dtype;
     int rank; /* reshape, broadcast, inputs */
     int64_t shape[OLY_MAX_RANK];
@@ -85,13 +85,14 @@ typedef struct value {
     int rank;
     int64_t shape[OLY_MAX_RANK], size;
     void *data;     /* row-major; owned by the program */
-    double biggest; /* largest magnitude; infinity when anything is not finite */
-    bool integral;  /* whole numbers only */
+    double biggest; /* largest magnitude (of a part); infinity when anything is not finite */
+    bool integral;  /* whole numbers only (parts too) */
     double error;   /* how far another order of summation may lead away; 0: not a bit */
 } value;
 
 typedef struct program {
     uint64_t seed, random;
+    bool wide; /* with 64-bit types */
     int n;
     instruction call[MOST_VALUES];
     value value[MOST_VALUES];
@@ -99,6 +100,14 @@ typedef struct program {
     int n_meshes;
     oly_mesh mesh[4];
 } program;
+
+/* -- random_element.c: elements of any type; part 1 is the imaginary one */
+int element_parts(oly_dtype dtype);
+double element_part(oly_dtype dtype, const void *data, int64_t i, int part);
+void set_element_part(oly_dtype dtype, void *data, int64_t i, int part, double x);
+bool element_is_unsigned(oly_dtype dtype);
+bool element_is_inexact(oly_dtype dtype); /* floating or complex */
+double element_epsilon(oly_dtype dtype);  /* from 1 to the next number */
 
 uint64_t random_below(program *p, uint64_t n);
 oly_sharding random_sharding(program *p, int rank);

@@ -21,24 +21,28 @@ static void fail_program(const program *p, const char *how)
 
 /* -- comparing
  * ----------------------------------------------------------------------------------------------- */
-static double element(oly_dtype dtype, const void *data, int64_t i)
-{
-    switch (dtype) {
-    case OLY_BOOL: return ((const unsigned char *)data)[i];
-    case OLY_INT32: return ((const int32_t *)data)[i];
-    case OLY_INT64: return (double)((const int64_t *)data)[i];
-    case OLY_UINT32: return ((const uint32_t *)data)[i];
-    case OLY_FLOAT32: return ((const float *)data)[i];
-    default: return ((const double *)data)[i];
-    }
-}
-
 static bool same_element(const value *v, const void *data, int64_t i)
 {
-    if (v->dtype == OLY_INT64)
+    if (v->dtype == OLY_INT64 || v->dtype == OLY_UINT64)
         return ((const int64_t *)v->data)[i] == ((const int64_t *)data)[i];
-    double want = element(v->dtype, v->data, i), got = element(v->dtype, data, i);
-    return want == got || (isnan(want) && isnan(got)) || fabs(want - got) <= v->error;
+    for (int part = 0; part < element_parts(v->dtype); part++) {
+        double want = element_part(v->dtype, v->data, i, part), got = element_part(v->dtype, data, i, part);
+        if (want != got && !(isnan(want) && isnan(got)) && !(fabs(want - got) <= v->error))
+            return false;
+    }
+    return true;
+}
+
+/* "-3" or "-3+1i" */
+static const char *element_text(const value *v, const void *data, int64_t i)
+{
+    static char text[2][80];
+    static int turn;
+    char *t = text[turn++ % 2];
+    int at = snprintf(t, 80, "%.17g", element_part(v->dtype, data, i, 0));
+    if (element_parts(v->dtype) > 1)
+        snprintf(t + at, 80 - (size_t)at, "%+.17gi", element_part(v->dtype, data, i, 1));
+    return t;
 }
 
 static void check_value(const program *p, int k, oly_array x, const char *how)
@@ -55,7 +59,7 @@ static void check_value(const program *p, int k, oly_array x, const char *how)
         snprintf(text, sizeof text, "%s: v%d has another type", how, k);
         fail_program(p, text);
     }
-    void *data = malloc(bytes + 8);
+    void *data = malloc(bytes + 16);
     memset(data, 0xa5, bytes);
     if (oly_process_allgather(x, data, bytes) != OLY_OK) {
         snprintf(text, sizeof text, "%s: gathering v%d: %s", how, k, oly_last_error());
@@ -64,8 +68,8 @@ static void check_value(const program *p, int k, oly_array x, const char *how)
     for (int64_t i = 0; i < v->size; i++)
         if (!same_element(v, data, i)) {
             oly_sharding_str(oly_sharding_of(x), sharding, sizeof sharding);
-            snprintf(text, sizeof text, "%s: element %" PRId64 " of v%d is %.17g and should be %.17g; it has %s", how,
-                     i, k, element(v->dtype, data, i), element(v->dtype, v->data, i), sharding);
+            snprintf(text, sizeof text, "%s: element %" PRId64 " of v%d is %s and should be %s; it has %s", how, i, k,
+                     element_text(v, data, i), element_text(v, v->data, i), sharding);
             fail_program(p, text);
         }
     free(data);

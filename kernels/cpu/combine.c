@@ -2,6 +2,7 @@
  * Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"
 #include "core/half.h"
+#include "cpu/vector_math.h"
 #include <string.h>
 
 /* -- one pair of elements; integers wrap, NaN wins ------------------------------------------------------------------ */
@@ -14,10 +15,9 @@
 #define OR(T, U, a, b)            ((T)((a) | (b)))
 #define AND(T, U, a, b)           ((T)((a) & (b)))
 
-/* Complex numbers: the plain product; ordered by the real part, then by the imaginary one. */
-#define COMPLEX_MULTIPLY(T, U, a, b)                                                                                   \
-    __builtin_complex(__real__(a) * __real__(b) - __imag__(a) * __imag__(b),                                           \
-                      __real__(a) * __imag__(b) + __imag__(a) * __real__(b))
+/* Complex numbers are ordered by the real part, then by the imaginary one. */
+#define MULTIPLY_C64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
+#define MULTIPLY_C128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
 #define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
 #define LARGER_COMPLEX(T, U, a, b)  (BEFORE(b, a) ? (a) : (b))
 #define SMALLER_COMPLEX(T, U, a, b) (BEFORE(a, b) ? (a) : (b))
@@ -100,9 +100,9 @@
     HALF_PAIR(prod, s, MULTIPLY, to_float, of_float)                                                                   \
     HALF_PAIR(max, s, LARGER_FLOAT, to_float, of_float)                                                                \
     HALF_PAIR(min, s, SMALLER_FLOAT, to_float, of_float)
-#define COMPLEX_COMBINERS(s, T)                                                                                        \
+#define COMPLEX_COMBINERS(s, T, product)                                                                               \
     COMBINER(sum, s, T, T, ADD)                                                                                        \
-    COMBINER(prod, s, T, T, COMPLEX_MULTIPLY)                                                                          \
+    COMBINER(prod, s, T, T, product)                                                                                   \
     COMBINER(max, s, T, T, LARGER_COMPLEX)                                                                             \
     COMBINER(min, s, T, T, SMALLER_COMPLEX)
 COMBINER(or, b8, uint8_t, uint8_t, OR)
@@ -119,8 +119,8 @@ FLOAT_COMBINERS(f32, float)
 FLOAT_COMBINERS(f64, double)
 HALF_COMBINERS(f16, oly_float_of_half, oly_half_of_float)
 HALF_COMBINERS(bf16, oly_float_of_bfloat, oly_bfloat_of_float)
-COMPLEX_COMBINERS(c64, float _Complex)
-COMPLEX_COMBINERS(c128, double _Complex)
+COMPLEX_COMBINERS(c64, float _Complex, MULTIPLY_C64)
+COMPLEX_COMBINERS(c128, double _Complex, MULTIPLY_C128)
 
 /* bool: sum and max are or, product and min are and. */
 #define INTEGER_CELLS(name, form)                                                                                      \

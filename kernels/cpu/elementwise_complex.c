@@ -1,9 +1,9 @@
 /* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h): oly_elementwise_complex_<isa>.
- * Compiled once per instruction set; used by the tile interpreter. Products are the plain formula, as in XLA; quotients are
+ * Compiled once per instruction set; used by the tile interpreter. Products are the plain formula, as in XLA (vector_math.h); quotients are
  * scaled (the compiler's), so that they overflow only where the result does. Order is by real part, then by imaginary part. */
 #include "table.h"
+#include "cpu/vector_math.h"
 #include <complex.h>
-#include <math.h>
 
 #define ELEMENTWISE_TABLE oly_elementwise_complex
 #define BOOL_TYPES(X, ...)
@@ -47,13 +47,10 @@ typedef double part_c128;
 #define far_cosine everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
-#define COMPLEX_FORMULAS(s, T, abs_of, exp_of, pow_of)                                                                 \
+#define COMPLEX_FORMULAS(s, T, abs_of, exp_of, pow_of, fma_of)                                                         \
     static inline T _Complex product_##s(T _Complex x, T _Complex y)                                                   \
     {                                                                                                                  \
-        T _Complex z;                                                                                                  \
-        __real__ z = __real__ x * __real__ y - __imag__ x * __imag__ y;                                                \
-        __imag__ z = __real__ x * __imag__ y + __imag__ x * __real__ y;                                                \
-        return z;                                                                                                      \
+        return COMPLEX_PRODUCT(x, y, fma_of);                                                                          \
     }                                                                                                                  \
     static inline T _Complex sign_##s(T _Complex x)                                                                    \
     {                                                                                                                  \
@@ -79,6 +76,6 @@ typedef double part_c128;
     {                                                                                                                  \
         return __real__ x == __real__ y ? __imag__ x <= __imag__ y : __real__ x <= __real__ y;                         \
     }
-COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpowf)
-COMPLEX_FORMULAS(c128, double, cabs, cexp, cpow)
+COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpowf, FMAF)
+COMPLEX_FORMULAS(c128, double, cabs, cexp, cpow, FMA)
 #include "cpu/elementwise_loops.h"

@@ -17,10 +17,9 @@
 #define PLAIN(acc, a, b)     ((acc) + (a) * (b))
 #define LOGICAL(acc, a, b)   ((acc) | ((a) & (b)))
 /* Narrow integers would be promoted to int, which must not overflow. */
-#define NARROW(acc, a, b) ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
-#define COMPLEX(acc, a, b)                                                                                             \
-    __builtin_complex(__real__(acc) + (__real__(a) * __real__(b) - __imag__(a) * __imag__(b)),                         \
-                      __imag__(acc) + (__real__(a) * __imag__(b) + __imag__(a) * __real__(b)))
+#define NARROW(acc, a, b)     ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
+#define FUSED_C64(acc, a, b)  COMPLEX_FUSED(acc, a, b, FMAF)
+#define FUSED_C128(acc, a, b) COMPLEX_FUSED(acc, a, b, FMA)
 
 /* One matrix of a batch, strides in elements. */
 typedef struct product {
@@ -157,8 +156,8 @@ GEMM(u32, uint32_t, PLAIN)
 GEMM(u64, uint64_t, PLAIN)
 GEMM(f32, float, FUSED_F32)
 GEMM(f64, double, FUSED_F64)
-GEMM(c64, float _Complex, COMPLEX)
-GEMM(c128, double _Complex, COMPLEX)
+GEMM(c64, float _Complex, FUSED_C64)
+GEMM(c128, double _Complex, FUSED_C128)
 #undef SUM
 #define SUM(T, x, y) ((T)((x) | (y)))
 GEMM(b8, uint8_t, LOGICAL)

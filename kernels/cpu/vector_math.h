@@ -31,6 +31,16 @@ INLINE double product_error(double a, double b, double p)
 }
 #endif
 
+/* x y of complex numbers. Which products are fused is written out: GCC 12 fuses them in vector code alone, whatever it was
+ * told of contraction. */
+#define COMPLEX_PRODUCT(x, y, fma_of)                                                                                  \
+    __builtin_complex(fma_of(__real__(x), __real__(y), -(__imag__(x) * __imag__(y))),                                  \
+                      fma_of(__real__(x), __imag__(y), __imag__(x) * __real__(y)))
+/* sum + x y */
+#define COMPLEX_FUSED(sum, x, y, fma_of)                                                                               \
+    __builtin_complex(fma_of(-__imag__(x), __imag__(y), fma_of(__real__(x), __real__(y), __real__(sum))),              \
+                      fma_of(__imag__(x), __real__(y), fma_of(__real__(x), __imag__(y), __imag__(sum))))
+
 INLINE uint64_t bits_of(double x)
 {
     uint64_t u;
