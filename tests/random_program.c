@@ -159,6 +159,8 @@ static void fill_input(program *p, value *v, bool integral)
                    fraction = (double)random_below(p, 1u << 20) / (1u << 18) - 2;
             if (element_is_unsigned(v->dtype))
                 whole = fabs(whole);
+            if (v->dtype == OLY_BOOL)
+                whole = whole > 0;
             set_element_part(v->dtype, v->data, i, part, integral || !is_inexact(v) ? whole : fraction);
         }
 }

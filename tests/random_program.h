@@ -2,6 +2,7 @@
  * inputs, printing it as C. Used by test_random_programs.c. Every rank makes the same programs. */
 #ifndef RANDOM_PROGRAM_H
 #define RANDOM_PROGRAM_H
+#include "check_element.h"
 #include <olympus.h>
 #include <stdio.h>
 
@@ -100,14 +101,6 @@ typedef struct program {
     int n_meshes;
     oly_mesh mesh[4];
 } program;
-
-/* -- random_element.c: elements of any type; part 1 is the imaginary one */
-int element_parts(oly_dtype dtype);
-double element_part(oly_dtype dtype, const void *data, int64_t i, int part);
-void set_element_part(oly_dtype dtype, void *data, int64_t i, int part, double x);
-bool element_is_unsigned(oly_dtype dtype);
-bool element_is_inexact(oly_dtype dtype); /* floating or complex */
-double element_epsilon(oly_dtype dtype);  /* from 1 to the next number */
 
 uint64_t random_below(program *p, uint64_t n);
 oly_sharding random_sharding(program *p, int rank);

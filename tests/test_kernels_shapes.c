@@ -1,6 +1,7 @@
 /* run: ranks=1  Kernels that know shapes: reductions, folds of arrays, matrix products and copies against plain loops, for
  * small and ugly sizes, every subset of dimensions, every instruction set. */
 #include "check.h"
+#include "check_element.h"
 #include "kernel.h"
 #include "core/error.h"
 #include <math.h>
@@ -8,9 +9,8 @@
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 #define ROOM     400000
 
-static const size_t bytes_of[OLY_N_DTYPES] = {1, 4, 8, 4, 4, 8};
 static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
-static char memory_a[ROOM * 8], memory_b[ROOM * 8], memory_c[ROOM * 8], scratch[64 * ROOM];
+static char memory_a[ROOM * 16], memory_b[ROOM * 16], memory_c[ROOM * 16], scratch[128 * ROOM];
 
 static void on_each(void (*check)(void))
 {
@@ -39,54 +39,55 @@ static int64_t random_below(int64_t n)
     return (int64_t)(random_bits() % (uint64_t)n);
 }
 
-static double get(int dtype, const void *x, int64_t i)
+typedef double _Complex number; /* of any type */
+
+static bool is_integer(int dtype)
 {
-    switch (dtype) {
-    case OLY_BOOL: return ((const uint8_t *)x)[i];
-    case OLY_INT32: return ((const int32_t *)x)[i];
-    case OLY_UINT32: return ((const uint32_t *)x)[i];
-    case OLY_INT64: return (double)((const int64_t *)x)[i];
-    case OLY_FLOAT32: return ((const float *)x)[i];
-    default: return ((const double *)x)[i];
-    }
+    return dtype >= OLY_INT8 && dtype <= OLY_UINT64;
 }
-static void put(int dtype, void *x, int64_t i, double v)
+/* As an element of the type holds it: integers wrap. */
+static number as_element(int dtype, number x)
 {
-    switch (dtype) {
-    case OLY_BOOL: ((uint8_t *)x)[i] = v != 0; break;
-    case OLY_INT32: ((int32_t *)x)[i] = (int32_t)v; break;
-    case OLY_UINT32: ((uint32_t *)x)[i] = (uint32_t)v; break;
-    case OLY_INT64: ((int64_t *)x)[i] = (int64_t)v; break;
-    case OLY_FLOAT32: ((float *)x)[i] = (float)v; break;
-    default: ((double *)x)[i] = v; break;
-    }
+    char element[16] __attribute__((aligned(16)));
+    set_element((oly_dtype)dtype, element, 0, x);
+    return element_of((oly_dtype)dtype, element, 0);
 }
-static double combine(int c, int dtype, double a, double b)
+static bool before(number a, number b)
 {
+    return __real__ a == __real__ b ? __imag__ a < __imag__ b : __real__ a < __real__ b;
+}
+static number combine(int c, int dtype, number a, number b)
+{
+    int64_t i = (int64_t) __real__ a, j = (int64_t) __real__ b;
     if (dtype == OLY_BOOL)
-        return c == OLY_COMBINE_SUM || c == OLY_COMBINE_MAX ? a || b : a && b;
-    if (c == OLY_COMBINE_SUM || c == OLY_COMBINE_PROD)
-        return c == OLY_COMBINE_SUM ? a + b : a * b;
-    if (isnan(a) || isnan(b))
-        return NAN;
-    return c == OLY_COMBINE_MAX ? fmax(a, b) : fmin(a, b);
+        return c == OLY_COMBINE_SUM || c == OLY_COMBINE_MAX || c == OLY_COMBINE_OR ? i || j : i && j;
+    switch (c) {
+    case OLY_COMBINE_SUM: return is_integer(dtype) ? as_element(dtype, a + b) : a + b;
+    case OLY_COMBINE_PROD: return is_integer(dtype) ? as_element(dtype, a * b) : a * b;
+    case OLY_COMBINE_MAX: return before(a, b) ? b : a;
+    case OLY_COMBINE_MIN: return before(b, a) ? b : a;
+    case OLY_COMBINE_AND: return (double)(i & j);
+    default: return (double)(i | j);
+    }
 }
-static double identity(int c, int dtype)
+static number identity(int c, int dtype)
 {
-    double one;
     oly_combine_identity((oly_combiner)c, (oly_dtype)dtype, scratch, 1);
-    one = get(dtype, scratch, 0);
-    return one;
+    if (c == OLY_COMBINE_AND && element_is_unsigned((oly_dtype)dtype)) /* as a double all bits need not fit */
+        return -1;
+    return element_of((oly_dtype)dtype, scratch, 0);
 }
-/* Small whole numbers: sums are exact; +-1 for products. */
+/* Small whole numbers: sums are exact; units for products. */
 static void fill(int dtype, int c, void *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        put(dtype, x, i,
-            c == OLY_COMBINE_PROD ? (random_bits() % 2     ? 1
-                                     : dtype == OLY_UINT32 ? 3
-                                                           : -1)
-                                  : (double)(random_bits() % 50));
+    for (int64_t i = 0; i < n; i++) {
+        number whole = __builtin_complex((double)(random_bits() % 50), (double)(random_bits() % 50));
+        if (c == OLY_COMBINE_PROD)
+            whole = random_bits() % 2 ? 1 : element_parts((oly_dtype)dtype) > 1 ? __builtin_complex(0.0, 1.0) : -1;
+        if (c == OLY_COMBINE_PROD && element_is_unsigned((oly_dtype)dtype))
+            whole = dtype == OLY_UINT64 || random_bits() % 2 ? 1 : 3;
+        set_element((oly_dtype)dtype, x, i, whole);
+    }
 }
 
 /* -- reductions ----------------------------------------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ static void reduce(const oly_reduce_task *t, const void *in, void *out)
         oly_reduce_finish(t, out, scratch);
 }
 
-static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kept, double *out)
+static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kept, number *out)
 {
     int64_t n = 1;
     for (int64_t i = 0; i < kept; i++)
@@ -119,15 +120,15 @@ static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kep
                 scale *= t->extent[d];
             }
         }
-        out[to] = combine((int)t->combiner, (int)t->dtype, out[to], get((int)t->dtype, in, from));
-        if (t->dtype == OLY_UINT32 && t->combiner == OLY_COMBINE_PROD)
-            out[to] = fmod(out[to], 0x1p32);
+        out[to] = combine((int)t->combiner, (int)t->dtype, out[to], element_of(t->dtype, in, from));
     }
+    for (int64_t i = 0; i < kept; i++)
+        out[i] = as_element((int)t->dtype, out[i]);
 }
 
 static void check_reductions(void)
 {
-    static double expected[ROOM];
+    static number expected[ROOM];
     static const int64_t shapes[][4] = {{1, 1, 1, 1},      {0, 3, 1, 1},     {3, 0, 2, 1},     {7, 1, 1, 1},
                                         {63, 1, 1, 1},     {64, 1, 1, 1},    {65, 1, 1, 1},    {4097, 1, 1, 1},
                                         {100003, 1, 1, 1}, {2, 3, 5, 7},     {13, 1, 17, 1},   {97, 101, 1, 1},
@@ -135,8 +136,8 @@ static void check_reductions(void)
                                         {9, 64, 9, 1},     {4, 3, 70, 11},   {40, 257, 1, 3},  {1000, 5, 1, 1}};
     for (int s = 0; s < COUNT(shapes); s++)
         for (int subset = 0; subset < 16; subset++) {
-            int c = (int)random_below(OLY_N_COMBINERS), dtype = (int)random_below(OLY_N_DTYPES),
-                gaps = (int)random_below(2);
+            int dtype = (int)random_below(OLY_N_DTYPES), gaps = (int)random_below(2);
+            int c = (int)random_below(dtype <= OLY_UINT64 ? OLY_N_COMBINERS : OLY_COMBINE_AND);
             if (dtype == OLY_BOOL && c == OLY_COMBINE_SUM)
                 c = OLY_COMBINE_MIN;
             oly_reduce_task t = {.combiner = (oly_combiner)c, .dtype = (oly_dtype)dtype, .rank = 4};
@@ -152,13 +153,13 @@ static void check_reductions(void)
                 continue;
             fill(dtype, c, memory_a, stride);
             reduce_plainly(&t, memory_a, kept, expected);
-            memset(memory_b, 0x7f, (size_t)kept * 8);
+            memset(memory_b, 0x7f, (size_t)kept * 16);
             reduce(&t, memory_a, memory_b);
             for (int64_t i = 0; i < kept; i++)
-                if (get(dtype, memory_b, i) != expected[i])
+                if (element_of((oly_dtype)dtype, memory_b, i) != expected[i])
                     fail_msg("%s: shape %d subset %d combiner %d dtype %d gaps %d: element %d is %g, not %g",
-                             oly_kernels_isa(), s, subset, c, dtype, gaps, (int)i, get(dtype, memory_b, i),
-                             expected[i]);
+                             oly_kernels_isa(), s, subset, c, dtype, gaps, (int)i,
+                             element_part((oly_dtype)dtype, memory_b, i, 0), __real__ expected[i]);
         }
 }
 static void reductions_are_right_for_any_subset_of_dimensions(void **unused)
@@ -258,7 +259,7 @@ static void check_folds(void)
     const int64_t length = 1301;
     for (int k = 0; k < COUNT(levels); k++)
         for (int out_at = -1; out_at < 2; out_at++)
-            for (int dtype = OLY_INT32; dtype < OLY_N_DTYPES; dtype++) {
+            for (int dtype = OLY_INT8; dtype < OLY_N_DTYPES; dtype++) {
                 int sources = 1;
                 const void *source[16];
                 for (int l = 0; l < levels[k]; l++)
@@ -266,18 +267,23 @@ static void check_folds(void)
                 if (out_at >= sources)
                     continue;
                 fill(dtype, OLY_COMBINE_SUM, memory_a, sources * length);
-                memcpy(memory_c, memory_a, (size_t)(sources * length) * 8);
+                memcpy(memory_c, memory_a, (size_t)(sources * length) * 16);
                 for (int i = 0; i < sources; i++)
-                    source[i] = memory_a + (size_t)(i * length) * bytes_of[dtype];
-                char *out =
-                    out_at < 0 ? memory_b : memory_a + (size_t)(out_at * (sources - 1) * length) * bytes_of[dtype];
+                    source[i] = memory_a + (size_t)(i * length) * oly_dtype_size((oly_dtype)dtype);
+                char *out = out_at < 0 ? memory_b
+                                       : memory_a + (size_t)(out_at * (sources - 1) * length) *
+                                                        oly_dtype_size((oly_dtype)dtype);
                 oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, k % 2, levels[k], counts[k], source, out, 0, 700);
                 oly_combine(OLY_COMBINE_SUM, (oly_dtype)dtype, k % 2, levels[k], counts[k], source, out, 700, length);
                 for (int64_t i = 0; i < length; i++) {
-                    double sum = 0;
+                    number sum = 0;
                     for (int j = 0; j < sources; j++)
-                        sum += get(dtype, memory_c, j * length + i);
-                    assert_true(get(dtype, out, i) == sum);
+                        sum += element_of((oly_dtype)dtype, memory_c, j * length + i);
+                    number got = element_of((oly_dtype)dtype, out, i);
+                    if (dtype == OLY_BFLOAT16) /* rounded each time */
+                        assert_true(fabs(__real__ got - __real__ sum) <= sources * 0x1p-8 * __real__ sum);
+                    else
+                        assert_true(got == as_element(dtype, sum));
                 }
             }
 }
@@ -352,15 +358,15 @@ static void check_products(void)
                     oly_gemm_run(&t, memory_a, memory_b, memory_c, c, chunks);
                 for (int64_t at = 0; at < batch * m * n; at++) {
                     int64_t j = at % n, i = at / n % m, b = at / n / m;
-                    double sum = 0;
+                    number sum = 0;
                     for (int64_t l = 0; l < k; l++)
-                        sum += get(dtype, memory_a, b * t.a_batch + i * t.a_row + l * t.a_column) *
-                               get(dtype, memory_b, b * t.b_batch + l * t.b_row + j * t.b_column);
-                    sum = dtype == OLY_BOOL ? sum != 0 : sum;
-                    double got = get(dtype, memory_c, b * t.c_batch + i * t.c_row + j);
+                        sum += element_of(t.dtype, memory_a, b * t.a_batch + i * t.a_row + l * t.a_column) *
+                               element_of(t.dtype, memory_b, b * t.b_batch + l * t.b_row + j * t.b_column);
+                    sum = as_element(dtype, sum);
+                    number got = element_of(t.dtype, memory_c, b * t.c_batch + i * t.c_row + j);
                     if (got != sum)
                         fail_msg("%s: product %d form %d dtype %d element %d is %g, not %g", oly_kernels_isa(), s, form,
-                                 dtype, (int)at, got, sum);
+                                 dtype, (int)at, __real__ got, __real__ sum);
                 }
             }
 }
@@ -397,9 +403,9 @@ static void small_products_go_left_to_right_fused(void **unused)
 static void check_copies(void)
 {
     static const int64_t extents[] = {1, 2, 3, 5, 17, 33, 65};
-    static const size_t sizes[] = {1, 4, 8, 3};
+    static const size_t sizes[] = {1, 2, 4, 8, 16, 3};
     for (int round = 0; round < 600; round++) {
-        oly_copy_task t = {.element_bytes = sizes[round % 4], .rank = (int)random_below(5)};
+        oly_copy_task t = {.element_bytes = sizes[round % 6], .rank = (int)random_below(5)};
         int64_t n = 1, to_stride = 1, from_stride = 1, last = 0;
         for (int d = 0; d < t.rank; d++) {
             t.extent[d] = round % 50 == 7 && d == 0 ? 0 : n > 4000 ? 2 : extents[random_below(COUNT(extents))];
@@ -417,10 +423,10 @@ static void check_copies(void)
         }
         if (to_stride > ROOM - 2 || from_stride > ROOM - 2)
             continue;
-        for (size_t i = 0; i < (size_t)from_stride * 8; i++)
+        for (size_t i = 0; i < (size_t)from_stride * 16; i++)
             memory_a[i] = (char)(i * 2654435761u >> 13);
-        memset(memory_b, 0, (size_t)(to_stride + 2) * 8);
-        memset(memory_c, 0, (size_t)(to_stride + 2) * 8);
+        memset(memory_b, 0, (size_t)(to_stride + 2) * 16);
+        memset(memory_c, 0, (size_t)(to_stride + 2) * 16);
         int chunks = round % 2 ? 5 : oly_copy_chunks(&t);
         for (int c = 0; c < chunks; c++)
             oly_copy_run(&t, memory_b, memory_a, c, chunks);

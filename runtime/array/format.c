@@ -535,14 +535,11 @@ oly_status oly_format_scalar(oly_text *text, oly_dtype dtype, const void *elemen
     OLY_TRY(begin(&p, dtype, 0, NULL, element, &empty));
     p.text = text;
     char number[OLY_DIGITS_TEXT];
-    if (is_float(dtype) || is_complex(dtype)) {
+    if (oly_dtype_kind(dtype) >= OLY_KIND_FLOAT) {
         put_alone(&p, OLY_PRECISION_DOUBLE);
         return ending(text);
     }
-    if (dtype == OLY_BFLOAT16)
-        write_bfloat(number, sizeof number, float_at(&p, 0, 0));
-    else
-        write_integer(number, sizeof number, dtype, integer_at(dtype, element, 0));
+    write_integer(number, sizeof number, dtype, integer_at(dtype, element, 0));
     put(&p, number);
     return ending(text);
 }

@@ -1,5 +1,5 @@
-/* Elements of any type as doubles, see random_program.h. */
-#include "random_program.h"
+/* Elements of any type as doubles, see check_element.h. */
+#include "check_element.h"
 #include "core/half.h"
 #include "graph/type.h"
 #include <string.h>
@@ -32,18 +32,21 @@ double element_part(oly_dtype dtype, const void *data, int64_t i, int part)
 
 void set_element_part(oly_dtype dtype, void *data, int64_t i, int part, double x)
 {
+    int64_t whole = x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
     switch (dtype) {
-    case OLY_BOOL: ((unsigned char *)data)[i] = x > 0; break;
-    case OLY_INT8: ((int8_t *)data)[i] = (int8_t)x; break;
-    case OLY_INT16: ((int16_t *)data)[i] = (int16_t)x; break;
-    case OLY_INT32: ((int32_t *)data)[i] = (int32_t)x; break;
-    case OLY_INT64: ((int64_t *)data)[i] = (int64_t)x; break;
-    case OLY_UINT8: ((uint8_t *)data)[i] = (uint8_t)x; break;
-    case OLY_UINT16: ((uint16_t *)data)[i] = (uint16_t)x; break;
-    case OLY_UINT32: ((uint32_t *)data)[i] = (uint32_t)x; break;
-    case OLY_UINT64: ((uint64_t *)data)[i] = (uint64_t)x; break;
-    case OLY_FLOAT16: ((uint16_t *)data)[i] = oly_half_of_float((float)x); break;
-    case OLY_BFLOAT16: ((uint16_t *)data)[i] = oly_bfloat_of_float((float)x); break;
+    case OLY_BOOL: ((unsigned char *)data)[i] = x != 0; break;
+    case OLY_INT8: ((int8_t *)data)[i] = (int8_t)whole; break;
+    case OLY_INT16: ((int16_t *)data)[i] = (int16_t)whole; break;
+    case OLY_INT32: ((int32_t *)data)[i] = (int32_t)whole; break;
+    case OLY_INT64: ((int64_t *)data)[i] = (int64_t)whole; break;
+    case OLY_UINT8: ((uint8_t *)data)[i] = (uint8_t)whole; break;
+    case OLY_UINT16: ((uint16_t *)data)[i] = (uint16_t)whole; break;
+    case OLY_UINT32: ((uint32_t *)data)[i] = (uint32_t)whole; break;
+    case OLY_UINT64:
+        ((uint64_t *)data)[i] = x >= 0x1p64 ? UINT64_MAX : x >= 0x1p63 ? (uint64_t)x : (uint64_t)whole;
+        break;
+    case OLY_FLOAT16: ((uint16_t *)data)[i] = oly_half_of_float(oly_float_rounded_to_odd(x)); break;
+    case OLY_BFLOAT16: ((uint16_t *)data)[i] = oly_bfloat_of_float(oly_float_rounded_to_odd(x)); break;
     case OLY_FLOAT32: ((float *)data)[i] = (float)x; break;
     case OLY_COMPLEX64: ((float *)data)[2 * i + part] = (float)x; break;
     case OLY_COMPLEX128: ((double *)data)[2 * i + part] = x; break;
@@ -70,4 +73,17 @@ double element_epsilon(oly_dtype dtype)
     case OLY_COMPLEX64: return 0x1p-23;
     default: return 0x1p-52;
     }
+}
+
+double _Complex element_of(oly_dtype dtype, const void *data, int64_t i)
+{
+    return __builtin_complex(element_part(dtype, data, i, 0),
+                             element_parts(dtype) > 1 ? element_part(dtype, data, i, 1) : 0.0);
+}
+
+void set_element(oly_dtype dtype, void *data, int64_t i, double _Complex x)
+{
+    set_element_part(dtype, data, i, 0, __real__ x);
+    if (element_parts(dtype) > 1)
+        set_element_part(dtype, data, i, 1, __imag__ x);
 }
