@@ -1,65 +1,6 @@
 /* run: ranks=1  Elementwise kernels: every operation, element type and instruction set against libm or plain C; programs over
  * broadcast, strided and overlapping boxes, whole and in chunks. */
-#include "check.h"
-#include "kernel.h"
-#include "core/error.h"
-#include <float.h>
-#include <math.h>
-
-#define N        1021
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-
-static const size_t bytes_of[OLY_N_DTYPES] = {1, 4, 8, 4, 4, 8};
-static const char *const instruction_sets[] = {"base", "avx2", "avx512"};
-
-/* Runs a check with each instruction set this processor has. */
-static void on_each(void (*check)(void))
-{
-    int ran = 0;
-    for (int i = 0; i < COUNT(instruction_sets); i++)
-        if (oly_kernels_choose(instruction_sets[i]) == OLY_OK) {
-            assert_string_equal(oly_kernels_isa(), instruction_sets[i]);
-            check();
-            ran++;
-        } else {
-            oly_drop_message();
-        }
-    assert_true(ran > 0);
-    assert_int_equal(oly_kernels_choose(""), OLY_OK);
-}
-
-static uint64_t state = 88172645463325252u;
-static uint64_t random_bits(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state * 0x2545F4914F6CDD1Du;
-}
-static double random_between(double low, double high)
-{
-    return low + (high - low) * (double)(random_bits() >> 11) * 0x1p-53;
-}
-
-/* out = op(in...) on n elements; bit k of scalars: operand k is one element for all. */
-static void apply(int op, int dtype, int to, int n, const void *const *in, int n_in, int scalars, void *out)
-{
-    oly_tile_instruction instruction = {
-        .op = (uint16_t)op, .dtype = (uint8_t)dtype, .to = (uint8_t)to, .in = {-1, -1, -1}, .out = 3};
-    int16_t load_register[3] = {0, 1, 2}, store_register = 3;
-    uint8_t load_dtype[3], store_dtype = (uint8_t)to;
-    oly_tile_operand loads[3], store = {out, {1}};
-    for (int k = 0; k < n_in; k++) {
-        instruction.in[k] = (int16_t)k;
-        load_dtype[k] = (uint8_t)(op == OLY_TILE_select && k == 0 ? OLY_BOOL : dtype);
-        loads[k] = (oly_tile_operand){(char *)(uintptr_t)in[k], {scalars >> k & 1 ? 0 : 1}};
-    }
-    oly_tile_program program = {1, &instruction, n_in, 1, load_register, load_dtype, &store_register, &store_dtype, 4};
-    oly_tile_box box = {1, {n}, {0}};
-    int chunks = oly_tile_chunks(&program, &box);
-    for (int c = 0; c < chunks; c++)
-        oly_tile_run(&program, &box, loads, &store, c, chunks);
-}
+#include "check_kernels.h"
 
 /* -- functions of the mathematical library --------------------------------------------------------------------------- */
 
@@ -81,47 +22,6 @@ static const struct function {
     {OLY_TILE_tanh, tanhl, -20, 20, 0.5001, 2.5},
     {OLY_TILE_sigmoid, sigmoid_reference, -800, 800, 0.5001, 2.0},
 };
-
-static const double special[] = {0.0,
-                                 -0.0,
-                                 1.0,
-                                 -1.0,
-                                 0.5,
-                                 -0.5,
-                                 2.0,
-                                 -2.0,
-                                 3.0,
-                                 INFINITY,
-                                 -INFINITY,
-                                 NAN,
-                                 FLT_MAX,
-                                 -FLT_MAX,
-                                 FLT_MIN,
-                                 -FLT_MIN,
-                                 0x1p-149,
-                                 -0x1p-149,
-                                 DBL_MAX,
-                                 -DBL_MAX,
-                                 DBL_MIN,
-                                 0x1p-1074,
-                                 -0x1p-1074,
-                                 0x1p-1073,
-                                 1e10,
-                                 0x1p40,
-                                 0x1p53,
-                                 0x1p-30,
-                                 88.8,
-                                 -104.5,
-                                 709.5,
-                                 -745.5,
-                                 M_PI,
-                                 M_PI_2,
-                                 1e22,
-                                 0x1.6ac5b262ca1ffp849,
-                                 6381956970095103.0 * 0x1p797,
-                                 -7.0,
-                                 1e-5,
-                                 100.5};
 
 /* Distance of `got` from the true value, in units in the last place of the type. */
 static double ulps(long double got, long double truth, bool single)
@@ -257,26 +157,6 @@ static void far_arguments_work_in_place(void **unused)
 
 /* -- operations with one right answer ------------------------------------------------------------------------------- */
 
-/* Elements of each type with the values that matter. */
-static void fill_with_specials(int dtype, void *out, int n)
-{
-    static const int64_t integers[] = {0,         1,         -1,        2,         -2,         3,  7,  -7,
-                                       INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, UINT32_MAX, 40, -3, 13};
-    for (int i = 0; i < n; i++) {
-        uint64_t r = random_bits();
-        int64_t integer = r & 1 ? integers[r / 2 % COUNT(integers)] : (int64_t)random_bits() >> (r / 2 % 64);
-        double real = r & 1 ? special[r / 2 % COUNT(special)] : random_between(-5, 5);
-        switch (dtype) {
-        case OLY_BOOL: ((uint8_t *)out)[i] = r / 2 & 1; break;
-        case OLY_INT32: ((int32_t *)out)[i] = (int32_t)integer; break;
-        case OLY_UINT32: ((uint32_t *)out)[i] = (uint32_t)integer; break;
-        case OLY_INT64: ((int64_t *)out)[i] = integer; break;
-        case OLY_FLOAT32: ((float *)out)[i] = (float)real; break;
-        default: ((double *)out)[i] = real; break;
-        }
-    }
-}
-
 #define NEGATIVE(x) ((double)(x) < 0) /* of unsigned types too, without a warning */
 
 /* T, U: the type arithmetic is done in; whole: an integer type. */
@@ -359,18 +239,28 @@ static void fill_with_specials(int dtype, void *out, int n)
             }                                                                                                          \
     }
 #define NAN_OR_0(whole) ((whole) ? 0.0 : (double)NAN)
+REFERENCE(i8, int8_t, uint32_t, 1)
+REFERENCE(i16, int16_t, uint32_t, 1)
 REFERENCE(i32, int32_t, uint32_t, 1)
 REFERENCE(i64, int64_t, uint64_t, 1)
+REFERENCE(u8, uint8_t, uint32_t, 1)
+REFERENCE(u16, uint16_t, uint32_t, 1)
 REFERENCE(u32, uint32_t, uint32_t, 1)
+REFERENCE(u64, uint64_t, uint64_t, 1)
 REFERENCE(f32, float, float, 0)
 REFERENCE(f64, double, double, 0)
 
 static void check_operations(void)
 {
     for (int round = 0; round < 4; round++) {
+        check_operations_i8(OLY_INT8);
+        check_operations_i16(OLY_INT16);
         check_operations_i32(OLY_INT32);
         check_operations_i64(OLY_INT64);
+        check_operations_u8(OLY_UINT8);
+        check_operations_u16(OLY_UINT16);
         check_operations_u32(OLY_UINT32);
+        check_operations_u64(OLY_UINT64);
         check_operations_f32(OLY_FLOAT32);
         check_operations_f64(OLY_FLOAT64);
     }
@@ -405,81 +295,6 @@ static void check_bools(void)
 static void bools_add_as_or_and_multiply_as_and(void **unused)
 {
     (void)unused, on_each(check_bools);
-}
-
-static long double element(int dtype, const void *x, int64_t i)
-{
-    switch (dtype) {
-    case OLY_BOOL: return ((const uint8_t *)x)[i];
-    case OLY_INT32: return ((const int32_t *)x)[i];
-    case OLY_UINT32: return ((const uint32_t *)x)[i];
-    case OLY_INT64: return ((const int64_t *)x)[i];
-    case OLY_FLOAT32: return ((const float *)x)[i];
-    default: return ((const double *)x)[i];
-    }
-}
-/* The value that conversion to an integer type should give. */
-static long double converted(long double x, bool from_integer, int to)
-{
-    static const long double low[] = {0, INT32_MIN, INT64_MIN, 0}, high[] = {1, INT32_MAX, INT64_MAX, UINT32_MAX};
-    if (to == OLY_BOOL)
-        return x != 0;
-    if (from_integer) {
-        uint64_t bits = (uint64_t)(int64_t)x;
-        return to == OLY_INT32 ? (long double)(int32_t)bits : to == OLY_UINT32 ? (long double)(uint32_t)bits : x;
-    }
-    return x != x ? 0 : truncl(x) < low[to] ? low[to] : truncl(x) > high[to] ? high[to] : truncl(x);
-}
-static void check_conversions(void)
-{
-    static double x[N], y[N];
-    const void *in[1] = {x};
-    for (int from = 0; from < OLY_N_DTYPES; from++)
-        for (int to = 0; to < OLY_N_DTYPES; to++) {
-            fill_with_specials(from, x, N);
-            apply(OLY_TILE_convert, from, to, N, in, 1, 0, y);
-            for (int i = 0; i < N; i++) {
-                long double value = element(from, x, i), got = element(to, y, i), expected;
-                if (to == OLY_FLOAT32)
-                    expected = (float)value;
-                else if (to == OLY_FLOAT64)
-                    expected = (double)value;
-                else
-                    expected = converted(value, from <= OLY_UINT32, to);
-                if (got != expected && !(got != got && expected != expected))
-                    fail_msg("%s: %Lg of type %d became %Lg of type %d, not %Lg", oly_kernels_isa(), value, from, got,
-                             to, expected);
-            }
-        }
-}
-static void conversions_truncate_saturate_and_wrap(void **unused)
-{
-    (void)unused, on_each(check_conversions);
-}
-
-static void check_select(void)
-{
-    static const int dtypes[] = {OLY_BOOL, OLY_FLOAT32, OLY_INT64};
-    static uint8_t c[N];
-    static double x[N], y[N], z[N];
-    const void *in[3] = {c, x, y};
-    fill_with_specials(OLY_BOOL, c, N);
-    for (int k = 0; k < COUNT(dtypes); k++)
-        for (int scalars = 0; scalars < 8; scalars++) {
-            size_t size = bytes_of[dtypes[k]];
-            fill_with_specials(dtypes[k], x, N);
-            fill_with_specials(dtypes[k], y, N);
-            apply(OLY_TILE_select, dtypes[k], dtypes[k], N, in, 3, scalars, z);
-            for (int i = 0; i < N; i++) {
-                const char *from = c[scalars & 1 ? 0 : i] ? (char *)x + (scalars & 2 ? 0 : i) * (int)size
-                                                          : (char *)y + (scalars & 4 ? 0 : i) * (int)size;
-                assert_memory_equal((char *)z + i * (int)size, from, size);
-            }
-        }
-}
-static void select_takes_any_mix_of_scalars(void **unused)
-{
-    (void)unused, on_each(check_select);
 }
 
 /* -- programs over boxes -------------------------------------------------------------------------------------------- */
@@ -671,8 +486,6 @@ int main(void)
         cmocka_unit_test(far_arguments_work_in_place),
         cmocka_unit_test(exact_operations_give_the_one_right_answer),
         cmocka_unit_test(bools_add_as_or_and_multiply_as_and),
-        cmocka_unit_test(conversions_truncate_saturate_and_wrap),
-        cmocka_unit_test(select_takes_any_mix_of_scalars),
         cmocka_unit_test(programs_reach_every_element_of_any_box),
         cmocka_unit_test(loads_survive_stores_to_the_same_place),
         cmocka_unit_test(programs_with_many_live_registers_work),

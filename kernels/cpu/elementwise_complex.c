@@ -66,7 +66,7 @@ typedef double part_c128;
             return 1;                                                                                                  \
         if (x == 0) /* the logarithm is infinite */                                                                    \
             return __real__ y > 0 ? 0 : __real__ y < 0 ? INFINITY : NAN;                                               \
-        return pow_of(x, y);                                                                                           \
+        return (T _Complex)pow_of(x, y);                                                                               \
     }                                                                                                                  \
     static inline bool less_##s(T _Complex x, T _Complex y)                                                            \
     {                                                                                                                  \
@@ -76,6 +76,6 @@ typedef double part_c128;
     {                                                                                                                  \
         return __real__ x == __real__ y ? __imag__ x <= __imag__ y : __real__ x <= __real__ y;                         \
     }
-COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpowf, FMAF)
+COMPLEX_FORMULAS(c64, float, cabsf, cexpf, cpow, FMAF) /* a power in double: its exponent magnifies errors */
 COMPLEX_FORMULAS(c128, double, cabs, cexp, cpow, FMA)
 #include "cpu/elementwise_loops.h"

@@ -1,0 +1,250 @@
+/* run: ranks=1  Elementwise kernels between types: conversions, select, float16 and bfloat16 through float32, complex numbers
+ * against the C library. */
+#include "check_kernels.h"
+#include <complex.h>
+
+/* -- conversions ---------------------------------------------------------------------------------------------------- */
+
+static long double exactly(int dtype, const void *x, int64_t i)
+{
+    return dtype == OLY_INT64    ? (long double)((const int64_t *)x)[i]
+           : dtype == OLY_UINT64 ? (long double)((const uint64_t *)x)[i]
+                                 : (long double)element_part((oly_dtype)dtype, x, i, 0);
+}
+
+/* What conversion to bool or an integer type should give. */
+static long double to_whole(long double x, int from, int to)
+{
+    bool from_integer = from <= OLY_UINT64;
+    int bits = 8 * (int)oly_dtype_size((oly_dtype)to);
+    bool negative = to <= OLY_INT64;
+    long double high = ldexpl(1, negative ? bits - 1 : bits) - 1, low = negative ? -high - 1 : 0;
+    if (to == OLY_BOOL)
+        return x != 0;
+    if (!from_integer)
+        return x != x ? 0 : truncl(x) < low ? low : truncl(x) > high ? high : truncl(x);
+    uint64_t wrapped = (x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x) << (64 - bits);
+    return negative ? (long double)((int64_t)wrapped >> (64 - bits)) : (long double)(wrapped >> (64 - bits));
+}
+
+/* Floating results are rounded once, but for integers on their way to narrow types, which pass float32. */
+static long double to_floating(long double x, int from, int to)
+{
+    char element[16] __attribute__((aligned(16)));
+    oly_dtype part = to == OLY_COMPLEX64 ? OLY_FLOAT32 : to == OLY_COMPLEX128 ? OLY_FLOAT64 : (oly_dtype)to;
+    if (part == OLY_FLOAT32)
+        return (float)x;
+    if (part == OLY_FLOAT64)
+        return (double)x;
+    set_element(part, element, 0, from <= OLY_UINT64 ? (double)(float)x : (double)x);
+    return element_part(part, element, 0, 0);
+}
+
+static void check_conversions(void)
+{
+    static double x[2 * N], y[2 * N];
+    const void *in[1] = {x};
+    for (int from = 0; from < OLY_N_DTYPES; from++)
+        for (int to = 0; to < OLY_N_DTYPES; to++) {
+            fill_with_specials(from, x, N);
+            apply(OLY_TILE_convert, from, to, N, in, 1, 0, y);
+            for (int i = 0; i < N; i++) {
+                long double value = exactly(from, x, i), got = exactly(to, y, i);
+                long double expected = to <= OLY_UINT64 ? to_whole(value, from, to) : to_floating(value, from, to);
+                if (got != expected && !(got != got && expected != expected))
+                    fail_msg("%s: %Lg of type %d became %Lg of type %d, not %Lg", oly_kernels_isa(), value, from, got,
+                             to, expected);
+                if (element_parts((oly_dtype)to) == 1)
+                    continue;
+                double imaginary = element_part((oly_dtype)to, y, i, 1), wanted = 0;
+                if (element_parts((oly_dtype)from) == 2)
+                    wanted = (double)to_floating(element_part((oly_dtype)from, x, i, 1), from, to);
+                assert_true(imaginary == wanted || (imaginary != imaginary && wanted != wanted));
+            }
+        }
+}
+static void conversions_truncate_saturate_and_wrap(void **unused)
+{
+    (void)unused, on_each(check_conversions);
+}
+
+static void check_select(void)
+{
+    static uint8_t c[N];
+    static double x[2 * N], y[2 * N], z[2 * N];
+    const void *in[3] = {c, x, y};
+    fill_with_specials(OLY_BOOL, c, N);
+    for (int dtype = 0; dtype < OLY_N_DTYPES; dtype++)
+        for (int scalars = 0; scalars < 8; scalars++) {
+            int size = (int)oly_dtype_size((oly_dtype)dtype);
+            fill_with_specials(dtype, x, N);
+            fill_with_specials(dtype, y, N);
+            apply(OLY_TILE_select, dtype, dtype, N, in, 3, scalars, z);
+            for (int i = 0; i < N; i++) {
+                const char *from = c[scalars & 1 ? 0 : i] ? (char *)x + (scalars & 2 ? 0 : i) * size
+                                                          : (char *)y + (scalars & 4 ? 0 : i) * size;
+                assert_memory_equal((char *)z + i * size, from, (size_t)size);
+            }
+        }
+}
+static void select_takes_any_mix_of_scalars(void **unused)
+{
+    (void)unused, on_each(check_select);
+}
+
+/* -- float16 and bfloat16 ------------------------------------------------------------------------------------------- */
+
+static const int of_one[] = {OLY_TILE_neg, OLY_TILE_abs, OLY_TILE_sign, OLY_TILE_exp,  OLY_TILE_log,
+                             OLY_TILE_sin, OLY_TILE_cos, OLY_TILE_sqrt, OLY_TILE_tanh, OLY_TILE_floor};
+static const int of_two[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_max, OLY_TILE_min,
+                             OLY_TILE_pow, OLY_TILE_eq,  OLY_TILE_ne,  OLY_TILE_lt,  OLY_TILE_le,  OLY_TILE_ge};
+
+static bool compares(int op)
+{
+    return op >= OLY_TILE_eq && op <= OLY_TILE_ge;
+}
+
+/* The operation gives what it gives on float32, rounded. */
+static void check_half(int op, int n_in, int dtype, int scalars)
+{
+    static uint16_t x[N], y[N], z[N];
+    static float xs[N], ys[N], zs[N];
+    static uint8_t truth[N], truth_single[N];
+    const void *in[2] = {x, y}, *in_single[2] = {xs, ys}, *wide[1] = {x};
+    fill_with_specials(dtype, x, N);
+    fill_with_specials(dtype, y, N);
+    apply(OLY_TILE_convert, dtype, OLY_FLOAT32, N, wide, 1, 0, xs);
+    wide[0] = y;
+    apply(OLY_TILE_convert, dtype, OLY_FLOAT32, N, wide, 1, 0, ys);
+    apply(op, dtype, compares(op) ? OLY_BOOL : dtype, N, in, n_in, scalars, compares(op) ? (void *)truth : (void *)z);
+    apply(op, OLY_FLOAT32, compares(op) ? OLY_BOOL : OLY_FLOAT32, N, in_single, n_in, scalars,
+          compares(op) ? (void *)truth_single : (void *)zs);
+    if (compares(op)) {
+        assert_memory_equal(truth, truth_single, N);
+        return;
+    }
+    wide[0] = zs;
+    apply(OLY_TILE_convert, OLY_FLOAT32, dtype, N, wide, 1, 0, y);
+    assert_memory_equal(z, y, sizeof z);
+}
+static void check_halves(void)
+{
+    for (int dtype = OLY_FLOAT16; dtype <= OLY_BFLOAT16; dtype++)
+        for (int scalars = 0; scalars < 4; scalars++) {
+            for (int k = 0; k < COUNT(of_one) && scalars < 2; k++)
+                check_half(of_one[k], 1, dtype, scalars);
+            for (int k = 0; k < COUNT(of_two); k++)
+                check_half(of_two[k], 2, dtype, scalars);
+        }
+}
+static void narrow_floats_are_worked_as_float32(void **unused)
+{
+    (void)unused, on_each(check_halves);
+}
+
+/* -- complex numbers ------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    int op;
+    long double _Complex (*reference)(long double _Complex);
+} functions[] = {{OLY_TILE_exp, cexpl}, {OLY_TILE_log, clogl},   {OLY_TILE_sqrt, csqrtl}, {OLY_TILE_sin, csinl},
+                 {OLY_TILE_cos, ccosl}, {OLY_TILE_tanh, ctanhl}, {OLY_TILE_conj, conjl}};
+
+/* Whether the parts are off by at most a few steps of the larger one. */
+static void expect_near(const char *what, int op, int dtype, const void *z, int i, long double _Complex wanted)
+{
+    double _Complex got = element_of((oly_dtype)dtype, z, i);
+    long double steps = op == OLY_TILE_pow ? 64 : 8; /* errors of the exponent are magnified */
+    long double most = steps * element_epsilon((oly_dtype)dtype) * (cabsl(wanted) + 1e-30L);
+    if (!(cabsl(got - wanted) <= most))
+        fail_msg("%s: %s %d of type %d gave %g%+gi, not %Lg%+Lgi", oly_kernels_isa(), what, op, dtype, creal(got),
+                 cimag(got), creall(wanted), cimagl(wanted));
+}
+
+static void fill_complex(int dtype, void *out)
+{
+    for (int i = 0; i < N; i++)
+        set_element((oly_dtype)dtype, out, i, __builtin_complex(random_between(-4, 4), random_between(-4, 4)));
+}
+
+static void check_complex_functions(int dtype)
+{
+    static double x[2 * N], y[2 * N];
+    const void *in[1] = {x};
+    fill_complex(dtype, x);
+    for (int k = 0; k < COUNT(functions); k++) {
+        apply(functions[k].op, dtype, dtype, N, in, 1, 0, y);
+        for (int i = 0; i < N; i++)
+            expect_near("operation", functions[k].op, dtype, y, i,
+                        functions[k].reference(element_of((oly_dtype)dtype, x, i)));
+    }
+}
+
+static void check_complex_pairs(int dtype)
+{
+    static double x[2 * N], y[2 * N], z[2 * N];
+    static uint8_t truth[N];
+    const void *in[2] = {x, y};
+    static const int pairs[] = {OLY_TILE_add, OLY_TILE_sub, OLY_TILE_mul, OLY_TILE_div, OLY_TILE_pow};
+    fill_complex(dtype, x);
+    fill_complex(dtype, y);
+    for (int i = 0; i < N; i += 3)
+        set_element((oly_dtype)dtype, y, i, __builtin_complex(element_part((oly_dtype)dtype, x, i, 0), 1.0));
+    for (int k = 0; k < COUNT(pairs); k++) {
+        apply(pairs[k], dtype, dtype, N, in, 2, 0, z);
+        for (int i = 0; i < N; i++) {
+            long double _Complex a = element_of((oly_dtype)dtype, x, i), b = element_of((oly_dtype)dtype, y, i);
+            expect_near("operation", pairs[k], dtype, z, i,
+                        k == 0   ? a + b
+                        : k == 1 ? a - b
+                        : k == 2 ? a * b
+                        : k == 3 ? a / b
+                                 : cpowl(a, b));
+        }
+    }
+    apply(OLY_TILE_lt, dtype, OLY_BOOL, N, in, 2, 0, truth); /* by real part, then by imaginary part */
+    for (int i = 0; i < N; i++) {
+        double _Complex a = element_of((oly_dtype)dtype, x, i), b = element_of((oly_dtype)dtype, y, i);
+        assert_int_equal(truth[i], creal(a) == creal(b) ? cimag(a) < cimag(b) : creal(a) < creal(b));
+    }
+}
+
+static void check_parts(int dtype)
+{
+    static double x[2 * N], real[N], imaginary[N], back[2 * N];
+    const void *in[1] = {x}, *parts[2] = {real, imaginary};
+    int part = dtype == OLY_COMPLEX64 ? OLY_FLOAT32 : OLY_FLOAT64;
+    fill_with_specials(dtype, x, N);
+    apply(OLY_TILE_real, dtype, part, N, in, 1, 0, real);
+    apply(OLY_TILE_imag, dtype, part, N, in, 1, 0, imaginary);
+    apply(OLY_TILE_complex, part, dtype, N, parts, 2, 0, back);
+    assert_memory_equal(x, back, (size_t)N * oly_dtype_size((oly_dtype)dtype));
+    fill_complex(dtype, x);
+    apply(OLY_TILE_abs, dtype, part, N, in, 1, 0, real);
+    for (int i = 0; i < N; i++)
+        expect_near("abs", OLY_TILE_abs, part, real, i, cabsl(element_of((oly_dtype)dtype, x, i)));
+}
+
+static void check_complex(void)
+{
+    for (int dtype = OLY_COMPLEX64; dtype <= OLY_COMPLEX128; dtype++) {
+        check_complex_functions(dtype);
+        check_complex_pairs(dtype);
+        check_parts(dtype);
+    }
+}
+static void complex_numbers_are_those_of_c(void **unused)
+{
+    (void)unused, on_each(check_complex);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conversions_truncate_saturate_and_wrap),
+        cmocka_unit_test(select_takes_any_mix_of_scalars),
+        cmocka_unit_test(narrow_floats_are_worked_as_float32),
+        cmocka_unit_test(complex_numbers_are_those_of_c),
+    };
+    return CHECK_MAIN(tests);
+}
