@@ -41,10 +41,12 @@ bench        := $(sort $(wildcard bench/*.c))
 oracle       := $(sort $(wildcard tests/oracle*.c))
 tests        := $(sort $(wildcard tests/test_*.c))
 long_runs    := $(sort $(wildcard tests/long/*.c))
+fuzzers      := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 test_helpers := $(filter-out $(oracle) $(tests),$(sort $(wildcard tests/*.c)))
 headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h kernels/*.h \
-                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h))
-every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(long_runs) $(test_helpers)
+                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h))
+every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(long_runs) $(test_helpers) $(fuzzers) \
+                tests/fuzz/driver.c
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
             $(if $(oracle),$(BUILD)/tests/oracle)
@@ -102,7 +104,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long bench lint layers install clean help
+.PHONY: all library demo test check long fuzz fuzzers bench lint layers install clean help
 
 all: library $(programs) ## the library, the examples, the tests and the bench (default)
 
@@ -112,6 +114,14 @@ test check: all ## everything, then all tests; the last line counts them
 	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
 
 long: $(long_runs:%.c=$(BUILD)/%) ## builds the long runs (tests/long, minutes each); start them by hand
+
+fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECONDS=10 each
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined fuzzers
+	@for program in $(basename $(notdir $(fuzzers))); do printf '%s: ' $$program; \
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 \
+		build-address-undefined/tests/fuzz/$$program $(or $(SECONDS),10) $(SEED) || exit; done
+
+fuzzers: $(fuzzers:%.c=$(BUILD)/%)
 
 bench: $(BUILD)/bench/bench ## the bench program, and runs it
 	$(Q)MPIRUN=$(MPIRUN) $< $(BENCH)
@@ -163,6 +173,10 @@ $(shared): $(objects) $(BUILD)/contents
 link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
 
 $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
+$(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
