@@ -146,6 +146,48 @@ void oracle_check_gradient(oracle_run *run)
         check_pullback(&p, f);
 }
 
+/* -- the gradient of the sum of a result, and who holds what of it ----------------------------------------------------- */
+static void value_and_sum(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array result[ORACLE_MOST_OUTPUTS] = {NULL};
+    oracle_program_run(in, result, user);
+    out[0] = oly_sum(result[0]);
+    out[1] = result[0];
+}
+
+/* Each shard of this process covers the ranges that a `dev` line gives its device: "dev 0 [0:10,0:40]". */
+static void check_ranges(oracle_run *run, oly_array x, const char *what)
+{
+    const oracle_line *line;
+    OLY_FOR_EACH_SHARD(s, x)
+    {
+        char ranges[256] = "[";
+        for (int d = 0; d < s.rank; d++)
+            snprintf(ranges + strlen(ranges), sizeof ranges - strlen(ranges), "%s%lld:%lld", d ? "," : "",
+                     (long long)s.start[d], (long long)(s.start[d] + s.extent[d]));
+        strcat(ranges, "]");
+        for (int k = 0; (line = check_oracle_line(run->c, "dev", k)); k++)
+            if (atoi(line->words[1]) == oly_device_id(s.device) && strcmp(line->words[2], ranges) != 0)
+                oracle_fail(run, "device %s holds %s of %s, expected %s", line->words[1], ranges, what, line->words[2]);
+    }
+}
+
+void oracle_check_summed(oracle_run *run)
+{
+    oracle_program p;
+    oly_array sum = NULL, gradient = NULL, value = NULL;
+    const oracle_line *line;
+    if (!oracle_program_begin(&p, run, "out"))
+        return;
+    oly_fn f = oly_jit(value_and_sum, p.n_in, 2, .user = &p, .name = run->c->id);
+    oly_call(oly_value_and_grad(f), p.n_in, p.in, OLY_OUT(sum, gradient, value));
+    for (int k = 0; (line = check_oracle_line(run->c, "out", k)); k++)
+        compare(run, line, strchr(line->words[1], ':') ? gradient : value, "compiled");
+    check_ranges(run, p.in[0], "the operand");
+    check_ranges(run, value, "the result");
+    check_ranges(run, gradient, "the gradient");
+}
+
 /* -- training -------------------------------------------------------------------------------------------------------- */
 
 /* The step as a function: its results are the carried values, then the losses asked for. */

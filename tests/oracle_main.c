@@ -114,13 +114,13 @@ static const struct kind {
     void (*check)(oracle_run *run);
     const char *what; /* the kind, for those without a checker */
 } kinds[] = {
-    {"seed", NULL, "a cell of a notebook"}, {"kind", oracle_check_heat, NULL},
-    {"expr", oracle_check_toy, NULL},       {"text", oracle_check_viz, NULL},
-    {"str", oracle_check_print, NULL},      {"type", oracle_check_types, NULL},
-    {"error", oracle_check_types, NULL},    {"outspec", oracle_check_plan, NULL},
-    {"recv", oracle_check_reshard, NULL},   {"partitionable", NULL, "random numbers"},
-    {"mode", oracle_check_gradient, NULL},  {"carry", oracle_check_training, NULL},
-    {"let", oracle_check_program, NULL},
+    {"seed", NULL, "a cell of a notebook"},    {"kind", oracle_check_heat, NULL},
+    {"expr", oracle_check_toy, NULL},          {"text", oracle_check_viz, NULL},
+    {"str", oracle_check_print, NULL},         {"type", oracle_check_types, NULL},
+    {"error", oracle_check_types, NULL},       {"outspec", oracle_check_plan, NULL},
+    {"recv", oracle_check_reshard, NULL},      {"dev", oracle_check_summed, NULL},
+    {"partitionable", NULL, "random numbers"}, {"mode", oracle_check_gradient, NULL},
+    {"carry", oracle_check_training, NULL},    {"let", oracle_check_program, NULL},
 };
 
 /* Whether JAX had 64-bit types on: a line of the case says so, or the family's name (ops64). */
