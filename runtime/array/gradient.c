@@ -78,9 +78,9 @@ static oly_status zeros_where_none(oly_graph *g, int n, oly_node *const *like, o
 static oly_status gradient_of(oly_graph *g, oly_node *y, int n, oly_node *const *by, oly_node **gradient)
 {
     oly_node *one;
-    OLY_TRY(check_loss(&y->type));
     for (int k = 0; k < n; k++)
         OLY_TRY(check_by(&by[k]->type, k));
+    OLY_TRY(check_loss(&y->type));
     OLY_TRY(oly_build_number(g, y->type.dtype, 1, &one));
     OLY_TRY(oly_build_convert(g, one, y->type.dtype, true, &one));
     OLY_TRY(oly_gradient(g, 1, &y, &one, n, by, gradient));

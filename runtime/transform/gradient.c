@@ -68,6 +68,18 @@ static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
     return OLY_OK;
 }
 
+/* Where axes are Explicit, a cotangent lies as its value does; what is reduced comes back as a sum, and the reverse. */
+static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangent)
+{
+    oly_type wanted = node->type;
+    wanted.unreduced = node->type.reduced;
+    wanted.reduced = node->type.unreduced;
+    if (!wanted.mesh || oly_type_same_sharding(&wanted, &(*cotangent)->type))
+        return OLY_OK;
+    oly_sharding sharding = oly_type_sharding(&wanted);
+    return sharding ? oly_build_reshard(g, *cotangent, sharding, cotangent) : OLY_MEMORY;
+}
+
 static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
 {
     oly_node **sum = &w->sum[node->index];
@@ -78,6 +90,7 @@ static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
                         "the cotangent of %s %s (%s:%d) is %s; it must have the value's type", oly_ops[node->op].name,
                         oly_type_short(&node->type), node->site.file, node->site.line,
                         oly_type_short(&cotangent->type));
+    OLY_TRY(lie_as(w->g, node, &cotangent));
     if (*sum)
         return oly_build_apply(w->g, OLY_OP_add, 2, (oly_node *[]){*sum, cotangent}, sum);
     *sum = cotangent;

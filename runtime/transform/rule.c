@@ -76,6 +76,30 @@ oly_node *oly_rule_reshape(oly_rule *r, oly_node *x, int rank, const int64_t *sh
     return x && r->status == OLY_OK ? keep(r, oly_build_reshape(r->g, x, rank, shape, &out), &out) : NULL;
 }
 
+oly_node *oly_rule_reshape_like(oly_rule *r, oly_node *x, const oly_node *like)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.rank = like->type.rank;
+    memcpy(p.shape, like->type.shape, sizeof p.shape);
+    bool same = x && x->type.rank == p.rank && memcmp(x->type.shape, p.shape, sizeof *p.shape * (size_t)p.rank) == 0;
+    if (!x || r->status != OLY_OK || same || !like->type.mesh)
+        return oly_rule_reshape(r, x, p.rank, p.shape);
+    p.sharding = oly_rule_sharding(r, like);
+    return oly_rule_add(r, OLY_OP_reshape, 1, &x, &p);
+}
+
+oly_sharding oly_rule_sharding(oly_rule *r, const oly_node *like)
+{
+    oly_type type = like->type;
+    type.unreduced = like->type.reduced;
+    type.reduced = like->type.unreduced;
+    oly_sharding sharding = type.mesh ? oly_type_sharding(&type) : NULL;
+    if (type.mesh && !sharding)
+        r->status = OLY_MEMORY;
+    return sharding;
+}
+
 oly_node *oly_rule_transpose(oly_rule *r, oly_node *x, const int *axes)
 {
     oly_node *out = NULL;

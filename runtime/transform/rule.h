@@ -35,6 +35,9 @@ oly_node *oly_rule_mul(oly_rule *r, oly_node *x, oly_node *y); /* leaves out the
 oly_node *oly_rule_number(oly_rule *r, const oly_node *like, double value); /* an array of one number, in like's type */
 oly_node *oly_rule_convert(oly_rule *r, oly_node *x, oly_dtype dtype);
 oly_node *oly_rule_reshape(oly_rule *r, oly_node *x, int rank, const int64_t *shape);
+oly_node *oly_rule_reshape_like(oly_rule *r, oly_node *x, const oly_node *like); /* to its shape, and its sharding */
+/* The sharding of a cotangent of `like` over Explicit axes; NULL: the type says none. */
+oly_sharding oly_rule_sharding(oly_rule *r, const oly_node *like);
 oly_node *oly_rule_transpose(oly_rule *r, oly_node *x, const int *axes);
 oly_node *oly_rule_slice(oly_rule *r, oly_node *x, const int64_t *start, const int64_t *shape, const int64_t *step);
 oly_node *oly_rule_update(oly_rule *r, oly_node *x, oly_node *part, const int64_t *start, const int64_t *step);

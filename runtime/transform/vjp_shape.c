@@ -7,8 +7,7 @@ static const int64_t first[OLY_MAX_RANK];
 
 void oly_vjp_reshape(oly_rule *r)
 {
-    const oly_type *x = &r->node->in[0]->type;
-    r->operands[0] = oly_rule_reshape(r, r->cotangents[0], x->rank, x->shape);
+    r->operands[0] = oly_rule_reshape_like(r, r->cotangents[0], r->node->in[0]);
 }
 
 void oly_vjp_transpose(oly_rule *r)
@@ -30,7 +29,7 @@ void oly_vjp_broadcast(oly_rule *r)
             axes[n++] = d;
         k += from;
     }
-    r->operands[0] = oly_rule_reshape(r, oly_rule_sum(r, r->cotangents[0], n, axes), x->rank, x->shape);
+    r->operands[0] = oly_rule_reshape_like(r, oly_rule_sum(r, r->cotangents[0], n, axes), r->node->in[0]);
 }
 
 void oly_vjp_slice(oly_rule *r)
@@ -64,6 +63,12 @@ void oly_vjp_concatenate(oly_rule *r)
 void oly_vjp_place(oly_rule *r)
 {
     r->operands[0] = oly_rule_add(r, OLY_OP_place, 1, r->cotangents, &r->node->params);
+}
+
+/* The walk moves cotangents to where the operand lies. */
+void oly_vjp_reshard(oly_rule *r)
+{
+    r->operands[0] = r->cotangents[0];
 }
 
 /* -- reductions ------------------------------------------------------------------------------------------------------ */

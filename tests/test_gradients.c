@@ -1,0 +1,650 @@
+/* run: ranks=1,2 devices=8 timeout=300  Every operation's gradient against central differences, in float64, on whole and on
+ * sharded operands; tangents and second derivatives by differences of gradients. The table of operations is walked: one
+ * without a rule must be in a list here, one with a rule must have a sample. */
+#include "check.h"
+#include "array/trace.h"
+#include "transform/rule.h"
+#include <math.h>
+#include <olympus.h>
+
+enum { MOST_IN = 4, MOST_ELEMENTS = 256 };
+
+/* A function of arrays that are filled with numbers between low and high, all different. */
+typedef struct sample {
+    const char *row; /* of ops.def */
+    oly_array (*f)(const oly_array *x);
+    int n_in;
+    struct {
+        int rank;
+        int64_t shape[OLY_MAX_RANK];
+    } in[MOST_IN];
+    double low, high;
+} sample;
+
+#define M43                                                                                                            \
+    {                                                                                                                  \
+        2,                                                                                                             \
+        {                                                                                                              \
+            4, 3                                                                                                       \
+        }                                                                                                              \
+    }
+#define UNARY_SAMPLE(row)                                                                                              \
+    static oly_array row##_of(const oly_array *x)                                                                      \
+    {                                                                                                                  \
+        return oly_##row(x[0]);                                                                                        \
+    }
+#define BINARY_SAMPLE(row, function)                                                                                   \
+    static oly_array row##_of(const oly_array *x)                                                                      \
+    {                                                                                                                  \
+        return function(x[0], x[1]);                                                                                   \
+    }
+
+UNARY_SAMPLE(neg)
+UNARY_SAMPLE(abs)
+UNARY_SAMPLE(exp)
+UNARY_SAMPLE(log)
+UNARY_SAMPLE(sqrt)
+UNARY_SAMPLE(sin)
+UNARY_SAMPLE(cos)
+UNARY_SAMPLE(tanh)
+UNARY_SAMPLE(sigmoid)
+UNARY_SAMPLE(relu)
+BINARY_SAMPLE(add, oly_add)
+BINARY_SAMPLE(sub, oly_sub)
+BINARY_SAMPLE(mul, oly_mul)
+BINARY_SAMPLE(div, oly_div)
+BINARY_SAMPLE(pow, oly_pow)
+BINARY_SAMPLE(max, oly_max2)
+BINARY_SAMPLE(min, oly_min2)
+BINARY_SAMPLE(dot, oly_matmul)
+
+static oly_array select_of(const oly_array *x)
+{
+    return oly_where(oly_gt(x[0], 0.5), oly_mul(x[0], x[1]), oly_sin(x[1]));
+}
+
+static oly_array convert_of(const oly_array *x)
+{
+    return oly_mul(oly_astype(oly_astype(oly_sin(x[0]), OLY_COMPLEX128), OLY_FLOAT64), x[0]);
+}
+
+static oly_array broadcast_of(const oly_array *x)
+{
+    return oly_mul(oly_broadcast_to(x[0], 2, 4, 3), x[1]);
+}
+
+static oly_array reduce_sum_of(const oly_array *x)
+{
+    return oly_sum(oly_sin(x[0]), .axes = "0");
+}
+
+static oly_array reduce_prod_of(const oly_array *x)
+{
+    return oly_prod(x[0], .axes = "0,2");
+}
+
+static oly_array reduce_max_of(const oly_array *x)
+{
+    return oly_mul(oly_max(oly_sin(x[0]), .axes = "1"), oly_max(x[0]));
+}
+
+static oly_array reduce_min_of(const oly_array *x)
+{
+    return oly_min(oly_mul(x[0], x[0]), .axes = "0");
+}
+
+static oly_array reshape_of(const oly_array *x)
+{
+    return oly_sin(oly_reshape(oly_mul(x[0], x[0]), 2, 6));
+}
+
+static oly_array transpose_of(const oly_array *x)
+{
+    return oly_mul(oly_transpose(oly_sin(x[0])), x[1]);
+}
+
+static oly_array slice_of(const oly_array *x)
+{
+    return oly_mul(oly_slice(x[0], "1:, ::2"), oly_slice(x[0], ":-1, 0:2"));
+}
+
+static oly_array update_of(const oly_array *x)
+{
+    return oly_update(oly_sin(x[0]), "1:3, :2", oly_mul(x[1], x[1]));
+}
+
+static oly_array concatenate_of(const oly_array *x)
+{
+    return oly_sin(oly_concatenate(0, x[0], oly_mul(x[1], x[1]), x[0]));
+}
+
+static oly_mesh grid(void)
+{
+    return oly_make_mesh("x=4, y=2");
+}
+
+static oly_array place_of(const oly_array *x)
+{
+    return oly_sin(oly_with_sharding_constraint(oly_mul(x[0], x[0]), oly_named(grid(), "y, x")));
+}
+
+static oly_array reshard_of(const oly_array *x)
+{
+    oly_mesh mesh = oly_make_mesh("x=4:explicit, y=2:explicit");
+    oly_array y = oly_sin(oly_reshard(oly_mul(x[0], x[0]), oly_named(mesh, "x")));
+    return oly_with_sharding_constraint(oly_reshard(y, oly_named(mesh, "y")), oly_named(mesh, "y"));
+}
+
+static const sample samples[] = {
+    {"neg", neg_of, 1, {M43}, -1, 1},
+    {"abs", abs_of, 1, {M43}, -1.03, 1},
+    {"exp", exp_of, 1, {M43}, -1, 1},
+    {"log", log_of, 1, {M43}, 0.2, 3},
+    {"sqrt", sqrt_of, 1, {M43}, 0.2, 3},
+    {"sin", sin_of, 1, {M43}, -3, 3},
+    {"cos", cos_of, 1, {M43}, -3, 3},
+    {"tanh", tanh_of, 1, {M43}, -2, 2},
+    {"sigmoid", sigmoid_of, 1, {M43}, -2, 2},
+    {"select", relu_of, 1, {M43}, -1.03, 1},
+    {"add", add_of, 2, {M43, M43}, -1, 1},
+    {"sub", sub_of, 2, {M43, {1, {3}}}, -1, 1},
+    {"mul", mul_of, 2, {M43, {2, {4, 1}}}, -1, 1},
+    {"div", div_of, 2, {M43, {1, {1}}}, 0.3, 1},
+    {"pow", pow_of, 2, {M43, {0}}, 0.3, 2},
+    {"max", max_of, 2, {M43, {2, {4, 1}}}, -1, 1},
+    {"min", min_of, 2, {M43, M43}, -1, 1},
+    {"select", select_of, 2, {M43, M43}, 0.03, 1},
+    {"convert", convert_of, 1, {M43}, -1, 1},
+    {"broadcast", broadcast_of, 2, {{2, {4, 1}}, M43}, -1, 1},
+    {"reduce_sum", reduce_sum_of, 1, {M43}, -1, 1},
+    {"reduce_prod", reduce_prod_of, 1, {{3, {4, 3, 2}}}, 0.5, 1.5},
+    {"reduce_max", reduce_max_of, 1, {M43}, -1, 1},
+    {"reduce_min", reduce_min_of, 1, {M43}, 0, 1},
+    {"dot", dot_of, 2, {M43, {2, {3, 5}}}, -1, 1},
+    {"reshape", reshape_of, 1, {M43}, -1, 1},
+    {"transpose", transpose_of, 2, {M43, {2, {3, 4}}}, -1, 1},
+    {"slice", slice_of, 1, {M43}, -1, 1},
+    {"update", update_of, 2, {M43, {2, {2, 1}}}, -1, 1},
+    {"concatenate", concatenate_of, 2, {M43, M43}, -1, 1},
+    {"place", place_of, 1, {M43}, -1, 1},
+};
+
+/* Rows without a derivative, and why. */
+static const char *const not_differentiable[] = {
+    "loop",   /* to come */
+    "result", /* its loop answers for it */
+};
+
+/* -- the function and its numbers ------------------------------------------------------------------------------------ */
+
+/* The sum of all results, each with another weight, so that no element's cotangent is like another's. */
+static void loss(const oly_array *in, oly_array *out, void *user)
+{
+    const sample *s = user;
+    oly_array y = s->f(in);
+    oly_array weights = oly_add(oly_cos(oly_mul(oly_arange(oly_size(y), OLY_FLOAT64), 1.7)), 0.3);
+    out[0] = oly_sum(oly_mul(oly_reshape(y, -1), weights));
+}
+
+static int64_t elements(const sample *s, int k)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->in[k].rank; d++)
+        n *= s->in[k].shape[d];
+    return n;
+}
+
+static void fill(const sample *s, int k, double *values)
+{
+    int64_t n = elements(s, k);
+    for (int64_t i = 0; i < n; i++) {
+        double t = fmod((double)(i + 1) * 0.6180339887498949 + 0.317 * (k + 1), 1);
+        values[i] = s->low + t * (s->high - s->low);
+    }
+}
+
+/* How operand k is split; 0: whole. */
+static oly_array put(const sample *s, int k, const double *values, int way)
+{
+    static const char *const specs[2][MOST_IN] = {{"x, y", "y", "x", "y"}, {"y", "None, x", "None", "x"}};
+    oly_array x = oly_from_host(values, OLY_FLOAT64, s->in[k].rank, s->in[k].shape);
+    if (way == 0 || s->in[k].rank == 0)
+        return x;
+    return oly_device_put(x, oly_named(grid(), s->in[k].rank == 1 ? (k % 2 ? "y" : "x") : specs[way - 1][k]));
+}
+
+static void get(oly_array x, double *values)
+{
+    assert_non_null(x);
+    assert_int_equal(oly_process_allgather(x, values, sizeof(double) * (size_t)oly_size(x)), OLY_OK);
+}
+
+/* -- checks ---------------------------------------------------------------------------------------------------------- */
+typedef struct trial {
+    const sample *s;
+    int way;
+    oly_fn loss, gradient, tangent, bent; /* bent: the tangent of the gradient */
+    double x[MOST_IN][MOST_ELEMENTS], v[MOST_IN][MOST_ELEMENTS];
+} trial;
+
+static double value_at(trial *t, double step, int k, int64_t i)
+{
+    double value = 0;
+    OLY_SCOPE
+    {
+        oly_array in[MOST_IN];
+        t->x[k][i] += step;
+        for (int j = 0; j < t->s->n_in; j++)
+            in[j] = put(t->s, j, t->x[j], t->way);
+        t->x[k][i] -= step;
+        get(oly_apply_n(t->loss, t->s->n_in, in), &value);
+    }
+    return value;
+}
+
+static void gradient_at(trial *t, double step, double (*g)[MOST_ELEMENTS])
+{
+    OLY_SCOPE
+    {
+        oly_array in[MOST_IN], out[MOST_IN] = {NULL}, *wanted[MOST_IN];
+        double moved[MOST_ELEMENTS];
+        for (int j = 0; j < t->s->n_in; j++) {
+            for (int64_t i = 0; i < elements(t->s, j); i++)
+                moved[i] = t->x[j][i] + step * t->v[j][i];
+            in[j] = put(t->s, j, moved, t->way);
+            wanted[j] = &out[j];
+        }
+        oly_call(t->gradient, t->s->n_in, in, t->s->n_in, wanted);
+        for (int j = 0; j < t->s->n_in; j++)
+            get(out[j], g[j]);
+    }
+}
+
+static void compare(const trial *t, const char *what, int k, int64_t i, double got, double want)
+{
+    if (fabs(got - want) > 1e-6 * (1 + fabs(want)))
+        fail_msg("%s, operands %d: %s of element %d of operand %d is %.12g, by differences %.12g", t->s->row, t->way,
+                 what, (int)i, k, got, want);
+}
+
+static void check_gradient(trial *t, double (*g)[MOST_ELEMENTS])
+{
+    const double h = 1e-5;
+    for (int k = 0; k < t->s->n_in; k++)
+        for (int64_t i = 0; i < elements(t->s, k); i++)
+            compare(t, "the gradient", k, i, g[k][i], (value_at(t, h, k, i) - value_at(t, -h, k, i)) / (2 * h));
+}
+
+/* The tangent of the loss along v, and that of the gradient. */
+static void check_tangents(trial *t, double (*g)[MOST_ELEMENTS])
+{
+    const double h = 1e-5;
+    double up[MOST_IN][MOST_ELEMENTS], down[MOST_IN][MOST_ELEMENTS], along = 0, got;
+    gradient_at(t, h, up);
+    gradient_at(t, -h, down);
+    OLY_SCOPE
+    {
+        int n = t->s->n_in;
+        oly_array in[2 * MOST_IN], out[2 * MOST_IN] = {NULL}, *wanted[2 * MOST_IN];
+        for (int k = 0; k < n; k++) {
+            in[k] = put(t->s, k, t->x[k], t->way);
+            in[n + k] = put(t->s, k, t->v[k], t->way);
+            for (int64_t i = 0; i < elements(t->s, k); i++)
+                along += g[k][i] * t->v[k][i];
+        }
+        for (int k = 0; k < 2 * n; k++)
+            wanted[k] = &out[k];
+        oly_call(t->tangent, 2 * n, in, 2, wanted);
+        get(out[1], &got);
+        compare(t, "the tangent", 0, 0, got, along);
+        oly_call(t->bent, 2 * n, in, 2 * n, wanted);
+        for (int k = 0; k < n; k++) {
+            double bent[MOST_ELEMENTS];
+            get(out[n + k], bent);
+            for (int64_t i = 0; i < elements(t->s, k); i++)
+                compare(t, "the second derivative", k, i, bent[i], (up[k][i] - down[k][i]) / (2 * h));
+        }
+    }
+}
+
+static void check_sample(const sample *s, int way)
+{
+    static trial t;
+    static double g[MOST_IN][MOST_ELEMENTS];
+    int all[MOST_IN];
+    OLY_SCOPE
+    {
+        t = (trial){.s = s, .way = way};
+        for (int k = 0; k < s->n_in; k++) {
+            all[k] = k;
+            fill(s, k, t.x[k]);
+            for (int64_t i = 0; i < elements(s, k); i++)
+                t.v[k][i] = sin(3.0 * (double)(i + 1) + k);
+        }
+        t.loss = oly_jit(loss, s->n_in, 1, .user = (void *)s, .name = s->row);
+        t.gradient = oly_grad(t.loss, .argnum_list = all, .n_argnum_list = s->n_in);
+        t.tangent = oly_jvp(t.loss);
+        t.bent = oly_jvp(t.gradient);
+        gradient_at(&t, 0, g);
+        check_gradient(&t, g);
+        check_tangents(&t, g);
+    }
+}
+
+static void gradients_agree_with_differences(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof samples / sizeof samples[0]; k++)
+        for (int way = 0; way < 3; way++)
+            check_sample(&samples[k], way);
+}
+
+/* -- the table ------------------------------------------------------------------------------------------------------- */
+static bool uses_row(const sample *s)
+{
+    oly_graph *g = oly_graph_new("sample");
+    oly_trace t;
+    oly_array in[MOST_IN];
+    bool found = false;
+    oly_trace_open(&t, g);
+    for (int k = 0; k < s->n_in; k++) {
+        oly_node *node;
+        oly_type type = {.dtype = OLY_FLOAT64, .rank = s->in[k].rank};
+        memcpy(type.shape, s->in[k].shape, sizeof type.shape);
+        assert_int_equal(oly_graph_input(g, &type, &node), OLY_OK);
+        in[k] = oly_array_traced(g, node);
+    }
+    assert_non_null(s->f(in));
+    for (int k = 0; k < g->n_nodes; k++)
+        found = found || strcmp(oly_ops[g->nodes[k]->op].name, s->row) == 0;
+    oly_trace_close(&t);
+    oly_trace_release(&t);
+    oly_graph_free(g);
+    return found;
+}
+
+static bool has_sample(const char *row)
+{
+    for (size_t k = 0; k < sizeof samples / sizeof samples[0]; k++)
+        if (strcmp(samples[k].row, row) == 0)
+            return true;
+    static const char *const elsewhere[] = {"reshard", "real", "imag", "conj", "complex"}; /* below; by convert */
+    for (size_t k = 0; k < sizeof elsewhere / sizeof elsewhere[0]; k++)
+        if (strcmp(elsewhere[k], row) == 0)
+            return true;
+    return false;
+}
+
+static bool is_listed(const char *row)
+{
+    for (size_t k = 0; k < sizeof not_differentiable / sizeof not_differentiable[0]; k++)
+        if (strcmp(not_differentiable[k], row) == 0)
+            return true;
+    return false;
+}
+
+static void every_row_has_a_rule_and_a_sample(void **state)
+{
+    (void)state;
+    int missing = 0;
+    for (size_t k = 0; k < sizeof samples / sizeof samples[0]; k++)
+        if (!uses_row(&samples[k]))
+            fail_msg("the sample of %s does not use it", samples[k].row);
+    for (int op = 0; op < OLY_N_OPS; op++) {
+        const char *row = oly_ops[op].name;
+        oly_vjp_rule *rule = oly_rule_of((oly_op)op);
+        if (!rule && !is_listed(row))
+            missing++, print_error("%s has no gradient rule and is not listed here\n", row);
+        if (rule && rule != oly_vjp_zero && !has_sample(row))
+            missing++, print_error("%s has a gradient rule and no sample here\n", row);
+    }
+    assert_int_equal(missing, 0);
+}
+
+/* -- the functions --------------------------------------------------------------------------------------------------- */
+static void squares(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(in[0], in[0]));
+    out[1] = oly_mul(in[0], 3.0);
+}
+
+static void product_with_outside(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_sum(oly_mul(in[0], *(oly_array *)user));
+}
+
+static oly_array ramp(int64_t n)
+{
+    return oly_arange(n, OLY_FLOAT32);
+}
+
+static void values_and_other_results_come_along(void **state)
+{
+    (void)state;
+    oly_fn f = oly_jit(squares, 1, 2);
+    oly_array x = ramp(4), value = NULL, gradient = NULL, other = NULL;
+    oly_call(oly_value_and_grad(f), OLY_IN(x), OLY_OUT(value, gradient, other));
+    assert_float_equal(oly_item(value), 14, 0);
+    assert_float_equal(oly_item(oly_slice(gradient, "3")), 6, 0);
+    assert_float_equal(oly_item(oly_slice(other, "2")), 6, 0);
+    oly_call(oly_grad(f), OLY_IN(x), OLY_OUT(gradient, other));
+    assert_float_equal(oly_item(oly_slice(gradient, "2")), 4, 0);
+}
+
+/* An argument is a value of its own: what else uses the same array counts as constant. */
+static void arguments_are_values_of_their_own(void **state)
+{
+    (void)state;
+    oly_array x = ramp(4);
+    oly_fn f = oly_jit(product_with_outside, 1, 1, .user = &x);
+    oly_array g = oly_apply(oly_grad(f), x);
+    assert_float_equal(oly_item(oly_slice(g, "3")), 3, 0);
+}
+
+static void gradient_inside(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_mul(in[0], 2.0), unused = oly_sin(in[0]);
+    oly_array y = oly_sum(oly_mul(x, x));
+    oly_gradients(y, OLY_IN(in[0], x, unused), OLY_OUT(out[0], out[1], out[2]));
+}
+
+static void intermediate_values_have_gradients(void **state)
+{
+    (void)state;
+    oly_array a = NULL, b = NULL, c = NULL;
+    oly_call(oly_jit(gradient_inside, 1, 3), OLY_IN(ramp(4)), OLY_OUT(a, b, c));
+    assert_float_equal(oly_item(oly_slice(a, "3")), 24, 0);
+    assert_float_equal(oly_item(oly_slice(b, "3")), 12, 0);
+    assert_float_equal(oly_item(oly_slice(c, "3")), 0, 0);
+}
+
+/* A derived function may outlive the one it comes from. */
+static void derived_functions_keep_what_they_come_from(void **state)
+{
+    (void)state;
+    oly_array g = NULL, other = NULL;
+    oly_fn second;
+    oly_fn first = oly_grad(oly_jit(squares, 1, 2));
+    second = oly_jvp(first);
+    (void)second;
+    oly_call(first, OLY_IN(ramp(3)), OLY_OUT(g, other));
+    assert_float_equal(oly_item(oly_slice(g, "2")), 4, 0);
+}
+
+static void element_types_stay(void **state)
+{
+    (void)state;
+    oly_fn f = oly_grad(oly_jit(squares, 1, 2));
+    oly_array g = NULL, other = NULL;
+    oly_call(f, OLY_IN(oly_astype(ramp(4), OLY_BFLOAT16)), OLY_OUT(g, other));
+    assert_int_equal(oly_dtype_of(g), OLY_BFLOAT16);
+    oly_call(f, OLY_IN(oly_astype(ramp(4), OLY_FLOAT64)), OLY_OUT(g, other));
+    assert_int_equal(oly_dtype_of(g), OLY_FLOAT64);
+}
+
+static void real_part_of_square(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array z = oly_add(in[0], oly_mul(in[1], in[2]));
+    out[0] = oly_astype(oly_sum(oly_mul(z, z)), OLY_FLOAT32);
+}
+
+/* Re(z z) at 1 + 2i: 2 + 4j, from d/dx - i d/dy. */
+static void complex_gradients_follow_the_convention(void **state)
+{
+    (void)state;
+    float i[2] = {0, 1}, g[2] = {0};
+    int64_t none = 0;
+    oly_array unit = oly_from_host(i, OLY_COMPLEX64, 0, &none), z = NULL;
+    oly_fn f = oly_jit(real_part_of_square, 3, 1);
+    oly_array x = oly_astype(oly_scalar(1, OLY_FLOAT32), OLY_COMPLEX64);
+    oly_array y = oly_astype(oly_scalar(2, OLY_FLOAT32), OLY_COMPLEX64);
+    z = oly_apply(oly_grad(f), x, y, unit);
+    assert_int_equal(oly_dtype_of(z), OLY_COMPLEX64);
+    oly_process_allgather(z, g, sizeof g);
+    assert_float_equal(g[0], 2, 0);
+    assert_float_equal(g[1], 4, 0);
+}
+
+/* -- corners --------------------------------------------------------------------------------------------------------- */
+static void corner(const oly_array *in, oly_array *out, void *user)
+{
+    switch (*(int *)user) {
+    case 0: out[0] = oly_sum(oly_max2(in[0], 1.0)); break;
+    case 1: out[0] = oly_max(in[0]); break;
+    case 2: out[0] = oly_sum(oly_abs(in[0])); break;
+    case 3: out[0] = oly_sum(oly_relu(in[0])); break;
+    case 4: out[0] = oly_prod(in[0]); break;
+    case 5: out[0] = oly_sum(oly_pow(in[0], 2.0)); break;
+    case 6: out[0] = oly_sum(oly_mul(oly_stop_gradient(in[0]), in[0])); break;
+    default: out[0] = oly_sum(oly_where(oly_gt(in[0], 0.0), oly_log(in[0]), 0.0)); break;
+    }
+}
+
+static void check_corner(int which, int n, const float *x, const float *want)
+{
+    float got[8];
+    oly_array at = oly_from_host(x, OLY_FLOAT32, 1, (int64_t[]){n});
+    oly_array g = oly_apply(oly_grad(oly_jit(corner, 1, 1, .user = &which)), at);
+    oly_process_allgather(g, got, sizeof(float) * (size_t)n);
+    for (int k = 0; k < n; k++)
+        if (!(got[k] == want[k] || (isnan(got[k]) && isnan(want[k]))))
+            fail_msg("corner %d: element %d is %g, not %g", which, k, (double)got[k], (double)want[k]);
+}
+
+static void corners_have_the_agreed_slopes(void **state)
+{
+    (void)state;
+    check_corner(0, 2, (float[]){1, 2}, (float[]){0.5F, 1});
+    check_corner(1, 3, (float[]){3, 1, 3}, (float[]){0.5F, 0, 0.5F});
+    check_corner(2, 3, (float[]){0, -2, 2}, (float[]){1, -1, 1});
+    check_corner(3, 3, (float[]){0, -2, 2}, (float[]){0, 0, 1});
+    check_corner(4, 3, (float[]){2, 0, 4}, (float[]){0, 8, 0});
+    check_corner(5, 2, (float[]){0, 3}, (float[]){0, 6});
+    check_corner(6, 2, (float[]){5, 3}, (float[]){5, 3});
+    check_corner(7, 2, (float[]){0, 2}, (float[]){NAN, 0.5F});
+}
+
+/* -- explicit axes --------------------------------------------------------------------------------------------------- */
+static void explicit_loss(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(oly_sin(in[0]), in[1]));
+}
+
+static void gradients_have_the_sharding_of_their_values(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=4:explicit, y=2:explicit");
+    oly_array a = oly_device_put(oly_reshape(ramp(32), 8, 4), oly_named(mesh, "x, y"));
+    oly_array b = oly_device_put(ramp(4), oly_named(mesh, "y")), ga = NULL, gb = NULL;
+    char text[64];
+    oly_call(oly_grad(oly_jit(explicit_loss, 2, 1), .argnums = "0, 1"), OLY_IN(a, b), OLY_OUT(ga, gb));
+    oly_typeof(ga, text, sizeof text);
+    assert_string_equal(text, "float32[8@x,4@y]");
+    oly_typeof(gb, text, sizeof text);
+    assert_string_equal(text, "float32[4@y]");
+}
+
+static void reshards_go_back(void **state)
+{
+    (void)state;
+    static const sample s = {"reshard", reshard_of, 1, {M43}, -1, 1};
+    check_sample(&s, 0);
+}
+
+/* -- errors ---------------------------------------------------------------------------------------------------------- */
+static void expect_error(oly_status status, const char *part)
+{
+    assert_int_equal(oly_last_status(), status);
+    if (!strstr(oly_last_error(), part))
+        fail_msg("\"%s\" is not in \"%s\"", part, oly_last_error());
+    oly_clear_error();
+}
+
+static void not_a_number(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 2.0);
+}
+
+static void mistakes_are_explained(void **state)
+{
+    (void)state;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_fn f = oly_jit(not_a_number, 1, 1), g = oly_jit(squares, 1, 2);
+    oly_apply(oly_grad(f), ramp(3));
+    expect_error(OLY_SHAPE, "Gradient only defined for scalar-output functions");
+    oly_array a = NULL, b = NULL;
+    oly_call(oly_grad(g), OLY_IN(oly_arange(3, OLY_INT32)), OLY_OUT(a, b));
+    expect_error(OLY_DTYPE, "int32[3]");
+    assert_null(oly_grad(f, .argnums = "1"));
+    expect_error(OLY_INVALID, "no argument 1");
+    assert_null(oly_grad(f, .argnums = "0, 0"));
+    expect_error(OLY_INVALID, "named twice");
+    assert_null(oly_grad(f, .argnums = "first"));
+    expect_error(OLY_PARSE, "the number of an argument");
+    oly_call(oly_vjp(f), OLY_IN(ramp(3), ramp(4)), OLY_OUT(a, b));
+    expect_error(OLY_SHAPE, "cotangent");
+    oly_call(oly_jvp(f), OLY_IN(ramp(3), oly_arange(3, OLY_INT32)), OLY_OUT(a, b));
+    expect_error(OLY_DTYPE, "tangent");
+    oly_gradients(ramp(1), OLY_IN(ramp(1)), OLY_OUT(a));
+    expect_error(OLY_TRACE, "oly_grad");
+    oly_set_error_mode(OLY_ERRORS_ABORT);
+}
+
+/* -- running --------------------------------------------------------------------------------------------------------- */
+static int begin(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_enable_x64(true);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_row_has_a_rule_and_a_sample, begin, end),
+        cmocka_unit_test_setup_teardown(gradients_agree_with_differences, begin, end),
+        cmocka_unit_test_setup_teardown(values_and_other_results_come_along, begin, end),
+        cmocka_unit_test_setup_teardown(arguments_are_values_of_their_own, begin, end),
+        cmocka_unit_test_setup_teardown(intermediate_values_have_gradients, begin, end),
+        cmocka_unit_test_setup_teardown(derived_functions_keep_what_they_come_from, begin, end),
+        cmocka_unit_test_setup_teardown(element_types_stay, begin, end),
+        cmocka_unit_test_setup_teardown(complex_gradients_follow_the_convention, begin, end),
+        cmocka_unit_test_setup_teardown(corners_have_the_agreed_slopes, begin, end),
+        cmocka_unit_test_setup_teardown(gradients_have_the_sharding_of_their_values, begin, end),
+        cmocka_unit_test_setup_teardown(reshards_go_back, begin, end),
+        cmocka_unit_test_setup_teardown(mistakes_are_explained, begin, end),
+    };
+    return CHECK_MAIN(tests);
+}
