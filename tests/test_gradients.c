@@ -68,6 +68,12 @@ static oly_array convert_of(const oly_array *x)
     return oly_mul(oly_astype(oly_astype(oly_sin(x[0]), OLY_COMPLEX128), OLY_FLOAT64), x[0]);
 }
 
+static oly_array complex_of(const oly_array *x)
+{
+    oly_array z = oly_complex(oly_sin(x[0]), x[1]), w = oly_mul(oly_exp(oly_conj(z)), z);
+    return oly_add(oly_mul(oly_real(w), oly_imag(oly_mul(z, z))), oly_abs(w));
+}
+
 static oly_array broadcast_of(const oly_array *x)
 {
     return oly_mul(oly_broadcast_to(x[0], 2, 4, 3), x[1]);
@@ -135,6 +141,54 @@ static oly_array reshard_of(const oly_array *x)
     return oly_with_sharding_constraint(oly_reshard(y, oly_named(mesh, "y")), oly_named(mesh, "y"));
 }
 
+/* A device's part of a loss: x (8 elements, 2 here) differs along "x", w (2 elements) is the same everywhere. */
+static oly_array device_loss(oly_array x, oly_array w)
+{
+    oly_array here = oly_astype(oly_axis_index("x"), OLY_FLOAT64), sum = oly_psum(oly_sum(oly_sin(x)), "x");
+    oly_array all = oly_all_gather(x, "x", .tiled = true), same = oly_all_gather(oly_mul(x, x), "x", .invariant = true);
+    oly_array scattered = oly_psum_scatter(oly_mul(all, oly_mul(all, here)), "x", .tiled = true);
+    oly_array sent = oly_ppermute(oly_mul(x, w), "x", OLY_PAIRS({0, 1}, {1, 3}, {2, 0}));
+    oly_array turned = oly_all_to_all(oly_mul(oly_reshape(all, 4, 2), oly_reshape(x, 1, 2)), "x", 0, 0, false);
+    oly_array local = oly_add(oly_sum(oly_mul(scattered, x)), oly_sum(oly_mul(sent, oly_sin(x))));
+    local = oly_add(local, oly_mul(here, oly_sum(oly_mul(turned, turned))));
+    local = oly_mul(oly_add(local, oly_sum(oly_mul(w, x))), oly_add(sum, 1.0));
+    return oly_add(oly_psum(local, "x"), oly_mul(sum, oly_sum(oly_mul(same, oly_sum(w)))));
+}
+
+static void loss_inside(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = device_loss(in[0], in[1]);
+}
+
+static void gradient_of_loss_inside(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_gradients(device_loss(in[0], in[1]), OLY_IN(in[0], in[1]), OLY_OUT(out[0], out[1]));
+}
+
+static const char *const specs[] = {"x", ""};
+
+static oly_array permute_of(const oly_array *x)
+{
+    oly_array y = NULL;
+    oly_shard_map(loss_inside, NULL, grid(), 2, x, specs, OLY_OUT(y), specs + 1);
+    return y;
+}
+
+static void mapped_loss(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = permute_of(in);
+}
+
+static void mapped_gradient(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array *wanted[] = {&out[0], &out[1]};
+    oly_shard_map(gradient_of_loss_inside, NULL, grid(), 2, in, specs, 2, wanted, specs);
+}
+
 static const sample samples[] = {
     {"neg", neg_of, 1, {M43}, -1, 1},
     {"abs", abs_of, 1, {M43}, -1.03, 1},
@@ -155,6 +209,10 @@ static const sample samples[] = {
     {"min", min_of, 2, {M43, M43}, -1, 1},
     {"select", select_of, 2, {M43, M43}, 0.03, 1},
     {"convert", convert_of, 1, {M43}, -1, 1},
+    {"complex", complex_of, 2, {M43, {2, {4, 1}}}, 0.2, 1},
+    {"conj", complex_of, 2, {M43, M43}, -1, 1},
+    {"real", complex_of, 2, {M43, M43}, -1, 1},
+    {"imag", complex_of, 2, {M43, M43}, -1, 1},
     {"broadcast", broadcast_of, 2, {{2, {4, 1}}, M43}, -1, 1},
     {"reduce_sum", reduce_sum_of, 1, {M43}, -1, 1},
     {"reduce_prod", reduce_prod_of, 1, {{3, {4, 3, 2}}}, 0.5, 1.5},
@@ -166,13 +224,15 @@ static const sample samples[] = {
     {"slice", slice_of, 1, {M43}, -1, 1},
     {"update", update_of, 2, {M43, {2, {2, 1}}}, -1, 1},
     {"concatenate", concatenate_of, 2, {M43, M43}, -1, 1},
+    {"permute", permute_of, 2, {{1, {8}}, {1, {2}}}, -1, 1},
     {"place", place_of, 1, {M43}, -1, 1},
 };
 
 /* Rows without a derivative, and why. */
 static const char *const not_differentiable[] = {
-    "loop",   /* to come */
-    "result", /* its loop answers for it */
+    "loop",             /* to come */
+    "branch", "pmax",   /* as in JAX; stop the gradient before */
+    "pmin",   "result", /* its loop answers for it */
 };
 
 /* -- the function and its numbers ------------------------------------------------------------------------------------ */
@@ -206,11 +266,11 @@ static void fill(const sample *s, int k, double *values)
 /* How operand k is split; 0: whole. */
 static oly_array put(const sample *s, int k, const double *values, int way)
 {
-    static const char *const specs[2][MOST_IN] = {{"x, y", "y", "x", "y"}, {"y", "None, x", "None", "x"}};
+    static const char *const split[2][MOST_IN] = {{"x, y", "y", "x", "y"}, {"y", "None, x", "None", "x"}};
     oly_array x = oly_from_host(values, OLY_FLOAT64, s->in[k].rank, s->in[k].shape);
     if (way == 0 || s->in[k].rank == 0)
         return x;
-    return oly_device_put(x, oly_named(grid(), s->in[k].rank == 1 ? (k % 2 ? "y" : "x") : specs[way - 1][k]));
+    return oly_device_put(x, oly_named(grid(), s->in[k].rank == 1 ? (k % 2 ? "y" : "x") : split[way - 1][k]));
 }
 
 static void get(oly_array x, double *values)
@@ -368,7 +428,8 @@ static bool has_sample(const char *row)
     for (size_t k = 0; k < sizeof samples / sizeof samples[0]; k++)
         if (strcmp(samples[k].row, row) == 0)
             return true;
-    static const char *const elsewhere[] = {"reshard", "real", "imag", "conj", "complex"}; /* below; by convert */
+    static const char *const elsewhere[] = {"reshard",      "pvary",     "psum",       "all_gather",
+                                            "psum_scatter", "own_slice", "all_to_all", "ppermute"}; /* below */
     for (size_t k = 0; k < sizeof elsewhere / sizeof elsewhere[0]; k++)
         if (strcmp(elsewhere[k], row) == 0)
             return true;
@@ -508,6 +569,30 @@ static void complex_gradients_follow_the_convention(void **state)
     assert_float_equal(g[1], 4, 0);
 }
 
+/* The derivative may be taken inside the map or around it. */
+static void gradients_inside_a_map_are_those_around_it(void **state)
+{
+    (void)state;
+    static const sample s = {"psum", permute_of, 2, {{1, {8}}, {1, {2}}}, -1, 1};
+    double values[2][8], inside[2][8], around[2][8];
+    oly_array in[2], gx = NULL, gw = NULL;
+    for (int k = 0; k < 2; k++) {
+        fill(&s, k, values[k]);
+        in[k] = put(&s, k, values[k], 0);
+    }
+    oly_call(oly_jit(mapped_gradient, 2, 2), 2, in, OLY_OUT(gx, gw));
+    get(gx, inside[0]);
+    get(gw, inside[1]);
+    oly_call(oly_grad(oly_jit(mapped_loss, 2, 1), .argnums = "0, 1"), 2, in, OLY_OUT(gx, gw));
+    get(gx, around[0]);
+    get(gw, around[1]);
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < elements(&s, k); i++)
+            if (fabs(inside[k][i] - around[k][i]) > 1e-12 * (1 + fabs(around[k][i])))
+                fail_msg("element %d of gradient %d is %.15g inside, %.15g around", (int)i, k, inside[k][i],
+                         around[k][i]);
+}
+
 /* -- corners --------------------------------------------------------------------------------------------------------- */
 static void corner(const oly_array *in, oly_array *out, void *user)
 {
@@ -641,6 +726,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(derived_functions_keep_what_they_come_from, begin, end),
         cmocka_unit_test_setup_teardown(element_types_stay, begin, end),
         cmocka_unit_test_setup_teardown(complex_gradients_follow_the_convention, begin, end),
+        cmocka_unit_test_setup_teardown(gradients_inside_a_map_are_those_around_it, begin, end),
         cmocka_unit_test_setup_teardown(corners_have_the_agreed_slopes, begin, end),
         cmocka_unit_test_setup_teardown(gradients_have_the_sharding_of_their_values, begin, end),
         cmocka_unit_test_setup_teardown(reshards_go_back, begin, end),

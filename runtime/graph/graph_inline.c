@@ -3,6 +3,8 @@
 
 int oly_graph_results(const oly_node *node)
 {
+    if (oly_ops[node->op].lowering == OLY_LOWER_BRANCH)
+        return node->params.branches[0]->n_outputs;
     return oly_ops[node->op].lowering == OLY_LOWER_LOOP ? node->params.n_carry : -1;
 }
 
@@ -23,7 +25,8 @@ static oly_status copy_node(oly_graph *g, oly_node *node, oly_node *const *copie
         in[k] = copies[node->in[k]->index];
     oly_restore_site(node->site);
     OLY_TRY(oly_graph_add(g, node->op, node->n_in, in, &node->params, copy));
-    node->params.body = NULL; /* the copy's now */
+    node->params.body = NULL; /* the copy's now, and so are the branches */
+    node->params.n_branches = 0;
     return OLY_OK;
 }
 
@@ -61,8 +64,9 @@ void oly_graph_bypass(oly_graph *g)
         oly_node *node = g->nodes[k];
         for (int j = 0; j < node->n_in; j++)
             node->in[j] = meant(node->in[j]);
-        if (node->params.body)
-            oly_graph_bypass(node->params.body);
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
+            oly_graph_bypass(graphs[j]);
     }
     for (int k = 0; k < g->n_outputs; k++)
         g->outputs[k] = meant(g->outputs[k]);

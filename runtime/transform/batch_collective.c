@@ -57,7 +57,8 @@ static oly_status stays(oly_batch *b, const oly_node *node, const sides *s, oly_
 {
     oly_params p = outside(b, node, s);
     int lead = node->n_in ? oly_batch_lead(in[0].axes) : 0;
-    bool shaped = node->op == OLY_OP_all_gather || node->op == OLY_OP_psum_scatter || node->op == OLY_OP_all_to_all;
+    bool shaped = node->op == OLY_OP_all_gather || node->op == OLY_OP_psum_scatter || node->op == OLY_OP_all_to_all ||
+                  node->op == OLY_OP_own_slice;
     if (shaped) {
         p.dimension += lead;
         p.axes[0] += node->op == OLY_OP_all_to_all ? lead : 0;
@@ -196,6 +197,16 @@ oly_status oly_batching_psum_scatter(oly_batch *b, const oly_node *node, oly_lif
         return stays(b, node, &s, in, out);
     *out = in[0];
     OLY_TRY(reduce(b, OLY_OP_reduce_sum, &s.mine, out));
+    return dimension_to_lead(b, &s.mine, node->params.dimension, out);
+}
+
+oly_status oly_batching_own_slice(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    sides s = sides_of(b, node);
+    OLY_TRY(check_one_side(node, &s));
+    if (s.mine.n == 0)
+        return stays(b, node, &s, in, out);
+    *out = in[0];
     return dimension_to_lead(b, &s.mine, node->params.dimension, out);
 }
 

@@ -1,6 +1,7 @@
 /* The walk backwards through a graph. See gradient.h. */
 #include "transform/gradient.h"
 #include "transform/rule.h"
+#include "graph/varying.h"
 #include <string.h>
 
 /* -- the rules of the table ------------------------------------------------------------------------------------------ */
@@ -68,12 +69,29 @@ static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
     return OLY_OK;
 }
 
-/* Where axes are Explicit, a cotangent lies as its value does; what is reduced comes back as a sum, and the reverse. */
+static oly_status sum_over(oly_graph *g, oly_mesh mesh, unsigned axes, oly_node **x)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.mesh = mesh;
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (axes >> a & 1)
+            p.over.axis[p.over.n++] = (uint8_t)a;
+    return oly_graph_add(g, OLY_OP_psum, 1, (oly_node *[]){*x}, &p, x);
+}
+
+/* A cotangent differs along the manual axes that its value differs along. Where axes are Explicit, it lies as its value does;
+ * what is reduced comes back as a sum, and the reverse. */
 static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangent)
 {
     oly_type wanted = node->type;
+    unsigned extra = (*cotangent)->type.varying & ~wanted.varying;
     wanted.unreduced = node->type.reduced;
     wanted.reduced = node->type.unreduced;
+    if (extra)
+        OLY_TRY(sum_over(g, (*cotangent)->type.mesh, extra, cotangent));
+    if (wanted.varying & ~(*cotangent)->type.varying)
+        OLY_TRY(oly_build_vary(g, *cotangent, wanted.mesh, wanted.varying, cotangent));
     if (!wanted.mesh || oly_type_same_sharding(&wanted, &(*cotangent)->type))
         return OLY_OK;
     oly_sharding sharding = oly_type_sharding(&wanted);
@@ -205,7 +223,8 @@ static oly_status new_zeros(oly_graph *g, const oly_type *type, oly_node **out)
 oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
 {
     const oly_type type = node->type;
-    return new_zeros(g, &type, zeros);
+    OLY_TRY(new_zeros(g, &type, zeros));
+    return type.varying ? oly_build_vary(g, *zeros, type.mesh, type.varying, zeros) : OLY_OK;
 }
 
 oly_status oly_pushforward(oly_graph *g, int n_out, oly_node *const *out, int n_wrt, oly_node *const *wrt,

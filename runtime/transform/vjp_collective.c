@@ -1,0 +1,67 @@
+/* Gradient rules of collectives inside shard_map, and of what they become outside. Types tell along which axes a value differs
+ * between devices: a value that is the same along an axis and is used where it differs is made to differ (pvary), and that is
+ * where cotangents are summed over the devices. Where types do not tell (unchecked), a sum is its own transpose. */
+#include "transform/rule.h"
+#include <string.h>
+
+/* A collective over the axes of the node being differentiated. */
+static oly_node *collective(oly_rule *r, oly_op op, oly_node *x, int dimension, int made)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.mesh = r->node->params.mesh;
+    p.over = r->node->params.over;
+    p.unchecked = r->node->params.unchecked;
+    p.dimension = dimension;
+    p.axes[0] = made;
+    return oly_rule_add(r, op, 1, &x, &p);
+}
+
+void oly_vjp_pvary(oly_rule *r)
+{
+    r->operands[0] = collective(r, OLY_OP_psum, r->cotangents[0], 0, 0);
+}
+
+void oly_vjp_psum(oly_rule *r)
+{
+    r->operands[0] = collective(r, r->node->params.unchecked ? OLY_OP_psum : OLY_OP_pvary, r->cotangents[0], 0, 0);
+}
+
+/* The result is the same everywhere: each device's cotangent is its own slice of the one cotangent. */
+void oly_vjp_all_gather(oly_rule *r)
+{
+    oly_op back = r->node->params.unchecked ? OLY_OP_psum_scatter : OLY_OP_own_slice;
+    r->operands[0] = collective(r, back, r->cotangents[0], r->node->params.dimension, 0);
+}
+
+static oly_node *gather(oly_rule *r)
+{
+    return collective(r, OLY_OP_all_gather, r->cotangents[0], r->node->params.dimension, 0);
+}
+
+void oly_vjp_psum_scatter(oly_rule *r)
+{
+    oly_node *all = gather(r);
+    r->operands[0] = r->node->params.unchecked ? all : collective(r, OLY_OP_pvary, all, 0, 0);
+}
+
+void oly_vjp_own_slice(oly_rule *r)
+{
+    r->operands[0] = gather(r);
+}
+
+void oly_vjp_all_to_all(oly_rule *r)
+{
+    const oly_params *p = &r->node->params;
+    r->operands[0] = collective(r, OLY_OP_all_to_all, r->cotangents[0], p->axes[0], p->dimension);
+}
+
+/* ppermute and permute: data goes back to where it came from. */
+void oly_vjp_permute(oly_rule *r)
+{
+    oly_params p = r->node->params;
+    p.permutation = oly_permutation_inverse(p.permutation);
+    if (!p.permutation)
+        r->status = OLY_MEMORY;
+    r->operands[0] = oly_rule_add(r, r->node->op, 1, r->cotangents, &p);
+}
