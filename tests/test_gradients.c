@@ -124,6 +124,17 @@ static oly_array concatenate_of(const oly_array *x)
     return oly_sin(oly_concatenate(0, x[0], oly_mul(x[1], x[1]), x[0]));
 }
 
+static oly_array pad_of(const oly_array *x)
+{
+    static const int64_t low[] = {1, -1}, high[] = {-2, 2}, between[] = {1, 0};
+    return oly_pad(oly_sin(x[0]), oly_mul(x[1], x[1]), low, high, between);
+}
+
+static oly_array rev_of(const oly_array *x)
+{
+    return oly_mul(oly_rev(oly_sin(x[0]), 0), x[0]);
+}
+
 static oly_mesh grid(void)
 {
     return oly_make_mesh("x=4, y=2");
@@ -224,6 +235,8 @@ static const sample samples[] = {
     {"slice", slice_of, 1, {M43}, -1, 1},
     {"update", update_of, 2, {M43, {2, {2, 1}}}, -1, 1},
     {"concatenate", concatenate_of, 2, {M43, M43}, -1, 1},
+    {"pad", pad_of, 2, {M43, {0}}, -1, 1},
+    {"rev", rev_of, 1, {M43}, -1, 1},
     {"permute", permute_of, 2, {{1, {8}}, {1, {2}}}, -1, 1},
     {"place", place_of, 1, {M43}, -1, 1},
 };
