@@ -92,7 +92,7 @@ static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangen
         OLY_TRY(sum_over(g, (*cotangent)->type.mesh, extra, cotangent));
     if (wanted.varying & ~(*cotangent)->type.varying)
         OLY_TRY(oly_build_vary(g, *cotangent, wanted.mesh, wanted.varying, cotangent));
-    if (!wanted.mesh || oly_type_same_sharding(&wanted, &(*cotangent)->type))
+    if (!wanted.mesh || !wanted.mesh->explicit_axes || oly_type_same_sharding(&wanted, &(*cotangent)->type))
         return OLY_OK;
     oly_sharding sharding = oly_type_sharding(&wanted);
     return sharding ? oly_build_reshard(g, *cotangent, sharding, cotangent) : OLY_MEMORY;

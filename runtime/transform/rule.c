@@ -83,7 +83,7 @@ oly_node *oly_rule_reshape_like(oly_rule *r, oly_node *x, const oly_node *like)
     p.rank = like->type.rank;
     memcpy(p.shape, like->type.shape, sizeof p.shape);
     bool same = x && x->type.rank == p.rank && memcmp(x->type.shape, p.shape, sizeof *p.shape * (size_t)p.rank) == 0;
-    if (!x || r->status != OLY_OK || same || !like->type.mesh)
+    if (!x || r->status != OLY_OK || same || !like->type.mesh || !like->type.mesh->explicit_axes)
         return oly_rule_reshape(r, x, p.rank, p.shape);
     p.sharding = oly_rule_sharding(r, like);
     return oly_rule_add(r, OLY_OP_reshape, 1, &x, &p);
@@ -94,8 +94,9 @@ oly_sharding oly_rule_sharding(oly_rule *r, const oly_node *like)
     oly_type type = like->type;
     type.unreduced = like->type.reduced;
     type.reduced = like->type.unreduced;
-    oly_sharding sharding = type.mesh ? oly_type_sharding(&type) : NULL;
-    if (type.mesh && !sharding)
+    bool any = type.mesh && type.mesh->explicit_axes;
+    oly_sharding sharding = any ? oly_type_sharding(&type) : NULL;
+    if (any && !sharding)
         r->status = OLY_MEMORY;
     return sharding;
 }
