@@ -58,7 +58,7 @@ OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 /* -- making and placing ------------------------------------------------------------------------------------------- */
 
 /* Array from host memory, copied.
- *   data     row-major elements of `dtype`, oly_size of them
+ *   data     row-major elements of `dtype`, oly_size of them; float16 and bfloat16 as their bits
  *   returns  uncommitted, on the default device (each process has its own copy, which must be equal on all)
  *   fails    OLY_INVALID, OLY_OVERFLOW, OLY_MEMORY
  *   source   jax.numpy.asarray */
@@ -155,7 +155,7 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
 /* Writes a 2-D array as a PNG picture: an element is a pixel, small arrays are enlarged (to 256 pixels a side), large ones
  * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all.
  *   ranks   all ranks of the array's mesh (the data is gathered); process 0, which must be one of them, writes
- *   fails   OLY_SHAPE (not 2-D, or empty), OLY_INVALID unless low < high, OLY_IO (path and reason) */
+ *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason) */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 

@@ -183,6 +183,10 @@ static oly_status picture(const char *path, oly_array x, double low, double high
     OLY_TRY(oly_array_readable(x));
     if (x->type.rank != 2)
         return oly_fail(OLY_SHAPE, "only a matrix can be written as a picture, not %s", oly_type_short(&x->type));
+    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX)
+        return oly_fail(OLY_DTYPE,
+                        "%s is complex, and a picture shows one real number for each pixel; take oly_abs of it",
+                        oly_type_short(&x->type));
     oly_array values = (oly_astype)(oly_operand_array(x), OLY_FLOAT32);
     size_t bytes = (size_t)oly_type_size(&x->type) * sizeof(float);
     float *data = oly_malloc(bytes + 1);
