@@ -38,15 +38,16 @@ typedef struct oly_shard_map_options {
         unchecked; /* do not track along which axes values differ (check_vma=False): of an output that its spec says is the
                                same along an axis, the first device's value is taken */
 } oly_shard_map_options;
-OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name, void *user, oly_mesh mesh, int n_in,
-                                      const oly_array *in, const char *const *in_specs, int n_out,
-                                      oly_array *const *out, const char *const *out_specs,
-                                      oly_shard_map_options options);
+OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name, void *user, oly_mesh mesh,
+                                      oly_shard_map_options options, int n_in, const oly_array *in,
+                                      const char *const *in_specs, int n_out, oly_array *const *out,
+                                      const char *const *out_specs);
 #define oly_shard_map(function, user, mesh, ...)                                                                       \
-    OLY_SHARD_MAP_(OLY_AT(oly_shard_map_with), function, #function, user, mesh, __VA_ARGS__)
-#define OLY_SHARD_MAP_(call, function, name, user, mesh, n_in, in, in_specs, n_out, out, out_specs, ...)               \
-    call(function, name, user, mesh, n_in, in, in_specs, n_out, out, out_specs,                                        \
-         (oly_shard_map_options){.first_ = 0, __VA_ARGS__})
+    OLY_AT(oly_shard_map_with)(function, #function, user, mesh, (oly_shard_map_options){0}, __VA_ARGS__)
+/* The same with options: oly_shard_map_with(f, user, mesh, OLY_MANUAL(.axis_names = "i"), OLY_IN(x), ...). */
+#define oly_shard_map_with(function, user, mesh, options, ...)                                                         \
+    OLY_AT(oly_shard_map_with)(function, #function, user, mesh, options, __VA_ARGS__)
+#define OLY_MANUAL(...) ((oly_shard_map_options){.first_ = 0, __VA_ARGS__})
 /* A list of specs. */
 #define OLY_SPECS(...)                                                                                                 \
     (const char *const[])                                                                                              \

@@ -1,6 +1,7 @@
 /* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries, and what it
  * uses from outside. The condition of a while loop is one carry more, which the body makes anew at its end. */
 #include "array/alone.h"
+#include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
 
@@ -32,6 +33,18 @@ static oly_status check_carry(const oly_type *before, const oly_node *after, int
         "carry %d enters the loop body as %s and leaves it as %s; a carry must keep its type: use oly_astype or "
         "oly_reshape in the body",
         k, oly_type_short(before), oly_type_short(&after->type));
+}
+
+/* Inside shard_map: a carry varies along the same axes all the time. */
+static oly_status check_varying(oly_graph *g, const oly_type *before, int k, oly_node **after)
+{
+    if ((*after)->type.varying & ~before->varying)
+        return oly_fail(
+            OLY_SHARDING,
+            "carry %d enters the loop body as %s and leaves it as %s: it varies along more axes than before; "
+            "begin with oly_pvary of the value",
+            k, oly_type_short(before), oly_type_short(&(*after)->type));
+    return before->varying ? oly_build_vary(g, *after, before->mesh, before->varying, after) : OLY_OK;
 }
 
 static oly_status left_without(const char *what, int k)
@@ -76,6 +89,7 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
             return left_without("the loop body left carry", k);
         OLY_TRY(oly_trace_node(t, carry[k], &node));
         OLY_TRY(check_carry(&init[k]->type, node, k));
+        OLY_TRY(check_varying(t->graph, &init[k]->type, k, &node));
         OLY_TRY(oly_graph_output(t->graph, node));
     }
     if (!r->condition)

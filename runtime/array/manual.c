@@ -1,6 +1,5 @@
 /* Recording functions that are mapped, in whatever trace is open. See manual.h. */
 #include "array/manual.h"
-#include "array/compiled.h"
 #include <string.h>
 
 const oly_manual *oly_manual_around(const oly_trace *t)
@@ -35,7 +34,10 @@ static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace 
             return OLY_MEMORY;
     }
     t->first_capture = m->n_in;
+    oly_status before = oly_kept_status();
     m->function(inner, out, m->user);
+    if (before == OLY_OK && oly_kept_status() != OLY_OK)
+        return oly_fail(oly_kept_status(), "a call inside the function %s failed", m->name);
     for (int k = 0; k < m->n_out; k++) {
         oly_status failed = oly_kept_status();
         if (!out[k])
@@ -69,50 +71,7 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
     return st;
 }
 
-/* -- outside of any trace ------------------------------------------------------------------------------------------- */
-
-static oly_status in_own_trace(oly_inside *inside, void *request, oly_trace *t, int n_in, const oly_array *in,
-                               int n_out)
-{
-    oly_array inner[32], results[32];
-    oly_node *node;
-    for (int k = 0; k < n_in; k++) {
-        OLY_TRY(oly_array_readable(in[k]));
-        OLY_TRY(oly_sums_input(t->graph, in[k], &node));
-        if (!(inner[k] = oly_array_traced(t->graph, node)))
-            return OLY_MEMORY;
-    }
-    t->first_capture = n_in;
-    OLY_TRY(inside(request, t, inner, results));
-    for (int k = 0; k < n_out; k++)
-        OLY_TRY(oly_sums_output(t->graph, results[k]->node, &t->shown[k]));
-    return OLY_OK;
-}
-
-oly_status oly_in_some_trace(oly_inside *inside, void *request, const char *name, int n_in, const oly_array *in,
-                             int n_out, oly_array *out)
-{
-    oly_trace t;
-    oly_compiled *c;
-    if (oly_trace_current())
-        return inside(request, oly_trace_current(), in, out);
-    oly_graph *g = oly_graph_new(name);
-    if (!g)
-        return OLY_MEMORY;
-    oly_trace_open(&t, g);
-    oly_status st = in_own_trace(inside, request, &t, n_in, in, n_out);
-    oly_trace_close(&t);
-    if (st != OLY_OK)
-        oly_graph_free(g);
-    else if ((st = oly_compile(&t, n_in, in, NULL, &c)) == OLY_OK) {
-        st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
-        oly_compiled_free(c);
-    }
-    oly_trace_release(&t);
-    return st;
-}
-
-oly_status oly_call_mapped(oly_inside *inside, void *request, const oly_mapping *m, oly_array *const *out)
+oly_status oly_call_mapped(oly_recording *record_map, const void *request, const oly_mapping *m, oly_array *const *out)
 {
     oly_array results[32] = {0};
     oly_status st = OLY_OK;
@@ -126,7 +85,7 @@ oly_status oly_call_mapped(oly_inside *inside, void *request, const oly_mapping 
             return oly_null_handle();
         }
     if (st == OLY_OK)
-        st = oly_in_some_trace(inside, request, m->name, m->n_in, m->in, m->n_out, results);
+        st = oly_record_or_run(record_map, request, m->name, m->n_in, m->in, m->n_out, results);
     for (int k = 0; k < m->n_out && k < 32; k++)
         *out[k] = st == OLY_OK ? results[k] : NULL;
     return oly_raise(st);

@@ -1,7 +1,7 @@
 /* Functions recorded as graphs of their own and mapped: what oly_shard_map and oly_vmap share. Private to runtime/array. */
 #ifndef OLY_ARRAY_MANUAL_H
 #define OLY_ARRAY_MANUAL_H
-#include "array/trace.h"
+#include "array/alone.h"
 #include <olympus/transform.h>
 
 /* What holds inside a shard_map. */
@@ -28,11 +28,7 @@ typedef struct oly_mapping {
  * t (the caller releases them). manual NULL: none. */
 oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual, oly_trace *t);
 
-/* Runs `inside` in the open trace, or, when there is none, in one of its own that is then planned and run. It turns the
- * arrays into out[], in the trace it is given. */
-typedef oly_status oly_inside(void *request, oly_trace *t, const oly_array *in, oly_array *out);
-oly_status oly_in_some_trace(oly_inside *inside, void *request, const char *name, int n_in, const oly_array *in,
-                             int n_out, oly_array *out);
-/* The same, with the outcome in *out[] (NULL after an error), raised. For NULL inputs: no call. */
-oly_status oly_call_mapped(oly_inside *inside, void *request, const oly_mapping *m, oly_array *const *out);
+/* Records the map where a trace is open, else runs it alone (alone.h), with the outcome in *out[] (NULL after an error), raised.
+ * With a NULL input: no call. */
+oly_status oly_call_mapped(oly_recording *record_map, const void *request, const oly_mapping *m, oly_array *const *out);
 #endif

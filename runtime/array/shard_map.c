@@ -166,9 +166,9 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
     return OLY_OK;
 }
 
-static oly_status inside(void *user, oly_trace *outer, const oly_array *in, oly_array *out)
+static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
-    request *r = user;
+    request copy = *(const request *)request_, *r = &copy;
     oly_node *nodes[32];
     oly_type types[32];
     oly_trace t;
@@ -190,9 +190,10 @@ static oly_status inside(void *user, oly_trace *outer, const oly_array *in, oly_
     return st;
 }
 
-oly_status oly_shard_map_with(oly_function function, const char *c_name, void *user, oly_mesh mesh, int n_in,
-                              const oly_array *in, const char *const *in_specs, int n_out, oly_array *const *out,
-                              const char *const *out_specs, oly_shard_map_options options)
+oly_status(oly_shard_map_with)(oly_function function, const char *c_name, void *user, oly_mesh mesh,
+                               oly_shard_map_options options, int n_in, const oly_array *in,
+                               const char *const *in_specs, int n_out, oly_array *const *out,
+                               const char *const *out_specs)
 {
     oly_enter(__func__);
     request r = {.m = {function, c_name ? c_name : "shard_map", user, n_in, n_out, in},
@@ -205,5 +206,5 @@ oly_status oly_shard_map_with(oly_function function, const char *c_name, void *u
             *out[k] = NULL;
         return oly_null_handle();
     }
-    return oly_call_mapped(inside, &r, &r.m, out);
+    return oly_call_mapped(record_map, &r, &r.m, out);
 }

@@ -80,9 +80,9 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
     return OLY_OK;
 }
 
-static oly_status inside(void *user, oly_trace *outer, const oly_array *in, oly_array *out)
+static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
-    request *r = user;
+    request copy = *(const request *)request_, *r = &copy;
     oly_node *nodes[32];
     oly_type types[32];
     oly_trace t;
@@ -107,5 +107,5 @@ oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, 
     oly_enter(__func__);
     request r = {
         .m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in}, .in_axes = in_axes, .out_axes = out_axes};
-    return oly_call_mapped(inside, &r, &r.m, out);
+    return oly_call_mapped(record_map, &r, &r.m, out);
 }

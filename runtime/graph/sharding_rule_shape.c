@@ -27,7 +27,7 @@ oly_status oly_sharding_rule_broadcast(oly_node *node)
     for (int d = 0; d < x->rank; d++)
         node->type.axes[p->axes[d]] = x->axes[d];
     keep_sums(node, x);
-    return p->sharding ? oly_sharding_take_out(node) : OLY_OK;
+    return p->sharding && !p->settled ? oly_sharding_take_out(node) : OLY_OK;
 }
 
 /* Dimensions keep their axes, whatever their new size: blocks need not be equal. */

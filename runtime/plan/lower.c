@@ -618,48 +618,6 @@ oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_ops[n->op].n_operands < 0 ? lower_concatenate(p, f, n) : lower_update(p, f, n);
 }
 
-/* -- reshape --------------------------------------------------------------------------------------------------------- */
-
-/* Cuts on the major factor of a dimension, in whole blocks of the rest. */
-static oly_split factor_split(oly_mesh mesh, const oly_axis_list *axes, int64_t extent, int64_t factor)
-{
-    oly_split s = oly_split_canonical(mesh, axes, extent);
-    s.unit = factor > 0 ? extent / factor : 1;
-    if (s.unit == 0)
-        s.unit = 1;
-    return s;
-}
-
-oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
-{
-    oly_factors fs;
-    oly_layout in = oly_operand_layout(p, f, n->in[0]), out = {.mesh = p->mesh, .rank = n->type.rank};
-    OLY_TRY(oly_factors_of(n, &fs));
-    for (int d = 0; d < out.rank; d++) {
-        out.shape[d] = n->type.shape[d];
-        out.split[d] = oly_split_whole(out.shape[d]);
-    }
-    for (int d = 0; d < in.rank; d++) {
-        oly_axis_list axes = in.split[d].axes;
-        int factor = fs.operand[0][d].n ? fs.operand[0][d].factor[0] : -1, to = -1;
-        in.split[d] = oly_split_whole(in.shape[d]);
-        for (int e = 0; e < out.rank && factor >= 0; e++)
-            if (fs.result[e].n && fs.result[e].factor[0] == factor)
-                to = e;
-        if (to < 0 || axes.n == 0)
-            continue; /* not the major factor on both sides: gathered */
-        in.split[d] = factor_split(p->mesh, &axes, in.shape[d], fs.size[factor]);
-        out.split[to] = factor_split(p->mesh, &axes, out.shape[to], fs.size[factor]);
-    }
-    oly_value *v = oly_value_of(f, n);
-    OLY_TRY(oly_materialise(p, f, n->in[0], &in, &v->slot));
-    p->plan->slots[v->slot].shared = true;
-    v->layout = out;
-    v->has_layout = true;
-    v->block = f->block;
-    return OLY_OK;
-}
-
 /* -- all ---------------------------------------------------------------------------------------------------------------- */
 
 static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)

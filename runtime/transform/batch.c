@@ -225,8 +225,8 @@ oly_status oly_batch_graph(oly_graph *into, const oly_batch_axes *axes, const ol
     oly_site site = oly_current_site();
     oly_batch b = {.into = into, .axes = axes};
     b.values = OLY_ARENA_NEW(&into->arena, oly_lifted, body->n_nodes + 1);
-    b.carried = OLY_ARENA_NEW(&into->arena, uint32_t *, body->n_nodes + 1);
-    if (!b.values || !b.carried)
+    b.results = OLY_ARENA_NEW(&into->arena, oly_lifted *, body->n_nodes + 1);
+    if (!b.values || !b.results)
         return oly_out_of_memory(sizeof *b.values * (size_t)body->n_nodes, "a graph");
     for (int k = 0; k < body->n_inputs; k++)
         b.values[body->inputs[k]->index] = inputs[k];

@@ -1,76 +1,278 @@
-/* Batching of loops: the body is batched in turn. A carry is batched along an axis when what goes in or what the body makes of it
- * is; finding out which are takes as many rounds as there are changes. */
+/* Batching of loops and branches: what is inside is batched in turn. A carry is batched along an axis when what goes in or what the
+ * body makes of it is; finding out which are takes as many rounds as there are changes. Where elements (or devices) disagree
+ * about going on, the loop runs until all have ended, and those that have keep what they had; where they disagree about a
+ * branch, all branches are worked out and each takes its own. */
 #include "transform/batch_rules.h"
+#include "graph/build.h"
 #include <string.h>
 
-/* The body with carries and captures batched along these axes; what it makes of the carries has the axes made[]. */
-static oly_status batch_body(oly_batch *b, const oly_node *loop, const oly_lifted *in, const uint32_t *carried,
-                             oly_graph **body, uint32_t *made)
+enum { MOST = 64 }; /* inputs and outputs of a graph */
+
+/* A loop being batched. */
+typedef struct looping {
+    oly_batch *b;
+    const oly_node *loop;
+    const oly_lifted *in; /* carries, captures */
+    uint32_t *carried;    /* [n_carry] axes of the carries */
+    uint32_t decided;     /* those of the predicate: elements end by themselves; 0: all at once */
+} looping;
+
+static int predicate_of(const oly_node *loop)
 {
-    const oly_graph *inner = loop->params.body;
-    oly_lifted inputs[64], outputs[64];
-    oly_graph *g = oly_graph_new(inner->name);
-    if (!g)
-        return OLY_MEMORY;
-    oly_batch within = {.into = g, .axes = b->axes};
-    oly_status st = OLY_OK;
-    for (int k = 0; k < inner->n_inputs && st == OLY_OK; k++) {
-        const oly_type *type = k == 0 ? &inner->inputs[0]->type : &in[k - 1].node->type;
-        inputs[k].axes = k == 0 ? 0 : in[k - 1].axes;
-        st = oly_graph_input(g, type, &inputs[k].node);
+    return loop->params.predicate - 1;
+}
+
+/* -- one graph inside another --------------------------------------------------------------------------------------- */
+
+/* The inputs of a graph that takes these values. */
+static oly_status add_inputs(oly_graph *g, int n, const oly_lifted *values, oly_lifted *inputs)
+{
+    for (int k = 0; k < n; k++) {
+        inputs[k].axes = values[k].axes;
+        OLY_TRY(oly_graph_input(g, &values[k].node->type, &inputs[k].node));
     }
-    if (st == OLY_OK)
-        st = oly_batch_graph(g, b->axes, inner, inputs, outputs);
-    for (int k = 0; k < loop->params.n_carry && st == OLY_OK; k++) {
+    return OLY_OK;
+}
+
+static oly_status set_outputs(oly_graph *g, int n, const oly_lifted *outputs)
+{
+    for (int k = 0; k < n; k++)
+        OLY_TRY(oly_graph_output(g, outputs[k].node));
+    return OLY_OK;
+}
+
+/* -- loops ---------------------------------------------------------------------------------------------------------- */
+
+/* Does any element go on? */
+static oly_status any_of(oly_batch *b, oly_lifted predicate, oly_node **any)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    for (int d = 0; d < oly_batch_lead(predicate.axes); d++)
+        p.axes[p.n_axes++] = d;
+    return oly_graph_add(b->into, OLY_OP_reduce_or, 1, &predicate.node, &p, any);
+}
+
+/* x where the predicate says so, else y. */
+static oly_status choose(oly_batch *b, oly_lifted predicate, oly_lifted *x, oly_lifted y)
+{
+    oly_lifted in[3] = {predicate, *x, y};
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    OLY_TRY(oly_batch_align(b, 3, in));
+    p.rank = in[1].node->type.rank;
+    memcpy(p.shape, in[1].node->type.shape, sizeof p.shape);
+    for (int d = 0; d < oly_batch_lead(in[0].axes); d++)
+        p.axes[p.n_axes++] = d;
+    if (p.n_axes < p.rank)
+        OLY_TRY(oly_graph_add(b->into, OLY_OP_broadcast, 1, &in[0].node, &p, &in[0].node));
+    return oly_batch_apply(b, OLY_OP_select, 3, in, &(oly_params){0}, x);
+}
+
+/* The body: what it makes of the carries has the axes made[]. */
+static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
+{
+    const oly_graph *inner = l->loop->params.body;
+    oly_batch within = {.into = g, .axes = l->b->axes};
+    oly_lifted inputs[MOST + 1], outputs[MOST + 1];
+    int n = l->loop->params.n_carry;
+    OLY_TRY(oly_graph_input(g, &inner->inputs[0]->type, &inputs[0].node));
+    inputs[0].axes = 0;
+    OLY_TRY(add_inputs(g, n, l->in, inputs + 1));
+    oly_node *unused;
+    if (l->decided) /* whether any goes on: a carry of its own */
+        OLY_TRY(oly_graph_input(g, &(oly_type){.dtype = OLY_BOOL}, &unused));
+    OLY_TRY(add_inputs(g, inner->n_inputs - 1 - n, l->in + n, inputs + 1 + n));
+    OLY_TRY(oly_batch_graph(g, l->b->axes, inner, inputs, outputs));
+    for (int k = 0; k < n; k++) {
+        if (l->decided)
+            OLY_TRY(choose(&within, inputs[1 + predicate_of(l->loop)], &outputs[k], inputs[1 + k]));
         made[k] = outputs[k].axes;
-        st = oly_batch_vary(&within, &outputs[k], carried[k]);
-        if (st == OLY_OK)
-            st = oly_graph_output(g, outputs[k].node);
+        OLY_TRY(oly_batch_vary(&within, &outputs[k], l->carried[k]));
     }
-    if (st != OLY_OK)
-        oly_graph_free(g);
-    *body = st == OLY_OK ? g : NULL;
+    if (l->decided) {
+        oly_lifted on = outputs[predicate_of(l->loop)];
+        OLY_TRY(oly_batch_apply(&within, OLY_OP_min, 2, (oly_lifted[]){on, inputs[1 + predicate_of(l->loop)]},
+                                &(oly_params){0}, &on));
+        outputs[predicate_of(l->loop)] = on; /* who has ended stays so */
+        OLY_TRY(any_of(&within, on, &outputs[n].node));
+        n++;
+    }
+    return set_outputs(g, n, outputs);
+}
+
+static oly_status batch_body(const looping *l, oly_graph **body, uint32_t *made)
+{
+    *body = oly_graph_new(l->loop->params.body->name);
+    if (!*body)
+        return OLY_MEMORY;
+    oly_status st = fill_body(l, *body, made);
+    if (st != OLY_OK) {
+        oly_graph_free(*body);
+        *body = NULL;
+    }
     return st;
 }
 
-static oly_status add_loop(oly_batch *b, const oly_node *loop, const oly_lifted *in, oly_graph *body, oly_lifted *out)
+static oly_status add_loop(const looping *l, oly_graph *body, oly_node **loop)
 {
-    oly_params p = loop->params;
+    oly_params p = l->loop->params;
+    oly_node *operands[MOST + 1];
+    int n = 0;
+    oly_status st = OLY_OK;
+    for (int k = 0; k < l->loop->n_in; k++) {
+        operands[n++] = l->in[k].node;
+        if (l->decided && k == p.n_carry - 1)
+            st = any_of(l->b, l->in[predicate_of(l->loop)], &operands[n++]);
+    }
     p.body = body;
-    oly_status st = oly_batch_apply(b, loop->op, loop->n_in, in, &p, out);
+    if (l->decided) {
+        p.n_carry++;
+        p.predicate = p.n_carry;
+    }
+    if (st == OLY_OK)
+        st = oly_graph_add(l->b->into, l->loop->op, n, operands, &p, loop);
     if (st != OLY_OK)
         oly_graph_free(body);
     return st;
+}
+
+/* One round; *more: a carry has more axes than it was thought to have. */
+static oly_status round_of(looping *l, oly_lifted *in, uint32_t *made, bool *more, oly_node **loop)
+{
+    oly_graph *body;
+    int n = l->loop->params.n_carry;
+    for (int k = 0; k < n; k++)
+        OLY_TRY(oly_batch_vary(l->b, &in[k], l->carried[k]));
+    l->decided = l->loop->params.predicate ? l->carried[predicate_of(l->loop)] : 0;
+    OLY_TRY(batch_body(l, &body, made));
+    *more = false;
+    for (int k = 0; k < n; k++) {
+        *more = *more || (made[k] & ~l->carried[k]);
+        l->carried[k] |= made[k];
+    }
+    if (!*more)
+        return add_loop(l, body, loop);
+    oly_graph_free(body);
+    return OLY_OK;
 }
 
 oly_status oly_batching_loop(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     int n = node->params.n_carry;
-    uint32_t *carried = OLY_ARENA_NEW(&b->into->arena, uint32_t, 2 * n + 1), *made = carried + n;
-    if (!carried)
+    uint32_t *carried = OLY_ARENA_NEW(&b->into->arena, uint32_t, 2 * n + 1);
+    oly_lifted *results = OLY_ARENA_NEW(&b->into->arena, oly_lifted, n + 1);
+    if (!carried || !results)
         return oly_out_of_memory(sizeof *carried * (size_t)n, "a loop");
+    if (node->n_in >= MOST)
+        return oly_fail(OLY_INVALID, "a loop inside of a mapped function takes at most %d values; concatenate some",
+                        MOST - 1);
     for (int k = 0; k < n; k++)
         carried[k] = in[k].axes;
-    b->carried[node->index] = carried;
-    for (;;) {
-        oly_graph *body;
-        bool more = false;
-        for (int k = 0; k < n; k++)
-            OLY_TRY(oly_batch_vary(b, &in[k], carried[k]));
-        OLY_TRY(batch_body(b, node, in, carried, &body, made));
-        for (int k = 0; k < n; k++) {
-            more = more || (made[k] & ~carried[k]);
-            carried[k] |= made[k];
-        }
-        if (!more)
-            return add_loop(b, node, in, body, out);
-        oly_graph_free(body);
+    looping l = {b, node, in, carried, 0};
+    for (bool more = true; more;)
+        OLY_TRY(round_of(&l, in, carried + n, &more, &out->node));
+    for (int k = 0; k < n; k++)
+        results[k] = (oly_lifted){out->node, carried[k]};
+    b->results[node->index] = results;
+    return OLY_OK;
+}
+
+/* -- branches ------------------------------------------------------------------------------------------------------- */
+
+/* Each branch a graph again; their results vary along the axes that any of them makes them vary along. */
+static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_graph **graphs,
+                                 oly_lifted *results)
+{
+    int n_branches = node->params.n_branches, n = node->params.branches[0]->n_outputs;
+    oly_lifted *outputs = OLY_ARENA_NEW(&b->into->arena, oly_lifted, n * n_branches + 1);
+    if (!outputs)
+        return oly_out_of_memory(sizeof *outputs * (size_t)n, "the branches");
+    for (int k = 0; k < n_branches; k++) {
+        oly_lifted inputs[MOST];
+        if (!(graphs[k] = oly_graph_new(node->params.branches[k]->name)))
+            return OLY_MEMORY;
+        OLY_TRY(add_inputs(graphs[k], node->n_in - 1, in + 1, inputs));
+        OLY_TRY(oly_batch_graph(graphs[k], b->axes, node->params.branches[k], inputs, outputs + k * n));
+        for (int j = 0; j < n; j++)
+            results[j].axes |= outputs[k * n + j].axes;
     }
+    for (int k = 0; k < n_branches; k++) {
+        oly_batch within = {.into = graphs[k], .axes = b->axes};
+        for (int j = 0; j < n; j++)
+            OLY_TRY(oly_batch_vary(&within, &outputs[k * n + j], results[j].axes));
+        OLY_TRY(set_outputs(graphs[k], n, outputs + k * n));
+    }
+    return OLY_OK;
+}
+
+static oly_status one_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
+{
+    oly_node *operands[MOST], *made;
+    oly_params p = node->params;
+    oly_graph **graphs = OLY_ARENA_NEW(&b->into->arena, oly_graph *, p.n_branches);
+    if (!graphs)
+        return oly_out_of_memory(sizeof *graphs * (size_t)p.n_branches, "the branches");
+    for (int k = 0; k < node->n_in; k++)
+        operands[k] = in[k].node;
+    p.branches = graphs;
+    oly_status st = batch_branches(b, node, in, graphs, results);
+    if (st == OLY_OK)
+        st = oly_graph_add(b->into, node->op, node->n_in, operands, &p, &made);
+    for (int k = 0; st != OLY_OK && k < p.n_branches; k++)
+        oly_graph_free(graphs[k]);
+    for (int j = 0; st == OLY_OK && j < p.branches[0]->n_outputs; j++)
+        results[j].node = made;
+    return st;
+}
+
+/* The index compared with branch k. */
+static oly_status is_branch(oly_batch *b, oly_lifted index, int k, oly_lifted *is)
+{
+    oly_node *both[2] = {index.node, NULL};
+    OLY_TRY(oly_build_number(b->into, index.node->type.dtype, k, &both[1]));
+    OLY_TRY(oly_build_broadcast(b->into, both[1], index.node->type.rank, index.node->type.shape, &both[1]));
+    is->axes = index.axes;
+    return oly_graph_add(b->into, OLY_OP_le, 2, both, NULL, &is->node);
+}
+
+/* From the last branch to the first: those whose index is at most k take branch k. An index out of range counts as the nearest. */
+static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
+{
+    oly_lifted outputs[MOST], is;
+    for (int k = node->params.n_branches - 1; k >= 0; k--) {
+        const oly_graph *branch = node->params.branches[k];
+        bool last = k == node->params.n_branches - 1;
+        OLY_TRY(oly_batch_graph(b->into, b->axes, branch, in + 1, last ? results : outputs));
+        if (last)
+            continue;
+        OLY_TRY(is_branch(b, in[0], k, &is));
+        for (int j = 0; j < branch->n_outputs; j++) {
+            OLY_TRY(choose(b, is, &outputs[j], results[j]));
+            results[j] = outputs[j];
+        }
+    }
+    return OLY_OK;
+}
+
+oly_status oly_batching_branch(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_lifted *results = OLY_ARENA_NEW(&b->into->arena, oly_lifted, MOST);
+    if (!results)
+        return oly_out_of_memory(sizeof *results * MOST, "a branch");
+    if (node->n_in > MOST)
+        return oly_fail(OLY_INVALID, "branches inside of a mapped function take at most %d values; concatenate some",
+                        MOST - 1);
+    b->results[node->index] = results;
+    out->node = in[0].node; /* nobody reads it: results are taken out by result nodes */
+    return in[0].axes ? every_branch(b, node, in, results) : one_branch(b, node, in, results);
 }
 
 oly_status oly_batching_result(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
-    OLY_TRY(oly_graph_add(b->into, node->op, 1, &in[0].node, &node->params, &out->node));
-    out->axes = b->carried[node->in[0]->index][node->params.dimension];
-    return OLY_OK;
+    (void)in;
+    *out = b->results[node->in[0]->index][node->params.dimension];
+    if (oly_graph_results(out->node) < 0)
+        return OLY_OK; /* of branches that were all worked out */
+    return oly_graph_add(b->into, node->op, 1, &out->node, &node->params, &out->node);
 }

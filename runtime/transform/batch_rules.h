@@ -6,8 +6,8 @@
 typedef struct oly_batch {
     oly_graph *into;
     const oly_batch_axes *axes;
-    oly_lifted *values; /* [nodes of the body] */
-    uint32_t **carried; /* [nodes of the body] of loops: axes of each carry */
+    oly_lifted *values;   /* [nodes of the body] */
+    oly_lifted **results; /* [nodes of the body] of loops and branches: their results, or what they are taken out of */
 } oly_batch;
 
 /* One rule: the node's counterpart, given its operands'. `in` may be changed. */

@@ -1,0 +1,521 @@
+/* run: ranks=1,2 devices=8  oly_shard_map and collectives: values, types inside, communication, errors. */
+#include "check.h"
+#include <olympus.h>
+#include <math.h>
+
+static oly_mesh row, grid; /* i=8; x=2, y=4 */
+
+static bool started;
+
+static void start(void)
+{
+    if (started) /* a test failed */
+        oly_finalize();
+    started = true;
+    oly_clear_error();
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_int_equal(oly_device_count(), 8);
+    row = oly_make_mesh("i=8");
+    grid = oly_make_mesh("x=2, y=4");
+}
+
+static void end(void)
+{
+    assert_string_equal(oly_last_error(), "");
+    started = false;
+    assert_int_equal(oly_finalize(), 0);
+}
+
+/* An array of whole numbers, whatever its element type. */
+static void expect(oly_array got, int n, const double *wanted)
+{
+    double values[256];
+    if (!got)
+        fail_msg("%s", oly_last_error());
+    assert_int_equal(oly_size(got), n);
+    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), (float[256]){0}, 4 * (size_t)n), OLY_OK);
+    float floats[256];
+    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), floats, 4 * (size_t)n), OLY_OK);
+    for (int k = 0; k < n; k++) {
+        values[k] = (double)floats[k];
+        if (fabs(values[k] - wanted[k]) > 1e-6 * fabs(wanted[k]))
+            fail_msg("element %d is %g, expected %g", k, values[k], wanted[k]);
+    }
+}
+#define EXPECT(got, ...)                                                                                               \
+    expect(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
+
+static void expect_type(oly_array x, const char *wanted)
+{
+    char type[256];
+    if (!x)
+        fail_msg("%s", oly_last_error());
+    oly_typeof(x, type, sizeof type);
+    assert_string_equal(type, wanted);
+}
+
+static oly_array count(int64_t n)
+{
+    return oly_arange(n, OLY_INT32);
+}
+
+/* One input, one output. */
+static oly_array map(oly_function f, oly_mesh mesh, oly_array x, const char *in, const char *out)
+{
+    oly_array y = NULL;
+    oly_shard_map(f, NULL, mesh, OLY_IN(x), OLY_SPECS(in), OLY_OUT(y), OLY_SPECS(out));
+    return y;
+}
+
+#define BODY(name, expression)                                                                                         \
+    static void name(const oly_array *in, oly_array *out, void *user)                                                  \
+    {                                                                                                                  \
+        (void)user, (void)in;                                                                                          \
+        out[0] = (expression);                                                                                         \
+    }
+
+/* -- the table of docs/semantics.md, section 7 ----------------------------------------------------------------------- */
+BODY(shard_sum, oly_sum(in[0], .keepdims = true))
+BODY(total, oly_psum(oly_sum(in[0]), "i"))
+BODY(same, in[0])
+BODY(sum_x, oly_psum(in[0], "x"))
+BODY(sum_i, oly_psum(in[0], "i"))
+BODY(mean_i, oly_pmean(in[0], "i"))
+BODY(max_i, oly_pmax(in[0], "i"))
+BODY(min_i, oly_pmin(in[0], "i"))
+BODY(index_i, oly_reshape(oly_axis_index("i"), 1))
+BODY(index_xy, oly_reshape(oly_axis_index("x, y"), 1, 1))
+BODY(index_yx, oly_reshape(oly_axis_index("(y, x)"), 1, 1))
+
+static void sums_and_indexes(void **state)
+{
+    (void)state;
+    start();
+    EXPECT(map(shard_sum, row, count(32), "i", "i"), 6, 22, 38, 54, 70, 86, 102, 118);
+    EXPECT(map(total, row, count(32), "i", ""), 496);
+    EXPECT(map(same, row, count(4), "", "i"), 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0,
+           1, 2, 3, 0, 1, 2, 3);
+    EXPECT(map(sum_x, grid, oly_reshape(count(32), 4, 8), "x, y", "None, y"), 16, 18, 20, 22, 24, 26, 28, 30, 32, 34,
+           36, 38, 40, 42, 44, 46);
+    EXPECT(map(sum_i, row, count(3), "", ""), 0, 8, 16);
+    EXPECT(map(mean_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 3.5);
+    EXPECT(map(max_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 7);
+    EXPECT(map(min_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 0);
+    expect_type(map(mean_i, row, count(8), "i", ""), "float32[1]");
+    EXPECT(map(sum_i, row, oly_gt(count(8), 2), "i", ""), 5);
+    expect_type(map(sum_i, row, oly_gt(count(8), 2), "i", ""), "int32[1]");
+    EXPECT(map(index_i, row, count(8), "i", "i"), 0, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(index_xy, grid, count(8), "", "x, y"), 0, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(index_yx, grid, count(8), "", "x, y"), 0, 2, 4, 6, 1, 3, 5, 7);
+    end();
+}
+
+BODY(gather, oly_all_gather(in[0], "i"))
+BODY(gather_1, oly_all_gather(in[0], "i", .axis = 1))
+BODY(gather_tiled, oly_all_gather(in[0], "i", .tiled = true))
+BODY(gather_invariant, oly_all_gather(in[0], "i", .tiled = true, .invariant = true))
+BODY(gather_yx, oly_all_gather(in[0], "y, x", .tiled = true, .invariant = true))
+BODY(scatter, oly_psum_scatter(in[0], "i"))
+BODY(scatter_tiled, oly_psum_scatter(in[0], "i", .tiled = true))
+BODY(scatter_yx, oly_psum_scatter(in[0], "y, x", .tiled = true))
+BODY(to_all, oly_all_to_all(in[0], "i", 0, 0, false))
+BODY(to_all_tiled, oly_all_to_all(in[0], "i", 1, 0, true))
+BODY(ring, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 0})))
+BODY(partial, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {1, 2})))
+BODY(backwards_xy,
+     oly_ppermute(in[0], "x, y", OLY_PAIRS({0, 7}, {1, 6}, {2, 5}, {3, 4}, {4, 3}, {5, 2}, {6, 1}, {7, 0})))
+BODY(ring_y, oly_ppermute(in[0], "y", OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 0})))
+
+static void exchanges(void **state)
+{
+    (void)state;
+    double all[64], turned[64];
+    for (int k = 0; k < 64; k++) {
+        all[k] = k;
+        turned[k] = k % 8 * 8 + k / 8;
+    }
+    start();
+    oly_array x = map(gather, row, count(8), "i", "i");
+    assert_int_equal(oly_rank(x), 2);
+    assert_int_equal(oly_dim(x, 0), 64);
+    x = map(gather_1, row, oly_reshape(count(48), 16, 3), "i", "i");
+    assert_int_equal(oly_rank(x), 3);
+    assert_int_equal(oly_dim(x, 0), 16);
+    assert_int_equal(oly_dim(x, 1), 8);
+    x = map(gather_tiled, row, count(8), "i", "i");
+    assert_int_equal(oly_dim(x, 0), 64);
+    EXPECT(oly_slice(x, "5:13"), 5, 6, 7, 0, 1, 2, 3, 4);
+    EXPECT(map(gather_invariant, row, count(8), "i", ""), 0, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(gather_yx, grid, count(8), "(x, y)", ""), 0, 4, 1, 5, 2, 6, 3, 7);
+    EXPECT(map(scatter_tiled, row, count(64), "i", "i"), 224, 232, 240, 248, 256, 264, 272, 280);
+    x = map(scatter, row, oly_reshape(count(64), 64), "i", "");
+    assert_null(x); /* varies */
+    oly_clear_error();
+    EXPECT(map(scatter_yx, grid, count(8), "", "(x, y)"), 0, 16, 32, 48, 8, 24, 40, 56);
+    expect(map(to_all, row, count(64), "i", "i"), 64, turned);
+    x = map(to_all_tiled, row, oly_reshape(count(64), 8, 8), "i", "None, i");
+    expect(x, 64, all);
+    EXPECT(map(ring, row, oly_add(count(8), 1), "i", "i"), 8, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(partial, row, oly_add(count(8), 1), "i", "i"), 0, 1, 2, 0, 0, 0, 0, 0);
+    EXPECT(map(backwards_xy, grid, count(8), "(x, y)", "(x, y)"), 7, 6, 5, 4, 3, 2, 1, 0);
+    EXPECT(map(backwards_xy, grid, count(8), "(y, x)", "(y, x)"), 7, 6, 5, 4, 3, 2, 1, 0);
+    EXPECT(map(ring_y, grid, count(8), "(x, y)", "(x, y)"), 3, 0, 1, 2, 7, 4, 5, 6);
+    end();
+}
+
+/* -- types inside ---------------------------------------------------------------------------------------------------- */
+static void look(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    expect_type(in[0], "int32[4]{V:i}");
+    expect_type(in[1], "int32[16]");
+    expect_type(oly_psum(oly_sum(in[0]), "i"), "int32[]");
+    expect_type(oly_axis_index("i"), "int32[]{V:i}");
+    expect_type(oly_pvary(in[1], "i"), "int32[16]{V:i}");
+    expect_type(oly_add(in[1], oly_axis_index("i")), "int32[16]{V:i}");
+    expect_type(oly_ppermute(in[1], "i", OLY_PAIRS({0, 1})), "int32[16]{V:i}");
+    expect_type(oly_all_gather(in[0], "i"), "int32[8,4]{V:i}");
+    expect_type(oly_all_gather(in[0], "i", .invariant = true, .axis = 1), "int32[4,8]");
+    expect_type(oly_pmax(in[0], "i"), "int32[4]");
+    assert_int_equal(oly_axis_size("i"), 8);
+    out[0] = oly_psum(1, "i");
+}
+
+static void look_at_both(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    expect_type(in[0], "int32[2,2]{V:(x,y)}");
+    expect_type(in[1], "int32[2]{V:(x,y)}");
+    expect_type(oly_psum(in[0], "x"), "int32[2,2]{V:y}");
+    assert_int_equal(oly_axis_size("x"), 2);
+    assert_int_equal(oly_axis_size("x, y"), 8);
+    out[0] = oly_psum(in[0], "x, y");
+}
+
+static void types_tell_what_varies(void **state)
+{
+    (void)state;
+    oly_array y = NULL;
+    start();
+    oly_shard_map(look, NULL, row, OLY_IN(count(32), count(16)), OLY_SPECS("i", ""), OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 8);
+    oly_shard_map(look_at_both, NULL, grid, OLY_IN(oly_reshape(count(32), 4, 8), count(16)),
+                  OLY_SPECS("x, y", "(x, y)"), OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 88, 96, 152, 160);
+    end();
+}
+
+/* -- what is checked ------------------------------------------------------------------------------------------------- */
+static void fails(oly_array y, oly_status status, const char *words)
+{
+    assert_null(y);
+    assert_int_equal(oly_last_status(), status);
+    if (!strstr(oly_last_error(), words))
+        fail_msg("\"%s\" is not in: %s", words, oly_last_error());
+    oly_clear_error();
+}
+
+BODY(sum_unknown, oly_psum(in[0], "k"))
+BODY(twice_from, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {0, 2})))
+BODY(twice_to, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {2, 1})))
+BODY(out_of_range, oly_ppermute(in[0], "i", OLY_PAIRS({0, 8})))
+BODY(uneven_scatter, oly_psum_scatter(in[0], "i", .tiled = true))
+BODY(gather_nowhere, oly_all_gather(in[0], "i", .axis = 3))
+BODY(sum_twice, oly_psum(in[0], "x, x"))
+
+static void forget(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in, (void)out, (void)user;
+}
+
+static void bad_maps_are_errors(void **state)
+{
+    (void)state;
+    start();
+    fails(map(shard_sum, row, count(32), "i", ""), OLY_SHARDING,
+          "require replication which can't be statically inferred");
+    fails(map(total, row, count(32), "i", "i"), OLY_SHARDING, "1 entries");
+    fails(map(same, row, count(12), "i", "i"), OLY_SHAPE, "dimension 0 of size 12");
+    fails(map(same, row, count(12), "i", "i"), OLY_SHAPE, "argument 0 of f");
+    fails(map(same, row, count(12), "i", "i"), OLY_SHAPE, "'i' of size 8");
+    fails(map(same, row, count(8), "i, i", "i"), OLY_SHARDING, "duplicate");
+    fails(map(same, row, count(8), "k", "i"), OLY_SHARDING, "'k' is not found");
+    fails(map(same, row, count(8), "None, i", "i"), OLY_SHARDING, "2 entries");
+    fails(map(sum_unknown, row, count(8), "i", "i"), OLY_SHARDING, "unbound axis name 'k'");
+    fails(map(sum_twice, grid, count(8), "(x, y)", ""), OLY_SHARDING, "twice");
+    fails(map(twice_from, row, count(8), "i", "i"), OLY_INVALID, "unique");
+    fails(map(twice_to, row, count(8), "i", "i"), OLY_INVALID, "unique");
+    fails(map(out_of_range, row, count(8), "i", "i"), OLY_INVALID, "out of range");
+    fails(map(uneven_scatter, row, count(40), "i", "i"), OLY_SHAPE, "do not divide");
+    fails(map(gather_nowhere, row, count(8), "i", "i"), OLY_SHAPE, "does not exist");
+    fails(map(forget, row, count(8), "i", "i"), OLY_INVALID, "did not store its output 0");
+    fails(map(NULL, row, count(8), "i", "i"), OLY_INVALID, "a mapped function");
+    fails(oly_psum(count(8), "i"), OLY_TRACE, "inside oly_shard_map only");
+    oly_array one = oly_device_put(count(8), oly_single_device(oly_get_device(3)));
+    fails(map(same, row, one, "i", "i"), OLY_DEVICES, "");
+    assert_null(map(same, row, NULL, "i", "i"));
+    oly_clear_error();
+    end();
+}
+
+static void without_checks(void **state)
+{
+    (void)state;
+    oly_array y = NULL;
+    start();
+    oly_shard_map_with(shard_sum, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(count(32)), OLY_SPECS("i"),
+                       OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 6); /* the first device's */
+    oly_shard_map_with(total, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(count(32)), OLY_SPECS("i"), OLY_OUT(y),
+                       OLY_SPECS(""));
+    EXPECT(y, 496);
+    end();
+}
+
+/* -- where maps stand ------------------------------------------------------------------------------------------------ */
+static void halo(const oly_array *in, oly_array *out, void *user) /* a periodic three-point sum */
+{
+    (void)user;
+    oly_array left = oly_ppermute(oly_slice(in[0], "-1:"), "i",
+                                  OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 0}));
+    oly_array right = oly_ppermute(oly_slice(in[0], ":1"), "i",
+                                   OLY_PAIRS({1, 0}, {2, 1}, {3, 2}, {4, 3}, {5, 4}, {6, 5}, {7, 6}, {0, 7}));
+    oly_array wide = oly_concatenate(0, left, in[0], right);
+    out[0] = oly_add(oly_add(oly_slice(wide, ":-2"), oly_slice(wide, "1:-1")), oly_slice(wide, "2:"));
+}
+
+static void step(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    halo(carry, carry, user);
+}
+
+static void many_steps(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, 3, step, 1, out, user);
+}
+
+static void keeps_adding(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_add(carry[0], oly_psum(oly_add(oly_axis_index("i"), i), "i"));
+}
+
+static void loop_of_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in;
+    out[0] = oly_scalar(0, OLY_INT32);
+    oly_fori(0, 4, keeps_adding, 1, out, user);
+}
+
+static void turns_varying(oly_array i, oly_array *carry, void *user)
+{
+    (void)user, (void)i;
+    carry[0] = oly_add(carry[0], oly_axis_index("i"));
+}
+
+static void loop_that_changes(const oly_array *in, oly_array *out, void *user)
+{
+    (void)in;
+    out[0] = oly_scalar(0, OLY_INT32);
+    oly_fori(0, 4, turns_varying, 1, out, user);
+}
+
+static void loops_inside(void **state)
+{
+    (void)state;
+    double u[32], v[32];
+    start();
+    for (int k = 0; k < 32; k++)
+        u[k] = k;
+    for (int n = 0; n < 3; n++) {
+        for (int k = 0; k < 32; k++)
+            v[k] = u[(k + 31) % 32] + u[k] + u[(k + 1) % 32];
+        memcpy(u, v, sizeof u);
+    }
+    expect(map(many_steps, row, count(32), "i", "i"), 32, u);
+    EXPECT(map(loop_of_sums, row, count(8), "i", ""), 4 * 28 + 8 * 6);
+    fails(map(loop_that_changes, row, count(8), "i", ""), OLY_SHARDING, "varies");
+    end();
+}
+
+static void jitted(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array y = oly_mul(in[0], 2);
+    oly_shard_map(total, NULL, row, OLY_IN(y), OLY_SPECS("i"), OLY_OUT(y), OLY_SPECS(""));
+    out[0] = oly_add(y, 1);
+}
+
+static oly_array outside;
+BODY(uses_outside, oly_psum(oly_sum(oly_mul(in[0], oly_slice(outside, ":4"))), "i"))
+
+static void inside_functions_and_with_captures(void **state)
+{
+    (void)state;
+    start();
+    EXPECT(oly_apply(oly_jit(jitted, 1, 1), count(32)), 993);
+    outside = oly_device_put(oly_add(count(8), 1), oly_named(row, "i"));
+    EXPECT(map(uses_outside, row, count(32), "i", ""), 112 * 1 + 120 * 2 + 128 * 3 + 136 * 4);
+    end();
+}
+
+/* -- some axes only -------------------------------------------------------------------------------------------------- */
+static void half_manual(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    expect_type(in[0], "int32[2,8]{V:x}");
+    assert_null(oly_psum(in[0], "y"));
+    assert_non_null(strstr(oly_last_error(), "not manual here"));
+    oly_clear_error();
+    out[0] = oly_psum(in[0], "x");
+}
+
+static void inner_body(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    expect_type(in[0], "int32[2,2]{V:(x,y)}");
+    out[0] = oly_psum(in[0], "x");
+    out[1] = oly_psum(in[0], "x, y");
+    out[2] = oly_add(oly_mul(oly_axis_index("x"), 10), oly_axis_index("y, x"));
+    out[2] = oly_reshape(out[2], 1, 1);
+}
+
+static void outer_body(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array a = NULL, b = NULL, c = NULL;
+    expect_type(in[0], "int32[2,8]{V:x}");
+    oly_shard_map(inner_body, user, grid, OLY_IN(in[0]), OLY_SPECS("None, y"), OLY_OUT(a, b, c),
+                  OLY_SPECS("None, y", "", "None, y"));
+    expect_type(a, "int32[2,8]");
+    expect_type(c, "int32[1,4]{V:x}");
+    out[0] = a;
+    out[1] = b;
+    out[2] = c;
+}
+
+static void partial_and_nested(void **state)
+{
+    (void)state;
+    oly_array x, y = NULL, z = NULL, w = NULL;
+    start();
+    x = oly_device_put(oly_reshape(count(32), 4, 8), oly_named(grid, "x, y"));
+    oly_shard_map_with(half_manual, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"), OLY_OUT(y),
+                       OLY_SPECS(""));
+    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    oly_shard_map_with(half_manual, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x, y"), OLY_OUT(y),
+                       OLY_SPECS(""));
+    fails(y, OLY_SHARDING, "not among the manual axes");
+    oly_shard_map_with(outer_body, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"),
+                       OLY_OUT(y, z, w), OLY_SPECS("", "", "x"));
+    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    EXPECT(z, 88, 96, 152, 160);
+    EXPECT(w, 0, 2, 4, 6, 11, 13, 15, 17);
+    end();
+}
+
+/* -- Explicit axes --------------------------------------------------------------------------------------------------- */
+static void explicit_body(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    expect_type(in[0], "int32[2,8@y]{V:x}");
+    out[0] = oly_psum(in[0], "x");
+    expect_type(out[0], "int32[2,8@y]");
+    out[1] = oly_mul(in[0], 2);
+}
+
+static void explicit_axes(void **state)
+{
+    (void)state;
+    oly_array x, y = NULL, z = NULL;
+    start();
+    oly_mesh mesh = oly_make_mesh("x=2:explicit, y=4:explicit");
+    x = oly_device_put(oly_reshape(count(32), 4, 8), oly_named(mesh, "x, y"));
+    oly_shard_map_with(explicit_body, NULL, mesh, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"),
+                       OLY_OUT(y, z), OLY_SPECS("", "x"));
+    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    expect_type(y, "int32[2,8@y]");
+    expect_type(z, "int32[4@x,8@y]");
+    y = map(look_at_both, mesh, x, "y, x", "");
+    fails(y, OLY_SHARDING, "in_specs[0]");
+    y = map(scatter_yx, mesh, oly_device_put(count(64), oly_named(mesh, "(x, y)")), "(x, y)", "(x, y)");
+    expect_type(y, "int32[8@(x,y)]");
+    y = map(gather_yx, mesh, oly_device_put(count(8), oly_named(mesh, "(x, y)")), "(x, y)", "");
+    EXPECT(y, 0, 4, 1, 5, 2, 6, 3, 7);
+    end();
+}
+
+/* -- communication ---------------------------------------------------------------------------------------------------- */
+typedef struct wanted {
+    oly_function body;
+    oly_mesh mesh;
+    const char *in, *out;
+} wanted;
+
+static void mapped(const oly_array *in, oly_array *out, void *user)
+{
+    const wanted *w = user;
+    oly_shard_map(w->body, NULL, w->mesh, 1, in, &w->in, 1, (oly_array *[]){&out[0]}, &w->out);
+}
+
+/* Runs `words` through the explanation of a plan: "in all: 1 collective, ..." */
+static void expect_plan(oly_function body, oly_mesh mesh, oly_array x, const char *in, const char *out,
+                        const char *words, int collectives)
+{
+    wanted w = {body, mesh, in, out};
+    char text[8192] = "", total[64] = "";
+    FILE *file = tmpfile();
+    oly_array placed = oly_device_put(x, oly_named(mesh, in));
+    assert_int_equal(oly_explain(file, oly_jit(mapped, 1, 1, .user = &w), placed), OLY_OK);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    if (oly_process_count() == 1) /* on more, sums take a step within each and one between them */
+        snprintf(total, sizeof total, "in all: %d collective%s,", collectives, collectives == 1 ? "" : "s");
+    if (!strstr(text, words) || !strstr(text, total))
+        fail_msg("expected \"%s\" and \"%s\" in\n%s", words, total, text);
+}
+
+BODY(local_work, oly_add(oly_mul(oly_sin(in[0]), 2), oly_astype(oly_axis_index("i"), OLY_FLOAT32)))
+BODY(local_product, oly_matmul(in[0], oly_transpose(in[0])))
+
+static void plans_are_what_one_would_write(void **state)
+{
+    (void)state;
+    start();
+    oly_array x = oly_arange(4096, OLY_FLOAT32), m = oly_reshape(x, 64, 64);
+    expect_plan(local_work, row, x, "i", "i", "", 0);
+    expect_plan(local_product, row, m, "i", "i", "", 0);
+    expect_plan(local_product, row, m, "None, i", "i", "", 0);
+    expect_plan(sum_i, row, x, "i", "", "all-reduce", 1);
+    expect_plan(sum_x, grid, m, "x, y", "None, y", "all-reduce", 1);
+    expect_plan(gather_tiled, row, x, "i", "i", "all-gather", 1);
+    expect_plan(gather_invariant, row, x, "i", "", "all-gather", 1);
+    expect_plan(gather_yx, grid, x, "(x, y)", "", "all-gather", 1);
+    expect_plan(scatter_tiled, row, x, "i", "i", "reduce-scatter", 1);
+    expect_plan(scatter_yx, grid, x, "", "(x, y)", "reduce-scatter", 1);
+    expect_plan(to_all_tiled, row, m, "i", "None, i", "all-to-all", 1);
+    expect_plan(ring, row, x, "i", "i", "permute", 1);
+    expect_plan(backwards_xy, grid, x, "(x, y)", "(x, y)", "permute", 1);
+    expect_plan(halo, row, x, "i", "i", "permute", 2);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_and_indexes),
+        cmocka_unit_test(exchanges),
+        cmocka_unit_test(types_tell_what_varies),
+        cmocka_unit_test(bad_maps_are_errors),
+        cmocka_unit_test(without_checks),
+        cmocka_unit_test(loops_inside),
+        cmocka_unit_test(inside_functions_and_with_captures),
+        cmocka_unit_test(partial_and_nested),
+        cmocka_unit_test(explicit_axes),
+        cmocka_unit_test(plans_are_what_one_would_write),
+    };
+    return CHECK_MAIN(tests);
+}
