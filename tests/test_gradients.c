@@ -135,6 +135,71 @@ static oly_array rev_of(const oly_array *x)
     return oly_mul(oly_rev(oly_sin(x[0]), 0), x[0]);
 }
 
+/* -- by value, and along a dimension ------ */
+static oly_array sort_of(const oly_array *x)
+{
+    return oly_mul(oly_sort(oly_sin(x[0]), 0), oly_sort(x[0], 1, .descending = true));
+}
+
+#define ALONG_SAMPLE(row)                                                                                              \
+    static oly_array row##_of(const oly_array *x)                                                                      \
+    {                                                                                                                  \
+        return oly_mul(oly_##row(oly_sin(x[0]), 0), oly_##row(x[0], 1, .reverse = true));                              \
+    }
+ALONG_SAMPLE(cumsum)
+ALONG_SAMPLE(cumprod)
+ALONG_SAMPLE(cummax)
+ALONG_SAMPLE(cummin)
+ALONG_SAMPLE(cumlogsumexp)
+
+/* Row numbers: one twice, one outside. */
+static oly_array rows(void)
+{
+    return oly_from_host((int32_t[]){2, 0, 2, 7}, OLY_INT32, 1, (int64_t[]){4});
+}
+
+static oly_array gather_of(const oly_array *x)
+{
+    return oly_mul(oly_take(oly_sin(x[0]), rows(), 0, "clip"), oly_take(x[0], rows(), 0, "wrap"));
+}
+
+#define SCATTER_SAMPLE(row, function)                                                                                  \
+    static oly_array row##_of(const oly_array *x)                                                                      \
+    {                                                                                                                  \
+        oly_array index = rows();                                                                                      \
+        return oly_mul(function(oly_sin(x[0]), OLY_INDEXES(index), oly_mul(x[1], x[1]), .mode = "drop"), x[0]);        \
+    }
+SCATTER_SAMPLE(scatter, oly_at_set)
+SCATTER_SAMPLE(scatter_add, oly_at_add)
+SCATTER_SAMPLE(scatter_min, oly_at_min)
+SCATTER_SAMPLE(scatter_max, oly_at_max)
+
+static oly_array scatter_mul_of(const oly_array *x)
+{
+    oly_array index = rows();
+    return oly_at_mul(oly_sin(x[0]), OLY_INDEXES(index), oly_stop_gradient(oly_full(1.5, OLY_FLOAT64, 4, 3)),
+                      .mode = "drop");
+}
+
+/* Starts that are values, one too large. */
+static const oly_operand *starts(void)
+{
+    static oly_operand two[2];
+    two[0] = oly_operand_array(oly_add(oly_from_host((int32_t[]){1}, OLY_INT32, 0, NULL), 0));
+    two[1] = oly_operand_array(oly_add(oly_from_host((int32_t[]){9}, OLY_INT32, 0, NULL), 0));
+    return two;
+}
+
+static oly_array dynamic_slice_of(const oly_array *x)
+{
+    return oly_sin(oly_dynamic_slice(oly_mul(x[0], x[0]), 2, starts(), 2, (int64_t[]){2, 2}));
+}
+
+static oly_array dynamic_update_slice_of(const oly_array *x)
+{
+    return oly_sin(oly_dynamic_update_slice(oly_mul(x[0], x[0]), oly_sin(x[1]), 2, starts()));
+}
+
 static oly_mesh grid(void)
 {
     return oly_make_mesh("x=4, y=2");
@@ -237,6 +302,20 @@ static const sample samples[] = {
     {"concatenate", concatenate_of, 2, {M43, M43}, -1, 1},
     {"pad", pad_of, 2, {M43, {0}}, -1, 1},
     {"rev", rev_of, 1, {M43}, -1, 1},
+    {"sort", sort_of, 1, {M43}, -1, 1},
+    {"cumsum", cumsum_of, 1, {M43}, -1, 1},
+    {"cumprod", cumprod_of, 1, {{2, {5, 7}}}, -1.1, 1},
+    {"cummax", cummax_of, 1, {{2, {5, 7}}}, -1, 1},
+    {"cummin", cummin_of, 1, {{2, {5, 7}}}, -1, 1},
+    {"cumlogsumexp", cumlogsumexp_of, 1, {{2, {5, 7}}}, -1, 1},
+    {"gather", gather_of, 1, {M43}, -1, 1},
+    {"scatter", scatter_of, 2, {M43, M43}, -1, 1},
+    {"scatter_add", scatter_add_of, 2, {M43, M43}, -1, 1},
+    {"scatter_mul", scatter_mul_of, 1, {M43}, -1, 1},
+    {"scatter_min", scatter_min_of, 2, {M43, M43}, 0, 1},
+    {"scatter_max", scatter_max_of, 2, {M43, M43}, 0, 1},
+    {"dynamic_slice", dynamic_slice_of, 1, {M43}, -1, 1},
+    {"dynamic_update_slice", dynamic_update_slice_of, 2, {M43, {2, {2, 2}}}, -1, 1},
     {"permute", permute_of, 2, {{1, {8}}, {1, {2}}}, -1, 1},
     {"place", place_of, 1, {M43}, -1, 1},
 };

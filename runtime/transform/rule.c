@@ -64,6 +64,13 @@ oly_node *oly_rule_number(oly_rule *r, const oly_node *like, double value)
     return keep(r, oly_build_broadcast(r->g, number, type.rank, type.shape, &number), &number);
 }
 
+oly_node *oly_rule_zeros(oly_rule *r, const oly_node *like)
+{
+    oly_node *zeros = oly_rule_number(r, like, 0);
+    oly_sharding sharding = zeros ? oly_rule_sharding(r, like) : NULL;
+    return sharding ? keep(r, oly_build_reshard(r->g, zeros, sharding, &zeros), &zeros) : zeros;
+}
+
 oly_node *oly_rule_convert(oly_rule *r, oly_node *x, oly_dtype dtype)
 {
     oly_node *out = NULL;

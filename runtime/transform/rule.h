@@ -33,6 +33,8 @@ oly_node *oly_rule_binary(oly_rule *r, oly_op op, oly_node *x, oly_node *y);
 oly_node *oly_rule_select(oly_rule *r, oly_node *condition, oly_node *x, oly_node *y);
 oly_node *oly_rule_mul(oly_rule *r, oly_node *x, oly_node *y); /* leaves out the factor one a derivative begins with */
 oly_node *oly_rule_number(oly_rule *r, const oly_node *like, double value); /* an array of one number, in like's type */
+oly_node *oly_rule_zeros(oly_rule *r,
+                         const oly_node *like); /* zeros that over Explicit axes lie as its cotangent does */
 oly_node *oly_rule_convert(oly_rule *r, oly_node *x, oly_dtype dtype);
 oly_node *oly_rule_reshape(oly_rule *r, oly_node *x, int rank, const int64_t *shape);
 oly_node *oly_rule_reshape_like(oly_rule *r, oly_node *x, const oly_node *like); /* to its shape, and its sharding */

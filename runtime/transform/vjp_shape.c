@@ -34,7 +34,7 @@ void oly_vjp_broadcast(oly_rule *r)
 
 void oly_vjp_slice(oly_rule *r)
 {
-    oly_node *zeros = oly_rule_number(r, r->node->in[0], 0);
+    oly_node *zeros = oly_rule_zeros(r, r->node->in[0]);
     r->operands[0] = oly_rule_update(r, zeros, r->cotangents[0], r->node->params.start, r->node->params.step);
 }
 
@@ -42,7 +42,7 @@ void oly_vjp_update(oly_rule *r)
 {
     const oly_params *p = &r->node->params;
     if (r->wanted[0])
-        r->operands[0] = oly_rule_update(r, r->cotangents[0], oly_rule_number(r, r->node->in[1], 0), p->start, p->step);
+        r->operands[0] = oly_rule_update(r, r->cotangents[0], oly_rule_zeros(r, r->node->in[1]), p->start, p->step);
     if (r->wanted[1])
         r->operands[1] = oly_rule_slice(r, r->cotangents[0], p->start, p->shape, p->step);
 }
