@@ -131,9 +131,9 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
     bool floating = t->dtype >= OLY_FLOAT32, vector = t->m < 4 || t->n < 4;
     bool fits = t->m < INT32_MAX && t->n < INT32_MAX && t->k < INT32_MAX && t->a_row < INT32_MAX &&
                 t->a_column < INT32_MAX && t->b_row < INT32_MAX && t->b_column < INT32_MAX && t->c_row < INT32_MAX;
-    s.blas = floating && !vector && fits && work >= SMALL_PRODUCT;
+    s.blas = floating && !vector && fits && t->k > 1 && work >= SMALL_PRODUCT;
     int64_t wanted = least(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
-    wanted = divide_up(wanted, most(t->batch, 1));
+    wanted = divide_up(wanted, most(oly_gemm_batches(t), 1));
     if (wanted <= 1)
         return s;
     int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : 256;
@@ -148,10 +148,11 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 
 int oly_gemm_chunks(const oly_gemm_task *t)
 {
-    if (t->batch == 0 || t->m == 0 || t->n == 0)
+    int64_t batches = oly_gemm_batches(t);
+    if (batches == 0 || t->m == 0 || t->n == 0)
         return 0;
     oly_gemm_shape s = oly_gemm_divide(t);
-    int64_t blocks = t->batch * s.row_blocks * s.column_blocks;
-    double work = (double)t->batch * (double)t->m * (double)t->n * (double)most(t->k, 1);
+    int64_t blocks = batches * s.row_blocks * s.column_blocks;
+    double work = (double)batches * (double)t->m * (double)t->n * (double)most(t->k, 1);
     return (int)least(blocks, chunks_for(work, ENOUGH_WORK));
 }

@@ -134,6 +134,8 @@ typedef struct oly_gemm_task {
     int64_t a_batch, a_row, a_column; /* strides in elements */
     int64_t b_batch, b_row, b_column;
     int64_t c_batch, c_row; /* c_column is 1 */
+    int n_outer;            /* loops around the batch, outermost first */
+    int64_t outer[2 * OLY_MAX_RANK], a_outer[2 * OLY_MAX_RANK], b_outer[2 * OLY_MAX_RANK], c_outer[2 * OLY_MAX_RANK];
 } oly_gemm_task;
 int oly_gemm_chunks(const oly_gemm_task *t);
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);

@@ -79,6 +79,14 @@ typedef struct oly_gemm_shape {
     int64_t row_blocks, column_blocks;
 } oly_gemm_shape;
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t);
+/* Matrix products in all loops. */
+static inline int64_t oly_gemm_batches(const oly_gemm_task *t)
+{
+    int64_t n = t->batch;
+    for (int k = 0; k < t->n_outer; k++)
+        n *= t->outer[k];
+    return n;
+}
 
 /* -- one instruction set -------------------------------------------------------------------------------------------- */
 #define OLY_ISA_FUNCTIONS(X)                                                                                           \

@@ -75,11 +75,6 @@ static oly_array convert(const oracle_call *call)
     return oly_convert_element_type(call->arg[0], oracle_dtype_of(call));
 }
 
-static oly_array matrix_product(const oracle_call *call)
-{
-    return oly_matmul(call->arg[0], call->arg[1]);
-}
-
 static oly_array reshape(const oracle_call *call)
 {
     int64_t shape[OLY_MAX_RANK];
@@ -158,7 +153,6 @@ const oracle_statement oracle_statements_first[] = {
     {"log", 1, .unary = oly_log},
     {"logical_not", 1, .unary = oly_logical_not},
     {"lt", 2, .binary = oly_lt},
-    {"matmul", 2, .other = matrix_product},
     {"max", 2, .binary = oly_max2},
     {"min", 2, .binary = oly_min2},
     {"mul", 2, .binary = oly_mul},
@@ -193,6 +187,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_manual,
     oracle_statements_shape,
     oracle_statements_index,
+    oracle_statements_contract,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -33,6 +33,7 @@ extern const oracle_statement oracle_statements_gradient[];
 extern const oracle_statement oracle_statements_manual[];
 extern const oracle_statement oracle_statements_shape[]; /* shapes and reductions */
 extern const oracle_statement oracle_statements_index[]; /* oracle_statements_index.c */
+extern const oracle_statement oracle_statements_contract[];
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);

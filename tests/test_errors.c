@@ -89,8 +89,10 @@ static void element_types_that_do_not_fit(void **state)
     oly_array truth = ones(OLY_BOOL, 2, 3, 3);
     FAILS(oly_neg, !oly_neg(truth), OLY_DTYPE, "bool[3,3]", "oly_astype");
     FAILS(oly_sub, !oly_sub(truth, truth), OLY_DTYPE, "bool[3,3]");
-    FAILS(oly_matmul, !oly_matmul(truth, truth), OLY_DTYPE, "bool[3,3]");
     FAILS(oly_astype, !oly_astype(truth, OLY_N_DTYPES), OLY_INVALID, "15");
+    FAILS(oly_matmul, !oly_matmul(truth, truth, .preferred_element_type = OLY_N_DTYPES), OLY_DTYPE, "bool");
+    FAILS(oly_matmul, !oly_matmul(oly_ones(OLY_INT32, 3, 3), truth, .preferred_element_type = OLY_INT8), OLY_DTYPE,
+          "int32", "int8", "narrower");
     FAILS(oly_from_host, !oly_from_host("", (oly_dtype)77, 0, NULL), OLY_INVALID, "77");
     FAILS(oly_zeros, !oly_zeros((oly_dtype)-1, 3), OLY_INVALID, "-1");
     FAILS(oly_arange, !oly_arange(3, (oly_dtype)99), OLY_INVALID, "99");

@@ -336,26 +336,27 @@ static void product_types(void **state)
         {false, "f32[] f32[4]", "OLY_SHAPE: float32[] and float32[4]: a matrix product needs"},
         {false, "f32[2,3,5] f32[4,5,7]",
          "OLY_SHAPE: float32[2,3,5] and float32[4,5,7] differ along dimension 0"},
-        {false, "bool[3,5] bool[5,7]", "OLY_DTYPE: bool[3,5] and bool[5,7]"},
+        {false, "bool[3,5] bool[5,7]", "bool[3,7]"}, {false, "1 f32[4]", "OLY_SHAPE: ~int32[] and float32[4]"},
         {true, "f32[3,5] f32[5,7]", "float32[3,7]"}, {true, "f32[2,3,5] f32[4,5,7]", "float32[2,3,4,7]"},
         {true, "f32[5] f32[4,6,5,7]", "float32[4,6,7]"}, {true, "f32[3] f32[]", "float32[3]"},
         {true, "f32[1,1,1,1,5] f32[1,1,1,5,7]", "float32[1,1,1,1,1,1,1,7]"},
-        {true, "f32[1,1,1,1,1,1,1,5] f32[1,1,1,1,1,5,7]", "OLY_SHAPE: the dot product of"},
+        {true, "f32[1,1,1,1,1,1,1,5] f32[1,1,1,1,1,5,7]", "OLY_SHAPE: the product of"},
         {false, "i8[3,5] i8[5,7]", "int8[3,7]"}, {false, "bf16[3,5] bf16[5,7]", "bfloat16[3,7]"}
     };
     /* clang-format on */
     for (size_t k = 0; k < COUNT(cases); k++)
-        check_outcome(of_op(cases[k].dot ? oly_compose_dot : oly_compose_matmul, OLY_OP_dot, cases[k].operands),
+        check_outcome(of_op(cases[k].dot ? oly_compose_dot : oly_compose_matmul, OLY_OP_dot_general, cases[k].operands),
                       cases[k].expected);
 }
 
-static void leading_dimensions_join_the_rows(void **state)
+static void products_keep_their_dimensions(void **state)
 {
     (void)state;
-    of_op(oly_compose_matmul, OLY_OP_dot, "f32[2,3,5] f32[5,7]");
-    const oly_node *dot = last->in[0];
-    assert_int_equal(dot->op, OLY_OP_dot);
-    assert_string_equal(oly_type_short(&dot->in[0]->type), "float32[1,6,5]");
+    of_op(oly_compose_matmul, OLY_OP_dot_general, "f32[2,3,5] f32[5,7]");
+    assert_int_equal(last->op, OLY_OP_dot_general);
+    assert_string_equal(oly_type_short(&last->in[0]->type), "float32[2,3,5]");
+    of_op(oly_compose_matmul, OLY_OP_dot_general, "f32[2,1,3,5] f32[4,5,7]");
+    assert_int_equal(last->op, OLY_OP_transpose); /* of [2,3,5] by [4,5,7] */
     assert_int_equal(count_ops(OLY_OP_broadcast), 0);
 }
 
@@ -491,7 +492,7 @@ int main(void)
         TEST(numbers_are_converted_while_building), TEST(folded_values_wrap_truncate_and_saturate),
         TEST(elementwise_types), TEST(nothing_is_added_where_nothing_changes), TEST(reduction_types),
         TEST(mean_divides_by_the_number_of_elements), TEST(product_types),
-        TEST(leading_dimensions_join_the_rows), TEST(shape_types), TEST(transpose_types), TEST(part_types),
+        TEST(products_keep_their_dimensions), TEST(shape_types), TEST(transpose_types), TEST(part_types),
         TEST(concatenate_types), TEST(placements_fit_the_rank)
     };
     /* clang-format on */

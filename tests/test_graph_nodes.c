@@ -17,7 +17,17 @@ static void rules_refuse_what_does_not_fit(void **state)
     assert_int_equal(oly_graph_add(g, OLY_OP_select, 3, three, NULL, &made), OLY_DTYPE);
     three[0] = c, three[2] = i;
     assert_int_equal(oly_graph_add(g, OLY_OP_select, 3, three, NULL, &made), OLY_DTYPE);
-    assert_int_equal(oly_graph_add(g, OLY_OP_dot, 2, both, NULL, &made), OLY_SHAPE);
+    assert_int_equal(oly_graph_add(g, OLY_OP_dot_general, 2, two, NULL, &made), OLY_DTYPE);
+    memset(&p, 0, sizeof p);
+    p.contraction.n_contract = 1;
+    p.contraction.contract[1][0] = 1; /* 2 with 3 */
+    assert_int_equal(oly_graph_add(g, OLY_OP_dot_general, 2, both, &p, &made), OLY_SHAPE);
+    p.contraction.contract[0][0] = 2; /* no such dimension */
+    assert_int_equal(oly_graph_add(g, OLY_OP_dot_general, 2, both, &p, &made), OLY_SHAPE);
+    memset(&p, 0, sizeof p);
+    p.contraction.n_contract = p.contraction.n_batch = 1; /* named twice */
+    assert_int_equal(oly_graph_add(g, OLY_OP_dot_general, 2, both, &p, &made), OLY_SHAPE);
+    memset(&p, 0, sizeof p);
     assert_int_equal(oly_graph_add(g, OLY_OP_concatenate, 0, NULL, &p, &made), OLY_INVALID);
     assert_int_equal(oly_graph_add(g, OLY_OP_concatenate, 2, two, &p, &made), OLY_DTYPE);
     assert_int_equal(oly_graph_add(g, OLY_OP_concatenate, 2, join, &p, &made), OLY_SHAPE);
@@ -88,9 +98,9 @@ static void factors_of_each_rule(void **state)
     check_factors("->");
     last = operand("f32[4,1]");
     check_factors("->a.");
-    of_op(oly_compose_matmul, OLY_OP_dot, "f32[2,3,5] f32[2,5,7]");
+    of_op(oly_compose_matmul, OLY_OP_dot_general, "f32[2,3,5] f32[2,5,7]");
     check_factors("abc!,ac!d->abd");
-    of_op(oly_compose_matmul, OLY_OP_dot, "f32[2,1,5] f32[2,5,7]");
+    of_op(oly_compose_matmul, OLY_OP_dot_general, "f32[2,1,5] f32[2,5,7]");
     check_factors("a.b!,ab!c->a.c");
     reduced(oly_compose_reduce, OLY_OP_reduce_sum, "0", false, "f32[4,8,1]");
     check_factors("a!b.->b.");

@@ -384,7 +384,16 @@ static void check_order_of_products(void)
         for (int j = 0; j < 4; j++)
             w[i][j] = (float)cos(3.0 * i + j);
     }
-    oly_gemm_task t = {OLY_FLOAT32, 1, 1, 4, 32, 0, 32, 1, 0, 4, 1, 0, 4};
+    oly_gemm_task t = {.dtype = OLY_FLOAT32,
+                       .batch = 1,
+                       .m = 1,
+                       .n = 4,
+                       .k = 32,
+                       .a_row = 32,
+                       .a_column = 1,
+                       .b_row = 4,
+                       .b_column = 1,
+                       .c_row = 4};
     oly_gemm_run(&t, x, w, y, 0, 1);
     for (int j = 0; j < 4 && fused; j++) {
         float sum = 0;

@@ -231,22 +231,6 @@ OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
 #define oly_min(x, ...)  OLY_AT(oly_min_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_mean(x, ...) OLY_AT(oly_mean_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 
-/* -- contraction --------------------------------------------------------------------------------------------------
- * Matrix product.
- *   a        [..., m, k] or [k]
- *   b        [k, n] or [k], or [..., k, n] with leading dimensions that broadcast with those of a
- *   returns  [..., m, n]; a dimension that was missing is missing
- *   sharding m and n keep their axes; k split on one side or both: partial products are summed over its axes
- *   fails    OLY_SHAPE (both types in the message), OLY_DTYPE: bool by bool
- *   source   jax.numpy.matmul */
-OLY_API oly_array oly_matmul(oly_array a, oly_array b);
-#define oly_matmul(...) OLY_AT(oly_matmul)(__VA_ARGS__)
-
-/* Dot product: sums over the last dimension of a and the last but one (or only) of b: [a..., k] by [b..., k, n] gives
- * [a..., b..., n]. With a rank-0 operand: the product. fails as oly_matmul. source: jax.numpy.dot */
-OLY_API oly_array oly_dot(oly_array a, oly_array b);
-#define oly_dot(...) OLY_AT(oly_dot)(__VA_ARGS__)
-
 /* -- shape --------------------------------------------------------------------------------------------------------- */
 
 /* Same elements in row-major order, other extents; one extent may be -1 (what is left). fails OLY_SHAPE */

@@ -26,6 +26,9 @@ typedef struct product {
     int64_t m, n, k, a_row, a_column, b_row, b_column, c_row;
 } product;
 
+/* What sums begin with. One product alone is given as it is: a zero keeps its sign. */
+#define BEGIN(T, k) ((T)((k) == 1 ? -0.0 : 0.0))
+
 /* T: element type; MADD(acc, a, b). Unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
 #define GEMM(s, T, MADD)                                                                                               \
     /* sums[j] += a[l] * b[l][j] for the depth l, b's rows dense */                                                    \
@@ -55,8 +58,10 @@ typedef struct product {
         T packed[DEPTH * STRIP];                                                                                       \
         for (int64_t j = 0; j < p->n; j += STRIP) {                                                                    \
             int64_t width = p->n - j < STRIP ? p->n - j : STRIP;                                                       \
+            const T begin = BEGIN(T, p->k);                                                                            \
             for (int64_t i = 0; i < p->m; i++)                                                                         \
-                memset(c + i * p->c_row + j, 0, sizeof(T) * (size_t)width);                                            \
+                for (int64_t x = 0; x < width; x++)                                                                    \
+                    c[i * p->c_row + j + x] = begin;                                                                   \
             for (int64_t l = 0; l < p->k; l += DEPTH) {                                                                \
                 int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH, b_row = p->b_row;                                 \
                 const T *piece = b + l * p->b_row + j * p->b_column;                                                   \
@@ -77,7 +82,8 @@ typedef struct product {
     static void dots_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_vector, int64_t y_stride,      \
                          T *sums)                                                                                      \
     {                                                                                                                  \
-        T s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0;                                              \
+        const T begin = BEGIN(T, k);                                                                                   \
+        T s0 = begin, s1 = begin, s2 = begin, s3 = begin, s4 = begin, s5 = begin, s6 = begin, s7 = begin;              \
         for (int64_t l = 0; l < k; l++) {                                                                              \
             const T v = x[l * x_stride], *at = y + l * y_stride;                                                       \
             s0 = MADD(s0, at[0], v);                                                                                   \
@@ -94,7 +100,7 @@ typedef struct product {
     }                                                                                                                  \
     static T dot_##s(int64_t k, const T *x, int64_t x_stride, const T *y, int64_t y_stride)                            \
     {                                                                                                                  \
-        T sum = 0;                                                                                                     \
+        T sum = BEGIN(T, k);                                                                                           \
         for (int64_t l = 0; l < k; l++)                                                                                \
             sum = MADD(sum, x[l * x_stride], y[l * y_stride]);                                                         \
         return sum;                                                                                                    \
@@ -180,7 +186,9 @@ static void product_half(oly_dtype dtype, const product *p, const uint16_t *a, c
     for (int64_t i = 0; i < p->m; i += HALF_ROWS)
         for (int64_t j = 0; j < p->n; j += STRIP) {
             int64_t width = p->n - j < STRIP ? p->n - j : STRIP, height = p->m - i < HALF_ROWS ? p->m - i : HALF_ROWS;
-            memset(sums, 0, sizeof sums);
+            for (int64_t x = 0; x < height; x++)
+                for (int64_t y = 0; y < width; y++)
+                    sums[x][y] = BEGIN(float, p->k);
             for (int64_t l = 0; l < p->k; l += DEPTH) {
                 int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH;
                 for (int64_t y = 0; y < depth; y++)
@@ -246,12 +254,32 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     }
 }
 
+/* Where matrix product number `batch` of all loops begins. */
+typedef struct start {
+    int64_t a, b, c;
+} start;
+
+static start first_of(const oly_gemm_task *t, int64_t batch)
+{
+    int64_t inner = batch % t->batch, rest = batch / t->batch;
+    start at = {inner * t->a_batch, inner * t->b_batch, inner * t->c_batch};
+    for (int k = t->n_outer - 1; k >= 0; k--) {
+        int64_t i = rest % t->outer[k];
+        rest /= t->outer[k];
+        at.a += i * t->a_outer[k];
+        at.b += i * t->b_outer[k];
+        at.c += i * t->c_outer[k];
+    }
+    return at;
+}
+
 void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks)
 {
-    if (t->batch == 0 || t->m == 0 || t->n == 0)
+    int64_t batches = oly_gemm_batches(t);
+    if (batches == 0 || t->m == 0 || t->n == 0)
         return;
     oly_gemm_shape s = oly_gemm_divide(t);
-    int64_t bytes = oly_element_bytes[t->dtype], blocks = t->batch * s.row_blocks * s.column_blocks;
+    int64_t bytes = oly_element_bytes[t->dtype], blocks = batches * s.row_blocks * s.column_blocks;
     for (int64_t block = blocks * chunk / n_chunks; block < blocks * (chunk + 1) / n_chunks; block++) {
         int64_t column = block % s.column_blocks * s.columns, rest = block / s.column_blocks;
         int64_t row = rest % s.row_blocks * s.rows, batch = rest / s.row_blocks;
@@ -263,8 +291,9 @@ void OLY_ISA_NAME(oly_gemm_run)(const oly_gemm_task *t, const void *a, const voi
                      t->b_row,
                      t->b_column,
                      t->c_row};
-        run_block(t, &s, &p, (const char *)a + (batch * t->a_batch + row * t->a_row) * bytes,
-                  (const char *)b + (batch * t->b_batch + column * t->b_column) * bytes,
-                  (char *)c + (batch * t->c_batch + row * t->c_row + column) * bytes);
+        start at = first_of(t, batch);
+        run_block(t, &s, &p, (const char *)a + (at.a + row * t->a_row) * bytes,
+                  (const char *)b + (at.b + column * t->b_column) * bytes,
+                  (char *)c + (at.c + row * t->c_row + column) * bytes);
     }
 }

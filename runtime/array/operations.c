@@ -1,4 +1,4 @@
-/* The public operations on values: elementwise, reductions, products. Each reads its arguments into a recipe
+/* The public operations on values: elementwise, reductions. Each reads its arguments into a recipe
  * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose.h); shapes, element
  * types and their errors live there. operations_shape.c has those that make or move elements. */
 #include "array/dispatch.h"
@@ -119,20 +119,3 @@ REDUCTION(oly_prod_with, oly_compose_reduce, reduce_prod)
 REDUCTION(oly_max_with, oly_compose_reduce, reduce_max)
 REDUCTION(oly_min_with, oly_compose_reduce, reduce_min)
 REDUCTION(oly_mean_with, oly_compose_mean, reduce_sum)
-
-/* -- products -------------------------------------------------------------------------------------------- */
-static oly_array multiply(oly_compose *compose, oly_array a, oly_array b)
-{
-    return apply(compose, OLY_OP_dot, 2, (oly_operand[]){oly_operand_array(a), oly_operand_array(b)});
-}
-
-oly_array(oly_matmul)(oly_array a, oly_array b)
-{
-    oly_enter(__func__);
-    return multiply(oly_compose_matmul, a, b);
-}
-oly_array(oly_dot)(oly_array a, oly_array b)
-{
-    oly_enter(__func__);
-    return multiply(oly_compose_dot, a, b);
-}

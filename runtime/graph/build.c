@@ -265,6 +265,16 @@ oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_n
     return moves ? oly_graph_add(g, OLY_OP_transpose, 1, &x, &p, out) : OLY_OK;
 }
 
+oly_status oly_build_squeeze(oly_graph *g, oly_node *x, const bool *drop, oly_node **out)
+{
+    int64_t shape[OLY_MAX_RANK];
+    int rank = 0;
+    for (int d = 0; d < x->type.rank; d++)
+        if (!drop[d])
+            shape[rank++] = x->type.shape[d];
+    return oly_build_reshape(g, x, rank, shape, out);
+}
+
 oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out)
 {
     return oly_graph_add(g, op, n_in, in, NULL, out);

@@ -20,6 +20,8 @@ oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out)
 oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
 oly_status oly_build_reshape(oly_graph *g, oly_node *x, int rank, const int64_t *shape, oly_node **out);
 oly_status oly_build_transpose(oly_graph *g, oly_node *x, const int *axes, oly_node **out);
+/* Without the dimensions of size 1 that `drop` marks. */
+oly_status oly_build_squeeze(oly_graph *g, oly_node *x, const bool *drop, oly_node **out);
 /* -- Explicit axes (build_sharding.c) -- */
 /* Sharded as `out` says: of a mesh without Explicit axes, a constraint. */
 oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made);

@@ -12,6 +12,8 @@ typedef struct oly_recipe {
     bool keepdims;
     bool all_axes;
     bool tiled, invariant; /* collectives */
+    bool dtype_given;     /* products: params.dtype is the element type wanted */
+    const char *notation; /* einsum: from oly_intern_text, so that equal notations are one pointer */
 } oly_recipe;
 
 typedef oly_status oly_compose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out);
@@ -28,8 +30,6 @@ oly_compose oly_compose_part;    /* recipe.op: real, imag, conj; also of real nu
 oly_compose oly_compose_complex; /* of real and imaginary parts */
 oly_compose oly_compose_reduce;  /* sum, prod, max, min over params.axes (or all), keepdims */
 oly_compose oly_compose_mean;
-oly_compose oly_compose_matmul;
-oly_compose oly_compose_dot;
 oly_compose oly_compose_reshape;   /* params.shape with at most one -1 */
 oly_compose oly_compose_transpose; /* params.axes, n_axes 0: reversed */
 oly_compose oly_compose_broadcast; /* to params.shape */
@@ -68,4 +68,13 @@ oly_compose oly_compose_dynamic_slice; /* params.shape */
 oly_compose oly_compose_dynamic_update_slice;
 oly_compose oly_compose_segment_sum; /* params.count segments */
 oly_compose oly_compose_bincount;    /* params.count bins of params.dtype */
+
+/* -- products (compose_contract.c, compose_einsum.c): params.sharding is where the result is wanted, dtype_given its type */
+oly_compose oly_compose_dot_general; /* params.contraction */
+oly_compose oly_compose_matmul;
+oly_compose oly_compose_dot;
+oly_compose oly_compose_inner;
+oly_compose oly_compose_outer;
+oly_compose oly_compose_vdot;
+oly_compose oly_compose_einsum; /* notation */
 #endif

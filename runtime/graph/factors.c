@@ -302,6 +302,7 @@ static const struct {
              {"@psum_scatter", psum_scatter},
              {"@all_to_all", all_to_all},
              {"@permute", permute},
+             {"@dot_general", oly_factors_dot_general},
              /* factors_local.c */
              {"@along", oly_factors_along},
              {"@top_k", oly_factors_top_k},

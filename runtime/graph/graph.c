@@ -193,7 +193,8 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash(oly_hash_mix(h, p->over.n), p->over.axis, p->over.n);
     h = oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
     h = oly_hash_mix(h, (uint64_t)p->reverse << 32 | (uint64_t)p->n_batch << 8 | (uint64_t)p->index_mode);
-    return oly_hash_mix(h, (uint64_t)p->count);
+    h = oly_hash_mix(h, (uint64_t)p->count);
+    return oly_hash(h, &p->contraction, sizeof p->contraction);
 }
 
 uint64_t oly_graph_hash(const oly_graph *g)

@@ -11,6 +11,13 @@
 typedef struct oly_graph oly_graph;
 typedef struct oly_node oly_node;
 
+/* Which dimensions of the two operands of a product belong together, pair by pair: those summed over and those that stay.
+ * Result: the batch pairs, then the other dimensions of the first operand, then those of the second (jax.lax.dot_general). */
+typedef struct oly_contraction {
+    uint8_t n_contract, n_batch;
+    uint8_t contract[2][OLY_MAX_RANK], batch[2][OLY_MAX_RANK]; /* [operand][pair] */
+} oly_contraction;
+
 /* What an operation is told beside its operands. Unused members are zero, so that parameters can be hashed and compared as
  * memory. */
 typedef struct oly_params {
@@ -45,6 +52,8 @@ typedef struct oly_params {
     int n_batch; /* gather, scatter, searchsorted: leading dimensions that all operands share; axes: the indexed ones */
     int index_mode; /* gather, scatter: oly_index_mode */
     int64_t count;  /* top_k */
+    /* -- contractions */
+    oly_contraction contraction; /* dot_general */
 } oly_params;
 
 /* Is the sharding that place and broadcast are told the whole truth? (Else it is of the settled axes only.) */

@@ -136,21 +136,6 @@ oly_status oly_typing_reduce(oly_node *node)
     return OLY_OK;
 }
 
-oly_status oly_typing_dot(oly_node *node)
-{
-    const oly_type *a = operand(node, 0), *b = operand(node, 1);
-    if (a->dtype != b->dtype || a->dtype == OLY_BOOL)
-        return oly_fail(OLY_DTYPE, "%s: %s and %s must have one number type; convert first", name_of(node),
-                        oly_type_short(a), oly_type_short(b));
-    if (a->rank != 3 || b->rank != 3 || a->shape[0] != b->shape[0] || a->shape[2] != b->shape[1])
-        return oly_fail(OLY_SHAPE, "%s: %s and %s do not fit as [batch,m,k] and [batch,k,n]", name_of(node),
-                        oly_type_short(a), oly_type_short(b));
-    node->type = *a;
-    node->type.shape[2] = b->shape[2];
-    node->type.weak = a->weak && b->weak;
-    return OLY_OK;
-}
-
 oly_status oly_typing_reshape(oly_node *node)
 {
     const oly_type *x = operand(node, 0);

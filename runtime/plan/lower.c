@@ -5,7 +5,7 @@
 #include "core/half.h"
 #include <string.h>
 
-static void contiguous_strides(const oly_box *b, int64_t *stride)
+void oly_contiguous_strides(const oly_box *b, int64_t *stride)
 {
     int64_t s = 1;
     for (int d = b->rank - 1; d >= 0; d--) {
@@ -261,7 +261,7 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
             loads[n++] = t->loads[k].reading.place[device];
     for (int k = 0; k < program->n_stores; k++) {
         stores[k].base = device * t->p->plan->slot_capacity + oly_value_of(t->f, t->stores[k])->slot;
-        contiguous_strides(&b, stores[k].stride);
+        oly_contiguous_strides(&b, stores[k].stride);
     }
     w->loads = loads;
     w->stores = stores;
@@ -312,7 +312,7 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
 
-static void append_axes(oly_axis_list *to, const oly_axis_list *from)
+void oly_append_axes(oly_axis_list *to, const oly_axis_list *from)
 {
     for (int k = 0; k < from->n; k++)
         to->axis[to->n++] = from->axis[k];
@@ -376,7 +376,7 @@ oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, con
             continue;
         oly_box b = oly_layout_box(l, position);
         reading->place[d].base = d * p->plan->slot_capacity + slot;
-        contiguous_strides(&b, reading->place[d].stride);
+        oly_contiguous_strides(&b, reading->place[d].stride);
     }
     return OLY_OK;
 }
@@ -388,7 +388,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     oly_reading reading = {0};
     for (int d = 0; d < in.rank; d++) {
         if (oly_has_axis(n, d)) {
-            append_axes(&axes, &in.split[d].axes);
+            oly_append_axes(&axes, &in.split[d].axes);
         } else {
             out.shape[out.rank] = in.shape[d];
             out.split[out.rank++] = in.split[d];
@@ -413,147 +413,6 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     oly_slot_use(p, v->slot);
     oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, true};
     return oly_fold_value(p, f, n, &rule, &axes);
-}
-
-/* -- matrix products ------------------------------------------------------------------------------------------------ */
-
-static bool overlap(const oly_axis_list *a, const oly_axis_list *b)
-{
-    for (int j = 0; j < a->n; j++)
-        for (int k = 0; k < b->n; k++)
-            if (a->axis[j] == b->axis[k])
-                return true;
-    return false;
-}
-
-/* The kernel wants rows or columns of single-element distance. */
-static bool gemm_reads(const oly_planner *p, const oly_reading *r, const oly_layout *l)
-{
-    for (int d = 0; d < p->plan->n_devices; d++) {
-        int position = oly_position_in(p, l->mesh, d);
-        if (position < 0 || r->place[d].base < 0)
-            continue;
-        oly_box b = oly_layout_box(l, position);
-        int64_t rows = b.hi[1] - b.lo[1], columns = b.hi[2] - b.lo[2];
-        if (rows > 1 && columns > 1 && r->place[d].stride[1] != 1 && r->place[d].stride[2] != 1)
-            return false;
-        if (r->place[d].stride[1] == 0 || r->place[d].stride[2] == 0)
-            return false;
-    }
-    return true;
-}
-
-static oly_status gemm_operand(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l,
-                               oly_reading *reading)
-{
-    OLY_TRY(oly_demand_array(p, f, n, l, reading));
-    if (gemm_reads(p, reading, l))
-        return OLY_OK;
-    int slot;
-    OLY_TRY(oly_materialise(p, f, n, l, &slot));
-    for (int d = 0; d < p->plan->n_devices; d++) {
-        int position = oly_position_in(p, l->mesh, d);
-        if (position < 0 || reading->place[d].base < 0)
-            continue;
-        oly_box b = oly_layout_box(l, position);
-        reading->place[d] = (oly_place){.base = d * p->plan->slot_capacity + slot};
-        contiguous_strides(&b, reading->place[d].stride);
-    }
-    return OLY_OK;
-}
-
-/* A dimension of one element may have any stride; the kernel is given the one it likes. */
-static void tidy(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
-{
-    if (*row == 1 || *column == 1) {
-        if (*column != 1 && columns == 1 && rows > 1)
-            *column = rows; /* a column vector: fine as it is, transposed */
-        return;
-    }
-    if (columns <= 1)
-        *column = 1;
-    else
-        *row = 1;
-}
-
-static void gemm_device(oly_planner *p, const oly_node *n, const oly_layout *out, const oly_layout *a_layout,
-                        const oly_reading *a, const oly_reading *b, int device, int slot, oly_gemm_work *w,
-                        double *total)
-{
-    int position = oly_position_in(p, out->mesh, device);
-    if (position < 0)
-        return;
-    oly_box o = oly_layout_box(out, position);
-    int coordinates[OLY_MAX_RANK];
-    oly_mesh_coordinates(out->mesh, position, coordinates);
-    int part = oly_split_part_at(&a_layout->split[2], a_layout->mesh, coordinates);
-    int64_t k = oly_split_cut(&a_layout->split[2], a_layout->shape[2], part + 1) -
-                oly_split_cut(&a_layout->split[2], a_layout->shape[2], part);
-    oly_gemm_task *t = &w->task;
-    *t = (oly_gemm_task){
-        .dtype = n->type.dtype, .batch = o.hi[0] - o.lo[0], .m = o.hi[1] - o.lo[1], .n = o.hi[2] - o.lo[2], .k = k};
-    w->a = a->place[device];
-    w->b = b->place[device];
-    w->out_base = device * p->plan->slot_capacity + slot;
-    if (w->a.base < 0 || w->b.base < 0) /* no elements: the product is zero, nothing is read */
-        w->a.base = w->b.base = w->out_base;
-    t->a_batch = w->a.stride[0];
-    t->a_row = w->a.stride[1];
-    t->a_column = w->a.stride[2];
-    t->b_batch = w->b.stride[0];
-    t->b_row = w->b.stride[1];
-    t->b_column = w->b.stride[2];
-    tidy(t->m, t->k, &t->a_row, &t->a_column);
-    tidy(t->k, t->n, &t->b_row, &t->b_column);
-    t->c_batch = t->m * t->n;
-    t->c_row = t->n;
-    w->chunks = oly_box_count(&o) ? oly_gemm_chunks(t) : 0;
-    *total += (double)t->batch * (double)t->m * (double)t->n * (double)t->k;
-}
-
-oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
-{
-    oly_layout a = oly_operand_layout(p, f, n->in[0]), b = oly_operand_layout(p, f, n->in[1]);
-    oly_layout wanted = oly_node_layout(p, f, n), out = wanted;
-    oly_split k;
-    if (!overlap(&a.split[2].axes, &wanted.split[0].axes) && !overlap(&a.split[2].axes, &wanted.split[1].axes) &&
-        !overlap(&a.split[2].axes, &wanted.split[2].axes) && a.split[2].parts > 1)
-        k = a.split[2];
-    else if (!overlap(&b.split[1].axes, &wanted.split[0].axes) && !overlap(&b.split[1].axes, &wanted.split[1].axes) &&
-             !overlap(&b.split[1].axes, &wanted.split[2].axes))
-        k = b.split[1];
-    else
-        k = oly_split_whole(a.shape[2]);
-    /* keep the cuts of the operand where its axes are the wanted ones */
-    for (int d = 0; d < 2; d++)
-        if (oly_axis_list_equal(&a.split[d].axes, &wanted.split[d].axes))
-            out.split[d] = a.split[d];
-    if (oly_axis_list_equal(&b.split[2].axes, &wanted.split[2].axes))
-        out.split[2] = b.split[2];
-    a.split[0] = b.split[0] = out.split[0];
-    a.split[1] = out.split[1];
-    b.split[2] = out.split[2];
-    a.split[2] = b.split[1] = k;
-    a.mesh = b.mesh = out.mesh;
-    oly_reading ra = {0}, rb = {0};
-    OLY_TRY(gemm_operand(p, f, n->in[0], &a, &ra));
-    OLY_TRY(gemm_operand(p, f, n->in[1], &b, &rb));
-    OLY_TRY(oly_settle(p, f, n, &out));
-    oly_value *v = oly_value_of(f, n);
-    oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, p->plan->n_devices);
-    OLY_PLAN_CHECK(work);
-    double total = 0;
-    for (int d = 0; d < p->plan->n_devices; d++)
-        gemm_device(p, n, &out, &a, &ra, &rb, d, v->slot, &work[d], &total);
-    oly_reading_use(p, &ra);
-    oly_reading_use(p, &rb);
-    oly_step *s = oly_step_add(p, f->block, OLY_STEP_GEMM, n, "matrix product");
-    OLY_PLAN_CHECK(s);
-    s->gemm.device = work;
-    s->work = total;
-    s->out_slot = v->slot;
-    oly_slot_use(p, v->slot);
-    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &k.axes);
 }
 
 /* -- writing parts --------------------------------------------------------------------------------------------------- */

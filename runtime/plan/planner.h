@@ -189,8 +189,13 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
 /* -- lower*.c -- */
 /* The instruction that makes a constant node's value. */
 void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i);
+/* Strides of a box that lies row-major. */
+void oly_contiguous_strides(const oly_box *b, int64_t *stride);
 /* Gives a value a layout and a slot of its own. */
 oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);
+/* oly_demand of a layout; a constant operand (a broadcast number) is written out first. */
+oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
+void oly_append_axes(oly_axis_list *to, const oly_axis_list *from);
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f);
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);

@@ -128,6 +128,8 @@ typedef struct oly_step {
         } reduce;
         struct {
             const oly_gemm_work *device;
+            int n_copies; /* operands that the kernel could not read as they lie are copied first */
+            const oly_copy_work *copies;
         } gemm;
         struct {
             const oly_local_work *device;

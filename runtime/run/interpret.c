@@ -327,8 +327,11 @@ void oly_settle_loops(oly_run *r)
 static oly_status run_step(oly_run *r, const oly_step *s)
 {
     switch (s->kind) {
-    case OLY_STEP_TILE:
-    case OLY_STEP_GEMM: run_spread(r, s, 0); return OLY_OK;
+    case OLY_STEP_TILE: run_spread(r, s, 0); return OLY_OK;
+    case OLY_STEP_GEMM:
+        oly_run_copies(r, s->gemm.copies, s->gemm.n_copies, s->work);
+        run_spread(r, s, 0);
+        return OLY_OK;
     case OLY_STEP_REDUCE:
         run_spread(r, s, 0);
         run_spread(r, s, 1);

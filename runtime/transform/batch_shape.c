@@ -70,27 +70,3 @@ oly_status oly_batching_broadcast(oly_batch *b, const oly_node *node, oly_lifted
     lead_axes(oly_batch_lead(in[0].axes), &p);
     return oly_batch_apply(b, node->op, 1, in, &p, out);
 }
-
-/* The leading dimensions of both operands and b are one: [x, b, m, k] [x, b, k, n] to [x b, m, n]. */
-static oly_status merge_lead(oly_batch *b, oly_lifted x, oly_node **out)
-{
-    const oly_type *t = &x.node->type;
-    int64_t shape[3] = {1, t->shape[t->rank - 2], t->shape[t->rank - 1]};
-    for (int d = 0; d < t->rank - 2; d++)
-        shape[0] *= t->shape[d];
-    return oly_build_reshape(b->into, x.node, 3, shape, out);
-}
-
-oly_status oly_batching_dot(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
-{
-    oly_node *both[2];
-    oly_params p = {.rank = node->type.rank};
-    memcpy(p.shape, node->type.shape, sizeof p.shape);
-    OLY_TRY(oly_batch_align(b, 2, in));
-    OLY_TRY(oly_batch_shape(in[0], false, &p));
-    for (int k = 0; k < 2; k++)
-        OLY_TRY(merge_lead(b, in[k], &both[k]));
-    OLY_TRY(oly_graph_add(b->into, node->op, 2, both, &node->params, &out->node));
-    out->axes = in[0].axes;
-    return oly_build_reshape(b->into, out->node, p.rank, p.shape, &out->node);
-}
