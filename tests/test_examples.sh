@@ -75,6 +75,9 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" tour
     sed 's/tour.c:[0-9]*/tour.c:*/' "$scratch/out" >"$scratch/text"
     prints "tour $l" tour.txt
+    run "$(ranks_of "$l")" "$(devices_of "$l")" shard_map
+    cp "$scratch/out" "$scratch/text"
+    prints "shard_map $l" shard_map.txt
     run "$(ranks_of "$l")" "$(devices_of "$l")" matmul --size 64
     cp "$scratch/out" "$scratch/text"
     prints "matmul $l" matmul.txt
@@ -144,6 +147,7 @@ refuses 'sharded_computation with 2 devices' 'needs 8 devices, there are 2' 1 2 
 refuses 'big_sin with 3 devices' 'needs 4 devices, there are 3' 1 3 big_sin
 refuses 'matmul with 3 devices' 'needs an even number of devices, there are 3' 1 3 matmul
 refuses 'toy with 4 devices' '8 devices' 1 4 toy
+refuses 'shard_map with 4 devices' 'needs 8 devices, there are 4' 1 4 shard_map
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
 for program in heat1d heat1d_mpi heat2d heat2d_mpi matmul; do

@@ -1,6 +1,7 @@
 /* oly_switch and oly_cond: every branch is recorded as a graph of its own; all take the same inputs: the values given, then
  * whatever any of them uses from outside. */
 #include "array/alone.h"
+#include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index
         operands[n++] = in[k];
     for (int k = 0; k < last->n_captures; k++)
         OLY_TRY(oly_trace_node(outer, last->captured[k], &operands[n++]));
+    OLY_TRY(oly_vary_outputs(r->n_branches, graphs));
     memset(&params, 0, sizeof params);
     params.n_branches = r->n_branches;
     params.branches = graphs;

@@ -35,3 +35,23 @@ oly_status oly_vary_operands(oly_graph *g, oly_op op, int n_in, oly_node *const 
     *in = aligned;
     return OLY_OK;
 }
+
+oly_status oly_vary_outputs(int n_graphs, oly_graph *const *graphs)
+{
+    for (int j = 0; j < graphs[0]->n_outputs; j++) {
+        unsigned all = 0;
+        oly_mesh mesh = NULL;
+        for (int k = 0; k < n_graphs; k++) {
+            const oly_type *t = &graphs[k]->outputs[j]->type;
+            all |= t->varying;
+            mesh = t->varying ? t->mesh : mesh;
+        }
+        for (int k = 0; all && k < n_graphs; k++) {
+            oly_node **out = &graphs[k]->outputs[j];
+            (*out)->n_uses--;
+            OLY_TRY(oly_build_vary(graphs[k], *out, mesh, all, out));
+            (*out)->n_uses++;
+        }
+    }
+    return OLY_OK;
+}

@@ -8,4 +8,6 @@
 oly_status oly_vary_operands(oly_graph *g, oly_op op, int n_in, oly_node *const **in, oly_node **aligned);
 /* x, varying along these axes too. */
 oly_status oly_build_vary(oly_graph *g, oly_node *x, oly_mesh mesh, unsigned axes, oly_node **out);
+/* Results of graphs of which one will be chosen: each varies along the axes that it varies along in any of them. */
+oly_status oly_vary_outputs(int n_graphs, oly_graph *const *graphs);
 #endif
