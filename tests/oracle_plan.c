@@ -185,7 +185,7 @@ static bool chosen_by(oracle_run *run, const oracle_program *p, const char *back
         if (strcmp(line->words[1], backend) != 0 || strcmp(line->words[2], name) != 0)
             continue;
         if (strcmp(line->words[3], "?") == 0)
-            return true;
+            return false; /* a sharding that no spec can say */
         *theirs = line->words[3];
         return oly_sharding_equivalent(oly_sharding_of(result), oracle_sharding(p->mesh, line->words[3]),
                                        oly_rank(result), oly_shape(result));

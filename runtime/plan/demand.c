@@ -190,14 +190,46 @@ static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
     }
 }
 
+/* A value in memory and what of it is wanted. */
+typedef struct root {
+    oly_frame *frame;
+    oly_node *node;
+    oly_region hull;
+    int parts;
+} root;
+
+/* Those in one frame and with elements of one size come in one exchange. */
+static oly_status fetch_together(oly_planner *p, int n, root *roots)
+{
+    oly_movement *movements = OLY_PLAN_NEW(p, oly_movement, n + 1);
+    OLY_PLAN_CHECK(movements);
+    for (int first = 0; first < n; first++) {
+        int n_movements = 0;
+        if (!roots[first].node)
+            continue;
+        for (int j = first; j < n; j++) {
+            root *r = &roots[j];
+            oly_value *v = r->node ? oly_value_of(r->frame, r->node) : NULL;
+            if (!v || r->frame != roots[first].frame ||
+                oly_dtype_size(r->node->type.dtype) != oly_dtype_size(roots[first].node->type.dtype))
+                continue;
+            if (!find_replica(v, &r->hull)) {
+                int slot = oly_slot_new(p, &r->hull, oly_dtype_size(r->node->type.dtype));
+                if (slot < 0)
+                    return OLY_MEMORY;
+                movements[n_movements++] = (oly_movement){r->node, &v->layout, v->slot, &r->hull, slot};
+                OLY_TRY(add_replica(p, v, &r->hull, slot));
+            }
+            if (j > first)
+                r->node = NULL; /* done */
+        }
+        OLY_TRY(oly_plan_moves(p, roots[first].frame->block, n_movements, movements));
+    }
+    return OLY_OK;
+}
+
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
 {
-    typedef struct root {
-        oly_frame *frame;
-        oly_node *node;
-        oly_region hull;
-        int parts;
-    } root;
     root *roots = OLY_PLAN_NEW(p, root, n + 1);
     int n_roots = 0;
     OLY_PLAN_CHECK(roots);
@@ -222,13 +254,9 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
             if (roots[j].node == found)
                 oly_region_join(&roots[j].hull, &r);
     }
-    for (int j = 0; j < n_roots; j++) {
-        oly_replica *c;
+    for (int j = 0; j < n_roots; j++)
         OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
-        if (!find_replica(oly_value_of(roots[j].frame, roots[j].node), &roots[j].hull))
-            OLY_TRY(fetch(p, roots[j].frame, roots[j].node, &roots[j].hull, &c));
-    }
-    return OLY_OK;
+    return fetch_together(p, n_roots, roots);
 }
 
 /* -- into slots ---------------------------------------------------------------------------------------------------- */

@@ -447,6 +447,24 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
 }
 
+/* What must be brought of the operands of a concatenation comes in one exchange. */
+static oly_status prepare_parts(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *whole)
+{
+    oly_region *regions = OLY_PLAN_NEW(p, oly_region, n->n_in);
+    int64_t at = 0;
+    OLY_PLAN_CHECK(regions);
+    for (int k = 0; k < n->n_in; k++) {
+        oly_layout l = {.mesh = whole->mesh, .rank = whole->rank};
+        for (int d = 0; d < l.rank; d++) {
+            l.shape[d] = n->in[k]->type.shape[d];
+            l.split[d] = oly_split_sliced(&whole->split[d], d == n->params.dimension ? at : 0, 1);
+        }
+        regions[k] = oly_region_of_layout(&l);
+        at += n->in[k]->type.shape[n->params.dimension];
+    }
+    return oly_prepare(p, f, n->n_in, n->in, regions);
+}
+
 static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = oly_node_layout(p, f, n), natural;
@@ -464,6 +482,7 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
         offset += n->in[k]->type.shape[d];
     }
     OLY_TRY(oly_settle(p, f, n, &l));
+    OLY_TRY(prepare_parts(p, f, n, &l));
     int64_t start[OLY_MAX_RANK] = {0};
     for (int k = 0; k < n->n_in; k++) {
         OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));

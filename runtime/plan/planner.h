@@ -147,6 +147,15 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
 
 /* -- reshard.c -- */
 /* Adds a MOVE step to block b: every device gets its box of `to` in slot to_slot from the devices that hold it. */
+typedef struct oly_movement {
+    const oly_node *node;
+    const oly_layout *from;
+    int from_slot;
+    const oly_region *to;
+    int to_slot;
+} oly_movement;
+/* The same for several values of elements of one size, in one step and one exchange. */
+oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements);
 oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
                             const oly_region *to, int to_slot);
 

@@ -9,6 +9,8 @@
 
 enum { MOST_REPLICAS = 64 }; /* replicas looked through for one in the same process */
 
+struct mover;
+
 typedef struct remote {
     int peer;             /* rank */
     int receiver, source; /* positions */
@@ -16,6 +18,8 @@ typedef struct remote {
     int device; /* of this process: sender's or receiver's */
     bool sending;
     int64_t shift; /* of the box on its way, along the permuted dimension */
+    int item;      /* the movement's number in its step, and the movement */
+    const struct mover *mover;
 } remote;
 
 typedef struct mover {
@@ -213,7 +217,7 @@ static oly_status receive_block(mover *m, int device, int position, const oly_bo
     int me = oly_mesh_my_process();
     int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
     if (process != me)
-        return add_remote(m, (remote){process, position, owner, shared, device, false, shift});
+        return add_remote(m, (remote){process, position, owner, shared, device, false, shift, 0, NULL});
     if (m->in_place && owner == position)
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
@@ -268,7 +272,7 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
     for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
         oly_box shared = oly_box_intersect(block, &run);
         if (oly_box_count(&shared) > 0 && owner_of(m, part, receiver, process) == source)
-            OLY_TRY(add_remote(m, (remote){process, receiver, source, shared, device, true, shift}));
+            OLY_TRY(add_remote(m, (remote){process, receiver, source, shared, device, true, shift, 0, NULL}));
     }
     return OLY_OK;
 }
@@ -313,6 +317,8 @@ static int in_message_order(const void *a, const void *b)
         return x->sending ? -1 : 1;
     if (x->peer != y->peer)
         return x->peer - y->peer;
+    if (x->item != y->item)
+        return x->item - y->item;
     if (x->receiver != y->receiver)
         return x->receiver - y->receiver;
     for (int d = 0; d < x->box.rank && x->source == y->source; d++)
@@ -323,11 +329,12 @@ static int in_message_order(const void *a, const void *b)
 
 static bool same_bytes(const remote *a, const remote *b)
 {
-    return a->source == b->source && oly_box_equal(&a->box, &b->box);
+    return a->item == b->item && a->source == b->source && oly_box_equal(&a->box, &b->box);
 }
 
-static oly_piece piece_of(const mover *m, const remote *r)
+static oly_piece piece_of(const remote *r)
 {
+    const mover *m = r->mover;
     oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
     if (!r->sending)
         holds = shifted(m, &holds, -r->shift);
@@ -341,7 +348,7 @@ static oly_piece piece_of(const mover *m, const remote *r)
 }
 
 /* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. */
-static void fill_message(const mover *m, const remote *remotes, int n, oly_message *message)
+static void fill_message(const remote *remotes, int n, oly_message *message)
 {
     message->peer = remotes[0].peer;
     for (int k = 0; k < n; k++) {
@@ -353,33 +360,33 @@ static void fill_message(const mover *m, const remote *remotes, int n, oly_messa
         if (!shown)
             continue;
         message->same[message->n_pieces] = remotes[k].sending ? -1 : same;
-        message->pieces[message->n_pieces++] = piece_of(m, &remotes[k]);
+        message->pieces[message->n_pieces++] = piece_of(&remotes[k]);
     }
 }
 
-static oly_status make_exchange(mover *m, oly_exchange **exchange)
+/* One exchange for all of them. */
+static oly_status make_exchange(size_t element, int n_remote, remote *remotes, oly_exchange **exchange)
 {
-    qsort(m->remotes, (size_t)m->n_remote, sizeof *m->remotes, in_message_order);
-    oly_message *messages = oly_calloc((size_t)m->n_remote, sizeof *messages);
-    oly_piece *pieces = oly_calloc((size_t)m->n_remote, sizeof *pieces);
-    int *same = oly_calloc((size_t)m->n_remote, sizeof *same);
+    qsort(remotes, (size_t)n_remote, sizeof *remotes, in_message_order);
+    oly_message *messages = oly_calloc((size_t)n_remote, sizeof *messages);
+    oly_piece *pieces = oly_calloc((size_t)n_remote, sizeof *pieces);
+    int *same = oly_calloc((size_t)n_remote, sizeof *same);
     int n = 0, n_sends = 0;
     oly_status st = OLY_OK;
     if (!messages || !pieces || !same)
-        st = oly_out_of_memory(sizeof *pieces * (size_t)m->n_remote, "an exchange");
-    for (int k = 0; st == OLY_OK && k < m->n_remote;) {
+        st = oly_out_of_memory(sizeof *pieces * (size_t)n_remote, "an exchange");
+    for (int k = 0; st == OLY_OK && k < n_remote;) {
         int end = k + 1;
-        while (end < m->n_remote && m->remotes[end].peer == m->remotes[k].peer &&
-               m->remotes[end].sending == m->remotes[k].sending)
+        while (end < n_remote && remotes[end].peer == remotes[k].peer && remotes[end].sending == remotes[k].sending)
             end++;
         messages[n].pieces = pieces + k;
         messages[n].same = same + k;
-        n_sends += m->remotes[k].sending;
-        fill_message(m, &m->remotes[k], end - k, &messages[n++]);
+        n_sends += remotes[k].sending;
+        fill_message(&remotes[k], end - k, &messages[n++]);
         k = end;
     }
     if (st == OLY_OK)
-        st = oly_exchange_make(m->element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
+        st = oly_exchange_make(element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
     oly_release(messages);
     oly_release(pieces);
     oly_release(same);
@@ -430,29 +437,39 @@ static const char *name_of(const mover *m)
     return "halo exchange";
 }
 
-static void describe(mover *m, oly_step *s)
+/* What device d gets from others: elements, and from how many sources. */
+static int64_t received_by(const mover *m, int d, int *sources)
 {
+    int64_t elements = 0;
+    for (int k = 0; k < m->n_remote; k++)
+        if (!m->remotes[k].sending && m->remotes[k].device == d) {
+            elements += oly_box_count(&m->remotes[k].box);
+            ++*sources;
+        }
+    for (int k = 0; k < m->n_copies; k++) {
+        const oly_copy_work *c = &m->copies[k];
+        int capacity = m->p->plan->slot_capacity;
+        if (c->to.base / capacity != d || c->from.base / capacity == d || m->from->mesh->everywhere)
+            continue;
+        int64_t n = 1;
+        for (int e = 0; e < c->task.rank; e++)
+            n *= c->task.extent[e];
+        elements += n;
+        ++*sources;
+    }
+    return elements;
+}
+
+static void describe(int n, mover *movers, oly_step *s)
+{
+    mover *m = &movers[0];
     int64_t most = 0, extra_lo = 0, extra_hi = 0;
     int messages = 0;
     for (int d = 0; d < m->p->plan->n_devices; d++) {
         int64_t elements = 0;
         int sources = 0;
-        for (int k = 0; k < m->n_remote; k++)
-            if (!m->remotes[k].sending && m->remotes[k].device == d) {
-                elements += oly_box_count(&m->remotes[k].box);
-                sources++;
-            }
-        for (int k = 0; k < m->n_copies; k++) {
-            const oly_copy_work *c = &m->copies[k];
-            int capacity = m->p->plan->slot_capacity;
-            if (c->to.base / capacity == d && c->from.base / capacity != d && !m->from->mesh->everywhere) {
-                int64_t n = 1;
-                for (int e = 0; e < c->task.rank; e++)
-                    n *= c->task.extent[e];
-                elements += n;
-                sources++;
-            }
-        }
+        for (int k = 0; k < n; k++)
+            elements += received_by(&movers[k], d, &sources);
         s->wire += elements * (int64_t)m->element;
         most = elements > most ? elements : most;
         messages = sources > messages ? sources : messages;
@@ -476,32 +493,96 @@ static void describe(mover *m, oly_step *s)
                              extra_lo == 1 ? "" : "s", (long long)extra_hi);
 }
 
-static oly_status add_move(mover m, oly_block *b)
+static oly_status find_pieces(mover *m)
 {
-    oly_planner *p = m.p;
-    oly_exchange *exchange = NULL;
-    for (int d = 0; d < p->plan->n_devices; d++) {
-        OLY_TRY(receive_all(&m, d));
-        OLY_TRY(send_all(&m, d));
+    for (int d = 0; d < m->p->plan->n_devices; d++) {
+        OLY_TRY(receive_all(m, d));
+        OLY_TRY(send_all(m, d));
     }
-    if (m.n_remote)
-        OLY_TRY(make_exchange(&m, &exchange));
-    oly_slot_use(p, m.from_slot);
-    oly_slot_use(p, m.to_slot);
-    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, m.node, "exchange");
+    return OLY_OK;
+}
+
+/* The remote pieces of all movements, one list. */
+static oly_status make_one_exchange(int n, mover *movers, oly_exchange **exchange)
+{
+    int total = 0;
+    *exchange = NULL;
+    for (int k = 0; k < n; k++)
+        total += movers[k].n_remote;
+    if (total == 0)
+        return OLY_OK;
+    remote *all = OLY_PLAN_NEW(movers[0].p, remote, total);
+    OLY_PLAN_CHECK(all);
+    total = 0;
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < movers[k].n_remote; j++) {
+            all[total] = movers[k].remotes[j];
+            all[total].mover = &movers[k];
+            all[total++].item = k;
+        }
+    return make_exchange(movers[0].element, total, all, exchange);
+}
+
+/* One step for movements of elements of one size. */
+static oly_status add_moves(int n, mover *movers, oly_block *b)
+{
+    oly_planner *p = movers[0].p;
+    oly_exchange *exchange;
+    int n_copies = 0;
+    for (int k = 0; k < n; k++) {
+        OLY_TRY(find_pieces(&movers[k]));
+        n_copies += movers[k].n_copies;
+    }
+    oly_copy_work *copies = n == 1 ? movers[0].copies : OLY_PLAN_NEW(p, oly_copy_work, n_copies + 1);
+    OLY_PLAN_CHECK(copies || n_copies == 0 ? p : NULL);
+    OLY_TRY(make_one_exchange(n, movers, &exchange));
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange");
     if (!s) {
         oly_exchange_free(exchange);
         return oly_out_of_memory(0, "a plan");
     }
     s->exchange = exchange;
-    s->work = m.work;
-    s->out_slot = m.to_slot;
-    s->move.n_copies = m.n_copies;
-    s->move.copies = m.copies;
-    if (!m.in_place)
-        p->plan->slots[m.to_slot].block = b;
-    describe(&m, s);
+    s->out_slot = movers[0].to_slot;
+    s->move.copies = copies;
+    for (int k = 0; k < n; k++) {
+        if (n > 1 && movers[k].n_copies)
+            memcpy(copies + s->move.n_copies, movers[k].copies, sizeof *copies * (size_t)movers[k].n_copies);
+        s->move.n_copies += movers[k].n_copies;
+        s->work += movers[k].work;
+        if (!movers[k].in_place)
+            p->plan->slots[movers[k].to_slot].block = b;
+        oly_slot_use(p, movers[k].from_slot);
+        oly_slot_use(p, movers[k].to_slot);
+    }
+    describe(n, movers, s);
     return OLY_OK;
+}
+
+static oly_status add_move(mover m, oly_block *b)
+{
+    oly_slot_use(m.p, m.from_slot);
+    oly_slot_use(m.p, m.to_slot);
+    return add_moves(1, &m, b);
+}
+
+oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements)
+{
+    mover *movers = OLY_PLAN_NEW(p, mover, n);
+    OLY_PLAN_CHECK(movers);
+    for (int k = 0; k < n; k++) {
+        const oly_movement *v = &movements[k];
+        movers[k] = (mover){.p = p,
+                            .node = v->node,
+                            .from = v->from,
+                            .to = v->to,
+                            .from_slot = v->from_slot,
+                            .to_slot = v->to_slot,
+                            .shape = v->from->shape,
+                            .element = oly_dtype_size(v->node->type.dtype)};
+        oly_slot_use(p, v->from_slot);
+        oly_slot_use(p, v->to_slot);
+    }
+    return n > 0 ? add_moves(n, movers, b) : OLY_OK;
 }
 
 oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
