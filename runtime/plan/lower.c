@@ -415,87 +415,6 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_fold_value(p, f, n, &rule, &axes);
 }
 
-/* -- writing parts --------------------------------------------------------------------------------------------------- */
-
-static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-/* May the update overwrite its operand's memory? Only when nobody else will look at it. */
-bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
-{
-    const oly_node *u = n->in[0];
-    oly_value *v = oly_value_of(f, u);
-    if (oly_captured(f, u) || u->n_uses != 1 || v->slot < 0 || v->replicas || !oly_layout_equal(&v->layout, l))
-        return false;
-    const oly_slot *s = &p->plan->slots[v->slot];
-    return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
-}
-
-static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
-{
-    oly_layout l = oly_operand_layout(p, f, n->in[0]);
-    oly_value *v = oly_value_of(f, n);
-    OLY_TRY(oly_fold_now(p, f, n->in[0]));
-    if (oly_may_overwrite(p, f, n, &l)) {
-        v->layout = l;
-        v->has_layout = true;
-        v->block = f->block;
-        v->slot = oly_value_of(f, n->in[0])->slot;
-    } else {
-        OLY_TRY(oly_settle(p, f, n, &l));
-        OLY_TRY(oly_write_part(p, f, n->in[0], n, v->slot, &l, zeros, ones));
-    }
-    return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
-}
-
-/* What must be brought of the operands of a concatenation comes in one exchange. */
-static oly_status prepare_parts(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *whole)
-{
-    oly_region *regions = OLY_PLAN_NEW(p, oly_region, n->n_in);
-    int64_t at = 0;
-    OLY_PLAN_CHECK(regions);
-    for (int k = 0; k < n->n_in; k++) {
-        oly_layout l = {.mesh = whole->mesh, .rank = whole->rank};
-        for (int d = 0; d < l.rank; d++) {
-            l.shape[d] = n->in[k]->type.shape[d];
-            l.split[d] = oly_split_sliced(&whole->split[d], d == n->params.dimension ? at : 0, 1);
-        }
-        regions[k] = oly_region_of_layout(&l);
-        at += n->in[k]->type.shape[n->params.dimension];
-    }
-    return oly_prepare(p, f, n->n_in, n->in, regions);
-}
-
-static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
-{
-    oly_layout l = oly_node_layout(p, f, n), natural;
-    int d = n->params.dimension;
-    int64_t offset = 0, largest = -1;
-    for (int k = 0; k < n->n_in; k++) {
-        if (n->in[k]->type.shape[d] > largest && oly_natural_layout(f, n->in[k], &natural) && natural.mesh == p->mesh) {
-            bool same = true;
-            for (int e = 0; e < l.rank; e++)
-                same = same && oly_axis_list_equal(&natural.split[e].axes, &l.split[e].axes);
-            for (int e = 0; e < l.rank && same; e++)
-                l.split[e] = e == d ? oly_split_embedded(&natural.split[e], offset) : natural.split[e];
-            largest = same ? n->in[k]->type.shape[d] : largest;
-        }
-        offset += n->in[k]->type.shape[d];
-    }
-    OLY_TRY(oly_settle(p, f, n, &l));
-    OLY_TRY(prepare_parts(p, f, n, &l));
-    int64_t start[OLY_MAX_RANK] = {0};
-    for (int k = 0; k < n->n_in; k++) {
-        OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
-        start[d] += n->in[k]->type.shape[d];
-    }
-    return OLY_OK;
-}
-
-oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n)
-{
-    return oly_ops[n->op].n_operands < 0 ? lower_concatenate(p, f, n) : lower_update(p, f, n);
-}
-
 /* -- all ---------------------------------------------------------------------------------------------------------------- */
 
 static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
@@ -574,6 +493,28 @@ static bool is_group_held_up(oly_frame *f, const oly_node *n, const bool *late)
     return false;
 }
 
+static int end_of_depth(oly_frame *f, const int *order, int k, int n)
+{
+    int depth = f->values[order[k]].depth;
+    while (k < n && f->values[order[k]].depth == depth)
+        k++;
+    return k;
+}
+
+/* What the concatenations of a depth must bring comes in one exchange. */
+static oly_status prepare_depth(oly_planner *p, oly_frame *f, const int *order, int n, const bool *late)
+{
+    oly_node **nodes = OLY_PLAN_NEW(p, oly_node *, n);
+    int n_nodes = 0;
+    OLY_PLAN_CHECK(nodes);
+    for (int k = 0; k < n; k++) {
+        oly_node *node = f->graph->nodes[order[k]];
+        if (oly_ops[node->op].lowering == OLY_LOWER_WRITE && !is_held_up(f, node, late))
+            nodes[n_nodes++] = node;
+    }
+    return n_nodes ? oly_prepare_writes(p, f, n_nodes, nodes) : OLY_OK;
+}
+
 /* By depth (see group.c); but what needs a reduction over devices that waits comes after all that does not, so that reductions
  * meet and go together. */
 static oly_status lower_in_order(oly_planner *p, oly_frame *f, int *order, int n)
@@ -581,10 +522,14 @@ static oly_status lower_in_order(oly_planner *p, oly_frame *f, int *order, int n
     bool *late = OLY_PLAN_NEW(p, bool, f->graph->n_nodes + 1);
     OLY_PLAN_CHECK(late);
     while (n > 0) {
-        int kept = 0;
+        int kept = 0, begin = 0;
         memset(late, 0, sizeof *late * (size_t)f->graph->n_nodes);
         for (int k = 0; k < n; k++) {
             oly_node *node = f->graph->nodes[order[k]];
+            if (k == begin) { /* a new depth: nothing in it needs anything else in it */
+                begin = end_of_depth(f, order, k, n);
+                OLY_TRY(prepare_depth(p, f, order + k, begin - k, late));
+            }
             late[node->index] = is_group_held_up(f, node, late);
             if (late[node->index])
                 order[kept++] = order[k];

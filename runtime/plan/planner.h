@@ -210,6 +210,8 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
+/* Brings what concatenations will read of their operands; of nodes of other kinds nothing. */
+oly_status oly_prepare_writes(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes);
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);

@@ -1,0 +1,103 @@
+/* Operations that write operands into parts of their result: updates and concatenations. */
+#include "plan/planner.h"
+
+static bool is_concatenation(const oly_node *n)
+{
+    return oly_ops[n->op].n_operands < 0;
+}
+
+static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/* May the update overwrite its operand's memory? Only when nobody else will look at it. */
+bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
+{
+    const oly_node *u = n->in[0];
+    oly_value *v = oly_value_of(f, u);
+    if (oly_captured(f, u) || u->n_uses != 1 || v->slot < 0 || v->replicas || !oly_layout_equal(&v->layout, l))
+        return false;
+    const oly_slot *s = &p->plan->slots[v->slot];
+    return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
+}
+
+static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout l = oly_operand_layout(p, f, n->in[0]);
+    oly_value *v = oly_value_of(f, n);
+    OLY_TRY(oly_fold_now(p, f, n->in[0]));
+    if (oly_may_overwrite(p, f, n, &l)) {
+        v->layout = l;
+        v->has_layout = true;
+        v->block = f->block;
+        v->slot = oly_value_of(f, n->in[0])->slot;
+    } else {
+        OLY_TRY(oly_settle(p, f, n, &l));
+        OLY_TRY(oly_write_part(p, f, n->in[0], n, v->slot, &l, zeros, ones));
+    }
+    return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
+}
+
+/* Where a concatenation lies: along its largest operand. */
+static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    oly_layout l = oly_node_layout(p, f, n), natural;
+    int d = n->params.dimension;
+    int64_t offset = 0, largest = -1;
+    for (int k = 0; k < n->n_in; k++) {
+        if (n->in[k]->type.shape[d] > largest && oly_natural_layout(f, n->in[k], &natural) && natural.mesh == p->mesh) {
+            bool same = true;
+            for (int e = 0; e < l.rank; e++)
+                same = same && oly_axis_list_equal(&natural.split[e].axes, &l.split[e].axes);
+            for (int e = 0; e < l.rank && same; e++)
+                l.split[e] = e == d ? oly_split_embedded(&natural.split[e], offset) : natural.split[e];
+            largest = same ? n->in[k]->type.shape[d] : largest;
+        }
+        offset += n->in[k]->type.shape[d];
+    }
+    return l;
+}
+
+oly_status oly_prepare_writes(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes)
+{
+    int total = 0, filled = 0;
+    for (int k = 0; k < n; k++)
+        total += is_concatenation(nodes[k]) ? nodes[k]->n_in : 0;
+    oly_region *regions = OLY_PLAN_NEW(p, oly_region, total + 1);
+    oly_node **operands = OLY_PLAN_NEW(p, oly_node *, total + 1);
+    OLY_PLAN_CHECK(regions);
+    OLY_PLAN_CHECK(operands);
+    for (int k = 0; k < n; k++) {
+        if (!is_concatenation(nodes[k]))
+            continue;
+        oly_layout whole = concatenated_layout(p, f, nodes[k]);
+        int64_t at = 0;
+        for (int j = 0; j < nodes[k]->n_in; j++) {
+            oly_node *in = nodes[k]->in[j];
+            oly_layout l = {.mesh = whole.mesh, .rank = whole.rank};
+            for (int d = 0; d < l.rank; d++) {
+                l.shape[d] = in->type.shape[d];
+                l.split[d] = oly_split_sliced(&whole.split[d], d == nodes[k]->params.dimension ? at : 0, 1);
+            }
+            operands[filled] = in;
+            regions[filled++] = oly_region_of_layout(&l);
+            at += in->type.shape[nodes[k]->params.dimension];
+        }
+    }
+    return oly_prepare(p, f, filled, operands, regions);
+}
+
+static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_layout l = concatenated_layout(p, f, n);
+    int64_t start[OLY_MAX_RANK] = {0};
+    OLY_TRY(oly_settle(p, f, n, &l));
+    for (int k = 0; k < n->n_in; k++) {
+        OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
+        start[n->params.dimension] += n->in[k]->type.shape[n->params.dimension];
+    }
+    return OLY_OK;
+}
+
+oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    return is_concatenation(n) ? lower_concatenate(p, f, n) : lower_update(p, f, n);
+}
