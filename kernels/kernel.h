@@ -10,23 +10,29 @@
 #define OLY_TILE_REGISTERS 64
 
 /* -- elementwise tile operations -----------------------------------------------------------------------------------
- * kernels/elementwise.def lists them; OLY_TILE_<name> is the number of one. */
+ * kernels/elementwise.def and elementwise_math.def list them; OLY_TILE_<name> is the number of one. */
 typedef enum oly_tile_op {
-#define OLY_TILE_UNARY(name, ...)   OLY_TILE_##name,
-#define OLY_TILE_PART(name, ...)    OLY_TILE_##name,
-#define OLY_TILE_TEST(name, ...)    OLY_TILE_##name,
-#define OLY_TILE_BINARY(name, ...)  OLY_TILE_##name,
-#define OLY_TILE_COMPARE(name, ...) OLY_TILE_##name,
-#define OLY_TILE_JOIN(name, ...)    OLY_TILE_##name,
+#define OLY_TILE_UNARY(name, ...)      OLY_TILE_##name,
+#define OLY_TILE_PART(name, ...)       OLY_TILE_##name,
+#define OLY_TILE_TEST(name, ...)       OLY_TILE_##name,
+#define OLY_TILE_BINARY(name, ...)     OLY_TILE_##name,
+#define OLY_TILE_FAR_BINARY(name, ...) OLY_TILE_##name,
+#define OLY_TILE_COMPARE(name, ...)    OLY_TILE_##name,
+#define OLY_TILE_JOIN(name, ...)       OLY_TILE_##name,
 #include "elementwise.def"
+    OLY_TILE_MATH, /* elementwise_math.def from here on */
+    OLY_TILE_before_math = OLY_TILE_MATH - 1,
+#include "elementwise_math.def"
 #undef OLY_TILE_UNARY
 #undef OLY_TILE_PART
 #undef OLY_TILE_TEST
 #undef OLY_TILE_BINARY
+#undef OLY_TILE_FAR_BINARY
 #undef OLY_TILE_COMPARE
 #undef OLY_TILE_JOIN
     OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
     OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`); of complex numbers the real part */
+    OLY_TILE_copy,    /* out (dtype `to`, of the same size) = the bits of in0 */
     OLY_TILE_iota,    /* out = index along the dimension `attribute` of the box, plus that dimension's `origin` */
     OLY_TILE_splat,   /* out = the scalar `value` */
     OLY_N_TILE_OPS

@@ -27,13 +27,14 @@ typedef void oly_tile_function(int n, void *out, const void *x, const void *y, c
 
 typedef struct oly_elementwise_table {
     /* [operation][element type][which operands are one element for all: 0 none, 1 the first, 2 the second];
-     * NULL where elementwise.def lists no such type. */
+     * NULL where the rows are another table's (elementwise_math.def has tables of its own) or list no such type. */
     oly_tile_function *cell[OLY_TILE_select][OLY_N_DTYPES][3];
 } oly_elementwise_table;
 
 typedef struct oly_convert_table {
     oly_tile_function *convert[OLY_N_DTYPES][OLY_N_DTYPES]; /* [from][to] */
     oly_tile_function *select[17][8]; /* [element bytes][bits: operands that are one element for all] */
+    oly_tile_function *copy[17];      /* [element bytes] */
     /* out[i] = start + i * step */
     void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step);
     /* out[r * columns + c] = in[r * row_stride + c * column_stride], and back; indexed by element bytes */
@@ -111,7 +112,8 @@ typedef struct oly_isa_table {
 OLY_ISA_FUNCTIONS(OLY_ISA_PROTOTYPE)
 #undef OLY_ISA_PROTOTYPE
 extern const oly_elementwise_table OLY_ISA_NAME(oly_elementwise_integer), OLY_ISA_NAME(oly_elementwise_float),
-    OLY_ISA_NAME(oly_elementwise_complex);
+    OLY_ISA_NAME(oly_elementwise_complex), OLY_ISA_NAME(oly_math_integer), OLY_ISA_NAME(oly_math_float),
+    OLY_ISA_NAME(oly_math_complex);
 extern const oly_convert_table OLY_ISA_NAME(oly_convert);
 extern const oly_combine_table OLY_ISA_NAME(oly_combiners);
 #endif

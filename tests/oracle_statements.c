@@ -188,6 +188,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_shape,
     oracle_statements_index,
     oracle_statements_contract,
+    oracle_statements_math,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

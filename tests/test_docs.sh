@@ -20,9 +20,9 @@ done
 # Names: identifiers in any source, header or table, and what macros paste together from the tables.
 {
     grep -ohrE --include='*.[ch]' --include='*.def' '\b(oly|OLY|OLYMPUS)_[A-Za-z0-9_]+' include runtime kernels collectives launch
-    sed -n 's/^OLY_OP(\([a-z_]*\),.*/OLY_OP_\1/p' runtime/graph/ops.def
+    sed -n 's/^OLY_OP(\([a-z0-9_]*\),.*/OLY_OP_\1/p' runtime/graph/ops.def
     sed -n 's/^ *X(\([A-Z_]*\), ".*/OLY_\1/p' include/olympus/base.h
-    sed -n 's/^OLY_TILE_[A-Z]*(\([a-z_]*\),.*/OLY_TILE_\1/p' kernels/elementwise.def
+    sed -n 's/^OLY_TILE_[A-Z_]*(\([a-z0-9_]*\),.*/OLY_TILE_\1/p' kernels/elementwise.def kernels/elementwise_math.def
 } | sort -u >"$scratch/known"
 grep -onE '\b(oly|OLY|OLYMPUS)_[A-Za-z0-9_]*[A-Za-z0-9]\b' docs/*.md | while IFS=: read -r file line name; do
     grep -qx "$name" "$scratch/known" || echo "$file:$line: $name is not in the sources"

@@ -39,7 +39,7 @@ layer() {
 }
 
 # The contracts of the two layers below everything that plans and runs; neither knows of arrays, MPI or instruction sets.
-kernel=(kernel.h elementwise.def)
+kernel=(kernel.h elementwise.def elementwise_math.def)
 of_kernels=(kernels/*.h kernels/*.def)
 of_kernels=("${of_kernels[@]#kernels/}")
 layer runtime/core      core/

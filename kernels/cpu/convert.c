@@ -175,6 +175,19 @@ SELECTS(4, uint32_t)
 SELECTS(8, uint64_t)
 SELECTS(16, sixteen)
 
+/* -- bits as they are ------------------------------------------------------------------------------------------------ */
+#define COPY(size)                                                                                                     \
+    static void copy_##size(int n, void *out, const void *x, const void *unused __attribute__((unused)),               \
+                            const void *unused2 __attribute__((unused)))                                               \
+    {                                                                                                                  \
+        memmove(out, x, size *(size_t)n);                                                                              \
+    }
+COPY(1)
+COPY(2)
+COPY(4)
+COPY(8)
+COPY(16)
+
 /* -- counting ------------------------------------------------------------------------------------------------------- */
 #define COUNT(s, T)                                                                                                    \
     static void count_##s(int n, void *out, int64_t start, int64_t step)                                               \
@@ -275,6 +288,7 @@ const oly_convert_table OLY_ISA_NAME(oly_convert) = {
                [16] = ALL_MASKS(select_16)},
     .iota = {count_b8, count_8, count_16, count_32, count_64, count_8, count_16, count_32, count_64, count_f16,
              count_bf16, count_f32, count_f64, count_c64, count_c128},
+    .copy = BY_SIZE(copy),
     .gather = BY_SIZE(gather),
     .scatter = BY_SIZE(scatter),
     .fill = BY_SIZE(fill),

@@ -2,46 +2,34 @@
  * Compiled once per instruction set; used by the tile interpreter. Products are the plain formula, as in XLA (vector_math.h); quotients are
  * scaled (the compiler's), so that they overflow only where the result does. Order is by real part, then by imaginary part. */
 #include "table.h"
+#include "cpu/elementwise_complex.h"
 #include "cpu/vector_math.h"
-#include <complex.h>
 
 #define ELEMENTWISE_TABLE oly_elementwise_complex
-#define BOOL_TYPES(X, ...)
-#define INTEGER_TYPES(X, ...)
-#define FLOAT_TYPES(X, ...)
-#define COMPLEX_TYPES(X, ...)                                                                                          \
-    X(c64, float _Complex, OLY_COMPLEX64, __VA_ARGS__)                                                                 \
-    X(c128, double _Complex, OLY_COMPLEX128, __VA_ARGS__)
-typedef float part_c64;
-typedef double part_c128;
-
-#define BY_COMPLEX(name, x) _Generic((x), float _Complex : name##_c64, double _Complex : name##_c128)
-#define IN_LIBM(name, x)    _Generic((x), float _Complex : name##f, double _Complex : name)
-
-#define OLY_NEG(x)     (-(x))
-#define OLY_ABS(x)     IN_LIBM(cabs, x)(x)
-#define OLY_SIGN(x)    BY_COMPLEX(sign, x)(x)
-#define OLY_EXP(x)     IN_LIBM(cexp, x)(x)
-#define OLY_LOG(x)     IN_LIBM(clog, x)(x)
-#define OLY_SQRT(x)    IN_LIBM(csqrt, x)(x)
-#define OLY_SIN(x)     IN_LIBM(csin, x)(x)
-#define OLY_COS(x)     IN_LIBM(ccos, x)(x)
-#define OLY_TANH(x)    IN_LIBM(ctanh, x)(x)
-#define OLY_SIGMOID(x) BY_COMPLEX(sigmoid, x)(x)
-#define OLY_REAL(x)    (__real__(x))
-#define OLY_IMAG(x)    (__imag__(x))
-#define OLY_CONJ(x)    (~(x))
-#define OLY_ADD(x, y)  ((x) + (y))
-#define OLY_SUB(x, y)  ((x) - (y))
-#define OLY_MUL(x, y)  BY_COMPLEX(product, x)(x, y)
-#define OLY_DIV(x, y)  ((x) / (y))
-#define OLY_POW(x, y)  BY_COMPLEX(pow, x)(x, y)
-#define OLY_MAX(x, y)  (OLY_GT(x, y) ? (x) : (y))
-#define OLY_MIN(x, y)  (OLY_LT(x, y) ? (x) : (y))
-#define OLY_LT(x, y)   BY_COMPLEX(less, x)(x, y)
-#define OLY_LE(x, y)   BY_COMPLEX(at_most, x)(x, y)
-#define OLY_GT(x, y)   BY_COMPLEX(less, x)(y, x)
-#define OLY_GE(x, y)   BY_COMPLEX(at_most, x)(y, x)
+#define OLY_NEG(x)        (-(x))
+#define OLY_ABS(x)        IN_LIBM(cabs, x)(x)
+#define OLY_SIGN(x)       BY_COMPLEX(sign, x)(x)
+#define OLY_EXP(x)        IN_LIBM(cexp, x)(x)
+#define OLY_LOG(x)        IN_LIBM(clog, x)(x)
+#define OLY_SQRT(x)       IN_LIBM(csqrt, x)(x)
+#define OLY_SIN(x)        IN_LIBM(csin, x)(x)
+#define OLY_COS(x)        IN_LIBM(ccos, x)(x)
+#define OLY_TANH(x)       IN_LIBM(ctanh, x)(x)
+#define OLY_SIGMOID(x)    BY_COMPLEX(sigmoid, x)(x)
+#define OLY_REAL(x)       (__real__(x))
+#define OLY_IMAG(x)       (__imag__(x))
+#define OLY_CONJ(x)       (~(x))
+#define OLY_ADD(x, y)     ((x) + (y))
+#define OLY_SUB(x, y)     ((x) - (y))
+#define OLY_MUL(x, y)     BY_COMPLEX(product, x)(x, y)
+#define OLY_DIV(x, y)     ((x) / (y))
+#define OLY_POW(x, y)     BY_COMPLEX(pow, x)(x, y)
+#define OLY_MAX(x, y)     (OLY_GT(x, y) ? (x) : (y))
+#define OLY_MIN(x, y)     (OLY_LT(x, y) ? (x) : (y))
+#define OLY_LT(x, y)      BY_COMPLEX(less, x)(x, y)
+#define OLY_LE(x, y)      BY_COMPLEX(at_most, x)(x, y)
+#define OLY_GT(x, y)      BY_COMPLEX(less, x)(y, x)
+#define OLY_GE(x, y)      BY_COMPLEX(at_most, x)(y, x)
 
 #define far_sine   everywhere
 #define far_cosine everywhere

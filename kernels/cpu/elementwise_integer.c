@@ -1,66 +1,23 @@
 /* The formulas of elementwise.def for bool and integer elements, and their loops (elementwise_loops.h):
  * oly_elementwise_integer_<isa>. Compiled once per instruction set; used by the tile interpreter. */
 #include "table.h"
+#include "cpu/elementwise_integer.h"
 
-#define ELEMENTWISE_TABLE  oly_elementwise_integer
-#define BOOL_TYPES(X, ...) X(b8, bool, OLY_BOOL, __VA_ARGS__)
-#define INTEGER_TYPES(X, ...)                                                                                          \
-    X(i8, int8_t, OLY_INT8, __VA_ARGS__)                                                                               \
-    X(i16, int16_t, OLY_INT16, __VA_ARGS__)                                                                            \
-    X(i32, int32_t, OLY_INT32, __VA_ARGS__)                                                                            \
-    X(i64, int64_t, OLY_INT64, __VA_ARGS__)                                                                            \
-    X(u8, uint8_t, OLY_UINT8, __VA_ARGS__)                                                                             \
-    X(u16, uint16_t, OLY_UINT16, __VA_ARGS__)                                                                          \
-    X(u32, uint32_t, OLY_UINT32, __VA_ARGS__)                                                                          \
-    X(u64, uint64_t, OLY_UINT64, __VA_ARGS__)
-#define FLOAT_TYPES(X, ...)
-#define COMPLEX_TYPES(X, ...)
-typedef bool part_b8;
-typedef int8_t part_i8;
-typedef int16_t part_i16;
-typedef int32_t part_i32;
-typedef int64_t part_i64;
-typedef uint8_t part_u8;
-typedef uint16_t part_u16;
-typedef uint32_t part_u32;
-typedef uint64_t part_u64;
-
-#define BY_NUMBER(name, x)                                                                                             \
-    _Generic((x), int8_t                                                                                               \
-             : name##_i8, int16_t                                                                                      \
-             : name##_i16, int32_t                                                                                     \
-             : name##_i32, int64_t                                                                                     \
-             : name##_i64, uint8_t                                                                                     \
-             : name##_u8, uint16_t                                                                                     \
-             : name##_u16, uint32_t                                                                                    \
-             : name##_u32, uint64_t                                                                                    \
-             : name##_u64)
-#define BY_TYPE(name, x)                                                                                               \
-    _Generic((x), bool                                                                                                 \
-             : name##_b8, int8_t                                                                                       \
-             : name##_i8, int16_t                                                                                      \
-             : name##_i16, int32_t                                                                                     \
-             : name##_i32, int64_t                                                                                     \
-             : name##_i64, uint8_t                                                                                     \
-             : name##_u8, uint16_t                                                                                     \
-             : name##_u16, uint32_t                                                                                    \
-             : name##_u32, uint64_t                                                                                    \
-             : name##_u64)
-
-#define OLY_NEG(x)    BY_NUMBER(negative, x)(x)
-#define OLY_ABS(x)    BY_TYPE(magnitude, x)(x)
-#define OLY_SIGN(x)   BY_NUMBER(sign, x)(x)
-#define OLY_ADD(x, y) BY_TYPE(sum, x)(x, y)
-#define OLY_SUB(x, y) BY_NUMBER(difference, x)(x, y)
-#define OLY_MUL(x, y) BY_TYPE(product, x)(x, y)
-#define OLY_DIV(x, y) BY_NUMBER(quotient, x)(x, y)
-#define OLY_POW(x, y) BY_NUMBER(pow, x)(x, y)
-#define OLY_MAX(x, y) ((x) > (y) ? (x) : (y))
-#define OLY_MIN(x, y) ((x) < (y) ? (x) : (y))
-#define OLY_LT(x, y)  ((x) < (y))
-#define OLY_LE(x, y)  ((x) <= (y))
-#define OLY_GT(x, y)  ((x) > (y))
-#define OLY_GE(x, y)  ((x) >= (y))
+#define ELEMENTWISE_TABLE oly_elementwise_integer
+#define OLY_NEG(x)        BY_NUMBER(negative, x)(x)
+#define OLY_ABS(x)        BY_TYPE(magnitude, x)(x)
+#define OLY_SIGN(x)       BY_NUMBER(sign, x)(x)
+#define OLY_ADD(x, y)     BY_TYPE(sum, x)(x, y)
+#define OLY_SUB(x, y)     BY_NUMBER(difference, x)(x, y)
+#define OLY_MUL(x, y)     BY_TYPE(product, x)(x, y)
+#define OLY_DIV(x, y)     BY_NUMBER(quotient, x)(x, y)
+#define OLY_POW(x, y)     BY_NUMBER(pow, x)(x, y)
+#define OLY_MAX(x, y)     ((x) > (y) ? (x) : (y))
+#define OLY_MIN(x, y)     ((x) < (y) ? (x) : (y))
+#define OLY_LT(x, y)      ((x) < (y))
+#define OLY_LE(x, y)      ((x) <= (y))
+#define OLY_GT(x, y)      ((x) > (y))
+#define OLY_GE(x, y)      ((x) >= (y))
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 /* Integers wrap: their arithmetic is that of U, an unsigned type of the same size, or of 32 bits: narrower ones would be

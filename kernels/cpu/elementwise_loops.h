@@ -1,4 +1,4 @@
-/* The loops of elementwise.def: for each row and element type, one for each pattern of scalar operands, and the table of
+/* The loops of elementwise.def, or of the rows named as ELEMENTWISE_ROWS: for each row and element type, one for each pattern of scalar operands, and the table of
  * them. Included at the end of each elementwise*.c, which defines its formulas (OLY_ADD(x, y), ...), its element types as
  * BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list of X(short name, C type, dtype, ...), empty
  * where the types are another file's, and ELEMENTWISE_TABLE, the table's name. part_<short name> is the type of a
@@ -14,6 +14,16 @@
 #define OLY_INEXACT(X, ...)     OLY_FLOATS(X, __VA_ARGS__) OLY_COMPLEX(X, __VA_ARGS__)
 #define OLY_ALL_NUMBERS(X, ...) OLY_NUMBERS(X, __VA_ARGS__) OLY_COMPLEX(X, __VA_ARGS__)
 #define OLY_ALL(X, ...)         OLY_ANY(X, __VA_ARGS__) OLY_COMPLEX(X, __VA_ARGS__)
+
+#define OLY_BITS(X, ...) BOOL_TYPES(X, __VA_ARGS__) INTEGER_TYPES(X, __VA_ARGS__)
+#ifdef HALF_TYPES
+#define OLY_EVERY_FLOAT(X, ...) HALF_TYPES(X, __VA_ARGS__) FLOAT_TYPES(X, __VA_ARGS__)
+#else
+#define OLY_EVERY_FLOAT(X, ...) FLOAT_TYPES(X, __VA_ARGS__)
+#endif
+#ifndef ELEMENTWISE_ROWS
+#define ELEMENTWISE_ROWS "elementwise.def"
+#endif
 
 #define everywhere(s, n, out, x) false
 
@@ -57,17 +67,47 @@
 #define COMPARE_LOOP(s, T, dtype, name, value) PAIR_LOOPS(s, T, uint8_t, name, value)
 #define JOIN_LOOP(s, T, dtype, name, value)    PAIR_LOOPS(s, T, pair_##s, name, value)
 
-#define OLY_TILE_UNARY(name, types, value, far) types(UNARY_LOOP, name, value, far)
-#define OLY_TILE_PART(name, types, value)       types(PART_LOOP, name, value)
-#define OLY_TILE_TEST(name, types, value)       types(TEST_LOOP, name, value)
-#define OLY_TILE_BINARY(name, types, value)     types(BINARY_LOOP, name, value)
-#define OLY_TILE_COMPARE(name, types, value)    types(COMPARE_LOOP, name, value)
-#define OLY_TILE_JOIN(name, types, value)       types(JOIN_LOOP, name, value)
-#include "elementwise.def"
+/* Blocks by the near formula, the elements for which it does not hold again. A block of its own: out may be x or y. */
+#define FAR_PAIR_LOOP(s, T, name, near, is_far, careful, variant, sx, sy)                                              \
+    static void name##_##variant##_##s(int n, void *out, const void *px, const void *py, UNUSED_OPERAND)               \
+    {                                                                                                                  \
+        const T *xs = px, *ys = py;                                                                                    \
+        const T x0 = xs[0], y0 = ys[0];                                                                                \
+        T *result = out;                                                                                               \
+        for (int i = 0; i < n; i += 64) {                                                                              \
+            T block[64];                                                                                               \
+            int any = 0, m = n - i < 64 ? n - i : 64;                                                                  \
+            for (int j = 0; j < m; j++) {                                                                              \
+                const T x = sx ? xs[i + j] : x0, y = sy ? ys[i + j] : y0;                                              \
+                block[j] = near;                                                                                       \
+                any |= is_far;                                                                                         \
+            }                                                                                                          \
+            for (int j = 0; j < m && any; j++) {                                                                       \
+                const T x = sx ? xs[i + j] : x0, y = sy ? ys[i + j] : y0;                                              \
+                if (is_far)                                                                                            \
+                    block[j] = careful;                                                                                \
+            }                                                                                                          \
+            memcpy(result + i, block, sizeof(T) * (size_t)m);                                                          \
+        }                                                                                                              \
+    }
+#define FAR_BINARY_LOOP(s, T, dtype, name, near, is_far, careful)                                                      \
+    FAR_PAIR_LOOP(s, T, name, near, is_far, careful, vv, 1, 1)                                                         \
+    FAR_PAIR_LOOP(s, T, name, near, is_far, careful, sv, 0, 1)                                                         \
+    FAR_PAIR_LOOP(s, T, name, near, is_far, careful, vs, 1, 0)
+
+#define OLY_TILE_UNARY(name, types, value, far)                 types(UNARY_LOOP, name, value, far)
+#define OLY_TILE_PART(name, types, value)                       types(PART_LOOP, name, value)
+#define OLY_TILE_TEST(name, types, value)                       types(TEST_LOOP, name, value)
+#define OLY_TILE_BINARY(name, types, value)                     types(BINARY_LOOP, name, value)
+#define OLY_TILE_FAR_BINARY(name, types, near, is_far, careful) types(FAR_BINARY_LOOP, name, near, is_far, careful)
+#define OLY_TILE_COMPARE(name, types, value)                    types(COMPARE_LOOP, name, value)
+#define OLY_TILE_JOIN(name, types, value)                       types(JOIN_LOOP, name, value)
+#include ELEMENTWISE_ROWS
 #undef OLY_TILE_UNARY
 #undef OLY_TILE_PART
 #undef OLY_TILE_TEST
 #undef OLY_TILE_BINARY
+#undef OLY_TILE_FAR_BINARY
 #undef OLY_TILE_COMPARE
 #undef OLY_TILE_JOIN
 
@@ -79,7 +119,8 @@ const oly_elementwise_table OLY_ISA_NAME(ELEMENTWISE_TABLE) = {{
 #define OLY_TILE_PART(name, types, value)       [OLY_TILE_##name] = {types(UNARY_CELL, name)},
 #define OLY_TILE_TEST(name, types, value)       [OLY_TILE_##name] = {types(UNARY_CELL, name)},
 #define OLY_TILE_BINARY(name, types, value)     [OLY_TILE_##name] = {types(PAIR_CELL, name)},
+#define OLY_TILE_FAR_BINARY(name, types, ...)   [OLY_TILE_##name] = {types(PAIR_CELL, name)},
 #define OLY_TILE_COMPARE(name, types, value)    [OLY_TILE_##name] = {types(PAIR_CELL, name)},
 #define OLY_TILE_JOIN(name, types, value)       [OLY_TILE_##name] = {types(PAIR_CELL, name)},
-#include "elementwise.def"
+#include ELEMENTWISE_ROWS
 }};

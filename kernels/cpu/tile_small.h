@@ -17,17 +17,22 @@ void OLY_ISA_NAME(oly_tile_half)(const oly_tile_call *call, int n, void *out, co
 /* The call of an instruction; bit k of scalars: operand k is one element for all. */
 static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsigned scalars)
 {
-    static const oly_elementwise_table *const tables[OLY_N_DTYPES] = {
-        [OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_elementwise_integer),
-        [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_elementwise_float),
-        [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_elementwise_complex)};
+    static const oly_elementwise_table *const tables[2][OLY_N_DTYPES] = {
+        {[OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_elementwise_integer),
+         [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_elementwise_float),
+         [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_elementwise_complex)},
+        {[OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_math_integer),
+         [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_math_float),
+         [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_math_complex)}};
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
     if (c->op == OLY_TILE_select)
         return (oly_tile_call){.function = moves->select[oly_element_bytes[c->dtype]][scalars]};
     if (c->op == OLY_TILE_convert)
         return (oly_tile_call){.function = moves->convert[c->dtype][c->to]};
+    if (c->op == OLY_TILE_copy)
+        return (oly_tile_call){.function = moves->copy[oly_element_bytes[c->dtype]]};
     int variant = c->in[1] < 0 || scalars == 3 ? 0 : (int)scalars; /* all scalar: one element, any variant */
-    oly_tile_function *const(*cell)[3] = tables[c->dtype]->cell[c->op];
+    oly_tile_function *const(*cell)[3] = tables[c->op >= OLY_TILE_MATH][c->dtype]->cell[c->op];
     if (oly_is_half((oly_dtype)c->dtype) && !cell[c->dtype][variant])
         return (oly_tile_call){cell[OLY_FLOAT32][variant], c->dtype, c->to, (uint8_t)scalars};
     return (oly_tile_call){.function = cell[c->dtype][variant]};

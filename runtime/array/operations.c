@@ -2,6 +2,7 @@
  * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose.h); shapes, element
  * types and their errors live there. operations_shape.c has those that make or move elements. */
 #include "array/dispatch.h"
+#include "graph/compose_math.h"
 #include "array/slice_notation.h"
 #include <string.h>
 
@@ -43,7 +44,7 @@ BINARY(oly_add, oly_compose_binary, add)
 BINARY(oly_sub, oly_compose_binary, sub)
 BINARY(oly_mul, oly_compose_binary, mul)
 BINARY(oly_div, oly_compose_divide, div)
-BINARY(oly_pow, oly_compose_binary, pow)
+BINARY(oly_pow, oly_compose_power, pow)
 BINARY(oly_max2, oly_compose_binary, max)
 BINARY(oly_min2, oly_compose_binary, min)
 BINARY(oly_eq, oly_compose_binary, eq)

@@ -14,7 +14,7 @@ typedef enum oly_op {
 /* How the planner cuts and runs an operation: runtime/plan has one function for each. */
 typedef enum oly_lowering {
     OLY_LOWER_INPUT,    /* given from outside */
-    OLY_LOWER_TILE,     /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op */
+    OLY_LOWER_TILE,     /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op, or two of them */
     OLY_LOWER_VIEW,     /* other indexes for the same elements: no work by itself */
     OLY_LOWER_REDUCE,   /* detail: oly_combiner */
     OLY_LOWER_CONTRACT, /* matrix product */
@@ -29,6 +29,17 @@ typedef enum oly_lowering {
     OLY_LOWER_MANUAL,  /* of shard_map's bodies only: batching (runtime/transform) leaves none */
     OLY_LOWER_LOCAL,  /* a kernel that needs whole dimensions, which each device has or gets; detail: oly_local_op */
 } oly_lowering;
+
+/* Detail of a row of three operands that is two tile operations: then(first(in0, in1), in2). */
+#define OLY_TILE_max_then_min (OLY_TILE_max | (OLY_TILE_min + 1) << 16)
+static inline int oly_tile_first(int detail)
+{
+    return detail & 0xffff;
+}
+static inline int oly_tile_then(int detail) /* -1: none */
+{
+    return (detail >> 16) - 1;
+}
 
 struct oly_node;
 typedef oly_status oly_typing(struct oly_node *node);

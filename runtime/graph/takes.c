@@ -11,6 +11,8 @@ enum { COMPLEX = 1 << OLY_KIND_COMPLEX, EVERYTHING = BOOLS | INTEGERS | FLOATS |
 #define OLY_COMPLEX     COMPLEX
 #define OLY_NUMBERS     (INTEGERS | FLOATS)
 #define OLY_ANY         (BOOLS | INTEGERS | FLOATS)
+#define OLY_BITS        (BOOLS | INTEGERS)
+#define OLY_EVERY_FLOAT FLOATS
 #define OLY_INEXACT     (FLOATS | COMPLEX)
 #define OLY_ALL_NUMBERS (INTEGERS | FLOATS | COMPLEX)
 #define OLY_ALL         EVERYTHING
@@ -21,9 +23,12 @@ static const uint8_t tile_takes[OLY_N_TILE_OPS] = {
 #define OLY_TILE_PART    ROW
 #define OLY_TILE_TEST    ROW
 #define OLY_TILE_BINARY  ROW
+#define OLY_TILE_FAR_BINARY ROW
 #define OLY_TILE_COMPARE ROW
 #define OLY_TILE_JOIN    ROW
 #include "elementwise.def"
+#include "elementwise_math.def"
+    [OLY_TILE_copy] = EVERYTHING,
     [OLY_TILE_select] = EVERYTHING,
     [OLY_TILE_convert] = EVERYTHING,
     [OLY_TILE_iota] = EVERYTHING,
@@ -46,7 +51,7 @@ static int taken(oly_op op)
 {
     const oly_op_row *row = &oly_ops[op];
     if (row->lowering == OLY_LOWER_TILE)
-        return tile_takes[row->detail];
+        return tile_takes[oly_tile_first(row->detail)];
     bool bitwise =
         row->lowering == OLY_LOWER_REDUCE && (row->detail == OLY_COMBINE_AND || row->detail == OLY_COMBINE_OR);
     return bitwise ? BOOLS | INTEGERS : EVERYTHING;

@@ -108,6 +108,36 @@ oly_status oly_typing_select(oly_node *node)
     return OLY_OK;
 }
 
+/* bool of any */
+oly_status oly_typing_test(oly_node *node)
+{
+    OLY_TRY(oly_typing_same(node));
+    node->type.dtype = OLY_BOOL;
+    node->type.weak = false;
+    return OLY_OK;
+}
+
+oly_status oly_typing_clamp(oly_node *node)
+{
+    OLY_TRY(check_agree(node, 0, 1));
+    OLY_TRY(check_agree(node, 1, 2));
+    OLY_TRY(oly_op_takes(node->op, operand(node, 1)));
+    node->type = *operand(node, 1);
+    return OLY_OK;
+}
+
+oly_status oly_typing_bitcast(oly_node *node)
+{
+    const oly_type *x = operand(node, 0);
+    node->type = *x;
+    node->type.dtype = node->params.dtype;
+    node->type.weak = false;
+    if (oly_dtype_size(x->dtype) != oly_dtype_size(node->params.dtype))
+        return oly_fail(OLY_DTYPE, "%s: the elements of %s and %s must have the same size", name_of(node),
+                        oly_type_short(x), oly_type_short(&node->type));
+    return OLY_OK;
+}
+
 oly_status oly_typing_convert(oly_node *node)
 {
     node->type = *operand(node, 0);

@@ -172,7 +172,7 @@ static oly_status emit_node(tiler *t, int k)
     if (n->op == OLY_OP_constant) {
         oly_splat_instruction(n, i);
     } else {
-        *i = (oly_tile_instruction){.op = (uint16_t)oly_ops[n->op].detail,
+        *i = (oly_tile_instruction){.op = (uint16_t)oly_tile_first(oly_ops[n->op].detail),
                                     .dtype =
                                         (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
                                     .to = (uint8_t)n->type.dtype,
@@ -182,6 +182,15 @@ static oly_status emit_node(tiler *t, int k)
             i->in[j] = (int16_t)register_of(t, n->in[j]);
     }
     i->out = (int16_t)t->reg[k];
+    int then = oly_tile_then(oly_ops[n->op].detail);
+    if (then >= 0) { /* the third operand's turn */
+        t->instructions[t->n_instructions] = *i;
+        i[1].op = (uint16_t)then;
+        i[1].in[0] = i->out;
+        i[1].in[1] = i->in[2];
+        i[1].in[2] = i->in[2] = -1;
+        t->n_instructions++;
+    }
     for (int j = 0; j < t->g->n_nodes; j++) /* freed after the output is taken: never in place */
         if (j < k && t->last_use[j] == k)
             t->busy[t->reg[j]] = false;
@@ -191,7 +200,7 @@ static oly_status emit_node(tiler *t, int k)
 static oly_status emit_program(tiler *t)
 {
     int n = t->g->n_nodes;
-    t->instructions = OLY_PLAN_NEW(t->p, oly_tile_instruction, n + t->n_loads + 1);
+    t->instructions = OLY_PLAN_NEW(t->p, oly_tile_instruction, 2 * n + t->n_loads + 1);
     t->reg = OLY_PLAN_NEW(t->p, int, n);
     t->last_use = OLY_PLAN_NEW(t->p, int, n);
     t->stores = OLY_PLAN_NEW(t->p, const oly_node *, n);

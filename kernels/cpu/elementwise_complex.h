@@ -1,0 +1,19 @@
+/* What the files of complex formulas share: their element types and choice by type. */
+#ifndef OLY_ELEMENTWISE_COMPLEX_H
+#define OLY_ELEMENTWISE_COMPLEX_H
+#include "table.h"
+#include <complex.h>
+#include <math.h>
+
+#define BOOL_TYPES(X, ...)
+#define INTEGER_TYPES(X, ...)
+#define FLOAT_TYPES(X, ...)
+#define COMPLEX_TYPES(X, ...)                                                                                          \
+    X(c64, float _Complex, OLY_COMPLEX64, __VA_ARGS__)                                                                 \
+    X(c128, double _Complex, OLY_COMPLEX128, __VA_ARGS__)
+typedef float part_c64;
+typedef double part_c128;
+
+#define BY_COMPLEX(name, x) _Generic((x), float _Complex : name##_c64, double _Complex : name##_c128)
+#define IN_LIBM(name, x)    _Generic((x), float _Complex : name##f, double _Complex : name)
+#endif

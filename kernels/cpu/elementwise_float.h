@@ -1,0 +1,53 @@
+/* What the files of floating formulas share: their element types, float32 and float64 (float16 and bfloat16 are worked as
+ * float32: tile_half.c), choice by type, and tiles with elements beyond a formula's bound. */
+#ifndef OLY_ELEMENTWISE_FLOAT_H
+#define OLY_ELEMENTWISE_FLOAT_H
+#include "cpu/vector_math.h"
+
+#define BOOL_TYPES(X, ...)
+#define INTEGER_TYPES(X, ...)
+#define FLOAT_TYPES(X, ...)                                                                                            \
+    X(f32, float, OLY_FLOAT32, __VA_ARGS__)                                                                            \
+    X(f64, double, OLY_FLOAT64, __VA_ARGS__)
+#define COMPLEX_TYPES(X, ...)
+/* For rows that work on the bits of float16 and bfloat16; two C types, so that a formula can be chosen by type. */
+#define HALF_TYPES(X, ...)                                                                                             \
+    X(f16, uint16_t, OLY_FLOAT16, __VA_ARGS__)                                                                         \
+    X(bf16, int16_t, OLY_BFLOAT16, __VA_ARGS__)
+typedef float part_f32;
+typedef double part_f64;
+typedef float _Complex pair_f32;
+typedef double _Complex pair_f64;
+
+#define BY_FLOAT(name, x) _Generic((x), float : name##_f32, double : name##_f64)
+
+/* -- tiles with elements beyond a formula's bound ------------------------------------------------------------------- */
+/* True when some element is far (or NaN); the tile is then done here: blocks of 64 by the near formula, the far ones again.
+ * The block is kept because out may be x. Bits of magnitudes order like the magnitudes. */
+#define FAR(name, s, T, I, abs_of, BOUND, near, careful)                                                               \
+    static bool name##_##s(int n, T *out, const T *x)                                                                  \
+    {                                                                                                                  \
+        const T bound = BOUND;                                                                                         \
+        I limit, any = 0;                                                                                              \
+        memcpy(&limit, &bound, sizeof limit);                                                                          \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            T a = abs_of(x[i]);                                                                                        \
+            I bits;                                                                                                    \
+            memcpy(&bits, &a, sizeof bits);                                                                            \
+            any |= bits > limit;                                                                                       \
+        }                                                                                                              \
+        if (any == 0)                                                                                                  \
+            return false;                                                                                              \
+        for (int i = 0; i < n; i += 64) {                                                                              \
+            T block[64];                                                                                               \
+            int m = n - i < 64 ? n - i : 64;                                                                           \
+            memcpy(block, x + i, sizeof(T) * (size_t)m);                                                               \
+            for (int j = 0; j < m; j++)                                                                                \
+                out[i + j] = near(block[j]);                                                                           \
+            for (int j = 0; j < m; j++)                                                                                \
+                if (abs_of(block[j]) > bound)                                                                          \
+                    out[i + j] = (T)careful(block[j]);                                                                 \
+        }                                                                                                              \
+        return true;                                                                                                   \
+    }
+#endif

@@ -1,0 +1,65 @@
+/* The formulas of elementwise_math.def for complex elements, and their loops (elementwise_loops.h): oly_math_complex_<isa>.
+ * Compiled once per instruction set; used by the tile interpreter. */
+#include "cpu/elementwise_complex.h"
+#include <string.h>
+
+#define ELEMENTWISE_TABLE oly_math_complex
+#define ELEMENTWISE_ROWS  "elementwise_math.def"
+
+#define OLY_TAN(x)    IN_LIBM(ctan, x)(x)
+#define OLY_ASIN(x)   IN_LIBM(casin, x)(x)
+#define OLY_ACOS(x)   IN_LIBM(cacos, x)(x)
+#define OLY_ATAN(x)   IN_LIBM(catan, x)(x)
+#define OLY_SINH(x)   IN_LIBM(csinh, x)(x)
+#define OLY_COSH(x)   IN_LIBM(ccosh, x)(x)
+#define OLY_ASINH(x)  IN_LIBM(casinh, x)(x)
+#define OLY_ACOSH(x)  IN_LIBM(cacosh, x)(x)
+#define OLY_ATANH(x)  IN_LIBM(catanh, x)(x)
+#define OLY_EXP2(x)   BY_COMPLEX(exp2, x)(x)
+#define OLY_EXPM1(x)  BY_COMPLEX(expm1, x)(x)
+#define OLY_LOG1P(x)  BY_COMPLEX(log1p, x)(x)
+#define OLY_RSQRT(x)  BY_COMPLEX(rsqrt, x)(x)
+#define OLY_SQUARE(x) BY_COMPLEX(square, x)(x)
+
+#define far_tangent everywhere
+
+/* -- formulas ------------------------------------------------------------------------------------------------------- */
+/* e^z - 1 = (e^a - 1) cos b - 2 sin(b/2)^2 + i e^a sin b; log(1 + z): its real part from |1 + z|^2 - 1. */
+#define COMPLEX_FORMULAS(s, T, f)                                                                                      \
+    static inline T _Complex complex_##s(T a, T b)                                                                     \
+    {                                                                                                                  \
+        T _Complex z;                                                                                                  \
+        __real__ z = a;                                                                                                \
+        __imag__ z = b;                                                                                                \
+        return z;                                                                                                      \
+    }                                                                                                                  \
+    static inline T _Complex square_##s(T _Complex x)                                                                  \
+    {                                                                                                                  \
+        T a = __real__ x, b = __imag__ x;                                                                              \
+        return complex_##s((a - b) * (a + b), 2 * a * b);                                                              \
+    }                                                                                                                  \
+    static inline T _Complex exp2_##s(T _Complex x)                                                                    \
+    {                                                                                                                  \
+        const T ln2 = (T)0x1.62e42fefa39efp-1;                                                                         \
+        return cexp##f(complex_##s(ln2 * __real__ x, ln2 * __imag__ x));                                               \
+    }                                                                                                                  \
+    static inline T _Complex expm1_##s(T _Complex x)                                                                   \
+    {                                                                                                                  \
+        T a = __real__ x, b = __imag__ x, half = sin##f(b / 2);                                                        \
+        if (b == 0)                                                                                                    \
+            return complex_##s(expm1##f(a), b);                                                                        \
+        return complex_##s(expm1##f(a) * cos##f(b) - 2 * half * half, exp##f(a) * sin##f(b));                          \
+    }                                                                                                                  \
+    static inline T _Complex log1p_##s(T _Complex x)                                                                   \
+    {                                                                                                                  \
+        T a = __real__ x, b = __imag__ x, size = fabs##f(a) + fabs##f(b);                                              \
+        T real = size < (T)0.5 ? log1p##f(a * (2 + a) + b * b) / 2 : log##f(hypot##f(1 + a, b));                       \
+        return complex_##s(real, atan2##f(b, 1 + a));                                                                  \
+    }                                                                                                                  \
+    static inline T _Complex rsqrt_##s(T _Complex x)                                                                   \
+    {                                                                                                                  \
+        return 1 / csqrt##f(x);                                                                                        \
+    }
+COMPLEX_FORMULAS(c64, float, f)
+COMPLEX_FORMULAS(c128, double, )
+#include "cpu/elementwise_loops.h"

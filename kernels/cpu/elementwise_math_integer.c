@@ -1,0 +1,100 @@
+/* The formulas of elementwise_math.def for bool and integer elements, and their loops (elementwise_loops.h):
+ * oly_math_integer_<isa>. Compiled once per instruction set; used by the tile interpreter. */
+#include "cpu/elementwise_integer.h"
+#include <string.h>
+
+#define ELEMENTWISE_TABLE oly_math_integer
+#define ELEMENTWISE_ROWS  "elementwise_math.def"
+
+#define OLY_SQUARE(x)                    BY_NUMBER(square, x)(x)
+#define OLY_REM(x, y)                    BY_NUMBER(remainder, x)(x, y)
+#define OLY_REM_FAR(x, y)                ((void)(x), (void)(y), false)
+#define OLY_REM_CAREFUL(x, y)            (x)
+#define OLY_NOT(x)                       ((x) ^ _Generic((x), bool : 1, default : -1))
+#define OLY_POPULATION_COUNT(x)          BY_NUMBER(population_count, x)(x)
+#define OLY_CLZ(x)                       BY_NUMBER(clz, x)(x)
+#define OLY_SHIFT_LEFT(x, y)             BY_NUMBER(shift_left, x)(x, y)
+#define OLY_SHIFT_RIGHT_LOGICAL(x, y)    BY_NUMBER(shift_right, x)(x, y)
+#define OLY_SHIFT_RIGHT_ARITHMETIC(x, y) BY_NUMBER(shift_sign, x)(x, y)
+
+/* -- formulas ------------------------------------------------------------------------------------------------------- */
+/* Sums of neighbouring bits, pairs, fours, ...; the number of zeros in front is that of the bits above the highest one. */
+static inline uint32_t count_32(uint32_t x)
+{
+    x -= x >> 1 & 0x55555555u;
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0fu;
+    return x * 0x01010101u >> 24;
+}
+static inline uint64_t count_64(uint64_t x)
+{
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    x += x >> 8;
+    x += x >> 16;
+    return (x + (x >> 32)) & 127;
+}
+static inline uint32_t zeros_32(uint32_t x)
+{
+    x |= x >> 1;
+    x |= x >> 2;
+    x |= x >> 4;
+    x |= x >> 8;
+    x |= x >> 16;
+    return count_32(~x);
+}
+static inline uint64_t zeros_64(uint64_t x)
+{
+    x |= x >> 1;
+    x |= x >> 2;
+    x |= x >> 4;
+    x |= x >> 8;
+    x |= x >> 16;
+    x |= x >> 32;
+    return count_64(~x);
+}
+
+/* U: the unsigned type of T's size; S: the signed one; W: an unsigned type that is not promoted, of `wide` bits. */
+#define INTEGER_FORMULAS(s, T, U, S, W, bits, wide, is_negative)                                                       \
+    static inline T square_##s(T x)                                                                                    \
+    {                                                                                                                  \
+        return (T)((W)x * (W)x);                                                                                       \
+    }                                                                                                                  \
+    static inline T remainder_##s(T x, T y)                                                                            \
+    {                                                                                                                  \
+        if (y == 0)                                                                                                    \
+            return x;                                                                                                  \
+        return is_negative(y) && y == (T) ~(U)0 ? 0 : (T)(x % y);                                                      \
+    }                                                                                                                  \
+    static inline T population_count_##s(T x)                                                                          \
+    {                                                                                                                  \
+        return (T)count_##wide((U)x);                                                                                  \
+    }                                                                                                                  \
+    static inline T clz_##s(T x)                                                                                       \
+    {                                                                                                                  \
+        return (T)(zeros_##wide((U)x) - (wide - bits));                                                                \
+    }                                                                                                                  \
+    static inline T shift_left_##s(T x, T y)                                                                           \
+    {                                                                                                                  \
+        return (U)y < bits ? (T)((W)x << ((U)y & (bits - 1))) : 0;                                                     \
+    }                                                                                                                  \
+    static inline T shift_right_##s(T x, T y)                                                                          \
+    {                                                                                                                  \
+        return (U)y < bits ? (T)((U)x >> ((U)y & (bits - 1))) : 0;                                                     \
+    }                                                                                                                  \
+    static inline T shift_sign_##s(T x, T y)                                                                           \
+    {                                                                                                                  \
+        return (T)((S)x >> ((U)y < bits ? (U)y : bits - 1));                                                           \
+    }
+#define BELOW_ZERO(x) ((x) < 0)
+#define NEVER(x)      0
+INTEGER_FORMULAS(i8, int8_t, uint8_t, int8_t, uint32_t, 8, 32, BELOW_ZERO)
+INTEGER_FORMULAS(i16, int16_t, uint16_t, int16_t, uint32_t, 16, 32, BELOW_ZERO)
+INTEGER_FORMULAS(i32, int32_t, uint32_t, int32_t, uint32_t, 32, 32, BELOW_ZERO)
+INTEGER_FORMULAS(i64, int64_t, uint64_t, int64_t, uint64_t, 64, 64, BELOW_ZERO)
+INTEGER_FORMULAS(u8, uint8_t, uint8_t, int8_t, uint32_t, 8, 32, NEVER)
+INTEGER_FORMULAS(u16, uint16_t, uint16_t, int16_t, uint32_t, 16, 32, NEVER)
+INTEGER_FORMULAS(u32, uint32_t, uint32_t, int32_t, uint32_t, 32, 32, NEVER)
+INTEGER_FORMULAS(u64, uint64_t, uint64_t, int64_t, uint64_t, 64, 64, NEVER)
+#include "cpu/elementwise_loops.h"

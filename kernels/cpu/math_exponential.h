@@ -1,0 +1,239 @@
+/* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh, logaddexp,
+ * cbrt. As vector_math.h: no branches, no tables; float32 in double and rounded once (log1p apart), float64 within about
+ * 2 ulp. For elementwise_math.c. */
+#ifndef OLY_MATH_EXPONENTIAL_H
+#define OLY_MATH_EXPONENTIAL_H
+#include "cpu/vector_math.h"
+
+/* Horner's rule, from the highest power down. */
+INLINE double polynomial(double x, int n, const double *c)
+{
+    double p = c[0];
+#pragma GCC unroll 32
+    for (int i = 1; i < n; i++)
+        p = FMA(x, p, c[i]);
+    return p;
+}
+#define POLYNOMIAL(x, ...)                                                                                             \
+    polynomial(x, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
+
+/* a * b + c rounded once, on every processor: the float32 formulas that must give the same bits as JAX need it. Without the
+ * instruction: the product is exact in double, the sum is rounded to odd there, which makes the second rounding right. */
+INLINE float fused(float a, float b, float c)
+{
+#ifdef __FP_FAST_FMAF
+    return __builtin_fmaf(a, b, c);
+#else
+    double p = (double)a * b, s = p + c, back = s - p, lost = (p - (s - back)) + (c - back);
+    uint64_t odd = bits_of(s), step = bits_of(lost) >> 63 == odd >> 63 ? 1 : -(uint64_t)1;
+    bool exact = (lost == 0) | (lost != lost) | ((odd & 1) != 0);
+    return (float)of_bits(exact ? odd : odd + step);
+#endif
+}
+
+#define LN2 0x1.62e42fefa39efp-1
+
+/* -- exponentials --------------------------------------------------------------------------------------------------- */
+INLINE float exp2_f32(float x)
+{
+    double y = clamp(x, -160, 140), k = (y + ROUNDER) - ROUNDER;
+    return (float)((1 + expm1_short((y - k) * LN2)) * power_of_two(k));
+}
+INLINE double exp2_f64(double x)
+{
+    double y = clamp(x, -1080, 1030), k = (y + ROUNDER) - ROUNDER;
+    return scaled(1 + expm1_long((y - k) * LN2), k);
+}
+
+/* e^x - 1 = 2^k ((e^r - 1) + (1 - 2^-k)); for -60 <= x < 710. */
+typedef struct exponential {
+    double k, p; /* e^x = 2^k (1 + p) */
+} exponential;
+INLINE exponential exponential_of(double x)
+{
+    double k = FMA(x, LOG2_E, ROUNDER) - ROUNDER;
+    double high = FMA(-k, LN2_HI, x), low = k * LN2_LO, r = high - low;
+    double tail = (high - r) - low, p = expm1_long(r);
+    return (exponential){k, p + FMA(tail, p, tail)};
+}
+INLINE double expm1_of(exponential e)
+{
+    double rest = 1 - power_of_two(e.k > 60 ? -60 : -e.k);
+    return scaled(rest + e.p, e.k);
+}
+INLINE double expm1_f64(double x)
+{
+    double y = expm1_of(exponential_of(clamp(x, -60, 710)));
+    return x == 0 ? x : y;
+}
+INLINE float expm1_f32(float x)
+{
+    double y = clamp(x, -60, 100), k = FMA(y, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
+    double t = FMA(power, expm1_short(FMA(-k, LN2_LO, FMA(-k, LN2_HI, y))), power - 1);
+    return x == 0 ? x : (float)t;
+}
+
+/* sinh a = (t + t / (1 + t)) / 2 with t = e^a - 1; cosh a = e^a / 2 + 1 / (2 e^a). Far out e^a / 2, which overflows later
+ * than e^a. */
+INLINE double sinh_f64(double x)
+{
+    double a = clamp(fabs(x), 0, 712);
+    exponential e = exponential_of(a);
+    double t = expm1_of((exponential){a > 30 ? 0 : e.k, e.p});
+    double near = a < 1 ? 2 * t - t * t / (t + 1) : t + t / (t + 1);
+    double y = a > 30 ? scaled(1 + e.p, e.k - 1) : 0.5 * near;
+    return with_sign_of(y, x);
+}
+INLINE double cosh_f64(double x)
+{
+    double a = clamp(fabs(x), 0, 712);
+    exponential e = exponential_of(a);
+    double half = scaled(1 + e.p, e.k - 1);
+    return half + 0.25 / half;
+}
+INLINE float sinh_f32(float x)
+{
+    double a = clamp(fabs((double)x), 0, 100), k = FMA(a, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
+    double t = FMA(power, expm1_short(FMA(-k, LN2_LO, FMA(-k, LN2_HI, a))), power - 1);
+    return (float)with_sign_of(0.5 * (t + t / (t + 1)), x);
+}
+INLINE float cosh_f32(float x)
+{
+    double half = 0.5 * exp_short(clamp(fabs((double)x), 0, 100));
+    return (float)(half + 0.25 / half);
+}
+
+/* -- logarithms ----------------------------------------------------------------------------------------------------- */
+/* log(1 + x): that of the rounded sum u, and what the sum lost over u. */
+INLINE double log1p_f64(double x)
+{
+    double u = 1 + x, back = u - 1, lost = (1 - (u - back)) + (x - back);
+    double k, f = split_exponent(u, &k) - 1;
+    double s = f / (2 + f), z = s * s, half = 0.5 * f * f;
+    double r = z * POLYNOMIAL(z, 1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
+                              2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
+                              6.666666666666735130e-01);
+    double y = k * LN2_HI - ((half - FMA(s, half + r, FMA(k, LN2_LO, lost / u))) - f);
+    y = x < INFINITY ? y : x;
+    y = x < -1 ? NAN : y;
+    y = x == -1 ? -INFINITY : y;
+    return x == 0 ? x : y;
+}
+
+/* JAX's formulas in float32, bit for bit on normal numbers: normal random numbers are made from them. */
+INLINE float log_as_jax(float number)
+{
+    const float infinity = INFINITY;
+    int32_t bits, one = 0x3f000000;
+    bool small = number < 0x1p-126f;
+    float scaled_up = small ? number * 0x1p24f : number, m;
+    memcpy(&bits, &scaled_up, sizeof bits);
+    float e = (float)((bits >> 23) - 126) - (small ? 24 : 0);
+    bits = (bits & 0x007fffff) | one;
+    memcpy(&m, &bits, sizeof m);
+    bool low = m < 0.707106781186547524f;
+    e = low ? e - 1 : e;
+    m = low ? (m - 1) + m : m - 1;
+    float z = m * m, q = z * m;
+    float a = fused(fused(7.0376836292e-2f, m, -1.1514610310e-1f), m, 1.1676998740e-1f);
+    float b = fused(fused(-1.2420140846e-1f, m, 1.4249322787e-1f), m, -1.6668057665e-1f);
+    float c = fused(fused(2.0000714765e-1f, m, -2.4999993993e-1f), m, 3.3333331174e-1f);
+    float y = fused(fused(fused(a, q, b), q, c), q, -2.12194440e-4f * e);
+    y = fused(0.693359375f, e, fused(-0.5f, z, m) + y);
+    y = number < infinity ? y : number;
+    y = number < 0 ? NAN : y;
+    return number == 0 ? -infinity : y;
+}
+INLINE float log1p_f32(float x)
+{
+    float x2 = x * x, far = log_as_jax(1 + x);
+    float n = fused(4.5270000862445199635e-5f, x, 0.49854102823193375972f);
+    float d = x + 15.062909083469192043f;
+    n = fused(n, x, 6.5787325942061044847f), d = fused(d, x, 83.047565967967209469f);
+    n = fused(n, x, 29.911919328553073277f), d = fused(d, x, 221.76239823732856465f);
+    n = fused(n, x, 60.949667980987787058f), d = fused(d, x, 309.09872225312059774f);
+    n = fused(n, x, 57.112963590585538103f), d = fused(d, x, 216.42788614495947685f);
+    n = fused(n, x, 20.039553499201281259f), d = fused(d, x, 60.118660497603843919f);
+    float near = x + fused(-0.5f, x2, (x * x2) * (n / d));
+    near = x == 0 ? x : near;
+    return __builtin_fabsf(x) > 0.41421356237309504880f ? far : near;
+}
+
+INLINE double asinh_f64(double x)
+{
+    double a = fabs(x), square = a * a;
+    bool big = a > 0x1p60;
+    double y = log1p_f64(big ? a : a + square / (1 + __builtin_sqrt(1 + square)));
+    return with_sign_of(big ? y + LN2 : y, x);
+}
+INLINE double acosh_f64(double x)
+{
+    double t = x - 1;
+    bool big = x > 0x1p60;
+    double y = log1p_f64(big ? x : t + __builtin_sqrt(t * (t + 2)));
+    y = big ? y + LN2 : y;
+    return x < 1 ? NAN : y;
+}
+INLINE double atanh_f64(double x)
+{
+    double a = fabs(x);
+    return with_sign_of(0.5 * log1p_f64(2 * a / (1 - a)), x);
+}
+INLINE float asinh_f32(float x)
+{
+    return (float)asinh_f64(x);
+}
+INLINE float acosh_f32(float x)
+{
+    return (float)acosh_f64(x);
+}
+INLINE float atanh_f32(float x)
+{
+    return (float)atanh_f64(x);
+}
+
+/* log(e^x + e^y) */
+INLINE double logaddexp_f64(double x, double y)
+{
+    double d = x - y, larger = (x != x) | (x > y) ? x : y;
+    return d != d ? x + y : larger + log1p_f64(exp_f64(-fabs(d)));
+}
+INLINE float logaddexp_f32(float x, float y)
+{
+    double d = (double)x - y, larger = (x != x) | (x > y) ? x : y;
+    double e = exp_short(clamp(-fabs(d), -110, 0));
+    return (float)(d != d ? (double)x + y : larger + log1p_f64(e));
+}
+
+/* -- cube root ------------------------------------------------------------------------------------------------------ */
+/* |x| = m 2^k, k = 3 q + r; a polynomial in m (2^-27), cut to 26 bits so that its square is exact, and one step of Halley's. */
+INLINE double cbrt_f64(double x)
+{
+    double a = fabs(x), k;
+    bool small = a < 0x1p-1022;
+    double m = split_exponent(small ? a * 0x1p54 : a, &k);
+    double q = FMA(k, 0x1.5555555555555p-2, ROUNDER) - ROUNDER, r = k - 3 * q;
+    double t = POLYNOMIAL(m, -0x1.904397ce8d7ccp-7, 0x1.e7c2c19942b94p-4, -0x1.082d04d5e857ap-1, 0x1.4f2712b5611c8p+0,
+                          -0x1.1485e9b3932d1p+1, 0x1.392ded25764c9p+1, -0x1.000a30687809ep+1, 0x1.72fc8b5f54dafp+0,
+                          0x1.756e65a1ed036p-2);
+    t *= r == 0 ? 1 : r > 0 ? 0x1.428a2f98d728bp+0 : 0x1.965fea53d6e3dp-1;
+    t = of_bits((bits_of(t) + 0x4000000) & 0xfffffffff8000000);
+    double s = m * power_of_two(r) / (t * t);
+    t = FMA(t, (s - t) / (2 * t + s), t) * power_of_two(small ? q - 18 : q);
+    return (a > 0) & (a < INFINITY) ? with_sign_of(t, x) : x;
+}
+INLINE float cbrt_f32(float x)
+{
+    return (float)cbrt_f64(x);
+}
+
+/* -- rounding errors apart, the definition ---------------------------------------------------------------------------- */
+INLINE float rsqrt_f32(float x)
+{
+    return (float)(1 / __builtin_sqrt((double)x));
+}
+INLINE double rsqrt_f64(double x)
+{
+    return 1 / __builtin_sqrt(x);
+}
+#endif

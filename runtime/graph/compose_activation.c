@@ -1,0 +1,75 @@
+/* The activations of jax.nn, each as JAX writes it. */
+#include "graph/compose_math.h"
+#include "graph/sketch.h"
+#include <math.h>
+
+#define BEGIN            oly_sketch sketch = {g, OLY_OK}, *s = &sketch;
+#define DONE(result)     return oly_sketch_done(s, result, out)
+#define UNARY(op, x)     oly_sketch_unary(s, OLY_OP_##op, x)
+#define BINARY(op, x, y) oly_sketch_binary(s, OLY_OP_##op, x, y)
+#define SELECT(c, x, y)  oly_sketch_select(s, c, x, y)
+#define NUMBER(value)    oly_sketch_number(s, value)
+#define WHOLE(value)     oly_sketch_whole(s, value)
+#define COMPOSE(name)                                                                                                  \
+    oly_status oly_compose_##name(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
+#define UNUSED (void)n_in, (void)recipe
+
+/* The slope is 1 strictly between the bounds, 0 elsewhere: that of clamp. */
+COMPOSE(relu6)
+{
+    UNUSED;
+    BEGIN oly_node *x = oly_sketch_floating(s, in[0]), *all[3] = {NULL, x, NULL};
+    for (int k = 0; k < 3 && x; k += 2)
+        all[k] = oly_sketch_convert(s, WHOLE(k * 3), x->type.dtype);
+    OLY_TRY(s->status);
+    OLY_TRY(oly_build_common_shape(g, 3, all));
+    return oly_build_apply(g, OLY_OP_clamp, 3, all, out);
+}
+
+/* in: x, alpha */
+COMPOSE(elu)
+{
+    UNUSED;
+    BEGIN oly_node *x = in[0], *positive = BINARY(gt, x, WHOLE(0));
+    oly_node *below = oly_sketch_floating(s, SELECT(positive, NUMBER(0), x));
+    DONE(SELECT(positive, x, BINARY(mul, in[1], UNARY(expm1, below))));
+}
+
+/* in: x, slope */
+COMPOSE(leaky_relu)
+{
+    UNUSED;
+    BEGIN DONE(SELECT(BINARY(ge, in[0], WHOLE(0)), in[0], BINARY(mul, in[1], in[0])));
+}
+
+COMPOSE(gelu)
+{
+    (void)n_in;
+    BEGIN oly_node *x = oly_sketch_floating(s, in[0]);
+    if (recipe->op == OLY_OP_erfc)
+        DONE(BINARY(mul, BINARY(mul, NUMBER(0.5), x), UNARY(erfc, BINARY(mul, UNARY(neg, x), NUMBER(M_SQRT1_2)))));
+    oly_node *cube = BINARY(mul, BINARY(mul, x, x), x), *bent = BINARY(add, x, BINARY(mul, NUMBER(0.044715), cube));
+    oly_node *t = UNARY(tanh, BINARY(mul, NUMBER(M_2_SQRTPI * M_SQRT1_2), bent));
+    DONE(BINARY(mul, x, BINARY(mul, NUMBER(0.5), BINARY(add, NUMBER(1), t))));
+}
+
+COMPOSE(silu)
+{
+    UNUSED;
+    BEGIN DONE(BINARY(mul, in[0], UNARY(sigmoid, oly_sketch_floating(s, in[0]))));
+}
+
+static oly_node *softplus(oly_sketch *s, oly_node *x)
+{
+    return BINARY(logaddexp, oly_sketch_floating(s, x), WHOLE(0));
+}
+COMPOSE(softplus)
+{
+    UNUSED;
+    BEGIN DONE(softplus(s, in[0]));
+}
+COMPOSE(log_sigmoid)
+{
+    UNUSED;
+    BEGIN DONE(UNARY(neg, softplus(s, UNARY(neg, in[0]))));
+}

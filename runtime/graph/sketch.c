@@ -1,0 +1,125 @@
+/* Nodes as expressions for compositions. See sketch.h. */
+#include "graph/sketch.h"
+#include <string.h>
+
+static oly_node *keep(oly_sketch *s, oly_status status, oly_node **node)
+{
+    if (status != OLY_OK)
+        s->status = status;
+    return status == OLY_OK ? *node : NULL;
+}
+
+static oly_node *add(oly_sketch *s, oly_op op, int n_in, oly_node *const *in, const oly_params *params)
+{
+    oly_node *out = NULL;
+    for (int k = 0; k < n_in; k++)
+        if (!in[k])
+            return NULL;
+    if (s->status != OLY_OK)
+        return NULL;
+    return keep(s, oly_graph_add(s->g, op, n_in, in, params, &out), &out);
+}
+
+oly_node *oly_sketch_unary(oly_sketch *s, oly_op op, oly_node *x)
+{
+    return add(s, op, 1, &x, NULL);
+}
+
+/* Promotes and broadcasts what is there. */
+static bool meet(oly_sketch *s, int n_promoted, oly_node **promoted, int n, oly_node **all)
+{
+    for (int k = 0; k < n; k++)
+        if (!all[k])
+            return false;
+    if (s->status == OLY_OK)
+        s->status = oly_build_promoted(s->g, n_promoted, promoted);
+    if (s->status == OLY_OK)
+        s->status = oly_build_common_shape(s->g, n, all);
+    return s->status == OLY_OK;
+}
+
+oly_node *oly_sketch_binary(oly_sketch *s, oly_op op, oly_node *x, oly_node *y)
+{
+    oly_node *both[2] = {x, y};
+    return meet(s, 2, both, 2, both) ? add(s, op, 2, both, NULL) : NULL;
+}
+
+oly_node *oly_sketch_select(oly_sketch *s, oly_node *condition, oly_node *x, oly_node *y)
+{
+    oly_node *all[3] = {condition, x, y};
+    return meet(s, 2, all + 1, 3, all) ? add(s, OLY_OP_select, 3, all, NULL) : NULL;
+}
+
+oly_node *oly_sketch_number(oly_sketch *s, double value)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.dtype = OLY_FLOAT32;
+    p.weak = true;
+    p.value.f = value;
+    return add(s, OLY_OP_constant, 0, NULL, &p);
+}
+
+oly_node *oly_sketch_whole(oly_sketch *s, int64_t value)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.dtype = OLY_INT32;
+    p.weak = true;
+    p.value.i = value;
+    return add(s, OLY_OP_constant, 0, NULL, &p);
+}
+
+oly_node *oly_sketch_convert(oly_sketch *s, oly_node *x, oly_dtype dtype)
+{
+    oly_node *out = NULL;
+    if (!x || s->status != OLY_OK)
+        return NULL;
+    return keep(s, oly_build_convert(s->g, x, dtype, x->type.weak, &out), &out);
+}
+
+oly_node *oly_sketch_floating(oly_sketch *s, oly_node *x)
+{
+    oly_node *out = NULL;
+    return x && s->status == OLY_OK ? keep(s, oly_build_floating(s->g, x, &out), &out) : NULL;
+}
+
+oly_node *oly_sketch_numeric(oly_sketch *s, oly_node *x)
+{
+    return x && x->type.dtype == OLY_BOOL ? oly_sketch_convert(s, x, OLY_INT32) : x;
+}
+
+static void promote_pair(oly_sketch *s, oly_node **x, oly_node **y, oly_node *(*further)(oly_sketch *, oly_node *))
+{
+    oly_node *both[2] = {*x, *y};
+    bool ready = *x && *y && s->status == OLY_OK;
+    if (ready)
+        s->status = oly_build_promoted(s->g, 2, both);
+    *x = ready ? further(s, both[0]) : NULL;
+    *y = ready ? further(s, both[1]) : NULL;
+}
+
+void oly_sketch_floating_pair(oly_sketch *s, oly_node **x, oly_node **y)
+{
+    promote_pair(s, x, y, oly_sketch_floating);
+}
+
+void oly_sketch_numeric_pair(oly_sketch *s, oly_node **x, oly_node **y)
+{
+    promote_pair(s, x, y, oly_sketch_numeric);
+}
+
+/* Nothing is less than itself. */
+oly_node *oly_sketch_all(oly_sketch *s, oly_node *x, bool value)
+{
+    oly_node *never = oly_sketch_binary(s, OLY_OP_lt, x, x);
+    return value ? oly_sketch_unary(s, OLY_OP_logical_not, never) : never;
+}
+
+oly_node *oly_sketch_bits(oly_sketch *s, oly_node *x, oly_dtype dtype)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.dtype = dtype;
+    return x && x->type.dtype == dtype ? x : add(s, OLY_OP_bitcast, 1, &x, &p);
+}
