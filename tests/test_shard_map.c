@@ -447,6 +447,62 @@ static void explicit_axes(void **state)
     end();
 }
 
+/* -- meshes and arrays at the edge ------------------------------------------------------------------------------------ */
+BODY(sum_k, oly_psum(in[0], "k"))
+BODY(index_k, oly_add(in[0], oly_axis_index("k")))
+BODY(everything_k, oly_all_gather(oly_ppermute(in[0], "k", OLY_PAIRS({0, 0})), "k", .tiled = true))
+
+static void edges(void **state)
+{
+    (void)state;
+    start();
+    oly_mesh four = oly_make_mesh("i=4"), thin = oly_make_mesh("k=1, i=8"), last;
+    last = oly_mesh_from_devices(1, (const char *[]){"i"}, (int[]){4}, (int[]){4, 5, 6, 7});
+    oly_array y = map(sum_i, four, count(32), "i", "");
+    int32_t sums[8] = {48, 52, 56, 60, 64, 68, 72, 76}, got[8];
+    if (oly_process_index() == 0) { /* has all four devices */
+        assert_int_equal(oly_get(y, got, sizeof got), OLY_OK);
+        assert_memory_equal(got, sums, sizeof got);
+    }
+    y = map(sum_i, last, count(32), "i", "");
+    if (oly_process_index() == oly_process_count() - 1)
+        assert_int_equal(oly_shard_count(y), 4);
+    y = map(sum_k, thin, count(8), "k", "");
+    EXPECT(y, 0, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(everything_k, thin, count(8), "k", "k"), 0, 1, 2, 3, 4, 5, 6, 7);
+    EXPECT(map(index_k, thin, count(3), "", "k"), 0, 1, 2);
+    y = map(sum_i, row, oly_reshape(count(0), 0, 3), "i", "");
+    expect_type(y, "int32[0,3]");
+    y = map(gather_tiled, row, oly_reshape(count(0), 8, 0), "i", "i");
+    expect_type(y, "int32[64,0]");
+    y = map(to_all_tiled, row, oly_reshape(count(0), 0, 8), "i", "None, i");
+    expect_type(y, "int32[0,8]");
+    y = map(total, row, oly_reshape(count(64), 8, 8), "None, i", "");
+    EXPECT(y, 2016);
+    expect(map(shard_sum, row, oly_reshape(count(64), 8, 8), "None, i", "None, i"), 8,
+           (double[8]){224, 232, 240, 248, 256, 264, 272, 280});
+    y = map(same, grid, oly_reshape_shape(count(64), 11, (int64_t[]){2, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1}), "x, y", "x, y");
+    fails(y, OLY_SHAPE, "more than 12 dimensions");
+    y = map(same, row, oly_reshape_shape(count(64), 11, (int64_t[]){8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1}), "i", "None, i");
+    assert_int_equal(oly_dim(y, 1), 64);
+    end();
+}
+
+/* Sums in the order of the mesh: the same bits in every arrangement of processes, and as an ordinary sum. */
+BODY(sum_of_sines, oly_psum(oly_sum(oly_sin(in[0])), "i"))
+
+static void same_bits(void **state)
+{
+    (void)state;
+    float mapped, plain;
+    start();
+    oly_array x = oly_device_put(oly_arange(32, OLY_FLOAT32), oly_named(row, "i"));
+    oly_get(map(sum_of_sines, row, x, "i", ""), &mapped, sizeof mapped);
+    oly_get(oly_sum(oly_sin(x)), &plain, sizeof plain);
+    assert_true(memcmp(&mapped, &plain, sizeof plain) == 0);
+    end();
+}
+
 /* -- communication ---------------------------------------------------------------------------------------------------- */
 typedef struct wanted {
     oly_function body;
@@ -515,6 +571,8 @@ int main(void)
         cmocka_unit_test(inside_functions_and_with_captures),
         cmocka_unit_test(partial_and_nested),
         cmocka_unit_test(explicit_axes),
+        cmocka_unit_test(edges),
+        cmocka_unit_test(same_bits),
         cmocka_unit_test(plans_are_what_one_would_write),
     };
     return CHECK_MAIN(tests);

@@ -27,6 +27,18 @@ void oly_vjp_psum(oly_rule *r)
     r->operands[0] = collective(r, r->node->params.unchecked ? OLY_OP_psum : OLY_OP_pvary, r->cotangents[0], 0, 0);
 }
 
+/* All elements that reach the extreme share equally, as in a reduction. */
+void oly_vjp_pextreme(oly_rule *r)
+{
+    oly_node *x = r->node->in[0], *one = oly_rule_number(r, x, 1), *zero = oly_rule_number(r, x, 0);
+    bool unchecked = r->node->params.unchecked;
+    oly_node *reaches = oly_rule_binary(r, OLY_OP_eq, x, r->node), *marks = oly_rule_select(r, reaches, one, zero);
+    oly_node *count = collective(r, OLY_OP_psum, marks, 0, 0);
+    oly_node *shared = oly_rule_binary(r, OLY_OP_div, r->cotangents[0], count);
+    shared = collective(r, unchecked ? OLY_OP_psum : OLY_OP_pvary, shared, 0, 0);
+    r->operands[0] = oly_rule_mul(r, shared, marks);
+}
+
 /* The result is the same everywhere: each device's cotangent is its own slice of the one cotangent. */
 void oly_vjp_all_gather(oly_rule *r)
 {

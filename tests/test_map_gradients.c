@@ -1,0 +1,194 @@
+/* run: ranks=1,2 devices=8  Derivatives through oly_shard_map and oly_vmap, and inside them. */
+#include "check.h"
+#include <olympus.h>
+#include <math.h>
+
+static oly_mesh row;
+static bool started;
+
+static void start(void)
+{
+    if (started) /* a test failed */
+        oly_finalize();
+    started = true;
+    oly_clear_error();
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    row = oly_make_mesh("i=8");
+}
+
+static void end(void)
+{
+    assert_string_equal(oly_last_error(), "");
+    started = false;
+    assert_int_equal(oly_finalize(), 0);
+}
+
+static void expect(oly_array got, int n, const double *wanted)
+{
+    float values[256];
+    if (!got)
+        fail_msg("%s", oly_last_error());
+    assert_int_equal(oly_size(got), n);
+    assert_int_equal(oly_process_allgather(got, values, 4 * (size_t)n), OLY_OK);
+    for (int k = 0; k < n; k++)
+        if (fabs((double)values[k] - wanted[k]) > 1e-5 * fabs(wanted[k]))
+            fail_msg("element %d is %g, expected %g", k, (double)values[k], wanted[k]);
+}
+#define EXPECT(got, ...)                                                                                               \
+    expect(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
+
+#define BODY(name, expression)                                                                                         \
+    static void name(const oly_array *in, oly_array *out, void *user)                                                  \
+    {                                                                                                                  \
+        (void)user, (void)in;                                                                                          \
+        out[0] = (expression);                                                                                         \
+    }
+
+/* -- through a map: the gradient of the sum of a map's result times weights ------------------------------------------ */
+typedef struct mapped {
+    oly_function body;
+    const char *in, *out;
+    int64_t n_weights, first;
+} mapped;
+
+static void loss(const oly_array *in, oly_array *out, void *user)
+{
+    const mapped *m = user;
+    oly_array y = NULL;
+    oly_shard_map(m->body, NULL, row, OLY_IN(in[0]), &m->in, OLY_OUT(y), &m->out);
+    oly_array weights = oly_add(oly_arange(m->n_weights, OLY_FLOAT32), m->first);
+    out[0] = oly_sum(m->n_weights ? oly_mul(oly_reshape(y, -1), weights) : y);
+}
+
+static oly_array slope(oly_function body, const char *in, const char *out, int64_t n_weights, int64_t first,
+                       oly_array x)
+{
+    mapped m = {body, in, out, n_weights, first};
+    return oly_apply(oly_grad(oly_jit(loss, 1, 1, .user = &m)), x);
+}
+
+BODY(sum, oly_psum(in[0], "i"))
+BODY(mean, oly_pmean(in[0], "i"))
+BODY(most, oly_pmax(in[0], "i"))
+BODY(gather, oly_all_gather(in[0], "i", .tiled = true))
+BODY(gather_invariant, oly_all_gather(in[0], "i", .tiled = true, .invariant = true))
+BODY(scatter, oly_psum_scatter(in[0], "i", .tiled = true))
+BODY(turn, oly_all_to_all(in[0], "i", 0, 0, false))
+BODY(ring, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 0})))
+BODY(partial, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {1, 2})))
+BODY(scaled, oly_psum(oly_sum(oly_mul(in[0], oly_astype(oly_axis_index("i"), OLY_FLOAT32))), "i"))
+
+static void collectives_have_their_transposes(void **state)
+{
+    (void)state;
+    double eight[64], turned[64];
+    for (int k = 0; k < 64; k++) {
+        eight[k] = k % 8 + 1;
+        turned[k] = k % 8 * 8 + k / 8;
+    }
+    start();
+    oly_array x = oly_arange(8, OLY_FLOAT32), x64 = oly_arange(64, OLY_FLOAT32);
+    EXPECT(slope(sum, "i", "", 0, 0, x), 1, 1, 1, 1, 1, 1, 1, 1);
+    EXPECT(slope(scaled, "", "", 0, 0, oly_scalar(3, OLY_FLOAT32)), 28);
+    EXPECT(slope(gather, "i", "i", 64, 0, x), 224, 232, 240, 248, 256, 264, 272, 280);
+    EXPECT(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
+    expect(slope(scatter, "i", "i", 8, 1, x64), 64, eight);
+    EXPECT(slope(ring, "i", "i", 8, 1, x), 2, 3, 4, 5, 6, 7, 8, 1);
+    EXPECT(slope(partial, "i", "i", 8, 1, x), 2, 3, 0, 0, 0, 0, 0, 0);
+    expect(slope(turn, "i", "i", 64, 0, x64), 64, turned);
+    EXPECT(slope(mean, "i", "", 0, 0, x), 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125);
+    EXPECT(slope(most, "i", "", 0, 0, x), 0, 0, 0, 0, 0, 0, 0, 1);
+    EXPECT(slope(most, "i", "", 0, 0, oly_mul(x, 0)), .125, .125, .125, .125, .125, .125, .125, .125);
+    end();
+}
+
+/* -- inside a map ---------------------------------------------------------------------------------------------------- */
+static void slope_inside(const oly_array *in, oly_array *out, void *user) /* w, x */
+{
+    (void)user;
+    oly_array total = oly_psum(oly_sum(oly_mul(in[0], in[1])), "i"), g = NULL;
+    oly_gradients(total, OLY_IN(in[0]), OLY_OUT(g));
+    out[0] = oly_broadcast_to(g, 1);
+}
+
+static void slope_of_most(const oly_array *in, oly_array *out, void *user) /* w, x */
+{
+    (void)user;
+    oly_array g = NULL;
+    oly_gradients(oly_pmax(oly_sum(oly_mul(in[0], in[1])), "i"), OLY_IN(in[0]), OLY_OUT(g));
+    out[0] = oly_broadcast_to(g, 1);
+}
+
+static void slope_of_own(const oly_array *in, oly_array *out, void *user) /* w, x: of each device's own part */
+{
+    (void)user;
+    oly_array mine = oly_sum(oly_mul(in[0], in[1])), g = NULL;
+    oly_gradients(mine, OLY_IN(in[0]), OLY_OUT(g));
+    out[0] = oly_broadcast_to(g, 1);
+}
+
+static void slopes_inside(void **state)
+{
+    (void)state;
+    oly_array y = NULL, w, x;
+    start();
+    w = oly_scalar(2, OLY_FLOAT32);
+    x = oly_arange(8, OLY_FLOAT32);
+    oly_shard_map(slope_inside, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 28);
+    oly_shard_map(slope_of_most, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 7);
+    oly_shard_map(slope_of_own, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
+    EXPECT(y, 28); /* w is one value: what every device makes of it counts */
+    oly_shard_map_with(slope_inside, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(w, x), OLY_SPECS("", "i"),
+                       OLY_OUT(y), OLY_SPECS("i"));
+    EXPECT(y, 0, 8, 16, 24, 32, 40, 48, 56); /* without checks sums are their own transposes, as in JAX */
+    oly_shard_map_with(slope_of_own, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(w, x), OLY_SPECS("", "i"),
+                       OLY_OUT(y), OLY_SPECS("i"));
+    EXPECT(y, 0, 1, 2, 3, 4, 5, 6, 7);
+    end();
+}
+
+/* -- maps of derivatives --------------------------------------------------------------------------------------------- */
+static void cube(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], oly_mul(in[0], in[1]));
+}
+
+static void cube_slope(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_apply_n(oly_grad(oly_jit(cube, 2, 1, .user = user)), 2, in);
+}
+
+static void sum_of_cubes(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array y = NULL;
+    oly_vmap(cube, user, 2, in, OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(y), OLY_AXES_OF(0));
+    out[0] = oly_sum(y);
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    oly_array y = NULL, a = NULL, b = NULL;
+    start();
+    oly_array x = oly_arange(4, OLY_FLOAT32), c = oly_scalar(3, OLY_FLOAT32);
+    oly_vmap(cube_slope, NULL, OLY_IN(x, c), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(y), OLY_AXES_OF(0));
+    EXPECT(y, 0, 6, 12, 18);
+    oly_call(oly_grad(oly_jit(sum_of_cubes, 2, 1), .argnums = "0, 1"), OLY_IN(x, c), OLY_OUT(a, b));
+    EXPECT(a, 0, 6, 12, 18);
+    EXPECT(b, 14);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collectives_have_their_transposes),
+        cmocka_unit_test(slopes_inside),
+        cmocka_unit_test(batches),
+    };
+    return CHECK_MAIN(tests);
+}
