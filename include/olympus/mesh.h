@@ -24,6 +24,12 @@ OLY_API bool oly_device_is_local(oly_device d);
 /* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length the whole text has. */
 OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
 
+/* Where work without committed arrays runs, and arrays made without a target lie, uncommitted; committed arrays stay where they
+ * are. NULL (at start): the first device of each process. Returns what it was. Only the process that owns the device computes.
+ * ranks: all ranks, with the same device. fails OLY_TRACE while a function is traced. source: jax.default_device */
+OLY_API oly_device oly_set_default_device(oly_device device);
+#define oly_set_default_device(...) OLY_AT(oly_set_default_device)(__VA_ARGS__)
+
 /* -- meshes -------------------------------------------------------------------------------------------------------
  * An n-dimensional grid of distinct devices with a name for each axis. Equal meshes are the same handle. */
 

@@ -10,10 +10,14 @@ enum { MOST_ENTRIES = 8192 };
 
 void oly_key_begin(oly_key *k)
 {
-    char wide = oly_x64_enabled();
+    struct {
+        oly_mesh uncommitted,
+            context; /* where work without committed arrays runs; what values made without a sharding get */
+        int64_t wide;
+    } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_x64_enabled()};
     k->bytes = 0;
     k->overflow = false;
-    oly_key_add(k, &wide, sizeof wide);
+    oly_key_add(k, &head, sizeof head);
 }
 
 void oly_key_add(oly_key *k, const void *data, size_t bytes)

@@ -1,4 +1,4 @@
-/* The context mesh, shardings of bare specs over it, and moving values along Explicit axes. */
+/* The context mesh and the default device, shardings of bare specs over it, and moving values along Explicit axes. */
 #include "array/context.h"
 #include "array/dispatch.h"
 #include "array/trace.h"
@@ -16,6 +16,18 @@ oly_mesh(oly_set_mesh)(oly_mesh mesh)
     else
         oly_mesh_set_context(mesh);
     return before;
+}
+
+oly_device(oly_set_default_device)(oly_device device)
+{
+    oly_enter(__func__);
+    int before = oly_mesh_default_device();
+    if (oly_trace_current())
+        oly_raise(oly_fail(OLY_TRACE, "the default device cannot change while a function is traced; call "
+                                      "oly_set_default_device outside of it"));
+    else
+        oly_raise(oly_mesh_set_default_device(device ? oly_device_id(device) : -1));
+    return before < 0 ? NULL : oly_get_device(before);
 }
 
 oly_sharding(oly_P)(const char *spec)

@@ -21,18 +21,22 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     size_t bytes = (size_t)oly_type_size(&type) * oly_dtype_size(dtype);
     if (bytes && !data)
         return oly_fail(OLY_INVALID, "the data of %s is NULL", oly_type_short(&type));
-    oly_buffer *b = oly_buffer_take(bytes);
-    if (!b)
+    oly_sharding s = oly_sharding_uncommitted();
+    const int *positions;
+    int n =
+        s ? oly_mesh_local_positions(s->mesh, &positions) : 0; /* 0 or 1: the default device may be another process's */
+    oly_buffer *b = n ? oly_buffer_take(bytes) : NULL;
+    if (n && !b)
         return oly_buffer_fail(bytes, "an array from host memory");
-    if (bytes)
+    if (n && bytes)
         memcpy(b->data, data, bytes);
-    oly_sharding s = oly_sharding_default();
-    *out = s ? oly_array_new(&type, s, false, 1) : NULL;
+    *out = s ? oly_array_new(&type, s, false, n) : NULL;
     if (!*out) {
         oly_buffer_drop(b);
         return OLY_MEMORY;
     }
-    (*out)->shard[0] = b;
+    if (n)
+        (*out)->shard[0] = b;
     return OLY_OK;
 }
 
@@ -66,7 +70,7 @@ static bool spans_all_processes(oly_mesh mesh)
 /* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
 static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 {
-    if (x->graph || x->committed || oly_trace_current() || !spans_all_processes(sharding->mesh))
+    if (x->graph || !x->sharding->mesh->everywhere || oly_trace_current() || !spans_all_processes(sharding->mesh))
         return OLY_OK;
     OLY_TRY(oly_array_readable(x));
     int n = oly_world_size();

@@ -17,8 +17,9 @@ typedef struct mesh_entry {
 static mesh_entry *meshes;
 static mesh_entry *default_mesh;
 static int total_devices, first_local, n_local_devices, n_processes, my_process;
-static oly_mesh context; /* of oly_set_mesh */
-static int *first_of;    /* owned; first id of each process, and the total */
+static oly_mesh context;     /* of oly_set_mesh */
+static oly_mesh uncommitted; /* of oly_set_default_device; NULL: unset */
+static int *first_of;        /* owned; first id of each process, and the total */
 
 oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
 {
@@ -160,6 +161,25 @@ oly_mesh oly_mesh_default(void)
     return default_mesh ? &default_mesh->mesh : NULL;
 }
 
+oly_mesh oly_mesh_uncommitted(void)
+{
+    return uncommitted ? uncommitted : oly_mesh_default();
+}
+
+int oly_mesh_default_device(void)
+{
+    return uncommitted ? oly_mesh_device_id(uncommitted, 0) : -1;
+}
+
+oly_status oly_mesh_set_default_device(int id)
+{
+    oly_mesh mesh = id < 0 ? NULL : (oly_mesh_from_devices)(0, NULL, NULL, &id);
+    if (id >= 0 && !mesh)
+        return OLY_MEMORY;
+    uncommitted = mesh;
+    return OLY_OK;
+}
+
 int oly_mesh_device_id(oly_mesh mesh, int position)
 {
     if (mesh->everywhere)
@@ -238,7 +258,7 @@ bool oly_mesh_same_grid(oly_mesh a, oly_mesh b)
 
 void oly_meshes_forget(void)
 {
-    context = NULL;
+    context = uncommitted = NULL;
     while (meshes) {
         mesh_entry *e = meshes;
         meshes = e->next;

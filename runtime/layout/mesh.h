@@ -29,6 +29,10 @@ int oly_mesh_local_devices(void);
 
 /* The mesh of uncommitted arrays: each process's own first device. */
 oly_mesh oly_mesh_default(void);
+/* Where uncommitted work runs: on the device of oly_set_default_device, else oly_mesh_default. id -1: unset. */
+oly_mesh oly_mesh_uncommitted(void);
+int oly_mesh_default_device(void);
+oly_status oly_mesh_set_default_device(int id);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
 /* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */

@@ -72,6 +72,12 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
     return e ? &e->sharding : NULL;
 }
 
+oly_sharding oly_sharding_uncommitted(void)
+{
+    oly_mesh m = oly_mesh_uncommitted();
+    return m ? oly_sharding_intern(m, &(oly_spec){0}, 0) : NULL;
+}
+
 oly_sharding oly_sharding_default(void)
 {
     oly_mesh m = oly_mesh_default();

@@ -25,8 +25,10 @@ struct oly_sharding_impl {
 oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int written_dims);
 /* A spec in the notation of oly_named (unreduced and reduced: Explicit axes only). */
 oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec);
-/* The sharding of uncommitted arrays. */
+/* Each process's own first device. */
 oly_sharding oly_sharding_default(void);
+/* That of uncommitted arrays made now (oly_mesh_uncommitted). */
+oly_sharding oly_sharding_uncommitted(void);
 /* fails OLY_SHARDING when the spec is longer than the rank. */
 oly_status oly_sharding_check_rank(oly_sharding s, int rank);
 bool oly_axis_list_equal(const oly_axis_list *a, const oly_axis_list *b);

@@ -147,19 +147,33 @@ oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_g
 
 /* -- where it runs ------------------------------------------------------------------------------------------------- */
 
+/* "[0,1,2,3]", of many "[0,1,...,9]". */
+static void list_devices(oly_mesh mesh, char *text, size_t size)
+{
+    int n = mesh->n_devices, shown = n <= 16 ? n : 8;
+    size_t at = 0;
+    for (int k = 0; k < shown && at < size; k++)
+        at += (size_t)snprintf(text + at, size - at, "%s%d", k ? "," : "[", oly_mesh_device_id(mesh, k));
+    if (at < size && shown < n)
+        at += (size_t)snprintf(text + at, size - at, ",...,%d", oly_mesh_device_id(mesh, n - 1));
+    if (at < size)
+        snprintf(text + at, size - at, "]");
+}
+
 static oly_status incompatible(const oly_plan_request *r, oly_mesh a, int k, oly_mesh b, int j)
 {
-    char left[256], right[256];
+    char left[256], right[256], left_ids[96], right_ids[96];
     oly_sharding_str(r->inputs[k].sharding, left, sizeof left);
     oly_sharding_str(r->inputs[j].sharding, right, sizeof right);
+    list_devices(a, left_ids, sizeof left_ids);
+    list_devices(b, right_ids, sizeof right_ids);
     return oly_fail(
         OLY_DEVICES,
-        "received incompatible devices: argument %d, %s, is committed to %d device%s [%d...] as %s, argument %d, "
-        "%s, to %d device%s [%d...] as %s; all committed operands must be on the same devices in the same order: "
-        "move one with oly_device_put",
-        k, oly_type_short(&r->inputs[k].type), a->n_devices, a->n_devices == 1 ? "" : "s", oly_mesh_device_id(a, 0),
-        left, j, oly_type_short(&r->inputs[j].type), b->n_devices, b->n_devices == 1 ? "" : "s",
-        oly_mesh_device_id(b, 0), right);
+        "received incompatible devices: argument %d, %s, is committed to device%s %s as %s, argument %d, %s, to "
+        "device%s %s as %s; all committed operands must be on the same devices in the same order: move one with "
+        "oly_device_put",
+        k, oly_type_short(&r->inputs[k].type), a->n_devices == 1 ? "" : "s", left_ids, left, j,
+        oly_type_short(&r->inputs[j].type), b->n_devices == 1 ? "" : "s", right_ids, right);
 }
 
 /* Explicit axes do not mix with those of another mesh, even over the same devices. */
@@ -226,32 +240,57 @@ static oly_status choose_mesh(oly_planner *p)
     for (int k = 0; !p->mesh && r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k])
             p->mesh = r->outputs[k]->mesh;
+    p->uncommitted = !p->mesh;
     if (!p->mesh)
-        p->mesh = oly_mesh_default();
+        p->mesh = oly_mesh_uncommitted();
     return p->mesh ? OLY_OK : OLY_MEMORY;
 }
 
-static void mark_mesh(oly_mesh mesh, bool *used, uint64_t *key, bool *others)
+/* The process all devices of the mesh belong to, -1: several. The same answer on all processes. */
+static int only_process(oly_mesh mesh, int n_local)
+{
+    int first = oly_mesh_process_of(oly_mesh_device_id(mesh, 0));
+    if (n_local > 0)
+        return n_local == mesh->n_devices ? first : -1;
+    if (!mesh->devices)
+        return oly_mesh_process_of(mesh->n_devices - 1) == first ? first : -1;
+    for (int p = 1; p < mesh->n_devices; p++)
+        if (oly_mesh_process_of(mesh->devices[p]) != first)
+            return -1;
+    return first;
+}
+
+/* Whom the meshes of a plan belong to. */
+typedef struct owners {
+    bool *used;   /* devices of this process */
+    uint64_t key; /* of all meshes */
+    int process;  /* the one that owns all devices so far; -1: none yet */
+    bool several; /* more than one process: the plan takes part in their common order */
+} owners;
+
+static void mark_mesh(oly_mesh mesh, owners *o)
 {
     const int *positions;
     int n = oly_mesh_local_positions(mesh, &positions);
     int first = oly_mesh_first_local();
     for (int k = 0; k < n; k++)
-        used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
-    if (!mesh->everywhere) {
-        *key = oly_hash_mix(*key, mesh->hash);
-        *others = *others || n < mesh->n_devices;
-    }
+        o->used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
+    if (mesh->everywhere)
+        return;
+    o->key = oly_hash_mix(o->key, mesh->hash);
+    int process = only_process(mesh, n);
+    o->several = o->several || process < 0 || (o->process >= 0 && process != o->process);
+    o->process = process;
 }
 
-static void mark_placed(const oly_graph *g, bool *used, uint64_t *key, bool *others)
+static void mark_placed(const oly_graph *g, owners *o)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         if (g->nodes[k]->params.sharding)
-            mark_mesh(g->nodes[k]->params.sharding->mesh, used, key, others);
+            mark_mesh(g->nodes[k]->params.sharding->mesh, o);
         oly_graph *const *graphs;
         for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
-            mark_placed(graphs[j], used, key, others);
+            mark_placed(graphs[j], o);
     }
 }
 
@@ -263,18 +302,19 @@ static oly_status choose_devices(oly_planner *p)
     int n_local = oly_mesh_local_devices();
     bool *used = OLY_PLAN_NEW(p, bool, n_local);
     OLY_PLAN_CHECK(used);
-    bool others = false;
-    uint64_t key = 11;
-    mark_mesh(p->mesh, used, &key, &others);
+    owners o = {.used = used, .key = 11, .process = -1};
+    mark_mesh(p->mesh, &o);
     for (int k = 0; k < r->graph->n_inputs; k++)
-        if (r->inputs[k].sharding->mesh != p->mesh)
-            mark_mesh(r->inputs[k].sharding->mesh, used, &key, &others);
+        if (r->inputs[k].sharding->mesh != p->mesh) {
+            mark_mesh(r->inputs[k].sharding->mesh, &o);
+            o.several = o.several || (p->mesh->everywhere && oly_mesh_processes() > 1); /* each gets a copy */
+        }
     for (int k = 0; r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k] && r->outputs[k]->mesh != p->mesh)
-            mark_mesh(r->outputs[k]->mesh, used, &key, &others);
-    mark_placed(r->graph, used, &key, &others);
-    plan->members_key = key;
-    plan->distributed = others;
+            mark_mesh(r->outputs[k]->mesh, &o);
+    mark_placed(r->graph, &o);
+    plan->members_key = o.key;
+    plan->distributed = o.several;
     int *devices = OLY_PLAN_NEW(p, int, n_local), *position = OLY_PLAN_NEW(p, int, n_local);
     OLY_PLAN_CHECK(devices);
     OLY_PLAN_CHECK(position);
@@ -350,11 +390,21 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
         return n->params.sharding;
     for (int j = 0; n->op == OLY_OP_input && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)
-            return p->plan->inputs[j].sharding;
+            return p->uncommitted ? oly_sharding_intern(p->mesh, &(oly_spec){0}, 0) : p->plan->inputs[j].sharding;
     oly_layout l = oly_node_layout(p, f, n);
     oly_spec spec = oly_layout_spec(&l);
     split_by_type(&spec, p->mesh, &n->type);
     return oly_sharding_intern(p->mesh, &spec, 0);
+}
+
+/* Results are placed on purpose unless nothing says where, or they are inputs handed back that are not. */
+static bool is_committed(oly_planner *p, oly_frame *f, int k, oly_sharding s)
+{
+    bool asked = p->request->outputs && p->request->outputs[k];
+    for (int j = 0; !asked && j < p->plan->n_inputs; j++)
+        if (f->graph->inputs[j] == f->graph->outputs[k])
+            return p->plan->inputs[j].committed;
+    return !p->uncommitted && !s->mesh->everywhere;
 }
 
 static oly_status give_outputs(oly_planner *p, oly_frame *f)
@@ -377,7 +427,7 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
         if (plan->slots[slot[k]].kind == OLY_SLOT_SCRATCH)
             plan->slots[slot[k]].kind = OLY_SLOT_POOL;
         oly_slot_use(p, slot[k]);
-        plan->outputs[k] = (oly_plan_value){n->type, s, !s->mesh->everywhere};
+        plan->outputs[k] = (oly_plan_value){n->type, s, is_committed(p, f, k, s)};
     }
     return OLY_OK;
 }

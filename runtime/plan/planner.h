@@ -64,6 +64,7 @@ typedef struct oly_frame {
 typedef struct oly_planner {
     oly_plan *plan;
     oly_mesh mesh;
+    bool uncommitted;    /* nothing says where: the mesh is that of the default device */
     const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;

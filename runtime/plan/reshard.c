@@ -289,15 +289,10 @@ static oly_status send_all(mover *m, int device)
     if (oly_box_count(&block) == 0)
         return OLY_OK;
     int me = oly_mesh_my_process();
-    if (m->to->mesh->everywhere) { /* every process that owns a part wants its own copy */
-        bool *served = OLY_PLAN_NEW(m->p, bool, oly_mesh_processes());
-        OLY_PLAN_CHECK(served);
-        for (int q = 0; q < m->from->mesh->n_devices; q++) {
-            int process = process_of(m->from->mesh, q);
-            if (process != me && !served[process])
+    if (m->to->mesh->everywhere) { /* every process wants its own copy */
+        for (int process = 0; process < oly_mesh_processes(); process++)
+            if (process != me)
                 OLY_TRY(send_to(m, device, source, &block, part, 0, process));
-            served[process] = true;
-        }
         return OLY_OK;
     }
     for (int q = 0; q < m->to->mesh->n_devices; q++) {
