@@ -73,7 +73,7 @@ static oly_array at_get(const oracle_call *call)
 {
     oly_operand indexes[8];
     int n = indexes_of(call, 1, call->n, indexes);
-    oly_at_options options = {.mode = oracle_attribute(call, "mode")};
+    oly_at_options options = {.mode = oracle_attribute(call, "mode"), .out_sharding = oracle_out(call)};
     return oly_at_get_with(call->arg[0], n, indexes, options);
 }
 
@@ -82,7 +82,7 @@ static oly_array at_get(const oracle_call *call)
     {                                                                                                                  \
         oly_operand indexes[8], updates = oly_operand_array(call->arg[call->n - 1]);                                   \
         int n = indexes_of(call, 1, call->n - 1, indexes);                                                             \
-        oly_at_options options = {.mode = oracle_attribute(call, "mode")};                                             \
+        oly_at_options options = {.mode = oracle_attribute(call, "mode"), .out_sharding = oracle_out(call)};           \
         return oly_##name##_with(call->arg[0], n, indexes, updates, options);                                          \
     }
 AT_UPDATE(at_set)

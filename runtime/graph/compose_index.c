@@ -83,7 +83,11 @@ static oly_status gather(oly_graph *g, oly_node *x, int n, oly_node *const *inde
     oly_node *in[OLY_MAX_RANK + 1] = {x};
     for (int k = 0; k < n; k++)
         in[1 + k] = index[k];
-    return oly_graph_add(g, OLY_OP_gather, 1 + n, in, p, out);
+    oly_params q = *p;
+    bool constrains = p->sharding && !p->sharding->mesh->explicit_axes;
+    q.sharding = constrains ? NULL : p->sharding;
+    OLY_TRY(oly_graph_add(g, OLY_OP_gather, 1 + n, in, &q, out));
+    return constrains ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
 }
 
 static oly_status flattened(oly_graph *g, oly_node *x, oly_node **out)
@@ -205,6 +209,20 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
 
 /* -- scatter --------------------------------------------------------------------------------------------------------- */
 
+/* How the part that is written is sharded over Explicit axes: as the indexes, then as the rest of the array. NULL: not at all. */
+static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index, int rank, oly_sharding *slice)
+{
+    oly_type t = {.rank = rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
+    *slice = NULL;
+    if (!t.mesh || !t.mesh->explicit_axes)
+        return OLY_OK;
+    memcpy(t.axes, index->type.axes, sizeof *t.axes * (size_t)index->type.rank);
+    for (int d = n; d < x->type.rank; d++)
+        t.axes[index->type.rank + d - n] = x->type.axes[d];
+    *slice = oly_type_sharding(&t);
+    return *slice ? OLY_OK : OLY_MEMORY;
+}
+
 static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node *const *index, oly_node *updates,
                           const oly_params *p, oly_node **out)
 {
@@ -214,11 +232,21 @@ static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node 
     memcpy(shape, index[0]->type.shape, sizeof(int64_t) * (size_t)rank);
     for (int d = n; d < x->type.rank; d++)
         shape[rank++] = x->type.shape[d];
-    OLY_TRY(oly_build_broadcast(g, updates, rank, shape, &updates));
+    oly_sharding slice = NULL;
+    if (!p->sharding)
+        OLY_TRY(slice_sharding(x, n, index[0], rank, &slice));
+    if (slice && updates->type.mesh)
+        OLY_TRY(oly_build_broadcast_to(g, updates, rank, shape, slice, &updates));
+    else
+        OLY_TRY(oly_build_broadcast(g, updates, rank, shape, &updates));
     for (int k = 0; k < n; k++)
         in[1 + k] = index[k];
     in[1 + n] = updates;
-    return oly_graph_add(g, op, 2 + n, in, p, out);
+    oly_params q = *p;
+    bool constrains = p->sharding && !p->sharding->mesh->explicit_axes;
+    q.sharding = constrains ? NULL : p->sharding;
+    OLY_TRY(oly_graph_add(g, op, 2 + n, in, &q, out));
+    return constrains ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
 }
 
 /* What is written is converted; what is combined meets x in a common type, and the result is converted back. */
@@ -364,7 +392,7 @@ oly_status oly_compose_dynamic_update_slice(oly_graph *g, int n_in, oly_node *co
     OLY_TRY(oly_build_convert(g, in[1], x->dtype, x->weak, &all[1]));
     *out = oly_type_size(&in[1]->type) == 0 ? in[0] : all[1];
     bool all_or_none = memcmp(x->shape, in[1]->type.shape, sizeof(int64_t) * (size_t)x->rank) == 0;
-    if (all_or_none || oly_type_size(&in[1]->type) == 0)
+    if ((all_or_none && !x->mesh) || oly_type_size(&in[1]->type) == 0)
         return OLY_OK;
     if (known_part(x, n_in - 2, in + 2, in[1]->type.shape, &p))
         return oly_graph_add(g, OLY_OP_update, 2, all, &p, out);

@@ -60,6 +60,12 @@ bool oly_axes_same(const oly_type *x, const oly_type *y)
     return true;
 }
 
+oly_sharding oly_sharding_asked(const oly_node *node)
+{
+    oly_sharding s = node->params.sharding;
+    return s && s->mesh->explicit_axes ? s : NULL;
+}
+
 oly_status oly_sharding_take_out(oly_node *node)
 {
     oly_sharding s = node->params.sharding;

@@ -39,6 +39,14 @@ oly_status oly_sharding_rule_slice(oly_node *node)
     return OLY_OK;
 }
 
+/* Elements run the other way round: data moves, the axes stay. */
+oly_status oly_sharding_rule_rev(oly_node *node)
+{
+    const oly_type *x = &node->in[0]->type;
+    memcpy(node->type.axes, x->axes, sizeof x->axes);
+    return oly_sharding_refuse_sums(node);
+}
+
 oly_status oly_sharding_rule_update(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *value = &node->in[1]->type;
@@ -205,7 +213,7 @@ oly_status oly_sharding_rule_reshape(oly_node *node)
     const oly_type *x = &node->in[0]->type, *y = &node->type;
     int group[OLY_MAX_RANK];
     keep_sums(node, x);
-    if (node->params.sharding) {
+    if (oly_sharding_asked(node)) {
         oly_sharding s = node->params.sharding;
         if (s->spec.unreduced != x->unreduced || s->spec.reduced != x->reduced)
             return oly_sharding_fail(node, "unreduced",

@@ -165,6 +165,7 @@ oly_status oly_typing_scatter(oly_node *node)
         return oly_fail(OLY_SHAPE, "%s: the updates are %s, must be %s", name_of(node),
                         oly_type_short(operand(node, node->n_in - 1)), oly_type_short(&updates));
     node->type = *operand(node, 0);
+    node->type.weak = node->type.weak && operand(node, node->n_in - 1)->weak;
     return OLY_OK;
 }
 
