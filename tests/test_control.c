@@ -117,6 +117,56 @@ static void loops_lie_in_loops(void **state)
     }
 }
 
+/* -- scan ------------------------------------------------------------------------------------------------------------- */
+
+/* Running sums of rows, and the largest so far. */
+static void running(oly_array *carry, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    carry[0] = oly_add(carry[0], x[0]);
+    y[0] = carry[0];
+    y[1] = oly_max(carry[0]);
+}
+static void scanned(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_scan(5, *(const bool *)user, running, 1, out, 1, in + 1, 2, out + 1, NULL);
+}
+
+static void a_scan_stacks_what_its_iterations_give(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=2, y=4");
+    oly_array rows = oly_reshape(oly_arange(35, OLY_FLOAT32), 5, 7), start = oly_full(100, OLY_FLOAT32, 7);
+    rows = oly_device_put(rows, oly_named(mesh, "None, y"));
+    for (int reverse = 0; reverse < 2; reverse++)
+        for (int compiled = 0; compiled < 2; compiled++) {
+            float sums[7], all[35], most[5], want[7] = {100, 100, 100, 100, 100, 100, 100};
+            bool backwards = reverse;
+            oly_array out[3] = {NULL};
+            if (compiled) {
+                oly_fn f = oly_jit(scanned, 2, 3, .user = &backwards);
+                oly_call(f, OLY_IN(start, rows), OLY_OUT(out[0], out[1], out[2]));
+            } else {
+                oly_array xs[2] = {start, rows};
+                scanned(xs, out, &backwards);
+            }
+            assert_int_equal(oly_process_allgather(out[0], sums, sizeof sums), OLY_OK);
+            assert_int_equal(oly_process_allgather(out[1], all, sizeof all), OLY_OK);
+            assert_int_equal(oly_process_allgather(out[2], most, sizeof most), OLY_OK);
+            for (int k = 0; k < 5; k++) {
+                int i = reverse ? 4 - k : k;
+                for (int j = 0; j < 7; j++) {
+                    want[j] += (float)(7 * i + j);
+                    assert_float_equal(all[7 * i + j], want[j], 0);
+                }
+                assert_float_equal(most[i], want[6], 0);
+            }
+            for (int j = 0; j < 7; j++)
+                assert_float_equal(sums[j], want[j], 0);
+        }
+}
+
 /* -- branches --------------------------------------------------------------------------------------------------------- */
 
 static void plus_one(const oly_array *in, oly_array *out, void *user)
@@ -245,6 +295,10 @@ static void mistakes_are_named(void **state)
     expect_error(oly_while(whole_condition, doubles, 1, carry, NULL), OLY_SHAPE, "bool[13]", "bool[]");
     expect_error(oly_while(number_condition, doubles, 1, carry, NULL), OLY_DTYPE, "float32[]", "bool[]");
     expect_error(oly_while(below_limit, grows, 1, carry, &limit), OLY_SHAPE, "float32[13]", "float32[26]");
+    oly_array xs[1] = {x}, ys[2];
+    expect_error(oly_scan(5, false, running, 1, carry, 1, xs, 2, ys, NULL), OLY_SHAPE, "int32[13]",
+                 "length of the scan, 5");
+    expect_error(oly_scan(5, false, NULL, 1, carry, 0, NULL, 2, ys, NULL), OLY_INVALID, "a body", "2 ys");
     expect_error(oly_while(below_limit, NULL, 1, carry, &limit), OLY_INVALID, "functions", "carries");
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
@@ -267,6 +321,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(loops_lie_in_loops, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_scan_stacks_what_its_iterations_give, setup, teardown),
         cmocka_unit_test_setup_teardown(one_branch_is_run, setup, teardown),
         cmocka_unit_test_setup_teardown(branches_lie_in_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_are_named, setup, teardown),

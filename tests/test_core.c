@@ -463,7 +463,7 @@ static void sizes_have_units(void **state)
 
 static void tokens_are_read_one_by_one(void **state)
 {
-    oly_scan s = oly_scan_begin("  ab_1=-9223372036854775808 ,+7  ");
+    oly_scanner s = oly_scan_begin("  ab_1=-9223372036854775808 ,+7  ");
     char word[8], tiny[4];
     int64_t value;
     (void)state;
@@ -492,7 +492,7 @@ static void tokens_are_read_one_by_one(void **state)
 
 static void messages_name_the_column(void **state)
 {
-    oly_scan s = oly_scan_begin("i=4, =2");
+    oly_scanner s = oly_scan_begin("i=4, =2");
     char word[8];
     int64_t value;
     (void)state;

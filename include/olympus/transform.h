@@ -101,6 +101,17 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
                              void *user);
 #define oly_while(...) OLY_AT(oly_while)(__VA_ARGS__)
 
+/* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) gives the body the carries and x[k] = xs[k][i],
+ * and takes new carries and y[k]; ys[k] becomes the stack of the y[k], y of iteration i at i. Dimension 0 of the xs is the same on all
+ * devices, the others may be sharded.
+ *   length   of the xs' first dimensions, and the number of iterations
+ *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID
+ *   source   jax.lax.scan */
+typedef void (*oly_scan_body)(oly_array *carry, const oly_array *x, oly_array *y, void *user);
+OLY_API oly_status oly_scan(int64_t length, bool reverse, oly_scan_body body, int n_carry, oly_array *carry, int n_x,
+                            const oly_array *xs, int n_y, oly_array *ys, void *user);
+#define oly_scan(...) OLY_AT(oly_scan)(__VA_ARGS__)
+
 /* -- branches -----------------------------------------------------------------------------------------------------
  * out[0..n_out-1] is what one of the functions makes of in[0..n_in-1]; only that one is run. All must give the same types.
  * oly_switch runs branches[index], the first for a negative, the last for a large index; oly_cond the first function when the

@@ -39,7 +39,7 @@ static oly_status read_axes(const char *text, oly_recipe *recipe)
         return oly_fail(OLY_INVALID, "the axes are NULL; name some, as \"x\"");
     recipe->params.mesh = manual->mesh;
     recipe->params.unchecked = manual->unchecked;
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     bool wrapped = oly_scan_take(&s, '(');
     do {
         if (!oly_scan_word(&s, word, sizeof word))

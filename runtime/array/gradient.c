@@ -200,7 +200,7 @@ static void run(const oly_array *in, oly_array *out, void *user)
 /* -- making them ----------------------------------------------------------------------------------------------------- */
 static oly_status read_notation(const char *text, derivation *how)
 {
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     for (bool more = true; more; more = oly_scan_take(&s, ',')) {
         int64_t number;
         if (how->n == MOST)

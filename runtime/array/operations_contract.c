@@ -73,7 +73,7 @@ typedef struct pairs {
 /* "1, 2; 0, 1" */
 static oly_status read_pairs(const char *text, pairs *p)
 {
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     for (int o = 0; o < 2; o++) {
         bool empty = oly_scan_end(&s) || oly_scan_peek(&s) == ';';
         for (bool more = !empty; more; more = oly_scan_take(&s, ',')) {

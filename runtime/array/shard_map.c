@@ -23,7 +23,7 @@ typedef struct request {
 static oly_status read_axis_names(const char *text, oly_mesh mesh, uint32_t *axes)
 {
     char word[OLY_AXIS_NAME];
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     for (bool more = !oly_scan_end(&s); more; more = oly_scan_take(&s, ',')) {
         if (!oly_scan_word(&s, word, sizeof word))
             return oly_scan_expected(&s, "an axis name");

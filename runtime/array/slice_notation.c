@@ -34,14 +34,14 @@ static void set_index(oly_params *part, int d, int64_t n, int64_t index)
     part->axes[d] = 1;
 }
 
-static bool number_ahead(oly_scan *s)
+static bool number_ahead(oly_scanner *s)
 {
     char c = oly_scan_peek(s);
     return (c >= '0' && c <= '9') || c == '-' || c == '+';
 }
 
 /* What follows the first colon of a range. */
-static oly_status read_range(oly_scan *s, range *r)
+static oly_status read_range(oly_scanner *s, range *r)
 {
     if (number_ahead(s)) {
         r->has_limit = true;
@@ -59,7 +59,7 @@ static oly_status read_range(oly_scan *s, range *r)
     return OLY_OK;
 }
 
-static oly_status read_item(oly_scan *s, int d, int64_t n, oly_params *part)
+static oly_status read_item(oly_scanner *s, int d, int64_t n, oly_params *part)
 {
     range r = {.step = 1};
     int column = (oly_scan_peek(s), oly_scan_column(s));
@@ -83,7 +83,7 @@ static oly_status read_item(oly_scan *s, int d, int64_t n, oly_params *part)
 }
 
 /* "..." stands for the dimensions that the items after it leave. */
-static oly_status count_items(oly_scan s, int rank, int *items)
+static oly_status count_items(oly_scanner s, int rank, int *items)
 {
     bool dots = false;
     *items = 0;
@@ -110,7 +110,7 @@ static oly_status count_items(oly_scan s, int rank, int *items)
 
 oly_status oly_slice_notation(const char *text, int rank, const int64_t *shape, oly_params *part)
 {
-    oly_scan s = oly_scan_begin(text ? text : "");
+    oly_scanner s = oly_scan_begin(text ? text : "");
     const range whole = {.step = 1};
     int items, d = 0;
     OLY_TRY(count_items(s, rank, &items));
@@ -148,7 +148,7 @@ oly_status oly_slice_numbers(int rank, const int64_t *shape, const int64_t *star
 
 oly_status oly_axes_notation(const char *text, oly_params *params)
 {
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     params->n_axes = 0;
     for (bool more = !oly_scan_end(&s); more; more = oly_scan_take(&s, ',')) {
         int64_t axis;

@@ -4,12 +4,12 @@
 #include <ctype.h>
 #include <string.h>
 
-oly_scan oly_scan_begin(const char *text)
+oly_scanner oly_scan_begin(const char *text)
 {
-    return (oly_scan){.start = text, .at = text};
+    return (oly_scanner){.start = text, .at = text};
 }
 
-static const char *next_token(const oly_scan *s)
+static const char *next_token(const oly_scanner *s)
 {
     const char *at = s->at;
     while (isspace((unsigned char)*at))
@@ -17,18 +17,18 @@ static const char *next_token(const oly_scan *s)
     return at;
 }
 
-bool oly_scan_end(oly_scan *s)
+bool oly_scan_end(oly_scanner *s)
 {
     return oly_scan_peek(s) == 0;
 }
 
-char oly_scan_peek(oly_scan *s)
+char oly_scan_peek(oly_scanner *s)
 {
     s->at = next_token(s);
     return *s->at;
 }
 
-bool oly_scan_take(oly_scan *s, char c)
+bool oly_scan_take(oly_scanner *s, char c)
 {
     if (c == 0 || oly_scan_peek(s) != c)
         return false;
@@ -41,7 +41,7 @@ static bool in_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-bool oly_scan_word(oly_scan *s, char *word, size_t size)
+bool oly_scan_word(oly_scanner *s, char *word, size_t size)
 {
     char first = oly_scan_peek(s);
     size_t length = 0;
@@ -55,7 +55,7 @@ bool oly_scan_word(oly_scan *s, char *word, size_t size)
     return true;
 }
 
-bool oly_scan_integer(oly_scan *s, int64_t *value)
+bool oly_scan_integer(oly_scanner *s, int64_t *value)
 {
     oly_scan_peek(s);
     const char *at = s->at;
@@ -75,12 +75,12 @@ bool oly_scan_integer(oly_scan *s, int64_t *value)
     return true;
 }
 
-int oly_scan_column(const oly_scan *s)
+int oly_scan_column(const oly_scanner *s)
 {
     return (int)(next_token(s) - s->start) + 1;
 }
 
-oly_status oly_scan_expected(oly_scan *s, const char *what)
+oly_status oly_scan_expected(oly_scanner *s, const char *what)
 {
     const char *here = next_token(s);
     int column = oly_scan_column(s);

@@ -28,7 +28,7 @@ const char *oly_einsum_name(int index)
     return index < 52 ? names + 2 * index : "...";
 }
 
-static oly_status read_term(oly_scan *s, written *w)
+static oly_status read_term(oly_scanner *s, written *w)
 {
     oly_scan_peek(s);
     *w = (written){.column = oly_scan_column(s)};
@@ -78,7 +78,7 @@ static oly_status meet(oly_einsum *e, int k, int d, const oly_type *const *type)
     return OLY_OK;
 }
 
-static oly_status take_operand(const oly_scan *s, oly_einsum *e, int k, const written *w, const oly_type *const *type,
+static oly_status take_operand(const oly_scanner *s, oly_einsum *e, int k, const written *w, const oly_type *const *type,
                                int *most_dots)
 {
     oly_einsum_term *t = &e->operand[k];
@@ -135,7 +135,7 @@ static oly_status implied_result(oly_einsum *e, int dots)
     return OLY_OK;
 }
 
-static oly_status given_result(const oly_scan *s, oly_einsum *e, const written *w, int dots)
+static oly_status given_result(const oly_scanner *s, oly_einsum *e, const written *w, int dots)
 {
     for (int i = 0; i < w->n; i++) {
         int index = w->index[i];
@@ -157,7 +157,7 @@ static oly_status given_result(const oly_scan *s, oly_einsum *e, const written *
 
 oly_status oly_einsum_read(const char *text, int n, const oly_type *const *type, oly_einsum *e)
 {
-    oly_scan s = oly_scan_begin(text);
+    oly_scanner s = oly_scan_begin(text);
     int dots = 0;
     written w;
     memset(e, 0, sizeof *e);

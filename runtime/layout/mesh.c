@@ -291,7 +291,7 @@ static oly_status add_axis(struct oly_mesh_impl *m, const char *name, int64_t si
 }
 
 /* What may follow a size: ":explicit". */
-static oly_status parse_axis_type(struct oly_mesh_impl *m, oly_scan *s)
+static oly_status parse_axis_type(struct oly_mesh_impl *m, oly_scanner *s)
 {
     char word[OLY_AXIS_NAME];
     if (!oly_scan_take(s, ':'))
@@ -316,7 +316,7 @@ static oly_status check_devices(const struct oly_mesh_impl *m)
 
 static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
 {
-    oly_scan s = oly_scan_begin(axes);
+    oly_scanner s = oly_scan_begin(axes);
     while (!oly_scan_end(&s)) {
         char name[OLY_AXIS_NAME];
         int64_t size;

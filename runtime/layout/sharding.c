@@ -187,13 +187,13 @@ static bool is_none(const char *word)
 }
 
 /* An axis name, with or without quotes. */
-static bool scan_name(oly_scan *s, char *word, size_t size)
+static bool scan_name(oly_scanner *s, char *word, size_t size)
 {
     bool quoted = oly_scan_take(s, '\'');
     return oly_scan_word(s, word, size) && (!quoted || oly_scan_take(s, '\''));
 }
 
-static oly_status parse_entry(oly_mesh mesh, oly_scan *s, oly_axis_list *list, unsigned *used)
+static oly_status parse_entry(oly_mesh mesh, oly_scanner *s, oly_axis_list *list, unsigned *used)
 {
     char word[OLY_AXIS_NAME];
     if (!oly_scan_take(s, '(')) {
@@ -212,10 +212,10 @@ static oly_status parse_entry(oly_mesh mesh, oly_scan *s, oly_axis_list *list, u
 }
 
 /* Does "unreduced=" or "reduced=" come next? Taken then. */
-static bool scan_set(oly_scan *s, const char *which)
+static bool scan_set(oly_scanner *s, const char *which)
 {
     char word[OLY_AXIS_NAME];
-    oly_scan ahead = *s;
+    oly_scanner ahead = *s;
     if (!oly_scan_word(&ahead, word, sizeof word) || strcmp(word, which) != 0 || !oly_scan_take(&ahead, '='))
         return false;
     *s = ahead;
@@ -223,7 +223,7 @@ static bool scan_set(oly_scan *s, const char *which)
 }
 
 /* "{x, y}", or one name. */
-static oly_status parse_set(oly_mesh mesh, oly_scan *s, const char *which, unsigned *set, unsigned *used)
+static oly_status parse_set(oly_mesh mesh, oly_scanner *s, const char *which, unsigned *set, unsigned *used)
 {
     char word[OLY_AXIS_NAME];
     int axis;
@@ -244,8 +244,8 @@ oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec)
 {
     unsigned used = 0;
     *spec = (oly_spec){0};
-    oly_scan s = oly_scan_begin(text);
-    oly_scan ahead = s;
+    oly_scanner s = oly_scan_begin(text);
+    oly_scanner ahead = s;
     bool wrapped = oly_scan_take(&ahead, 'P') && oly_scan_take(&ahead, '(');
     if (wrapped)
         s = ahead;

@@ -1,0 +1,160 @@
+/* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the slice
+ * of every xs at its number and writes the results into the stacks. */
+#include "array/trace.h"
+#include <olympus/index.h>
+#include <olympus/transform.h>
+#include <string.h>
+
+enum { MOST = 16 };
+
+typedef struct scanning {
+    oly_scan_body body;
+    int64_t length;
+    bool reverse;
+    int n_carry, n_x, n_y;
+    const oly_array *xs;
+    void *user;
+} scanning;
+
+/* Element i of a stack. */
+static oly_array element(oly_array stack, oly_array i)
+{
+    int rank = oly_rank(stack);
+    oly_operand starts[OLY_MAX_RANK];
+    int64_t sizes[OLY_MAX_RANK];
+    for (int d = 0; d < rank; d++) {
+        starts[d] = d == 0 ? oly_operand_array(i) : oly_operand_int(0);
+        sizes[d] = d == 0 ? 1 : oly_dim(stack, d);
+    }
+    oly_array slice = (oly_dynamic_slice)(stack, rank, starts, rank, sizes);
+    return slice ? oly_reshape_shape(slice, rank - 1, sizes + 1) : NULL;
+}
+
+static oly_array with_element(oly_array stack, oly_array i, oly_array value)
+{
+    int rank = oly_rank(stack);
+    oly_operand starts[OLY_MAX_RANK];
+    int64_t shape[OLY_MAX_RANK] = {1};
+    for (int d = 0; d < rank; d++)
+        starts[d] = d == 0 ? oly_operand_array(i) : oly_operand_int(0);
+    for (int d = 1; d < rank; d++)
+        shape[d] = oly_dim(stack, d);
+    oly_array slice = oly_reshape_shape(value, rank, shape);
+    return slice ? (oly_dynamic_update_slice)(stack, slice, rank, starts) : NULL;
+}
+
+/* The body once; y[] holds its results. */
+static void apply(const scanning *s, oly_array i, oly_array *carry, oly_array *y)
+{
+    oly_array x[MOST];
+    for (int k = 0; k < s->n_x; k++)
+        x[k] = element(s->xs[k], i);
+    s->body(carry, x, y, s->user);
+}
+
+static void iteration(oly_array i, oly_array *carry, void *user)
+{
+    const scanning *s = user;
+    oly_array y[MOST] = {NULL}, at = s->reverse ? (oly_sub)(oly_operand_int(s->length - 1), oly_operand_array(i)) : i;
+    apply(s, at, carry, y);
+    for (int k = 0; k < s->n_y; k++) {
+        oly_array *stack = &carry[s->n_carry + k];
+        *stack = y[k] ? with_element(*stack, at, y[k]) : NULL;
+    }
+}
+
+/* What the body makes of these carries: a recording that is thrown away. */
+static oly_status find_types(const scanning *s, const oly_array *carry, oly_type *types)
+{
+    oly_trace t;
+    oly_array inner[MOST], y[MOST] = {NULL}, i;
+    oly_node *node;
+    oly_type counter = {.dtype = OLY_INT32};
+    oly_site site = oly_current_site();
+    oly_graph *g = oly_graph_new("scan");
+    if (!g)
+        return oly_out_of_memory(sizeof(void *), "a scan");
+    oly_trace_open(&t, g);
+    oly_status st = oly_graph_input(g, &counter, &node);
+    i = st == OLY_OK ? oly_array_traced(g, node) : NULL;
+    t.first_capture = 1;
+    for (int k = 0; k < s->n_carry && st == OLY_OK; k++, t.first_capture++) {
+        st = oly_graph_input(g, &carry[k]->type, &node);
+        if (st == OLY_OK && !(inner[k] = oly_array_traced(g, node)))
+            st = OLY_MEMORY;
+    }
+    if (st == OLY_OK && i)
+        apply(s, i, inner, y);
+    for (int k = 0; k < s->n_y && st == OLY_OK; k++) {
+        if (y[k])
+            types[k] = y[k]->type;
+        else
+            st = oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+                          "the body of the scan did not store its result %d; it must set all %d entries of y[]", k,
+                          s->n_y);
+    }
+    oly_trace_close(&t);
+    oly_restore_site(site);
+    oly_graph_free(g);
+    oly_trace_release(&t);
+    return st;
+}
+
+static oly_status check(const scanning *s, const oly_array *carry)
+{
+    if (!s->body || s->n_carry < 0 || s->n_x < 0 || s->n_y < 0 || s->n_carry + s->n_y < 1 || s->n_carry > MOST ||
+        s->n_x > MOST || s->n_y > MOST || s->length < 0)
+        return oly_fail(
+            OLY_INVALID,
+            "a scan needs a body, a length of 0 or more, and up to %d carries, xs and ys, one carry or y at "
+            "least; length %lld, %d carries, %d xs and %d ys were given",
+            (int)MOST, (long long)s->length, s->n_carry, s->n_x, s->n_y);
+    for (int k = 0; k < s->n_carry; k++)
+        if (!carry[k])
+            return oly_null_handle();
+    for (int k = 0; k < s->n_x; k++) {
+        if (!s->xs[k])
+            return oly_null_handle();
+        if (oly_rank(s->xs[k]) < 1 || oly_dim(s->xs[k], 0) != s->length)
+            return oly_fail(OLY_SHAPE,
+                            "xs[%d] is %s; the first dimension of all xs must be the length of the scan, %lld", k,
+                            oly_type_short(&s->xs[k]->type), (long long)s->length);
+    }
+    return OLY_OK;
+}
+
+static oly_status scan(const scanning *s, oly_array *carry, oly_array *ys)
+{
+    oly_array all[2 * MOST];
+    oly_type types[MOST];
+    OLY_TRY(check(s, carry));
+    OLY_TRY(find_types(s, carry, types));
+    for (int k = 0; k < s->n_carry; k++)
+        all[k] = carry[k];
+    for (int k = 0; k < s->n_y; k++) {
+        int64_t shape[OLY_MAX_RANK] = {s->length};
+        if (types[k].rank == OLY_MAX_RANK)
+            return oly_fail(OLY_SHAPE, "result %d of the scan is %s; stacked it would have more than %d dimensions", k,
+                            oly_type_short(&types[k]), OLY_MAX_RANK);
+        memcpy(shape + 1, types[k].shape, sizeof *shape * (size_t)types[k].rank);
+        all[s->n_carry + k] = oly_zeros_shape(types[k].dtype, types[k].rank + 1, shape);
+        if (!all[s->n_carry + k])
+            return oly_kept_status();
+    }
+    oly_status st = (oly_fori)(0, s->length, iteration, s->n_carry + s->n_y, all, (void *)s);
+    for (int k = 0; k < s->n_carry && st == OLY_OK; k++)
+        carry[k] = all[k];
+    for (int k = 0; k < s->n_y && st == OLY_OK; k++)
+        ys[k] = all[s->n_carry + k];
+    return st;
+}
+
+oly_status(oly_scan)(int64_t length, bool reverse, oly_scan_body body, int n_carry, oly_array *carry, int n_x,
+                     const oly_array *xs, int n_y, oly_array *ys, void *user)
+{
+    oly_enter(__func__);
+    scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user};
+    for (int k = 0; k < n_y && k < MOST; k++)
+        ys[k] = NULL;
+    return oly_raise(scan(&s, carry, ys));
+}
