@@ -296,7 +296,7 @@ static void mistakes_are_named(void **state)
     expect_error(oly_while(number_condition, doubles, 1, carry, NULL), OLY_DTYPE, "float32[]", "bool[]");
     expect_error(oly_while(below_limit, grows, 1, carry, &limit), OLY_SHAPE, "float32[13]", "float32[26]");
     oly_array xs[1] = {x}, ys[2];
-    expect_error(oly_scan(5, false, running, 1, carry, 1, xs, 2, ys, NULL), OLY_SHAPE, "int32[13]",
+    expect_error(oly_scan(5, false, running, 1, carry, 1, xs, 2, ys, NULL), OLY_SHAPE, "float32[13]",
                  "length of the scan, 5");
     expect_error(oly_scan(5, false, NULL, 1, carry, 0, NULL, 2, ys, NULL), OLY_INVALID, "a body", "2 ys");
     expect_error(oly_while(below_limit, NULL, 1, carry, &limit), OLY_INVALID, "functions", "carries");

@@ -204,7 +204,7 @@ static oly_status add_step(oly_planner *p, oly_frame *f, local *s)
 }
 
 /* Scatters and updates write over their operand where they may. */
-static bool writes_parts(const oly_node *n)
+bool oly_local_writes_parts(const oly_node *n)
 {
     int op = oly_ops[n->op].detail;
     return (op >= OLY_LOCAL_SCATTER && op <= OLY_LOCAL_SCATTER_MAX) || op == OLY_LOCAL_DYNAMIC_UPDATE;
@@ -221,7 +221,7 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     for (int k = 0; k < n->n_in; k++)
         s->in[k] = operand_layout(n, &fs, k, &s->out);
     oly_value *v = oly_value_of(f, n);
-    bool in_place = writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
+    bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
     for (int k = 0; k < n->n_in; k++)
         OLY_TRY(oly_demand_array(p, f, n->in[k], &s->in[k], &s->reading[k]));
     if (in_place) {

@@ -21,16 +21,26 @@ static int new_slot(oly_planner *p, oly_block *b, const oly_layout *l, size_t el
     return slot;
 }
 
+/* A carry that the body only writes parts of (the stacks of a scan) keeps its memory: nothing but that update reads the old value. */
+static bool is_written_over(const oly_frame *body, int k)
+{
+    const oly_node *input = body->graph->inputs[1 + k], *made = body->graph->outputs[k];
+    return oly_writes_parts(made) && made->in[0] == input && input->n_uses == 1 && made->n_uses == 1;
+}
+
 static oly_status bring_carries(oly_planner *p, oly_frame *f, const oly_node *n, oly_frame *body, carries *c)
 {
     for (int k = 0; k < n->params.n_carry; k++) {
         oly_node *input = body->graph->inputs[1 + k];
         size_t element = oly_dtype_size(input->type.dtype);
         c->layout[k] = oly_node_layout(p, body, input);
-        OLY_TRY(oly_materialise(p, f, n->in[k], &c->layout[k], &c->init[k]));
+        oly_value_of(body, input)->written_over = is_written_over(body, k);
+        if (oly_value_of(body, input)->written_over)
+            OLY_TRY(oly_copy_value(p, f, n->in[k], &c->layout[k], &c->init[k])); /* memory that is the loop's own */
+        else
+            OLY_TRY(oly_materialise(p, f, n->in[k], &c->layout[k], &c->init[k]));
         c->in[k] = new_slot(p, f->block, &c->layout[k], element, OLY_SLOT_BOUND);
-        c->spare[k] = new_slot(p, f->block, &c->layout[k], element, OLY_SLOT_POOL);
-        if (c->in[k] < 0 || c->spare[k] < 0)
+        if (c->in[k] < 0)
             return OLY_MEMORY;
         oly_value *v = oly_value_of(body, input);
         v->layout = c->layout[k];
@@ -102,8 +112,17 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     body->block->begin = p->next_number;
     OLY_TRY(oly_lower_frame(p, body));
     for (int k = 0; k < n_carry; k++) {
-        OLY_TRY(oly_copy_value(p, body, body->graph->outputs[k], &c.layout[k], &c.out[k]));
-        p->plan->slots[c.out[k]].kind = OLY_SLOT_POOL; /* never bound: the body may not claim a loop's slot */
+        oly_value *made = oly_value_of(body, body->graph->outputs[k]);
+        if (made->slot == c.in[k] && oly_value_of(body, body->graph->inputs[1 + k])->written_over) {
+            c.out[k] = c.spare[k] = c.in[k];
+            p->plan->slots[c.init[k]].kind = OLY_SLOT_POOL; /* it holds the result, too */
+        } else {
+            c.spare[k] = new_slot(p, f->block, &c.layout[k], oly_dtype_size(n->in[k]->type.dtype), OLY_SLOT_POOL);
+            if (c.spare[k] < 0)
+                return OLY_MEMORY;
+            OLY_TRY(oly_copy_value(p, body, body->graph->outputs[k], &c.layout[k], &c.out[k]));
+            p->plan->slots[c.out[k]].kind = OLY_SLOT_POOL; /* never bound: the body may not claim a loop's slot */
+        }
         oly_slot_use(p, c.init[k]);
         oly_slot_use(p, c.spare[k]);
         oly_slot_use(p, c.in[k]);

@@ -8,6 +8,13 @@ static bool is_concatenation(const oly_node *n)
 
 static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
+bool oly_writes_parts(const oly_node *n)
+{
+    if (oly_ops[n->op].lowering == OLY_LOWER_WRITE)
+        return !is_concatenation(n);
+    return oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_local_writes_parts(n);
+}
+
 /* May the update overwrite its operand's memory? Only when nobody else will look at it. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
@@ -15,6 +22,8 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
     oly_value *v = oly_value_of(f, u);
     if (oly_captured(f, u) || u->n_uses != 1 || v->slot < 0 || v->replicas || !oly_layout_equal(&v->layout, l))
         return false;
+    if (v->written_over)
+        return true;
     const oly_slot *s = &p->plan->slots[v->slot];
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
 }

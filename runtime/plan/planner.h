@@ -35,6 +35,7 @@ typedef struct oly_value {
     oly_replica *replicas;
     int group;                  /* of fused nodes; -1 */
     int depth;                  /* see group.c */
+    bool written_over;          /* a loop's carry that stays where it is: see lower_loop.c */
     bool waits;                 /* in its slot are partials: see oly_fold_later */
     const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
 } oly_value;
@@ -211,6 +212,8 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
+bool oly_writes_parts(const oly_node *n); /* is its result operand 0 with parts replaced? */
+bool oly_local_writes_parts(const oly_node *n);
 /* Brings what concatenations will read of their operands; of nodes of other kinds nothing. */
 oly_status oly_prepare_writes(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes);
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n);

@@ -151,8 +151,9 @@ typedef struct oly_step {
             oly_block *body;
             int counter_slot; /* int32 on every device; -1: not used */
             int n_carry;
-            const int *init_slot, *in_slot, *out_slot, *spare_slot;
-            int predicate; /* the carry that says whether to go on; -1: counted */
+            const int *init_slot, *in_slot, *out_slot,
+                *spare_slot; /* out is in: written over in place, in init's memory */
+            int predicate;   /* the carry that says whether to go on; -1: counted */
             const int
                 *result_slot; /* where the carries are copied in the end; NULL when counted: they stay where they are */
         } loop;

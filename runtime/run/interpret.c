@@ -255,6 +255,8 @@ static void turn_buffers(oly_run *r, const oly_step *s, bool read)
     for (int d = 0; d < r->plan->n_devices; d++)
         for (int k = 0; k < s->loop.n_carry; k++) {
             void **out = cell(r, d, s->loop.out_slot[k]), **spare = cell(r, d, s->loop.spare_slot[k]), *written = *out;
+            if (s->loop.out_slot[k] == s->loop.in_slot[k])
+                continue; /* it is written over where it is */
             if (read)
                 *cell(r, d, s->loop.in_slot[k]) = written;
             *out = *spare;
@@ -314,7 +316,8 @@ void oly_settle_loops(oly_run *r)
         const oly_step *s = &plan->main->steps[j];
         for (int k = 0; s->kind == OLY_STEP_LOOP && !s->loop.result_slot && k < s->loop.n_carry; k++)
             for (int d = 0; d < plan->n_devices; d++) {
-                int last = s->loop.count == 0  ? s->loop.init_slot[k]
+                bool stays = s->loop.count == 0 || s->loop.out_slot[k] == s->loop.in_slot[k];
+                int last = stays               ? s->loop.init_slot[k]
                            : s->loop.count % 2 ? s->loop.out_slot[k]
                                                : s->loop.spare_slot[k];
                 r->owner[d * plan->slot_capacity + s->loop.in_slot[k]] = r->owner[d * plan->slot_capacity + last];
