@@ -28,7 +28,8 @@ typedef enum oly_local_op {
     OLY_LOCAL_SCATTER_MUL,
     OLY_LOCAL_SCATTER_MIN,
     OLY_LOCAL_SCATTER_MAX,
-    OLY_LOCAL_DYNAMIC_SLICE, /* the part of in[0] that starts at in[1], in[2], ... (single elements), moved to lie inside */
+    OLY_LOCAL_DYNAMIC_SLICE,  /* of each batch the part of in[0] that starts at in[1], in[2], ... (which have the batch
+                               * dimensions only), moved to lie inside */
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
     OLY_N_LOCAL_OPS
 } oly_local_op;

@@ -99,12 +99,26 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
 
 /* -- parts that start anywhere ------------------------------------------------------------------------------------- */
 
-/* Where the part of `extent` elements asked for at the single element `start` begins: moved to lie inside [0, size). */
-static int64_t start_of(const oly_local_operand *x, const void *start, int64_t size, int64_t extent)
+/* Where the part of `extent` elements asked for at element `offset` of the starts begins: moved to lie inside [0, size). */
+static int64_t start_of(const oly_local_operand *x, const void *start, int64_t offset, int64_t size, int64_t extent)
 {
-    int64_t at = oly_index_at(x, start, 0);
+    int64_t at = oly_index_at(x, start, offset);
     at = at > size - extent ? size - extent : at;
     return at < 0 ? 0 : at;
+}
+
+/* Batches of the result's box, of which a chunk takes some, or a part of the only one. */
+typedef struct batches {
+    int64_t begin, end;
+    int chunk, n_chunks; /* of each */
+} batches;
+
+static batches batches_of(const oly_local_task *t, int chunk, int n_chunks)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t->n_batch; d++)
+        n *= t->out.extent[d];
+    return n == 1 ? (batches){0, 1, chunk, n_chunks} : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
 }
 
 void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
@@ -112,24 +126,55 @@ void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *co
 {
     (void)scratch, (void)phase;
     const oly_local_operand *x = &t->in[0];
-    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
-    int64_t offset = 0;
-    for (int d = 0; d < x->rank; d++) {
-        int64_t at = start_of(&t->in[1 + d], in[1 + d], x->size[d], t->out.size[d]) + t->out.origin[d];
-        offset += (at - x->origin[d]) * x->stride[d];
-        c.extent[d] = t->out.extent[d];
-        c.from_stride[d] = x->stride[d];
-        c.to_stride[d] = t->out.stride[d];
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank - t->n_batch};
+    batches b = batches_of(t, chunk, n_chunks);
+    for (int64_t k = b.begin; k < b.end; k++) {
+        int64_t from = oly_local_offset(t->n_batch, t->out.extent, x->stride, -1, k);
+        int64_t to = oly_local_offset(t->n_batch, t->out.extent, t->out.stride, -1, k);
+        for (int d = t->n_batch, i = 0; d < x->rank; d++, i++) {
+            const oly_local_operand *start = &t->in[1 + i];
+            int64_t at = oly_local_offset(t->n_batch, t->out.extent, start->stride, -1, k);
+            at = start_of(start, in[1 + i], at, x->size[d], t->out.size[d]) + t->out.origin[d];
+            from += (at - x->origin[d]) * x->stride[d];
+            c.extent[i] = t->out.extent[d];
+            c.from_stride[i] = x->stride[d];
+            c.to_stride[i] = t->out.stride[d];
+        }
+        OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to * (int64_t)c.element_bytes,
+                                   (const char *)in[0] + from * (int64_t)c.element_bytes, b.chunk, b.n_chunks);
     }
-    OLY_ISA_NAME(oly_copy_run)(&c, out, (const char *)in[0] + offset * (int64_t)c.element_bytes, chunk, n_chunks);
+}
+
+/* What the part's box of batch k and the result's box share, as a copy; false: nothing. */
+static bool shared_part(const oly_local_task *t, const void *const *in, int64_t k, oly_copy_task *c,
+                        int64_t *from_offset, int64_t *to_offset)
+{
+    const oly_local_operand *x = &t->in[0], *part = &t->in[1], *to = &t->out;
+    *from_offset = oly_local_offset(t->n_batch, to->extent, part->stride, -1, k);
+    *to_offset = oly_local_offset(t->n_batch, to->extent, to->stride, -1, k);
+    for (int d = t->n_batch, i = 0; d < x->rank; d++, i++) {
+        int64_t at = oly_local_offset(t->n_batch, to->extent, t->in[2 + i].stride, -1, k);
+        int64_t start = start_of(&t->in[2 + i], in[2 + i], at, x->size[d], part->size[d]);
+        int64_t low = start + part->origin[d], high = low + part->extent[d];
+        low = low < to->origin[d] ? to->origin[d] : low;
+        high = high > to->origin[d] + to->extent[d] ? to->origin[d] + to->extent[d] : high;
+        if (high <= low)
+            return false;
+        c->extent[i] = high - low;
+        c->to_stride[i] = to->stride[d];
+        c->from_stride[i] = part->stride[d];
+        *to_offset += (low - to->origin[d]) * to->stride[d];
+        *from_offset += (low - start - part->origin[d]) * part->stride[d];
+    }
+    return true;
 }
 
 void OLY_ISA_NAME(oly_dynamic_update_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
                                           int phase, int chunk, int n_chunks)
 {
     (void)scratch;
-    const oly_local_operand *x = &t->in[0], *part = &t->in[1], *to = &t->out;
-    int64_t bytes = oly_element_bytes[x->dtype], from_offset = 0, to_offset = 0;
+    const oly_local_operand *x = &t->in[0], *to = &t->out;
+    int64_t bytes = oly_element_bytes[x->dtype], from_offset, to_offset;
     oly_copy_task c = {.element_bytes = (size_t)bytes, .rank = x->rank};
     if (phase == 0) {
         memcpy(c.extent, to->extent, sizeof c.extent);
@@ -139,19 +184,10 @@ void OLY_ISA_NAME(oly_dynamic_update_run)(const oly_local_task *t, const void *c
             OLY_ISA_NAME(oly_copy_run)(&c, out, in[0], chunk, n_chunks);
         return;
     }
-    for (int d = 0; d < x->rank; d++) { /* what the part's box and this box share */
-        int64_t start = start_of(&t->in[2 + d], in[2 + d], x->size[d], part->size[d]);
-        int64_t low = start + part->origin[d], high = low + part->extent[d];
-        low = low < to->origin[d] ? to->origin[d] : low;
-        high = high > to->origin[d] + to->extent[d] ? to->origin[d] + to->extent[d] : high;
-        if (high <= low)
-            return;
-        c.extent[d] = high - low;
-        c.to_stride[d] = to->stride[d];
-        c.from_stride[d] = part->stride[d];
-        to_offset += (low - to->origin[d]) * to->stride[d];
-        from_offset += (low - start - part->origin[d]) * part->stride[d];
-    }
-    OLY_ISA_NAME(oly_copy_run)
-    (&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes, chunk, n_chunks);
+    c.rank = x->rank - t->n_batch;
+    batches b = batches_of(t, chunk, n_chunks);
+    for (int64_t k = b.begin; k < b.end; k++)
+        if (shared_part(t, in, k, &c, &from_offset, &to_offset))
+            OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes,
+                                       b.chunk, b.n_chunks);
 }

@@ -49,7 +49,7 @@ typedef struct oly_params {
     uint32_t settled; /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
     /* along a dimension, and by value (dtype: of the indexes that result) */
     bool reverse; /* sort, running results: from the end; argsort: descending; searchsorted: side "right" */
-    int n_batch; /* gather, scatter, searchsorted: leading dimensions that all operands share; axes: the indexed ones */
+    int n_batch;    /* gather, scatter, searchsorted, dynamic slices: leading dimensions that all operands share */
     int index_mode; /* gather, scatter: oly_index_mode */
     int64_t count;  /* top_k */
     /* -- contractions */

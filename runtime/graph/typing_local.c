@@ -169,16 +169,18 @@ oly_status oly_typing_scatter(oly_node *node)
     return OLY_OK;
 }
 
-/* Operands from `first` on are as many rank-0 indexes as in[0] has dimensions. */
+/* Operands from `first` on are indexes, one for each dimension of in[0] but the batch dimensions, which are all they have. */
 static oly_status check_starts(const oly_node *node, int first)
 {
     const oly_type *x = operand(node, 0);
-    if (node->n_in != first + x->rank)
+    int n_batch = node->params.n_batch;
+    if (node->n_in != first + x->rank - n_batch)
         return oly_fail(OLY_INVALID, "%s: %d starts for %s; give one for each dimension", name_of(node),
                         node->n_in - first, oly_type_short(x));
     for (int k = first; k < node->n_in; k++) {
         const oly_type *s = operand(node, k);
-        if (s->rank != 0 || (s->dtype != OLY_INT32 && s->dtype != OLY_INT64))
+        OLY_TRY(check_batch(node, 0, k));
+        if (s->rank != n_batch || (s->dtype != OLY_INT32 && s->dtype != OLY_INT64))
             return oly_fail(OLY_DTYPE, "%s: start %d is %s; starts are int32[] or int64[]", name_of(node), k - first,
                             oly_type_short(s));
     }
@@ -190,7 +192,8 @@ static oly_status check_fits(const oly_node *node, const oly_type *part)
     const oly_type *x = operand(node, 0);
     bool fits = part->rank == x->rank && part->dtype == x->dtype;
     for (int d = 0; fits && d < x->rank; d++)
-        fits = part->shape[d] >= 0 && part->shape[d] <= x->shape[d];
+        fits = part->shape[d] >= 0 && part->shape[d] <= x->shape[d] &&
+               (d >= node->params.n_batch || part->shape[d] == x->shape[d]);
     return fits
                ? OLY_OK
                : oly_fail(OLY_SHAPE, "%s: %s is no part of %s", name_of(node), oly_type_short(part), oly_type_short(x));

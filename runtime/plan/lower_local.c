@@ -221,6 +221,8 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     for (int k = 0; k < n->n_in; k++)
         s->in[k] = operand_layout(n, &fs, k, &s->out);
     oly_value *v = oly_value_of(f, n);
+    if (oly_local_writes_parts(n))
+        OLY_TRY(oly_fold_now(p, f, n->in[0]));
     bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
     for (int k = 0; k < n->n_in; k++)
         OLY_TRY(oly_demand_array(p, f, n->in[k], &s->in[k], &s->reading[k]));

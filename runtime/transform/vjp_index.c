@@ -137,6 +137,7 @@ static oly_node *by_starts(oly_rule *r, oly_op op, oly_node *x, oly_node *part, 
     oly_params p;
     int n = part ? 2 : 1;
     memset(&p, 0, sizeof p);
+    p.n_batch = r->node->params.n_batch;
     for (int k = first; k < r->node->n_in; k++)
         in[n++] = r->node->in[k];
     if (!part) {
