@@ -401,9 +401,8 @@ static void test_mapped(void **state)
     }
     assert_int_equal(oly_vmap(by_row, NULL, OLY_IN(x, i), OLY_AXES_OF(0, 0), 5, to_batch, OLY_AXES_OF(0, 0, 0, 0, 0)),
                      OLY_OK);
-    assert_int_equal(oly_shard_map_with(by_shard, "by_shard", NULL, mesh, OLY_IN(x, i), OLY_SPECS("(x, y)", "(x, y)"),
-                                        5, to_shards, OLY_SPECS("(x, y)", "(x, y)", "(x, y)", "(x, y)", "(x, y)"),
-                                        (oly_shard_map_options){0}),
+    assert_int_equal(oly_shard_map(by_shard, NULL, mesh, OLY_IN(x, i), OLY_SPECS("(x, y)", "(x, y)"), 5, to_shards,
+                                   OLY_SPECS("(x, y)", "(x, y)", "(x, y)", "(x, y)", "(x, y)")),
                      OLY_OK);
     for (int row = 0; row < 8; row++)
         OLY_SCOPE
