@@ -344,7 +344,7 @@ static void meshes_that_cannot_be(void **state)
         {"x=2, x=4", "OLY_INVALID", "named twice"},
         {"x=4, y=4", "OLY_INVALID", "needs 16 devices, but there are 8"},
         {"x=2000000000, y=2000000000", "OLY_INVALID", "there are 8"},
-        {"a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1", "OLY_INVALID", "at most 8 axes"},
+        {"a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1,j=1,k=1,l=1,m=1", "OLY_INVALID", "at most 12 axes"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_error(oly_make_mesh(cases[k][0]), cases[k][0], cases[k][1], cases[k][2]);
@@ -371,7 +371,7 @@ static void specs_that_cannot_be(void **state)
         {"Z", "OLY_SHARDING", "axis 'Z' is not found in Mesh('x': 2, 'y': 4)"},
         {"x, x", "OLY_SHARDING", "duplicate entries for 'x'"},
         {"(y,y)", "OLY_SHARDING", "duplicate entries for 'y'"},
-        {"x,None,None,None,None,None,None,None,None", "OLY_SHARDING", "more than 8"},
+        {"x,None,None,None,None,None,None,None,None,None,None,None,None", "OLY_SHARDING", "more than 12"},
     };
     oly_mesh mesh = oly_make_mesh("x=2, y=4");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
@@ -380,7 +380,7 @@ static void specs_that_cannot_be(void **state)
     const int *outside[] = {(int[]){2, -1}}, *twice[] = {(int[]){0, 0, -1}};
     check_error(oly_named_axes(mesh, 1, outside), "axis 2", "OLY_SHARDING", "2");
     check_error(oly_named_axes(mesh, 1, twice), "axis 0 twice", "OLY_SHARDING", "duplicate");
-    check_error(oly_named_axes(mesh, 9, outside), "9 dimensions", "OLY_SHARDING", "0 to 8");
+    check_error(oly_named_axes(mesh, 13, outside), "13 dimensions", "OLY_SHARDING", "0 to 12");
 }
 
 static void shards_that_cannot_be(void **state)

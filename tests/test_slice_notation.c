@@ -82,7 +82,7 @@ static void axes_notation(void **state)
     assert_int_equal(oly_axes_notation("0,", &p), OLY_PARSE);
     assert_int_equal(oly_axes_notation("0 1", &p), OLY_PARSE);
     assert_int_equal(oly_axes_notation("x", &p), OLY_PARSE);
-    assert_int_equal(oly_axes_notation("0,1,2,3,4,5,6,7,0", &p), OLY_INVALID);
+    assert_int_equal(oly_axes_notation("0,1,2,3,4,5,6,7,8,9,10,11,0", &p), OLY_INVALID);
 }
 
 int main(void)

@@ -163,8 +163,9 @@ static oly_status check_count(const request *r)
 {
     if (r->n_carry >= 1 && r->n_carry <= MOST_CARRIES && (r->counted || (r->condition && r->repeated)))
         return OLY_OK;
-    return oly_fail(OLY_INVALID, "a loop needs its functions and 1 to %d carries; %d were given", (int)MOST_CARRIES,
-                    r->n_carry);
+    return oly_fail(OLY_INVALID,
+                    "a loop needs a body (a while loop: and a condition) and 1 to %d carries; %d were given",
+                    (int)MOST_CARRIES, r->n_carry);
 }
 
 static bool any_missing(const request *r, const oly_array *carry)
