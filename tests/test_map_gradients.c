@@ -103,6 +103,29 @@ static void collectives_have_their_transposes(void **state)
     end();
 }
 
+/* Gradients have the sharding of what they are by, also where axes are Explicit. */
+static void explicit_gradients(void **state)
+{
+    (void)state;
+    char type[64];
+    oly_mesh automatic;
+    start();
+    automatic = row;
+    row = oly_make_mesh("i=8:explicit");
+    oly_array x = oly_device_put(oly_arange(8, OLY_FLOAT32), oly_named(row, "i"));
+    oly_array g = slope(ring, "i", "i", 0, 0, x);
+    EXPECT(g, 1, 1, 1, 1, 1, 1, 1, 1);
+    oly_typeof(g, type, sizeof type);
+    assert_non_null(strstr(type, "float32[8@i]"));
+    g = slope(sum, "i", "", 0, 0, x);
+    oly_typeof(g, type, sizeof type);
+    assert_non_null(strstr(type, "float32[8@i]"));
+    EXPECT(g, 1, 1, 1, 1, 1, 1, 1, 1);
+    EXPECT(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
+    row = automatic;
+    end();
+}
+
 /* -- inside a map ---------------------------------------------------------------------------------------------------- */
 static void slope_inside(const oly_array *in, oly_array *out, void *user) /* w, x */
 {
@@ -187,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collectives_have_their_transposes),
+        cmocka_unit_test(explicit_gradients),
         cmocka_unit_test(slopes_inside),
         cmocka_unit_test(batches),
     };

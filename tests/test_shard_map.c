@@ -117,6 +117,7 @@ BODY(gather_tiled, oly_all_gather(in[0], "i", .tiled = true))
 BODY(gather_invariant, oly_all_gather(in[0], "i", .tiled = true, .invariant = true))
 BODY(gather_yx, oly_all_gather(in[0], "y, x", .tiled = true, .invariant = true))
 BODY(scatter, oly_psum_scatter(in[0], "i"))
+BODY(regroup, oly_psum(oly_reshape(oly_reshape(in[0], 3, 8), 24), "x"))
 BODY(scatter_tiled, oly_psum_scatter(in[0], "i", .tiled = true))
 BODY(scatter_yx, oly_psum_scatter(in[0], "y, x", .tiled = true))
 BODY(to_all, oly_all_to_all(in[0], "i", 0, 0, false))
@@ -370,7 +371,7 @@ static void half_manual(const oly_array *in, oly_array *out, void *user)
     assert_null(oly_psum(in[0], "y"));
     assert_non_null(strstr(oly_last_error(), "not manual here"));
     oly_clear_error();
-    out[0] = oly_psum(in[0], "x");
+    out[0] = oly_psum(oly_with_sharding_constraint(in[0], oly_named(grid, "None, y")), "x");
 }
 
 static void inner_body(const oly_array *in, oly_array *out, void *user)
@@ -423,7 +424,15 @@ static void explicit_body(const oly_array *in, oly_array *out, void *user)
     expect_type(in[0], "int32[2,8@y]{V:x}");
     out[0] = oly_psum(in[0], "x");
     expect_type(out[0], "int32[2,8@y]");
-    out[1] = oly_mul(in[0], 2);
+    oly_mesh mesh = oly_make_mesh("x=2:explicit, y=4:explicit");
+    oly_array moved = oly_reshard(in[0], oly_named(mesh, "None, None"));
+    expect_type(moved, "int32[2,8]{V:x}");
+    moved = oly_reshard(moved, oly_named(mesh, "None, y"));
+    expect_type(moved, "int32[2,8@y]{V:x}");
+    assert_null(oly_reshard(in[0], oly_named(mesh, "x")));
+    assert_non_null(strstr(oly_last_error(), "manual in this oly_shard_map"));
+    oly_clear_error();
+    out[1] = oly_mul(moved, 2);
 }
 
 static void explicit_axes(void **state)
@@ -440,6 +449,8 @@ static void explicit_axes(void **state)
     expect_type(z, "int32[4@x,8@y]");
     y = map(look_at_both, mesh, x, "y, x", "");
     fails(y, OLY_SHARDING, "in_specs[0]");
+    y = map(regroup, mesh, oly_device_put(oly_reshape(count(48), 8, 6), oly_named(mesh, "x")), "x", "");
+    assert_int_equal(oly_size(y), 24); /* shards may be reshaped in any way */
     y = map(scatter_yx, mesh, oly_device_put(count(64), oly_named(mesh, "(x, y)")), "(x, y)", "(x, y)");
     expect_type(y, "int32[8@(x,y)]");
     y = map(gather_yx, mesh, oly_device_put(count(8), oly_named(mesh, "(x, y)")), "(x, y)", "");

@@ -1,5 +1,6 @@
 /* Operations into the open trace, or through the plan cache: the same composition either way. See dispatch.h. */
 #include "array/dispatch.h"
+#include "array/manual.h"
 #include "array/compiled.h"
 #include <string.h>
 
@@ -40,6 +41,13 @@ static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const
         return oly_fail(OLY_INVALID, "an operation takes at most 64 operands, not %d", n_in);
     for (int k = 0; k < n_in; k++)
         OLY_TRY(operand_node(t, &in[k], &nodes[k]));
+    oly_recipe inside;
+    const oly_manual *manual = recipe->params.sharding ? oly_manual_around(t) : NULL;
+    if (manual) { /* what is said of the mesh is meant of the one inside */
+        inside = *recipe;
+        recipe = &inside;
+        OLY_TRY(oly_manual_sharding(manual, &inside.params.sharding));
+    }
     OLY_TRY(compose(t->graph, n_in, nodes, recipe, &out));
     *result = oly_array_traced(t->graph, out);
     return *result ? OLY_OK : OLY_MEMORY;

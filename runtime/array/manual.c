@@ -24,6 +24,23 @@ void oly_manual_type(const oly_manual *m, oly_type *type)
     }
 }
 
+oly_status oly_manual_sharding(const oly_manual *m, oly_sharding *sharding)
+{
+    const oly_spec *spec = &(*sharding)->spec;
+    if (!oly_mesh_same_grid((*sharding)->mesh, m->mesh))
+        return OLY_OK;
+    for (int d = 0; d < spec->n_dims; d++)
+        for (int k = 0; k < spec->dim[d].n; k++)
+            if (m->mesh->manual_axes >> spec->dim[d].axis[k] & 1)
+                return oly_fail(
+                    OLY_SHARDING,
+                    "the sharding names axis '%s', which is manual in this oly_shard_map: a shard cannot be "
+                    "split over it again; use collectives",
+                    m->mesh->name[spec->dim[d].axis[k]]);
+    *sharding = oly_sharding_intern(m->mesh, spec, (*sharding)->written_dims);
+    return *sharding ? OLY_OK : OLY_MEMORY;
+}
+
 static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace *t)
 {
     oly_array inner[32], out[32] = {0};

@@ -15,6 +15,9 @@ const oly_manual *oly_manual_around(const oly_trace *t);
 /* A type of outside as it is inside: Manual axes no longer split dimensions. */
 void oly_manual_type(const oly_manual *m, oly_type *type);
 
+/* A sharding the same way. fails OLY_SHARDING: it names Manual axes. */
+oly_status oly_manual_sharding(const oly_manual *m, oly_sharding *sharding);
+
 /* A call of a function that is mapped. */
 typedef struct oly_mapping {
     oly_function function;

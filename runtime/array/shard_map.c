@@ -13,6 +13,7 @@ typedef struct request {
     const char *const *in_specs, *const *out_specs;
     oly_shard_map_options options;
     /* found out on the way */
+    oly_mesh around; /* the mesh there */
     oly_manual inside;
     oly_batch_axes axes;
     oly_sharding in[32], out[32], everywhere;
@@ -54,22 +55,26 @@ static oly_status choose_axes(request *r, const oly_trace *outer)
         OLY_TRY(read_axis_names(r->options.axis_names, mesh, &axes));
     else
         axes = every & ~mesh->manual_axes;
-    r->axes = (oly_batch_axes){.mesh = mesh, .all = axes};
+    r->around = mesh;
+    r->axes = (oly_batch_axes){.all = axes};
+    r->axes.mesh = oly_mesh_retyped(mesh, mesh->explicit_axes & ~axes, mesh->manual_axes);
     for (int a = 0; a < mesh->n_axes; a++)
         r->axes.size[a] = mesh->size[a];
     r->inside.mesh = oly_mesh_retyped(mesh, mesh->explicit_axes & ~axes, mesh->manual_axes | axes);
     r->inside.unchecked = r->options.unchecked || (around && around->unchecked);
-    r->axes.inside = r->inside.mesh;
-    r->everywhere = oly_sharding_intern(mesh, &(oly_spec){0}, 0);
-    return r->inside.mesh && r->everywhere ? OLY_OK : OLY_MEMORY;
+    if (!r->axes.mesh || !r->inside.mesh)
+        return OLY_MEMORY;
+    r->everywhere = oly_sharding_intern(r->axes.mesh, &(oly_spec){0}, 0);
+    return r->everywhere ? OLY_OK : OLY_MEMORY;
 }
 
-static oly_status read_spec(const request *r, const char *which, int k, const char *text, oly_sharding *sharding)
+static oly_status read_spec(const request *r, oly_mesh mesh, const char *which, int k, const char *text,
+                            oly_sharding *sharding)
 {
     oly_spec spec;
     if (!text)
         return oly_fail(OLY_INVALID, "%s[%d] is NULL; give a notation such as \"i, None\", or \"\"", which, k);
-    OLY_TRY(oly_spec_parse(r->axes.mesh, text, &spec));
+    OLY_TRY(oly_spec_parse(mesh, text, &spec));
     for (int d = 0; d < spec.n_dims; d++)
         for (int j = 0; j < spec.dim[d].n; j++)
             if (!(r->axes.all >> spec.dim[d].axis[j] & 1))
@@ -77,7 +82,7 @@ static oly_status read_spec(const request *r, const char *which, int k, const ch
                                 "%s[%d], \"%s\", names the axis '%s', which is not among the manual axes of this "
                                 "oly_shard_map; name those only",
                                 which, k, text, r->axes.mesh->name[spec.dim[d].axis[j]]);
-    *sharding = oly_sharding_intern(r->axes.mesh, &spec, spec.n_dims);
+    *sharding = oly_sharding_intern(mesh, &spec, spec.n_dims);
     return *sharding ? OLY_OK : OLY_MEMORY;
 }
 
@@ -120,7 +125,7 @@ static oly_status shard_type(const request *r, int k, const oly_type *whole, oly
     OLY_TRY(check_explicit(r, k, whole));
     OLY_TRY(oly_local_type(whole, r->in[k], what, local));
     if (!local->mesh)
-        local->mesh = r->axes.mesh;
+        local->mesh = r->around;
     oly_manual_type(&r->inside, local);
     if (!r->inside.unchecked)
         local->varying |= named(r->in[k]);
@@ -175,11 +180,11 @@ static oly_status record_map(const void *request_, oly_trace *outer, const oly_a
     OLY_TRY(choose_axes(r, outer));
     for (int k = 0; k < r->m.n_in; k++) {
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
-        OLY_TRY(read_spec(r, "in_specs", k, r->in_specs[k], &r->in[k]));
+        OLY_TRY(read_spec(r, r->axes.mesh, "in_specs", k, r->in_specs[k], &r->in[k]));
         OLY_TRY(shard_type(r, k, &nodes[k]->type, &types[k]));
     }
     for (int k = 0; k < r->m.n_out; k++)
-        OLY_TRY(read_spec(r, "out_specs", k, r->out_specs[k], &r->out[k]));
+        OLY_TRY(read_spec(r, r->around, "out_specs", k, r->out_specs[k], &r->out[k]));
     oly_status st = oly_record_mapped(&r->m, types, &r->inside, &t);
     for (int k = 0; st == OLY_OK && k < r->m.n_out; k++)
         st = check_output(r, k, t.graph->outputs[k]);

@@ -35,4 +35,6 @@ void oly_sharding_settle(oly_node *node)
                 list.axis[list.n++] = old.axis[k];
         t->axes[d] = list;
     }
+    if (!(t->mesh->explicit_axes | t->mesh->manual_axes))
+        oly_type_clear_sharding(t);
 }

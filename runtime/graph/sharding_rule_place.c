@@ -5,8 +5,11 @@
 /* What the program asks for, on whatever mesh. */
 oly_status oly_sharding_rule_place(oly_node *node)
 {
-    if (node->params.settled)
-        return oly_sharding_rule_by_factors(node); /* oly_sharding_settle does the rest */
+    if (node->params.settled) { /* into or out of shard_map; oly_sharding_settle does the rest */
+        OLY_TRY(oly_sharding_rule_by_factors(node));
+        node->type.mesh = node->params.sharding->mesh;
+        return OLY_OK;
+    }
     oly_type_set_sharding(&node->type, node->params.sharding);
     return OLY_OK;
 }

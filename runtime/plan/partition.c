@@ -37,7 +37,7 @@ static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
         else if (in.shape[d] == l->shape[to])
             l->split[to] = in.split[d];
     }
-    if (n->params.settled && n->params.sharding->mesh == l->mesh)
+    if (n->params.settled && oly_mesh_same_grid(n->params.sharding->mesh, l->mesh))
         pin(n, oly_value_of(f, n), l);
     return true;
 }

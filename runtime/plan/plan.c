@@ -189,17 +189,24 @@ static oly_status different_meshes(const oly_plan_request *r, int k, int j)
         k, oly_type_short(&r->inputs[k].type), left, j, oly_type_short(&r->inputs[j].type), right);
 }
 
+/* Of two grids alike the one with more Explicit axes: inside shard_map some are none. */
+static oly_mesh more_explicit(oly_mesh a, oly_mesh b)
+{
+    bool more = a && b && __builtin_popcount(b->explicit_axes) > __builtin_popcount(a->explicit_axes);
+    return !a || (more && oly_mesh_same_grid(a, b)) ? b : a;
+}
+
 /* Looks for the shardings users fixed inside the function; `manual`: for those of shard_map. */
 static oly_mesh placed_mesh(const oly_graph *g, bool manual)
 {
     oly_mesh m = NULL;
-    for (int k = 0; k < g->n_nodes && !m; k++) {
+    for (int k = 0; k < g->n_nodes; k++) {
         const oly_params *n = &g->nodes[k]->params;
         oly_graph *const *graphs;
         if (n->sharding && (n->settled || !manual))
-            m = n->sharding->mesh;
-        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0 && !m; j--)
-            m = placed_mesh(graphs[j], manual);
+            m = more_explicit(m, n->sharding->mesh);
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
+            m = more_explicit(m, placed_mesh(graphs[j], manual));
     }
     return m;
 }
@@ -234,7 +241,8 @@ static oly_status choose_mesh(oly_planner *p)
             "argument %d, %s, is committed to devices that are not those of the mesh of a shard_map inside, "
             "or in another order; move it with oly_device_put",
             first, oly_type_short(&r->inputs[first].type));
-    p->mesh = manual ? manual : p->mesh;
+    if (manual && !(p->mesh && oly_mesh_same_grid(p->mesh, manual)))
+        p->mesh = manual;
     if (!p->mesh)
         p->mesh = placed_mesh(r->graph, false);
     for (int k = 0; !p->mesh && r->outputs && k < r->graph->n_outputs; k++)

@@ -263,7 +263,7 @@ static void fix_places(oly_planner *p, oly_frame *f)
             v->axes[d] = n->type.axes[d];
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
             fix_places(p, body);
-        if ((n->op != OLY_OP_place && !n->params.settled) || n->params.sharding->mesh != p->mesh)
+        if ((n->op != OLY_OP_place && !n->params.settled) || !oly_mesh_same_grid(n->params.sharding->mesh, p->mesh))
             continue;
         v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;
         for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++)

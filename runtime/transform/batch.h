@@ -9,9 +9,9 @@
 
 /* What is batched over. */
 typedef struct oly_batch_axes {
-    oly_mesh mesh;   /* axis k is mesh axis k; NULL: one axis, 0, of vmap, pinned to nothing */
-    oly_mesh inside; /* the same where these axes are Manual: what collectives of the body name */
-    uint32_t all;    /* bits */
+    oly_mesh mesh; /* axis k is mesh axis k, and Auto: planned, no part of types; NULL: one axis, 0, of vmap, pinned to
+                      nothing */
+    uint32_t all;  /* bits */
     int64_t size[OLY_MAX_RANK];
 } oly_batch_axes;
 

@@ -19,7 +19,9 @@ static sides sides_of(const oly_batch *b, const oly_node *node)
     const oly_params *p = &node->params;
     sides s = {0};
     for (int k = 0; k < p->over.n; k++)
-        take(p->mesh == b->axes->inside && (b->axes->all >> p->over.axis[k] & 1) ? &s.mine : &s.others,
+        take(b->axes->mesh && oly_mesh_same_grid(p->mesh, b->axes->mesh) && (b->axes->all >> p->over.axis[k] & 1)
+                 ? &s.mine
+                 : &s.others,
              p->over.axis[k]);
     return s;
 }
@@ -47,7 +49,7 @@ static oly_params outside(const oly_batch *b, const oly_node *node, const sides 
 {
     oly_params p = node->params;
     p.over = s->others;
-    if (p.mesh == b->axes->inside && p.mesh)
+    if (b->axes->mesh && oly_mesh_same_grid(p.mesh, b->axes->mesh))
         p.mesh = b->axes->mesh;
     return p;
 }

@@ -59,10 +59,27 @@ void oly_vjp_concatenate(oly_rule *r)
     }
 }
 
+/* The other way through the boundary of a shard_map, where Explicit axes are part of types outside only. */
+static bool other_way(const oly_rule *r, oly_params *p)
+{
+    oly_mesh mesh = p->sharding->mesh, inside;
+    unsigned settled = mesh->explicit_axes & p->settled;
+    if (settled)
+        inside = oly_mesh_retyped(mesh, mesh->explicit_axes & ~settled, mesh->manual_axes);
+    else
+        inside = r->node->in[0]->type.mesh; /* outside, in this case */
+    if (!settled && (!inside || !oly_mesh_same_grid(inside, mesh)))
+        return true;
+    return inside && (p->sharding = oly_sharding_intern(inside, &p->sharding->spec, p->sharding->written_dims));
+}
+
 /* The cotangent lies as the value was told to. */
 void oly_vjp_place(oly_rule *r)
 {
-    r->operands[0] = oly_rule_add(r, OLY_OP_place, 1, r->cotangents, &r->node->params);
+    oly_params p = r->node->params;
+    if (p.settled && !other_way(r, &p))
+        r->status = OLY_MEMORY;
+    r->operands[0] = oly_rule_add(r, OLY_OP_place, 1, r->cotangents, &p);
 }
 
 /* The walk moves cotangents to where the operand lies. */
