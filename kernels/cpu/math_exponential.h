@@ -156,7 +156,7 @@ INLINE float log1p_f32(float x)
     n = fused(n, x, 20.039553499201281259f), d = fused(d, x, 60.118660497603843919f);
     float near = x + fused(-0.5f, x2, (x * x2) * (n / d));
     near = x == 0 ? x : near;
-    return __builtin_fabsf(x) > 0.41421356237309504880f ? far : near;
+    return __builtin_fabsf(x) >= 0.41421356237309504880f ? far : near;
 }
 
 INLINE double asinh_f64(double x)

@@ -14,13 +14,20 @@
     oly_status oly_compose_##name(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 #define UNUSED (void)n_in, (void)recipe
 
-/* The slope is 1 strictly between the bounds, 0 elsewhere: that of clamp. */
+/* min(max(x, 0), 6.0), with its type. The slope is 1 strictly between the bounds, 0 elsewhere: that of clamp. */
 COMPOSE(relu6)
 {
     UNUSED;
-    BEGIN oly_node *x = oly_sketch_floating(s, in[0]), *all[3] = {NULL, x, NULL};
-    for (int k = 0; k < 3 && x; k += 2)
-        all[k] = oly_sketch_convert(s, WHOLE(k * 3), x->type.dtype);
+    BEGIN oly_node *pair[2] = {in[0], WHOLE(0)}, *all[3];
+    OLY_TRY(s->status);
+    OLY_TRY(oly_build_promoted(g, 2, pair));
+    pair[1] = NUMBER(6);
+    OLY_TRY(s->status);
+    OLY_TRY(oly_build_promoted(g, 2, pair));
+    all[1] = pair[0];
+    all[2] = pair[1];
+    OLY_TRY(oly_build_convert(g, pair[1], all[2]->type.dtype, false, &all[2]));
+    all[0] = oly_sketch_convert(s, WHOLE(0), all[1]->type.dtype);
     OLY_TRY(s->status);
     OLY_TRY(oly_build_common_shape(g, 3, all));
     return oly_build_apply(g, OLY_OP_clamp, 3, all, out);
@@ -61,7 +68,9 @@ COMPOSE(silu)
 
 static oly_node *softplus(oly_sketch *s, oly_node *x)
 {
-    return BINARY(logaddexp, oly_sketch_floating(s, x), WHOLE(0));
+    oly_node *zero = WHOLE(0);
+    oly_sketch_floating_pair(s, &x, &zero);
+    return BINARY(logaddexp, x, zero);
 }
 COMPOSE(softplus)
 {

@@ -192,7 +192,7 @@ static oly_node *floating_quotient(oly_sketch *s, oly_node *x, oly_node *y)
     oly_node *mod = BINARY(rem, x, y), *zero = WHOLE(0);
     oly_node *div = BINARY(div, SELECT(BINARY(eq, y, zero), x, BINARY(sub, x, mod)), y);
     oly_node *differ = BINARY(and, BINARY(ne, mod, zero), BINARY(ne, UNARY(sign, y), UNARY(sign, mod)));
-    return UNARY(round, SELECT(differ, BINARY(sub, div, NUMBER(1)), div));
+    return UNARY(round_away, SELECT(differ, BINARY(sub, div, NUMBER(1)), div));
 }
 COMPOSE(floor_divide)
 {

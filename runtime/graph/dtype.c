@@ -94,12 +94,12 @@ oly_dtype oly_dtype_computed(oly_dtype d)
     return d == OLY_FLOAT16 || d == OLY_BFLOAT16 ? OLY_FLOAT32 : d;
 }
 
-/* 64-bit integers, which float32 could not hold, become float64. */
+/* 64-bit integers, which float32 could not hold, become float64; the others float32, whatever the default is. */
 oly_dtype oly_dtype_inexact(oly_dtype d)
 {
     if (oly_dtype_kind(d) >= OLY_KIND_FLOAT)
         return d;
-    return d == OLY_INT64 || d == OLY_UINT64 ? OLY_FLOAT64 : oly_default_float();
+    return d == OLY_INT64 || d == OLY_UINT64 ? OLY_FLOAT64 : OLY_FLOAT32;
 }
 
 /* -- where two meet ------------------------------------------------------------------------------------- */
