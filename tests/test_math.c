@@ -400,5 +400,5 @@ int main(void)
         cmocka_unit_test(neighbours_of_halves),
         cmocka_unit_test(integers_are_exact),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return CHECK_MAIN(tests);
 }
