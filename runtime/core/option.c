@@ -201,6 +201,7 @@ uint64_t oly_options_fingerprint(void)
     uint64_t h = oly_hash_text(0, oly_version());
     h = oly_hash_mix(h, (uint64_t)oly_option.num_cpu_devices);
     h = oly_hash_mix(h, (uint64_t)oly_option.halo_steps);
+    h = oly_hash_mix(h, (uint64_t)oly_option.gradient_memory);
     return oly_hash_text(h, oly_option.platforms);
 }
 

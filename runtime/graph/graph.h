@@ -82,6 +82,8 @@ struct oly_graph {
     int n_outputs;
     oly_node *outputs[64];
     const char *name; /* for people */
+    int n_walks;      /* derivatives being taken now */
+    bool unsorted;    /* nodes have got operands that come later: to be sorted after the last walk */
 };
 
 /* The graphs inside a node (a loop's body, branches): how many. */
@@ -102,6 +104,11 @@ int oly_graph_results(const oly_node *node);
 /* Copies the nodes of `from` that its outputs need into g, with in[k] in the place of its input k; the bodies of its loops move.
  * `from` is of no use afterwards but to be freed. out[k]: the node of its output k. */
 oly_status oly_graph_inline(oly_graph *g, oly_graph *from, oly_node *const *in, oly_node **out);
+/* The same, but `from` stays as it is; graphs inside are copied too. in[k] of an unused input may be NULL. */
+oly_status oly_graph_copy(oly_graph *g, const oly_graph *from, oly_node *const *in, oly_node **out);
+oly_status oly_graph_clone(const oly_graph *from, oly_graph **made);
+/* Puts nodes behind their operands again, after operands have been added to nodes. */
+oly_status oly_graph_sort(oly_graph *g);
 /* Takes out nodes that mean nothing to a plan (those that only stop gradients), in bodies too. */
 void oly_graph_bypass(oly_graph *g);
 /* Prints one line a node: "%3 = add %1 %2 : float32[4,8]   heat.c:12", bodies of loops indented, and the outputs. */

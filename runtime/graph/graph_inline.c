@@ -16,25 +16,67 @@ static int input_number(const oly_graph *g, const oly_node *node)
     return -1;
 }
 
-static oly_status copy_node(oly_graph *g, oly_node *node, oly_node *const *copies, oly_node **copy)
+static oly_status copy_nodes(oly_graph *g, oly_graph *from, oly_node *const *in, bool move, oly_node **out);
+
+oly_status oly_graph_clone(const oly_graph *from, oly_graph **made)
+{
+    oly_graph *g = oly_graph_new(from->name);
+    oly_node *in[64], *out[64];
+    oly_status st = g ? OLY_OK : OLY_MEMORY;
+    for (int k = 0; k < from->n_inputs && st == OLY_OK; k++)
+        st = oly_graph_input(g, &from->inputs[k]->type, &in[k]);
+    if (st == OLY_OK)
+        st = copy_nodes(g, (oly_graph *)from, in, false, out);
+    for (int k = 0; k < from->n_outputs && st == OLY_OK; k++)
+        st = oly_graph_output(g, out[k]);
+    if (st != OLY_OK)
+        oly_graph_free(g);
+    *made = st == OLY_OK ? g : NULL;
+    return st;
+}
+
+/* Graphs inside the node, for its copy. */
+static oly_status clone_graphs(oly_arena *arena, const oly_node *node, oly_params *p)
+{
+    oly_graph *const *graphs;
+    int n = oly_node_graphs(node, &graphs);
+    oly_graph **made = OLY_ARENA_NEW(arena, oly_graph *, n + 1);
+    oly_status st = made ? OLY_OK : oly_out_of_memory(sizeof *made * (size_t)n, "the graphs of a node");
+    int done = 0;
+    for (; done < n && st == OLY_OK; done++)
+        st = oly_graph_clone(graphs[done], &made[done]);
+    for (int k = 0; st != OLY_OK && k < done; k++)
+        oly_graph_free(made[k]);
+    if (p->n_branches)
+        p->branches = made;
+    else if (n)
+        p->body = made[0];
+    return st;
+}
+
+static oly_status copy_node(oly_graph *g, oly_node *node, oly_node *const *copies, bool move, oly_node **copy)
 {
     oly_node **in = OLY_ARENA_NEW(&g->arena, oly_node *, node->n_in + 1);
+    oly_params p = node->params;
     if (!in)
         return oly_out_of_memory(sizeof *in * (size_t)node->n_in, "the operands of a node");
     for (int k = 0; k < node->n_in; k++)
         in[k] = copies[node->in[k]->index];
+    if (!move)
+        OLY_TRY(clone_graphs(&g->arena, node, &p));
     oly_restore_site(node->site);
-    OLY_TRY(oly_graph_add(g, node->op, node->n_in, in, &node->params, copy));
-    node->params.body = NULL; /* the copy's now, and so are the branches */
-    node->params.n_branches = 0;
+    OLY_TRY(oly_graph_add(g, node->op, node->n_in, in, &p, copy));
+    if (move) { /* its graphs are the copy's now */
+        node->params.body = NULL;
+        node->params.n_branches = 0;
+    }
     return OLY_OK;
 }
 
-oly_status oly_graph_inline(oly_graph *g, oly_graph *from, oly_node *const *in, oly_node **out)
+static oly_status copy_nodes(oly_graph *g, oly_graph *from, oly_node *const *in, bool move, oly_node **out)
 {
     oly_site here = oly_current_site();
     oly_status st = OLY_OK;
-    oly_graph_prune(from);
     oly_node **copies = OLY_ARENA_NEW(&g->arena, oly_node *, from->n_nodes + 1);
     if (!copies)
         return oly_out_of_memory(sizeof *copies * (size_t)from->n_nodes, "a function in a function");
@@ -43,13 +85,54 @@ oly_status oly_graph_inline(oly_graph *g, oly_graph *from, oly_node *const *in, 
         if (node->op == OLY_OP_input)
             copies[k] = in[input_number(from, node)];
         else
-            st = copy_node(g, node, copies, &copies[k]);
+            st = copy_node(g, node, copies, move, &copies[k]);
     }
     oly_restore_site(here);
     for (int k = 0; k < from->n_outputs && st == OLY_OK; k++)
         out[k] = copies[from->outputs[k]->index];
     return st;
 }
+
+oly_status oly_graph_inline(oly_graph *g, oly_graph *from, oly_node *const *in, oly_node **out)
+{
+    oly_graph_prune(from);
+    return copy_nodes(g, from, in, true, out);
+}
+
+oly_status oly_graph_copy(oly_graph *g, const oly_graph *from, oly_node *const *in, oly_node **out)
+{
+    return copy_nodes(g, (oly_graph *)from, in, false, out);
+}
+
+/* -- order ----------------------------------------------------------------------------------------------------------- */
+
+/* Operands first; `index` is the place in the new order, -1 before. */
+static void place(oly_node *node, oly_node **order, int *n)
+{
+    if (node->index >= 0)
+        return;
+    node->index = 0; /* under way */
+    for (int k = 0; k < node->n_in; k++)
+        place(node->in[k], order, n);
+    node->index = *n;
+    order[(*n)++] = node;
+}
+
+oly_status oly_graph_sort(oly_graph *g)
+{
+    int n = 0;
+    oly_node **order = OLY_ARENA_NEW(&g->arena, oly_node *, g->capacity + 1);
+    if (!order)
+        return oly_out_of_memory(sizeof *order * (size_t)g->capacity, "the nodes of a graph");
+    for (int k = 0; k < g->n_nodes; k++)
+        g->nodes[k]->index = -1;
+    for (int k = 0; k < g->n_nodes; k++)
+        place(g->nodes[k], order, &n);
+    g->nodes = order;
+    return OLY_OK;
+}
+
+/* -- what only gradients look at ------------------------------------------------------------------------------------- */
 
 static oly_node *meant(oly_node *node)
 {

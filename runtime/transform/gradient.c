@@ -49,6 +49,17 @@ static bool is_control(const oly_node *n)
     return n_results(n) >= 0;
 }
 
+void oly_mark_active(const oly_graph *g, bool *active)
+{
+    for (int k = 0; k < g->n_nodes; k++) {
+        const oly_node *node = g->nodes[k];
+        if (rules[node->op] == oly_vjp_zero || (!is_control(node) && !oly_differentiable(node->type.dtype)))
+            continue;
+        for (int j = 0; j < node->n_in; j++)
+            active[k] = active[k] || active[node->in[j]->index];
+    }
+}
+
 static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
 {
     w->n = w->g->n_nodes;
@@ -59,13 +70,7 @@ static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
         return oly_out_of_memory(sizeof(oly_node *) * (size_t)w->n, "a gradient");
     for (int k = 0; k < n_wrt; k++)
         w->active[wrt[k]->index] = true;
-    for (int k = 0; k < w->n; k++) {
-        const oly_node *node = w->g->nodes[k];
-        if (rules[node->op] == oly_vjp_zero || (!is_control(node) && !oly_differentiable(node->type.dtype)))
-            continue;
-        for (int j = 0; j < node->n_in; j++)
-            w->active[k] = w->active[k] || w->active[node->in[j]->index];
-    }
+    oly_mark_active(w->g, w->active);
     return OLY_OK;
 }
 
@@ -98,6 +103,65 @@ static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangen
     return sharding ? oly_build_reshard(g, *cotangent, sharding, cotangent) : OLY_MEMORY;
 }
 
+/* -- sums of cotangents ---------------------------------------------------------------------------------------------- */
+
+static bool is_zeros(const oly_node *x)
+{
+    while (x->op == OLY_OP_broadcast || x->op == OLY_OP_reshape || x->op == OLY_OP_reshard || x->op == OLY_OP_pvary)
+        x = x->in[0];
+    return x->op == OLY_OP_constant && x->params.value.i == 0 && x->params.imaginary == 0;
+}
+
+/* Only a part of x is not zero, and it is worth adding only that. */
+static bool is_part(const oly_node *x)
+{
+    if (x->op == OLY_OP_update && 2 * oly_type_size(&x->in[1]->type) > oly_type_size(&x->type))
+        return false;
+    return (x->op == OLY_OP_dynamic_update_slice || x->op == OLY_OP_update || x->op == OLY_OP_scatter_add) &&
+           is_zeros(x->in[0]);
+}
+
+/* The part of `sum` that x writes, with what x writes added, in the place of what was there. */
+static oly_status add_part(oly_graph *g, oly_node *sum, const oly_node *x, oly_node **out)
+{
+    oly_node *in[128] = {sum}, *part = x->in[1];
+    oly_params p;
+    if (x->n_in > 128)
+        return oly_build_apply(g, OLY_OP_add, 2, (oly_node *[]){sum, (oly_node *)x}, out);
+    memcpy(in + 1, x->in + 1, sizeof *in * (size_t)(x->n_in - 1));
+    if (x->op == OLY_OP_update) {
+        p = x->params;
+        OLY_TRY(oly_graph_add(g, OLY_OP_slice, 1, &sum, &p, &in[1]));
+        OLY_TRY(oly_build_apply(g, OLY_OP_add, 2, (oly_node *[]){in[1], part}, &in[1]));
+    } else if (x->op == OLY_OP_dynamic_update_slice) {
+        oly_node *from[128] = {sum};
+        memcpy(from + 1, x->in + 2, sizeof *from * (size_t)(x->n_in - 2));
+        memset(&p, 0, sizeof p);
+        p.rank = part->type.rank;
+        memcpy(p.shape, part->type.shape, sizeof p.shape);
+        OLY_TRY(oly_graph_add(g, OLY_OP_dynamic_slice, x->n_in - 1, from, &p, &in[1]));
+        OLY_TRY(oly_build_apply(g, OLY_OP_add, 2, (oly_node *[]){in[1], part}, &in[1]));
+    }
+    return oly_graph_add(g, x->op, x->n_in, in, &x->params, out);
+}
+
+oly_status oly_add_cotangents(oly_graph *g, oly_node *x, oly_node *y, oly_node **sum)
+{
+    if (!x || !y) {
+        *sum = x ? x : y;
+        return OLY_OK;
+    }
+    if (is_zeros(x) || is_zeros(y)) {
+        *sum = is_zeros(x) ? y : x;
+        return OLY_OK;
+    }
+    if (is_part(y))
+        return add_part(g, x, y, sum);
+    if (is_part(x))
+        return add_part(g, y, x, sum);
+    return oly_build_apply(g, OLY_OP_add, 2, (oly_node *[]){x, y}, sum);
+}
+
 static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
 {
     oly_node **sum = &w->sum[node->index];
@@ -109,10 +173,7 @@ static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
                         oly_type_short(&node->type), node->site.file, node->site.line,
                         oly_type_short(&cotangent->type));
     OLY_TRY(lie_as(w->g, node, &cotangent));
-    if (*sum)
-        return oly_build_apply(w->g, OLY_OP_add, 2, (oly_node *[]){*sum, cotangent}, sum);
-    *sum = cotangent;
-    return OLY_OK;
+    return oly_add_cotangents(w->g, *sum, cotangent, sum);
 }
 
 /* Results wait at their control operation until the walk comes to it. */
@@ -122,11 +183,8 @@ static oly_status hand_to_control(walk *w, oly_node *result)
     oly_node ***all = &w->results[control->index];
     if (!*all && !(*all = OLY_ARENA_NEW(&w->g->arena, oly_node *, n_results(control) + 1)))
         return oly_out_of_memory(sizeof **all, "a gradient");
-    oly_node **one = &(*all)[result->params.dimension], *more = w->sum[result->index];
-    if (*one)
-        return oly_build_apply(w->g, OLY_OP_add, 2, (oly_node *[]){*one, more}, one);
-    *one = more;
-    return OLY_OK;
+    oly_node **one = &(*all)[result->params.dimension];
+    return oly_add_cotangents(w->g, *one, w->sum[result->index], one);
 }
 
 static oly_status no_rule(const oly_node *node)
@@ -140,7 +198,8 @@ static oly_status no_rule(const oly_node *node)
 static oly_status step_back(walk *w, oly_node *node)
 {
     bool wanted[128] = {false}, any = false;
-    oly_node *operands[128] = {NULL};
+    oly_node *operands[128] = {NULL}, *in[128];
+    int n_in = node->n_in; /* a loop may get more */
     if (node->n_in > 128)
         return oly_fail(OLY_INVALID, "%s has %d operands; gradients take at most 128", oly_ops[node->op].name,
                         node->n_in);
@@ -149,6 +208,7 @@ static oly_status step_back(walk *w, oly_node *node)
     for (int j = 0; j < node->n_in; j++) {
         wanted[j] = w->active[node->in[j]->index] && oly_differentiable(node->in[j]->type.dtype);
         any = any || wanted[j];
+        in[j] = node->in[j];
     }
     if (!any)
         return OLY_OK;
@@ -163,9 +223,9 @@ static oly_status step_back(walk *w, oly_node *node)
                   .n_before = w->n};
     rules[node->op](&r);
     OLY_TRY(r.status);
-    for (int j = 0; j < node->n_in; j++)
+    for (int j = 0; j < n_in; j++)
         if (wanted[j])
-            OLY_TRY(accumulate(w, node->in[j], operands[j]));
+            OLY_TRY(accumulate(w, in[j], operands[j]));
     return OLY_OK;
 }
 
@@ -184,8 +244,8 @@ static oly_status walk_back(walk *w, int last)
     return st;
 }
 
-oly_status oly_gradient(oly_graph *g, int n_out, oly_node *const *out, oly_node *const *cotangent, int n_wrt,
-                        oly_node *const *wrt, oly_node **gradient)
+static oly_status gradient_of(oly_graph *g, int n_out, oly_node *const *out, oly_node *const *cotangent, int n_wrt,
+                              oly_node *const *wrt, oly_node **gradient)
 {
     walk w = {.g = g};
     int last = -1;
@@ -200,31 +260,35 @@ oly_status oly_gradient(oly_graph *g, int n_out, oly_node *const *out, oly_node 
     return OLY_OK;
 }
 
-/* -- forward mode ---------------------------------------------------------------------------------------------------- */
-
-/* Zeros in a node of their own, which is no constant: nothing is folded into it. */
-static oly_status new_zeros(oly_graph *g, const oly_type *type, oly_node **out)
+oly_status oly_gradient(oly_graph *g, int n_out, oly_node *const *out, oly_node *const *cotangent, int n_wrt,
+                        oly_node *const *wrt, oly_node **gradient)
 {
-    oly_params one, shape;
-    memset(&one, 0, sizeof one);
-    memset(&shape, 0, sizeof shape);
-    one.rank = 1;
-    one.shape[0] = 1;
-    shape.rank = type->rank;
-    memcpy(shape.shape, type->shape, sizeof shape.shape);
-    OLY_TRY(oly_build_number(g, type->dtype, 0, out));
-    OLY_TRY(oly_build_convert(g, *out, type->dtype, true, out));
-    if (type->rank > 0)
-        return oly_graph_add(g, OLY_OP_broadcast, 1, (oly_node *[]){*out}, &shape, out);
-    OLY_TRY(oly_graph_add(g, OLY_OP_broadcast, 1, (oly_node *[]){*out}, &one, out));
-    return oly_graph_add(g, OLY_OP_reshape, 1, (oly_node *[]){*out}, &shape, out);
+    g->n_walks++;
+    oly_status st = gradient_of(g, n_out, out, cotangent, n_wrt, wrt, gradient);
+    if (--g->n_walks > 0 || !g->unsorted)
+        return st;
+    g->unsorted = false;
+    oly_status sorted = oly_graph_sort(g);
+    return st == OLY_OK ? sorted : st;
 }
+
+/* -- forward mode ---------------------------------------------------------------------------------------------------- */
 
 oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
 {
     const oly_type type = node->type;
-    OLY_TRY(new_zeros(g, &type, zeros));
+    OLY_TRY(oly_build_number(g, type.dtype, 0, zeros));
+    OLY_TRY(oly_build_convert(g, *zeros, type.dtype, true, zeros));
+    OLY_TRY(oly_build_broadcast(g, *zeros, type.rank, type.shape, zeros));
     return type.varying ? oly_build_vary(g, *zeros, type.mesh, type.varying, zeros) : OLY_OK;
+}
+
+/* A cotangent to be differentiated by: zeros that nothing takes for zeros. */
+static oly_status placeholder_for(oly_graph *g, const oly_node *node, oly_node **made)
+{
+    oly_node *zeros;
+    OLY_TRY(oly_zeros_like(g, node, &zeros));
+    return oly_build_apply(g, OLY_OP_stop_gradient, 1, &zeros, made);
 }
 
 oly_status oly_pushforward(oly_graph *g, int n_out, oly_node *const *out, int n_wrt, oly_node *const *wrt,
@@ -241,7 +305,7 @@ oly_status oly_pushforward(oly_graph *g, int n_out, oly_node *const *out, int n_
         tangent[k] = NULL;
         if (!oly_differentiable(out[k]->type.dtype))
             continue;
-        OLY_TRY(oly_zeros_like(g, out[k], &cotangent[k]));
+        OLY_TRY(placeholder_for(g, out[k], &cotangent[k]));
         placeholder[n_active++] = cotangent[k];
     }
     OLY_TRY(oly_gradient(g, n_out, out, cotangent, n_wrt, wrt, derivative));

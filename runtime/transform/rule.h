@@ -54,6 +54,11 @@ oly_node *oly_rule_square(oly_rule *r, oly_node *x);
 /* The cotangent of something that was computed anew inside the rule: from `value`, in nodes of its own, down to `of`. */
 oly_node *oly_rule_through(oly_rule *r, oly_node *value, oly_node *cotangent, oly_node *of);
 
+/* Which nodes depend on the ones marked, in a way that has a derivative. */
+void oly_mark_active(const oly_graph *g, bool *active);
+/* x + y (NULL: zero); where one of them is a part among zeros, only that is added. */
+oly_status oly_add_cotangents(oly_graph *g, oly_node *x, oly_node *y, oly_node **sum);
+
 /* The rule of an operation; NULL: not differentiable. oly_vjp_zero: the derivative is zero wherever it exists. */
 oly_vjp_rule *oly_rule_of(oly_op op);
 oly_vjp_rule oly_vjp_zero;
