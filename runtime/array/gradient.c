@@ -82,7 +82,7 @@ static oly_status gradient_of(oly_graph *g, oly_node *y, int n, oly_node *const 
         OLY_TRY(check_by(&by[k]->type, k));
     OLY_TRY(check_loss(&y->type));
     OLY_TRY(oly_build_number(g, y->type.dtype, 1, &one));
-    OLY_TRY(oly_build_convert(g, one, y->type.dtype, true, &one));
+    OLY_TRY(oly_build_convert(g, one, y->type.dtype, y->type.weak, &one));
     OLY_TRY(oly_gradient(g, 1, &y, &one, n, by, gradient));
     return zeros_where_none(g, n, by, gradient);
 }

@@ -278,7 +278,7 @@ oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
 {
     const oly_type type = node->type;
     OLY_TRY(oly_build_number(g, type.dtype, 0, zeros));
-    OLY_TRY(oly_build_convert(g, *zeros, type.dtype, true, zeros));
+    OLY_TRY(oly_build_convert(g, *zeros, type.dtype, type.weak, zeros));
     OLY_TRY(oly_build_broadcast(g, *zeros, type.rank, type.shape, zeros));
     return type.varying ? oly_build_vary(g, *zeros, type.mesh, type.varying, zeros) : OLY_OK;
 }

@@ -59,7 +59,7 @@ oly_node *oly_rule_number(oly_rule *r, const oly_node *like, double value)
         return NULL;
     const oly_type type = like->type;
     if (!keep(r, oly_build_number(r->g, type.dtype, value, &number), &number) ||
-        !keep(r, oly_build_convert(r->g, number, type.dtype, true, &number), &number))
+        !keep(r, oly_build_convert(r->g, number, type.dtype, type.weak, &number), &number))
         return NULL;
     return keep(r, oly_build_broadcast(r->g, number, type.rank, type.shape, &number), &number);
 }
