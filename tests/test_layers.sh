@@ -68,5 +68,8 @@ complain "examples include the public header only" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*<(core|layout|device|graph|transform|plan|run|array)/' \
         examples/*.[ch] /dev/null)
 
+complain "plans are made by what the table says of an operation, not by its name" < <(
+    grep -nHE '(==|!=|case) *OLY_OP_' runtime/plan/*.c runtime/run/*.c /dev/null)
+
 echo "layers: $offending offending includes"
 [[ $offending == 0 ]]

@@ -78,8 +78,8 @@ static oly_status meet(oly_einsum *e, int k, int d, const oly_type *const *type)
     return OLY_OK;
 }
 
-static oly_status take_operand(const oly_scanner *s, oly_einsum *e, int k, const written *w, const oly_type *const *type,
-                               int *most_dots)
+static oly_status take_operand(const oly_scanner *s, oly_einsum *e, int k, const written *w,
+                               const oly_type *const *type, int *most_dots)
 {
     oly_einsum_term *t = &e->operand[k];
     int rank = type[k]->rank, dots = rank - (w->n - w->dots);

@@ -73,6 +73,12 @@ struct oly_node {
     int n_uses;    /* operands of other nodes plus outputs that name it */
 };
 
+/* A number that is known while planning. */
+static inline bool oly_is_constant(const oly_node *x)
+{
+    return oly_ops[x->op].lowering == OLY_LOWER_TILE && oly_ops[x->op].detail == OLY_TILE_splat;
+}
+
 struct oly_graph {
     oly_arena arena;
     int n_nodes, capacity;

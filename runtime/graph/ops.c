@@ -9,3 +9,13 @@ const oly_op_row oly_ops[OLY_N_OPS] = {
 #include "graph/ops.def"
 #undef OLY_OP
 };
+
+oly_linearity oly_linearity_of(oly_op op)
+{
+    static const oly_linearity of[OLY_N_OPS] = {
+#define OLY_LINEAR(name, how) [OLY_OP_##name] = OLY_LINEAR_##how,
+#include "graph/linear.def"
+#undef OLY_LINEAR
+    };
+    return of[op];
+}

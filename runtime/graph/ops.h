@@ -13,8 +13,8 @@ typedef enum oly_op {
 
 /* How the planner cuts and runs an operation: runtime/plan has one function for each. */
 typedef enum oly_lowering {
-    OLY_LOWER_INPUT,    /* given from outside */
-    OLY_LOWER_TILE,     /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op, or two of them */
+    OLY_LOWER_INPUT, /* given from outside */
+    OLY_LOWER_TILE, /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op, or two of them */
     OLY_LOWER_VIEW,     /* other indexes for the same elements: no work by itself */
     OLY_LOWER_REDUCE,   /* detail: oly_combiner */
     OLY_LOWER_CONTRACT, /* matrix product */
@@ -27,7 +27,7 @@ typedef enum oly_lowering {
     OLY_LOWER_RESULT,  /* one of a loop's or branch's results */
     OLY_LOWER_PERMUTE, /* slices along one dimension change places */
     OLY_LOWER_MANUAL,  /* of shard_map's bodies only: batching (runtime/transform) leaves none */
-    OLY_LOWER_LOCAL,  /* a kernel that needs whole dimensions, which each device has or gets; detail: oly_local_op */
+    OLY_LOWER_LOCAL,   /* a kernel that needs whole dimensions, which each device has or gets; detail: oly_local_op */
 } oly_lowering;
 
 /* Detail of a row of three operands that is two tile operations: then(first(in0, in1), in2). */
@@ -40,6 +40,23 @@ static inline int oly_tile_then(int detail) /* -1: none */
 {
     return (detail >> 16) - 1;
 }
+
+/* Details of VIEW rows (view.h) and WRITE rows: part of operand 0 replaced by operand 1, or operands side by side. */
+enum { OLY_VIEW_SAME, OLY_VIEW_TRANSPOSE, OLY_VIEW_BROADCAST, OLY_VIEW_SLICE, OLY_VIEW_REV };
+enum { OLY_WRITE_PART, OLY_WRITE_ALL };
+/* Of PLACE rows: the sharding says where every dimension lies, or only those over Explicit axes. */
+enum { OLY_PLACE_ALL, OLY_PLACE_EXPLICIT };
+
+/* Which operations are linear, and how (linear.def). */
+typedef enum oly_linearity {
+    OLY_NOT_LINEAR,
+    OLY_LINEAR_SUM,
+    OLY_LINEAR_DIFFERENCE,
+    OLY_LINEAR_NEGATION,
+    OLY_LINEAR_PRODUCT,
+    OLY_LINEAR_QUOTIENT
+} oly_linearity;
+oly_linearity oly_linearity_of(oly_op op);
 
 struct oly_node;
 typedef oly_status oly_typing(struct oly_node *node);

@@ -19,20 +19,17 @@ enum { COMPLEX = 1 << OLY_KIND_COMPLEX, EVERYTHING = BOOLS | INTEGERS | FLOATS |
 
 #define ROW(name, types, ...) [OLY_TILE_##name] = types,
 static const uint8_t tile_takes[OLY_N_TILE_OPS] = {
-#define OLY_TILE_UNARY   ROW
-#define OLY_TILE_PART    ROW
-#define OLY_TILE_TEST    ROW
-#define OLY_TILE_BINARY  ROW
+#define OLY_TILE_UNARY      ROW
+#define OLY_TILE_PART       ROW
+#define OLY_TILE_TEST       ROW
+#define OLY_TILE_BINARY     ROW
 #define OLY_TILE_FAR_BINARY ROW
-#define OLY_TILE_COMPARE ROW
-#define OLY_TILE_JOIN    ROW
+#define OLY_TILE_COMPARE    ROW
+#define OLY_TILE_JOIN       ROW
 #include "elementwise.def"
 #include "elementwise_math.def"
-    [OLY_TILE_copy] = EVERYTHING,
-    [OLY_TILE_select] = EVERYTHING,
-    [OLY_TILE_convert] = EVERYTHING,
-    [OLY_TILE_iota] = EVERYTHING,
-    [OLY_TILE_splat] = EVERYTHING,
+    [OLY_TILE_copy] = EVERYTHING, [OLY_TILE_select] = EVERYTHING, [OLY_TILE_convert] = EVERYTHING,
+    [OLY_TILE_iota] = EVERYTHING, [OLY_TILE_splat] = EVERYTHING,
 };
 
 static const char *const words[EVERYTHING + 1] = {

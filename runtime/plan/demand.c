@@ -2,50 +2,41 @@
  * to the memory they look at, with other offsets and strides; only when a device lacks elements does an exchange bring
  * them, and one exchange serves all the overlapping parts that were announced together. */
 #include "plan/planner.h"
+#include "graph/view.h"
 #include <string.h>
 
 /* The part of its operand that a view needs for a region of itself. */
 static oly_region view_region(const oly_node *n, const oly_region *r)
 {
-    const oly_type *in = &n->in[0]->type;
-    oly_region o = {.mesh = r->mesh, .rank = in->rank};
-    for (int d = 0; d < in->rank; d++) {
-        int from = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
-        if (n->op == OLY_OP_transpose) {
-            o.dim[n->params.axes[d]] = r->dim[d];
-        } else if (n->op == OLY_OP_rev && oly_has_axis(n, d)) {
-            o.dim[d] = r->dim[d];
-            o.dim[d].scale = -r->dim[d].scale;
-            o.dim[d].lo = in->shape[d] - 1 - r->dim[d].hi;
-            o.dim[d].hi = in->shape[d] - 1 - r->dim[d].lo;
-        } else if (n->op == OLY_OP_slice) {
-            o.dim[d] = r->dim[d];
-            o.dim[d].scale = r->dim[d].scale * n->params.step[d];
-            o.dim[d].lo = n->params.start[d] + n->params.step[d] * r->dim[d].lo;
-            o.dim[d].hi = n->params.start[d] + n->params.step[d] * r->dim[d].hi;
-        } else if (in->shape[d] == n->type.shape[from]) {
-            o.dim[d] = r->dim[from];
-        } else {
-            o.dim[d] = (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1};
-        }
+    oly_region o = {.mesh = r->mesh, .rank = n->in[0]->type.rank};
+    oly_view_dim dims[OLY_MAX_RANK];
+    oly_view_of(n, dims);
+    for (int e = 0; e < o.rank; e++)
+        o.dim[e] = (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1};
+    for (int d = 0; d < n->type.rank; d++) {
+        const oly_view_dim *v = &dims[d];
+        if (v->from < 0)
+            continue;
+        int64_t one = v->start + v->step * r->dim[d].lo, other = v->start + v->step * r->dim[d].hi;
+        oly_region_dim *to = &o.dim[v->from];
+        *to = r->dim[d];
+        to->scale *= v->step;
+        to->lo = v->step > 0 ? one : other;
+        to->hi = v->step > 0 ? other : one;
     }
     return o;
 }
 
-/* Strides of the view's dimensions from those of its operand. */
+/* Strides of the view's dimensions from those of its operand: steps and turns are in the region's scale. */
 static void view_strides(const oly_node *n, oly_place *place)
 {
     int64_t in[OLY_MAX_RANK];
+    oly_view_dim dims[OLY_MAX_RANK];
     memcpy(in, place->stride, sizeof in);
     memset(place->stride, 0, sizeof place->stride);
-    for (int d = 0; d < n->in[0]->type.rank; d++) {
-        if (n->op == OLY_OP_transpose)
-            place->stride[d] = in[n->params.axes[d]];
-        else if (n->op != OLY_OP_broadcast) /* steps and turns are in the region's scale */
-            place->stride[d] = in[d];
-        else if (n->in[0]->type.shape[d] == n->type.shape[n->params.axes[d]])
-            place->stride[n->params.axes[d]] = in[d];
-    }
+    oly_view_of(n, dims);
+    for (int d = 0; d < n->type.rank; d++)
+        place->stride[d] = dims[d].from < 0 ? 0 : in[dims[d].from];
 }
 
 static bool is_view(const oly_node *n)
@@ -138,7 +129,7 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     oly_node *outer = oly_captured(f, node);
     if (outer)
         return oly_demand(p, f->outer, outer, region, reading);
-    if (node->op == OLY_OP_constant) {
+    if (oly_is_constant(node)) {
         reading->constant = node;
         return OLY_OK;
     }
@@ -185,7 +176,7 @@ static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
             *r = view_region(n, r);
             n = n->in[0];
         } else {
-            return n->op == OLY_OP_constant ? NULL : n;
+            return oly_is_constant(n) ? NULL : n;
         }
     }
 }

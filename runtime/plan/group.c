@@ -9,7 +9,7 @@ enum { LARGEST_GROUP = 32 };
 
 static bool fusible(const oly_node *n)
 {
-    return oly_ops[n->op].lowering == OLY_LOWER_TILE && n->op != OLY_OP_constant;
+    return oly_ops[n->op].lowering == OLY_LOWER_TILE && !oly_is_constant(n);
 }
 
 static bool same_shape(const oly_node *a, const oly_node *b)
@@ -134,7 +134,7 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         oly_value *v = &f->values[k];
         int least = least_depth(f, n);
         v->depth = least > v->depth ? least : v->depth;
-        if (n->op == OLY_OP_update)
+        if (oly_ops[n->op].lowering == OLY_LOWER_WRITE && oly_ops[n->op].detail == OLY_WRITE_PART)
             oly_value_of(f, n->in[1])->written_by = n;
         if (!fusible(n))
             continue;

@@ -1,23 +1,17 @@
-/* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients? The tables below
- * say which operations are linear and how. The taps keep the order in which the program adds them. */
+/* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients? graph/linear.def
+ * says which operations are linear and how. The taps keep the order in which the program adds them. */
 #include "plan/planner.h"
+#include "graph/view.h"
 #include <string.h>
-
-typedef enum { NOT_LINEAR, SUM, DIFFERENCE, NEGATION, PRODUCT, QUOTIENT } linearity;
-
-static const linearity linear_in[OLY_N_OPS] = {
-    [OLY_OP_add] = SUM,     [OLY_OP_sub] = DIFFERENCE, [OLY_OP_neg] = NEGATION,
-    [OLY_OP_mul] = PRODUCT, [OLY_OP_div] = QUOTIENT,
-};
 
 enum { DEEPEST = 64 }; /* operations on one path: bounds the recursion */
 
 /* A number, possibly broadcast. */
 static bool number(const oly_node *n, double *value)
 {
-    if (n->op == OLY_OP_broadcast)
+    while (oly_ops[n->op].lowering == OLY_LOWER_VIEW)
         n = n->in[0];
-    if (n->op != OLY_OP_constant)
+    if (!oly_is_constant(n))
         return false;
     *value = oly_dtype_kind(n->type.dtype) == OLY_KIND_FLOAT ? n->params.value.f : (double)n->params.value.i;
     return oly_dtype_kind(n->type.dtype) != OLY_KIND_COMPLEX;
@@ -39,12 +33,7 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
 
 static bool is_part(const oly_node *carry, const oly_node *v)
 {
-    if (v->op != OLY_OP_slice || v->in[0] != carry)
-        return false;
-    for (int d = 0; d < v->type.rank; d++)
-        if (v->params.step[d] != 1)
-            return false;
-    return true;
+    return oly_is_part(v, 1) && v->in[0] == carry;
 }
 
 static bool accumulate(const oly_node *carry, const oly_node *v, double scale, int depth, oly_linear *f)
@@ -57,18 +46,19 @@ static bool accumulate(const oly_node *carry, const oly_node *v, double scale, i
         return add_tap(f, zero, v->type.rank, scale);
     if (is_part(carry, v))
         return add_tap(f, v->params.start, v->type.rank, scale);
-    switch (linear_in[v->op]) {
-    case SUM:
+    switch (oly_linearity_of(v->op)) {
+    case OLY_LINEAR_SUM:
         return accumulate(carry, v->in[0], scale, depth + 1, f) && accumulate(carry, v->in[1], scale, depth + 1, f);
-    case DIFFERENCE:
+    case OLY_LINEAR_DIFFERENCE:
         return accumulate(carry, v->in[0], scale, depth + 1, f) && accumulate(carry, v->in[1], -scale, depth + 1, f);
-    case NEGATION: return accumulate(carry, v->in[0], -scale, depth + 1, f);
-    case PRODUCT:
+    case OLY_LINEAR_NEGATION: return accumulate(carry, v->in[0], -scale, depth + 1, f);
+    case OLY_LINEAR_PRODUCT:
         if (number(v->in[0], &c))
             return accumulate(carry, v->in[1], scale * c, depth + 1, f);
         return number(v->in[1], &c) && accumulate(carry, v->in[0], scale * c, depth + 1, f);
-    case QUOTIENT: return number(v->in[1], &c) && c != 0 && accumulate(carry, v->in[0], scale / c, depth + 1, f);
-    case NOT_LINEAR: break;
+    case OLY_LINEAR_QUOTIENT:
+        return number(v->in[1], &c) && c != 0 && accumulate(carry, v->in[0], scale / c, depth + 1, f);
+    case OLY_NOT_LINEAR: break;
     }
     return false;
 }

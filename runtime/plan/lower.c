@@ -169,7 +169,7 @@ static oly_status emit_node(tiler *t, int k)
         return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
                         OLY_TILE_REGISTERS);
     t->n_instructions++;
-    if (n->op == OLY_OP_constant) {
+    if (oly_is_constant(n)) {
         oly_splat_instruction(n, i);
     } else {
         *i = (oly_tile_instruction){.op = (uint16_t)oly_tile_first(oly_ops[n->op].detail),

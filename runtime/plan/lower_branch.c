@@ -7,7 +7,7 @@ static oly_node *result_node(const oly_frame *f, const oly_node *n, int k)
 {
     for (int j = n->index + 1; j < f->graph->n_nodes; j++) {
         oly_node *r = f->graph->nodes[j];
-        if (r->op == OLY_OP_result && r->in[0] == n && r->params.dimension == k)
+        if (oly_ops[r->op].lowering == OLY_LOWER_RESULT && r->in[0] == n && r->params.dimension == k)
             return r;
     }
     return NULL;

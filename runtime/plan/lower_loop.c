@@ -69,7 +69,7 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
 {
     for (int k = 0; k < f->graph->n_nodes; k++) {
         oly_node *r = f->graph->nodes[k];
-        if (r->op != OLY_OP_result || r->in[0] != n)
+        if (oly_ops[r->op].lowering != OLY_LOWER_RESULT || r->in[0] != n)
             continue;
         oly_value *v = oly_value_of(f, r);
         v->layout = c->layout[r->params.dimension];

@@ -3,7 +3,7 @@
 
 static bool is_concatenation(const oly_node *n)
 {
-    return oly_ops[n->op].n_operands < 0;
+    return oly_ops[n->op].lowering == OLY_LOWER_WRITE && oly_ops[n->op].detail == OLY_WRITE_ALL;
 }
 
 static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};

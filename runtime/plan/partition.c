@@ -1,6 +1,7 @@
 /* Which layout: the axes come from propagation, the cuts from where the operands lie, so that slices of one array meet without
  * moving more than the difference of their offsets. */
 #include "plan/planner.h"
+#include "graph/view.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ static void pin(const oly_node *n, const oly_value *v, oly_layout *l)
 static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
 {
     oly_layout in;
+    oly_view_dim dims[OLY_MAX_RANK];
     if (!oly_natural_layout(f, n->in[0], &in))
         return false;
     *l = (oly_layout){.mesh = in.mesh, .rank = n->type.rank};
@@ -26,16 +28,15 @@ static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
         l->shape[d] = n->type.shape[d];
         l->split[d] = oly_split_whole(l->shape[d]);
     }
-    for (int d = 0; d < in.rank; d++) {
-        int to = n->op == OLY_OP_broadcast ? n->params.axes[d] : d;
-        if (n->op == OLY_OP_transpose)
-            l->split[d] = in.split[n->params.axes[d]];
-        else if (n->op == OLY_OP_rev && oly_has_axis(n, d)) /* cuts only ascend: not those of the operand, turned */
-            l->split[d] = oly_split_canonical(in.mesh, &in.split[d].axes, in.shape[d]);
-        else if (n->op == OLY_OP_slice)
-            l->split[d] = oly_split_sliced(&in.split[d], n->params.start[d], n->params.step[d]);
-        else if (in.shape[d] == l->shape[to])
-            l->split[to] = in.split[d];
+    oly_view_of(n, dims);
+    for (int d = 0; d < n->type.rank; d++) {
+        const oly_view_dim *v = &dims[d];
+        if (v->from >= 0 && v->step > 0)
+            l->split[d] = v->start == 0 && v->step == 1 && l->shape[d] == in.shape[v->from]
+                              ? in.split[v->from]
+                              : oly_split_sliced(&in.split[v->from], v->start, v->step);
+        else if (v->from >= 0) /* cuts only ascend: not those of the operand, turned */
+            l->split[d] = oly_split_canonical(in.mesh, &in.split[v->from].axes, in.shape[v->from]);
     }
     if (n->params.settled && oly_mesh_same_grid(n->params.sharding->mesh, l->mesh))
         pin(n, oly_value_of(f, n), l);

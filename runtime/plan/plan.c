@@ -14,7 +14,7 @@ oly_value *oly_value_of(oly_frame *f, const oly_node *node)
 
 oly_node *oly_captured(const oly_frame *f, const oly_node *node)
 {
-    if (!f->loop || node->op != OLY_OP_input)
+    if (!f->loop || oly_ops[node->op].lowering != OLY_LOWER_INPUT)
         return NULL;
     /* inputs of a body: counter, carries, captures; the loop's operands lack the counter. Those of branches: captures; the
      * branch has its index before them. */
@@ -394,9 +394,9 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     oly_node *n = f->graph->outputs[k];
     if (p->request->outputs && p->request->outputs[k])
         return p->request->outputs[k];
-    if (n->op == OLY_OP_place && oly_settles_all(&n->params))
+    if (oly_is_placed(n) && oly_settles_all(&n->params))
         return n->params.sharding;
-    for (int j = 0; n->op == OLY_OP_input && j < p->plan->n_inputs; j++)
+    for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)
             return p->uncommitted ? oly_sharding_intern(p->mesh, &(oly_spec){0}, 0) : p->plan->inputs[j].sharding;
     oly_layout l = oly_node_layout(p, f, n);

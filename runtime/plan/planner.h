@@ -95,6 +95,12 @@ const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__(
 /* Is d one of the node's params.axes? */
 bool oly_has_axis(const oly_node *n, int d);
 
+/* Does the node say itself where its value lies (or, through params.settled, along some axes)? */
+static inline bool oly_is_placed(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_PLACE && oly_ops[n->op].detail == OLY_PLACE_ALL;
+}
+
 /* -- region.c: boxes of regions -- */
 oly_region oly_region_of_layout(const oly_layout *l);
 oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position);

@@ -223,25 +223,24 @@ static oly_status sweep_branch(oly_planner *p, oly_frame *f, oly_node *n, bool *
     return OLY_OK;
 }
 
+/* What a branch gives, or what a loop's carry is. */
+static void sweep_result(oly_frame *f, oly_node *n, bool *changed)
+{
+    bool branch = n->in[0]->params.n_branches > 0;
+    int k = n->params.dimension;
+    for (oly_frame *body = f->bodies[n->in[0]->index]; body; body = body->next)
+        equalise(oly_value_of(f, n), oly_value_of(body, branch ? body->graph->outputs[k] : body->graph->inputs[1 + k]),
+                 &n->type, changed);
+}
+
 static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
 {
-    if (n->op == OLY_OP_loop)
-        return sweep_loop(p, f, n, changed);
-    if (n->op == OLY_OP_branch)
-        return sweep_branch(p, f, n, changed);
-    if (n->op == OLY_OP_result && n->in[0]->op == OLY_OP_branch) {
-        for (oly_frame *body = f->bodies[n->in[0]->index]; body; body = body->next)
-            equalise(oly_value_of(f, n), oly_value_of(body, body->graph->outputs[n->params.dimension]), &n->type,
-                     changed);
-        return OLY_OK;
+    switch (oly_ops[n->op].lowering) {
+    case OLY_LOWER_LOOP: return sweep_loop(p, f, n, changed);
+    case OLY_LOWER_BRANCH: return sweep_branch(p, f, n, changed);
+    case OLY_LOWER_RESULT: sweep_result(f, n, changed); return OLY_OK;
+    default: return sweep_node(p, f, n, changed);
     }
-    if (n->op == OLY_OP_result) {
-        oly_frame *body = f->bodies[n->in[0]->index];
-        equalise(oly_value_of(f, n), oly_value_of(body, body->graph->inputs[1 + n->params.dimension]), &n->type,
-                 changed);
-        return OLY_OK;
-    }
-    return sweep_node(p, f, n, changed);
 }
 
 static oly_status sweep(oly_planner *p, oly_frame *f, bool *changed)
@@ -263,7 +262,7 @@ static void fix_places(oly_planner *p, oly_frame *f)
             v->axes[d] = n->type.axes[d];
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
             fix_places(p, body);
-        if ((n->op != OLY_OP_place && !n->params.settled) || !oly_mesh_same_grid(n->params.sharding->mesh, p->mesh))
+        if ((!oly_is_placed(n) && !n->params.settled) || !oly_mesh_same_grid(n->params.sharding->mesh, p->mesh))
             continue;
         v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;
         for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++)

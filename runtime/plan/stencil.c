@@ -2,6 +2,7 @@
  * run from cache: every device holds its block with margins of several steps' width; a pass brings the margins from the
  * neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points outside the replaced part never change. */
 #include "plan/planner.h"
+#include "graph/view.h"
 #include "core/option.h"
 #include <string.h>
 
@@ -36,7 +37,8 @@ static bool take_taps(const oly_node *carry, const oly_node *value, const int64_
 /* x.at[inner].set(sum): the update of a part of the carry. */
 static bool match_update(const oly_node *carry, const oly_node *out, found *s)
 {
-    if (out->op != OLY_OP_update || out->in[0] != carry || out->in[1]->type.rank != carry->type.rank)
+    if (!oly_writes_parts(out) || oly_ops[out->op].lowering != OLY_LOWER_WRITE || out->in[0] != carry ||
+        out->in[1]->type.rank != carry->type.rank)
         return false;
     for (int d = 0; d < carry->type.rank; d++) {
         if (out->params.step[d] != 1)
@@ -50,10 +52,10 @@ static bool match_update(const oly_node *carry, const oly_node *out, found *s)
 /* The carry's own elements from `offset` on, unchanged. */
 static bool is_kept(const oly_node *carry, const oly_node *part, int dimension, int64_t offset)
 {
-    if (part->op != OLY_OP_slice || part->in[0] != carry)
+    if (!oly_is_part(part, 1) || part->in[0] != carry)
         return false;
     for (int d = 0; d < carry->type.rank; d++)
-        if (part->params.step[d] != 1 || part->params.start[d] != (d == dimension ? offset : 0))
+        if (part->params.start[d] != (d == dimension ? offset : 0))
             return false;
     return true;
 }
@@ -64,7 +66,7 @@ static bool match_concatenate(const oly_node *carry, const oly_node *out, found 
     int64_t offset = 0, start[OLY_MAX_RANK] = {0};
     const oly_node *value = NULL;
     int dimension = out->params.dimension;
-    if (out->op != OLY_OP_concatenate)
+    if (oly_ops[out->op].lowering != OLY_LOWER_WRITE || oly_ops[out->op].detail != OLY_WRITE_ALL)
         return false;
     for (int k = 0; k < out->n_in; k++) {
         if (!is_kept(carry, out->in[k], dimension, offset)) {
@@ -210,7 +212,7 @@ static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, con
         return OLY_MEMORY;
     for (int k = 0; k < f->graph->n_nodes; k++) {
         oly_node *n = f->graph->nodes[k];
-        if (n->op != OLY_OP_result || n->in[0] != loop)
+        if (oly_ops[n->op].lowering != OLY_LOWER_RESULT || n->in[0] != loop)
             continue;
         oly_value *v = oly_value_of(f, n);
         v->layout = *l;

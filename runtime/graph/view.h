@@ -1,0 +1,17 @@
+/* Views: operations whose result has the operand's elements under other indexes. The table's detail of a VIEW row says which kind.
+ * Callable from graph and above. */
+#ifndef OLY_GRAPH_VIEW_H
+#define OLY_GRAPH_VIEW_H
+#include "graph/graph.h"
+
+/* Index i of a result dimension is element start + step * i of operand dimension `from`; -1: of none (the elements repeat). */
+typedef struct oly_view_dim {
+    int from;
+    int64_t start, step;
+} oly_view_dim;
+
+/* Of every dimension of the node's result. */
+void oly_view_of(const oly_node *node, oly_view_dim *dims);
+/* Is it a slice of its operand, with this step in every dimension? */
+bool oly_is_part(const oly_node *node, int64_t step);
+#endif
