@@ -75,6 +75,17 @@ static oly_status zeros_where_none(oly_graph *g, int n, oly_node *const *like, o
     return OLY_OK;
 }
 
+/* The weakness of the number that a gradient starts from is not the gradient's. */
+static oly_status end_weakness(oly_graph *g, const oly_node *by, oly_node **gradient)
+{
+    oly_params p;
+    if (!*gradient || !(*gradient)->type.weak || by->type.weak)
+        return OLY_OK;
+    memset(&p, 0, sizeof p);
+    p.dtype = by->type.dtype;
+    return oly_graph_add(g, OLY_OP_convert, 1, gradient, &p, gradient);
+}
+
 static oly_status gradient_of(oly_graph *g, oly_node *y, int n, oly_node *const *by, oly_node **gradient)
 {
     oly_node *one;
@@ -84,6 +95,8 @@ static oly_status gradient_of(oly_graph *g, oly_node *y, int n, oly_node *const 
     OLY_TRY(oly_build_number(g, y->type.dtype, 1, &one));
     OLY_TRY(oly_build_convert(g, one, y->type.dtype, y->type.weak, &one));
     OLY_TRY(oly_gradient(g, 1, &y, &one, n, by, gradient));
+    for (int k = 0; k < n; k++)
+        OLY_TRY(end_weakness(g, by[k], &gradient[k]));
     return zeros_where_none(g, n, by, gradient);
 }
 

@@ -30,6 +30,8 @@ oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int
                                   oly_node **made);
 /* n operands to their common shape and, when their shapes differ, common sharding (in place). source: jnp.broadcast_arrays */
 oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in);
+/* The operands of a select (condition, two branches) likewise; a rank-0 condition has no say. source: jnp.where */
+oly_status oly_build_choice(oly_graph *g, oly_node **in);
 oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out);
 
 /* Converts n operands to the type they meet in (in place). */

@@ -45,7 +45,11 @@ oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int
     oly_type_set_sharding(&wanted, out);
     OLY_TRY(check_broadcast(x, &wanted));
     OLY_TRY(oly_build_broadcast(g, x, rank, shape, &plain));
-    return oly_build_reshard(g, plain, out, made);
+    if (plain == x || plain->op != OLY_OP_broadcast)
+        return oly_build_reshard(g, plain, out, made);
+    oly_params p = plain->params; /* repeated where it is wanted: nothing moves */
+    p.sharding = out;
+    return oly_graph_add(g, OLY_OP_broadcast, 1, plain->in, &p, made);
 }
 
 /* The sharding that operands of several shapes meet in: aligned at the end, none gives way, single elements do not count. */
@@ -87,4 +91,15 @@ oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
         if (in[k]->type.mesh) /* the others adapt */
             OLY_TRY(oly_build_reshard(g, in[k], out, &in[k]));
     return OLY_OK;
+}
+
+oly_status oly_build_choice(oly_graph *g, oly_node **in)
+{
+    if (in[0]->type.rank > 0)
+        return oly_build_broadcast_all(g, 3, in);
+    OLY_TRY(oly_build_broadcast_all(g, 2, in + 1)); /* one condition for all */
+    oly_type like = in[in[1]->type.mesh ? 1 : 2]->type;
+    like.unreduced = like.reduced = 0;
+    oly_sharding s = in[0]->type.mesh && like.mesh ? oly_type_sharding(&like) : NULL;
+    return oly_build_broadcast_to(g, in[0], like.rank, like.shape, s, &in[0]);
 }

@@ -2,6 +2,7 @@
  * together, so that nothing is reshaped before the planner sees how the operands are split. */
 #include "graph/compose_contract.h"
 #include "graph/build.h"
+#include "graph/sharding_rule.h"
 #include "graph/contract.h"
 #include <inttypes.h>
 #include <string.h>
@@ -140,7 +141,7 @@ static void match(const oly_type *const *type, int n, matching *m)
                 m->squeeze[o][d[o]] = true;
         if (one[0] && one[1]) {
             m->both[i] = true;
-        } else if (!has[0] || one[0]) {
+        } else if (!has[0] || (one[0] && has[1])) {
             m->only[1][m->n_only[1]++] = i;
         } else if (!has[1] || one[1]) {
             m->only[0][m->n_only[0]++] = i;
@@ -182,6 +183,20 @@ static oly_status arrange(oly_graph *g, oly_node *x, const matching *m, int n, c
     return oly_build_reshape(g, *out, wide, shape, out);
 }
 
+/* Over Explicit axes both operands have their leading dimensions split alike. */
+static oly_status check_leading(const oly_type *x, const oly_type *y, int n, const matching *m)
+{
+    for (int k = 0; k < m->n_batch && x->mesh && y->mesh; k++) {
+        int i = m->batch[k];
+        if (!oly_axis_list_equal(&x->axes[i - (n - leading(x))], &y->axes[i - (n - leading(y))]))
+            return oly_sharding_fail_types("matmul", x, y, "batch_conflict",
+                                           "the leading dimensions %d of the result are split in different ways; move "
+                                           "one operand with oly_reshard",
+                                           i);
+    }
+    return OLY_OK;
+}
+
 oly_status oly_compose_matmul(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -193,6 +208,7 @@ oly_status oly_compose_matmul(oly_graph *g, int n_in, oly_node *const *in, const
     OLY_TRY(oly_build_meet(x, leading(x), y, leading(y), &shape));
     int n = shape.rank;
     match((const oly_type *[]){x, y}, n, &m);
+    OLY_TRY(check_leading(x, y, n, &m));
     oly_node *both[2] = {in[0], in[1]};
     OLY_TRY(oly_product_operands(g, 2, both, recipe));
     for (int o = 0; o < 2; o++)

@@ -61,9 +61,7 @@ oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const 
     oly_node *all[3] = {in[0], in[1], in[2]};
     OLY_TRY(oly_build_truth(g, all[0], &all[0]));
     OLY_TRY(oly_build_promoted(g, 2, all + 1));
-    if (all[0]->type.rank == 0)
-        OLY_TRY(oly_build_broadcast_all(g, 2, all + 1)); /* one condition for all: the branches decide */
-    OLY_TRY(oly_build_broadcast_all(g, 3, all));
+    OLY_TRY(oly_build_choice(g, all));
     return oly_build_apply(g, OLY_OP_select, 3, all, out);
 }
 

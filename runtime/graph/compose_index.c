@@ -3,6 +3,7 @@
  * mode. */
 #include "graph/compose.h"
 #include "graph/build.h"
+#include "graph/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -88,6 +89,31 @@ static oly_status gather(oly_graph *g, oly_node *x, int n, oly_node *const *inde
     q.sharding = constrains ? NULL : p->sharding;
     OLY_TRY(oly_graph_add(g, OLY_OP_gather, 1 + n, in, &q, out));
     return constrains ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
+}
+
+/* How the part that indexes mean is sharded over Explicit axes: as the indexes, then as the rest of the array. NULL: not at all. */
+static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index, int rank, oly_sharding *slice)
+{
+    oly_type t = {.rank = rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
+    *slice = NULL;
+    if (!t.mesh || !t.mesh->explicit_axes)
+        return OLY_OK;
+    memcpy(t.axes, index->type.axes, sizeof *t.axes * (size_t)index->type.rank);
+    unsigned used = 0;
+    for (int d = n; d < x->type.rank; d++)
+        t.axes[index->type.rank + d - n] = x->type.axes[d];
+    for (int d = 0; d < rank; d++)
+        for (int k = 0; k < t.axes[d].n; k++) {
+            if (used >> t.axes[d].axis[k] & 1)
+                return oly_sharding_fail_types("indexing", &x->type, &index->type, "out_duplicate",
+                                               "the part that is meant would be split along axis '%s' twice; move one "
+                                               "with oly_reshard, or say how the result is to be sharded "
+                                               "(.out_sharding)",
+                                               t.mesh->name[t.axes[d].axis[k]]);
+            used |= 1u << t.axes[d].axis[k];
+        }
+    *slice = oly_type_sharding(&t);
+    return *slice ? OLY_OK : OLY_MEMORY;
 }
 
 static oly_status flattened(oly_graph *g, oly_node *x, oly_node **out)
@@ -204,24 +230,13 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
     for (int d = 0; d < n_in - 1; d++)
         OLY_TRY(check_not_empty(&in[0]->type, d, &index[0]->type));
     index_params(&p, recipe, 0, 0, n_in - 1);
+    oly_sharding slice;
+    if (!p.sharding)
+        OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
     return gather(g, in[0], n_in - 1, index, &p, out);
 }
 
 /* -- scatter --------------------------------------------------------------------------------------------------------- */
-
-/* How the part that is written is sharded over Explicit axes: as the indexes, then as the rest of the array. NULL: not at all. */
-static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index, int rank, oly_sharding *slice)
-{
-    oly_type t = {.rank = rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
-    *slice = NULL;
-    if (!t.mesh || !t.mesh->explicit_axes)
-        return OLY_OK;
-    memcpy(t.axes, index->type.axes, sizeof *t.axes * (size_t)index->type.rank);
-    for (int d = n; d < x->type.rank; d++)
-        t.axes[index->type.rank + d - n] = x->type.axes[d];
-    *slice = oly_type_sharding(&t);
-    return *slice ? OLY_OK : OLY_MEMORY;
-}
 
 static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node *const *index, oly_node *updates,
                           const oly_params *p, oly_node **out)

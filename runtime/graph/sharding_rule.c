@@ -97,6 +97,17 @@ oly_status oly_sharding_refuse_sums(const oly_node *node)
     return OLY_OK;
 }
 
+oly_status oly_sharding_refuse_marks(const oly_node *node)
+{
+    for (int k = 0; k < node->n_in; k++)
+        if (node->in[k]->type.reduced)
+            return oly_sharding_fail(node, "unsupported",
+                                     "operand %d is reduced along axes ({R:...}), which this operation does not keep; "
+                                     "make it replicated with oly_reshard first",
+                                     k);
+    return oly_sharding_refuse_sums(node);
+}
+
 /* Axes along which a value is the same everywhere. */
 static unsigned replicated_axes(const oly_type *x)
 {

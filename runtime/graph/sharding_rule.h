@@ -37,6 +37,8 @@ oly_sharding oly_sharding_asked(const oly_node *node);
 oly_status oly_sharding_take_out(oly_node *node);
 /* No operand is a sum over devices. fails [unsupported] */
 oly_status oly_sharding_refuse_sums(const oly_node *node);
+/* Nor reduced along axes ({R:...}): for what has no gradient rule in those terms. fails [unsupported] */
+oly_status oly_sharding_refuse_marks(const oly_node *node);
 /* The set of axes the operands are reduced along, into *reduced: the same for all that are, and no other operand may be
  * replicated or split along them. fails [reduced_conflict] */
 oly_status oly_sharding_common_reduced(const oly_node *node, unsigned *reduced);

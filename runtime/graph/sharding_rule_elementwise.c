@@ -72,6 +72,14 @@ oly_status oly_sharding_rule_same(oly_node *node)
     return OLY_OK;
 }
 
+/* The bounds say nothing. */
+oly_status oly_sharding_rule_clamp(oly_node *node)
+{
+    const oly_type *x = &node->in[1]->type;
+    memcpy(node->type.axes, x->axes, sizeof x->axes);
+    return oly_sharding_refuse_marks(node);
+}
+
 /* Branches must be sharded alike, and so must the condition unless it is one number for all. */
 oly_status oly_sharding_rule_select(oly_node *node)
 {
@@ -119,5 +127,5 @@ oly_status oly_sharding_rule_by_factors(oly_node *node)
     if (oly_ops[node->op].factors[0] == '.')
         return oly_sharding_rule_elementwise(node);
     OLY_TRY(merge_factors(node));
-    return oly_sharding_refuse_sums(node);
+    return oly_sharding_refuse_marks(node);
 }

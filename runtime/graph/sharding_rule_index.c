@@ -22,7 +22,7 @@ static oly_status along(oly_node *node, int d, const char *rule, const char *wha
         first = x->mesh && !first ? x : first;
     }
     keep_axes(node, first ? first : &node->in[0]->type);
-    return oly_sharding_refuse_sums(node);
+    return oly_sharding_refuse_marks(node);
 }
 
 oly_status oly_sharding_rule_sort(oly_node *node)
@@ -85,7 +85,7 @@ oly_status oly_sharding_rule_gather(oly_node *node)
 {
     const oly_params *p = &node->params;
     const oly_type *x = &node->in[0]->type;
-    OLY_TRY(oly_sharding_refuse_sums(node));
+    OLY_TRY(oly_sharding_refuse_marks(node));
     if (oly_sharding_asked(node))
         return oly_sharding_take_out(node);
     OLY_TRY(merge_batch(node, node->n_in - 1, "gather_ambiguous", node->type.axes));
@@ -100,7 +100,7 @@ oly_status oly_sharding_rule_scatter(oly_node *node)
 {
     const oly_params *p = &node->params;
     const oly_type *x = &node->in[0]->type, *updates = &node->in[node->n_in - 1]->type;
-    OLY_TRY(oly_sharding_refuse_sums(node));
+    OLY_TRY(oly_sharding_refuse_marks(node));
     if (oly_sharding_asked(node))
         return oly_sharding_take_out(node);
     OLY_TRY(merge_batch(node, node->n_in - 1, "scatter_ambiguous", node->type.axes));
@@ -127,7 +127,7 @@ oly_status oly_sharding_rule_searchsorted(oly_node *node)
         oly_sharding_unsplit(node, 0, node->params.n_batch, "gather_ambiguous", "is searched and may not be split"));
     for (int d = node->params.n_batch; d < node->type.rank; d++)
         node->type.axes[d] = node->in[1]->type.axes[d];
-    return oly_sharding_refuse_sums(node);
+    return oly_sharding_refuse_marks(node);
 }
 
 /* A part that starts anywhere keeps the axes, as a slice does. */

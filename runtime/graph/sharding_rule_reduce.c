@@ -20,7 +20,7 @@ static void drop_reduced(oly_node *node)
 oly_status oly_sharding_rule_reduce(oly_node *node)
 {
     drop_reduced(node);
-    return oly_sharding_refuse_sums(node);
+    return oly_sharding_refuse_marks(node);
 }
 
 /* A sum may stay unfinished along the axes that split what it sums over. */
@@ -116,7 +116,9 @@ oly_status oly_sharding_rule_dot_general(oly_node *node)
                                      k);
     if (oly_sharding_asked(node)) {
         OLY_TRY(check_unfinished(node));
-        return oly_sharding_take_out(node);
+        OLY_TRY(oly_sharding_take_out(node));
+        node->type.reduced = 0; /* a product is an ordinary value */
+        return OLY_OK;
     }
     OLY_TRY(check_pairs(node, c->n_batch, c->batch, "batch_conflict", "batch"));
     OLY_TRY(check_pairs(node, c->n_contract, c->contract, "contract_conflict", "contracting"));

@@ -44,7 +44,7 @@ oly_status oly_sharding_rule_rev(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type;
     memcpy(node->type.axes, x->axes, sizeof x->axes);
-    return oly_sharding_refuse_sums(node);
+    return oly_sharding_refuse_marks(node);
 }
 
 oly_status oly_sharding_rule_update(oly_node *node)

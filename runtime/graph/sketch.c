@@ -47,7 +47,14 @@ oly_node *oly_sketch_binary(oly_sketch *s, oly_op op, oly_node *x, oly_node *y)
 oly_node *oly_sketch_select(oly_sketch *s, oly_node *condition, oly_node *x, oly_node *y)
 {
     oly_node *all[3] = {condition, x, y};
-    return meet(s, 2, all + 1, 3, all) ? add(s, OLY_OP_select, 3, all, NULL) : NULL;
+    for (int k = 0; k < 3; k++)
+        if (!all[k])
+            return NULL;
+    if (s->status == OLY_OK)
+        s->status = oly_build_promoted(s->g, 2, all + 1);
+    if (s->status == OLY_OK)
+        s->status = oly_build_choice(s->g, all);
+    return add(s, OLY_OP_select, 3, all, NULL);
 }
 
 oly_node *oly_sketch_number(oly_sketch *s, double value)
