@@ -251,6 +251,20 @@ static oly_array scan_of(const oly_array *x)
     return oly_add(oly_add(oly_mul(ys[1], turned[0]), turned[1]), carry);
 }
 
+static void waves(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array y = oly_sin(oly_mul(in[0], in[1]));
+    out[0] = oly_mul(oly_exp(y), *(oly_array *)user);
+    out[1] = oly_sum(oly_mul(y, y), .axes = "1");
+}
+
+static oly_array checkpoint_of(const oly_array *x)
+{
+    oly_array outside = oly_mul(x[1], 0.5), wave = NULL, sum = NULL;
+    oly_call(oly_checkpoint(oly_jit(waves, 2, 2, .user = &outside)), OLY_IN(x[0], x[1]), OLY_OUT(wave, sum));
+    return oly_mul(wave, oly_reshape(sum, 4, 1));
+}
+
 static void first_side(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = oly_mul(oly_sin(in[0]), *(oly_array *)user);
@@ -410,6 +424,7 @@ const gradient_sample gradient_samples[] = {
     {"dynamic_update_slice", dynamic_update_slice_of, 2, {M43, {2, {2, 2}}}, -1, 1},
     {"loop", loop_of, 2, {M43, M43}, -1, 1},
     {"loop", scan_of, 2, {M43, {2, {2, 3}}}, -1, 1},
+    {"loop", checkpoint_of, 2, {M43, M43}, -1, 1},
     {"branch", branch_of, 2, {M43, M43}, -1, 1},
     {"permute", permute_of, 2, {{1, {8}}, {1, {2}}}, -1, 1},
     {"place", place_of, 1, {M43}, -1, 1},

@@ -80,6 +80,12 @@ OLY_API oly_status oly_gradients_n(oly_array y, int n_by, const oly_array *by, i
 OLY_API oly_array oly_stop_gradient(oly_operand x);
 #define oly_stop_gradient(x) OLY_AT(oly_stop_gradient)(OLY_ARG(x))
 
+/* The same function, of which gradients keep nothing but its arguments: the way back computes its intermediate values once more.
+ * For large functions, in whose place less memory is wanted. (Loops keep no more than their carries anyhow.)
+ * source: jax.checkpoint */
+OLY_API oly_fn oly_checkpoint(oly_fn f);
+#define oly_checkpoint(...) OLY_AT(oly_checkpoint)(__VA_ARGS__)
+
 #ifdef __cplusplus
 }
 #endif

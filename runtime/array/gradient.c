@@ -9,7 +9,7 @@
 #include <olympus/gradient.h>
 #include <string.h>
 
-typedef enum kind { GRADIENT, VALUE_AND_GRADIENT, PULLBACK, PUSHFORWARD } kind;
+typedef enum kind { GRADIENT, VALUE_AND_GRADIENT, PULLBACK, PUSHFORWARD, ONCE_MORE } kind;
 
 enum { MOST = 32 }; /* arguments, results of a function */
 
@@ -163,12 +163,54 @@ static oly_status record_derivative(oly_fn f, const oly_array *in, oly_trace *t)
     oly_node *results[2 * MOST + 1];
     recording c = {.how = f->derived, .g = t->graph, .n_in = f->inner->n_in, .n_out = f->inner->n_out};
     OLY_TRY(record_inner(f, in, t, &c));
-    OLY_TRY(c.how->kind == PULLBACK      ? pull_back(&c, results)
-            : c.how->kind == PUSHFORWARD ? push_forward(&c, results)
-                                         : with_gradient(&c, results));
+    switch (c.how->kind) {
+    case PULLBACK: OLY_TRY(pull_back(&c, results)); break;
+    case PUSHFORWARD: OLY_TRY(push_forward(&c, results)); break;
+    case ONCE_MORE: memcpy(results, c.out, sizeof *results * (size_t)c.n_out); break;
+    default: OLY_TRY(with_gradient(&c, results)); break;
+    }
     for (int k = 0; k < f->n_out; k++)
         OLY_TRY(oly_graph_output(t->graph, results[k]));
     return OLY_OK;
+}
+
+/* A loop of one iteration whose captures are the arguments: its gradient computes the iteration once more. */
+static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_node *const *in, oly_node **out)
+{
+    oly_node *inside[64], *operands[64 + MOST], *loop;
+    oly_graph *body = oly_graph_new(from->name);
+    oly_type i32 = {.dtype = OLY_INT32};
+    oly_params p;
+    int n_carry = from->n_outputs;
+    oly_status st = body ? oly_graph_input(body, &i32, &inside[0]) : OLY_MEMORY;
+    for (int k = 0; k < n_carry && st == OLY_OK; k++) {
+        st = oly_zeros_like(g, from->outputs[k], &operands[k]);
+        if (st == OLY_OK)
+            st = oly_graph_input(body, &from->outputs[k]->type, &inside[0]);
+    }
+    for (int k = 0; k < n && st == OLY_OK; k++) {
+        operands[n_carry + k] = in[k];
+        st = oly_graph_input(body, &in[k]->type, &inside[k]);
+    }
+    if (st == OLY_OK)
+        st = oly_graph_inline(body, from, inside, out);
+    for (int k = 0; k < n_carry && st == OLY_OK; k++)
+        st = oly_graph_output(body, out[k]);
+    memset(&p, 0, sizeof p);
+    p.body = body;
+    p.n_carry = n_carry;
+    p.upper = 1;
+    if (st == OLY_OK)
+        st = oly_graph_add(g, OLY_OP_loop, n_carry + n, operands, &p, &loop);
+    if (st != OLY_OK)
+        oly_graph_free(body);
+    for (int k = 0; k < n_carry && st == OLY_OK; k++) {
+        oly_params which;
+        memset(&which, 0, sizeof which);
+        which.dimension = k;
+        st = oly_graph_add(g, OLY_OP_result, 1, &loop, &which, &out[k]);
+    }
+    return st;
 }
 
 /* What was recorded becomes part of the trace outside. */
@@ -179,7 +221,9 @@ static oly_status insert(oly_fn f, const oly_array *in, oly_trace *outer, oly_tr
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
     for (int k = 0; k < t->n_captures; k++)
         OLY_TRY(oly_trace_node(outer, t->captured[k], &nodes[f->n_in + k]));
-    OLY_TRY(oly_graph_inline(outer->graph, t->graph, nodes, results));
+    const derivation *how = f->derived;
+    OLY_TRY(how->kind == ONCE_MORE ? insert_once_more(outer->graph, t->graph, f->n_in + t->n_captures, nodes, results)
+                                   : oly_graph_inline(outer->graph, t->graph, nodes, results));
     for (int k = 0; k < f->n_out; k++)
         if (!(out[k] = oly_array_traced(outer->graph, results[k])))
             return OLY_MEMORY;
@@ -228,6 +272,8 @@ static oly_status read_notation(const char *text, derivation *how)
 static oly_status read_arguments(oly_fn f, const oly_gradient_options *options, derivation *how)
 {
     bool all = how->kind == PULLBACK || how->kind == PUSHFORWARD, seen[MOST] = {false};
+    if (how->kind == ONCE_MORE)
+        return OLY_OK;
     if (options->argnums)
         OLY_TRY(read_notation(options->argnums, how));
     else if (options->argnum_list && options->n_argnum_list <= MOST)
@@ -320,6 +366,12 @@ oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options)
 {
     oly_enter(__func__);
     return derived(f, PUSHFORWARD, &options);
+}
+
+oly_fn(oly_checkpoint)(oly_fn f)
+{
+    oly_enter(__func__);
+    return derived(f, ONCE_MORE, &(oly_gradient_options){0});
 }
 
 /* -- inside a function ----------------------------------------------------------------------------------------------- */

@@ -280,7 +280,12 @@ oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
     OLY_TRY(oly_build_number(g, type.dtype, 0, zeros));
     OLY_TRY(oly_build_convert(g, *zeros, type.dtype, type.weak, zeros));
     OLY_TRY(oly_build_broadcast(g, *zeros, type.rank, type.shape, zeros));
-    return type.varying ? oly_build_vary(g, *zeros, type.mesh, type.varying, zeros) : OLY_OK;
+    if (type.varying)
+        OLY_TRY(oly_build_vary(g, *zeros, type.mesh, type.varying, zeros));
+    if (!type.mesh || !type.mesh->explicit_axes)
+        return OLY_OK;
+    oly_sharding sharding = oly_type_sharding(&type);
+    return sharding ? oly_build_reshard(g, *zeros, sharding, zeros) : OLY_MEMORY;
 }
 
 /* A cotangent to be differentiated by: zeros that nothing takes for zeros. */

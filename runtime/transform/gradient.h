@@ -16,7 +16,7 @@ oly_status oly_gradient(oly_graph *g, int n_out, oly_node *const *out, oly_node 
 oly_status oly_pushforward(oly_graph *g, int n_out, oly_node *const *out, int n_wrt, oly_node *const *wrt,
                            oly_node *const *wrt_tangent, oly_node **tangent);
 
-/* Zeros of a node's type. */
+/* Zeros of a node's type, that of its sharding included. */
 oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros);
 
 /* May a derivative be taken with respect to values of this type? */

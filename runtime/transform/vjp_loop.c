@@ -216,22 +216,11 @@ static oly_status write_row(oly_graph *g, oly_node *stack, oly_node *row, oly_no
     return oly_graph_add(g, OLY_OP_dynamic_update_slice, 2 + stack->type.rank, in, NULL, out);
 }
 
-/* Zeros that over Explicit axes lie as x does. */
-static oly_status zeros_as(oly_graph *g, const oly_node *x, oly_node **out)
-{
-    const oly_type type = x->type;
-    OLY_TRY(oly_zeros_like(g, x, out));
-    if (!type.mesh || !type.mesh->explicit_axes)
-        return OLY_OK;
-    oly_sharding sharding = oly_type_sharding(&type);
-    return sharding ? oly_build_reshard(g, *out, sharding, out) : OLY_MEMORY;
-}
-
 /* Zeros for `count` values like x, sharded as x is. */
 static oly_status new_stack(oly_graph *g, const oly_node *x, int64_t count, oly_node **out)
 {
     oly_node *zeros, *row;
-    OLY_TRY(zeros_as(g, x, &zeros));
+    OLY_TRY(oly_zeros_like(g, x, &zeros));
     OLY_TRY(as_row(g, zeros, &row));
     int64_t shape[OLY_MAX_RANK];
     memcpy(shape, row->type.shape, sizeof shape);
@@ -589,11 +578,11 @@ static oly_status begin_flow(const backward *b, flow *f)
     for (int k = 0; k < b->n; k++) {
         f->carry[k] = b->reached[k] ? b->r->cotangents[k] : NULL;
         if (b->reached[k] && !f->carry[k])
-            OLY_TRY(zeros_as(b->r->g, b->loop->in[k], &f->carry[k]));
+            OLY_TRY(oly_zeros_like(b->r->g, b->loop->in[k], &f->carry[k]));
     }
     for (int k = 0; k < b->m; k++)
         if (b->summed[k])
-            OLY_TRY(zeros_as(b->r->g, b->loop->in[b->n + k], &f->capture[k]));
+            OLY_TRY(oly_zeros_like(b->r->g, b->loop->in[b->n + k], &f->capture[k]));
     return OLY_OK;
 }
 
