@@ -473,3 +473,15 @@ oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, co
     p->plan->slots[*slot].claimed = true;
     return OLY_OK;
 }
+
+oly_status oly_own_copy(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
+{
+    const oly_value *v = oly_captured(f, node) ? NULL : oly_value_of(f, node);
+    if (v && node->n_uses == 1 && v->slot >= 0 && !v->replicas && !p->plan->slots[v->slot].shared)
+        return oly_copy_value(p, f, node, l, slot);
+    if (v)
+        OLY_TRY(oly_fold_now(p, f, node));
+    OLY_TRY(copy_to_new_slot(p, f, node, l, slot));
+    p->plan->slots[*slot].claimed = true;
+    return OLY_OK;
+}

@@ -21,22 +21,15 @@ static int new_slot(oly_planner *p, oly_block *b, const oly_layout *l, size_t el
     return slot;
 }
 
-/* A carry that the body only writes parts of (the stacks of a scan) keeps its memory: nothing but that update reads the old value. */
-static bool is_written_over(const oly_frame *body, int k)
-{
-    const oly_node *input = body->graph->inputs[1 + k], *made = body->graph->outputs[k];
-    return oly_writes_parts(made) && made->in[0] == input && input->n_uses == 1 && made->n_uses == 1;
-}
-
 static oly_status bring_carries(oly_planner *p, oly_frame *f, const oly_node *n, oly_frame *body, carries *c)
 {
     for (int k = 0; k < n->params.n_carry; k++) {
         oly_node *input = body->graph->inputs[1 + k];
         size_t element = oly_dtype_size(input->type.dtype);
         c->layout[k] = oly_node_layout(p, body, input);
-        oly_value_of(body, input)->written_over = is_written_over(body, k);
+        OLY_TRY(oly_is_written_over(p, body->graph, k, &oly_value_of(body, input)->written_over));
         if (oly_value_of(body, input)->written_over)
-            OLY_TRY(oly_copy_value(p, f, n->in[k], &c->layout[k], &c->init[k])); /* memory that is the loop's own */
+            OLY_TRY(oly_own_copy(p, f, n->in[k], &c->layout[k], &c->init[k]));
         else
             OLY_TRY(oly_materialise(p, f, n->in[k], &c->layout[k], &c->init[k]));
         c->in[k] = new_slot(p, f->block, &c->layout[k], element, OLY_SLOT_BOUND);

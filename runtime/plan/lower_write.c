@@ -20,10 +20,12 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
 {
     const oly_node *u = n->in[0];
     oly_value *v = oly_value_of(f, u);
-    if (oly_captured(f, u) || u->n_uses != 1 || v->slot < 0 || v->replicas || !oly_layout_equal(&v->layout, l))
+    if (oly_captured(f, u) || v->slot < 0 || !oly_layout_equal(&v->layout, l))
         return false;
     if (v->written_over)
         return true;
+    if (u->n_uses != 1 || v->replicas)
+        return false;
     const oly_slot *s = &p->plan->slots[v->slot];
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
 }

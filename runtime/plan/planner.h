@@ -145,6 +145,8 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
 oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
 /* The same, but never shared with another use: writes a copy if need be. */
 oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
+/* The same, in memory that will be written over: nobody else reads it, now or later. */
+oly_status oly_own_copy(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
 /* Writes a constant node's number over the layout's part of a slot, for `node`. */
 oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
                     int slot);
@@ -232,6 +234,9 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
 /* May a node write over the memory of its first operand, when its result has layout l? Only when nobody else will look at it. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);
+
+/* -- overwrite.c -- */
+oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes);
 
 /* -- linear.c -- */
 /* A value of a loop's body as a sum of shifted parts of the carry: sum of coefficient[t] * carry[x + start[t]]. */

@@ -154,13 +154,27 @@ void oly_vjp_dynamic_slice(oly_rule *r)
             G ? by_starts(r, OLY_OP_dynamic_update_slice, oly_rule_zeros(r, r->node->in[0]), G, NULL, 1) : NULL;
 }
 
+/* Zeros in the place of the part, made from the part: so they are written after it has been read, and may be so in place. */
+static oly_node *zeros_after(oly_rule *r, oly_node *part)
+{
+    oly_node *never = NULL;
+    if (!part)
+        return NULL;
+    r->status = oly_build_number(r->g, OLY_BOOL, 0, &never);
+    if (r->status == OLY_OK)
+        r->status = oly_build_broadcast(r->g, never, part->type.rank, part->type.shape, &never);
+    return r->status == OLY_OK ? oly_rule_select(r, never, part, oly_rule_number(r, part, 0)) : NULL;
+}
+
 void oly_vjp_dynamic_update_slice(oly_rule *r)
 {
-    oly_node *part = r->node->in[1];
-    if (r->wanted[0])
-        r->operands[0] = by_starts(r, OLY_OP_dynamic_update_slice, G, oly_rule_zeros(r, part), NULL, 2);
+    oly_node *part = r->node->in[1], *zeros;
     if (r->wanted[1])
         r->operands[1] = by_starts(r, OLY_OP_dynamic_slice, G, NULL, &part->type, 2);
+    if (!r->wanted[0])
+        return;
+    zeros = r->wanted[1] ? zeros_after(r, r->operands[1]) : oly_rule_zeros(r, part);
+    r->operands[0] = by_starts(r, OLY_OP_dynamic_update_slice, G, zeros, NULL, 2);
 }
 
 /* -- along a dimension ----------------------------------------------------------------------------------------------- */
