@@ -84,6 +84,13 @@ static void distance(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sqrt(oly_sum(oly_pow(oly_sub(in[0], in[1]), 2)));
 }
 
+/* A batch with a name: collectives reach over its elements. */
+static void from_the_mean(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sub(in[0], oly_pmean(in[0], "points"));
+}
+
 int main(int argc, char **argv)
 {
     oly_init(&argc, &argv);
@@ -126,5 +133,8 @@ int main(int argc, char **argv)
     oly_array points = oly_reshape(oly_arange(8, OLY_FLOAT32), 4, 2), origin = oly_zeros(OLY_FLOAT32, 2);
     oly_vmap(distance, NULL, OLY_IN(points, origin), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(result), OLY_AXES_OF(0));
     show("distances of four points", result);
+    oly_vmap_with(from_the_mean, NULL, OLY_BATCH(.axis_name = "points"), OLY_IN(result), OLY_AXES_OF(0),
+                  OLY_OUT(result), OLY_AXES_OF(0));
+    show("how far from their mean", result);
     return oly_finalize();
 }

@@ -305,6 +305,65 @@ static void in_each_other(void **state)
     end();
 }
 
+/* -- collectives over a named batch ---------------------------------------------------------------------------------- */
+static void over_batch(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_psum(in[0], "b");
+    out[1] = oly_sub(in[0], oly_pmean(in[0], "b"));
+    out[2] = oly_all_gather(in[0], "b");
+    out[3] = oly_add(oly_mul(oly_axis_index("b"), 10), oly_axis_size("b"));
+}
+
+static void over_both(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_psum(oly_add(in[0], oly_psum(in[0], "b")), "i");
+}
+
+static void batch_on_devices(const oly_array *in, oly_array *out, void *user)
+{
+    oly_vmap_with(over_both, user, OLY_BATCH(.axis_name = "b"), 1, in, OLY_AXES_OF(0), OLY_OUT(out[0]), OLY_AXES_OF(0));
+}
+
+static void sum_of_squares_around_mean(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array apart = oly_sub(in[0], oly_pmean(in[0], "b"));
+    out[0] = oly_mul(apart, apart);
+}
+
+static void variance(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array y = NULL;
+    oly_vmap_with(sum_of_squares_around_mean, user, OLY_BATCH(.axis_name = "b"), 1, in, OLY_AXES_OF(0), OLY_OUT(y),
+                  OLY_AXES_OF(0));
+    out[0] = oly_sum(y);
+}
+
+static void named_batches(void **state)
+{
+    (void)state;
+    oly_array a = NULL, b = NULL, c = NULL, d = NULL;
+    start();
+    oly_array x = oly_arange(4, OLY_FLOAT32);
+    oly_vmap_with(over_batch, NULL, OLY_BATCH(.axis_name = "b"), OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a, b, c, d),
+                  OLY_AXES_OF(OLY_UNMAPPED, 0, OLY_UNMAPPED, 0));
+    EXPECT(a, 6);
+    EXPECT(b, -1.5, -.5, .5, 1.5);
+    EXPECT(c, 0, 1, 2, 3);
+    EXPECT(d, 4, 14, 24, 34);
+    oly_shard_map(batch_on_devices, NULL, oly_make_mesh("i=8"), OLY_IN(oly_arange(16, OLY_FLOAT32)), OLY_SPECS("i"),
+                  OLY_OUT(a), OLY_SPECS(""));
+    EXPECT(a, 56 + 120, 64 + 120);
+    EXPECT(oly_apply(oly_grad(oly_jit(variance, 1, 1)), x), -3, -1, 1, 3);
+    oly_vmap(over_batch, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a, b, c, d), OLY_AXES_OF(0, 0, 0, 0));
+    assert_null(a);
+    assert_non_null(strstr(oly_last_error(), "unbound axis name 'b'"));
+    oly_clear_error();
+    end();
+}
+
 /* -- errors ---------------------------------------------------------------------------------------------------------- */
 static void fails(oly_array y, oly_status status, const char *words)
 {
@@ -344,11 +403,9 @@ static void bad_maps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_element_by_element),
-        cmocka_unit_test(loops_and_branches),
-        cmocka_unit_test(devices_that_disagree),
-        cmocka_unit_test(in_each_other),
-        cmocka_unit_test(bad_maps),
+        cmocka_unit_test(as_element_by_element), cmocka_unit_test(loops_and_branches),
+        cmocka_unit_test(devices_that_disagree), cmocka_unit_test(in_each_other),
+        cmocka_unit_test(named_batches),         cmocka_unit_test(bad_maps),
     };
     return CHECK_MAIN(tests);
 }

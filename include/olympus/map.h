@@ -56,8 +56,8 @@ OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name,
     }
 
 /* -- collectives --------------------------------------------------------------------------------------------------
- * Inside oly_shard_map. axes: manual axes, "i" or "i, j"; of several, the devices are numbered row-major in the order given. n
- * below is the number of devices along them. Operands that are the same along an axis count once for every device.
+ * Inside oly_shard_map (and over the named batches of oly_vmap). axes: manual axes, "i" or "i, j"; of several, the devices are
+ * numbered row-major in the order given. n below is the number of devices along them. Operands that are the same along an axis count once for every device.
  *   returns  NULL after an error
  *   ranks    as the map around
  *   fails    OLY_SHARDING: an axis that the mesh does not have, or that is not manual here; OLY_TRACE outside of oly_shard_map;
@@ -85,14 +85,17 @@ typedef struct oly_gather_options {
 /* The devices' values in a new dimension of size n at .axis, or, .tiled, one after another along dimension .axis.
  * source: jax.lax.all_gather (.invariant: to='invarying') */
 OLY_API oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_options options);
-#define oly_all_gather(x, ...)        OLY_ALL_GATHER_(x, __VA_ARGS__, .first_ = 0)
-#define OLY_ALL_GATHER_(x, axes, ...) OLY_AT(oly_all_gather_with)(x, axes, (oly_gather_options){__VA_ARGS__})
+#define oly_all_gather(x, ...) OLY_AT(oly_all_gather_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, .first_ = 0))
+#define OLY_AXES_OPTIONS_(axes, ...)                                                                                   \
+    axes, (oly_gather_options)                                                                                         \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 
 /* The sum over the devices, of which each device keeps one part: of dimension .axis, which has n elements and goes away, or,
  * .tiled, is cut in n. source: jax.lax.psum_scatter */
 OLY_API oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options);
-#define oly_psum_scatter(x, ...)        OLY_PSUM_SCATTER_(x, __VA_ARGS__, .first_ = 0)
-#define OLY_PSUM_SCATTER_(x, axes, ...) OLY_AT(oly_psum_scatter_with)(x, axes, (oly_gather_options){__VA_ARGS__})
+#define oly_psum_scatter(x, ...) OLY_AT(oly_psum_scatter_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, .first_ = 0))
 
 /* Cuts dimension `split` in n parts, sends the k-th to device k, and joins what comes along dimension `concat`. tiled: both
  * dimensions stay; else dimension `split` has n elements and goes away, and `concat` is a new dimension of the result.
@@ -134,9 +137,19 @@ OLY_API oly_array oly_pvary(oly_array x, const char *axes);
  *   fails     OLY_SHAPE (no such dimension; sizes differ; too many dimensions), OLY_INVALID
  *   source    jax.vmap */
 #define OLY_UNMAPPED (-1000)
-OLY_API oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
-                                 const int *in_axes, int n_out, oly_array *const *out, const int *out_axes);
-#define oly_vmap(function, user, ...) OLY_AT(oly_vmap_with)(function, #function, user, __VA_ARGS__)
+typedef struct oly_vmap_options {
+    char first_;           /* not used: lets the macro begin the list */
+    const char *axis_name; /* collectives inside may name the batch: oly_psum(x, "b") sums over its elements */
+} oly_vmap_options;
+OLY_API oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, oly_vmap_options options,
+                                 int n_in, const oly_array *in, const int *in_axes, int n_out, oly_array *const *out,
+                                 const int *out_axes);
+#define oly_vmap(function, user, ...)                                                                                  \
+    OLY_AT(oly_vmap_with)(function, #function, user, (oly_vmap_options){0}, __VA_ARGS__)
+/* The same with options: oly_vmap_with(f, user, OLY_BATCH(.axis_name = "b"), OLY_IN(x), ...). */
+#define oly_vmap_with(function, user, options, ...)                                                                    \
+    OLY_AT(oly_vmap_with)(function, #function, user, options, __VA_ARGS__)
+#define OLY_BATCH(...) ((oly_vmap_options){.first_ = 0, __VA_ARGS__})
 #define OLY_AXES_OF(...)                                                                                               \
     (const int[])                                                                                                      \
     {                                                                                                                  \

@@ -7,10 +7,25 @@
 
 /* -- axes ------------------------------------------------------------------------------------------------------------ */
 
+/* The first axis tells whose axes are meant. */
+static oly_status find_mesh(oly_recipe *recipe, const char *name)
+{
+    const oly_manual *m = oly_manual_with_axis(oly_trace_current(), name);
+    if (!m)
+        m = oly_manual_around(oly_trace_current());
+    if (!m)
+        return oly_fail(OLY_TRACE, "unbound axis name '%s': collectives work inside oly_shard_map only", name);
+    recipe->params.mesh = m->mesh;
+    recipe->params.unchecked = m->unchecked;
+    return OLY_OK;
+}
+
 static oly_status add_axis(oly_recipe *recipe, const char *name, const char *text)
 {
-    oly_mesh mesh = recipe->params.mesh;
     oly_axis_list *over = &recipe->params.over;
+    if (over->n == 0)
+        OLY_TRY(find_mesh(recipe, name));
+    oly_mesh mesh = recipe->params.mesh;
     int axis = oly_mesh_find_axis(mesh, name);
     char have[256];
     oly_mesh_str(mesh, have, sizeof have);
@@ -30,15 +45,9 @@ static oly_status add_axis(oly_recipe *recipe, const char *name, const char *tex
 /* Fills mesh and axes of the recipe: "x", "x, y", "(x, y)". */
 static oly_status read_axes(const char *text, oly_recipe *recipe)
 {
-    const oly_manual *manual = oly_manual_around(oly_trace_current());
     char word[OLY_AXIS_NAME];
-    if (!manual)
-        return oly_fail(OLY_TRACE, "unbound axis name '%s': collectives work inside oly_shard_map only",
-                        text ? text : "");
     if (!text)
         return oly_fail(OLY_INVALID, "the axes are NULL; name some, as \"x\"");
-    recipe->params.mesh = manual->mesh;
-    recipe->params.unchecked = manual->unchecked;
     oly_scanner s = oly_scan_begin(text);
     bool wrapped = oly_scan_take(&s, '(');
     do {

@@ -10,6 +10,17 @@ const oly_manual *oly_manual_around(const oly_trace *t)
     return NULL;
 }
 
+const oly_manual *oly_manual_with_axis(const oly_trace *t, const char *name)
+{
+    for (; t; t = t->outer) {
+        if (t->batch && oly_mesh_find_axis(t->batch->mesh, name) == 0)
+            return t->batch;
+        if (t->manual && oly_mesh_find_axis(t->manual->mesh, name) >= 0)
+            return t->manual;
+    }
+    return NULL;
+}
+
 void oly_manual_type(const oly_manual *m, oly_type *type)
 {
     if (!type->mesh || type->mesh == m->mesh || !oly_mesh_same_grid(type->mesh, m->mesh))
@@ -69,7 +80,8 @@ static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace 
     return OLY_OK;
 }
 
-oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual, oly_trace *t)
+oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual,
+                             const oly_manual *batch, oly_trace *t)
 {
     oly_site site = oly_current_site();
     oly_graph *g = oly_graph_new(m->name);
@@ -78,6 +90,7 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
         return OLY_MEMORY;
     oly_trace_open(t, g);
     t->manual = manual;
+    t->batch = batch;
     oly_status st = record(m, types, t);
     oly_trace_close(t);
     oly_restore_site(site);

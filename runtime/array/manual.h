@@ -12,6 +12,8 @@ typedef struct oly_manual {
 
 /* That of the innermost map around the trace; NULL: none. */
 const oly_manual *oly_manual_around(const oly_trace *t);
+/* Where an axis that collectives name belongs: to a batch, or to the innermost map around that has a mesh; NULL: there is none. */
+const oly_manual *oly_manual_with_axis(const oly_trace *t, const char *name);
 /* A type of outside as it is inside: Manual axes no longer split dimensions. */
 void oly_manual_type(const oly_manual *m, oly_type *type);
 
@@ -28,8 +30,9 @@ typedef struct oly_mapping {
 } oly_mapping;
 
 /* Records the function on inputs of these types: t->graph with its outputs (the caller frees it; NULL on failure), captures in
- * t (the caller releases them). manual NULL: none. */
-oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual, oly_trace *t);
+ * t (the caller releases them). manual, batch: see trace.h; NULL: none. */
+oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const oly_manual *manual,
+                             const oly_manual *batch, oly_trace *t);
 
 /* Records the map where a trace is open, else runs it alone (alone.h), with the outcome in *out[] (NULL after an error), raised.
  * With a NULL input: no call. */

@@ -185,7 +185,7 @@ static oly_status record_map(const void *request_, oly_trace *outer, const oly_a
     }
     for (int k = 0; k < r->m.n_out; k++)
         OLY_TRY(read_spec(r, r->around, "out_specs", k, r->out_specs[k], &r->out[k]));
-    oly_status st = oly_record_mapped(&r->m, types, &r->inside, &t);
+    oly_status st = oly_record_mapped(&r->m, types, &r->inside, NULL, &t);
     for (int k = 0; st == OLY_OK && k < r->m.n_out; k++)
         st = check_output(r, k, t.graph->outputs[k]);
     if (st == OLY_OK)

@@ -8,6 +8,7 @@ typedef struct oly_trace {
     struct oly_trace *outer;
     oly_graph *graph;
     const struct oly_manual *manual; /* the body of a shard_map: what holds inside (manual.h); else NULL */
+    const struct oly_manual *batch;  /* the body of a vmap whose batch has a name: that as a mesh axis; else NULL */
     int first_capture;               /* inputs before are the function's own */
     int n_captures;
     oly_array captured[64]; /* outer handles; values are held, traced ones borrowed */

@@ -3,10 +3,13 @@
 #include "transform/batch.h"
 #include <olympus/map.h>
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct request {
     oly_mapping m;
+    oly_vmap_options options;
     const int *in_axes, *out_axes;
+    struct oly_mesh_impl named; /* the batch as an axis for collectives; no devices */
     oly_batch_axes axes;
 } request;
 
@@ -41,6 +44,21 @@ static oly_status element_type(request *r, int k, const oly_type *whole, oly_typ
     }
     one->shape[one->rank] = 0;
     one->axes[one->rank] = (oly_axis_list){0};
+    return OLY_OK;
+}
+
+static oly_status name_batch(request *r)
+{
+    const char *name = r->options.axis_name;
+    if (!name)
+        return OLY_OK;
+    if (!*name || strlen(name) >= OLY_AXIS_NAME || r->axes.size[0] > INT32_MAX)
+        return oly_fail(OLY_INVALID,
+                        "a batch of %" PRId64 " elements cannot be called '%s'; names have 1 to %d characters",
+                        r->axes.size[0], name, OLY_AXIS_NAME - 1);
+    r->named = (struct oly_mesh_impl){.n_axes = 1, .size = {(int)r->axes.size[0]}, .manual_axes = 1, .hash = 23};
+    strcpy(r->named.name[0], name);
+    r->axes.named = &r->named;
     return OLY_OK;
 }
 
@@ -93,7 +111,9 @@ static oly_status record_map(const void *request_, oly_trace *outer, const oly_a
     if (!r->axes.all)
         return oly_fail(OLY_INVALID, "no argument of %s is mapped; give at least one a dimension in in_axes",
                         r->m.name);
-    oly_status st = oly_record_mapped(&r->m, types, NULL, &t);
+    oly_manual batch = {&r->named, true};
+    OLY_TRY(name_batch(r));
+    oly_status st = oly_record_mapped(&r->m, types, NULL, r->options.axis_name ? &batch : NULL, &t);
     if (st == OLY_OK)
         st = put_in(r, outer, &t, nodes, out);
     oly_graph_free(t.graph);
@@ -101,11 +121,14 @@ static oly_status record_map(const void *request_, oly_trace *outer, const oly_a
     return st;
 }
 
-oly_status oly_vmap_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
-                         const int *in_axes, int n_out, oly_array *const *out, const int *out_axes)
+oly_status(oly_vmap_with)(oly_function function, const char *c_name, void *user, oly_vmap_options options, int n_in,
+                          const oly_array *in, const int *in_axes, int n_out, oly_array *const *out,
+                          const int *out_axes)
 {
     oly_enter(__func__);
-    request r = {
-        .m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in}, .in_axes = in_axes, .out_axes = out_axes};
+    request r = {.m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in},
+                 .options = options,
+                 .in_axes = in_axes,
+                 .out_axes = out_axes};
     return oly_call_mapped(record_map, &r, &r.m, out);
 }

@@ -195,7 +195,7 @@ oly_status oly_sharding_rule_apply(oly_node *node)
     oly_mesh mesh;
     oly_type_clear_sharding(&node->type);
     OLY_TRY(find_mesh(node, &mesh));
-    if (!mesh && node->params.mesh)
+    if (!mesh && node->params.mesh && !node->params.unchecked)
         mesh = node->params.mesh; /* a collective without operands */
     if (!mesh)
         return OLY_OK;

@@ -9,9 +9,10 @@
 
 /* What is batched over. */
 typedef struct oly_batch_axes {
-    oly_mesh mesh; /* axis k is mesh axis k, and Auto: planned, no part of types; NULL: one axis, 0, of vmap, pinned to
+    oly_mesh mesh;  /* axis k is mesh axis k, and Auto: planned, no part of types; NULL: one axis, 0, of vmap, pinned to
                       nothing */
-    uint32_t all;  /* bits */
+    oly_mesh named; /* of vmap: what collectives of the body call its axis; NULL: nothing */
+    uint32_t all;   /* bits */
     int64_t size[OLY_MAX_RANK];
 } oly_batch_axes;
 

@@ -18,11 +18,9 @@ static sides sides_of(const oly_batch *b, const oly_node *node)
 {
     const oly_params *p = &node->params;
     sides s = {0};
+    bool mine = b->axes->mesh ? oly_mesh_same_grid(p->mesh, b->axes->mesh) : p->mesh == b->axes->named;
     for (int k = 0; k < p->over.n; k++)
-        take(b->axes->mesh && oly_mesh_same_grid(p->mesh, b->axes->mesh) && (b->axes->all >> p->over.axis[k] & 1)
-                 ? &s.mine
-                 : &s.others,
-             p->over.axis[k]);
+        take(mine && (b->axes->all >> p->over.axis[k] & 1) ? &s.mine : &s.others, p->over.axis[k]);
     return s;
 }
 
