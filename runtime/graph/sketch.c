@@ -61,7 +61,7 @@ oly_node *oly_sketch_number(oly_sketch *s, double value)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.dtype = OLY_FLOAT32;
+    p.dtype = oly_default_float();
     p.weak = true;
     p.value.f = value;
     return add(s, OLY_OP_constant, 0, NULL, &p);
@@ -71,7 +71,7 @@ oly_node *oly_sketch_whole(oly_sketch *s, int64_t value)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.dtype = OLY_INT32;
+    p.dtype = oly_default_int();
     p.weak = true;
     p.value.i = value;
     return add(s, OLY_OP_constant, 0, NULL, &p);
