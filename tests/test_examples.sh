@@ -86,6 +86,9 @@ for l in 1x4 2x2 4x1 2x4; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" big_sin
     cp "$scratch/out" "$scratch/text"
     prints "big_sin $l" big_sin.txt
+    run "$(ranks_of "$l")" "$(devices_of "$l")" grad
+    cp "$scratch/out" "$scratch/text"
+    prints "grad $l" grad.txt
 done
 run 2 8 matmul --size 64
 cp "$scratch/out" "$scratch/text"
@@ -145,6 +148,7 @@ refuses() {
 }
 refuses 'sharded_computation with 2 devices' 'needs 8 devices, there are 2' 1 2 sharded_computation
 refuses 'big_sin with 3 devices' 'needs 4 devices, there are 3' 1 3 big_sin
+refuses 'grad with 3 devices' 'needs 4 devices, there are 3' 1 3 grad
 refuses 'matmul with 3 devices' 'needs an even number of devices, there are 3' 1 3 matmul
 refuses 'toy with 4 devices' '8 devices' 1 4 toy
 refuses 'shard_map with 4 devices' 'needs 8 devices, there are 4' 1 4 shard_map
