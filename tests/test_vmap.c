@@ -251,6 +251,43 @@ static void devices_that_disagree(void **state)
     end();
 }
 
+static void running(oly_array *carry, const oly_array *x, oly_array *y, void *user)
+{
+    (void)user;
+    carry[0] = oly_add(carry[0], x[0]);
+    y[0] = oly_mul(carry[0], 2);
+}
+
+static void scanned(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[1];
+    oly_scan(3, false, running, 1, &out[0], 1, &in[0], 1, &out[1], user);
+}
+
+static void map_scanned(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array pair[2] = {in[0], oly_reshape_shape(in[1], 0, NULL)};
+    scanned(pair, out, user);
+    out[0] = oly_reshape(out[0], 1);
+    out[1] = oly_reshape(out[1], 3, 1);
+}
+
+static void scans(void **state)
+{
+    (void)state;
+    oly_array a = NULL, b = NULL;
+    start();
+    oly_array xs = oly_reshape(oly_arange(6, OLY_INT32), 3, 2), first = oly_arange(2, OLY_INT32);
+    oly_vmap(scanned, NULL, OLY_IN(xs, first), OLY_AXES_OF(1, 0), OLY_OUT(a, b), OLY_AXES_OF(0, 1));
+    EXPECT(a, 6, 10);
+    EXPECT(b, 0, 4, 4, 10, 12, 20);
+    oly_shard_map(map_scanned, NULL, oly_make_mesh("i=8"), OLY_IN(oly_arange(3, OLY_INT32), oly_arange(8, OLY_INT32)),
+                  OLY_SPECS("", "i"), OLY_OUT(a, b), OLY_SPECS("i", "None, i"));
+    EXPECT(a, 3, 4, 5, 6, 7, 8, 9, 10);
+    EXPECT(oly_slice(b, ":, 5"), 10, 12, 16);
+    end();
+}
+
 /* -- nesting --------------------------------------------------------------------------------------------------------- */
 static void product(const oly_array *in, oly_array *out, void *user)
 {
@@ -403,9 +440,13 @@ static void bad_maps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_element_by_element), cmocka_unit_test(loops_and_branches),
-        cmocka_unit_test(devices_that_disagree), cmocka_unit_test(in_each_other),
-        cmocka_unit_test(named_batches),         cmocka_unit_test(bad_maps),
+        cmocka_unit_test(as_element_by_element),
+        cmocka_unit_test(loops_and_branches),
+        cmocka_unit_test(devices_that_disagree),
+        cmocka_unit_test(in_each_other),
+        cmocka_unit_test(scans),
+        cmocka_unit_test(named_batches),
+        cmocka_unit_test(bad_maps),
     };
     return CHECK_MAIN(tests);
 }

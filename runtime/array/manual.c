@@ -1,5 +1,6 @@
 /* Recording functions that are mapped, in whatever trace is open. See manual.h. */
 #include "array/manual.h"
+#include "graph/varying.h"
 #include <string.h>
 
 const oly_manual *oly_manual_around(const oly_trace *t)
@@ -50,6 +51,18 @@ oly_status oly_manual_sharding(const oly_manual *m, oly_sharding *sharding)
                     m->mesh->name[spec->dim[d].axis[k]]);
     *sharding = oly_sharding_intern(m->mesh, spec, (*sharding)->written_dims);
     return *sharding ? OLY_OK : OLY_MEMORY;
+}
+
+oly_status oly_manual_vary(oly_mesh mesh, unsigned axes, oly_array *x)
+{
+    oly_trace *t = oly_trace_current();
+    oly_node *node;
+    if (!t || !axes)
+        return OLY_OK;
+    OLY_TRY(oly_trace_node(t, *x, &node));
+    OLY_TRY(oly_build_vary(t->graph, node, mesh, axes, &node));
+    *x = oly_array_traced(t->graph, node);
+    return *x ? OLY_OK : OLY_MEMORY;
 }
 
 static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace *t)

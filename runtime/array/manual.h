@@ -20,6 +20,9 @@ void oly_manual_type(const oly_manual *m, oly_type *type);
 /* A sharding the same way. fails OLY_SHARDING: it names Manual axes. */
 oly_status oly_manual_sharding(const oly_manual *m, oly_sharding *sharding);
 
+/* A traced value, varying along these axes of the mesh too. */
+oly_status oly_manual_vary(oly_mesh mesh, unsigned axes, oly_array *x);
+
 /* A call of a function that is mapped. */
 typedef struct oly_mapping {
     oly_function function;

@@ -1,6 +1,6 @@
 /* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the slice
  * of every xs at its number and writes the results into the stacks. */
-#include "array/trace.h"
+#include "array/manual.h"
 #include <olympus/index.h>
 #include <olympus/transform.h>
 #include <string.h>
@@ -140,6 +140,7 @@ static oly_status scan(const scanning *s, oly_array *carry, oly_array *ys)
         all[s->n_carry + k] = oly_zeros_shape(types[k].dtype, types[k].rank + 1, shape);
         if (!all[s->n_carry + k])
             return oly_kept_status();
+        OLY_TRY(oly_manual_vary(types[k].mesh, types[k].varying, &all[s->n_carry + k]));
     }
     oly_status st = (oly_fori)(0, s->length, iteration, s->n_carry + s->n_y, all, (void *)s);
     for (int k = 0; k < s->n_carry && st == OLY_OK; k++)
