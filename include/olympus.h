@@ -1,8 +1,8 @@
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations; math.h more
  * elementwise ones, shape.h those that put elements elsewhere, statistics.h those made of reductions, index.h those along a
- * dimension and by value, contract.h products; transform.h jit, loops, explanations; gradient.h derivatives; map.h shard_map,
- * collectives, vmap.
+ * dimension and by value, contract.h products, random.h random numbers; transform.h jit, loops, explanations; gradient.h
+ * derivatives; map.h shard_map, collectives, vmap.
  * docs/semantics.md tells the rules. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
@@ -15,6 +15,7 @@
 #include <olympus/index.h>
 #include <olympus/contract.h>
 #include <olympus/math.h>
+#include <olympus/random.h>
 #include <olympus/transform.h>
 #include <olympus/gradient.h>
 #include <olympus/map.h>

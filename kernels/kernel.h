@@ -33,8 +33,12 @@ typedef enum oly_tile_op {
     OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
     OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`); of complex numbers the real part */
     OLY_TILE_copy,    /* out (dtype `to`, of the same size) = the bits of in0 */
-    OLY_TILE_iota,    /* out = index along the dimension `attribute` of the box, plus that dimension's `origin` */
-    OLY_TILE_splat,   /* out = the scalar `value` */
+    OLY_TILE_iota, /* out = index along the dimension `attribute` of the box, plus that dimension's `origin`; attribute -1:
+                       * the element's number in the whole array, counted row by row */
+    OLY_TILE_splat, /* out = the scalar `value` */
+    OLY_TILE_threefry2x32, /* out (uint64) = the block function: in0 the key, in1 the counter, first words in the upper halves */
+    OLY_TILE_random_bits, /* out (uint32) = the exclusive or of the two words of that */
+    OLY_TILE_fma,         /* out = in0 * in1 + in2 rounded once; float32, float64 */
     OLY_N_TILE_OPS
 } oly_tile_op;
 
@@ -81,6 +85,7 @@ typedef struct oly_tile_box {
     int rank;
     int64_t extent[OLY_MAX_RANK];
     int64_t origin[OLY_MAX_RANK]; /* for iota: index of the box's first element in the whole array */
+    int64_t whole[OLY_MAX_RANK];  /* for iota -1: extents of the whole array */
 } oly_tile_box;
 
 /* Number of chunks a box is worked in (0 when empty), from its shape and the program's length alone. */

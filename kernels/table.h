@@ -45,6 +45,12 @@ typedef struct oly_convert_table {
     void (*fill[17])(int64_t n, void *out, const void *element);
 } oly_convert_table;
 
+/* -- random.c: cells as in oly_elementwise_table, masks as in select */
+typedef struct oly_random_table {
+    oly_tile_function *threefry2x32[3], *random_bits[3];
+    oly_tile_function *fma32[8], *fma64[8];
+} oly_random_table;
+
 /* -- combine.c: the combiners on contiguous elements; of float16 and bfloat16 only pair is there */
 typedef struct oly_combine_table {
     /* out[i] = x[i] op y[i]; out may be x or y */
@@ -116,5 +122,6 @@ extern const oly_elementwise_table OLY_ISA_NAME(oly_elementwise_integer), OLY_IS
     OLY_ISA_NAME(oly_math_complex);
 extern const oly_convert_table OLY_ISA_NAME(oly_convert);
 extern const oly_combine_table OLY_ISA_NAME(oly_combiners);
+extern const oly_random_table OLY_ISA_NAME(oly_random);
 #endif
 #endif

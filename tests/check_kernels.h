@@ -56,7 +56,7 @@ static inline void apply(int op, int dtype, int to, int n, const void *const *in
         loads[k] = (oly_tile_operand){(char *)(uintptr_t)in[k], {scalars >> k & 1 ? 0 : 1}};
     }
     oly_tile_program program = {1, &instruction, n_in, 1, load_register, load_dtype, &store_register, &store_dtype, 4};
-    oly_tile_box box = {1, {n}, {0}};
+    oly_tile_box box = {1, {n}, {0}, {0}};
     int chunks = oly_tile_chunks(&program, &box);
     for (int c = 0; c < chunks; c++)
         oly_tile_run(&program, &box, loads, &store, c, chunks);

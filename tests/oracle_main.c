@@ -119,7 +119,7 @@ static const struct kind {
     {"str", oracle_check_print, NULL},         {"type", oracle_check_types, NULL},
     {"error", oracle_check_types, NULL},       {"outspec", oracle_check_plan, NULL},
     {"recv", oracle_check_reshard, NULL},      {"dev", oracle_check_summed, NULL},
-    {"partitionable", NULL, "random numbers"}, {"mode", oracle_check_gradient, NULL},
+    {"partitionable", oracle_check_program, NULL}, {"mode", oracle_check_gradient, NULL},
     {"carry", oracle_check_training, NULL},    {"let", oracle_check_program, NULL},
 };
 

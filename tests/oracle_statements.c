@@ -189,6 +189,7 @@ static const oracle_statement *const tables[] = {
     oracle_statements_index,
     oracle_statements_contract,
     oracle_statements_math,
+    oracle_statements_random,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -35,6 +35,7 @@ extern const oracle_statement oracle_statements_shape[]; /* shapes and reduction
 extern const oracle_statement oracle_statements_index[]; /* oracle_statements_index.c */
 extern const oracle_statement oracle_statements_contract[];
 extern const oracle_statement oracle_statements_math[]; /* mathematical functions, activations, bits */
+extern const oracle_statement oracle_statements_random[];
 
 /* NULL when Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);

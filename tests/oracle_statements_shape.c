@@ -13,19 +13,19 @@ static oly_array pad(const oracle_call *call)
 static oly_array rev(const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "dims", axes);
-    return oly_rev_axes(call->arg[0], n, axes);
+    return oly_rev_n(call->arg[0], n, axes);
 }
 
 static oly_array squeeze(const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
-    return oly_squeeze_axes(call->arg[0], n, axes);
+    return oly_squeeze_n(call->arg[0], n, axes);
 }
 
 static oly_array expand_dims(const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
-    return oly_expand_dims_axes(call->arg[0], n, axes);
+    return oly_expand_dims_n(call->arg[0], n, axes);
 }
 
 static oly_array stack(const oracle_call *call)
@@ -45,7 +45,7 @@ static oly_array tile(const oracle_call *call)
 {
     int64_t times[OLY_MAX_RANK];
     int n = oracle_numbers(call, "reps", times);
-    return oly_tile_times(call->arg[0], n, times);
+    return oly_tile_n(call->arg[0], n, times);
 }
 
 static oly_array repeat(const oracle_call *call)

@@ -110,10 +110,10 @@ oly_array run_rearrange(const instruction *s, oly_array x)
 {
     switch (s->row) {
     case PAD: return pad(s, x);
-    case REV: return oly_rev_axes(x, s->n_axes, s->axes);
+    case REV: return oly_rev_n(x, s->n_axes, s->axes);
     case ROLL: return oly_roll_axes(x, s->n_axes, s->shape, s->axes);
     case ROLL_LINE: return oly_roll_axes(x, 1, s->shape, NULL);
-    case TILE: return oly_tile_times(x, s->rank, s->shape);
+    case TILE: return oly_tile_n(x, s->rank, s->shape);
     case REPEAT: return oly_repeat(x, s->times, s->dimension);
     case DIAGONAL: return oly_diagonal_of(x, s->times, s->axes[0], s->axes[1]);
     case TRIANGLE: return s->dimension ? oly_triu(x, s->times) : oly_tril(x, s->times);

@@ -338,7 +338,7 @@ static void check_programs(void)
     for (int i = 0; i < ROOM; i++)
         a[i] = (double)(random_bits() % 100), b[i] = (float)(random_bits() % 100);
     for (int round = 0; round < 400; round++) {
-        oly_tile_box box = {(int)(random_bits() % 5), {0}, {0}};
+        oly_tile_box box = {(int)(random_bits() % 5), {0}, {0}, {0}};
         int64_t n = 1;
         for (int d = 0; d < box.rank; d++) {
             box.extent[d] = n > 60 ? 1 + (int64_t)(random_bits() % 3) : extents[random_bits() % COUNT(extents)];
@@ -412,7 +412,7 @@ static void check_in_place(void)
     uint8_t dtypes[] = {OLY_FLOAT64, OLY_FLOAT64};
     oly_tile_program program = {1, code, 2, 2, load_register, dtypes, store_register, dtypes, 3};
     oly_tile_operand places[] = {{(char *)x, {1}}, {(char *)y, {1}}};
-    oly_tile_box box = {1, {5000}, {0}};
+    oly_tile_box box = {1, {5000}, {0}, {0}};
     for (int i = 0; i < 5000; i++)
         x[i] = i, y[i] = 2 * i + 1;
     oly_tile_run(&program, &box, places, places, 0, 1);
@@ -443,7 +443,7 @@ static void check_many_registers(void)
     uint8_t dtype = OLY_FLOAT64;
     oly_tile_program program = {n, code, 1, 1, &load_register, &dtype, &store_register, &dtype, 64};
     oly_tile_operand load = {(char *)x, {1}}, store = {(char *)y, {1}};
-    oly_tile_box box = {1, {3000}, {0}};
+    oly_tile_box box = {1, {3000}, {0}, {0}};
     for (int i = 0; i < 3000; i++)
         x[i] = i;
     oly_tile_run(&program, &box, &load, &store, 0, 1);
@@ -471,10 +471,10 @@ static void chunks_follow_from_shape(void **unused)
     const oly_tile_instruction code = {
         .op = OLY_TILE_neg, .dtype = OLY_FLOAT32, .to = OLY_FLOAT32, .in = {0, -1, -1}, .out = 1};
     oly_tile_program program = {1, &code, 0, 0, NULL, NULL, NULL, NULL, 2};
-    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){2, {5, 0}, {0}}), 0);
-    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){0, {0}, {0}}), 1);
-    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){1, {1000}, {0}}), 1);
-    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){1, {1 << 30}, {0}}), 64);
+    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){2, {5, 0}, {0}, {0}}), 0);
+    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){0, {0}, {0}, {0}}), 1);
+    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){1, {1000}, {0}, {0}}), 1);
+    assert_int_equal(oly_tile_chunks(&program, &(oly_tile_box){1, {1 << 30}, {0}, {0}}), 64);
 }
 
 int main(void)

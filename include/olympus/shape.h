@@ -15,13 +15,13 @@ extern "C" {
 
 /* Drops dimensions of size 1: oly_squeeze(x) all of them, oly_squeeze(x, 0, -1) those. fails OLY_SHAPE: another size.
  * source: jax.numpy.squeeze */
-OLY_API oly_array oly_squeeze_axes(oly_array x, int n, const int *axes);
-#define oly_squeeze(x, ...) OLY_AT(oly_squeeze_axes)(x, OLY_INTS(__VA_ARGS__))
+OLY_API oly_array oly_squeeze_n(oly_array x, int n, const int *axes);
+#define oly_squeeze(x, ...) OLY_AT(oly_squeeze_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* Adds dimensions of size 1, numbered as in the result. fails OLY_SHAPE, OLY_INVALID (named twice).
  * source: jax.numpy.expand_dims */
-OLY_API oly_array oly_expand_dims_axes(oly_array x, int n, const int *axes);
-#define oly_expand_dims(x, ...) OLY_AT(oly_expand_dims_axes)(x, OLY_INTS(__VA_ARGS__))
+OLY_API oly_array oly_expand_dims_n(oly_array x, int n, const int *axes);
+#define oly_expand_dims(x, ...) OLY_AT(oly_expand_dims_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* All elements as one line, in row-major order. source: jax.numpy.ravel */
 OLY_API oly_array oly_ravel(oly_array x);
@@ -66,8 +66,8 @@ OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, 
 
 /* x after itself, the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers
  * than dimensions add dimensions in front. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
-OLY_API oly_array oly_tile_times(oly_array x, int n, const int64_t *times);
-#define oly_tile(x, ...) OLY_AT(oly_tile_times)(x, OLY_EXTENTS(__VA_ARGS__))
+OLY_API oly_array oly_tile_n(oly_array x, int n, const int64_t *times);
+#define oly_tile(x, ...) OLY_AT(oly_tile_n)(x, OLY_EXTENTS(__VA_ARGS__))
 
 /* Each element `times` times, beside each other along a dimension. fails OLY_SHAPE, OLY_INVALID (negative), OLY_OVERFLOW.
  * source: jax.numpy.repeat */
@@ -78,10 +78,10 @@ OLY_API oly_array oly_repeat(oly_array x, int64_t times, int axis);
 
 /* These dimensions backwards; oly_flip(x) all of them. fails OLY_SHAPE, OLY_INVALID (named twice).
  * source: jax.lax.rev, jax.numpy.flip */
-OLY_API oly_array oly_rev_axes(oly_array x, int n, const int *axes);
-OLY_API oly_array oly_flip_axes(oly_array x, int n, const int *axes);
-#define oly_rev(x, ...)  OLY_AT(oly_rev_axes)(x, OLY_INTS(__VA_ARGS__))
-#define oly_flip(x, ...) OLY_AT(oly_flip_axes)(x, OLY_INTS(__VA_ARGS__))
+OLY_API oly_array oly_rev_n(oly_array x, int n, const int *axes);
+OLY_API oly_array oly_flip_n(oly_array x, int n, const int *axes);
+#define oly_rev(x, ...)  OLY_AT(oly_rev_n)(x, OLY_INTS(__VA_ARGS__))
+#define oly_flip(x, ...) OLY_AT(oly_flip_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* Elements move `shift` places on along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured form does
  * n axes one after the other; with axes NULL it takes x as one line, by shifts[0].

@@ -74,6 +74,25 @@ static void take_dimension(run *r, const int64_t *stride, int64_t extent)
         r->operands[k].stride[r->rank - 1] = stride[k];
 }
 
+/* What an iota's value grows by along dimension d. */
+static int64_t iota_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
+{
+    int64_t stride = 1;
+    if (c->attribute >= 0)
+        return c->attribute == d;
+    for (int e = box->rank - 1; e > d; e--)
+        stride *= box->whole[e];
+    return stride;
+}
+
+static int64_t iota_origin(const oly_tile_instruction *c, const oly_tile_box *box)
+{
+    int64_t origin = 0;
+    for (int d = 0; d < box->rank; d++)
+        origin += box->origin[d] * iota_stride(c, box, d);
+    return origin;
+}
+
 static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *loads, const oly_tile_operand *stores)
 {
     const oly_tile_program *p = r->program;
@@ -88,7 +107,7 @@ static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *lo
             stride[k++] = stores[i].stride[d];
         for (int i = 0; k < r->n_operands; i++)
             if (p->instructions[i].op == OLY_TILE_iota)
-                stride[k++] = p->instructions[i].attribute == d;
+                stride[k++] = iota_stride(&p->instructions[i], box, d);
         take_dimension(r, stride, box->extent[d]);
     }
     if (r->rank == 0) { /* one element: any stride will do */
@@ -120,7 +139,7 @@ static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operan
     }
     for (int i = 0; i < p->n_instructions && o < r->operands + r->n_operands; i++)
         if (p->instructions[i].op == OLY_TILE_iota)
-            (o++)->origin = box->origin[p->instructions[i].attribute];
+            (o++)->origin = iota_origin(&p->instructions[i], box);
 }
 
 /* True when loads or stores run across the innermost dimension and along another. *along: that one. */

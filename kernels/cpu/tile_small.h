@@ -25,13 +25,20 @@ static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsi
          [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_math_float),
          [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_math_complex)}};
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
+    const oly_random_table *random = &OLY_ISA_NAME(oly_random);
     if (c->op == OLY_TILE_select)
         return (oly_tile_call){.function = moves->select[oly_element_bytes[c->dtype]][scalars]};
     if (c->op == OLY_TILE_convert)
         return (oly_tile_call){.function = moves->convert[c->dtype][c->to]};
     if (c->op == OLY_TILE_copy)
         return (oly_tile_call){.function = moves->copy[oly_element_bytes[c->dtype]]};
+    if (c->op == OLY_TILE_fma)
+        return (oly_tile_call){.function = (c->dtype == OLY_FLOAT32 ? random->fma32 : random->fma64)[scalars]};
     int variant = c->in[1] < 0 || scalars == 3 ? 0 : (int)scalars; /* all scalar: one element, any variant */
+    if (c->op == OLY_TILE_threefry2x32)
+        return (oly_tile_call){.function = random->threefry2x32[variant]};
+    if (c->op == OLY_TILE_random_bits)
+        return (oly_tile_call){.function = random->random_bits[variant]};
     oly_tile_function *const(*cell)[3] = tables[c->op >= OLY_TILE_MATH][c->dtype]->cell[c->op];
     if (oly_is_half((oly_dtype)c->dtype) && !cell[c->dtype][variant])
         return (oly_tile_call){cell[OLY_FLOAT32][variant], c->dtype, c->to, (uint8_t)scalars};

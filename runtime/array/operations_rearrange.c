@@ -66,13 +66,13 @@ static oly_array with_axes(oly_compose *compose, oly_array x, int n, const int *
 }
 
 /* -- dimensions -------------------------------------------------------------------------------------------------------- */
-oly_array oly_squeeze_axes(oly_array x, int n, const int *axes)
+oly_array oly_squeeze_n(oly_array x, int n, const int *axes)
 {
     oly_enter(__func__);
     return with_axes(oly_compose_squeeze, x, n, axes, n == 0);
 }
 
-oly_array oly_expand_dims_axes(oly_array x, int n, const int *axes)
+oly_array oly_expand_dims_n(oly_array x, int n, const int *axes)
 {
     oly_enter(__func__);
     return with_axes(oly_compose_expand_dims, x, n, axes, false);
@@ -184,7 +184,7 @@ oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const i
     return oly_dispatch(oly_compose_pad, 2, in, &recipe);
 }
 
-oly_array oly_tile_times(oly_array x, int n, const int64_t *times)
+oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 {
     oly_enter(__func__);
     oly_recipe recipe;
@@ -203,13 +203,13 @@ oly_array(oly_repeat)(oly_array x, int64_t times, int axis)
 }
 
 /* -- order -------------------------------------------------------------------------------------------------------------- */
-oly_array oly_rev_axes(oly_array x, int n, const int *axes)
+oly_array oly_rev_n(oly_array x, int n, const int *axes)
 {
     oly_enter(__func__);
     return with_axes(oly_compose_rev, x, n, axes, false);
 }
 
-oly_array oly_flip_axes(oly_array x, int n, const int *axes)
+oly_array oly_flip_n(oly_array x, int n, const int *axes)
 {
     oly_enter(__func__);
     return with_axes(oly_compose_rev, x, n, axes, n == 0);

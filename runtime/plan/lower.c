@@ -264,6 +264,7 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
     for (int d = 0; d < b.rank; d++) {
         w->box.extent[d] = b.hi[d] - b.lo[d];
         w->box.origin[d] = b.lo[d];
+        w->box.whole[d] = t->layout.shape[d];
     }
     for (int k = 0; k < t->n_loads; k++)
         if (!t->loads[k].reading.constant)

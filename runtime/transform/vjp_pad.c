@@ -1,4 +1,4 @@
-/* Gradient rules of padding and turning round. Names as in vjp_shape.c. */
+/* Gradient rules of padding, turning round and fma. Names as in vjp_shape.c. */
 #include "transform/rule.h"
 #include <string.h>
 
@@ -50,4 +50,12 @@ void oly_vjp_pad(oly_rule *r)
 void oly_vjp_rev(oly_rule *r)
 {
     r->operands[0] = oly_rule_add(r, OLY_OP_rev, 1, r->cotangents, &r->node->params);
+}
+
+void oly_vjp_fma(oly_rule *r)
+{
+    for (int k = 0; k < 2; k++)
+        if (r->wanted[k])
+            r->operands[k] = oly_rule_mul(r, r->cotangents[0], r->node->in[1 - k]);
+    r->operands[2] = r->cotangents[0];
 }

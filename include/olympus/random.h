@@ -1,0 +1,150 @@
+/* Random numbers, made from keys. Included by <olympus.h>; programs include that one.
+ *
+ * A key is an array uint32[2]. Nothing is kept between calls: the same key gives the same numbers, always and wherever they are
+ * made. A program makes one from a seed and splits it, a fresh one for each use:
+ *
+ *     oly_array keys = oly_random_split(oly_random_key(1701), 2);
+ *     oly_array w = oly_random_normal(oly_slice(keys, "0"), OLY_FLOAT32, 32, 4);
+ *     oly_array x = oly_random_normal_sharded(oly_slice(keys, "1"), OLY_FLOAT32, oly_named(mesh, "i"), 1024);
+ *
+ * Bit for bit the numbers of jax.random with its default generator (threefry2x32, partitionable), but for functions whose last bit
+ * differs. Element i depends on the key and i alone: every device makes its own, nothing is sent, and the numbers do not
+ * depend on the sharding. `..._sharded` puts the result where `out` says (NULL: as the others do).
+ * ranks: as for all operations. fails, for all of them: OLY_DTYPE (not a key, or a type of numbers it does not make),
+ * OLY_SHAPE (parameters that do not repeat to the shape). */
+#ifndef OLYMPUS_RANDOM_H
+#define OLYMPUS_RANDOM_H
+
+#include <olympus/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- keys ------------------------------------------------------------------------------------------------------------ */
+
+/* The key of a seed: its 32 low bits; with 64-bit types enabled, all of it. source: jax.random.key */
+OLY_API oly_array oly_random_key(int64_t seed);
+#define oly_random_key(...) OLY_AT(oly_random_key)(__VA_ARGS__)
+
+/* n keys, the rows of uint32[n,2]. fails OLY_INVALID (negative n). source: jax.random.split */
+OLY_API oly_array oly_random_split(oly_array key, int64_t n);
+#define oly_random_split(...) OLY_AT(oly_random_split)(__VA_ARGS__)
+
+/* The key for a number (one integer, as uint32): another one for each. source: jax.random.fold_in */
+OLY_API oly_array oly_random_fold_in(oly_array key, oly_operand data);
+#define oly_random_fold_in(key, data) OLY_AT(oly_random_fold_in)(key, OLY_ARG(data))
+
+/* The block function itself, Threefry-2x32 with 20 rounds: counters of any shape, uint32, the first half of them first words, the
+ * second half second words; so are the results. source: jax.extend.random.threefry_2x32 */
+OLY_API oly_array oly_threefry2x32(oly_array key, oly_array counters);
+#define oly_threefry2x32(...) OLY_AT(oly_threefry2x32)(__VA_ARGS__)
+
+/* -- numbers --------------------------------------------------------------------------------------------------------- */
+
+/* Random bits as uint8, uint16, uint32 or uint64. source: jax.random.bits */
+OLY_API oly_array oly_random_bits_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                        const int64_t *shape);
+/* From low (with) to high (without), each a number or an array that repeats to the shape; oly_random_uniform: from 0 to 1.
+ * float16, bfloat16, float32, float64. source: jax.random.uniform */
+OLY_API oly_array oly_random_uniform_shape(oly_array key, oly_dtype dtype, oly_operand low, oly_operand high,
+                                           oly_sharding out, int rank, const int64_t *shape);
+/* Mean 0 and variance 1. Floating; complex: of real and imaginary part together. source: jax.random.normal */
+OLY_API oly_array oly_random_normal_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                          const int64_t *shape);
+/* Normal numbers strictly between low and high. source: jax.random.truncated_normal */
+OLY_API oly_array oly_random_truncated_normal_shape(oly_array key, oly_dtype dtype, oly_operand low, oly_operand high,
+                                                    oly_sharding out, int rank, const int64_t *shape);
+/* Integers from low (with) to high (without); low where there are none. Ends beyond the type count as its own, a high end one
+ * beyond it includes its greatest. source: jax.random.randint */
+OLY_API oly_array oly_random_randint_shape(oly_array key, oly_dtype dtype, oly_operand low, oly_operand high,
+                                           oly_sharding out, int rank, const int64_t *shape);
+/* True with probability p, a number or an array that repeats to the shape. source: jax.random.bernoulli */
+OLY_API oly_array oly_random_bernoulli_shape(oly_array key, oly_operand p, oly_sharding out, int rank,
+                                             const int64_t *shape);
+/* The standard Gumbel, exponential, Laplace, logistic and Cauchy distributions; and -1 or 1, in any type of numbers.
+ * source: jax.random.gumbel, exponential, laplace, logistic, cauchy, rademacher */
+OLY_API oly_array oly_random_gumbel_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                          const int64_t *shape);
+OLY_API oly_array oly_random_exponential_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                               const int64_t *shape);
+OLY_API oly_array oly_random_laplace_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                           const int64_t *shape);
+OLY_API oly_array oly_random_logistic_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                            const int64_t *shape);
+OLY_API oly_array oly_random_cauchy_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                          const int64_t *shape);
+OLY_API oly_array oly_random_rademacher_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
+                                              const int64_t *shape);
+
+/* oly_random_normal(key, OLY_FLOAT32, 4, 8): extents as arguments; none makes one number. */
+#define oly_random_bits(key, dtype, ...) OLY_AT(oly_random_bits_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_uniform(key, dtype, ...)                                                                            \
+    OLY_AT(oly_random_uniform_shape)                                                                                   \
+    (key, dtype, oly_operand_int(0), oly_operand_int(1), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_uniform_between(key, dtype, low, high, ...)                                                         \
+    OLY_AT(oly_random_uniform_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_normal(key, dtype, ...) OLY_AT(oly_random_normal_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_truncated_normal(key, dtype, low, high, ...)                                                        \
+    OLY_AT(oly_random_truncated_normal_shape)                                                                          \
+    (key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_randint(key, dtype, low, high, ...)                                                                 \
+    OLY_AT(oly_random_randint_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_bernoulli(key, p, ...)                                                                              \
+    OLY_AT(oly_random_bernoulli_shape)(key, OLY_ARG(p), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_gumbel(key, dtype, ...) OLY_AT(oly_random_gumbel_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_exponential(key, dtype, ...)                                                                        \
+    OLY_AT(oly_random_exponential_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_laplace(key, dtype, ...) OLY_AT(oly_random_laplace_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_logistic(key, dtype, ...)                                                                           \
+    OLY_AT(oly_random_logistic_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_cauchy(key, dtype, ...) OLY_AT(oly_random_cauchy_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_rademacher(key, dtype, ...)                                                                         \
+    OLY_AT(oly_random_rademacher_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+
+/* The same on a mesh. */
+#define oly_random_bits_sharded(key, dtype, out, ...)                                                                  \
+    OLY_AT(oly_random_bits_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_uniform_sharded(key, dtype, out, ...)                                                               \
+    OLY_AT(oly_random_uniform_shape)                                                                                   \
+    (key, dtype, oly_operand_int(0), oly_operand_int(1), out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_normal_sharded(key, dtype, out, ...)                                                                \
+    OLY_AT(oly_random_normal_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_randint_sharded(key, dtype, low, high, out, ...)                                                    \
+    OLY_AT(oly_random_randint_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_bernoulli_sharded(key, p, out, ...)                                                                 \
+    OLY_AT(oly_random_bernoulli_shape)(key, OLY_ARG(p), out, OLY_EXTENTS(__VA_ARGS__))
+
+/* -- order and choice ------------------------------------------------------------------------------------------------ */
+
+/* 0, 1, ..., n-1 in random order (int32, with 64-bit types enabled int64); slices of x along an axis in random order.
+ * fails OLY_INVALID (negative n), OLY_SHAPE (axis). source: jax.random.permutation */
+OLY_API oly_array oly_random_permutation(oly_array key, int64_t n);
+OLY_API oly_array oly_random_permutation_of(oly_array key, oly_array x, int axis);
+#define oly_random_permutation(...)    OLY_AT(oly_random_permutation)(__VA_ARGS__)
+#define oly_random_permutation_of(...) OLY_AT(oly_random_permutation_of)(__VA_ARGS__)
+
+/* Samples of 0, 1, ..., n-1, or of the slices of x along an axis (whose place the samples' dimensions take). With
+ * replace = false each at most once. p: a probability for each, or NULL: all alike.
+ * fails OLY_INVALID (more samples than there are, none to choose from), OLY_SHAPE. source: jax.random.choice */
+OLY_API oly_array oly_random_choice_shape(oly_array key, int64_t n, bool replace, oly_array p, int rank,
+                                          const int64_t *shape);
+OLY_API oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool replace, oly_array p, int rank,
+                                             const int64_t *shape);
+#define oly_random_choice(key, n, replace, p, ...)                                                                     \
+    OLY_AT(oly_random_choice_shape)(key, n, replace, p, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_choice_of(key, x, axis, replace, p, ...)                                                            \
+    OLY_AT(oly_random_choice_of_shape)(key, x, axis, replace, p, OLY_EXTENTS(__VA_ARGS__))
+
+/* For each row of logits along an axis a number of a category, with probabilities softmax(logits). The structured form gives
+ * `rank` dimensions that end in those of the logits without the axis (shape NULL: just those).
+ * fails OLY_SHAPE, OLY_DTYPE (logits are floating). source: jax.random.categorical */
+OLY_API oly_array oly_random_categorical_shape(oly_array key, oly_array logits, int axis, int rank,
+                                               const int64_t *shape);
+#define oly_random_categorical_shape(...)         OLY_AT(oly_random_categorical_shape)(__VA_ARGS__)
+#define oly_random_categorical(key, logits, axis) OLY_AT(oly_random_categorical_shape)(key, logits, axis, 0, NULL)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

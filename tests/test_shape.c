@@ -1,0 +1,246 @@
+/* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach. Values on
+ * uneven shardings, extremes of rank and size, bytes sent, errors. */
+#include "check.h"
+#include "core/error.h"
+#include <olympus.h>
+
+static int start(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    return oly_device_count() == 8 ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    oly_clear_error();
+    return oly_finalize();
+}
+
+/* int32 elements in row-major order. */
+static void check_values(oly_array x, int n, const int32_t *want)
+{
+    int32_t got[64];
+    assert_non_null(x);
+    assert_int_equal(oly_size(x), n);
+    assert_int_equal(oly_process_allgather(x, got, (size_t)n * sizeof *got), OLY_OK);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(got[i], want[i]);
+}
+#define VALUES(x, ...)                                                                                                 \
+    check_values(x, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
+
+static oly_array line(int64_t n, oly_sharding sharding)
+{
+    return sharding ? oly_device_put(oly_arange(n, OLY_INT32), sharding) : oly_arange(n, OLY_INT32);
+}
+
+/* -- values ---------------------------------------------------------------------------------------------------------- */
+static void check_rearrangements(oly_array x) /* 0 to 5 */
+{
+    const int64_t two = 2, one = 1, minus = -1, minus_two = -2, none = 0;
+    VALUES(oly_pad(x, 9, &two, &one, NULL), 9, 9, 0, 1, 2, 3, 4, 5, 9);
+    VALUES(oly_pad(x, 9, &minus, &two, &one), 9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9, 9);
+    VALUES(oly_pad(x, 9, &minus_two, &minus, &none), 2, 3, 4);
+    VALUES(oly_pad(x, 9, (int64_t[]){-7}, &two, NULL), 9);
+    VALUES(oly_pad(x, x ? oly_sum(x) : NULL, &one, &none, NULL), 15, 0, 1, 2, 3, 4, 5);
+    VALUES(oly_flip(x), 5, 4, 3, 2, 1, 0);
+    VALUES(oly_flip(oly_slice(x, "1::2")), 5, 3, 1);
+    VALUES(oly_slice(oly_flip(x), "1::2"), 4, 2, 0);
+    VALUES(oly_add(x, oly_flip(x)), 5, 5, 5, 5, 5, 5);
+    VALUES(oly_roll(x, 2, 0), 4, 5, 0, 1, 2, 3);
+    VALUES(oly_roll(x, -7, -1), 1, 2, 3, 4, 5, 0);
+    VALUES(oly_tile(x, 2), 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5);
+    VALUES(oly_repeat(x, 2, 0), 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5);
+    VALUES(oly_diff(x, 1, -1), 1, 1, 1, 1, 1);
+    VALUES(oly_diff(oly_mul(x, x), 2, 0), 2, 2, 2, 2);
+    VALUES(oly_stack(1, x, oly_flip(x)), 0, 5, 1, 4, 2, 3, 3, 2, 4, 1, 5, 0);
+    VALUES(oly_diag(oly_slice(x, "4:"), -1), 0, 0, 0, 4, 0, 0, 0, 5, 0);
+    oly_array matrix = oly_reshape(x, 2, 3);
+    VALUES(oly_diagonal(matrix), 0, 4);
+    VALUES(oly_diag(matrix, 1), 1, 5);
+    VALUES(oly_diagonal_of(matrix, -1, 1, 0), 1, 5);
+    VALUES(oly_trace(matrix), 4);
+    VALUES(oly_trace_of(matrix, 5, 0, 1), 0);
+    VALUES(oly_tril(matrix, 0), 0, 0, 0, 3, 4, 0);
+    VALUES(oly_triu(matrix, 1), 0, 1, 2, 0, 0, 5);
+    VALUES(oly_swapaxes(matrix, 0, 1), 0, 3, 1, 4, 2, 5);
+    VALUES(oly_moveaxis(oly_reshape(x, 1, 2, 3), 2, 0), 0, 3, 1, 4, 2, 5);
+    VALUES(oly_roll_axes(matrix, 1, (int64_t[]){1}, NULL), 5, 0, 1, 2, 3, 4);
+    VALUES(oly_ravel(oly_rev(matrix, 1)), 2, 1, 0, 5, 4, 3);
+    VALUES(oly_squeeze(oly_expand_dims(x, 0, -1)), 0, 1, 2, 3, 4, 5);
+    VALUES(oly_sum(oly_flip(x)), 15);
+}
+
+static void elements_are_where_they_belong(void **state)
+{
+    (void)state;
+    static const char *const shardings[] = {"x", "y", "(x,y)", "(y,x)", "-"};
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    check_rearrangements(line(6, NULL));
+    for (int k = 0; k < 5; k++)
+        check_rearrangements(line(6, oly_named(mesh, shardings[k])));
+}
+
+static void numbers_in_a_row(void **state)
+{
+    (void)state;
+    VALUES(oly_arange_range(2, 11, 3, OLY_INT32), 2, 5, 8);
+    VALUES(oly_arange_range(3, 0, -1, OLY_INT32), 3, 2, 1);
+    VALUES(oly_astype(oly_mul(oly_arange_range(0.5, 2, 0.5, OLY_FLOAT32), 4), OLY_INT32), 2, 4, 6);
+    VALUES(oly_astype(oly_mul(oly_linspace(0, 1, 5, OLY_FLOAT32), 4), OLY_INT32), 0, 1, 2, 3, 4);
+    VALUES(oly_astype(oly_linspace(7, 3, 1, OLY_FLOAT32), OLY_INT32), 7);
+    VALUES(oly_iota(OLY_INT32, 1, 2, 3), 0, 1, 2, 0, 1, 2);
+    VALUES(oly_iota(OLY_INT32, -2, 2, 3), 0, 0, 0, 1, 1, 1);
+    VALUES(oly_eye(2, 3, 1, OLY_INT32), 0, 1, 0, 0, 0, 1);
+    VALUES(oly_tri(2, 3, 0, OLY_INT32), 1, 0, 0, 1, 1, 0);
+    VALUES(oly_eye(2, 2, INT64_MAX, OLY_INT32), 0, 0, 0, 0);
+    VALUES(oly_full_like(oly_arange(3, OLY_INT32), 7), 7, 7, 7);
+    VALUES(oly_add(oly_ones_like(oly_arange(2, OLY_INT32)), oly_zeros_like(oly_arange(2, OLY_INT32))), 1, 1);
+    VALUES(oly_broadcast_in_dim(oly_arange(2, OLY_INT32), 2, ((int64_t[]){2, 2}), 1, (int[]){0}), 0, 0, 1, 1);
+    assert_int_equal(oly_rank(oly_atleast_1d(oly_scalar(1, OLY_INT32))), 1);
+    assert_int_equal(oly_shape(oly_atleast_2d(oly_arange(5, OLY_INT32)))[1], 5);
+    assert_int_equal(oly_shape(oly_atleast_3d(oly_arange(5, OLY_INT32)))[1], 5);
+    oly_array parts[3];
+    assert_int_equal(oly_split_evenly(oly_arange(6, OLY_INT32), 3, 0, parts), OLY_OK);
+    VALUES(parts[1], 2, 3);
+}
+
+static void no_elements_and_many_dimensions(void **state)
+{
+    (void)state;
+    oly_array none = oly_zeros(OLY_INT32, 0, 3);
+    const int64_t low[2] = {1, 0}, high[2] = {1, -2};
+    VALUES(oly_pad(none, 4, low, high, NULL), 4, 4);
+    assert_int_equal(oly_size(oly_tile(none, 2, 2)), 0);
+    assert_int_equal(oly_size(oly_tile(oly_arange(3, OLY_INT32), 0)), 0);
+    assert_int_equal(oly_size(oly_repeat(none, 5, 0)), 0);
+    assert_int_equal(oly_size(oly_roll(none, 1, 0)), 0);
+    assert_int_equal(oly_size(oly_flip(none)), 0);
+    assert_int_equal(oly_size(oly_diff(oly_arange(1, OLY_INT32), 3, 0)), 0);
+    assert_int_equal(oly_size(oly_diagonal(none)), 0);
+    VALUES(oly_trace(none), 0);
+    VALUES(oly_astype(oly_stack(0, oly_any(none), oly_all(none)), OLY_INT32), 0, 1);
+    oly_array deep = oly_reshape(oly_arange(2, OLY_INT32), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2);
+    assert_int_equal(oly_rank(deep), OLY_MAX_RANK);
+    VALUES(oly_repeat(deep, 2, -1), 0, 0, 1, 1);
+    VALUES(oly_tile(deep, 2), 0, 1, 0, 1);
+    VALUES(oly_flip(deep), 1, 0);
+    int32_t many[600], *at = many;
+    assert_int_equal(oly_process_allgather(oly_tile(oly_arange(3, OLY_INT32), 200), many, sizeof many), OLY_OK);
+    for (int k = 0; k < 600; k++)
+        assert_int_equal(*at++, k % 3);
+}
+
+/* -- reductions ------------------------------------------------------------------------------------------------------ */
+static void near(oly_array x, double want)
+{
+    float got;
+    assert_non_null(x);
+    oly_array one = oly_astype(x, OLY_FLOAT32);
+    assert_int_equal(oly_process_allgather(one, &got, sizeof got), OLY_OK);
+    assert_float_equal(got, want, 1e-5);
+}
+
+static void statistics_on_uneven_parts(void **state)
+{
+    (void)state;
+    static const char *const shardings[] = {"x", "(x,y)", "-"};
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    for (int k = 0; k < 3; k++) {
+        oly_array x = oly_astype(line(5, oly_named(mesh, shardings[k])), OLY_FLOAT32);
+        near(oly_var(x), 2);
+        near(oly_var(x, .ddof = 1), 2.5);
+        near(oly_std(x), 1.41421356);
+        near(oly_logsumexp(x), 4.45191440);
+        near(oly_sum(oly_softmax(x, 0)), 1);
+        near(oly_max(oly_log_softmax(x, -1)), -0.45191440);
+        VALUES(oly_astype(oly_any(oly_gt(x, 3.5)), OLY_INT32), 1);
+        VALUES(oly_astype(oly_all(x), OLY_INT32), 0);
+        VALUES(oly_argmax(oly_one_hot(oly_astype(x, OLY_INT32), 5, OLY_INT32, 0), .axes = "0"), 0, 1, 2, 3, 4);
+    }
+    float nan;
+    oly_get(oly_var(oly_zeros(OLY_FLOAT32, 1), .ddof = 1), &nan, sizeof nan);
+    assert_true(nan != nan);
+}
+
+/* -- what is sent ---------------------------------------------------------------------------------------------------- */
+static void pad_and_back(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    const int64_t one = 1;
+    out[0] = oly_add(oly_slice(oly_pad(in[0], 0, &one, &one, NULL), "1:-1"), in[0]);
+}
+
+static void turned_columns(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(in[0], oly_flip(in[0], 1));
+}
+
+static void nothing_moves_without_need(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array x = line(100, oly_named(mesh, "x")),
+              rows = oly_device_put(oly_zeros(OLY_FLOAT32, 16, 6), oly_named(mesh, "x"));
+    oly_plan_costs costs;
+    assert_int_equal(oly_costs(&costs, oly_jit(pad_and_back, 1, 1), x), OLY_OK);
+    assert_int_equal(costs.wire_bytes, 0);
+    assert_int_equal(oly_costs(&costs, oly_jit(turned_columns, 1, 1), rows), OLY_OK);
+    assert_int_equal(costs.wire_bytes, 0);
+}
+
+/* -- errors ---------------------------------------------------------------------------------------------------------- */
+#define REFUSED(call, status, text)                                                                                    \
+    do {                                                                                                               \
+        assert_null(call);                                                                                             \
+        if (oly_last_status() != status || !strstr(oly_last_error(), text))                                            \
+            fail_msg("%s: %s", #call, oly_last_error());                                                               \
+        oly_clear_error();                                                                                             \
+    } while (0)
+
+static void mistakes_are_told(void **state)
+{
+    (void)state;
+    oly_array x = oly_arange(6, OLY_INT32), matrix = oly_reshape(x, 2, 3);
+    const int64_t minus[2] = {-4, -3}, negative[1] = {-1};
+    REFUSED(oly_pad(x, 0, minus, minus, NULL), OLY_SHAPE, "leaves -2");
+    REFUSED(oly_pad(x, 0, NULL, NULL, negative), OLY_SHAPE, "-1 elements between");
+    REFUSED(oly_pad(x, x, negative, NULL, NULL), OLY_SHAPE, "rank 0");
+    REFUSED(oly_flip(x, 1), OLY_SHAPE, "axis 1");
+    REFUSED(oly_rev(matrix, 0, -2), OLY_INVALID, "twice");
+    REFUSED(oly_squeeze(matrix, 0), OLY_SHAPE, "size 1");
+    REFUSED(oly_expand_dims(x, 0, 0), OLY_INVALID, "twice");
+    REFUSED(oly_stack(0, x, matrix), OLY_SHAPE, "one shape");
+    REFUSED(oly_tile(x, -1), OLY_INVALID, "-1 copies");
+    REFUSED(oly_repeat(x, INT64_MAX, 0), OLY_OVERFLOW, "2^63");
+    REFUSED(oly_diff(oly_scalar(1, OLY_INT32), 1, 0), OLY_SHAPE, "dimensions");
+    REFUSED(oly_tril(x, 0), OLY_SHAPE, "two dimensions");
+    REFUSED(oly_diagonal_of(matrix, 0, 1, -1), OLY_INVALID, "name two");
+    REFUSED(oly_eye(-1, 2, 0, OLY_INT32), OLY_INVALID, "-1");
+    REFUSED(oly_arange_range(0, 1, 0, OLY_INT32), OLY_INVALID, "step");
+    REFUSED(oly_broadcast_in_dim(x, 1, (const int64_t[]){7}, 1, (int[]){0}), OLY_SHAPE, "repeat");
+    REFUSED(oly_softmax(x, 1), OLY_SHAPE, "axis 1");
+    REFUSED(oly_one_hot(x, -2, OLY_INT32, -1), OLY_INVALID, "-2 classes");
+    REFUSED(oly_moveaxis(x, 0, 3), OLY_SHAPE, "axis 3");
+    oly_array parts[4];
+    assert_int_equal(oly_split_evenly(x, 4, 0, parts), OLY_SHAPE);
+    assert_null(parts[3]);
+    oly_clear_error();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(elements_are_where_they_belong, start, finish),
+        cmocka_unit_test_setup_teardown(numbers_in_a_row, start, finish),
+        cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, start, finish),
+        cmocka_unit_test_setup_teardown(statistics_on_uneven_parts, start, finish),
+        cmocka_unit_test_setup_teardown(nothing_moves_without_need, start, finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_told, start, finish),
+    };
+    return CHECK_MAIN(tests);
+}
