@@ -66,14 +66,14 @@ double oly_local_work_of(const oly_local_task *t)
         return 16 * out;
     if (t->op == OLY_LOCAL_ARGMAX || t->op == OLY_LOCAL_ARGMIN || t->op == OLY_LOCAL_CUMLOGSUMEXP)
         return 2 * in;
-    return out;
+    return scans(t) ? in : out;
 }
 
 /* -- division -------------------------------------------------------------------------------------------------------- */
 
 int oly_scan_parts(const oly_local_task *t)
 {
-    int64_t n = t->out.extent[t->dimension], lines = oly_local_count(&t->out, t->dimension);
+    int64_t n = t->in[0].extent[t->dimension], lines = oly_local_count(&t->out, t->dimension);
     return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)least(MOST_PARTS, n / LONG_LINE);
 }
 
@@ -136,7 +136,9 @@ size_t oly_local_scratch(const oly_local_task *t)
     if (oly_local_count(&t->out, -1) == 0)
         return 0;
     if (sorts(t))
-        return oly_sort_room_bytes(t) * (size_t)oly_local_chunks(t, 0);
+        return oly_partial_bytes(t) + oly_sort_room_bytes(t) * (size_t)oly_local_chunks(t, 0);
+    if (t->op == OLY_LOCAL_ARGMAX || t->op == OLY_LOCAL_ARGMIN)
+        return oly_partial_bytes(t);
     if (scans(t) && oly_scan_parts(t) > 1)
         return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) * OLY_SCAN_CARRY;
     return 0;

@@ -31,6 +31,8 @@ typedef enum oly_local_op {
     OLY_LOCAL_DYNAMIC_SLICE,  /* of each batch the part of in[0] that starts at in[1], in[2], ... (which have the batch
                                * dimensions only), moved to lie inside */
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
+    /* what several devices found in their parts of a dimension, put together (the `partial` results of the operations above) */
+    OLY_LOCAL_PICK, /* in[0] elements, in[1] their numbers: the number of the largest along `axes` (reverse: smallest), as ARGMAX */
     OLY_N_LOCAL_OPS
 } oly_local_op;
 
@@ -63,6 +65,12 @@ typedef struct oly_local_task {
     int n_batch;
     int n_axes, axes[OLY_MAX_RANK];
     oly_index_mode mode;
+    bool partial; /* operand 0 is a part of the dimensions that are worked along:
+                   *   running results: gives the result of the part only (extent 1; float16 and bfloat16 as float32, of
+                   *   cumlogsumexp float64); an empty part gives what changes nothing
+                   *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch
+                   *   GATHER: elements of other parts are what a sum does not see */
+    int part;     /* running results with in[1], the results of all parts: which part this is */
 } oly_local_task;
 
 /* A task is worked in phases, each in chunks; a phase begins when the one before has ended. in[k] points to the first element of

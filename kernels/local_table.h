@@ -19,8 +19,8 @@ extern const oly_local_table oly_local_avx512;
 
 #ifdef OLY_ISA
 oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_ISA_NAME(oly_argreduce_run),
-    OLY_ISA_NAME(oly_search_run), OLY_ISA_NAME(oly_gather_run), OLY_ISA_NAME(oly_scatter_run),
-    OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run);
+    OLY_ISA_NAME(oly_pick_run), OLY_ISA_NAME(oly_search_run), OLY_ISA_NAME(oly_gather_run),
+    OLY_ISA_NAME(oly_scatter_run), OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run);
 #endif
 
 /* Selects the table; called by oly_kernels_choose with a name it has checked. */
@@ -43,6 +43,14 @@ static inline oly_sort_room oly_sort_room_of(const oly_local_task *t)
     oly_sort_room r = {.keys = (n * width + 7) / 8 * 8, .wide = n > UINT32_MAX};
     r.numbers = values && !is_complex ? 0 : (n * (r.wide ? 8 : 4) + 7) / 8 * 8;
     return r;
+}
+/* Elements that partial results leave at the beginning of scratch. */
+static inline size_t oly_partial_bytes(const oly_local_task *t)
+{
+    size_t n = oly_element_bytes[t->in[0].dtype];
+    for (int d = 0; d < t->out.rank; d++)
+        n *= (size_t)t->out.extent[d];
+    return t->partial ? (n + 7) / 8 * 8 : 0;
 }
 static inline size_t oly_sort_room_bytes(const oly_local_task *t)
 {

@@ -286,6 +286,82 @@ static void test_other_ranks(void **state)
         }
 }
 
+/* A line that ends with most parts empty: the second half of a line over all devices. */
+static oly_array half_sum(const oly_array *in)
+{
+    return oly_cumsum(oly_slice(in[0], "45:"), 0, .reverse = true);
+}
+static oly_array half_max(const oly_array *in)
+{
+    return oly_cummax(oly_slice(in[0], "45:"), 0);
+}
+static oly_array half_min(const oly_array *in)
+{
+    return oly_cummin(oly_slice(in[0], ":50"), 0, .reverse = true);
+}
+static oly_array half_logs(const oly_array *in) /* of zeros: logarithms of whole numbers, to a few digits */
+{
+    oly_array logs = oly_cumlogsumexp(oly_mul(oly_astype(oly_slice(in[0], "45:"), OLY_FLOAT32), 0), 0);
+    return oly_astype(oly_add(oly_exp(logs), 0.5), OLY_INT32);
+}
+static oly_array half_argmax(const oly_array *in)
+{
+    return oly_argmax(oly_slice(in[0], "45:"));
+}
+static oly_array half_argmin(const oly_array *in)
+{
+    return oly_argmin(oly_slice(in[0], ":50"));
+}
+static oly_array half_largest(const oly_array *in)
+{
+    oly_array values;
+    oly_top_k(oly_slice(in[0], "45:"), 2, &values, NULL);
+    return values;
+}
+static oly_array half_where(const oly_array *in)
+{
+    oly_array where;
+    oly_top_k(oly_slice(in[0], ":50"), 40, NULL, &where);
+    return where;
+}
+static oly_array half_sort(const oly_array *in)
+{
+    return oly_sort(oly_slice(in[0], "45:"), 0, .descending = true);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        check_call *call;
+    } halves[] = {{"half_sum", half_sum},         {"half_max", half_max},       {"half_min", half_min},
+                  {"half_logs", half_logs},       {"half_argmax", half_argmax}, {"half_argmin", half_argmin},
+                  {"half_largest", half_largest}, {"half_where", half_where},   {"half_sort", half_sort}};
+    for (size_t c = 0; c < sizeof halves / sizeof halves[0]; c++)
+        for (int t = 0; t < OLY_COMPLEX64; t++)
+            OLY_SCOPE
+            {
+                oly_array x = check_numbers((oly_dtype)t, CHECK_SHAPE(93), -9, 9, (uint32_t)t);
+                check_layouts(halves[c].name, halves[c].call, 1, &x, mesh, 5, one_dimension);
+            }
+}
+
+static void test_special_parts(void **state)
+{
+    (void)state;
+    static float x[90];
+    for (int i = 0; i < 90; i++)
+        x[i] = i % 5 ? -1.f : i % 2 ? 0.f : -0.f;
+    for (int nans = 0; nans < 2; nans++) {
+        oly_array a = oly_from_host(x, OLY_FLOAT32, CHECK_SHAPE(90));
+        for (size_t c = 0; c < sizeof calls / sizeof calls[0]; c++)
+            check_layouts(calls[c].name, calls[c].call, 1, &a, mesh, 5, one_dimension);
+        x[37] = x[71] = NAN;
+        x[52] = INFINITY;
+    }
+}
+
 /* -- mapped ---------------------------------------------------------------------------------------------------------- */
 
 static void sort_rows(const oly_array *in, oly_array *out, void *user)
@@ -381,6 +457,8 @@ int main(void)
         cmocka_unit_test(test_searchsorted_values),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_other_ranks),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_special_parts),
         cmocka_unit_test(test_mapped),
         cmocka_unit_test_teardown(test_errors, end),
     };

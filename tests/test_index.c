@@ -344,6 +344,40 @@ static void test_more_layouts(void **state)
     check_layouts("along 1", along_1, 2, in, mesh, 6, more);
 }
 
+/* Few elements of many: each device looks in its part. Zeros of both signs and NaN come through as they are. */
+static oly_array few(const oly_array *in)
+{
+    return oly_take(in[0], in[1], 0, NULL);
+}
+static oly_array few_of_slice(const oly_array *in)
+{
+    return oly_take(oly_slice(in[0], "41:"), in[1], 0, NULL);
+}
+static oly_array few_rows(const oly_array *in)
+{
+    return oly_at_get(oly_reshape(in[0], 13, 7), OLY_INDEXES(in[1]), .mode = "fill");
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    static const char *const specs[][3] = {{"(x, y)", ""}, {"y", "x"}, {"(y, x)", ""}, {"x", "y"}, {"x", "x"}};
+    static const float special[] = {-0.f, 0.f, NAN, INFINITY, -INFINITY, 1e-42f, -1.5f};
+    float data[91];
+    for (int i = 0; i < 91; i++)
+        data[i] = special[i * 5 % 7];
+    for (int t = 0; t < OLY_N_DTYPES; t++)
+        OLY_SCOPE
+        {
+            oly_array x = oly_astype(oly_from_host(data, OLY_FLOAT32, CHECK_SHAPE(91)), (oly_dtype)t);
+            oly_array index = check_numbers(OLY_INT32, CHECK_SHAPE(9), -100, 100, (uint32_t)t), in[2] = {x, index};
+            check_layouts("few", few, 2, in, mesh, 5, specs);
+            check_layouts("few of a slice", few_of_slice, 2, in, mesh, 5, specs);
+            in[1] = check_numbers(OLY_INT32, CHECK_SHAPE(2), -14, 14, 7);
+            check_layouts("few rows", few_rows, 2, in, mesh, 5, specs);
+        }
+}
+
 /* Many updates of large arrays: several chunks. */
 static void test_large(void **state)
 {
@@ -486,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_in_loops),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_more_layouts),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_mapped),
         cmocka_unit_test_teardown(test_errors, end),

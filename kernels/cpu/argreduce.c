@@ -3,6 +3,7 @@
  * nothing is larger or smaller than a NaN. Results that lie side by side are found together. */
 #include "local_table.h"
 #include "core/half.h"
+#include <string.h>
 
 enum { WIDTH = 256 };
 
@@ -13,6 +14,9 @@ typedef void take_row(int64_t width, void *best, int64_t *number, const void *in
                       bool first);
 /* The same for n elements of one result, with numbers from `at` on. */
 typedef void take_run(int64_t n, void *best, int64_t *number, const void *in, int64_t stride, int64_t at, bool first);
+
+/* Is x better than y? */
+typedef bool beats(const void *x, const void *y);
 
 /* A: the type compared in */
 #define BETTER(name, op, d, T, A, of)                                                                                  \
@@ -43,6 +47,11 @@ typedef void take_run(int64_t n, void *best, int64_t *number, const void *in, in
         }                                                                                                              \
         *(A *)best = held;                                                                                             \
         *number = where;                                                                                               \
+    }                                                                                                                  \
+    static bool name##_beats_##d(const void *px, const void *py)                                                       \
+    {                                                                                                                  \
+        const A x = of(*(const T *)px), y = of(*(const T *)py);                                                        \
+        return x op y || (x != x && y == y);                                                                           \
     }
 #define BOTH(d, T, A, of)                                                                                              \
     BETTER(largest, >, d, T, A, of)                                                                                    \
@@ -68,6 +77,7 @@ BOTH(f64, double, double, SAME)
         [OLY_FLOAT32] = form##_f32, [OLY_FLOAT64] = form##_f64                                                         \
     }
 static take_row *const rows[2][OLY_N_DTYPES] = {CELLS(largest_row), CELLS(smallest_row)};
+static beats *const beating[2][OLY_N_DTYPES] = {CELLS(largest_beats), CELLS(smallest_beats)};
 static take_run *const runs[2][OLY_N_DTYPES] = {CELLS(largest_run), CELLS(smallest_run)};
 
 /* The dimensions of the operand, sorted into those that stay and those that go. */
@@ -103,11 +113,11 @@ static box box_of(const oly_local_task *t)
 }
 
 /* The elements of one or more results, of which the first is at `in`: the reduced dimensions but the last one by one. */
-static void find(const oly_local_task *t, const box *b, int64_t width, int64_t column, const char *in, int64_t *number)
+static void find(const oly_local_task *t, const box *b, int64_t width, int64_t column, const char *in, double *best,
+                 int64_t *number)
 {
     int smallest = t->op == OLY_LOCAL_ARGMIN, last = b->n_reduced - 1;
     int64_t bytes = oly_element_bytes[t->in[0].dtype], outer = 1, at[OLY_MAX_RANK] = {0};
-    double best[WIDTH];
     for (int d = 0; d < last; d++)
         outer *= b->reduced[d];
     for (int64_t o = 0; o < outer; o++) {
@@ -128,26 +138,89 @@ static void find(const oly_local_task *t, const box *b, int64_t width, int64_t c
     }
 }
 
+static void store_numbers(const oly_local_task *t, void *out, int64_t at, int64_t n, const int64_t *number)
+{
+    for (int64_t j = 0; j < n; j++)
+        if (t->out.dtype == OLY_INT64)
+            ((int64_t *)out)[at + j] = number[j];
+        else
+            ((int32_t *)out)[at + j] = (int32_t)number[j];
+}
+
+/* The elements found, as they are compared in, as elements. */
+static void store_elements(oly_dtype dtype, void *out, int64_t at, int64_t n, const void *best)
+{
+    size_t bytes = oly_element_bytes[dtype];
+    if (!oly_is_half(dtype))
+        memcpy((char *)out + (size_t)at * bytes, best, (size_t)n * bytes);
+    else
+        for (int64_t j = 0; j < n; j++)
+            ((uint16_t *)out)[at + j] = dtype == OLY_FLOAT16 ? oly_half_of_float(((const float *)best)[j])
+                                                             : oly_bfloat_of_float(((const float *)best)[j]);
+}
+
 void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
                                      int phase, int chunk, int n_chunks)
 {
-    (void)scratch, (void)phase;
+    (void)phase;
     box b = box_of(t);
     int64_t n = oly_local_count(&t->out, -1), bytes = oly_element_bytes[t->in[0].dtype];
     int last = b.n_kept - 1;
     int64_t columns = last >= 0 ? b.kept[last] : 1, column = last >= 0 ? b.kept_stride[last] : 0;
+    bool nothing = oly_local_count(&t->in[0], -1) == 0;
     for (int64_t k = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks; k < end;) {
-        int64_t number[WIDTH], left = columns - k % columns, width = end - k < left ? end - k : left;
+        double best[WIDTH];
+        int64_t number[WIDTH], left = nothing ? 1 : columns - k % columns, width = end - k < left ? end - k : left;
         width = width < WIDTH ? width : WIDTH;
         if (column != 1 && width < 16) /* results far apart gain nothing from each other */
             width = 1;
-        int64_t offset = oly_local_offset(b.n_kept, b.kept, b.kept_stride, -1, k);
-        find(t, &b, width, column, (const char *)in[0] + offset * bytes, number);
-        for (int64_t j = 0; j < width; j++)
-            if (t->out.dtype == OLY_INT64)
-                ((int64_t *)out)[k + j] = number[j];
-            else
-                ((int32_t *)out)[k + j] = (int32_t)number[j];
+        if (nothing) {
+            number[0] = -1;
+            best[0] = 0;
+        } else {
+            int64_t offset = oly_local_offset(b.n_kept, b.kept, b.kept_stride, -1, k);
+            find(t, &b, width, column, (const char *)in[0] + offset * bytes, best, number);
+        }
+        store_numbers(t, out, k, width, number);
+        if (t->partial)
+            store_elements(t->in[0].dtype, scratch, k, width, best);
         k += width;
+    }
+}
+
+/* -- of several devices ---------------------------------------------------------------------------------------------- */
+
+/* The better of what parts found: of equal elements the one with the smaller number. */
+void OLY_ISA_NAME(oly_pick_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    const oly_local_operand *x = &t->in[0], *numbers = &t->in[1];
+    box b = box_of(t);
+    beats *wins = beating[t->reverse][x->dtype];
+    int64_t n = oly_local_count(&t->out, -1), parts = 1, bytes = oly_element_bytes[x->dtype];
+    for (int k = 0; k < b.n_reduced; k++)
+        parts *= b.reduced[k];
+    int64_t number_kept[OLY_MAX_RANK], number_reduced[OLY_MAX_RANK], kept = 0;
+    for (int d = 0, k = 0; d < x->rank; d++)
+        if (k < t->n_axes && t->axes[k] == d)
+            number_reduced[k++] = numbers->stride[d];
+        else
+            number_kept[kept++] = numbers->stride[d];
+    for (int64_t k = n * chunk / n_chunks; k < n * (chunk + 1) / n_chunks; k++) {
+        int64_t from = oly_local_offset(b.n_kept, b.kept, b.kept_stride, -1, k), found = -1;
+        int64_t number_from = oly_local_offset(b.n_kept, b.kept, number_kept, -1, k);
+        const char *best = NULL;
+        for (int64_t p = 0; p < parts; p++) {
+            int64_t at = number_from + oly_local_offset(b.n_reduced, b.reduced, number_reduced, -1, p);
+            int64_t number = numbers->dtype == OLY_INT64 ? ((const int64_t *)in[1])[at] : ((const int32_t *)in[1])[at];
+            const char *next = (const char *)in[0] +
+                               (from + oly_local_offset(b.n_reduced, b.reduced, b.reduced_stride, -1, p)) * bytes;
+            if (number >= 0 && (!best || wins(next, best) || (number < found && !wins(best, next)))) {
+                best = next;
+                found = number;
+            }
+        }
+        store_numbers(t, out, k, 1, &found);
     }
 }

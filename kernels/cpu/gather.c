@@ -75,6 +75,30 @@ static void outside_value(oly_dtype dtype, void *value)
     memcpy(value, values[dtype], oly_element_bytes[dtype]);
 }
 
+/* What a sum does not see: zero, of floating types with the sign that keeps the other operand's. */
+static void unseen_value(oly_dtype dtype, void *value)
+{
+    static const uint16_t half = 0x8000;
+    static const float f32[2] = {-0.f, -0.f};
+    static const double f64[2] = {-0., -0.};
+    static const void *const values[OLY_N_DTYPES] = {
+        [OLY_FLOAT16] = &half, [OLY_BFLOAT16] = &half, [OLY_FLOAT32] = f32,
+        [OLY_FLOAT64] = f64,   [OLY_COMPLEX64] = f32,  [OLY_COMPLEX128] = f64,
+    };
+    memset(value, 0, oly_element_bytes[dtype]);
+    if (values[dtype])
+        memcpy(value, values[dtype], oly_element_bytes[dtype]);
+}
+
+/* Is this the part that speaks for indexes outside the array? The first one that has elements. */
+static bool is_first_part(const oly_local_task *t)
+{
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->in[0].origin[t->axes[a]] != 0 || t->in[0].extent[t->axes[a]] == 0)
+            return false;
+    return true;
+}
+
 void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)
 {
@@ -84,16 +108,20 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     oly_indexes indexes = oly_indexes_of(t, in, t->in[1].rank);
     oly_window window = oly_window_of(t, x->stride, &t->out);
     int64_t dense = window.count * window.extent[window.rank - 1];
-    char outside[16];
-    outside_value(x->dtype, outside);
+    char outside[16], unseen[16];
+    unseen_value(x->dtype, unseen);
+    if (t->partial && !is_first_part(t))
+        unseen_value(x->dtype, outside);
+    else
+        outside_value(x->dtype, outside);
     for (int64_t k = indexes.count * chunk / n_chunks, end = indexes.count * (chunk + 1) / n_chunks; k < end; k++) {
         int64_t offset = oly_index_batch_offset(t, x->stride, &indexes, k);
-        bool inside = oly_index_offset(t, &indexes, k, &offset);
+        int where = oly_index_offset(t, &indexes, k, &offset);
         char *to = (char *)out + k * dense * bytes;
-        if (inside)
+        if (where > 0)
             copy_of[bytes](&window, to, (const char *)in[0] + offset * bytes);
         else
-            fill_of[bytes](&window, to, outside);
+            fill_of[bytes](&window, to, where < 0 ? unseen : outside);
     }
 }
 
@@ -118,7 +146,8 @@ static batches batches_of(const oly_local_task *t, int chunk, int n_chunks)
     int64_t n = 1;
     for (int d = 0; d < t->n_batch; d++)
         n *= t->out.extent[d];
-    return n == 1 ? (batches){0, 1, chunk, n_chunks} : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
+    return n == 1 ? (batches){0, 1, chunk, n_chunks}
+                  : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
 }
 
 void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
@@ -140,8 +169,9 @@ void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *co
             c.from_stride[i] = x->stride[d];
             c.to_stride[i] = t->out.stride[d];
         }
-        OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to * (int64_t)c.element_bytes,
-                                   (const char *)in[0] + from * (int64_t)c.element_bytes, b.chunk, b.n_chunks);
+        OLY_ISA_NAME(oly_copy_run)
+        (&c, (char *)out + to * (int64_t)c.element_bytes, (const char *)in[0] + from * (int64_t)c.element_bytes,
+         b.chunk, b.n_chunks);
     }
 }
 
@@ -188,6 +218,6 @@ void OLY_ISA_NAME(oly_dynamic_update_run)(const oly_local_task *t, const void *c
     batches b = batches_of(t, chunk, n_chunks);
     for (int64_t k = b.begin; k < b.end; k++)
         if (shared_part(t, in, k, &c, &from_offset, &to_offset))
-            OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes,
-                                       b.chunk, b.n_chunks);
+            OLY_ISA_NAME(oly_copy_run)
+            (&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes, b.chunk, b.n_chunks);
 }

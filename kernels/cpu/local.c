@@ -26,4 +26,5 @@ const oly_local_table OLY_ISA_NAME(oly_local) = {{
     [OLY_LOCAL_SCATTER_MAX] = SCATTER,
     [OLY_LOCAL_DYNAMIC_SLICE] = OLY_ISA_NAME(oly_dynamic_slice_run),
     [OLY_LOCAL_DYNAMIC_UPDATE] = OLY_ISA_NAME(oly_dynamic_update_run),
+    [OLY_LOCAL_PICK] = OLY_ISA_NAME(oly_pick_run),
 }};

@@ -52,18 +52,22 @@ static inline bool oly_index_inside(oly_index_mode mode, int64_t n, int64_t *ind
     return true;
 }
 
-/* Reads the indexes of position k for operand 0 (whole in the indexed dimensions) and adds where they lead. False: outside. */
-static inline bool oly_index_offset(const oly_local_task *t, const oly_indexes *i, int64_t k, int64_t *offset)
+/* Where position k leads in operand 0: adds to the offset. 1: inside its box; 0: outside the array; -1: in another part. */
+static inline int oly_index_offset(const oly_local_task *t, const oly_indexes *i, int64_t k, int64_t *offset)
 {
+    const oly_local_operand *x = &t->in[0];
+    bool elsewhere = false;
     for (int a = 0; a < t->n_axes; a++) {
-        int64_t n = t->in[0].size[t->axes[a]];
+        int d = t->axes[a];
         int64_t from = oly_local_offset(i->rank, i->extent, i->at[a].stride, -1, k);
         int64_t index = oly_index_at(&i->at[a], i->base[a], from);
-        if (!oly_index_inside(t->mode, n, &index))
-            return false;
-        *offset += index * t->in[0].stride[t->axes[a]];
+        if (!oly_index_inside(t->mode, x->size[d], &index))
+            return 0;
+        index -= x->origin[d];
+        elsewhere = elsewhere || index < 0 || index >= x->extent[d];
+        *offset += index * x->stride[d];
     }
-    return true;
+    return elsewhere ? -1 : 1;
 }
 
 /* -- windows --------------------------------------------------------------------------------------------------------- */

@@ -200,7 +200,7 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
                       int64_t end)
 {
     int d = t->dimension;
-    int64_t bytes = oly_element_bytes[t->out.dtype], first = number % l->columns * WIDTH, row = number / l->columns;
+    int64_t bytes = oly_element_bytes[t->in[0].dtype], first = number % l->columns * WIDTH, row = number / l->columns;
     int64_t from = offset_without(&t->in[0], t->out.extent, d, l->beside, row);
     int64_t to = offset_without(&t->out, t->out.extent, d, l->beside, row);
     block b = {.width = 1, .n = end - begin, .in_row = t->in[0].stride[d], .out_row = t->out.stride[d]};
@@ -212,7 +212,7 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
         from += first * b.in_column;
         to += first * b.out_column;
     }
-    int64_t at = t->reverse ? t->out.extent[d] - 1 - begin : begin;
+    int64_t at = t->reverse ? t->in[0].extent[d] - 1 - begin : begin;
     b.in = (const char *)in + (from + at * b.in_row) * bytes;
     b.out = out ? (char *)out + (to + at * b.out_row) * bytes : NULL;
     if (t->reverse) {
@@ -222,35 +222,142 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
     return b;
 }
 
+/* What changes nothing, of the type worked in. Sums begin with -0, which leaves zeros of both signs as they are. */
+#define FILL(A, value)                                                                                                 \
+    for (int64_t j = 0; j < n; j++)                                                                                    \
+        ((A *)carry)[j] = (A)(value);                                                                                  \
+    return
+#define INTEGER_NEUTRAL(T, low, high) FILL(T, op == 0 ? 0 : op == 1 ? 1 : op == 2 ? (low) : (high))
+#define FLOAT_NEUTRAL(A)              FILL(A, op == 0 ? -0. : op == 1 ? 1 : op == 2 ? -(double)INFINITY : (double)INFINITY)
+static void neutral(int op, oly_dtype worked, int64_t n, void *carry)
+{
+    if (op == OLY_LOCAL_CUMLOGSUMEXP - OLY_LOCAL_CUMSUM) {
+        FILL(double, -(double)INFINITY);
+    }
+    switch (worked) {
+    case OLY_BOOL: FILL(uint8_t, op == 1 || op == 3);
+    case OLY_INT8: INTEGER_NEUTRAL(int8_t, INT8_MIN, INT8_MAX);
+    case OLY_INT16: INTEGER_NEUTRAL(int16_t, INT16_MIN, INT16_MAX);
+    case OLY_INT32: INTEGER_NEUTRAL(int32_t, INT32_MIN, INT32_MAX);
+    case OLY_INT64: INTEGER_NEUTRAL(int64_t, INT64_MIN, INT64_MAX);
+    case OLY_UINT8: INTEGER_NEUTRAL(uint8_t, 0, UINT8_MAX);
+    case OLY_UINT16: INTEGER_NEUTRAL(uint16_t, 0, UINT16_MAX);
+    case OLY_UINT32: INTEGER_NEUTRAL(uint32_t, 0u, UINT32_MAX);
+    case OLY_UINT64: INTEGER_NEUTRAL(uint64_t, 0u, UINT64_MAX);
+    case OLY_FLOAT64: FLOAT_NEUTRAL(double);
+    case OLY_COMPLEX64: FILL(float _Complex, op == 0 ? CMPLXF(-0.f, -0.f) : CMPLXF(1, 0));
+    case OLY_COMPLEX128: FILL(double _Complex, op == 0 ? CMPLX(-0., -0.) : CMPLX(1, 0));
+    default: FLOAT_NEUTRAL(float);
+    }
+}
+
+/* -- with other devices ---------------------------------------------------------------------------------------------- */
+
+/* Offset in operand or result x of the first line of a block, in the dimensions but the one that is worked. */
+static int64_t block_offset(const oly_local_task *t, const lines *l, int64_t number, const oly_local_operand *x)
+{
+    int64_t first = number % l->columns * WIDTH, row = number / l->columns;
+    int64_t offset = offset_without(x, t->out.extent, t->dimension, l->beside, row);
+    return l->beside >= 0 ? offset + first * x->stride[l->beside] : offset;
+}
+
+/* Results of the parts before this one, put together: false when there are none. */
+static bool carry_of(const oly_local_task *t, const lines *l, int64_t number, int64_t width, const void *parts,
+                     char *carry)
+{
+    const oly_local_operand *x = &t->in[1];
+    int64_t bytes = oly_element_bytes[x->dtype], step = x->stride[t->dimension];
+    int64_t column = l->beside >= 0 ? x->stride[l->beside] : 0, from = block_offset(t, l, number, x);
+    int begin = t->reverse ? (int)x->extent[t->dimension] - 1 : 0, by = t->reverse ? -1 : 1;
+    char next[WIDTH * 16] __attribute__((aligned(64)));
+    join_carries *join = join_of[t->op - OLY_LOCAL_CUMSUM][t->out.dtype];
+    for (int p = begin; p != t->part; p += by) {
+        char *to = p == begin ? carry : next;
+        for (int64_t j = 0; j < width; j++)
+            memcpy(to + j * bytes, (const char *)parts + (from + p * step + j * column) * bytes, (size_t)bytes);
+        if (p != begin)
+            join(width, carry, next);
+    }
+    return begin != t->part;
+}
+
+/* The results of a part alone. */
+static void store_carry(const oly_local_task *t, const lines *l, int64_t number, int64_t width, const char *carry,
+                        void *out)
+{
+    int64_t bytes = oly_element_bytes[t->out.dtype], column = l->beside >= 0 ? t->out.stride[l->beside] : 0;
+    int64_t to = block_offset(t, l, number, &t->out);
+    for (int64_t j = 0; j < width; j++)
+        memcpy((char *)out + (to + j * column) * bytes, carry + j * bytes, (size_t)bytes);
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------- */
+
+/* Elements [begin, end) of a block, beginning with the results `before` (NULL: none), which become those at the end. */
+static void scan_part(const oly_local_task *t, const block *b, char *carry, bool begun)
+{
+    block with = *b;
+    with.carry = carry;
+    with.begun = begun;
+    scan_of[t->op - OLY_LOCAL_CUMSUM][t->in[0].dtype](&with);
+}
+
+/* Whole lines of blocks [first, last). */
+static void scan_blocks(const oly_local_task *t, const lines *l, int64_t first, int64_t last, const void *const *in,
+                        void *out)
+{
+    char carry[WIDTH * 16] __attribute__((aligned(64)));
+    int64_t n = t->in[0].extent[t->dimension];
+    for (int64_t k = first; k < last; k++) {
+        block b = block_at(t, l, k, in[0], t->partial ? NULL : out, 0, n);
+        bool begun = t->n_in == 2 && carry_of(t, l, k, b.width, in[1], carry);
+        if (n == 0)
+            neutral(t->op - OLY_LOCAL_CUMSUM, t->in[0].dtype, b.width, carry);
+        else
+            scan_part(t, &b, carry, begun);
+        if (t->partial)
+            store_carry(t, l, k, b.width, carry, out);
+    }
+}
+
+/* Part `part` of long lines. Phase 0: its results alone, into scratch; phase 1: its elements, from the results of those before it;
+ * or, partial, the results of all parts together. */
+static void scan_long(const oly_local_task *t, const lines *l, const void *const *in, void *out, void *scratch,
+                      int phase, int part, int parts)
+{
+    char carry[WIDTH * 16] __attribute__((aligned(64)));
+    int64_t n = t->in[0].extent[t->dimension], begin = n * part / parts, end = n * (part + 1) / parts;
+    join_carries *join = join_of[t->op - OLY_LOCAL_CUMSUM][t->in[0].dtype];
+    for (int64_t k = 0; k < l->rows * l->columns; k++) {
+        char *results = (char *)scratch + k * parts * OLY_SCAN_CARRY;
+        block b = block_at(t, l, k, in[0], phase && !t->partial ? out : NULL, begin, end);
+        if (phase == 0) {
+            scan_part(t, &b, results + part * OLY_SCAN_CARRY, false);
+            continue;
+        }
+        bool begun = !t->partial && t->n_in == 2 && carry_of(t, l, k, b.width, in[1], carry);
+        for (int before = 0; before < (t->partial ? parts : part); before++) {
+            if (begun)
+                join(b.width, carry, results + before * OLY_SCAN_CARRY);
+            else
+                memcpy(carry, results + before * OLY_SCAN_CARRY, sizeof carry);
+            begun = true;
+        }
+        if (!t->partial)
+            scan_part(t, &b, carry, begun);
+        else if (part == 0)
+            store_carry(t, l, k, b.width, carry, out);
+    }
+}
+
 void OLY_ISA_NAME(oly_scan_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                 int chunk, int n_chunks)
 {
-    int op = (int)(t->op - OLY_LOCAL_CUMSUM);
-    scan_block *scan = scan_of[op][t->out.dtype];
-    join_carries *join = join_of[op][t->out.dtype];
-    char carry[WIDTH * 16] __attribute__((aligned(64)));
     lines l = lines_of(t);
     int parts = oly_scan_parts(t);
-    int64_t n = t->out.extent[t->dimension], blocks = l.rows * l.columns;
-    if (parts == 1) {
-        for (int64_t k = blocks * chunk / n_chunks; k < blocks * (chunk + 1) / n_chunks; k++) {
-            block b = block_at(t, &l, k, in[0], out, 0, n);
-            b.carry = carry;
-            scan(&b);
-        }
-        return;
-    }
-    /* few lines: chunk = part. A part's results lie in scratch one block after the other. */
-    int64_t begin = n * chunk / parts, end = n * (chunk + 1) / parts;
-    for (int64_t k = 0; k < blocks; k++) {
-        char *results = (char *)scratch + (k * parts) * OLY_SCAN_CARRY;
-        block b = block_at(t, &l, k, in[0], phase ? out : NULL, begin, end);
-        b.carry = phase ? carry : results + chunk * OLY_SCAN_CARRY;
-        b.begun = phase && chunk > 0;
-        if (b.begun)
-            memcpy(carry, results, sizeof carry);
-        for (int before = 1; phase && before < chunk; before++)
-            join(b.width, carry, results + before * OLY_SCAN_CARRY);
-        scan(&b);
-    }
+    int64_t blocks = l.rows * l.columns;
+    if (parts > 1)
+        scan_long(t, &l, in, out, scratch, phase, chunk, parts);
+    else
+        scan_blocks(t, &l, blocks * chunk / n_chunks, blocks * (chunk + 1) / n_chunks, in, out);
 }

@@ -282,7 +282,7 @@ static room room_at(const oly_local_task *t, char *scratch)
                 ((uint64_t *)to)[k] = ((const uint64_t *)from)[x[k]];                                                  \
     }                                                                                                                  \
     /* Stable order of n elements by parts[0], then parts[1], ...: the last part is sorted first. */                   \
-    static const I *order_##i(int64_t n, int n_parts, const part *parts, bool backwards, bool total, room *r)          \
+    static const I *order_##i(int64_t n, int n_parts, const part *parts, bool backwards, room *r)                      \
     {                                                                                                                  \
         I *x = r->number[0], *y = r->number[1];                                                                        \
         kinds unused;                                                                                                  \
@@ -290,7 +290,7 @@ static room room_at(const oly_local_task *t, char *scratch)
         for (int p = n_parts - 1; p >= 0; p--) {                                                                       \
             size_t width = element[parts[p].dtype].width;                                                              \
             bool as_is = p == n_parts - 1 && !backwards;                                                               \
-            element[parts[p].dtype].load(n, r->key[as_is ? 0 : 1], parts[p].base, parts[p].stride, total, &unused);    \
+            element[parts[p].dtype].load(n, r->key[as_is ? 0 : 1], parts[p].base, parts[p].stride, false, &unused);    \
             if (!as_is)                                                                                                \
                 permute_##i(n, width, r->key[0], r->key[1], x);                                                        \
             I *sorted = width == 4 ? pairs_w4_##i(n, (uint32_t *)r->key[0], (uint32_t *)r->key[1], x, y)               \
@@ -323,61 +323,142 @@ static int parts_of(const oly_local_operand *x, const char *base, int64_t stride
     return is_complex ? 2 : 1;
 }
 
-/* The `count` largest, when they are few: kept in order while the line is read. */
+/* -- the largest ----------------------------------------------------------------------------------------------------- */
+
+/* The `count` largest of n, when they are few: kept in order while the line is read. Returns how many there are. */
 #define LARGEST(k, K)                                                                                                  \
-    static void largest_##k(int64_t n, int64_t count, const K *key, int64_t *numbers)                                  \
+    static int64_t largest_##k(int64_t n, int64_t count, const K *key, int64_t *places)                                \
     {                                                                                                                  \
         K best[FEW];                                                                                                   \
         int64_t held = 0;                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
+        for (int64_t i = 0; i < n && count > 0; i++) {                                                                 \
             if (held == count && key[i] <= best[held - 1])                                                             \
                 continue;                                                                                              \
             int64_t j = held < count ? held++ : held - 1;                                                              \
             for (; j > 0 && best[j - 1] < key[i]; j--) {                                                               \
                 best[j] = best[j - 1];                                                                                 \
-                numbers[j] = numbers[j - 1];                                                                           \
+                places[j] = places[j - 1];                                                                             \
             }                                                                                                          \
             best[j] = key[i];                                                                                          \
-            numbers[j] = i;                                                                                            \
+            places[j] = i;                                                                                             \
         }                                                                                                              \
+        return held;                                                                                                   \
     }
 LARGEST(w4, uint32_t)
 LARGEST(w8, uint64_t)
 
-static void largest(const oly_local_task *t, const char *base, int64_t stride, char *out, int64_t out_stride,
-                    int64_t count, room *r)
+/* Of a line of elements, or (in[1]) of what parts of a line have found: these come with their numbers, negative ones do not
+ * count. `places` is where an element lies in the line. */
+typedef struct candidates {
+    const oly_local_task *t;
+    const char *element, *number; /* the lines in in[0] and in[1]; NULL: an element's number is its place */
+    char *out, *values;           /* values NULL: not wanted */
+    int64_t value_stride;
+} candidates;
+
+static int64_t number_of(const candidates *c, int64_t place)
 {
-    int64_t n = t->in[0].extent[t->dimension], numbers[FEW];
-    kinds unused;
-    element[t->in[0].dtype].load(n, r->key[0], base, stride, true, &unused);
-    if (element[t->in[0].dtype].width == 4)
-        largest_w4(n, count, (const uint32_t *)r->key[0], numbers);
-    else
-        largest_w8(n, count, (const uint64_t *)r->key[0], numbers);
-    store_numbers_i8(n, count, (const uint64_t *)numbers, false, &t->out, out, out_stride);
+    const oly_local_operand *x = &c->t->in[0], *numbers = &c->t->in[1];
+    int d = c->t->dimension;
+    if (!c->number)
+        return x->origin[d] + place;
+    int64_t at = place * numbers->stride[d];
+    return numbers->dtype == OLY_INT64 ? ((const int64_t *)c->number)[at] : ((const int32_t *)c->number)[at];
 }
+
+static void store_place(const candidates *c, int64_t k, int64_t place)
+{
+    const oly_local_operand *x = &c->t->in[0], *to = &c->t->out;
+    int d = c->t->dimension;
+    int64_t bytes = oly_element_bytes[x->dtype], number = place < 0 ? -1 : number_of(c, place);
+    if (to->dtype == OLY_INT64)
+        ((int64_t *)c->out)[k * to->stride[d]] = number;
+    else
+        ((int32_t *)c->out)[k * to->stride[d]] = (int32_t)number;
+    if (!c->values)
+        return;
+    if (place < 0)
+        memset(c->values + k * c->value_stride * bytes, 0, (size_t)bytes);
+    else
+        memcpy(c->values + k * c->value_stride * bytes, c->element + place * x->stride[d] * bytes, (size_t)bytes);
+}
+
+/* Keys of the candidates that count, and their places: how many. */
+#define TOP_K(k, K, i4, I)                                                                                             \
+    static void top_k_##k##_##i4(const candidates *c, int64_t n, int64_t count, room *r)                               \
+    {                                                                                                                  \
+        K *key = (K *)r->key[0], *other = (K *)r->key[1];                                                              \
+        I *place = r->number[0], *more = r->number[1];                                                                 \
+        int64_t m = 0, have;                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            if (c->number && number_of(c, i) < 0)                                                                      \
+                continue;                                                                                              \
+            key[m] = key[i];                                                                                           \
+            place[m++] = (I)i;                                                                                         \
+        }                                                                                                              \
+        have = m < count ? m : count;                                                                                  \
+        if (have <= FEW) {                                                                                             \
+            int64_t few[FEW];                                                                                          \
+            have = largest_##k(m, have, key, few);                                                                     \
+            for (int64_t i = 0; i < have; i++)                                                                         \
+                store_place(c, i, (int64_t)place[few[i]]);                                                             \
+        } else {                                                                                                       \
+            for (int64_t i = 0; i < m / 2; i++) { /* backwards, so that of equal ones the first comes last */          \
+                K a = key[i];                                                                                          \
+                I b = place[i];                                                                                        \
+                key[i] = key[m - 1 - i];                                                                               \
+                place[i] = place[m - 1 - i];                                                                           \
+                key[m - 1 - i] = a;                                                                                    \
+                place[m - 1 - i] = b;                                                                                  \
+            }                                                                                                          \
+            const I *order = pairs_##k##_##i4(m, key, other, place, more);                                             \
+            for (int64_t i = 0; i < have; i++)                                                                         \
+                store_place(c, i, (int64_t)order[m - 1 - i]);                                                          \
+        }                                                                                                              \
+        for (int64_t i = have; i < count; i++)                                                                         \
+            store_place(c, i, -1);                                                                                     \
+    }
+TOP_K(w4, uint32_t, i4, uint32_t)
+TOP_K(w8, uint64_t, i4, uint32_t)
+TOP_K(w4, uint32_t, i8, uint64_t)
+TOP_K(w8, uint64_t, i8, uint64_t)
+
+static void top_k_line(const oly_local_task *t, const char *const *in, char *out, char *values, char *scratch)
+{
+    int d = t->dimension;
+    int64_t n = t->in[0].extent[d], count = t->out.extent[d];
+    oly_dtype dtype = t->in[0].dtype;
+    candidates c = {t, in[0], t->n_in == 2 ? in[1] : NULL, out, values, t->out.stride[d]};
+    room r = room_at(t, scratch);
+    kinds unused;
+    element[dtype].load(n, r.key[0], in[0], t->in[0].stride[d], true, &unused);
+    if (element[dtype].width == 4 && !r.wide)
+        top_k_w4_i4(&c, n, count, &r);
+    else if (element[dtype].width == 4)
+        top_k_w4_i8(&c, n, count, &r);
+    else if (!r.wide)
+        top_k_w8_i4(&c, n, count, &r);
+    else
+        top_k_w8_i8(&c, n, count, &r);
+}
+
+/* -- lines ----------------------------------------------------------------------------------------------------------- */
 
 /* One line: its numbers in order. */
 static void argsort_line(const oly_local_task *t, const char *const *in, char *out, char *scratch)
 {
     int d = t->dimension, n_parts = 0;
-    int64_t n = t->in[0].extent[d], count = t->out.extent[d], stride = t->out.stride[d];
-    bool top = t->op == OLY_LOCAL_TOP_K, backwards = top || t->reverse;
+    int64_t n = t->in[0].extent[d], stride = t->out.stride[d];
+    bool backwards = t->reverse;
     part parts[2 * OLY_LOCAL_MOST];
     room r = room_at(t, scratch);
-    if (top && count <= FEW) {
-        largest(t, in[0], t->in[0].stride[d], out, stride, count, &r);
-        return;
-    }
     for (int k = 0; k < t->n_in; k++)
         n_parts += parts_of(&t->in[k], in[k], t->in[k].stride[d], parts + n_parts);
     if (r.wide)
-        store_numbers_i8(n, count, order_i8(n, n_parts, parts, backwards, top, &r), backwards, &t->out, out, stride);
+        store_numbers_i8(n, n, order_i8(n, n_parts, parts, backwards, &r), backwards, &t->out, out, stride);
     else
-        store_numbers_i4(n, count, order_i4(n, n_parts, parts, backwards, top, &r), backwards, &t->out, out, stride);
+        store_numbers_i4(n, n, order_i4(n, n_parts, parts, backwards, &r), backwards, &t->out, out, stride);
 }
-
-/* -- lines ----------------------------------------------------------------------------------------------------------- */
 
 static void sort_complex(const oly_local_task *t, const char *in, char *out, int64_t stride, char *scratch)
 {
@@ -386,8 +467,8 @@ static void sort_complex(const oly_local_task *t, const char *in, char *out, int
     part parts[2];
     room r = room_at(t, scratch);
     int n_parts = parts_of(&t->in[0], in, t->in[0].stride[d], parts);
-    const uint32_t *narrow = r.wide ? NULL : order_i4(n, n_parts, parts, false, false, &r);
-    const uint64_t *wide = r.wide ? order_i8(n, n_parts, parts, false, false, &r) : NULL;
+    const uint32_t *narrow = r.wide ? NULL : order_i4(n, n_parts, parts, false, &r);
+    const uint64_t *wide = r.wide ? order_i8(n, n_parts, parts, false, &r) : NULL;
     for (int64_t k = 0; k < n; k++) {
         int64_t from = wide ? (int64_t)wide[k] : (int64_t)narrow[k];
         memcpy(out + k * stride * bytes, in + from * t->in[0].stride[d] * bytes, (size_t)bytes);
@@ -421,18 +502,21 @@ static void for_lines(const oly_local_task *t, const void *const *in, void *out,
 {
     int d = t->dimension;
     int64_t lines = oly_local_count(&t->out, d), begin = lines * chunk / n_chunks, end = lines * (chunk + 1) / n_chunks;
-    char *own = (char *)scratch + (size_t)chunk * oly_sort_room_bytes(t);
+    char *own = (char *)scratch + oly_partial_bytes(t) + (size_t)chunk * oly_sort_room_bytes(t);
     for (int64_t line = begin; line < end; line++) {
         const char *from[OLY_LOCAL_MOST];
         for (int k = 0; k < t->n_in; k++)
             from[k] = (const char *)in[k] + oly_local_offset(t->out.rank, t->out.extent, t->in[k].stride, d, line) *
                                                 oly_element_bytes[t->in[k].dtype];
-        char *to = (char *)out + oly_local_offset(t->out.rank, t->out.extent, t->out.stride, d, line) *
-                                     oly_element_bytes[t->out.dtype];
+        int64_t to = oly_local_offset(t->out.rank, t->out.extent, t->out.stride, d, line);
+        char *place = (char *)out + to * oly_element_bytes[t->out.dtype];
         if (t->op == OLY_LOCAL_SORT)
-            sort_line(t, from[0], to, own);
+            sort_line(t, from[0], place, own);
+        else if (t->op == OLY_LOCAL_ARGSORT)
+            argsort_line(t, from, place, own);
         else
-            argsort_line(t, from, to, own);
+            top_k_line(t, from, place, t->partial ? (char *)scratch + to * oly_element_bytes[t->in[0].dtype] : NULL,
+                       own);
     }
 }
 

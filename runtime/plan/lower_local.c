@@ -2,7 +2,7 @@
  * dimensions that its factors leave free; operands are brought to that by the ordinary demand. Mesh axes that split a
  * dimension which must be whole go to another one: sorting lines that are spread over devices moves them twice, not everything
  * to everywhere. */
-#include "plan/planner.h"
+#include "plan/local.h"
 #include "graph/factors.h"
 #include <string.h>
 
@@ -110,10 +110,10 @@ static oly_layout operand_layout(const oly_node *n, const oly_factors *fs, int k
 
 /* -- what each device is told ---------------------------------------------------------------------------------------- */
 
-static oly_local_operand operand_of(const oly_type *type, const oly_layout *l, int position)
+static oly_local_operand operand_of(oly_dtype dtype, const oly_layout *l, int position)
 {
     oly_box b = oly_layout_box(l, position);
-    oly_local_operand x = {.dtype = type->dtype, .rank = l->rank};
+    oly_local_operand x = {.dtype = dtype, .rank = l->rank};
     int64_t stride = 1;
     for (int d = l->rank - 1; d >= 0; d--) {
         x.size[d] = l->shape[d];
@@ -125,41 +125,43 @@ static oly_local_operand operand_of(const oly_type *type, const oly_layout *l, i
     return x;
 }
 
-typedef struct local {
-    const oly_node *node;
-    oly_layout out;
-    oly_layout in[OLY_LOCAL_MOST];
-    oly_reading reading[OLY_LOCAL_MOST];
-    int slot, scratch;
-} local;
-
-static oly_status fill_device(oly_planner *p, const local *s, int device, oly_local_work *w)
+/* Number of the device's part of the dimension that is worked along. */
+static int part_at(const oly_local_step *s, int position)
 {
-    const oly_node *n = s->node;
-    const oly_params *q = &n->params;
+    const oly_layout *x = &s->in[0];
+    int coordinates[OLY_MAX_RANK], d = s->node->params.dimension;
+    oly_mesh_coordinates(x->mesh, position, coordinates);
+    return d < x->rank ? oly_split_part_at(&x->split[d], x->mesh, coordinates) : 0;
+}
+
+static oly_status fill_device(oly_planner *p, const oly_local_step *s, int device, oly_local_work *w)
+{
+    const oly_params *q = &s->node->params;
     int position = oly_position_in(p, s->out.mesh, device);
     w->scratch_base = -1;
     if (position < 0)
         return OLY_OK;
-    oly_local_operand *operands = OLY_PLAN_NEW(p, oly_local_operand, n->n_in);
-    oly_place *in = OLY_PLAN_NEW(p, oly_place, n->n_in);
+    oly_local_operand *operands = OLY_PLAN_NEW(p, oly_local_operand, s->n_in);
+    oly_place *in = OLY_PLAN_NEW(p, oly_place, s->n_in);
     OLY_PLAN_CHECK(operands);
     OLY_PLAN_CHECK(in);
-    for (int k = 0; k < n->n_in; k++) {
-        operands[k] = operand_of(&n->in[k]->type, &s->in[k], position);
+    for (int k = 0; k < s->n_in; k++) {
+        operands[k] = operand_of(s->dtype[k], &s->in[k], position);
         in[k] = s->reading[k].place[device];
         memcpy(operands[k].stride, in[k].stride, sizeof operands[k].stride);
     }
     oly_local_task *t = &w->task;
-    *t = (oly_local_task){.op = (oly_local_op)oly_ops[n->op].detail,
-                          .n_in = n->n_in,
+    *t = (oly_local_task){.op = s->op,
+                          .n_in = s->n_in,
                           .in = operands,
-                          .out = operand_of(&n->type, &s->out, position),
+                          .out = operand_of(s->out_dtype, &s->out, position),
                           .dimension = q->dimension,
-                          .reverse = q->reverse,
+                          .reverse = q->reverse || s->reverse,
                           .n_batch = q->n_batch,
                           .n_axes = q->n_axes,
-                          .mode = (oly_index_mode)q->index_mode};
+                          .mode = (oly_index_mode)q->index_mode,
+                          .partial = s->partial,
+                          .part = part_at(s, position)};
     memcpy(t->axes, q->axes, sizeof t->axes);
     w->in = in;
     w->out_base = device * p->plan->slot_capacity + s->slot;
@@ -174,8 +176,7 @@ static oly_status fill_device(oly_planner *p, const local *s, int device, oly_lo
     return OLY_OK;
 }
 
-/* Adds the step that makes s->out in s->slot from operands that have been demanded. */
-static oly_status add_step(oly_planner *p, oly_frame *f, local *s)
+oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s)
 {
     oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
     s->scratch = oly_slot_new(p, NULL, 0);
@@ -190,9 +191,9 @@ static oly_status add_step(oly_planner *p, oly_frame *f, local *s)
         total += oly_local_work_of(&work[d].task);
         phases = work[d].chunks[1] > 0 ? 2 : phases;
     }
-    for (int k = 0; k < s->node->n_in; k++)
+    for (int k = 0; k < s->n_in; k++)
         oly_reading_use(p, &s->reading[k]);
-    oly_step *step = oly_step_add(p, f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
+    oly_step *step = oly_step_add(p, f->block, OLY_STEP_LOCAL, s->node, s->what);
     OLY_PLAN_CHECK(step);
     step->local.device = work;
     step->local.phases = phases;
@@ -202,6 +203,31 @@ static oly_status add_step(oly_planner *p, oly_frame *f, local *s)
     oly_slot_use(p, s->slot);
     return OLY_OK;
 }
+
+oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_layout *out)
+{
+    oly_local_step *s = OLY_PLAN_NEW(p, oly_local_step, 1);
+    if (!s)
+        return NULL;
+    s->node = n;
+    s->op = (oly_local_op)oly_ops[n->op].detail;
+    s->what = oly_ops[n->op].name;
+    s->n_in = n->n_in;
+    for (int k = 0; k < n->n_in; k++)
+        s->dtype[k] = n->in[k]->type.dtype;
+    s->out = *out;
+    s->out_dtype = n->type.dtype;
+    return s;
+}
+
+oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s)
+{
+    for (int k = 0; k < s->node->n_in; k++)
+        OLY_TRY(oly_demand_array(p, f, s->node->in[k], &s->in[k], &s->reading[k]));
+    return OLY_OK;
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------- */
 
 /* Scatters and updates write over their operand where they may. */
 bool oly_local_writes_parts(const oly_node *n)
@@ -213,19 +239,21 @@ bool oly_local_writes_parts(const oly_node *n)
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_factors fs;
+    bool done = false;
     OLY_TRY(oly_factors_of(n, &fs));
-    local *s = OLY_PLAN_NEW(p, local, 1);
+    oly_layout out = result_layout(p, f, n, &fs);
+    oly_local_step *s = oly_local_step_new(p, n, &out);
     OLY_PLAN_CHECK(s);
-    s->node = n;
-    s->out = result_layout(p, f, n, &fs);
     for (int k = 0; k < n->n_in; k++)
         s->in[k] = operand_layout(n, &fs, k, &s->out);
+    OLY_TRY(oly_lower_partial(p, f, n, s, &done));
+    if (done)
+        return OLY_OK;
     oly_value *v = oly_value_of(f, n);
     if (oly_local_writes_parts(n))
         OLY_TRY(oly_fold_now(p, f, n->in[0]));
     bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
-    for (int k = 0; k < n->n_in; k++)
-        OLY_TRY(oly_demand_array(p, f, n->in[k], &s->in[k], &s->reading[k]));
+    OLY_TRY(oly_local_demand(p, f, s));
     if (in_place) {
         v->layout = s->out;
         v->has_layout = true;
@@ -235,5 +263,5 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
         OLY_TRY(oly_settle(p, f, n, &s->out));
     }
     s->slot = v->slot;
-    return add_step(p, f, s);
+    return oly_local_step_add(p, f, s);
 }

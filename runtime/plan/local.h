@@ -1,0 +1,32 @@
+/* Steps of the kernels in kernels/local.h: what lower_local.c and lower_partial.c share. Private to runtime/plan. */
+#ifndef OLY_PLAN_LOCAL_H
+#define OLY_PLAN_LOCAL_H
+#include "plan/planner.h"
+
+/* One step in the making: a kernel, where its operands lie, where its result goes. */
+typedef struct oly_local_step {
+    const oly_node *node; /* whose parameters it takes */
+    oly_local_op op;
+    const char *what; /* for explanations */
+    int n_in;
+    oly_dtype dtype[OLY_LOCAL_MOST];
+    oly_layout in[OLY_LOCAL_MOST];
+    oly_reading reading[OLY_LOCAL_MOST];
+    oly_layout out;
+    oly_dtype out_dtype;
+    int slot;    /* of the result */
+    int scratch; /* made with the step; partial results begin it */
+    bool partial, reverse;
+} oly_local_step;
+
+/* For a node: its kernel, operands' types, and result. The layouts of operands are still open. NULL: out of memory. */
+oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_layout *out);
+/* Brings the node's operands to the layouts in s->in. */
+oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s);
+/* Adds the step; its operands are there, its slot is. */
+oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s);
+
+/* -- lower_partial.c -- */
+/* Lowers the node, whose operands and result would lie as s says, by the results of parts where that moves less. *done tells. */
+oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
+#endif

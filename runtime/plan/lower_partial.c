@@ -1,0 +1,285 @@
+/* Operations along dimensions that are split, and gathers from them, without bringing the dimensions together: each device works
+ * its part, and what the parts found, which is little, goes round. Running results begin with those of the parts before; the
+ * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
+ * has each. Called by lower_local.c, for every node of its kind. */
+#include "plan/local.h"
+#include <string.h>
+
+/* The operand as it lies, each device its own part, in `own`. False: nowhere, or not on the plan's mesh. */
+static bool lies(oly_planner *p, oly_frame *f, const oly_node *n, oly_layout *own)
+{
+    return oly_natural_layout(f, n->in[0], own) && own->mesh == p->mesh;
+}
+
+/* Dimension d of a layout becomes `each` elements of every part. */
+static void one_of_each_part(oly_layout *l, int d, int64_t each)
+{
+    l->shape[d] = each * l->split[d].parts;
+    l->split[d] = oly_split_canonical(l->mesh, &l->split[d].axes, l->shape[d]);
+    l->split[d].unit = each;
+}
+
+/* Only its type (and line) counts: stands for what parts found. */
+static oly_node *stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const oly_layout *l)
+{
+    oly_node *s = OLY_PLAN_NEW(p, oly_node, 1);
+    if (!s)
+        return NULL;
+    *s = *n;
+    s->type = (oly_type){.dtype = dtype, .rank = l->rank};
+    memcpy(s->type.shape, l->shape, sizeof s->type.shape);
+    return s;
+}
+
+/* What parts found: in a slot, of a type, and, when it has been brought together, read from there. */
+typedef struct found {
+    oly_dtype dtype;
+    int slot;
+    oly_reading reading;
+} found;
+
+/* Adds the exchange that brings n of them, which lie as `from` says, to where `to` says. */
+static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_found, found *what,
+                        const oly_layout *from, const oly_layout *to)
+{
+    oly_region region = oly_region_of_layout(to);
+    oly_movement moves[2];
+    for (int k = 0; k < n_found; k++) {
+        oly_node *node = stand_in(p, n, what[k].dtype, from);
+        int slot = oly_slot_new(p, &region, oly_dtype_size(what[k].dtype));
+        OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
+        p->plan->slots[slot].block = f->block;
+        moves[k] = (oly_movement){node, from, what[k].slot, &region, slot};
+        what[k].slot = slot;
+    }
+    if (n_found == 2 && oly_dtype_size(what[0].dtype) != oly_dtype_size(what[1].dtype)) {
+        OLY_TRY(oly_plan_moves(p, f->block, 1, moves));
+        OLY_TRY(oly_plan_moves(p, f->block, 1, moves + 1));
+    } else {
+        OLY_TRY(oly_plan_moves(p, f->block, n_found, moves));
+    }
+    for (int k = 0; k < n_found; k++) {
+        what[k].reading.place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+        OLY_PLAN_CHECK(what[k].reading.place);
+        for (int d = 0; d < p->plan->n_devices; d++) {
+            oly_place *place = &what[k].reading.place[d];
+            int position = oly_position_in(p, to->mesh, d);
+            oly_box b = {0};
+            if (position >= 0)
+                b = oly_layout_box(to, position);
+            place->base = position >= 0 && oly_box_count(&b) > 0 ? d * p->plan->slot_capacity + what[k].slot : -1;
+            oly_contiguous_strides(&b, place->stride);
+        }
+    }
+    return OLY_OK;
+}
+
+/* The kernel on each device's own part: gives s->out. */
+static oly_status find_in_parts(oly_planner *p, oly_frame *f, oly_local_step *s, const oly_layout *own)
+{
+    oly_region region = oly_region_of_layout(&s->out);
+    s->in[0] = *own;
+    s->partial = true;
+    OLY_TRY(oly_local_demand(p, f, s));
+    s->slot = oly_slot_new(p, &region, oly_dtype_size(s->out_dtype));
+    if (s->slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[s->slot].block = f->block;
+    return oly_local_step_add(p, f, s);
+}
+
+/* -- running results ------------------------------------------------------------------------------------------------- */
+
+/* Of the type they are worked in, so that they are rounded once. */
+static oly_dtype running_dtype(const oly_local_step *s)
+{
+    oly_dtype d = s->dtype[0];
+    return s->op == OLY_LOCAL_CUMLOGSUMEXP ? OLY_FLOAT64 : d == OLY_FLOAT16 || d == OLY_BFLOAT16 ? OLY_FLOAT32 : d;
+}
+
+static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own)
+{
+    int d = n->params.dimension;
+    oly_layout each = *own, all;
+    one_of_each_part(&each, d, 1);
+    all = each;
+    all.split[d] = oly_split_whole(all.shape[d]);
+    oly_local_step *part = oly_local_step_new(p, n, &each), *whole = oly_local_step_new(p, n, own);
+    OLY_PLAN_CHECK(part);
+    OLY_PLAN_CHECK(whole);
+    part->out_dtype = running_dtype(part);
+    part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
+    OLY_TRY(find_in_parts(p, f, part, own));
+    found results = {.dtype = part->out_dtype, .slot = part->slot};
+    OLY_TRY(bring(p, f, n, 1, &results, &each, &all));
+    whole->n_in = 2;
+    whole->in[0] = *own;
+    whole->in[1] = all;
+    whole->reading[0] = part->reading[0];
+    whole->reading[1] = results.reading;
+    whole->dtype[1] = results.dtype;
+    OLY_TRY(oly_settle(p, f, n, own));
+    whole->slot = oly_value_of(f, n)->slot;
+    return oly_local_step_add(p, f, whole);
+}
+
+/* -- the largest, and where they are ------------------------------------------------------------------------------------ */
+
+/* Finds in parts, brings what was found to where the result is wanted, and picks. `each` has what parts find, `all` where it is
+ * brought. */
+static oly_status pick(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_layout *each,
+                       const oly_layout *all, const oly_layout *out, oly_local_op op)
+{
+    oly_local_step *part = oly_local_step_new(p, n, each), *best = oly_local_step_new(p, n, out);
+    OLY_PLAN_CHECK(part);
+    OLY_PLAN_CHECK(best);
+    part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
+    OLY_TRY(find_in_parts(p, f, part, own));
+    found what[2] = {{.dtype = part->dtype[0], .slot = part->scratch}, {.dtype = part->out_dtype, .slot = part->slot}};
+    OLY_TRY(bring(p, f, n, 2, what, each, all));
+    best->op = op;
+    best->reverse = part->op == OLY_LOCAL_ARGMIN;
+    best->n_in = 2;
+    for (int k = 0; k < 2; k++) {
+        best->in[k] = *all;
+        best->dtype[k] = what[k].dtype;
+        best->reading[k] = what[k].reading;
+    }
+    OLY_TRY(oly_settle(p, f, n, out));
+    best->slot = oly_value_of(f, n)->slot;
+    return oly_local_step_add(p, f, best);
+}
+
+static int64_t elements(const oly_layout *l)
+{
+    int64_t n = 1;
+    for (int d = 0; d < l->rank; d++)
+        n *= l->shape[d];
+    return n;
+}
+
+/* Is what the parts find less than the operand itself? */
+static bool is_less(const oly_node *n, const oly_layout *own, const oly_layout *each)
+{
+    int64_t element = (int64_t)oly_dtype_size(n->in[0]->type.dtype),
+            pair = element + (int64_t)oly_dtype_size(n->type.dtype);
+    return elements(each) * pair < elements(own) * element;
+}
+
+static oly_status arg_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_layout *out,
+                               bool *done)
+{
+    oly_layout each = *own, all;
+    for (int k = 0; k < n->params.n_axes; k++)
+        one_of_each_part(&each, n->params.axes[k], 1);
+    if (!is_less(n, own, &each))
+        return OLY_OK;
+    *done = true;
+    all = each;
+    for (int d = 0, k = 0, e = 0; d < all.rank; d++)
+        if (k < n->params.n_axes && n->params.axes[k] == d) {
+            all.split[d] = oly_split_whole(all.shape[d]);
+            k++;
+        } else {
+            all.split[d] = out->split[e++];
+        }
+    return pick(p, f, n, own, &each, &all, out, OLY_LOCAL_PICK);
+}
+
+static oly_status top_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_layout *out,
+                               bool *done)
+{
+    int last = n->params.dimension;
+    oly_layout each = *own, all;
+    if (n->params.count == 0)
+        return OLY_OK;
+    one_of_each_part(&each, last, n->params.count);
+    if (!is_less(n, own, &each))
+        return OLY_OK;
+    *done = true;
+    all = each;
+    for (int d = 0; d < all.rank; d++)
+        all.split[d] = d == last ? oly_split_whole(all.shape[d]) : out->split[d];
+    return pick(p, f, n, own, &each, &all, out, OLY_LOCAL_TOP_K);
+}
+
+/* -- gathers ---------------------------------------------------------------------------------------------------------- */
+
+static bool uses_any(const oly_layout *l, const oly_axis_list *axes)
+{
+    for (int d = 0; d < l->rank; d++)
+        for (int j = 0; j < l->split[d].axes.n; j++)
+            for (int k = 0; k < axes->n; k++)
+                if (l->split[d].axes.axis[j] == axes->axis[k])
+                    return true;
+    return false;
+}
+
+/* Elements of the largest part. */
+static double part_size(const oly_layout *l)
+{
+    double n = 1;
+    for (int d = 0; d < l->rank; d++)
+        n *= (double)((l->shape[d] + l->split[d].parts - 1) / l->split[d].parts);
+    return n;
+}
+
+/* Bringing the array costs each device nearly all of it, adding up results twice those. */
+static oly_status gather_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
+                                    const oly_local_step *s, bool *done)
+{
+    oly_layout in = s->in[0];
+    oly_axis_list axes = {0};
+    for (int k = 0; k < n->params.n_axes; k++) {
+        int d = n->params.axes[k];
+        if (own->split[d].parts == 1 || uses_any(&s->out, &own->split[d].axes))
+            continue;
+        in.split[d] = own->split[d];
+        oly_append_axes(&axes, &own->split[d].axes);
+    }
+    if (axes.n == 0 || 2 * part_size(&s->out) >= part_size(&s->in[0]))
+        return OLY_OK;
+    *done = true;
+    oly_local_step *part = oly_local_step_new(p, n, &s->out);
+    OLY_PLAN_CHECK(part);
+    for (int k = 0; k < n->n_in; k++)
+        part->in[k] = s->in[k];
+    part->in[0] = in;
+    part->partial = true;
+    OLY_TRY(oly_local_demand(p, f, part));
+    OLY_TRY(oly_settle(p, f, n, &s->out));
+    part->slot = oly_value_of(f, n)->slot;
+    OLY_TRY(oly_local_step_add(p, f, part));
+    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
+}
+
+/* -- which ------------------------------------------------------------------------------------------------------------ */
+
+oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
+{
+    const oly_params *q = &n->params;
+    oly_layout own;
+    bool is_split = false;
+    *done = false;
+    if (!lies(p, f, n, &own))
+        return OLY_OK;
+    switch (s->op) {
+    case OLY_LOCAL_CUMSUM:
+    case OLY_LOCAL_CUMPROD:
+    case OLY_LOCAL_CUMMAX:
+    case OLY_LOCAL_CUMMIN:
+    case OLY_LOCAL_CUMLOGSUMEXP:
+        *done =
+            own.split[q->dimension].parts > 1 && own.shape[q->dimension] >= 4 * (int64_t)own.split[q->dimension].parts;
+        return *done ? running(p, f, n, &own) : OLY_OK;
+    case OLY_LOCAL_ARGMAX:
+    case OLY_LOCAL_ARGMIN:
+        for (int k = 0; k < q->n_axes; k++)
+            is_split = is_split || own.split[q->axes[k]].parts > 1;
+        return is_split ? arg_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
+    case OLY_LOCAL_TOP_K:
+        return own.split[q->dimension].parts > 1 ? top_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
+    case OLY_LOCAL_GATHER: return gather_from_parts(p, f, n, &own, s, done);
+    default: return OLY_OK;
+    }
+}
