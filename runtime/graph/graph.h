@@ -48,7 +48,7 @@ typedef struct oly_params {
     oly_permutation permutation; /* ppermute: of the positions along `over`; permute: along dimension */
     uint32_t settled; /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
     /* along a dimension, and by value (dtype: of the indexes that result) */
-    bool reverse; /* sort, running results: from the end; argsort: descending; searchsorted: side "right" */
+    bool reverse;   /* sort, running results: from the end; argsort: descending; searchsorted: side "right" */
     int n_batch;    /* gather, scatter, searchsorted, dynamic slices: leading dimensions that all operands share */
     int index_mode; /* gather, scatter: oly_index_mode */
     int64_t count;  /* top_k */
