@@ -19,4 +19,5 @@
 #include <olympus/transform.h>
 #include <olympus/gradient.h>
 #include <olympus/map.h>
+#include <olympus/regions.h>
 #endif

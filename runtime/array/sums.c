@@ -1,9 +1,11 @@
 /* Sums over devices ({U:x}) at the edges of plans. Inside a plan such a value is an ordinary one that may be finished wherever the
  * program wants it. As an array, every device along x holds one term: seen from the plan, an array with a dimension more in
- * front, split over x, that is summed on the way in. On the way out the devices at 0 along x get the value, the others zeros.
+ * front, split over x, that is summed on the way in. On the way out the terms of sums and products stay
+ * where they are; of other values the devices at 0 along x get the value, the others zeros.
  * Called where arrays enter and leave traces. */
 #include "array/trace.h"
 #include "graph/build.h"
+#include "graph/terms.h"
 #include <string.h>
 
 /* The type and sharding with the terms side by side in dimension 0. */
@@ -92,6 +94,9 @@ oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown)
     if (!(*shown = oly_type_sharding(&node->type)) || !(finished = oly_type_sharding(&done)))
         return OLY_MEMORY;
     OLY_TRY(with_terms(&node->type, *shown, &wide, &split));
+    OLY_TRY(oly_build_terms(g, node, &wide, split, &x));
+    if (x)
+        return oly_graph_output(g, x);
     OLY_TRY(oly_build_reshard(g, node, finished, &x));
     OLY_TRY(is_first_term(g, &wide, &all[0]));
     OLY_TRY(repeat(g, x, &wide, split, &all[1]));

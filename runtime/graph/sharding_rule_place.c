@@ -20,6 +20,20 @@ oly_status oly_sharding_rule_reshard(oly_node *node)
     return oly_sharding_take_out(node);
 }
 
+/* Nothing is explicit any more, but for what is Manual around. */
+oly_status oly_sharding_rule_untyped(oly_node *node)
+{
+    oly_mesh mesh = node->type.mesh;
+    unsigned varying = node->type.varying;
+    OLY_TRY(oly_sharding_refuse_marks(node));
+    oly_type_clear_sharding(&node->type);
+    if (!mesh->manual_axes)
+        return OLY_OK;
+    node->type.mesh = oly_mesh_retyped(mesh, 0, mesh->manual_axes);
+    node->type.varying = varying;
+    return node->type.mesh ? OLY_OK : OLY_MEMORY;
+}
+
 /* Loops and branches have no value: their results do. */
 oly_status oly_sharding_rule_region(oly_node *node)
 {

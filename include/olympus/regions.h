@@ -1,0 +1,45 @@
+/* Regions of programs in which other axes of the mesh are Explicit than around them.
+ * Included by <olympus.h>; programs include that one. */
+#ifndef OLYMPUS_REGIONS_H
+#define OLYMPUS_REGIONS_H
+
+#include <olympus/transform.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* oly_auto_axes(f, user, OLY_IN(x, y), OLY_OUT(z), OLY_SHARDINGS(s));
+ * runs f on values whose shardings are not part of their types: inside, the planner decides how everything is split, and nothing
+ * is refused. The outputs come back as out_shardings say. For operations whose sharding over Explicit axes cannot be told, in
+ * numbers. In a traced function the region becomes part of its plan; outside it is traced, planned and run.
+ *   out_shardings  one for each output, over a mesh with Explicit axes
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
+ *   ranks    all ranks of the mesh
+ *   fails    OLY_INVALID (an output not stored), OLY_SHARDING (a spec that does not fit its output), whatever f fails with
+ *   source   jax.sharding.auto_axes */
+OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *user, int n_in,
+                                      const oly_array *in, int n_out, oly_array *const *out,
+                                      const oly_sharding *out_shardings);
+#define oly_auto_axes(function, user, ...) OLY_AT(oly_auto_axes_with)(function, #function, user, __VA_ARGS__)
+
+/* oly_explicit_axes(f, user, OLY_IN(x, y), OLY_SHARDINGS(s, t), OLY_OUT(z));
+ * the other way round: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside,
+ * shardings are part of types and mistakes are errors. The outputs lie where their types said, and have none.
+ *   source   jax.sharding.explicit_axes */
+OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in,
+                                          const oly_array *in, const oly_sharding *in_shardings, int n_out,
+                                          oly_array *const *out);
+#define oly_explicit_axes(function, user, ...) OLY_AT(oly_explicit_axes_with)(function, #function, user, __VA_ARGS__)
+
+/* A list of shardings. */
+#define OLY_SHARDINGS(...)                                                                                             \
+    (const oly_sharding[])                                                                                             \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

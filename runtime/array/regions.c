@@ -1,0 +1,101 @@
+/* Regions with other Explicit axes: values lose the sharding part of their types on one side and take it on the other. */
+#include "array/alone.h"
+#include "graph/build.h"
+#include <olympus/regions.h>
+#include <string.h>
+
+enum { MOST = 32 };
+
+typedef struct region {
+    oly_function function;
+    const char *name;
+    void *user;
+    int n_in, n_out;
+    const oly_sharding *in_shardings, *out_shardings; /* one of them: Explicit inside, or outside */
+} region;
+
+static oly_status untyped(oly_graph *g, oly_node *x, oly_node **out)
+{
+    *out = x;
+    return x->type.mesh ? oly_graph_add(g, OLY_OP_auto_axes, 1, &x, NULL, out) : OLY_OK;
+}
+
+/* Explicit over its mesh, whatever the value's own. */
+static oly_status typed(oly_graph *g, oly_node *x, oly_sharding sharding, oly_node **out)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.sharding = sharding;
+    return oly_graph_add(g, OLY_OP_place, 1, &x, &p, out);
+}
+
+static oly_status cross(oly_trace *t, oly_array x, const oly_sharding *shardings, int k, oly_array *out)
+{
+    oly_node *node;
+    OLY_TRY(oly_trace_node(t, x, &node));
+    OLY_TRY(untyped(t->graph, node, &node));
+    if (shardings)
+        OLY_TRY(typed(t->graph, node, shardings[k], &node));
+    *out = oly_array_traced(t->graph, node);
+    return *out ? OLY_OK : OLY_MEMORY;
+}
+
+static oly_status record(const void *request, oly_trace *t, const oly_array *in, oly_array *out)
+{
+    const region *r = request;
+    oly_array inner[MOST], results[MOST] = {NULL};
+    for (int k = 0; k < r->n_in; k++)
+        OLY_TRY(cross(t, in[k], r->in_shardings, k, &inner[k]));
+    r->function(inner, results, r->user);
+    for (int k = 0; k < r->n_out; k++) {
+        if (!results[k])
+            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+                            "the function %s did not store its output %d; it must set all %d entries of out[]", r->name,
+                            k, r->n_out);
+        OLY_TRY(cross(t, results[k], r->out_shardings, k, &out[k]));
+    }
+    return OLY_OK;
+}
+
+static oly_status check(const region *r, const char *which, int n, const oly_sharding *shardings)
+{
+    if (r->n_in < 0 || r->n_in > MOST || r->n_out < 1 || r->n_out > MOST)
+        return oly_fail(OLY_INVALID, "a region takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
+                        (int)MOST, (int)MOST, r->n_in, r->n_out);
+    for (int k = 0; k < n; k++)
+        if (!shardings[k] || !shardings[k]->mesh->explicit_axes)
+            return oly_fail(OLY_SHARDING, "%s %d of %s is not over a mesh with Explicit axes (\"x=4:explicit\")", which,
+                            k, r->name);
+    return OLY_OK;
+}
+
+static oly_status run(const region *r, const oly_array *in, oly_array *const *out)
+{
+    oly_array results[MOST] = {NULL};
+    oly_status st = r->in_shardings ? check(r, "in_shardings entry", r->n_in, r->in_shardings)
+                                    : check(r, "out_shardings entry", r->n_out, r->out_shardings);
+    for (int k = 0; st == OLY_OK && k < r->n_in; k++)
+        if (!in[k])
+            st = oly_null_handle();
+    if (st == OLY_OK)
+        st = oly_record_or_run(record, r, r->name, r->n_in, in, r->n_out, results);
+    for (int k = 0; k < r->n_out && k < MOST; k++)
+        *out[k] = st == OLY_OK ? results[k] : NULL;
+    return oly_raise(st);
+}
+
+oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
+                              int n_out, oly_array *const *out, const oly_sharding *out_shardings)
+{
+    oly_enter(__func__);
+    region r = {function, c_name, user, n_in, n_out, NULL, out_shardings};
+    return run(&r, in, out);
+}
+
+oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
+                                  const oly_sharding *in_shardings, int n_out, oly_array *const *out)
+{
+    oly_enter(__func__);
+    region r = {function, c_name, user, n_in, n_out, in_shardings, NULL};
+    return run(&r, in, out);
+}

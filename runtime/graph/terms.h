@@ -1,0 +1,10 @@
+/* The terms of a sum over devices, side by side: what stands for an unreduced value where it leaves a plan. */
+#ifndef OLY_GRAPH_TERMS_H
+#define OLY_GRAPH_TERMS_H
+#include "graph/graph.h"
+
+/* A node of type `wide` (dimension 0: the terms) sharded as `split`: the partial sums or products that each device has, without
+ * communication. *out is NULL where the node is no sum or product whose summed dimension is cut evenly over those axes. */
+oly_status oly_build_terms(oly_graph *g, const oly_node *node, const oly_type *wide, oly_sharding split,
+                           oly_node **out);
+#endif
