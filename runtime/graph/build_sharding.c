@@ -5,15 +5,10 @@
 
 oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made)
 {
-    oly_type wanted = x->type;
     oly_params p;
     *made = x;
-    if (out->spec.n_dims <= wanted.rank && out->mesh->explicit_axes) {
-        oly_type_set_sharding(&wanted, out);
-        wanted.varying = x->type.varying;
-        if (wanted.mesh == x->type.mesh && oly_type_same_sharding(&wanted, &x->type))
-            return OLY_OK;
-    }
+    if (x->type.mesh == out->mesh && out->mesh->explicit_axes && oly_type_sharding(&x->type) == out)
+        return OLY_OK; /* equal shardings are one handle */
     memset(&p, 0, sizeof p);
     p.sharding = out;
     return oly_graph_add(g, out->mesh->explicit_axes ? OLY_OP_reshard : OLY_OP_place, 1, &x, &p, made);
