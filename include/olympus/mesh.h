@@ -83,7 +83,7 @@ OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
  *   spec    notation as above ("P(i, j)" is accepted too). On Explicit axes also "i, None, unreduced={j}": the true value is the
  *           sum of what the devices along j hold; "reduced={j}": the same along j, with a gradient that is unreduced there
  *   ranks   any rank, alone
- *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 8 entries. Whether the spec
+ *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 12 entries. Whether the spec
  *           is longer than an array's rank is checked where it meets the array.
  *   source  jax.sharding.NamedSharding, PartitionSpec */
 OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
@@ -93,7 +93,7 @@ OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
 OLY_API oly_sharding oly_P(const char *spec);
 #define oly_P(...) OLY_AT(oly_P)(__VA_ARGS__)
 
-/* The structured form. axes[d] lists axis numbers of dimension d, ended by -1; at most 8 dimensions. */
+/* The structured form. axes[d] lists axis numbers of dimension d, ended by -1; at most 12 dimensions. */
 OLY_API oly_sharding oly_named_axes(oly_mesh mesh, int n_dims, const int *const *axes);
 #define oly_named_axes(...) OLY_AT(oly_named_axes)(__VA_ARGS__)
 

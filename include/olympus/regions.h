@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* oly_auto_axes(f, user, OLY_IN(x, y), OLY_OUT(z), OLY_SHARDINGS(s));
+/* -- regions with other axes -------------------------------------------------------------------------------------
+ * oly_auto_axes(f, user, OLY_IN(x, y), OLY_OUT(z), OLY_SHARDINGS(s));
  * runs f on values whose shardings are not part of their types: inside, the planner decides how everything is split, and nothing
  * is refused. The outputs come back as out_shardings say. For operations whose sharding over Explicit axes cannot be told, in
  * numbers. In a traced function the region becomes part of its plan; outside it is traced, planned and run.
