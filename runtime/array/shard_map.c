@@ -180,7 +180,7 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[32];
+    oly_node *nodes[32] = {NULL};
     oly_type types[32];
     oly_trace t;
     OLY_TRY(choose_axes(r, outer));

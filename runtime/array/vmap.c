@@ -83,10 +83,10 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 {
     oly_lifted inputs[64], outputs[64];
     for (int k = 0; k < r->m.n_in; k++) {
-        int axis = r->in_axes[k], rank = in[k]->type.rank;
+        int axis = r->in_axes[k];
         inputs[k] = (oly_lifted){in[k], 0};
-        if (axis != OLY_UNMAPPED)
-            OLY_TRY(oly_batch_dimension(outer->graph, in[k], axis < 0 ? axis + rank : axis, &inputs[k]));
+        if (axis != OLY_UNMAPPED && in[k])
+            OLY_TRY(oly_batch_dimension(outer->graph, in[k], axis < 0 ? axis + in[k]->type.rank : axis, &inputs[k]));
     }
     for (int k = 0; k < t->n_captures; k++) {
         inputs[r->m.n_in + k].axes = 0;
@@ -101,7 +101,7 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[32];
+    oly_node *nodes[32] = {NULL};
     oly_type types[32];
     oly_trace t;
     for (int k = 0; k < r->m.n_in; k++) {

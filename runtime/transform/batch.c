@@ -15,7 +15,7 @@ static oly_status too_many(const oly_type *own, int lead)
 
 oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t named, oly_sharding own)
 {
-    oly_mesh mesh = b->axes->mesh ? b->axes->mesh : own->mesh;
+    oly_mesh mesh = !b->axes->mesh && own ? own->mesh : b->axes->mesh;
     oly_spec spec = {0};
     for (int a = 0; a < OLY_MAX_RANK; a++)
         if (axes >> a & 1) {

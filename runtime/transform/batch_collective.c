@@ -90,7 +90,7 @@ static oly_status reduce(oly_batch *b, oly_op op, const oly_axis_list *over, oly
 {
     oly_params p;
     memset(&p, 0, sizeof p);
-    uint32_t gone = bits(over), left = x->axes & ~gone;
+    uint32_t gone = bits(over), left;
     OLY_TRY(oly_batch_vary(b, x, gone));
     left = x->axes & ~gone;
     for (int a = 0; a < OLY_MAX_RANK; a++)
