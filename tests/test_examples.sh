@@ -78,6 +78,11 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" shard_map
     cp "$scratch/out" "$scratch/text"
     prints "shard_map $l" shard_map.txt
+    for program in explicit layer; do
+        run "$(ranks_of "$l")" "$(devices_of "$l")" $program
+        cp "$scratch/out" "$scratch/text"
+        prints "$program $l" $program.txt
+    done
     run "$(ranks_of "$l")" "$(devices_of "$l")" matmul --size 64
     cp "$scratch/out" "$scratch/text"
     prints "matmul $l" matmul.txt
@@ -151,6 +156,8 @@ refuses 'big_sin with 3 devices' 'needs 4 devices, there are 3' 1 3 big_sin
 refuses 'grad with 3 devices' 'needs 4 devices, there are 3' 1 3 grad
 refuses 'matmul with 3 devices' 'needs an even number of devices, there are 3' 1 3 matmul
 refuses 'toy with 4 devices' '8 devices' 1 4 toy
+refuses 'explicit with 4 devices' 'at least 8 are needed' 1 4 explicit
+refuses 'layer with 4 devices' 'at least 8 are needed' 1 4 layer
 refuses 'shard_map with 4 devices' 'needs 8 devices, there are 4' 1 4 shard_map
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
