@@ -351,9 +351,13 @@ INLINE double tanh_f64(double x)
     double quotient = (near_one ? -2 * e : -t) / (2 + t);
     return with_sign_of(near_one ? 1 + quotient : quotient, x);
 }
+/* Rounded after each step, as XLA's 1 / (1 + exp(-x)) is: the last digits that JAX programs print depend on it. Far below zero,
+ * where that exp overflows, exp(x) itself. */
 INLINE float sigmoid_f32(float x)
 {
-    return (float)(1 / (1 + exp_short(-clamp(x, -110, 110))));
+    double e = exp_short(-clamp(x, -110, 110));
+    float rounded = 1.0f / (1.0f + (float)e);
+    return x < -88 ? (float)(1 / e) : rounded;
 }
 INLINE double sigmoid_f64(double x)
 {

@@ -177,7 +177,7 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (uint64_t)p->dtype << 16 | (uint64_t)p->weak << 8 | (uint64_t)p->n_axes);
     for (int k = 0; k < OLY_MAX_RANK; k++)
         h = oly_hash_mix(h, (uint64_t)p->axes[k]);
-    h = oly_hash_mix(h, (uint64_t)p->rank << 32 ^ (uint64_t)p->dimension);
+    h = oly_hash_mix(h, (uint64_t)p->rank << 32 ^ (uint64_t)p->dimension ^ (uint64_t)p->one_by_one << 63);
     h = hash_numbers(h, OLY_MAX_RANK, p->shape);
     h = hash_numbers(h, OLY_MAX_RANK, p->start);
     h = hash_numbers(h, OLY_MAX_RANK, p->step);

@@ -421,7 +421,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     s->out_slot = v->slot;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
-    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, true};
+    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, !n->params.one_by_one};
     return oly_fold_value(p, f, n, &rule, &axes);
 }
 

@@ -86,10 +86,12 @@ static oly_op reduction_with(int combiner)
     return OLY_OP_reduce_sum;
 }
 
+/* The order of the sum is that of partial products: a layer gives the same bits written whole and per device. */
 static oly_status reduce(oly_batch *b, oly_op op, const oly_axis_list *over, oly_lifted *x)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
+    p.one_by_one = true;
     uint32_t gone = bits(over), left;
     OLY_TRY(oly_batch_vary(b, x, gone));
     left = x->axes & ~gone;
