@@ -51,9 +51,19 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static bool slides(const oly_local_task *t)
+{
+    return t->op >= OLY_LOCAL_CONVOLVE;
+}
+
 double oly_local_work_of(const oly_local_task *t)
 {
     double out = (double)oly_local_count(&t->out, -1), in = (double)oly_local_count(&t->in[0], -1);
+    if (slides(t)) {
+        for (int d = 0; d < t->window->rank; d++)
+            out *= (double)t->window->size[d];
+        return t->op == OLY_LOCAL_CONVOLVE ? out * (double)t->in[1].extent[1] : out;
+    }
     if (sorts(t)) {
         double n = (double)t->in[0].extent[t->dimension], steps = 1;
         for (; n > 1; n /= 2)
@@ -110,6 +120,12 @@ static int64_t pieces(const oly_local_task *t)
     }
     if (t->op == OLY_LOCAL_GATHER)
         return oly_local_count(&t->in[1], -1);
+    if (t->op == OLY_LOCAL_CONVOLVE) {
+        oly_convolve_blocks b = oly_convolve_divide(t);
+        return b.batch * b.groups * b.row_blocks * b.strips;
+    }
+    if (slides(t))
+        return (n + 255) / 256;
     if (scatters(t)) {
         int cut = oly_scatter_cut(t);
         return cut < 0 ? 1 : t->out.extent[cut];

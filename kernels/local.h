@@ -33,6 +33,11 @@ typedef enum oly_local_op {
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
     /* what several devices found in their parts of a dimension, put together (the `partial` results of the operations above) */
     OLY_LOCAL_PICK, /* in[0] elements, in[1] their numbers: the number of the largest along `axes` (reverse: smallest), as ARGMAX */
+    OLY_LOCAL_CONVOLVE, /* in[0] [batch, features, ...] with the kernels in[1] [out, features, ...]: sums of products, `window` */
+    OLY_LOCAL_WINDOW_SUM, /* the elements of in[0] in each place of `window`, combined */
+    OLY_LOCAL_WINDOW_PROD,
+    OLY_LOCAL_WINDOW_MAX,
+    OLY_LOCAL_WINDOW_MIN,
     OLY_N_LOCAL_OPS
 } oly_local_op;
 
@@ -45,6 +50,17 @@ typedef enum oly_index_mode {
 } oly_index_mode;
 
 #define OLY_LOCAL_MOST 16 /* operands */
+
+/* A window that slides over the last `rank` dimensions of an operand: place o of the result sees, at tap k, the operand at
+ * (o * stride - lo + k * dilation) / base_dilation where that is whole and inside, else padding. */
+#define OLY_MAX_WINDOW 6
+typedef struct oly_sliding_window {
+    int64_t rank;
+    int64_t size[OLY_MAX_WINDOW], stride[OLY_MAX_WINDOW];
+    int64_t lo[OLY_MAX_WINDOW], hi[OLY_MAX_WINDOW]; /* padding in front and behind; negative: cut off */
+    int64_t base_dilation[OLY_MAX_WINDOW], dilation[OLY_MAX_WINDOW];
+    int64_t groups, batch_groups; /* convolution: of features, of the batch; 1: all are one */
+} oly_sliding_window;
 
 /* A box of an array. Indexes are int32 or int64. */
 typedef struct oly_local_operand {
@@ -71,6 +87,7 @@ typedef struct oly_local_task {
                    *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch
                    *   GATHER: elements of other parts are what a sum does not see */
     int part;     /* running results with in[1], the results of all parts: which part this is */
+    const oly_sliding_window *window;
 } oly_local_task;
 
 /* A task is worked in phases, each in chunks; a phase begins when the one before has ended. in[k] points to the first element of

@@ -20,7 +20,8 @@ extern const oly_local_table oly_local_avx512;
 #ifdef OLY_ISA
 oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_ISA_NAME(oly_argreduce_run),
     OLY_ISA_NAME(oly_pick_run), OLY_ISA_NAME(oly_search_run), OLY_ISA_NAME(oly_gather_run),
-    OLY_ISA_NAME(oly_scatter_run), OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run);
+    OLY_ISA_NAME(oly_scatter_run), OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run),
+    OLY_ISA_NAME(oly_convolve_run), OLY_ISA_NAME(oly_window_run);
 #endif
 
 /* Selects the table; called by oly_kernels_choose with a name it has checked. */
@@ -64,6 +65,31 @@ int oly_scan_parts(const oly_local_task *t);
 
 /* The dimension of the result that a scatter's chunks cut, and copies of what they keep. */
 int oly_scatter_cut(const oly_local_task *t);
+
+/* -- convolutions: the result falls into blocks of rows (features of one group) by strips of places ------------------------ */
+#define OLY_CONVOLVE_ROWS  64
+#define OLY_CONVOLVE_STRIP 256
+typedef struct oly_convolve_blocks {
+    int64_t per_group;                 /* features of the result in a group */
+    int64_t first, groups, row_blocks; /* groups that the box has features of, blocks of each */
+    int64_t batch, places, strips;
+} oly_convolve_blocks;
+
+static inline oly_convolve_blocks oly_convolve_divide(const oly_local_task *t)
+{
+    const oly_local_operand *out = &t->out;
+    oly_convolve_blocks b = {.batch = out->extent[0], .places = 1};
+    int64_t groups = t->window->groups * t->window->batch_groups, begin = out->origin[1],
+            end = out->origin[1] + out->extent[1];
+    b.per_group = out->size[1] / groups > 0 ? out->size[1] / groups : 1;
+    b.first = begin / b.per_group;
+    b.groups = end > begin ? (end - 1) / b.per_group - b.first + 1 : 0;
+    b.row_blocks = (b.per_group + OLY_CONVOLVE_ROWS - 1) / OLY_CONVOLVE_ROWS;
+    for (int d = 2; d < out->rank; d++)
+        b.places *= out->extent[d];
+    b.strips = (b.places + OLY_CONVOLVE_STRIP - 1) / OLY_CONVOLVE_STRIP;
+    return b;
+}
 
 /* -- lines: positions in all dimensions of the result but one (or none) ---------------------------------------------- */
 static inline int64_t oly_local_count(const oly_local_operand *x, int without)

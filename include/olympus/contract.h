@@ -96,6 +96,65 @@ OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array
     (subscripts, (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__},            \
      OLY_PRODUCT_OPTIONS(OLY_UNWRAP options))
 
+/* -- convolutions ---------------------------------------------------------------------------------------------------
+ * Slides kernels over an operand, at every place the sum of products (the kernels are not turned round: cross-correlation).
+ *   x          [batch, features, space...], up to 6 dimensions of space
+ *   kernels    [features out, features / groups, space...]
+ *   returns    [batch, features out, places...]
+ * Options, lists as text with an entry for each dimension of space ("2, 1") or as numbers (so many, `..._list`):
+ *   strides                how far the kernels move; not given: 1
+ *   padding                zeros around x: "SAME" (as many places as strides leave of x), "SAME_LOWER" (an odd one in front), "VALID"
+ *                          (none: the default), or "(1, 2), 0": in front and behind, negative to cut off; as numbers: pairs
+ *   lhs_dilation           x with that many steps between its elements (lhs_dilation - 1 zeros); rhs_dilation: the kernels
+ *   feature_group_count    groups of features that only see each other; 0: 1
+ *   batch_group_count      groups of the batch for groups of kernels; 0: 1
+ *   dimension_numbers      where the dimensions are: "NHWC,HWIO->NHWC": N batch, C features, O out, I in, other letters space
+ *   preferred_element_type, out_sharding   as for products
+ * sharding: batch and features out stay split; features summed over are split, and partial sums added; of split space only what the
+ *   windows see beyond a device's part is exchanged.
+ * fails  OLY_PARSE (with the column), OLY_SHAPE, OLY_INVALID, OLY_DTYPE: bools
+ * source jax.lax.conv_general_dilated */
+typedef struct oly_conv_options {
+    char first_;
+    const char *strides, *padding, *lhs_dilation, *rhs_dilation, *dimension_numbers;
+    int n_list; /* entries of the lists below, those that are not NULL; padding_list has twice as many */
+    const int64_t *stride_list, *padding_list, *lhs_dilation_list, *rhs_dilation_list;
+    int64_t feature_group_count, batch_group_count;
+    oly_dtype preferred_element_type;
+    oly_sharding out_sharding;
+} oly_conv_options;
+OLY_API oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options options);
+#define oly_conv(x, kernels, ...) OLY_AT(oly_conv_with)(x, kernels, (oly_conv_options){__VA_ARGS__})
+
+/* Of two vectors: sums of a[i] * v[k - i]. mode "full": every k where they overlap; "same": as many as the longer has, centred;
+ * "valid": where they overlap wholly. Integers become floating. fails OLY_SHAPE: not vectors, or empty; OLY_INVALID: mode.
+ * source jax.numpy.convolve */
+OLY_API oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
+#define oly_convolve(a, v, mode, ...) OLY_AT(oly_convolve_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+
+/* Sums of a[i + k] * conj(v[i]); modes and errors as oly_convolve. source: jax.numpy.correlate */
+OLY_API oly_array oly_correlate_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
+#define oly_correlate(a, v, mode, ...) OLY_AT(oly_correlate_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+
+/* -- pooling --------------------------------------------------------------------------------------------------------
+ * Combines the elements under a window that slides over the last dimensions of x, as many as it has entries.
+ *   reduction     "sum", "prod", "max", "min"; padding holds 0, 1, the lowest or the highest value
+ *   window        its extents, "2, 2"; strides, padding, base_dilation, window_dilation as for oly_conv
+ * oly_avg_pool divides the sum by the number of elements of the window (padding counts).
+ * sharding: as oly_conv. fails OLY_PARSE, OLY_SHAPE, OLY_INVALID. source: jax.lax.reduce_window, flax's pooling */
+typedef struct oly_window_options {
+    char first_;
+    const char *window, *strides, *padding, *base_dilation, *window_dilation;
+    int n_list;
+    const int64_t *window_list, *stride_list, *padding_list, *base_dilation_list, *window_dilation_list;
+} oly_window_options;
+OLY_API oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_options options);
+OLY_API oly_array oly_avg_pool_with(oly_array x, oly_window_options options);
+#define oly_reduce_window(x, reduction, ...)                                                                           \
+    OLY_AT(oly_reduce_window_with)(x, reduction, (oly_window_options){__VA_ARGS__})
+#define oly_max_pool(x, ...) OLY_AT(oly_reduce_window_with)(x, "max", (oly_window_options){__VA_ARGS__})
+#define oly_avg_pool(x, ...) OLY_AT(oly_avg_pool_with)(x, (oly_window_options){__VA_ARGS__})
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,7 +3,7 @@
  * instruction set has it), vector code running along a row of c, or along a column where c is narrow. A long dot product
  * alone is summed in lanes. */
 #include "table.h"
-#include "cpu/vector_math.h"
+#include "cpu/strip.h"
 #include <cblas.h>
 
 #define STRIP     256 /* columns of c worked together: their sums stay in L1 */
@@ -11,15 +11,6 @@
 #define LANES     32  /* of a long dot product */
 #define LONG_DOT  4096
 #define HALF_ROWS 16 /* of c, of float16 and bfloat16, worked together */
-
-#define FUSED_F32(acc, a, b) FMAF(a, b, acc)
-#define FUSED_F64(acc, a, b) FMA(a, b, acc)
-#define PLAIN(acc, a, b)     ((acc) + (a) * (b))
-#define LOGICAL(acc, a, b)   ((acc) | ((a) & (b)))
-/* Narrow integers would be promoted to int, which must not overflow. */
-#define NARROW(acc, a, b)     ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
-#define FUSED_C64(acc, a, b)  COMPLEX_FUSED(acc, a, b, FMAF)
-#define FUSED_C128(acc, a, b) COMPLEX_FUSED(acc, a, b, FMA)
 
 /* One matrix of a batch, strides in elements. */
 typedef struct product {
@@ -31,27 +22,7 @@ typedef struct product {
 
 /* T: element type; MADD(acc, a, b). Unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
 #define GEMM(s, T, MADD)                                                                                               \
-    /* sums[j] += a[l] * b[l][j] for the depth l, b's rows dense */                                                    \
-    static void strip_##s(int64_t depth, int64_t n, T *sums, const T *a, int64_t a_column, const T *b, int64_t b_row)  \
-    {                                                                                                                  \
-        int64_t l = 0;                                                                                                 \
-        for (; l + 4 <= depth; l += 4) {                                                                               \
-            const T a0 = a[l * a_column], a1 = a[(l + 1) * a_column];                                                  \
-            const T a2 = a[(l + 2) * a_column], a3 = a[(l + 3) * a_column];                                            \
-            const T *b0 = b + l * b_row, *b1 = b0 + b_row, *b2 = b1 + b_row, *b3 = b2 + b_row;                         \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++)                                                       \
-            {                                                                                                          \
-                T sum = MADD(sums[j], a0, b0[j]);                                                                      \
-                sum = MADD(sum, a1, b1[j]);                                                                            \
-                sum = MADD(sum, a2, b2[j]);                                                                            \
-                sums[j] = MADD(sum, a3, b3[j]);                                                                        \
-            }                                                                                                          \
-        }                                                                                                              \
-        for (; l < depth; l++) {                                                                                       \
-            const T a0 = a[l * a_column], *b0 = b + l * b_row;                                                         \
-            _Pragma("GCC ivdep") for (int64_t j = 0; j < n; j++) sums[j] = MADD(sums[j], a0, b0[j]);                   \
-        }                                                                                                              \
-    }                                                                                                                  \
+    OLY_STRIP(s, T, MADD)                                                                                              \
     /* rows of c, a strip of columns at a time; a piece of b whose rows are not dense is packed first */               \
     static void wide_##s(const product *p, const T *a, const T *b, T *c)                                               \
     {                                                                                                                  \

@@ -27,4 +27,9 @@ const oly_local_table OLY_ISA_NAME(oly_local) = {{
     [OLY_LOCAL_DYNAMIC_SLICE] = OLY_ISA_NAME(oly_dynamic_slice_run),
     [OLY_LOCAL_DYNAMIC_UPDATE] = OLY_ISA_NAME(oly_dynamic_update_run),
     [OLY_LOCAL_PICK] = OLY_ISA_NAME(oly_pick_run),
+    [OLY_LOCAL_CONVOLVE] = OLY_ISA_NAME(oly_convolve_run),
+    [OLY_LOCAL_WINDOW_SUM] = OLY_ISA_NAME(oly_window_run),
+    [OLY_LOCAL_WINDOW_PROD] = OLY_ISA_NAME(oly_window_run),
+    [OLY_LOCAL_WINDOW_MAX] = OLY_ISA_NAME(oly_window_run),
+    [OLY_LOCAL_WINDOW_MIN] = OLY_ISA_NAME(oly_window_run),
 }};

@@ -77,4 +77,10 @@ oly_compose oly_compose_inner;
 oly_compose oly_compose_outer;
 oly_compose oly_compose_vdot;
 oly_compose oly_compose_einsum; /* notation */
+/* Windows (compose_window.c): params.window. */
+oly_compose oly_compose_conv;      /* notation: the order of dimensions, or NULL */
+oly_compose oly_compose_convolve;  /* params.dimension: 0 full, 1 same, 2 valid */
+oly_compose oly_compose_correlate; /* the same */
+oly_compose oly_compose_window;    /* recipe.op */
+oly_compose oly_compose_avg_pool;
 #endif

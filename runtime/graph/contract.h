@@ -19,4 +19,12 @@ typedef struct oly_contraction_dims {
 /* Checks that every dimension is named at most once, exists, and that pairs have equal sizes: OLY_SHAPE. */
 oly_status oly_contraction_read(const oly_type *left, const oly_type *right, const oly_contraction *c,
                                 oly_contraction_dims *dims);
+/* Places of dimension d of a window over n elements; 0 when the window does not fit. fails OLY_SHAPE: padding removes more than
+ * there is; OLY_OVERFLOW. The window's numbers have been checked. */
+oly_status oly_window_places(const oly_sliding_window *w, int d, int64_t n, int64_t *places);
+/* Elements n become with d - 1 of padding between each two. */
+static inline int64_t oly_dilated(int64_t n, int64_t d)
+{
+    return n > 0 ? (n - 1) * d + 1 : 0;
+}
 #endif

@@ -177,9 +177,9 @@ oly_status oly_einsum_read(const char *text, int n, const oly_type *const *type,
                         e->n == 1 ? "" : "s", n, oly_scan_column(&s));
     if (oly_scan_end(&s))
         return implied_result(e, dots);
-    if (!oly_scan_take(&s, '-') || *s.at != '>')
+    if (oly_scan_peek(&s) != '-' || s.at[1] != '>')
         return oly_scan_expected(&s, "an index, \",\", \"->\" or the end");
-    s.at++;
+    s.at += 2;
     OLY_TRY(read_term(&s, &w));
     if (!oly_scan_end(&s))
         return oly_scan_expected(&s, "an index or the end");

@@ -303,6 +303,8 @@ static const struct {
              {"@all_to_all", all_to_all},
              {"@permute", permute},
              {"@dot_general", oly_factors_dot_general},
+             {"@conv", oly_factors_conv},
+             {"@window", oly_factors_window},
              /* factors_local.c */
              {"@along", oly_factors_along},
              {"@top_k", oly_factors_top_k},

@@ -4,7 +4,7 @@
  * result: "bmk,bkn->bmn". A letter that is missing in the result is a reduction factor. Rules that parameters complete are named:
  * "@reduce", "@transpose", "@broadcast", "@reshape", "@slice", "@update", "@concatenate", "@pad", "@rev", "@loop",
  * "@all_gather", "@psum_scatter", "@all_to_all", "@permute",
- * "@dot_general", and those of factors_local.c. */
+ * "@dot_general", "@conv", "@window", and those of factors_local.c. */
 #ifndef OLY_GRAPH_FACTORS_H
 #define OLY_GRAPH_FACTORS_H
 #include "graph/graph.h"
@@ -38,7 +38,7 @@ static inline void oly_factor_attach(oly_dim_factors *dim, int factor)
     dim->factor[dim->n++] = factor;
 }
 typedef oly_status oly_factor_rule(const oly_node *node, oly_factors *f);
-oly_factor_rule oly_factors_dot_general; /* factors_contract.c */
+oly_factor_rule oly_factors_dot_general, oly_factors_conv, oly_factors_window; /* factors_contract.c */
 /* factors_local.c: operations along one dimension and by value */
 oly_factor_rule oly_factors_along, oly_factors_top_k, oly_factors_searchsorted, oly_factors_gather, oly_factors_scatter,
     oly_factors_dynamic_slice, oly_factors_dynamic_update_slice;

@@ -25,3 +25,60 @@ oly_status oly_factors_dot_general(const oly_node *node, oly_factors *f)
         }
     return OLY_OK;
 }
+
+static void parallel(oly_factors *f, oly_dim_factors *x, oly_dim_factors *result, int64_t size)
+{
+    if (size == 1)
+        return;
+    int factor = oly_factor_new(f, size, OLY_FACTOR_PARALLEL);
+    if (x)
+        oly_factor_attach(x, factor);
+    oly_factor_attach(result, factor);
+}
+
+/* Places of the window lie where the elements are that it is centred on, or near by. */
+static void slide(const oly_node *node, oly_factors *f)
+{
+    const oly_sliding_window *w = &node->params.window;
+    const oly_type *x = &node->in[0]->type, *y = &node->type;
+    for (int d = x->rank - (int)w->rank; d < x->rank; d++) {
+        if (y->shape[d] == 1 || x->shape[d] == 1)
+            continue;
+        bool still = w->size[d - x->rank + w->rank] == 1 && x->shape[d] == y->shape[d];
+        int factor = oly_factor_new(f, y->shape[d], still ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);
+        oly_factor_attach(&f->operand[0][d], factor);
+        oly_factor_attach(&f->result[d], factor);
+    }
+}
+
+oly_status oly_factors_window(const oly_node *node, oly_factors *f)
+{
+    const oly_type *x = &node->in[0]->type;
+    for (int d = 0; d < x->rank - (int)node->params.window.rank; d++)
+        parallel(f, &f->operand[0][d], &f->result[d], x->shape[d]);
+    slide(node, f);
+    return OLY_OK;
+}
+
+/* [batch, groups by features, ...] with [groups by features out, features, ...]. Groups of the batch: of those only the kernel and
+ * the result know. */
+oly_status oly_factors_conv(const oly_node *node, oly_factors *f)
+{
+    const oly_type *w = &node->in[1]->type;
+    int64_t groups = node->params.window.groups, batch_groups = node->params.window.batch_groups;
+    parallel(f, batch_groups == 1 ? &f->operand[0][0] : NULL, &f->result[0], node->type.shape[0]);
+    if (groups > 1) {
+        int factor = oly_factor_new(f, groups, OLY_FACTOR_PARALLEL);
+        oly_factor_attach(&f->operand[0][1], factor);
+        oly_factor_attach(&f->operand[1][0], factor);
+        oly_factor_attach(&f->result[1], factor);
+    }
+    parallel(f, &f->operand[1][0], &f->result[1], w->shape[0] / groups);
+    if (w->shape[1] != 1) {
+        int factor = oly_factor_new(f, w->shape[1], OLY_FACTOR_REDUCTION);
+        oly_factor_attach(&f->operand[0][1], factor);
+        oly_factor_attach(&f->operand[1][1], factor);
+    }
+    slide(node, f);
+    return OLY_OK;
+}

@@ -194,7 +194,8 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
     h = oly_hash_mix(h, (uint64_t)p->reverse << 32 | (uint64_t)p->n_batch << 8 | (uint64_t)p->index_mode);
     h = oly_hash_mix(h, (uint64_t)p->count);
-    return oly_hash(h, &p->contraction, sizeof p->contraction);
+    h = oly_hash(h, &p->contraction, sizeof p->contraction);
+    return p->window.rank || p->window.groups ? oly_hash(h, &p->window, sizeof p->window) : h;
 }
 
 uint64_t oly_graph_hash(const oly_graph *g)

@@ -55,6 +55,7 @@ typedef struct oly_params {
     int64_t count;  /* top_k */
     /* -- contractions */
     oly_contraction contraction; /* dot_general */
+    oly_sliding_window window;   /* conv, reduce_window_* */
 } oly_params;
 
 /* Is the sharding that place and broadcast are told the whole truth? (Else it is of the settled axes only.) */

@@ -136,7 +136,7 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     oly_value *v = oly_value_of(f, node);
     OLY_TRY(oly_fold_now(p, f, node));
     oly_replica *c = find_replica(v, region);
-    if (!c && is_view(node)) {
+    if (!c && is_view(node) && v->slot < 0) {
         oly_region inner = view_region(node, region);
         OLY_TRY(oly_demand(p, f, node->in[0], &inner, reading));
         for (int d = 0; d < p->plan->n_devices && !reading->constant; d++)
@@ -441,6 +441,45 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
         OLY_TRY(add_replica(p, v, &r, *slot));
     }
     oly_slot_use(p, *slot);
+    return OLY_OK;
+}
+
+/* Does a view leave out or turn elements of what it looks at? */
+static bool is_part(const oly_node *n)
+{
+    int how = oly_ops[n->op].detail;
+    return how == OLY_VIEW_SLICE || how == OLY_VIEW_REV;
+}
+
+oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node)
+{
+    oly_frame *at = f;
+    bool part = false;
+    oly_node *n = node;
+    for (oly_node *outer;;) {
+        if ((outer = oly_captured(at, n))) {
+            n = outer;
+            at = at->outer;
+        } else if (is_view(n) && oly_value_of(at, n)->slot < 0) {
+            part = part || is_part(n);
+            n = n->in[0];
+        } else {
+            break;
+        }
+    }
+    if (!part)
+        return OLY_OK;
+    for (oly_node *outer; (outer = oly_captured(f, node)); f = f->outer)
+        node = outer;
+    oly_layout l = oly_operand_layout(p, f, node);
+    oly_value *v = oly_value_of(f, node);
+    int slot;
+    OLY_TRY(oly_materialise(p, f, node, &l, &slot));
+    v->layout = l;
+    v->has_layout = true;
+    v->block = f->block;
+    v->slot = slot;
+    p->plan->slots[slot].shared = true;
     return OLY_OK;
 }
 

@@ -139,6 +139,8 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
 void oly_reading_use(oly_planner *p, const oly_reading *reading);
 /* A reading that is a constant becomes one of an element in memory that is repeated (strides 0); others stay. */
 oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, oly_reading *reading);
+/* A view of a part of an array (slice, rev) is copied to memory of its own, where it lies: for who reads beyond its ends. */
+oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node);
 /* Announces what will be demanded together, so that one exchange serves all of it. */
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
 /* The value in a slot of its own, contiguous, in this layout. Reuses the value's slot when it is just that. */
@@ -230,6 +232,7 @@ oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n);
 /* As oly_demand; a constant is written out first. */
 oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
 /* May a node write over the memory of its first operand, when its result has layout l? Only when nobody else will look at it. */

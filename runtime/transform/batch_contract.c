@@ -1,5 +1,6 @@
 /* Batching rules of contractions. */
 #include "graph/contract.h"
+#include "graph/build.h"
 #include "transform/batch_rules.h"
 #include <string.h>
 
@@ -47,4 +48,71 @@ oly_status oly_batching_dot_general(oly_batch *b, const oly_node *node, oly_lift
     }
     c->n_batch = (uint8_t)(c->n_batch + lead);
     return oly_batch_apply(b, node->op, 2, in, &p, out);
+}
+
+/* -- convolutions ---------------------------------------------------------------------------------------------------------- */
+
+static int64_t lead_size(oly_lifted x)
+{
+    int64_t n = 1;
+    for (int d = 0; d < oly_batch_lead(x.axes); d++)
+        n *= x.node->type.shape[d];
+    return n;
+}
+
+/* The leading dimensions become part of dimension `into` of the value itself: 0, or 1 after a change of places. */
+static oly_status merge_into(oly_batch *b, oly_lifted x, int into, oly_node **out)
+{
+    int lead = oly_batch_lead(x.axes), rank = oly_batch_rank(x), axes[OLY_MAX_RANK];
+    int64_t shape[OLY_MAX_RANK];
+    for (int d = 0; d < lead + rank; d++)
+        axes[d] = d < into ? lead + d : d < into + lead ? d - into : d;
+    OLY_TRY(oly_build_transpose(b->into, x.node, axes, out));
+    for (int d = 0; d < rank; d++)
+        shape[d] = x.node->type.shape[lead + d];
+    shape[into] *= lead_size(x);
+    return oly_build_reshape(b->into, *out, rank, shape, out);
+}
+
+/* And back: dimension `from` of a result of the node is the leading ones of `like` by its own. */
+static oly_status part_from(oly_batch *b, oly_node *x, oly_lifted like, const oly_type *own, int from, oly_lifted *out)
+{
+    int lead = oly_batch_lead(like.axes), axes[OLY_MAX_RANK];
+    int64_t shape[OLY_MAX_RANK];
+    for (int d = 0; d < own->rank + lead; d++) {
+        shape[d] = d < from ? own->shape[d] : d < from + lead ? like.node->type.shape[d - from] : own->shape[d - lead];
+        axes[d] = d < lead ? from + d : d < lead + from ? d - lead : d;
+    }
+    out->axes = like.axes;
+    OLY_TRY(oly_build_reshape(b->into, x, own->rank + lead, shape, &out->node));
+    return oly_build_transpose(b->into, out->node, axes, &out->node);
+}
+
+/* What differs joins the batch when the kernels are the same, the kernels when the operand is, and groups when both differ. */
+oly_status oly_batching_conv(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    oly_params p = node->params;
+    oly_node *both[2] = {in[0].node, in[1].node}, *made;
+    bool one_group = p.window.groups == 1 && p.window.batch_groups == 1;
+    int joined = 1;
+    if (!in[1].axes && p.window.batch_groups == 1) {
+        joined = 0;
+        OLY_TRY(merge_into(b, in[0], 0, &both[0]));
+    } else if (!in[0].axes && one_group) {
+        OLY_TRY(merge_into(b, in[1], 0, &both[1]));
+    } else {
+        OLY_TRY(oly_batch_align(b, 2, in));
+        OLY_TRY(merge_into(b, in[0], p.window.batch_groups > 1 ? 0 : 1, &both[0]));
+        OLY_TRY(merge_into(b, in[1], 0, &both[1]));
+        *(p.window.batch_groups > 1 ? &p.window.batch_groups : &p.window.groups) *= lead_size(in[0]);
+    }
+    p.sharding = NULL;
+    OLY_TRY(oly_graph_add(b->into, node->op, 2, both, &p, &made));
+    return part_from(b, made, in[0].axes ? in[0] : in[1], &node->type, joined, out);
+}
+
+/* Windows are over the last dimensions. */
+oly_status oly_batching_window(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
+{
+    return oly_batch_apply(b, node->op, 1, in, &node->params, out);
 }

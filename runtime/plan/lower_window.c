@@ -1,0 +1,257 @@
+/* Lowering of sliding windows: convolutions and windowed reductions. Each device works a box of the result; of the operand it
+ * needs what the windows of that box see: its own part and a few elements of its neighbours', which the ordinary demand brings (a
+ * halo exchange). Features summed over may be split: then partial sums are folded. */
+#include "plan/planner.h"
+#include "graph/contract.h"
+#include "graph/factors.h"
+#include <string.h>
+
+typedef struct sliding {
+    oly_planner *p;
+    oly_frame *f;
+    oly_node *node;
+    const oly_sliding_window *w;
+    oly_layout out;
+    oly_region seen;      /* of operand 0 */
+    oly_layout kernel;    /* operand 1 of a convolution */
+    oly_axis_list summed; /* axes over which partial sums are folded */
+    oly_reading reading[2];
+} sliding;
+
+/* -- parts of the operand ------------------------------------------------------------------------------------------------- */
+
+static oly_region_dim whole(int64_t n)
+{
+    return (oly_region_dim){.split = oly_split_whole(n), .n = n, .scale = 1};
+}
+
+/* What a part of the result needs of a dimension: [lo, hi) for places [begin, end). */
+typedef void needed(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi);
+
+/* The operand's own balanced blocks over the axes that cut n places, each grown by as much as any part needs beyond it. */
+static oly_region_dim grown(oly_mesh mesh, const oly_split *cut, int64_t n, int64_t size, needed *need,
+                            const void *context)
+{
+    oly_region_dim r = {.split = oly_split_canonical(mesh, &cut->axes, size), .n = size, .scale = 1};
+    for (int64_t k = 0; k < cut->parts; k++) {
+        int64_t begin = oly_split_cut(cut, n, k), end = oly_split_cut(cut, n, k + 1), lo, hi;
+        int64_t from = oly_split_cut(&r.split, size, k), to = oly_split_cut(&r.split, size, k + 1);
+        if (end <= begin)
+            continue;
+        need(context, begin, end, &lo, &hi);
+        lo = lo < 0 ? 0 : lo;
+        hi = hi > size ? size : hi;
+        if (hi <= lo)
+            continue;
+        if (to <= from)
+            return whole(size); /* a part of nothing cannot grow */
+        r.lo = lo - from < r.lo ? lo - from : r.lo;
+        r.hi = hi - to > r.hi ? hi - to : r.hi;
+    }
+    return r;
+}
+
+typedef struct window_dim {
+    const oly_sliding_window *w;
+    int d;
+} window_dim;
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+static void seen_between(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi)
+{
+    const window_dim *x = context;
+    const oly_sliding_window *w = x->w;
+    int d = x->d;
+    int64_t first = begin * w->stride[d] - w->lo[d];
+    int64_t last = (end - 1) * w->stride[d] - w->lo[d] + oly_dilated(w->size[d], w->dilation[d]) - 1;
+    *lo = floor_divide(first + w->base_dilation[d] - 1, w->base_dilation[d]);
+    *hi = floor_divide(last, w->base_dilation[d]) + 1;
+}
+
+static oly_region_dim window_region(const sliding *s, int d, int64_t size)
+{
+    int to = s->out.rank - (int)s->w->rank + d;
+    const oly_split *cut = &s->out.split[to];
+    if (cut->parts == 1 || s->w->size[d] == 0)
+        return whole(size);
+    if (s->w->base_dilation[d] > 1)
+        return grown(s->out.mesh, cut, s->out.shape[to], size, seen_between, &(window_dim){s->w, d});
+    return (oly_region_dim){.split = *cut,
+                            .n = s->out.shape[to],
+                            .scale = s->w->stride[d],
+                            .lo = -s->w->lo[d],
+                            .hi = oly_dilated(s->w->size[d], s->w->dilation[d]) - 1 - s->w->lo[d]};
+}
+
+/* Features of the operand that some features of the result belong to. */
+static void features_between(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi)
+{
+    const oly_node *n = context;
+    int64_t per_group = n->type.shape[1] / n->params.window.groups, features = n->in[1]->type.shape[1];
+    *lo = begin / per_group * features;
+    *hi = ((end - 1) / per_group + 1) * features;
+}
+
+/* -- how everything is cut -------------------------------------------------------------------------------------------------- */
+
+static bool free_axes(const sliding *s, const oly_split *cut)
+{
+    for (int d = 0; d < s->out.rank; d++)
+        for (int j = 0; j < cut->axes.n; j++)
+            for (int k = 0; k < s->out.split[d].axes.n; k++)
+                if (s->out.split[d].axes.axis[k] == cut->axes.axis[j])
+                    return false;
+    return cut->parts > 1;
+}
+
+/* A dimension that stays keeps the operand's own cuts where their axes are the wanted ones. */
+static void keep_cuts(sliding *s, const oly_layout *operand, int from, int to)
+{
+    if (operand->shape[from] == s->out.shape[to] &&
+        oly_axis_list_equal(&operand->split[from].axes, &s->out.split[to].axes))
+        s->out.split[to] = operand->split[from];
+}
+
+static void cut_convolution(sliding *s, const oly_layout *x)
+{
+    const oly_node *n = s->node;
+    oly_layout k = oly_operand_layout(s->p, s->f, n->in[1]);
+    bool grouped = s->w->groups > 1;
+    if (s->w->batch_groups == 1)
+        keep_cuts(s, x, 0, 0);
+    keep_cuts(s, &k, 0, 1);
+    s->kernel = (oly_layout){.mesh = s->out.mesh, .rank = k.rank};
+    for (int d = 0; d < k.rank; d++) {
+        s->kernel.shape[d] = k.shape[d];
+        s->kernel.split[d] = oly_split_whole(k.shape[d]);
+    }
+    s->kernel.split[0] = s->out.split[1];
+    if (!grouped && free_axes(s, &x->split[1]))
+        s->kernel.split[1] = x->split[1];
+    else if (!grouped && free_axes(s, &k.split[1]))
+        s->kernel.split[1] = k.split[1];
+    s->summed = s->kernel.split[1].axes;
+    s->seen.dim[0] = s->w->batch_groups > 1 ? whole(x->shape[0])
+                                            : (oly_region_dim){.split = s->out.split[0], .n = x->shape[0], .scale = 1};
+    s->seen.dim[1] = (oly_region_dim){.split = s->kernel.split[1], .n = x->shape[1], .scale = 1};
+    if (grouped)
+        s->seen.dim[1] = s->out.split[1].parts == 1
+                             ? whole(x->shape[1])
+                             : grown(s->out.mesh, &s->out.split[1], s->out.shape[1], x->shape[1], features_between, n);
+}
+
+static void cut(sliding *s)
+{
+    oly_layout x = oly_operand_layout(s->p, s->f, s->node->in[0]);
+    s->out = oly_node_layout(s->p, s->f, s->node);
+    s->seen = (oly_region){.mesh = s->out.mesh, .rank = x.rank};
+    if (s->node->n_in == 2) {
+        cut_convolution(s, &x);
+    } else {
+        for (int d = 0; d < x.rank - (int)s->w->rank; d++) {
+            keep_cuts(s, &x, d, d);
+            s->seen.dim[d] = (oly_region_dim){.split = s->out.split[d], .n = x.shape[d], .scale = 1};
+        }
+    }
+    for (int d = 0; d < s->w->rank; d++) {
+        int at = x.rank - (int)s->w->rank + d;
+        s->seen.dim[at] = window_region(s, d, x.shape[at]);
+    }
+}
+
+/* -- the step --------------------------------------------------------------------------------------------------------------- */
+
+static oly_local_operand operand_of(const oly_type *type, const oly_box *b)
+{
+    oly_local_operand x = {.dtype = type->dtype, .rank = type->rank};
+    oly_contiguous_strides(b, x.stride);
+    for (int d = 0; d < type->rank; d++) {
+        x.size[d] = type->shape[d];
+        x.origin[d] = b->lo[d];
+        x.extent[d] = b->hi[d] - b->lo[d];
+    }
+    return x;
+}
+
+static oly_status fill_device(const sliding *s, int device, int slot, oly_local_work *work)
+{
+    const oly_node *n = s->node;
+    oly_planner *p = s->p;
+    int position = oly_position_in(p, s->out.mesh, device);
+    work->scratch_base = -1;
+    if (position < 0)
+        return OLY_OK;
+    oly_local_operand *operands = OLY_PLAN_NEW(p, oly_local_operand, n->n_in);
+    oly_place *in = OLY_PLAN_NEW(p, oly_place, n->n_in);
+    OLY_PLAN_CHECK(operands ? in : NULL);
+    oly_box out = oly_layout_box(&s->out, position);
+    for (int k = 0; k < n->n_in; k++) {
+        oly_box b = k ? oly_layout_box(&s->kernel, position) : oly_region_box(&s->seen, n->in[0]->type.shape, position);
+        operands[k] = operand_of(&n->in[k]->type, &b);
+        in[k] = s->reading[k].place[device];
+        for (int d = 0; d < n->in[k]->type.rank; d++) /* the place's strides are those of steps of the region */
+            operands[k].stride[d] = k ? in[k].stride[d] : in[k].stride[d] / s->seen.dim[d].scale;
+    }
+    work->task = (oly_local_task){.op = (oly_local_op)oly_ops[n->op].detail,
+                                  .n_in = n->n_in,
+                                  .in = operands,
+                                  .out = operand_of(&n->type, &out),
+                                  .window = s->w};
+    work->in = in;
+    work->out_base = device * p->plan->slot_capacity + slot;
+    work->chunks[0] = oly_local_chunks(&work->task, 0);
+    return OLY_OK;
+}
+
+static oly_status add_step(sliding *s)
+{
+    oly_planner *p = s->p;
+    int slot = oly_value_of(s->f, s->node)->slot;
+    oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(work);
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        OLY_TRY(fill_device(s, d, slot, &work[d]));
+        total += work[d].in ? oly_local_work_of(&work[d].task) : 0;
+    }
+    for (int k = 0; k < s->node->n_in; k++)
+        oly_reading_use(p, &s->reading[k]);
+    oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
+    OLY_PLAN_CHECK(step);
+    step->local.device = work;
+    step->local.phases = 1;
+    step->work = total;
+    step->out_slot = slot;
+    oly_slot_use(p, slot);
+    return OLY_OK;
+}
+
+/* Does a box of the region end where the padding begins, or skip elements? Then the operand must not be read through slices, which
+ * would go on beyond their ends. */
+static bool is_plain(const oly_region *r, const oly_type *type)
+{
+    for (int d = 0; d < r->rank; d++)
+        if (r->dim[d].lo != 0 || r->dim[d].hi != 0 || r->dim[d].scale != 1 || r->dim[d].n != type->shape[d])
+            return false;
+    return true;
+}
+
+oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    sliding s = {.p = p, .f = f, .node = n, .w = &n->params.window};
+    cut(&s);
+    if (!is_plain(&s.seen, &n->in[0]->type))
+        OLY_TRY(oly_keep_view(p, f, n->in[0]));
+    OLY_TRY(oly_demand(p, f, n->in[0], &s.seen, &s.reading[0]));
+    OLY_TRY(oly_constant_in_memory(p, f, s.out.mesh, &s.reading[0]));
+    if (n->n_in > 1)
+        OLY_TRY(oly_demand_array(p, f, n->in[1], &s.kernel, &s.reading[1]));
+    OLY_TRY(oly_settle(p, f, n, &s.out));
+    OLY_TRY(add_step(&s));
+    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
+    return oly_fold_value(p, f, n, &rule, &s.summed);
+}
