@@ -131,3 +131,32 @@ oly_status oly_sharding_rule_dot_general(oly_node *node)
     keep_free(node);
     return OLY_OK;
 }
+
+/* -- windows ----------------------------------------------------------------------------------------------------------------- */
+
+/* Windows gather what lies around: the dimensions they run over keep their axes. */
+oly_status oly_sharding_rule_window(oly_node *node)
+{
+    const oly_type *x = &node->in[0]->type;
+    for (int d = 0; d < node->type.rank && d < x->rank; d++)
+        node->type.axes[d] = x->axes[d];
+    return oly_sharding_refuse_marks(node);
+}
+
+/* [batch, features, ...] by [features out, features, ...]: the kernel is everywhere, and so are all features. */
+oly_status oly_sharding_rule_conv(oly_node *node)
+{
+    const oly_type *x = &node->in[0]->type, *kernel = &node->in[1]->type;
+    OLY_TRY(oly_sharding_refuse_marks(node));
+    if (oly_sharding_asked(node))
+        return oly_sharding_take_out(node);
+    bool split = x->axes[1].n > 0;
+    for (int d = 0; d < kernel->rank; d++)
+        split = split || kernel->axes[d].n > 0;
+    if (split)
+        return oly_sharding_fail(
+            node, "conv_ambiguous",
+            "the kernel and the features of the input may not be split, else it is ambiguous how the "
+            "result should be sharded; move them with oly_reshard");
+    return oly_sharding_rule_window(node);
+}
