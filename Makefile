@@ -42,10 +42,11 @@ oracle       := $(sort $(wildcard tests/oracle*.c))
 tests        := $(sort $(wildcard tests/test_*.c))
 long_runs    := $(sort $(wildcard tests/long/*.c))
 fuzzers      := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-test_helpers := $(filter-out $(oracle) $(tests),$(sort $(wildcard tests/*.c)))
+everywhere   := $(sort $(wildcard tests/ops_reference*.c))
+test_helpers := $(filter-out $(oracle) $(tests) $(everywhere),$(sort $(wildcard tests/*.c)))
 headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h kernels/*.h \
                 kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h))
-every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(long_runs) $(test_helpers) $(fuzzers) \
+every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) \
                 tests/fuzz/driver.c
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
@@ -184,6 +185,7 @@ $(BUILD)/bench/bench: $(bench:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
+$(BUILD)/tests/test_ops_everywhere: $(everywhere:%.c=$(BUILD)/%.o)
 $(tests:%.c=$(BUILD)/%): %: %.o $(test_helpers:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@

@@ -283,8 +283,7 @@ oly_status oly_compose_vdot(oly_graph *g, int n_in, oly_node *const *in, const o
     oly_contraction c = {0};
     (void)n_in;
     if (oly_dtype_kind(both[0]->type.dtype) == OLY_KIND_COMPLEX)
-        return oly_fail(OLY_NO_KERNEL, "%s: the conjugate of complex numbers is not there yet",
-                        oly_type_short(&both[0]->type));
+        OLY_TRY(oly_build_apply(g, OLY_OP_conj, 1, &both[0], &both[0]));
     for (int o = 0; o < 2; o++)
         OLY_TRY(flatten(g, &both[o]));
     if (both[0]->type.shape[0] != both[1]->type.shape[0])

@@ -1,0 +1,94 @@
+/* What test_ops_everywhere.c walks: rows that name a public operation, the operands it takes, and its value computed in the
+ * simplest way, in long double or with plain integers. The tables are in ops_reference_*.c, by topic; to add an operation, add
+ * a row there. */
+#ifndef OPS_REFERENCE_H
+#define OPS_REFERENCE_H
+#include "check_element.h"
+#include <complex.h>
+#undef complex /* is also the name of an operation */
+#include <math.h>
+#include <olympus.h>
+#include <string.h>
+
+typedef long double _Complex number; /* every element of every type, exactly */
+typedef __int128 whole;              /* what integers are before they wrap */
+
+enum { MOST_OPERANDS = 4, MOST_ELEMENTS = 1600 };
+enum {
+    ANY = 1, /* floating operands hold infinities, NaN and the largest and smallest numbers too, integers theirs */
+    AT_LEAST_ONE = 2,  /* no empty operands */
+    NEAR_ONE = 4,      /* errors are relative to 1 where the value is smaller */
+    ALONE = 8,         /* not inside oly_vmap or oly_shard_map */
+    DIVIDES = 16,      /* only sizes that 8 divides */
+    REFUSES_NONE = 32, /* the types that are not named are no errors, but another row's */
+};
+
+typedef struct tensor {
+    oly_dtype dtype;
+    int rank;
+    int64_t shape[OLY_MAX_RANK], size;
+    number element[MOST_ELEMENTS];
+} tensor;
+
+typedef struct row row;
+typedef number reference(const row *r, const tensor *in, const int64_t *at);
+struct row {
+    const char *name;   /* of the public function or macro, without oly_ */
+    const char *op;     /* row of runtime/graph/ops.def that this tests, or NULL */
+    const char *shapes; /* "mn,n->mn": a letter for each dimension, see ops_extent; "i:m": an operand of that type */
+    const char *types;  /* of the operands, as ops_type_letters; others are refused with OLY_DTYPE */
+    const char *result; /* type of the result, see ops_result_type */
+    oly_array (*call)(const oly_array *in);
+    reference *value; /* of the element `at` of the result */
+    double low, high; /* what operands are between; both 0: whole numbers, of floating types quarters, from -3 to 3 */
+    double ulps;      /* how far a floating result may be off, in units in its last place, above rounding */
+    int flags;
+    const void *detail;
+};
+typedef struct row_list {
+    const row *rows;
+    int count;
+} row_list;
+#define ROW_LIST(rows)                                                                                                 \
+    {                                                                                                                  \
+        rows, sizeof rows / sizeof *rows                                                                               \
+    }
+extern const row_list ops_elementwise, ops_reductions, ops_products, ops_shapes, ops_indexes, ops_programs;
+
+/* Letters of element types, and sets of them. */
+#define BOOLS     "b"
+#define INTEGERS  "12iI34uU"
+#define FLOATS    "hBfF"
+#define COMPLEXES "cC"
+#define NUMBERS   INTEGERS FLOATS COMPLEXES
+#define REALS     INTEGERS FLOATS
+#define ORDERED   BOOLS REALS /* and bools */
+#define ALL       BOOLS NUMBERS
+extern const char ops_type_letters[];
+
+/* The extent a letter stands for: m, n, k are given; M is m - 2, L m - 1, H half of n, rounded up, D twice m, E twice n, P m times
+ * n, S m + n, A m + 2, B n + 3, T three times H, 1 to 9 themselves. */
+int64_t ops_extent(char letter, const int64_t *size);
+/* Reads "i:mn" into type (when fixed), rank and shape; returns where it ends. */
+const char *ops_read_shape(const char *text, const int64_t *size, tensor *t);
+/* Type of the result for operands of a type: "s" the same; "f" floating, "R" floating and real, "D" the default floating type for
+ * whole numbers, "A" its real part; "d" the default integer; "r" real part; "n" bools as int32, "N" as default integers; "t" as
+ * sums are; "c" complex; ">x" always that of letter x. */
+oly_dtype ops_result_type(const char *rule, oly_dtype dtype);
+void ops_fill(const row *r, tensor *t, int salt);
+
+void ops_store(const tensor *t, void *data); /* elements as the type has them */
+void ops_load(tensor *t, const void *data);
+void ops_round(tensor *t); /* every element to the nearest that the type has; integers wrap */
+number ops_rounded(oly_dtype dtype, number x);
+whole ops_wrapped(oly_dtype dtype, whole x);
+int ops_bits(oly_dtype dtype);
+
+/* For reference functions. */
+#define AT(...) ((const int64_t[]){__VA_ARGS__})
+number ops_get(const tensor *t, const int64_t *at);
+/* Element of operand k that meets index `at` of a result of `rank` dimensions, as broadcasting has it. */
+number ops_meet(const tensor *t, int rank, const int64_t *at);
+number ops_complex(long double real, long double imaginary);
+bool ops_less(number x, number y); /* by the real part, then the imaginary one */
+#endif
