@@ -52,7 +52,7 @@ oly_status oly_compose_psum(oly_graph *g, int n_in, oly_node *const *in, const o
     oly_node *x = in[0];
     bool sum = oly_ops[recipe->op].detail == OLY_COMBINE_SUM;
     if (sum && x->type.dtype == OLY_BOOL)
-        OLY_TRY(oly_build_convert(g, x, oly_default_int(), false, &x));
+        OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
     if (oly_is_constant(x)) { /* known without asking anybody */
         oly_node *both[2] = {x, NULL};
         *out = x;
@@ -148,7 +148,7 @@ oly_status oly_compose_psum_scatter(oly_graph *g, int n_in, oly_node *const *in,
     OLY_TRY(check_dimension(recipe, &in[0]->type, in[0]->type.rank, recipe->params.dimension, &d));
     OLY_TRY(vary(g, in[0], recipe, &x));
     if (x->type.dtype == OLY_BOOL)
-        OLY_TRY(oly_build_convert(g, x, oly_default_int(), false, &x));
+        OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
     OLY_TRY(recipe->tiled ? cut(g, x, recipe, d, &x) : check_devices(recipe, &x->type, d));
     return apply(g, OLY_OP_psum_scatter, x, recipe, d, 0, out);
 }

@@ -371,7 +371,8 @@ oly_status oly_compose_random_bernoulli(oly_graph *g, int n_in, oly_node *const 
     (void)n_in;
     oly_sketch s = {.g = g};
     const oly_params *p = &recipe->params;
-    oly_dtype dtype = oly_is_constant(in[1]) ? oly_default_float() : in[1]->type.dtype;
+    bool number_given = oly_is_constant(in[1]) && in[1]->type.weak;
+    oly_dtype dtype = number_given ? oly_default_float() : in[1]->type.dtype;
     OLY_TRY(check_floating(dtype, "probability"));
     OLY_TRY(check_parameter(in[1], p));
     oly_node *u = oly_random_unit(&s, oly_random_word(&s, in[0]), dtype, p->rank, p->shape);
