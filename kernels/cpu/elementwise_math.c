@@ -21,6 +21,7 @@
 #define OLY_ATANH(x)        BY_FLOAT(atanh, x)(x)
 #define OLY_EXP2(x)         BY_FLOAT(exp2, x)(x)
 #define OLY_EXPM1(x)        BY_FLOAT(expm1, x)(x)
+#define OLY_ROUGH_LOG(x)    _Generic((x), float : log_as_jax, double : log_f64)(x)
 #define OLY_LOG1P(x)        BY_FLOAT(log1p, x)(x)
 #define OLY_RSQRT(x)        BY_FLOAT(rsqrt, x)(x)
 #define OLY_CBRT(x)         BY_FLOAT(cbrt, x)(x)

@@ -383,7 +383,7 @@ oly_node *oly_random_gumbels(oly_sketch *s, oly_node *word, oly_dtype dtype, int
 {
     oly_node *x = between_numbers(s, word, dtype, smallest_normal(dtype), 1, rank, shape);
     for (int k = 0; k < 2; k++)
-        x = oly_sketch_unary(s, OLY_OP_neg, oly_sketch_unary(s, OLY_OP_log, x));
+        x = oly_sketch_unary(s, OLY_OP_neg, oly_sketch_unary(s, OLY_OP_rough_log, x));
     return x;
 }
 
@@ -433,7 +433,7 @@ oly_status oly_compose_random_logistic(oly_graph *g, int n_in, oly_node *const *
     oly_node *u =
         between_numbers(&s, oly_random_word(&s, in[0]), p->dtype, smallest_normal(p->dtype), 1, p->rank, p->shape);
     oly_node *rest = oly_sketch_unary(&s, OLY_OP_log1p, oly_sketch_unary(&s, OLY_OP_neg, u));
-    return finish(&s, oly_sketch_binary(&s, OLY_OP_sub, oly_sketch_unary(&s, OLY_OP_log, u), rest), recipe, out);
+    return finish(&s, oly_sketch_binary(&s, OLY_OP_sub, oly_sketch_unary(&s, OLY_OP_rough_log, u), rest), recipe, out);
 }
 
 oly_status oly_compose_random_cauchy(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
