@@ -33,17 +33,59 @@ void oly_local_run(const oly_local_task *t, const void *const *in, void *out, vo
 
 /* -- kinds of work --------------------------------------------------------------------------------------------------- */
 
+oly_local_way oly_local_way_of(oly_local_op op)
+{
+    static const oly_local_way ways[OLY_N_LOCAL_OPS] = {
+        [OLY_LOCAL_SORT] = OLY_LOCAL_ORDERS,
+        [OLY_LOCAL_ARGSORT] = OLY_LOCAL_ORDERS,
+        [OLY_LOCAL_TOP_K] = OLY_LOCAL_LARGEST,
+        [OLY_LOCAL_CUMSUM] = OLY_LOCAL_RUNS,
+        [OLY_LOCAL_CUMPROD] = OLY_LOCAL_RUNS,
+        [OLY_LOCAL_CUMMAX] = OLY_LOCAL_RUNS,
+        [OLY_LOCAL_CUMMIN] = OLY_LOCAL_RUNS,
+        [OLY_LOCAL_CUMLOGSUMEXP] = OLY_LOCAL_RUNS,
+        [OLY_LOCAL_ARGMAX] = OLY_LOCAL_FINDS,
+        [OLY_LOCAL_ARGMIN] = OLY_LOCAL_FINDS,
+        [OLY_LOCAL_PICK] = OLY_LOCAL_FINDS,
+        [OLY_LOCAL_SEARCHSORTED] = OLY_LOCAL_SEARCHES,
+        [OLY_LOCAL_GATHER] = OLY_LOCAL_READS,
+        [OLY_LOCAL_SCATTER] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_SCATTER_ADD] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_SCATTER_MUL] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_SCATTER_MIN] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_SCATTER_MAX] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_DYNAMIC_UPDATE] = OLY_LOCAL_WRITES,
+        [OLY_LOCAL_DYNAMIC_SLICE] = OLY_LOCAL_CUTS,
+    };
+    return ways[op];
+}
+
+oly_dtype oly_local_running_dtype(oly_local_op op, oly_dtype elements)
+{
+    return op == OLY_LOCAL_CUMLOGSUMEXP ? OLY_FLOAT64 : oly_is_half(elements) ? OLY_FLOAT32 : elements;
+}
+
+bool oly_local_finds_smallest(oly_local_op op)
+{
+    return op == OLY_LOCAL_ARGMIN;
+}
+
 static bool sorts(const oly_local_task *t)
 {
-    return t->op == OLY_LOCAL_SORT || t->op == OLY_LOCAL_ARGSORT || t->op == OLY_LOCAL_TOP_K;
+    oly_local_way way = oly_local_way_of(t->op);
+    return way == OLY_LOCAL_ORDERS || way == OLY_LOCAL_LARGEST;
 }
-static bool scans(const oly_local_task *t)
+static bool runs(const oly_local_task *t)
 {
-    return t->op >= OLY_LOCAL_CUMSUM && t->op <= OLY_LOCAL_CUMLOGSUMEXP;
+    return oly_local_way_of(t->op) == OLY_LOCAL_RUNS;
+}
+static bool finds(const oly_local_task *t)
+{
+    return oly_local_way_of(t->op) == OLY_LOCAL_FINDS;
 }
 static bool scatters(const oly_local_task *t)
 {
-    return t->op >= OLY_LOCAL_SCATTER && t->op <= OLY_LOCAL_SCATTER_MAX;
+    return oly_local_way_of(t->op) == OLY_LOCAL_WRITES && t->op != OLY_LOCAL_DYNAMIC_UPDATE;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -74,9 +116,9 @@ double oly_local_work_of(const oly_local_task *t)
         return out + 4 * (double)oly_local_count(&t->in[t->n_in - 1], -1);
     if (t->op == OLY_LOCAL_SEARCHSORTED)
         return 16 * out;
-    if (t->op == OLY_LOCAL_ARGMAX || t->op == OLY_LOCAL_ARGMIN || t->op == OLY_LOCAL_CUMLOGSUMEXP)
+    if (finds(t) || t->op == OLY_LOCAL_CUMLOGSUMEXP)
         return 2 * in;
-    return scans(t) ? in : out;
+    return runs(t) ? in : out;
 }
 
 /* -- division -------------------------------------------------------------------------------------------------------- */
@@ -105,7 +147,7 @@ int oly_scatter_cut(const oly_local_task *t)
 
 int oly_local_phases(const oly_local_task *t)
 {
-    return t->op == OLY_LOCAL_DYNAMIC_UPDATE || (scans(t) && oly_scan_parts(t) > 1) ? 2 : 1;
+    return t->op == OLY_LOCAL_DYNAMIC_UPDATE || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
 }
 
 /* Pieces that a task's result falls into at most. */
@@ -114,7 +156,7 @@ static int64_t pieces(const oly_local_task *t)
     int64_t n = oly_local_count(&t->out, -1);
     if (sorts(t))
         return oly_local_count(&t->out, t->dimension);
-    if (scans(t)) { /* blocks: see cpu/scan.c */
+    if (runs(t)) { /* blocks: see cpu/scan.c */
         int64_t lines = oly_local_count(&t->out, t->dimension);
         return lines < 16 ? lines : lines / 16;
     }
@@ -138,7 +180,7 @@ int oly_local_chunks(const oly_local_task *t, int phase)
     int64_t n = oly_local_count(&t->out, -1);
     if (n == 0 || phase >= oly_local_phases(t))
         return 0;
-    if (scans(t) && oly_scan_parts(t) > 1)
+    if (runs(t) && oly_scan_parts(t) > 1)
         return oly_scan_parts(t);
     int64_t chunks = (int64_t)least(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
@@ -153,9 +195,9 @@ size_t oly_local_scratch(const oly_local_task *t)
         return 0;
     if (sorts(t))
         return oly_partial_bytes(t) + oly_sort_room_bytes(t) * (size_t)oly_local_chunks(t, 0);
-    if (t->op == OLY_LOCAL_ARGMAX || t->op == OLY_LOCAL_ARGMIN)
+    if (finds(t))
         return oly_partial_bytes(t);
-    if (scans(t) && oly_scan_parts(t) > 1)
+    if (runs(t) && oly_scan_parts(t) > 1)
         return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) * OLY_SCAN_CARRY;
     return 0;
 }

@@ -41,6 +41,22 @@ typedef enum oly_local_op {
     OLY_N_LOCAL_OPS
 } oly_local_op;
 
+/* How an operation works, which is what planning needs to know of it. */
+typedef enum oly_local_way {
+    OLY_LOCAL_ORDERS,   /* sorts lines */
+    OLY_LOCAL_LARGEST,  /* finds the largest of lines */
+    OLY_LOCAL_RUNS,     /* results of the elements of a line so far */
+    OLY_LOCAL_FINDS,    /* the place of the largest (reverse: smallest) */
+    OLY_LOCAL_SEARCHES, /* finds places in lines */
+    OLY_LOCAL_READS,    /* in[0] where indexes say */
+    OLY_LOCAL_WRITES,   /* the result is in[0] with parts replaced */
+    OLY_LOCAL_CUTS,     /* a part of in[0] */
+} oly_local_way;
+oly_local_way oly_local_way_of(oly_local_op op);
+/* The type in which running results are worked, so that they are rounded once. */
+oly_dtype oly_local_running_dtype(oly_local_op op, oly_dtype elements);
+bool oly_local_finds_smallest(oly_local_op op);
+
 /* What indexes outside the array do. */
 typedef enum oly_index_mode {
     OLY_INDEX_FILL, /* a gather gives NaN, the lowest integer, the largest unsigned one, true; a scatter drops them */

@@ -60,11 +60,16 @@ static void rehouse(const oly_node *n, const oly_factors *fs, const oly_axis_lis
     }
 }
 
+static oly_local_way way_of(const oly_node *n)
+{
+    return oly_local_way_of((oly_local_op)oly_ops[n->op].detail);
+}
+
 /* Do the kernel's lines lie in operand 0, so that moving its axes to another dimension is cheaper than gathering it? Not where
  * its elements are looked up: there operands may be much smaller or larger than the result. */
 static bool works_lines(const oly_node *n)
 {
-    return oly_ops[n->op].detail < OLY_LOCAL_SEARCHSORTED;
+    return way_of(n) <= OLY_LOCAL_FINDS;
 }
 
 /* What each device makes. */
@@ -232,8 +237,7 @@ oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s)
 /* Scatters and updates write over their operand where they may. */
 bool oly_local_writes_parts(const oly_node *n)
 {
-    int op = oly_ops[n->op].detail;
-    return (op >= OLY_LOCAL_SCATTER && op <= OLY_LOCAL_SCATTER_MAX) || op == OLY_LOCAL_DYNAMIC_UPDATE;
+    return way_of(n) == OLY_LOCAL_WRITES;
 }
 
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)

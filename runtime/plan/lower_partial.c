@@ -90,13 +90,6 @@ static oly_status find_in_parts(oly_planner *p, oly_frame *f, oly_local_step *s,
 
 /* -- running results ------------------------------------------------------------------------------------------------- */
 
-/* Of the type they are worked in, so that they are rounded once. */
-static oly_dtype running_dtype(const oly_local_step *s)
-{
-    oly_dtype d = s->dtype[0];
-    return s->op == OLY_LOCAL_CUMLOGSUMEXP ? OLY_FLOAT64 : d == OLY_FLOAT16 || d == OLY_BFLOAT16 ? OLY_FLOAT32 : d;
-}
-
 static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own)
 {
     int d = n->params.dimension;
@@ -107,7 +100,7 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     oly_local_step *part = oly_local_step_new(p, n, &each), *whole = oly_local_step_new(p, n, own);
     OLY_PLAN_CHECK(part);
     OLY_PLAN_CHECK(whole);
-    part->out_dtype = running_dtype(part);
+    part->out_dtype = oly_local_running_dtype(part->op, part->dtype[0]);
     part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
     OLY_TRY(find_in_parts(p, f, part, own));
     found results = {.dtype = part->out_dtype, .slot = part->slot};
@@ -138,7 +131,7 @@ static oly_status pick(oly_planner *p, oly_frame *f, oly_node *n, const oly_layo
     found what[2] = {{.dtype = part->dtype[0], .slot = part->scratch}, {.dtype = part->out_dtype, .slot = part->slot}};
     OLY_TRY(bring(p, f, n, 2, what, each, all));
     best->op = op;
-    best->reverse = part->op == OLY_LOCAL_ARGMIN;
+    best->reverse = oly_local_finds_smallest(part->op);
     best->n_in = 2;
     for (int k = 0; k < 2; k++) {
         best->in[k] = *all;
@@ -263,23 +256,18 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     *done = false;
     if (!lies(p, f, n, &own))
         return OLY_OK;
-    switch (s->op) {
-    case OLY_LOCAL_CUMSUM:
-    case OLY_LOCAL_CUMPROD:
-    case OLY_LOCAL_CUMMAX:
-    case OLY_LOCAL_CUMMIN:
-    case OLY_LOCAL_CUMLOGSUMEXP:
+    switch (oly_local_way_of(s->op)) {
+    case OLY_LOCAL_RUNS:
         *done =
             own.split[q->dimension].parts > 1 && own.shape[q->dimension] >= 4 * (int64_t)own.split[q->dimension].parts;
         return *done ? running(p, f, n, &own) : OLY_OK;
-    case OLY_LOCAL_ARGMAX:
-    case OLY_LOCAL_ARGMIN:
+    case OLY_LOCAL_FINDS:
         for (int k = 0; k < q->n_axes; k++)
             is_split = is_split || own.split[q->axes[k]].parts > 1;
         return is_split ? arg_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
-    case OLY_LOCAL_TOP_K:
+    case OLY_LOCAL_LARGEST:
         return own.split[q->dimension].parts > 1 ? top_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
-    case OLY_LOCAL_GATHER: return gather_from_parts(p, f, n, &own, s, done);
+    case OLY_LOCAL_READS: return gather_from_parts(p, f, n, &own, s, done);
     default: return OLY_OK;
     }
 }
