@@ -145,6 +145,15 @@ int oly_scatter_cut(const oly_local_task *t)
     return best;
 }
 
+static bool cuts_indexed(const oly_local_task *t)
+{
+    int cut = oly_scatter_cut(t);
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->axes[a] == cut)
+            return true;
+    return false;
+}
+
 int oly_local_phases(const oly_local_task *t)
 {
     return t->op == OLY_LOCAL_DYNAMIC_UPDATE || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
@@ -156,9 +165,9 @@ static int64_t pieces(const oly_local_task *t)
     int64_t n = oly_local_count(&t->out, -1);
     if (sorts(t))
         return oly_local_count(&t->out, t->dimension);
-    if (runs(t)) { /* blocks: see cpu/scan.c */
+    if (runs(t)) { /* fewer than blocks: see cpu/scan.c */
         int64_t lines = oly_local_count(&t->out, t->dimension);
-        return lines < 16 ? lines : lines / 16;
+        return lines < 16 ? 1 : lines / 8;
     }
     if (t->op == OLY_LOCAL_GATHER)
         return oly_local_count(&t->in[1], -1);
@@ -186,6 +195,8 @@ int oly_local_chunks(const oly_local_task *t, int phase)
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
         chunks = (int64_t)least(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
     chunks = least(chunks, pieces(t));
+    if (scatters(t) && cuts_indexed(t)) /* each goes through all indexes */
+        chunks = least(chunks, 4);
     return chunks < 1 ? 1 : (int)chunks;
 }
 
@@ -198,6 +209,7 @@ size_t oly_local_scratch(const oly_local_task *t)
     if (finds(t))
         return oly_partial_bytes(t);
     if (runs(t) && oly_scan_parts(t) > 1)
-        return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) * OLY_SCAN_CARRY;
+        return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) *
+               OLY_SCAN_CARRY; /* of as many blocks, at most */
     return 0;
 }

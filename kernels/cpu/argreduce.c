@@ -172,7 +172,7 @@ void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const 
         double best[WIDTH];
         int64_t number[WIDTH], left = nothing ? 1 : columns - k % columns, width = end - k < left ? end - k : left;
         width = width < WIDTH ? width : WIDTH;
-        if (column != 1 && width < 16) /* results far apart gain nothing from each other */
+        if (column != 1) /* results far apart gain nothing from each other */
             width = 1;
         if (nothing) {
             number[0] = -1;

@@ -38,6 +38,28 @@ COPY(4, uint32_t)
 COPY(8, uint64_t)
 COPY(16, pair)
 
+/* Windows of one element: n of them, evenly spaced in the result. */
+#define LOOK_UP(size, T)                                                                                               \
+    static void look_up_##size(int64_t n, void *to, const void *from, const int64_t *offset, const int8_t *state,      \
+                               const void *outside, const void *unseen)                                                \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        T other[2];                                                                                                    \
+        memcpy(&other[0], outside, sizeof(T));                                                                         \
+        memcpy(&other[1], unseen, sizeof(T));                                                                          \
+        for (int64_t j = 0; j < n; j++)                                                                                \
+            y[j] = state[j] > 0 ? x[offset[j]] : other[-state[j]];                                                     \
+    }
+LOOK_UP(1, uint8_t)
+LOOK_UP(2, uint16_t)
+LOOK_UP(4, uint32_t)
+LOOK_UP(8, uint64_t)
+LOOK_UP(16, pair)
+static void (*const look_up_of[17])(int64_t, void *, const void *, const int64_t *, const int8_t *, const void *,
+                                    const void *) = {
+    [1] = look_up_1, [2] = look_up_2, [4] = look_up_4, [8] = look_up_8, [16] = look_up_16};
+
 static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
     [1] = copy_1, [2] = copy_2, [4] = copy_4, [8] = copy_8, [16] = copy_16};
 static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
@@ -105,23 +127,28 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     (void)scratch, (void)phase;
     const oly_local_operand *x = &t->in[0];
     int64_t bytes = oly_element_bytes[x->dtype];
-    oly_indexes indexes = oly_indexes_of(t, in, t->in[1].rank);
+    oly_positions positions = oly_positions_of(t, in, x, NULL);
     oly_window window = oly_window_of(t, x->stride, &t->out);
-    int64_t dense = window.count * window.extent[window.rank - 1];
+    int64_t dense = window.count * window.extent[window.rank - 1], offset[OLY_POSITIONS];
+    int8_t state[OLY_POSITIONS];
     char outside[16], unseen[16];
     unseen_value(x->dtype, unseen);
     if (t->partial && !is_first_part(t))
         unseen_value(x->dtype, outside);
     else
         outside_value(x->dtype, outside);
-    for (int64_t k = indexes.count * chunk / n_chunks, end = indexes.count * (chunk + 1) / n_chunks; k < end; k++) {
-        int64_t offset = oly_index_batch_offset(t, x->stride, &indexes, k);
-        int where = oly_index_offset(t, &indexes, k, &offset);
+    for (int64_t k = positions.count * chunk / n_chunks, end = positions.count * (chunk + 1) / n_chunks; k < end;) {
+        int64_t n = oly_positions_length(&positions, k, end - k);
         char *to = (char *)out + k * dense * bytes;
-        if (where > 0)
-            copy_of[bytes](&window, to, (const char *)in[0] + offset * bytes);
-        else
-            fill_of[bytes](&window, to, where < 0 ? unseen : outside);
+        oly_positions_follow(&positions, k, n, offset, state);
+        if (dense == 1)
+            look_up_of[bytes](n, to, in[0], offset, state, outside, unseen);
+        for (int64_t j = 0; j < n && dense > 1; j++, to += dense * bytes)
+            if (state[j] > 0)
+                copy_of[bytes](&window, to, (const char *)in[0] + offset[j] * bytes);
+            else
+                fill_of[bytes](&window, to, state[j] < 0 ? unseen : outside);
+        k += n;
     }
 }
 
@@ -219,5 +246,5 @@ void OLY_ISA_NAME(oly_dynamic_update_run)(const oly_local_task *t, const void *c
     for (int64_t k = b.begin; k < b.end; k++)
         if (shared_part(t, in, k, &c, &from_offset, &to_offset))
             OLY_ISA_NAME(oly_copy_run)
-            (&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes, b.chunk, b.n_chunks);
+    (&c, (char *)out + to_offset * bytes, (const char *)in[1] + from_offset * bytes, b.chunk, b.n_chunks);
 }

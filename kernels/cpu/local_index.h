@@ -10,64 +10,131 @@ static inline int64_t oly_index_at(const oly_local_operand *x, const void *base,
 
 /* -- the positions that are indexed ---------------------------------------------------------------------------------- */
 
-/* The index operands: dimensions shared by all, the first n_batch of them also with the array. */
-typedef struct oly_indexes {
-    int rank;
+enum { OLY_POSITIONS = 512 }; /* looked at together */
+
+/* One index operand, and the dimension of the array that it leads along: of `size` elements, of which [low, high) count. */
+typedef struct oly_index_axis {
+    const oly_local_operand *at;
+    const void *base;
+    int64_t size, low, high;
+    int64_t stride; /* of the array, whose element `origin` is at offset 0 */
+    int64_t origin;
+} oly_index_axis;
+
+typedef struct oly_positions {
+    oly_index_mode mode;
+    int rank, n_batch, n_axes;
     int64_t extent[OLY_MAX_RANK];
-    int64_t count;               /* positions */
-    int64_t per_batch;           /* positions with the same batch */
-    const oly_local_operand *at; /* [n_axes] */
-    const void *const *base;     /* [n_axes] */
-} oly_indexes;
+    int64_t count, per_batch;    /* positions; those with the same batch */
+    const int64_t *batch_stride; /* of the array */
+    bool even;                   /* positions of a batch are evenly spaced in all operands that have them */
+    oly_index_axis axis[OLY_MAX_RANK];
+} oly_positions;
 
-static inline oly_indexes oly_indexes_of(const oly_local_task *t, const void *const *in, int rank)
+/* Distance of positions that follow each other; *even becomes false when they are not evenly spaced. */
+static inline int64_t oly_position_step(const oly_positions *p, const int64_t *stride, bool *even)
 {
-    oly_indexes i = {.rank = rank, .count = 1, .per_batch = 1, .at = t->in + 1, .base = in + 1};
-    for (int d = 0; d < rank; d++) {
-        i.extent[d] = t->in[1].extent[d];
-        i.count *= i.extent[d];
-        i.per_batch *= d < t->n_batch ? 1 : i.extent[d];
+    int64_t step = 0, next = 0;
+    bool first = true;
+    for (int d = p->rank - 1; d >= p->n_batch; d--) {
+        if (p->extent[d] == 1)
+            continue;
+        if (first)
+            step = stride[d];
+        else if (stride[d] != next)
+            *even = false;
+        next = stride[d] * p->extent[d];
+        first = false;
     }
-    return i;
+    return step;
 }
 
-/* Offset of the batch that position k belongs to, in an array with these strides. */
-static inline int64_t oly_index_batch_offset(const oly_local_task *t, const int64_t *stride, const oly_indexes *i,
-                                             int64_t k)
+/* Positions in `array`, the box of operand 0 or of the result. updates: an operand with their dimensions in front, or NULL. */
+static inline oly_positions oly_positions_of(const oly_local_task *t, const void *const *in,
+                                             const oly_local_operand *array, const oly_local_operand *updates)
 {
-    return t->n_batch == 0 ? 0 : oly_local_offset(t->n_batch, i->extent, stride, -1, k / i->per_batch);
-}
-
-/* An index outside [0, n) as the mode has it; false: it does not count. */
-static inline bool oly_index_inside(oly_index_mode mode, int64_t n, int64_t *index)
-{
-    if (*index >= 0 && *index < n)
-        return true;
-    if (mode == OLY_INDEX_FILL || n == 0)
-        return false;
-    if (mode == OLY_INDEX_WRAP)
-        *index = (*index % n + n) % n;
-    else
-        *index = *index < 0 ? 0 : n - 1;
-    return true;
-}
-
-/* Where position k leads in operand 0: adds to the offset. 1: inside its box; 0: outside the array; -1: in another part. */
-static inline int oly_index_offset(const oly_local_task *t, const oly_indexes *i, int64_t k, int64_t *offset)
-{
-    const oly_local_operand *x = &t->in[0];
-    bool elsewhere = false;
+    oly_positions p = {.mode = t->mode,
+                       .rank = t->in[1].rank,
+                       .n_batch = t->n_batch,
+                       .n_axes = t->n_axes,
+                       .count = 1,
+                       .per_batch = 1,
+                       .batch_stride = array->stride,
+                       .even = true};
+    for (int d = 0; d < p.rank; d++) {
+        p.extent[d] = t->in[1].extent[d];
+        p.count *= p.extent[d];
+        p.per_batch *= d < t->n_batch ? 1 : p.extent[d];
+    }
     for (int a = 0; a < t->n_axes; a++) {
         int d = t->axes[a];
-        int64_t from = oly_local_offset(i->rank, i->extent, i->at[a].stride, -1, k);
-        int64_t index = oly_index_at(&i->at[a], i->base[a], from);
-        if (!oly_index_inside(t->mode, x->size[d], &index))
-            return 0;
-        index -= x->origin[d];
-        elsewhere = elsewhere || index < 0 || index >= x->extent[d];
-        *offset += index * x->stride[d];
+        p.axis[a] = (oly_index_axis){
+            &t->in[1 + a],    in[1 + a],       array->size[d], array->origin[d], array->origin[d] + array->extent[d],
+            array->stride[d], array->origin[d]};
+        oly_position_step(&p, t->in[1 + a].stride, &p.even);
     }
-    return elsewhere ? -1 : 1;
+    if (updates)
+        oly_position_step(&p, updates->stride, &p.even);
+    return p;
+}
+
+/* Positions from k on, at most `most`, that belong to one batch and are evenly spaced in each operand; *step in one of them. */
+static inline int64_t oly_positions_length(const oly_positions *p, int64_t k, int64_t most)
+{
+    int64_t run = p->even || p->rank == p->n_batch ? p->per_batch : p->extent[p->rank - 1], left = run - k % run;
+    left = left < most ? left : most;
+    return left < OLY_POSITIONS ? left : OLY_POSITIONS;
+}
+static inline int64_t oly_positions_step(const oly_positions *p, const int64_t *stride)
+{
+    bool unused;
+    if (!p->even)
+        return stride[p->rank - 1];
+    return oly_position_step(p, stride, &unused);
+}
+
+/* An index outside [0, n), as the mode has it. */
+static inline int64_t oly_index_inside(oly_index_mode mode, int64_t n, int64_t index)
+{
+    if (mode == OLY_INDEX_WRAP)
+        return (index % n + n) % n;
+    return index < 0 ? 0 : n - 1;
+}
+
+#define OLY_FOLLOW(I)                                                                                                  \
+    for (int64_t j = 0; j < n; j++) {                                                                                  \
+        int64_t index = ((const I *)x->base)[from + j * step];                                                         \
+        if ((uint64_t)index >= (uint64_t)x->size) {                                                                    \
+            if (p->mode == OLY_INDEX_FILL || x->size == 0) {                                                           \
+                state[j] = 0;                                                                                          \
+                continue;                                                                                              \
+            }                                                                                                          \
+            index = oly_index_inside(p->mode, x->size, index);                                                         \
+        }                                                                                                              \
+        if (index < x->low || index >= x->high)                                                                        \
+            state[j] = state[j] == 0 ? 0 : -1;                                                                         \
+        offset[j] += (index - x->origin) * x->stride;                                                                  \
+    }
+
+/* Where n positions (oly_positions_length) from k on lead. state: 1 to the offset, 0 outside the array, -1 to another part. */
+static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int8_t *state)
+{
+    int64_t batch =
+        p->n_batch == 0 ? 0 : oly_local_offset(p->n_batch, p->extent, p->batch_stride, -1, k / p->per_batch);
+    for (int64_t j = 0; j < n; j++) {
+        offset[j] = batch;
+        state[j] = 1;
+    }
+    for (int a = 0; a < p->n_axes; a++) {
+        const oly_index_axis *x = &p->axis[a];
+        int64_t from = oly_local_offset(p->rank, p->extent, x->at->stride, -1, k);
+        int64_t step = oly_positions_step(p, x->at->stride);
+        if (x->at->dtype == OLY_INT64) {
+            OLY_FOLLOW(int64_t)
+        } else {
+            OLY_FOLLOW(int32_t)
+        }
+    }
 }
 
 /* -- windows --------------------------------------------------------------------------------------------------------- */

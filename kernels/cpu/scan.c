@@ -9,7 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 256 }; /* lines scanned together */
+enum {
+    WIDTH = 256, /* most lines scanned together */
+    FEW = 8,     /* lines scanned together that lie far apart: enough that additions do not wait for each other */
+};
 
 #define ADD(A, x, y)         ((A)((x) + (y)))
 #define MULTIPLY(A, x, y)    ((A)((x) * (y)))
@@ -73,6 +76,19 @@ typedef void join_carries(int64_t width, char *carry, const char *next);
                     out[k * b->out_row] = (T)to(sum);                                                                  \
             }                                                                                                          \
             carry[0] = sum;                                                                                            \
+            return;                                                                                                    \
+        }                                                                                                              \
+        if (b->width == FEW) {                                                                                         \
+            A sum[FEW];                                                                                                \
+            memcpy(sum, carry, sizeof sum);                                                                            \
+            for (; k < b->n; k++)                                                                                      \
+                for (int j = 0; j < FEW; j++) {                                                                        \
+                    const A next = of(in[k * b->in_row + j * b->in_column]);                                           \
+                    sum[j] = op(A, sum[j], next);                                                                      \
+                    if (out)                                                                                           \
+                        out[k * b->out_row + j * b->out_column] = (T)to(sum[j]);                                       \
+                }                                                                                                      \
+            memcpy(carry, sum, sizeof sum);                                                                            \
             return;                                                                                                    \
         }                                                                                                              \
         for (; k < b->n; k++) {                                                                                        \
@@ -165,7 +181,8 @@ static join_carries *const join_of[5][OLY_N_DTYPES] = CELLS(join_);
 /* Where block `column` of the lines begins: those of one dimension (the last that is not scanned) side by side. */
 typedef struct lines {
     int beside;            /* that dimension; -1: none */
-    int64_t rows, columns; /* of blocks: lines in the other dimensions, blocks of WIDTH along `beside` */
+    int64_t width;         /* of blocks along it */
+    int64_t rows, columns; /* lines in the other dimensions; blocks along `beside` */
 } lines;
 
 static lines lines_of(const oly_local_task *t)
@@ -174,9 +191,10 @@ static lines lines_of(const oly_local_task *t)
     for (int d = 0; d < t->out.rank; d++)
         if (d != t->dimension && t->out.extent[d] > 1)
             l.beside = d;
+    l.width = l.beside >= 0 && t->in[0].stride[l.beside] == 1 ? WIDTH : FEW;
     for (int d = 0; d < t->out.rank; d++)
         if (d == l.beside)
-            l.columns = (t->out.extent[d] + WIDTH - 1) / WIDTH;
+            l.columns = (t->out.extent[d] + l.width - 1) / l.width;
         else if (d != t->dimension)
             l.rows *= t->out.extent[d];
     return l;
@@ -200,13 +218,14 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
                       int64_t end)
 {
     int d = t->dimension;
-    int64_t bytes = oly_element_bytes[t->in[0].dtype], first = number % l->columns * WIDTH, row = number / l->columns;
+    int64_t bytes = oly_element_bytes[t->in[0].dtype], first = number % l->columns * l->width,
+            row = number / l->columns;
     int64_t from = offset_without(&t->in[0], t->out.extent, d, l->beside, row);
     int64_t to = offset_without(&t->out, t->out.extent, d, l->beside, row);
     block b = {.width = 1, .n = end - begin, .in_row = t->in[0].stride[d], .out_row = t->out.stride[d]};
     if (l->beside >= 0) {
         int64_t left = t->out.extent[l->beside] - first;
-        b.width = left < WIDTH ? left : WIDTH;
+        b.width = left < l->width ? left : l->width;
         b.in_column = t->in[0].stride[l->beside];
         b.out_column = t->out.stride[l->beside];
         from += first * b.in_column;
@@ -256,7 +275,7 @@ static void neutral(int op, oly_dtype worked, int64_t n, void *carry)
 /* Offset in operand or result x of the first line of a block, in the dimensions but the one that is worked. */
 static int64_t block_offset(const oly_local_task *t, const lines *l, int64_t number, const oly_local_operand *x)
 {
-    int64_t first = number % l->columns * WIDTH, row = number / l->columns;
+    int64_t first = number % l->columns * l->width, row = number / l->columns;
     int64_t offset = offset_without(x, t->out.extent, t->dimension, l->beside, row);
     return l->beside >= 0 ? offset + first * x->stride[l->beside] : offset;
 }

@@ -19,6 +19,9 @@
 
 /* to[i] = to[i] op from[i], i < n */
 typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride);
+/* to[offset[i]] = to[offset[i]] op from[i], in order, where state[i] > 0 */
+typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,
+                        int64_t from_stride);
 
 #define COMBINE(name, d, T, A, op, of, to_element)                                                                     \
     static void name##_##d(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride)              \
@@ -30,6 +33,15 @@ typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, i
         else                                                                                                           \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 y[i * to_stride] = (T)to_element(op(A, of(y[i * to_stride]), of(x[i * from_stride])));                 \
+    }                                                                                                                  \
+    static void at_##name##_##d(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,     \
+                                int64_t from_stride)                                                                   \
+    {                                                                                                                  \
+        T *y = to;                                                                                                     \
+        const T *x = from;                                                                                             \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            if (state[i] > 0)                                                                                          \
+                y[offset[i]] = (T)to_element(op(A, of(y[offset[i]]), of(x[i * from_stride])));                         \
     }
 /* U: integers wrap */
 #define INTEGERS(d, T, U)                                                                                              \
@@ -76,33 +88,34 @@ static void set_16(int64_t n, void *to, int64_t to_stride, const void *from, int
     for (int64_t i = 0; i < n; i++)
         y[i * to_stride] = x[i * from_stride];
 }
+static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *state, const void *from,
+                      int64_t from_stride)
+{
+    pair *y = to;
+    const pair *x = from;
+    for (int64_t i = 0; i < n; i++)
+        if (state[i] > 0)
+            y[offset[i]] = x[i * from_stride];
+}
 
 #define NUMBERS(name)                                                                                                  \
     [OLY_INT8] = name##_i8, [OLY_INT16] = name##_i16, [OLY_INT32] = name##_i32, [OLY_INT64] = name##_i64,              \
     [OLY_UINT8] = name##_u8, [OLY_UINT16] = name##_u16, [OLY_UINT32] = name##_u32, [OLY_UINT64] = name##_u64,          \
     [OLY_FLOAT16] = name##_f16, [OLY_BFLOAT16] = name##_bf16, [OLY_FLOAT32] = name##_f32, [OLY_FLOAT64] = name##_f64
 #define COMPLEXES(name) [OLY_COMPLEX64] = name##_c64, [OLY_COMPLEX128] = name##_c128
-static combine *const combine_of[5][OLY_N_DTYPES] = {
-    {[OLY_BOOL] = set_1,
-     [OLY_INT8] = set_1,
-     [OLY_INT16] = set_2,
-     [OLY_INT32] = set_4,
-     [OLY_INT64] = set_8,
-     [OLY_UINT8] = set_1,
-     [OLY_UINT16] = set_2,
-     [OLY_UINT32] = set_4,
-     [OLY_UINT64] = set_8,
-     [OLY_FLOAT16] = set_2,
-     [OLY_BFLOAT16] = set_2,
-     [OLY_FLOAT32] = set_4,
-     [OLY_FLOAT64] = set_8,
-     [OLY_COMPLEX64] = set_8,
-     [OLY_COMPLEX128] = set_16},
-    {[OLY_BOOL] = add_b8, NUMBERS(add), COMPLEXES(add)},
-    {[OLY_BOOL] = mul_b8, NUMBERS(mul), COMPLEXES(mul)},
-    {[OLY_BOOL] = mul_b8, NUMBERS(min)},
-    {[OLY_BOOL] = add_b8, NUMBERS(max)},
-};
+#define CELLS(form)                                                                                                    \
+    {                                                                                                                  \
+        {[OLY_BOOL] = form##set_1,    [OLY_INT8] = form##set_1,      [OLY_INT16] = form##set_2,                        \
+         [OLY_INT32] = form##set_4,   [OLY_INT64] = form##set_8,     [OLY_UINT8] = form##set_1,                        \
+         [OLY_UINT16] = form##set_2,  [OLY_UINT32] = form##set_4,    [OLY_UINT64] = form##set_8,                       \
+         [OLY_FLOAT16] = form##set_2, [OLY_BFLOAT16] = form##set_2,  [OLY_FLOAT32] = form##set_4,                      \
+         [OLY_FLOAT64] = form##set_8, [OLY_COMPLEX64] = form##set_8, [OLY_COMPLEX128] = form##set_16},                 \
+            {[OLY_BOOL] = form##add_b8, NUMBERS(form##add), COMPLEXES(form##add)},                                     \
+            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##mul), COMPLEXES(form##mul)},                                     \
+            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##min)}, {[OLY_BOOL] = form##add_b8, NUMBERS(form##max)},          \
+    }
+static combine *const combine_of[5][OLY_N_DTYPES] = CELLS();
+static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);
 
 /* -- one chunk's part ------------------------------------------------------------------------------------------------ */
 
@@ -142,31 +155,16 @@ static void copy_part(const oly_local_task *t, const part *p, const void *in, vo
     (&c, (char *)out + to * (int64_t)c.element_bytes, (const char *)in + from * (int64_t)c.element_bytes, 0, 1);
 }
 
-/* Where position k leads in the result, if into the part: offset in elements from the box's first. */
-static bool position(const oly_local_task *t, const part *p, const oly_indexes *i, int64_t k, int64_t *offset)
+/* Does position k belong to a batch of the part? */
+static bool has_batch(const part *p, const oly_positions *positions, int64_t k)
 {
-    const oly_local_operand *y = &t->out;
-    *offset = oly_index_batch_offset(t, y->stride, i, k);
-    if (p->dimension >= 0 && p->dimension < t->n_batch) {
-        int64_t batch = k / i->per_batch;
-        for (int d = t->n_batch - 1; d > p->dimension; d--)
-            batch /= i->extent[d];
-        batch %= i->extent[p->dimension];
-        if (batch < p->low || batch >= p->high)
-            return false;
-    }
-    for (int a = 0; a < t->n_axes; a++) {
-        int d = t->axes[a];
-        int64_t n = y->size[d], from = oly_local_offset(i->rank, i->extent, i->at[a].stride, -1, k);
-        int64_t index = oly_index_at(&i->at[a], i->base[a], from);
-        if (!oly_index_inside(t->mode, n, &index))
-            return false;
-        index -= y->origin[d];
-        if (index < 0 || index >= y->extent[d] || (d == p->dimension && (index < p->low || index >= p->high)))
-            return false;
-        *offset += index * y->stride[d];
-    }
-    return true;
+    if (p->dimension < 0 || p->dimension >= positions->n_batch)
+        return true;
+    int64_t batch = k / positions->per_batch;
+    for (int d = positions->n_batch - 1; d > p->dimension; d--)
+        batch /= positions->extent[d];
+    batch %= positions->extent[p->dimension];
+    return batch >= p->low && batch < p->high;
 }
 
 /* Two windows at once: where updates are read and where they go, of the dimensions that are not indexed. */
@@ -220,20 +218,32 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
     part p = part_of(t, chunk, n_chunks);
     if (in[0] != out)
         copy_part(t, &p, in[0], out);
-    oly_indexes indexes = oly_indexes_of(t, in, t->in[1].rank);
     windows w = windows_of(t, &p, &to_offset, &from_offset);
+    oly_positions positions = oly_positions_of(t, in, &t->out, u);
+    for (int a = 0; a < t->n_axes; a++)
+        if (t->axes[a] == p.dimension) {
+            positions.axis[a].high = positions.axis[a].low + p.high;
+            positions.axis[a].low += p.low;
+        }
     int last = w.rank - 1;
-    if (w.extent[last] == 0)
-        return;
-    for (int64_t k = 0; k < indexes.count; k++) {
-        int64_t at = 0;
-        if (!position(t, &p, &indexes, k, &at))
+    int64_t step = oly_positions_step(&positions, u->stride), offset[OLY_POSITIONS];
+    int8_t state[OLY_POSITIONS];
+    for (int64_t k = 0, n; k < positions.count && w.extent[last] > 0; k += n) {
+        n = oly_positions_length(&positions, k, positions.count - k);
+        if (!has_batch(&p, &positions, k))
             continue;
-        char *to = (char *)out + (at + to_offset) * bytes;
+        oly_positions_follow(&positions, k, n, offset, state);
         const char *from = (const char *)in[t->n_in - 1] +
-                           (oly_local_offset(indexes.rank, indexes.extent, u->stride, -1, k) + from_offset) * bytes;
-        for (int64_t run = 0; run < w.count; run++)
-            apply(w.extent[last], to + oly_local_offset(last, w.extent, w.to, -1, run) * bytes, w.to[last],
-                  from + oly_local_offset(last, w.extent, w.from, -1, run) * bytes, w.from[last]);
+                           (oly_local_offset(positions.rank, positions.extent, u->stride, -1, k) + from_offset) * bytes;
+        char *to = (char *)out + to_offset * bytes;
+        if (w.count == 1 && w.extent[last] == 1) {
+            combine_at_of[t->op - OLY_LOCAL_SCATTER][u->dtype](n, to, offset, state, from, step);
+            continue;
+        }
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t run = 0; run < w.count && state[j] > 0; run++)
+                apply(w.extent[last], to + (offset[j] + oly_local_offset(last, w.extent, w.to, -1, run)) * bytes,
+                      w.to[last], from + (j * step + oly_local_offset(last, w.extent, w.from, -1, run)) * bytes,
+                      w.from[last]);
     }
 }

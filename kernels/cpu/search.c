@@ -15,24 +15,32 @@
 #define BEFORE_C128(x, y) BEFORE_COMPLEX(x, y, creal, cimag)
 #define SAME(x)           (x)
 
-/* How many of n elements come before `sought`; after: also those equal to it. */
-typedef int64_t search(int64_t n, const void *line, int64_t stride, const void *sought, bool after);
+enum { TOGETHER = 8 }; /* searches whose reads overlap */
+
+/* For each of `m` (at most TOGETHER) elements sought, how many of the n of a line come before it; after: also those equal to it. */
+typedef void search(int64_t n, const void *line, int64_t stride, int m, const void *const *sought, bool after,
+                    int64_t *found);
 
 #define SEARCH(d, T, A, of, before)                                                                                    \
-    static int64_t search_##d(int64_t n, const void *line, int64_t stride, const void *sought, bool after)             \
+    static void search_##d(int64_t n, const void *line, int64_t stride, int m, const void *const *sought, bool after,  \
+                           int64_t *found)                                                                             \
     {                                                                                                                  \
         const T *x = line;                                                                                             \
-        const A v = of(*(const T *)sought);                                                                            \
-        int64_t low = 0, high = n; /* elements before low belong before v, those from high on do not */                \
-        while (low < high) {                                                                                           \
-            int64_t middle = low + (high - low) / 2;                                                                   \
-            const A m = of(x[middle * stride]);                                                                        \
-            if (after ? !(before(v, m)) : before(m, v))                                                                \
-                low = middle + 1;                                                                                      \
-            else                                                                                                       \
-                high = middle;                                                                                         \
+        A v[TOGETHER];                                                                                                 \
+        for (int j = 0; j < TOGETHER; j++) {                                                                           \
+            v[j] = of(*(const T *)sought[j < m ? j : 0]);                                                              \
+            found[j] = 0;                                                                                              \
         }                                                                                                              \
-        return low;                                                                                                    \
+        /* of elements from `found` on, `left` may still come before */                                                \
+        for (int64_t left = n; left > 0;) {                                                                            \
+            int64_t half = (left + 1) / 2;                                                                             \
+            for (int j = 0; j < TOGETHER; j++) {                                                                       \
+                const A middle = of(x[(found[j] + half - 1) * stride]);                                                \
+                const bool belongs = after ? !(before(v[j], middle)) : before(middle, v[j]);                           \
+                found[j] += belongs ? half : 0;                                                                        \
+            }                                                                                                          \
+            left -= half;                                                                                              \
+        }                                                                                                              \
     }
 SEARCH(u8, uint8_t, uint8_t, SAME, BEFORE)
 SEARCH(i8, int8_t, int8_t, SAME, BEFORE)
@@ -65,15 +73,21 @@ void OLY_ISA_NAME(oly_search_run)(const oly_local_task *t, const void *const *in
     int64_t bytes = oly_element_bytes[lines->dtype], n = oly_local_count(&t->out, -1), per_line = 1;
     for (int d = t->n_batch; d < t->out.rank; d++)
         per_line *= t->out.extent[d];
-    for (int64_t k = n * chunk / n_chunks; k < n * (chunk + 1) / n_chunks; k++) {
+    for (int64_t k = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks; k < end;) {
         int64_t line = oly_local_offset(t->n_batch, t->out.extent, lines->stride, -1, k / per_line);
-        int64_t at = oly_local_offset(sought->rank, t->out.extent, sought->stride, -1, k);
-        int64_t found =
-            search_of[lines->dtype](lines->extent[t->n_batch], (const char *)in[0] + line * bytes,
-                                    lines->stride[t->n_batch], (const char *)in[1] + at * bytes, t->reverse);
-        if (t->out.dtype == OLY_INT64)
-            ((int64_t *)out)[k] = found;
-        else
-            ((int32_t *)out)[k] = (int32_t)found;
+        int64_t left = per_line - k % per_line, found[TOGETHER];
+        const void *elements[TOGETHER];
+        left = left < end - k ? left : end - k;
+        int m = left < TOGETHER ? (int)left : TOGETHER;
+        for (int j = 0; j < m; j++)
+            elements[j] =
+                (const char *)in[1] + oly_local_offset(sought->rank, t->out.extent, sought->stride, -1, k + j) * bytes;
+        search_of[lines->dtype](lines->extent[t->n_batch], (const char *)in[0] + line * bytes,
+                                lines->stride[t->n_batch], m, elements, t->reverse, found);
+        for (int j = 0; j < m; j++, k++)
+            if (t->out.dtype == OLY_INT64)
+                ((int64_t *)out)[k] = found[j];
+            else
+                ((int32_t *)out)[k] = (int32_t)found[j];
     }
 }
