@@ -77,11 +77,12 @@ void oracle_check_print(oracle_run *run);                /* oracle_text.c: str a
 void oracle_check_heat(oracle_run *run);                 /* oracle_heat.c: stencils in loops */
 void oracle_check_gradient(oracle_run *run);             /* oracle_gradient.c: values and derivatives */
 void oracle_check_pullback(oracle_program *p, oly_fn f); /* oracle_gradient.c: cotangents, for a case as a function */
-void oracle_check_summed(oracle_run *run);               /* oracle_gradient.c: gradient of a sum, with who holds what */
-void oracle_check_training(oracle_run *run);             /* oracle_gradient.c: loops of steps */
-void oracle_check_program(oracle_run *run);              /* oracle_program.c: statements */
-void oracle_check_plan(oracle_run *run);                 /* oracle_plan.c: chosen shardings and communication */
-void oracle_check_manual(oracle_run *run);               /* oracle_manual.c: bodies of shard_map */
-void oracle_check_reshard(oracle_run *run);              /* oracle_plan.c: who holds what, and what moves */
-void oracle_check_types(oracle_run *run);                /* oracle_types.c: explicit sharding */
+void oracle_check_pushforward(oracle_program *p, oly_fn f); /* and tangents */
+void oracle_check_summed(oracle_run *run);   /* oracle_gradient.c: gradient of a sum, with who holds what */
+void oracle_check_training(oracle_run *run); /* oracle_gradient.c: loops of steps */
+void oracle_check_program(oracle_run *run);  /* oracle_program.c: statements */
+void oracle_check_plan(oracle_run *run);     /* oracle_plan.c: chosen shardings and communication */
+void oracle_check_manual(oracle_run *run);   /* oracle_manual.c: bodies of shard_map */
+void oracle_check_reshard(oracle_run *run);  /* oracle_plan.c: who holds what, and what moves */
+void oracle_check_types(oracle_run *run);    /* oracle_types.c: explicit sharding */
 #endif

@@ -105,7 +105,7 @@ void oracle_check_pullback(oracle_program *p, oly_fn f)
 }
 
 /* -- forward: results and their tangents ----------------------------------------------------------------------------- */
-static void check_pushforward(oracle_program *p, oly_fn f)
+void oracle_check_pushforward(oracle_program *p, oly_fn f)
 {
     oracle_run *run = p->run;
     oly_array in[MOST], results[MOST] = {NULL}, *wanted[MOST];
@@ -136,7 +136,7 @@ void oracle_check_gradient(oracle_run *run)
         return;
     oly_fn f = oly_jit(oracle_program_run, p.n_in, p.n_out, .user = &p, .name = run->c->id);
     if (check_oracle_line(run->c, "tan", 0))
-        check_pushforward(&p, f);
+        oracle_check_pushforward(&p, f);
     if (check_oracle_line(run->c, "ct", 0))
         oracle_check_pullback(&p, f);
 }

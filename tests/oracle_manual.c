@@ -102,4 +102,6 @@ void oracle_check_manual(oracle_run *run)
     compare(&p, results, "compiled");
     if (check_oracle_line(run->c, "ct", 0))
         oracle_check_pullback(&p, f);
+    if (check_oracle_line(run->c, "tan", 0))
+        oracle_check_pushforward(&p, f);
 }
