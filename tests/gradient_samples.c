@@ -82,6 +82,14 @@ static oly_array complex_of(const oly_array *x)
     return oly_add(oly_mul(oly_real(w), oly_imag(oly_mul(z, z))), oly_abs(w));
 }
 
+/* Random numbers between bounds, by the bounds. */
+static oly_array fma_of(const oly_array *x)
+{
+    oly_array low = oly_sin(x[0]), high = oly_add(oly_square(x[1]), 2.0);
+    return oly_random_uniform_shape(oly_random_key(3), OLY_FLOAT64, oly_operand_array(low), oly_operand_array(high),
+                                    NULL, 2, (int64_t[]){4, 3});
+}
+
 static oly_array broadcast_of(const oly_array *x)
 {
     return oly_mul(oly_broadcast_to(x[0], 2, 4, 3), x[1]);
@@ -395,6 +403,7 @@ const gradient_sample gradient_samples[] = {
     {"conj", complex_of, 2, {M43, M43}, -1, 1},
     {"real", complex_of, 2, {M43, M43}, -1, 1},
     {"imag", complex_of, 2, {M43, M43}, -1, 1},
+    {"fma", fma_of, 2, {M43, M43}, -1, 1},
     {"broadcast", broadcast_of, 2, {{2, {4, 1}}, M43}, -1, 1},
     {"reduce_sum", reduce_sum_of, 1, {M43}, -1, 1},
     {"reduce_prod", reduce_prod_of, 1, {{3, {4, 3, 2}}}, 0.5, 1.5},

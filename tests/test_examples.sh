@@ -83,6 +83,9 @@ for l in $layouts; do
         cp "$scratch/out" "$scratch/text"
         prints "$program $l" $program.txt
     done
+    run "$(ranks_of "$l")" "$(devices_of "$l")" train
+    cp "$scratch/out" "$scratch/text"
+    prints "train $l" train.txt
     run "$(ranks_of "$l")" "$(devices_of "$l")" matmul --size 64
     cp "$scratch/out" "$scratch/text"
     prints "matmul $l" matmul.txt
@@ -154,6 +157,7 @@ refuses() {
 refuses 'sharded_computation with 2 devices' 'needs 8 devices, there are 2' 1 2 sharded_computation
 refuses 'big_sin with 3 devices' 'needs 4 devices, there are 3' 1 3 big_sin
 refuses 'grad with 3 devices' 'needs 4 devices, there are 3' 1 3 grad
+refuses 'train with 4 devices' 'needs 8 devices, there are 4' 1 4 train
 refuses 'matmul with 3 devices' 'needs an even number of devices, there are 3' 1 3 matmul
 refuses 'toy with 4 devices' '8 devices' 1 4 toy
 refuses 'explicit with 4 devices' 'at least 8 are needed' 1 4 explicit

@@ -1,0 +1,80 @@
+/* Distributed training: logistic regression by gradient descent, the data cut over eight devices, the parameters whole on each.
+ *
+ * A step is one function: the loss's gradient and the update. Every device works on its part of the data, and the planner sums
+ * the gradients over the devices; the program does not say so. First as the source of this example runs it, which never feeds the
+ * new parameters back, so that a hundred steps give what one gives; then with the parameters fed back, updated in place. The
+ * hundred steps are queued without waiting for any of them.
+ *
+ * Run:    launch/olyrun -n 1 -d 8 build/examples/train      (any ranks x devices that make 8 or more)
+ * Prints: from process 0, labels, parameters and losses. */
+#include <olympus.h>
+
+enum { DEVICES = 8, EXAMPLES = 128 * DEVICES, FEATURES = 32, STEPS = 100 };
+
+static void say(const char *what, oly_array x)
+{
+    if (oly_process_index() == 0)
+        oly_printf("%s: %A\n", what, x);
+}
+
+static void mean_square(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array predicted = oly_sigmoid(oly_add(oly_matmul(in[2], in[0]), in[1]));
+    out[0] = oly_mean(oly_square(oly_sub(predicted, in[3])));
+}
+
+/* w, b, x, y to the next w and b. */
+static void step(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array w_slope = NULL, b_slope = NULL;
+    oly_call(*(oly_fn *)user, 4, in, OLY_OUT(w_slope, b_slope));
+    out[0] = oly_sub(in[0], oly_mul(0.01, w_slope));
+    out[1] = oly_sub(in[1], oly_mul(0.01, b_slope));
+}
+
+static void train(oly_mesh mesh)
+{
+    oly_sharding whole = oly_named(mesh, ""), rows = oly_named(mesh, "X, None");
+    oly_array key = oly_random_key(1701);
+    oly_array x = oly_random_normal(key, OLY_FLOAT32, EXAMPLES, FEATURES);
+    oly_array truth = oly_random_normal(key, OLY_FLOAT32, FEATURES, 1);
+    oly_array y = oly_astype(oly_gt(oly_matmul(x, truth), 0), OLY_FLOAT32);
+    say("labels that are one", oly_sum(y));
+
+    x = oly_device_put(x, rows);
+    y = oly_device_put(y, rows);
+    oly_array w = oly_device_put(oly_zeros(OLY_FLOAT32, FEATURES, 1), whole);
+    oly_array b = oly_device_put(oly_zeros(OLY_FLOAT32, 1), whole), new_w = NULL, new_b = NULL;
+
+    oly_fn loss = oly_jit(mean_square, 4, 1), slope = oly_grad(loss, .argnums = "0, 1");
+    oly_sharding in[] = {whole, whole, rows, rows}, out[] = {whole, whole};
+    oly_fn train_step = oly_jit(step, 4, 2, .user = &slope, .in_shardings = in, .out_shardings = out);
+    say("loss at zero", oly_apply(loss, w, b, x, y));
+
+    for (int k = 0; k < STEPS; k++)
+        oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(new_w, new_b));
+    say("a hundred times the first step: w begins", oly_slice(new_w, ":4, 0"));
+    say("b", new_b);
+    say("loss", oly_apply(loss, new_w, new_b, x, y));
+
+    for (int k = 0; k < STEPS; k++)
+        oly_call(train_step, OLY_IN(w, b, x, y), OLY_OUT(w, b)); /* the old parameters are gone */
+    say("a hundred steps: w begins", oly_slice(w, ":4, 0"));
+    say("b", b);
+    say("loss", oly_apply(loss, w, b, x, y));
+}
+
+int main(int argc, char **argv)
+{
+    oly_init(&argc, &argv);
+    if (oly_device_count() < DEVICES) {
+        if (oly_process_index() == 0)
+            fprintf(stderr, "train needs %d devices, there are %d: try launch/olyrun -n 1 -d 8 %s\n", DEVICES,
+                    oly_device_count(), argv[0]);
+        oly_finalize();
+        return 1;
+    }
+    train(oly_make_mesh("X=8"));
+    return oly_finalize();
+}
