@@ -305,11 +305,20 @@ static oly_array place_of(const oly_array *x)
     return oly_sin(oly_with_sharding_constraint(oly_mul(x[0], x[0]), oly_named(gradient_mesh(), "y, x")));
 }
 
+static void turned_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_matmul(in[0], oly_transpose(in[0]));
+}
+
+/* Over Explicit axes, with a region that the planner shards. */
 static oly_array reshard_of(const oly_array *x)
 {
     oly_mesh mesh = oly_make_mesh("x=4:explicit, y=2:explicit");
-    oly_array y = oly_sin(oly_reshard(oly_mul(x[0], x[0]), oly_named(mesh, "x")));
-    return oly_with_sharding_constraint(oly_reshard(y, oly_named(mesh, "y")), oly_named(mesh, "y"));
+    oly_sharding rows = oly_named(mesh, "x");
+    oly_array y = oly_sin(oly_reshard(oly_mul(x[0], x[0]), rows)), z = NULL;
+    oly_auto_axes(turned_product, NULL, 1, &y, OLY_OUT(z), &rows);
+    return oly_with_sharding_constraint(oly_reshard(z, oly_named(mesh, "y")), oly_named(mesh, "y"));
 }
 
 /* A device's part of a loss: x (8 elements, 2 here) differs along "x", w (2 elements) is the same everywhere. */

@@ -85,8 +85,17 @@ static oly_status sum_over(oly_graph *g, oly_mesh mesh, unsigned axes, oly_node 
     return oly_graph_add(g, OLY_OP_psum, 1, (oly_node *[]){*x}, &p, x);
 }
 
+static bool is_split(const oly_type *t)
+{
+    bool any = false;
+    for (int d = 0; d < t->rank; d++)
+        any = any || t->axes[d].n > 0;
+    return any;
+}
+
 /* A cotangent differs along the manual axes that its value differs along. Where axes are Explicit, it lies as its value does;
- * what is reduced comes back as a sum, and the reverse. */
+ * what is reduced comes back as a sum, and the reverse. Where a value's type says nothing (in a region of oly_auto_axes), neither
+ * does the cotangent's. */
 static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangent)
 {
     oly_type wanted = node->type;
@@ -97,6 +106,8 @@ static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangen
         OLY_TRY(sum_over(g, (*cotangent)->type.mesh, extra, cotangent));
     if (wanted.varying & ~(*cotangent)->type.varying)
         OLY_TRY(oly_build_vary(g, *cotangent, wanted.mesh, wanted.varying, cotangent));
+    if (!wanted.mesh && (*cotangent)->type.mesh && !(*cotangent)->type.unreduced && is_split(&(*cotangent)->type))
+        return oly_build_apply(g, OLY_OP_auto_axes, 1, (oly_node *[]){*cotangent}, cotangent);
     if (!wanted.mesh || !wanted.mesh->explicit_axes || oly_type_same_sharding(&wanted, &(*cotangent)->type))
         return OLY_OK;
     oly_sharding sharding = oly_type_sharding(&wanted);
