@@ -71,7 +71,11 @@ static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_c
     {                                                                                                                  \
         if (to_stride == 1 && from_stride == 1)                                                                        \
             memcpy(to, from, sizeof(T) * (size_t)n);                                                                   \
-        else if (to_stride == 1)                                                                                       \
+        else if (to_stride == 1 && from_stride == 0) {                                                                 \
+            const T repeated = *from;                                                                                  \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                to[i] = repeated;                                                                                      \
+        } else if (to_stride == 1)                                                                                     \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 to[i] = from[i * from_stride];                                                                         \
         else                                                                                                           \
