@@ -103,6 +103,7 @@ int64_t ops_extent(char letter, const int64_t *size)
     case 'P': return m * n;
     case 'S': return m + n;
     case 'A': return m + 2;
+    case 'C': return m + n > 1 ? m + n - 1 : 0;
     case 'B': return n + 3;
     case 'T': return (n + 1) / 2 * 3;
     default: return letter - '0';

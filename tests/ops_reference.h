@@ -53,7 +53,8 @@ typedef struct row_list {
     {                                                                                                                  \
         rows, sizeof rows / sizeof *rows                                                                               \
     }
-extern const row_list ops_elementwise, ops_reductions, ops_products, ops_shapes, ops_indexes, ops_random, ops_programs;
+extern const row_list ops_elementwise, ops_reductions, ops_products, ops_windows, ops_shapes, ops_indexes, ops_random,
+    ops_programs;
 
 /* Letters of element types, and sets of them. */
 #define BOOLS     "b"
@@ -67,7 +68,7 @@ extern const row_list ops_elementwise, ops_reductions, ops_products, ops_shapes,
 extern const char ops_type_letters[];
 
 /* The extent a letter stands for: m, n, k are given; M is m - 2, L m - 1, H half of n, rounded up, D twice m, E twice n, P m times
- * n, S m + n, A m + 2, B n + 3, T three times H, 1 to 9 themselves. */
+ * n, S m + n, A m + 2, B n + 3, T three times H, C m + n - 1, 1 to 9 themselves. */
 int64_t ops_extent(char letter, const int64_t *size);
 /* Reads "i:mn" into type (when fixed), rank and shape; returns where it ends. */
 const char *ops_read_shape(const char *text, const int64_t *size, tensor *t);

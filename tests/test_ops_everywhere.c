@@ -15,8 +15,8 @@
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
-static const row_list *const topics[] = {&ops_elementwise, &ops_reductions, &ops_products, &ops_shapes,
-                                         &ops_indexes,     &ops_random,     &ops_programs};
+static const row_list *const topics[] = {&ops_elementwise, &ops_reductions, &ops_products, &ops_windows,
+                                         &ops_shapes,      &ops_indexes,    &ops_random,   &ops_programs};
 static const char *const instruction_sets[] = {"avx512", "avx2", "base"};
 static const int64_t sizes[][3] = {{8, 16, 8}, {7, 11, 5}, {3, 2, 1}, {5, 0, 3}, {5, 3, 0}, {1, 1, 9}};
 enum { DIVIDED = 1 }; /* so many sizes divide */
