@@ -283,7 +283,7 @@ static const row rows[] = {
     ROW("random_normal", NULL, FLOATS COMPLEXES, "s", normal, "n", 32, 0),
     ROW("random_truncated_normal", NULL, "fF", "s", truncated_normal, "t", 32, SOME),
     ROW("random_bernoulli", NULL, "f", ">b", bernoulli, "p", 0, SOME),
-    ROW("random_gumbel", NULL, FLOATS, "s", gumbel, "g", 16, 0),
+    ROW("random_gumbel", "rough_log", FLOATS, "s", gumbel, "g", 16, 0),
     ROW("random_exponential", NULL, FLOATS, "s", exponential, "e", 8, 0),
     ROW("random_laplace", NULL, FLOATS, "s", laplace, "l", 8, 0),
     ROW("random_logistic", NULL, FLOATS, "s", logistic, "o", 8, 0),
