@@ -172,16 +172,18 @@ done
 run 1 1 tour --options
 holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scratch/out"
 
-# -- every public function has an example that runs in the checks above; oly_at is called by the other names' macros ---------------
+# -- every public function is used by a program that runs in the tests: an example, or a test of the public functions that calls it
+# as programs do; oly_at is called by the other names' macros. Macros may go on in further lines. --------------------------------
 sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -v '^oly_at$' >"$scratch/functions"
-sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' include/olympus/*.h >"$scratch/macros"
+sed ':join; /\\$/ { N; s/ *\\\n */ /; b join }' include/olympus/*.h |
+    sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' >"$scratch/macros"
 : >"$scratch/unused"
 while read -r function; do
     names=$(awk -v f="$function" '$1 == f { print $2 }' "$scratch/macros")
     pattern=$(printf '%s\n' "$function" "$names" | grep . | paste -sd '|')
-    grep -qEw "$pattern" examples/*.c || echo "$function" >>"$scratch/unused"
+    grep -qEw "$pattern" examples/*.c tests/*.[ch] tests/*.def || echo "$function" >>"$scratch/unused"
 done <"$scratch/functions"
-holds "every one of $(wc -l <"$scratch/functions") public functions has an example" sh -c '! grep . "$1"' sh "$scratch/unused"
+holds "every one of $(wc -l <"$scratch/functions") public functions is used by an example or a test" sh -c '! grep . "$1"' sh "$scratch/unused"
 
 echo "CHECK: $passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

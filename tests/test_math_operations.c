@@ -242,6 +242,7 @@ static void values(void **state)
     assert_float_equal(at(oly_truncate_divide(WHOLE(-7), 2)), -3, 0);
     assert_float_equal(at(oly_mod(WHOLE(-7), 3)), 2, 0);
     assert_float_equal(at(oly_rem(WHOLE(-7), 3)), -1, 0);
+    assert_float_equal(at(oly_fmod(WHOLE(-7), 3)), -1, 0);
     assert_float_equal(at(oly_mod(WHOLE(7), WHOLE(0))), 0, 0);
     assert_float_equal(at(oly_rem(WHOLE(7), WHOLE(0))), 7, 0);
     assert_float_equal(at(oly_left_shift(WHOLE(1), 32)), 0, 0);
