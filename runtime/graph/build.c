@@ -159,7 +159,8 @@ static void shape_params(oly_params *p, int rank, const int64_t *shape)
 {
     memset(p, 0, sizeof *p);
     p->rank = rank;
-    memcpy(p->shape, shape, sizeof *shape * (size_t)rank);
+    if (rank > 0) /* of rank 0 there may be no list */
+        memcpy(p->shape, shape, sizeof *shape * (size_t)rank);
 }
 
 static bool has_shape(const oly_node *x, int rank, const int64_t *shape)
