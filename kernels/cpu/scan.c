@@ -105,7 +105,7 @@ typedef void join_carries(int64_t width, char *carry, const char *next);
                     carry[j] = op(A, carry[j], next);                                                                  \
                 }                                                                                                      \
             }                                                                                                          \
-            T *y = out + k * b->out_row;                                                                               \
+            T *y = out ? out + k * b->out_row : NULL;                                                                  \
             if (out && b->out_column == 1)                                                                             \
                 _Pragma("GCC ivdep") for (int64_t j = 0; j < b->width; j++) y[j] = (T)to(carry[j]);                    \
             else if (out)                                                                                              \

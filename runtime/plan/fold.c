@@ -338,7 +338,9 @@ static oly_status staging_slot(folder *f)
 
 static const char *combiner_name(oly_combiner c)
 {
-    static const char *const names[] = {"sum", "prod", "max", "min"};
+    static const char *const names[OLY_N_COMBINERS] = {
+        [OLY_COMBINE_SUM] = "sum", [OLY_COMBINE_PROD] = "prod", [OLY_COMBINE_MAX] = "max",
+        [OLY_COMBINE_MIN] = "min", [OLY_COMBINE_AND] = "and",   [OLY_COMBINE_OR] = "or"};
     return names[c];
 }
 
