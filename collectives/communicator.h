@@ -16,6 +16,7 @@ int oly_world_rank(void);
 int oly_world_size(void);
 int oly_world_node_ranks(void); /* processes of the job on this node */
 int oly_world_node_rank(void);  /* this one's number among them */
+int oly_world_node_leader(void); /* the rank in the job of the first of them */
 bool oly_world_threads(
     void); /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
 /* MPI_Abort of the whole job (or exit) with a status. Does not return. */

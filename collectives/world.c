@@ -18,7 +18,7 @@ static struct {
     bool began_mpi; /* by us, in this process, at some time */
     bool threads;
     MPI_Comm comm;
-    int rank, size, node_rank, node_ranks;
+    int rank, size, node_rank, node_ranks, node_leader;
     int32_t *votes;     /* owned; one of each rank, here so that a vote on running out of memory needs none */
     uint16_t *payloads; /* owned; big payloads so far: to each rank, then from each rank */
 } world = {.comm = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
@@ -38,6 +38,10 @@ int oly_world_node_ranks(void)
 int oly_world_node_rank(void)
 {
     return world.node_rank;
+}
+int oly_world_node_leader(void)
+{
+    return world.node_leader;
 }
 bool oly_world_threads(void)
 {
@@ -106,6 +110,8 @@ static oly_status look_at_node(void)
     MPI_TRY(MPI_Comm_split_type, world.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &world.node_rank);
     MPI_Comm_size(node, &world.node_ranks);
+    world.node_leader = world.rank; /* the lowest rank is the first of them */
+    MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &world.node_leader, 1, MPI_INT, MPI_MIN, node);
     MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, allowed.words, WORDS, MPI_UINT64_T, MPI_BOR, node);
     MPI_TRY(MPI_Comm_free, &node);
     oly_wait_set_crowded(world.node_ranks > CPU_COUNT(&allowed.set));
@@ -149,7 +155,7 @@ static void leave_job(bool free_comm)
     world.comm = MPI_COMM_NULL;
     world.votes = NULL;
     world.payloads = NULL;
-    world.rank = world.node_rank = 0;
+    world.rank = world.node_rank = world.node_leader = 0;
     world.size = world.node_ranks = 1;
     world.threads = true;
     world.started = false;

@@ -9,6 +9,7 @@
 #include "device/queue.h"
 #include "device/workers.h"
 #include "kernel.h"
+#include "plan/cost.h"
 #include "run/execute.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,9 @@ static bool started;
 
 /* What every process must have in common. */
 typedef struct greeting {
-    int32_t version, devices, status;
+    int32_t version, devices, status, node_leader;
     uint64_t options;
+    oly_rates rates; /* rank 0's are everybody's */
 } greeting;
 
 static oly_status compare(const greeting *all, int n)
@@ -40,25 +42,38 @@ static oly_status compare(const greeting *all, int n)
     return OLY_OK;
 }
 
-static oly_status meet(int devices)
+static oly_status meet(int devices, const oly_rates *rates)
 {
     int n = oly_world_size();
-    greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR, devices, OLY_OK, oly_options_fingerprint()};
+    greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR,
+                     devices,
+                     OLY_OK,
+                     oly_world_node_leader(),
+                     oly_options_fingerprint(),
+                     *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
-    int *counts = oly_calloc((size_t)n, sizeof *counts);
-    oly_status st = all && counts ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
+    int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
+    oly_status st =
+        all && counts && leaders ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
     if (st == OLY_OK)
         st = oly_world_gather(&mine, all, sizeof mine);
     if (st == OLY_OK)
         st = compare(all, n);
-    for (int r = 0; r < n && st == OLY_OK; r++)
+    for (int r = 0; r < n && st == OLY_OK; r++) {
         counts[r] = all[r].devices;
+        leaders[r] = all[r].node_leader;
+    }
     if (st == OLY_OK)
         st = oly_devices_start(n, counts, oly_world_rank(), "cpu");
     if (st == OLY_OK)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
+    if (st == OLY_OK)
+        st = oly_nodes_set(n, leaders);
+    if (st == OLY_OK)
+        oly_rates_use(&all[0].rates);
     oly_release(all);
     oly_release(counts);
+    oly_release(leaders);
     return st;
 }
 
@@ -82,7 +97,9 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_kernels_choose(oly_option.isa));
     oly_enable_x64(oly_option.enable_x64 != 0);
     int devices = (int)oly_option.num_cpu_devices;
-    OLY_TRY(meet(devices));
+    oly_rates rates;
+    OLY_TRY(oly_rates_read(oly_option.costs, &rates));
+    OLY_TRY(meet(devices, &rates));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
@@ -116,6 +133,7 @@ int oly_finalize(void)
     oly_queue_stop();
     oly_workers_stop();
     oly_layout_stop();
+    oly_nodes_forget();
     oly_pool_stop();
     oly_arena_trim();
     oly_world_finish();

@@ -6,7 +6,7 @@
 
 typedef struct oly_options {
 #define OLY_OPTION_INT(name, fallback, low, high, variable, help) int64_t name;
-#define OLY_OPTION_TEXT(name, fallback, variable, help)           char name[64];
+#define OLY_OPTION_TEXT(name, fallback, variable, help)           char name[256];
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
