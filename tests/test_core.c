@@ -357,7 +357,7 @@ static void numbers_are_read_strictly(void **state)
     }
     setenv("OLYMPUS_NUM_CPU_DEVICES", "+65536", 1);
     assert_int_equal(oly_options_read(), OLY_OK);
-    char long_text[100];
+    char long_text[2 * sizeof oly_option.isa];
     memset(long_text, 'a', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = 0;
     setenv("OLYMPUS_ISA", long_text, 1);
