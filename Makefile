@@ -119,7 +119,7 @@ long: $(long_runs:%.c=$(BUILD)/%) ## builds the long runs (tests/long, minutes e
 fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECONDS=10 each
 	@$(MAKE) --no-print-directory SANITIZE=address,undefined fuzzers
 	@for program in $(basename $(notdir $(fuzzers))); do printf '%s: ' $$program; \
-		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 \
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=abort_on_error=1 \
 		build-address-undefined/tests/fuzz/$$program $(or $(SECONDS),10) $(SEED) || exit; done
 
 fuzzers: $(fuzzers:%.c=$(BUILD)/%)

@@ -281,6 +281,18 @@ static void sums_wait(void **state)
     REFUSED(oly_sum(a, .axes = "0", .out_sharding = oly_named(mesh, "unreduced={y}")), OLY_SHARDING, "[unreduced]");
 }
 
+/* Terms may be cut over automatic axes too, which types do not tell. */
+static void terms_are_cut_further(void **state)
+{
+    (void)state;
+    oly_array x = oly_device_put(oly_reshape(oly_arange(15, OLY_FLOAT32), 5, 3), oly_named(mixed, "y, unreduced={x}"));
+    TYPE(x, "float32[5,3]{U:x}");
+    SPEC(x, "P('y', unreduced={'x'})");
+    TYPE(oly_sum(x, .axes = "0"), "float32[3]{U:x}");
+    VALUES(oly_reshard(oly_sum(x, .axes = "0"), oly_named(mixed, "")), 30, 35, 40);
+    VALUES(oly_reshard(oly_add(x, x), oly_named(mixed, "x")), 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28);
+}
+
 static void products_wait(void **state)
 {
     (void)state;
@@ -378,6 +390,7 @@ int main(void)
         TEST(types_are_the_same_while_tracing),
         TEST(loops_keep_types),
         TEST(sums_wait),
+        TEST(terms_are_cut_further),
         TEST(products_wait),
         TEST(regions_change_the_rules),
         TEST(uncommitted_work_runs_on_the_default_device),

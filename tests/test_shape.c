@@ -84,6 +84,17 @@ static void elements_are_where_they_belong(void **state)
         check_rearrangements(line(6, oly_named(mesh, shardings[k])));
 }
 
+/* Steps as long as numbers go take one element. */
+static void the_longest_steps(void **state)
+{
+    (void)state;
+    oly_array x = oly_reshape(oly_arange(60, OLY_INT32), 5, 4, 3);
+    check_values(oly_slice(x, "1::999999999999999999, 2::9223372036854775807, 1::4611686018427387904"), 1,
+                 (const int32_t[]){19});
+    check_values(oly_slice(oly_slice(oly_arange(9, OLY_INT32), "1::4"), "1::9223372036854775807"), 1,
+                 (const int32_t[]){5});
+}
+
 static void numbers_in_a_row(void **state)
 {
     (void)state;
@@ -236,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(elements_are_where_they_belong, start, finish),
+        cmocka_unit_test_setup_teardown(the_longest_steps, start, finish),
         cmocka_unit_test_setup_teardown(numbers_in_a_row, start, finish),
         cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, start, finish),
         cmocka_unit_test_setup_teardown(statistics_on_uneven_parts, start, finish),

@@ -152,7 +152,13 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
     if (st == OLY_OK) {
         explain_if_asked(plan);
-        st = oly_program_new(plan, &c->program);
+        for (int k = 0; st == OLY_OK && k < plan->n_outputs; k++)
+            if (c->shown[k]) /* as the plan cuts them: over axes that types do not tell too */
+                st = oly_sums_shown(plan->outputs[k].sharding, &c->shown[k]);
+        if (st == OLY_OK)
+            st = oly_program_new(plan, &c->program);
+        else
+            oly_plan_free(plan);
     }
     if (st != OLY_OK) {
         oly_compiled_free(c);

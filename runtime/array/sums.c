@@ -48,7 +48,8 @@ oly_status oly_sums_input(oly_graph *g, oly_array x, oly_node **node)
     memset(&p, 0, sizeof p);
     OLY_TRY(with_terms(&x->type, x->sharding, &wide, &p.sharding));
     OLY_TRY(oly_graph_input(g, &wide, node));
-    p.sharding = x->sharding;
+    if (!(p.sharding = oly_type_sharding(&x->type))) /* over Explicit axes; the others stay open */
+        return OLY_MEMORY;
     p.n_axes = 1; /* axis 0 */
     return oly_graph_add(g, OLY_OP_reduce_sum, 1, node, &p, node);
 }
@@ -104,4 +105,13 @@ oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown)
     OLY_TRY(oly_build_broadcast(g, all[2], wide.rank, wide.shape, &all[2]));
     OLY_TRY(oly_build_apply(g, OLY_OP_select, 3, all, &x));
     return oly_graph_output(g, x);
+}
+
+oly_status oly_sums_shown(oly_sharding cut, oly_sharding *shown)
+{
+    int n_dims = cut->spec.n_dims > 0 ? cut->spec.n_dims - 1 : 0;
+    oly_spec spec = {.n_dims = n_dims, .unreduced = (*shown)->spec.unreduced, .reduced = cut->spec.reduced};
+    memcpy(spec.dim, cut->spec.dim + 1, sizeof *spec.dim * (size_t)n_dims);
+    *shown = oly_sharding_intern(cut->mesh, &spec, n_dims);
+    return *shown ? OLY_OK : OLY_MEMORY;
 }

@@ -27,6 +27,8 @@ void oly_trace_release(oly_trace *t);
 oly_status oly_sums_value(oly_array x, oly_plan_value *value);
 oly_status oly_sums_input(oly_graph *g, oly_array x, oly_node **node);
 oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown);
+/* Once planned: what the handle gets when the plan's output, terms in front, is cut so. */
+oly_status oly_sums_shown(oly_sharding cut, oly_sharding *shown);
 /* The node that stands for an array in the innermost trace; outer values become inputs. */
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node);
 #endif

@@ -53,8 +53,9 @@ static oly_place place_in(const oly_planner *p, int device, int slot, const oly_
     int64_t stride = 1;
     for (int d = holds->rank - 1; d >= 0; d--) {
         int64_t first = r->dim[d].scale < 0 ? wanted->hi[d] - 1 : wanted->lo[d];
+        bool steps = wanted->hi[d] - wanted->lo[d] > 1; /* one element: its step may be as long as numbers go */
         place.offset += (first - holds->lo[d]) * stride * (int64_t)element_bytes;
-        place.stride[d] = stride * r->dim[d].scale;
+        place.stride[d] = steps ? stride * r->dim[d].scale : stride;
         stride *= holds->hi[d] - holds->lo[d];
     }
     return place;

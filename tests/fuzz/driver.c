@@ -1,10 +1,12 @@
 /* Makes texts and hands them to a fuzzer:   fuzz_NAME [SECONDS [SEED]]     (default 10 seconds)
  * See fuzz.h. Texts are seeds and earlier accepted texts, mutated: characters and words put in, taken out, repeated, exchanged. */
 #include "fuzz.h"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { LONGEST = 400, POOL = 512 };
 
@@ -20,6 +22,15 @@ void fuzz_broken(const char *condition, int line)
 {
     fprintf(stderr, "fuzz: \"%s\" breaks line %d: %s\n", current, line, condition);
     abort();
+}
+
+/* Sanitizers that end by abort (abort_on_error=1) leave the text too. */
+static void show_text(int signal_number)
+{
+    static const char before[] = "fuzz: the text was \"", after[] = "\"\n";
+    if (write(STDERR_FILENO, before, sizeof before - 1) > 0 && write(STDERR_FILENO, current, strlen(current)) >= 0 &&
+        write(STDERR_FILENO, after, sizeof after - 1) > 0)
+        signal(signal_number, SIG_DFL);
 }
 
 void fuzz_check_refusal(void)
@@ -113,6 +124,7 @@ int main(int argc, char **argv)
     struct timespec begin, now;
     long tried = 0, good = 0;
     setenv("OLYMPUS_NUM_CPU_DEVICES", "8", 1);
+    signal(SIGABRT, show_text);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
         oly_init(NULL, NULL); /* anew now and then: meshes and shardings live until the end */
