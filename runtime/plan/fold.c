@@ -394,8 +394,8 @@ static void describe(oly_planner *p, oly_step *step, int n_items, const oly_fold
 }
 
 /* One stage of every value. */
-static oly_status add_stage(oly_planner *p, oly_block *b, int n_items, const oly_folded *items,
-                            const stage *const *stages)
+static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                            const oly_folded *items, const stage *const *stages)
 {
     folder f = {.p = p, .node = items[0].node};
     oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, n_items * p->plan->n_devices + 1);
@@ -434,6 +434,7 @@ static oly_status add_stage(oly_planner *p, oly_block *b, int n_items, const oly
     step->exchange = exchange;
     step->second = second;
     step->out_slot = items[0].slot;
+    step->over = *axes;
     step->fold.combiner = items[0].rule.combiner;
     step->fold.dtype = items[0].node->type.dtype;
     step->fold.sliced = sliced;
@@ -529,7 +530,7 @@ static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *ax
                 now[n] = items[k];
                 of[n++] = &stages[k][n_stages[k] - left];
             }
-        OLY_TRY(add_stage(p, b, n, now, of));
+        OLY_TRY(add_stage(p, b, axes, n, now, of));
     }
     return OLY_OK;
 }

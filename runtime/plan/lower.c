@@ -442,7 +442,7 @@ static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
     return OLY_OK;
 }
 
-static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
+static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_value *v = oly_value_of(f, n);
     switch (oly_ops[n->op].lowering) {
@@ -468,6 +468,15 @@ static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;
     }
     return OLY_OK;
+}
+
+static oly_status lower_node(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    const oly_node *outer = p->reader;
+    p->reader = n;
+    oly_status st = lower_by_row(p, f, n);
+    p->reader = outer;
+    return st;
 }
 
 /* -- the order ------------------------------------------------------------------------------------------------------- */
@@ -523,7 +532,10 @@ static oly_status prepare_depth(oly_planner *p, oly_frame *f, const int *order, 
         if (oly_ops[node->op].lowering == OLY_LOWER_WRITE && !is_held_up(f, node, late))
             nodes[n_nodes++] = node;
     }
-    return n_nodes ? oly_prepare_writes(p, f, n_nodes, nodes) : OLY_OK;
+    if (n_nodes == 0)
+        return OLY_OK;
+    p->reader = nodes[0];
+    return oly_prepare_writes(p, f, n_nodes, nodes);
 }
 
 /* By depth (see group.c); but what needs a reduction over devices that waits comes after all that does not, so that reductions

@@ -55,7 +55,8 @@ oly_step *oly_step_add(oly_planner *p, oly_block *b, oly_step_kind kind, const o
         b->capacity = capacity;
     }
     oly_step *s = &b->steps[b->n_steps++];
-    *s = (oly_step){.kind = kind, .number = p->next_number++, .node = node, .what = what, .out_slot = -1};
+    *s = (oly_step){
+        .kind = kind, .number = p->next_number++, .node = node, .what = what, .out_slot = -1, .reader = p->reader};
     b->end = p->next_number;
     return s;
 }
@@ -419,6 +420,7 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
 {
     oly_plan *plan = p->plan;
     plan->n_outputs = f->graph->n_outputs;
+    p->reader = NULL;
     plan->outputs = OLY_PLAN_NEW(p, oly_plan_value, plan->n_outputs + 1);
     int *slot = OLY_PLAN_NEW(p, int, plan->n_outputs + 1);
     OLY_PLAN_CHECK(plan->outputs);
@@ -442,12 +444,26 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
 
 /* -- the whole way -------------------------------------------------------------------------------------------------- */
 
+static oly_status keep_wanted(oly_planner *p)
+{
+    int n = p->plan->graph->n_outputs;
+    if (!p->request->outputs)
+        return OLY_OK;
+    oly_sharding *wanted = OLY_PLAN_NEW(p, oly_sharding, n);
+    OLY_PLAN_CHECK(wanted);
+    memcpy(wanted, p->request->outputs, sizeof *wanted * (size_t)n);
+    p->plan->wanted = wanted;
+    return OLY_OK;
+}
+
 static oly_status run_passes(oly_planner *p)
 {
     oly_frame *f;
     OLY_TRY(choose_mesh(p));
     OLY_TRY(choose_devices(p));
     OLY_TRY(oly_frame_new(p, NULL, NULL, p->plan->graph, &f));
+    p->plan->frame = f;
+    OLY_TRY(keep_wanted(p));
     f->block = p->plan->main = oly_block_new(p);
     OLY_PLAN_CHECK(f->block);
     OLY_TRY(take_inputs(p, f));

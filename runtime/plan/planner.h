@@ -24,9 +24,30 @@ typedef struct oly_replica {
     int slot;
 } oly_replica;
 
+/* Why a dimension of a value is cut over the axes it is cut over. Noted where axes are chosen, read by explanations
+ * (reason.c). */
+typedef enum oly_why {
+    OLY_WHY_FACTOR,     /* another operand or the result of `node` is, in the dimension of the same factor */
+    OLY_WHY_CONSTRAINT, /* `node` says so */
+    OLY_WHY_TYPE,       /* its type says so: an Explicit axis */
+    OLY_WHY_RESULT,     /* the caller wants result number `operand` so */
+    OLY_WHY_SAME,       /* it is one value with another inside or outside the loop or branch `node` */
+    OLY_WHY_PRICE,      /* the cheapest of what `node`'s factors allow */
+} oly_why;
+
+typedef struct oly_reason {
+    struct oly_reason *next; /* the older one */
+    oly_why why;
+    int dimension;
+    bool conflict; /* others wanted it otherwise: the largest was followed */
+    int operand;   /* FACTOR: of `node`; n_in: its result */
+    const oly_node *node;
+} oly_reason;
+
 /* What the planner knows of a node. */
 typedef struct oly_value {
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
+    oly_reason *reasons;              /* why, the newest first */
     uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
     bool has_layout;
     oly_layout layout; /* where it lies, once lowered */
@@ -69,6 +90,7 @@ typedef struct oly_planner {
     const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
+    const oly_node *reader; /* the node being lowered; NULL: none, results are handed out */
 } oly_planner;
 
 #define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
@@ -110,6 +132,10 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l);
 bool oly_region_inside_region(const oly_region *inner, const oly_region *outer);
 /* Grows `hull` to hold r too; false when they are cut differently. */
 bool oly_region_join(oly_region *hull, const oly_region *r);
+
+/* -- reason.c -- */
+/* Notes why dimension d of a value has just got its axes. */
+void oly_note_reason(oly_planner *p, oly_value *v, int d, oly_reason reason);
 
 /* -- propagate.c -- */
 oly_status oly_propagate(oly_planner *p, oly_frame *f);

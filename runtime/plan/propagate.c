@@ -10,6 +10,7 @@
 typedef struct proposal {
     oly_axis_list list;
     bool seen, closed; /* closed: a conflict has cut it, nothing may append */
+    bool won;          /* an axis against another factor */
     int64_t source;    /* elements of the largest tensor that proposed it */
     int operand;
 } proposal;
@@ -116,7 +117,9 @@ static void settle_axes(oly_mesh mesh, const oly_factors *f, const oly_node *n, 
             for (int b = a + 1; b < f->n_factors; b++) {
                 if (!uses(&proposals[a].list, axis) || !uses(&proposals[b].list, axis) || !meet(f, n, a, b))
                     continue;
-                cut_before(wins(mesh, &proposals[a], &proposals[b]) ? &proposals[b].list : &proposals[a].list, axis);
+                bool first = wins(mesh, &proposals[a], &proposals[b]);
+                cut_before(first ? &proposals[b].list : &proposals[a].list, axis);
+                proposals[first ? a : b].won = true;
             }
 }
 
@@ -141,21 +144,31 @@ static bool refine(oly_value *v, const oly_type *type, int d, const oly_axis_lis
     return true;
 }
 
-static bool refine_tensor(oly_mesh mesh, oly_value *v, const oly_type *type, const oly_dim_factors *dims,
-                          const oly_factors *f, const proposal *proposals)
+static bool refine_tensor(oly_planner *p, const oly_node *n, oly_value *v, const oly_type *type,
+                          const oly_dim_factors *dims, const oly_factors *f, const proposal *proposals)
 {
     bool changed = false;
     for (int d = 0; d < type->rank; d++) {
         oly_axis_list list = {0};
+        const proposal *last = NULL;
         for (int k = 0; k < dims[d].n; k++) {
             const oly_axis_list *l = &proposals[dims[d].factor[k]].list;
             for (int j = 0; j < l->n && list.n < OLY_MAX_RANK; j++)
                 list.axis[list.n++] = l->axis[j];
+            if (l->n)
+                last = &proposals[dims[d].factor[k]];
             /* a minor factor may only be split when the major ones are split to single elements */
-            if (oly_axis_list_parts(mesh, l) != f->size[dims[d].factor[k]])
+            if (oly_axis_list_parts(p->mesh, l) != f->size[dims[d].factor[k]])
                 break;
         }
-        changed = refine(v, type, d, &list) || changed;
+        if (!last || !refine(v, type, d, &list))
+            continue;
+        changed = true;
+        oly_note_reason(p, v, d,
+                        (oly_reason){.why = OLY_WHY_FACTOR,
+                                     .node = n,
+                                     .operand = last->operand == f->n_operands ? n->n_in : last->operand,
+                                     .conflict = last->closed || last->won});
     }
     return changed;
 }
@@ -180,16 +193,22 @@ static oly_status sweep_node(oly_planner *p, oly_frame *fr, oly_node *n, bool *c
             proposals[k] = (proposal){0};
     settle_axes(p->mesh, &f, n, proposals);
     for (int k = 0; k < f.n_operands; k++)
-        *changed = refine_tensor(p->mesh, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) ||
-                   *changed;
-    *changed = refine_tensor(p->mesh, result, &n->type, f.result, &f, proposals) || *changed;
+        *changed =
+            refine_tensor(p, n, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) || *changed;
+    *changed = refine_tensor(p, n, result, &n->type, f.result, &f, proposals) || *changed;
     return OLY_OK;
 }
 
-static void equalise(oly_value *a, oly_value *b, const oly_type *type, bool *changed)
+/* One value inside and outside the loop or branch `around`. */
+static void equalise(oly_planner *p, const oly_node *around, oly_value *a, oly_value *b, const oly_type *type,
+                     bool *changed)
 {
     for (int d = 0; d < type->rank; d++)
-        *changed = refine(a, type, d, &b->axes[d]) | refine(b, type, d, &a->axes[d]) | *changed;
+        for (int k = 0; k < 2; k++)
+            if (refine(k ? b : a, type, d, k ? &a->axes[d] : &b->axes[d])) {
+                oly_note_reason(p, k ? b : a, d, (oly_reason){.why = OLY_WHY_SAME, .node = around});
+                *changed = true;
+            }
 }
 
 static oly_status sweep(oly_planner *p, oly_frame *f, bool *changed);
@@ -201,9 +220,9 @@ static oly_status sweep_loop(oly_planner *p, oly_frame *f, oly_node *n, bool *ch
     for (int round = 0; round < 2; round++) {
         for (int c = 0; c < n->n_in; c++) {
             oly_value *inner = oly_value_of(body, body->graph->inputs[1 + c]);
-            equalise(oly_value_of(f, n->in[c]), inner, &n->in[c]->type, changed);
+            equalise(p, n, oly_value_of(f, n->in[c]), inner, &n->in[c]->type, changed);
             if (c < n->params.n_carry)
-                equalise(inner, oly_value_of(body, body->graph->outputs[c]), &n->in[c]->type, changed);
+                equalise(p, n, inner, oly_value_of(body, body->graph->outputs[c]), &n->in[c]->type, changed);
         }
         OLY_TRY(sweep(p, body, changed));
     }
@@ -216,21 +235,21 @@ static oly_status sweep_branch(oly_planner *p, oly_frame *f, oly_node *n, bool *
     for (oly_frame *body = f->bodies[n->index]; body; body = body->next)
         for (int round = 0; round < 2; round++) {
             for (int k = 0; k < body->graph->n_inputs; k++)
-                equalise(oly_value_of(f, n->in[1 + k]), oly_value_of(body, body->graph->inputs[k]), &n->in[1 + k]->type,
-                         changed);
+                equalise(p, n, oly_value_of(f, n->in[1 + k]), oly_value_of(body, body->graph->inputs[k]),
+                         &n->in[1 + k]->type, changed);
             OLY_TRY(sweep(p, body, changed));
         }
     return OLY_OK;
 }
 
 /* What a branch gives, or what a loop's carry is. */
-static void sweep_result(oly_frame *f, oly_node *n, bool *changed)
+static void sweep_result(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
 {
     bool branch = n->in[0]->params.n_branches > 0;
     int k = n->params.dimension;
     for (oly_frame *body = f->bodies[n->in[0]->index]; body; body = body->next)
-        equalise(oly_value_of(f, n), oly_value_of(body, branch ? body->graph->outputs[k] : body->graph->inputs[1 + k]),
-                 &n->type, changed);
+        equalise(p, n->in[0], oly_value_of(f, n),
+                 oly_value_of(body, branch ? body->graph->outputs[k] : body->graph->inputs[1 + k]), &n->type, changed);
 }
 
 static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
@@ -238,7 +257,7 @@ static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *cha
     switch (oly_ops[n->op].lowering) {
     case OLY_LOWER_LOOP: return sweep_loop(p, f, n, changed);
     case OLY_LOWER_BRANCH: return sweep_branch(p, f, n, changed);
-    case OLY_LOWER_RESULT: sweep_result(f, n, changed); return OLY_OK;
+    case OLY_LOWER_RESULT: sweep_result(p, f, n, changed); return OLY_OK;
     default: return sweep_node(p, f, n, changed);
     }
 }
@@ -259,14 +278,17 @@ static void fix_places(oly_planner *p, oly_frame *f)
         oly_value *v = oly_value_of(f, n);
         bool typed = n->type.mesh && oly_mesh_same_grid(n->type.mesh, p->mesh);
         for (int d = 0; typed && !v->has_layout && d < n->type.rank; d++)
-            v->axes[d] = n->type.axes[d];
+            if ((v->axes[d] = n->type.axes[d]).n)
+                oly_note_reason(p, v, d, (oly_reason){.why = OLY_WHY_TYPE, .node = n});
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
             fix_places(p, body);
         if ((!oly_is_placed(n) && !n->params.settled) || !oly_mesh_same_grid(n->params.sharding->mesh, p->mesh))
             continue;
         v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;
-        for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++)
+        for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++) {
             v->axes[d] = oly_split_canonical(p->mesh, &n->params.sharding->spec.dim[d], n->type.shape[d]).axes;
+            oly_note_reason(p, v, d, (oly_reason){.why = OLY_WHY_CONSTRAINT, .node = n});
+        }
     }
 }
 
@@ -279,7 +301,8 @@ oly_status oly_propagate(oly_planner *p, oly_frame *f)
         oly_sharding s = p->request->outputs[k];
         oly_node *n = f->graph->outputs[k];
         for (int d = 0; s && s->mesh == p->mesh && d < s->spec.n_dims && d < n->type.rank; d++)
-            refine(oly_value_of(f, n), &n->type, d, &s->spec.dim[d]);
+            if (refine(oly_value_of(f, n), &n->type, d, &s->spec.dim[d]))
+                oly_note_reason(p, oly_value_of(f, n), d, (oly_reason){.why = OLY_WHY_RESULT, .operand = k});
     }
     bool changed = true;
     for (int round = 0; changed && round < 8; round++) {

@@ -488,6 +488,19 @@ static void describe(int n, mover *movers, oly_step *s)
                              extra_lo == 1 ? "" : "s", (long long)extra_hi);
 }
 
+/* Axes only: of explanations. */
+static oly_status note_transfer(int n, const mover *movers, oly_step *s)
+{
+    const mover *m = &movers[0];
+    oly_transfer *t = OLY_PLAN_NEW(m->p, oly_transfer, 1);
+    OLY_PLAN_CHECK(t);
+    *t = (oly_transfer){m->from->mesh, m->to->mesh, oly_layout_spec(m->from), {.n_dims = m->to->rank}, n};
+    for (int d = 0; d < m->to->rank; d++)
+        t->to.dim[d] = m->to->dim[d].split.axes;
+    s->transfer = t;
+    return OLY_OK;
+}
+
 static oly_status find_pieces(mover *m)
 {
     for (int d = 0; d < m->p->plan->n_devices; d++) {
@@ -550,7 +563,7 @@ static oly_status add_moves(int n, mover *movers, oly_block *b)
         oly_slot_use(p, movers[k].to_slot);
     }
     describe(n, movers, s);
-    return OLY_OK;
+    return note_transfer(n, movers, s);
 }
 
 static oly_status add_move(mover m, oly_block *b)

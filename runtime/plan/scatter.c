@@ -210,6 +210,7 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
     step->move.copies = s.copies;
     step->wire = move.wire;
     step->members = s.n_sources;
+    step->over = *axes;
     step->messages = s.n_sources - 1;
     step->bytes = oly_box_count(&box) * s.element * (s.n_sources - 1);
     for (int k = 0; k < s.n_copies; k++)

@@ -105,6 +105,13 @@ typedef enum {
     OLY_STEP_LOCAL,   /* kernels of kernels/local.h */
 } oly_step_kind;
 
+/* What a movement moves from where to where, for explanations. A region's axes are those of its splits. */
+typedef struct oly_transfer {
+    oly_mesh from_mesh, to_mesh;
+    oly_spec from, to;
+    int n_values; /* that go together */
+} oly_transfer;
+
 typedef struct oly_step {
     oly_step_kind kind;
     int number;           /* order of emission */
@@ -116,6 +123,9 @@ typedef struct oly_step {
     int members;          /* devices that take part in one group */
     int messages;         /* most messages one device receives */
     int out_slot;
+    const oly_node *reader;          /* what was being planned when the step was added; NULL: a result is handed out */
+    const oly_transfer *transfer;    /* MOVE by a layout; NULL: another kind of copy */
+    oly_axis_list over;              /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
     double work;                     /* element-operations on this process: decides whether a call is small */
     union {
@@ -203,6 +213,8 @@ typedef struct oly_plan {
     oly_slot *slots;
     size_t scratch_bytes; /* per device */
     oly_block *main;
-    int n_steps; /* in all blocks */
+    int n_steps;                /* in all blocks */
+    struct oly_frame *frame;    /* what the planner knew of every value: for explanations */
+    const oly_sharding *wanted; /* [n_outputs] that the caller asked for, NULL entries: none; or NULL */
 } oly_plan;
 #endif
