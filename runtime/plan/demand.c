@@ -1,12 +1,11 @@
 /* Reading values: where each device finds the part of a value that it needs. Views (slices, transposes, broadcasts) are followed
  * to the memory they look at, with other offsets and strides; only when a device lacks elements does an exchange bring
- * them, and one exchange serves all the overlapping parts that were announced together. */
+ * them, and one exchange serves all that was announced together (prepare.c). */
 #include "plan/planner.h"
 #include "graph/view.h"
 #include <string.h>
 
-/* The part of its operand that a view needs for a region of itself. */
-static oly_region view_region(const oly_node *n, const oly_region *r)
+oly_region oly_view_region(const oly_node *n, const oly_region *r)
 {
     oly_region o = {.mesh = r->mesh, .rank = n->in[0]->type.rank};
     oly_view_dim dims[OLY_MAX_RANK];
@@ -94,19 +93,29 @@ static void read_replica(oly_planner *p, const oly_replica *c, const oly_node *n
     oly_slot_use(p, c->slot);
 }
 
-static oly_replica *find_replica(oly_value *v, const oly_region *r)
+static bool has_all(const oly_replica *c, const oly_region *r)
+{
+    if (!oly_region_inside_region(r, &c->region))
+        return false;
+    for (int k = 0; k < c->wanted.n; k++)
+        if (oly_region_inside_region(r, &c->wanted.part[k]))
+            return true;
+    return c->wanted.n == 0;
+}
+
+oly_replica *oly_find_replica(const oly_value *v, const oly_region *r)
 {
     for (oly_replica *c = v->replicas; c; c = c->next)
-        if (oly_region_inside_region(r, &c->region))
+        if (has_all(c, r))
             return c;
     return NULL;
 }
 
-static oly_status add_replica(oly_planner *p, oly_value *v, const oly_region *r, int slot)
+oly_status oly_add_replica(oly_planner *p, oly_value *v, const oly_region *r, const oly_wanted *wanted, int slot)
 {
     oly_replica *c = OLY_PLAN_NEW(p, oly_replica, 1);
     OLY_PLAN_CHECK(c);
-    *c = (oly_replica){v->replicas, *r, slot};
+    *c = (oly_replica){v->replicas, *r, *wanted, slot};
     v->replicas = c;
     return OLY_OK;
 }
@@ -119,7 +128,7 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     if (slot < 0)
         return OLY_MEMORY;
     OLY_TRY(oly_plan_reshard(p, f->block, n, &v->layout, v->slot, r, slot));
-    OLY_TRY(add_replica(p, v, r, slot));
+    OLY_TRY(oly_add_replica(p, v, r, &(oly_wanted){0}, slot));
     *replica = v->replicas;
     return OLY_OK;
 }
@@ -136,9 +145,9 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     }
     oly_value *v = oly_value_of(f, node);
     OLY_TRY(oly_fold_now(p, f, node));
-    oly_replica *c = find_replica(v, region);
+    oly_replica *c = oly_find_replica(v, region);
     if (!c && is_view(node) && v->slot < 0) {
-        oly_region inner = view_region(node, region);
+        oly_region inner = oly_view_region(node, region);
         OLY_TRY(oly_demand(p, f, node->in[0], &inner, reading));
         for (int d = 0; d < p->plan->n_devices && !reading->constant; d++)
             view_strides(node, &reading->place[d]);
@@ -163,92 +172,6 @@ void oly_reading_use(oly_planner *p, const oly_reading *reading)
     for (int d = 0; d < p->plan->n_devices && !reading->constant && reading->place; d++)
         if (reading->place[d].base >= 0)
             oly_slot_use(p, reading->place[d].base % p->plan->slot_capacity);
-}
-
-/* Follows views and captures to the value in memory; NULL for constants. */
-static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
-{
-    for (;;) {
-        oly_node *outer = oly_captured(*f, n);
-        if (outer) {
-            n = outer;
-            *f = (*f)->outer;
-        } else if (is_view(n) && !oly_value_of(*f, n)->replicas) {
-            *r = view_region(n, r);
-            n = n->in[0];
-        } else {
-            return oly_is_constant(n) ? NULL : n;
-        }
-    }
-}
-
-/* A value in memory and what of it is wanted. */
-typedef struct root {
-    oly_frame *frame;
-    oly_node *node;
-    oly_region hull;
-    int parts;
-} root;
-
-/* Those in one frame and with elements of one size come in one exchange. */
-static oly_status fetch_together(oly_planner *p, int n, root *roots)
-{
-    oly_movement *movements = OLY_PLAN_NEW(p, oly_movement, n + 1);
-    OLY_PLAN_CHECK(movements);
-    for (int first = 0; first < n; first++) {
-        int n_movements = 0;
-        if (!roots[first].node)
-            continue;
-        for (int j = first; j < n; j++) {
-            root *r = &roots[j];
-            oly_value *v = r->node ? oly_value_of(r->frame, r->node) : NULL;
-            if (!v || r->frame != roots[first].frame ||
-                oly_dtype_size(r->node->type.dtype) != oly_dtype_size(roots[first].node->type.dtype))
-                continue;
-            if (!find_replica(v, &r->hull)) {
-                int slot = oly_slot_new(p, &r->hull, oly_dtype_size(r->node->type.dtype));
-                if (slot < 0)
-                    return OLY_MEMORY;
-                movements[n_movements++] = (oly_movement){r->node, &v->layout, v->slot, &r->hull, slot};
-                OLY_TRY(add_replica(p, v, &r->hull, slot));
-            }
-            if (j > first)
-                r->node = NULL; /* done */
-        }
-        OLY_TRY(oly_plan_moves(p, roots[first].frame->block, n_movements, movements));
-    }
-    return OLY_OK;
-}
-
-oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
-{
-    root *roots = OLY_PLAN_NEW(p, root, n + 1);
-    int n_roots = 0;
-    OLY_PLAN_CHECK(roots);
-    for (int k = 0; k < n; k++) {
-        oly_frame *at = f;
-        oly_region r = regions[k];
-        oly_node *found = chase(&at, nodes[k], &r);
-        if (!found || oly_value_of(at, found)->slot < 0 ||
-            oly_region_inside_layout(&r, &oly_value_of(at, found)->layout))
-            continue;
-        int j = 0;
-        while (j < n_roots && !(roots[j].node == found && oly_region_join(&roots[j].hull, &r)))
-            j++;
-        if (j == n_roots)
-            roots[n_roots++] = (root){at, found, r, 1};
-    }
-    for (int k = 0; k < n; k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
-        oly_frame *at = f;
-        oly_region r = regions[k];
-        oly_node *found = chase(&at, nodes[k], &r);
-        for (int j = 0; found && j < n_roots; j++)
-            if (roots[j].node == found)
-                oly_region_join(&roots[j].hull, &r);
-    }
-    for (int j = 0; j < n_roots; j++)
-        OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
-    return fetch_together(p, n_roots, roots);
 }
 
 /* -- into slots ---------------------------------------------------------------------------------------------------- */
@@ -414,7 +337,7 @@ static int exact_replica(oly_frame *f, const oly_node *node, const oly_layout *l
 {
     oly_region r = oly_region_of_layout(l);
     for (oly_replica *c = oly_value_of(f, node)->replicas; c; c = c->next)
-        if (oly_region_equal(&c->region, &r))
+        if (c->wanted.n == 0 && oly_region_equal(&c->region, &r))
             return c->slot;
     return -1;
 }
@@ -439,7 +362,7 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
     *slot = exact_replica(f, node, l);
     if (*slot < 0) {
         OLY_TRY(copy_to_new_slot(p, f, node, l, slot));
-        OLY_TRY(add_replica(p, v, &r, *slot));
+        OLY_TRY(oly_add_replica(p, v, &r, &(oly_wanted){0}, *slot));
     }
     oly_slot_use(p, *slot);
     return OLY_OK;

@@ -281,8 +281,11 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
 
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
-    tiler t = {.p = p, .f = f, .g = g, .layout = oly_group_layout(p, f, g)};
+    tiler t = {.p = p, .f = f, .g = g};
     oly_tile_program program;
+    if (!g->prepared)
+        OLY_TRY(oly_group_layout(p, f, g, &g->layout));
+    t.layout = g->layout;
     OLY_TRY(gather_loads(&t));
     OLY_TRY(emit_program(&t));
     for (int k = 0; k < t.n_stores; k++)
@@ -521,21 +524,52 @@ static int end_of_depth(oly_frame *f, const int *order, int k, int n)
     return k;
 }
 
-/* What the concatenations of a depth must bring comes in one exchange. */
+/* What a node or, once, its group reads. */
+static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
+                             oly_region *regions)
+{
+    int number = oly_value_of(f, n)->group;
+    oly_group *g = number < 0 ? NULL : &f->groups[number];
+    oly_writes_read(p, f, n, n_read, nodes, regions);
+    if (!g || g->prepared || g->lowered)
+        return OLY_OK;
+    OLY_TRY(oly_group_layout(p, f, g, &g->layout));
+    g->prepared = true;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            oly_node *in = g->nodes[k]->in[j];
+            if (oly_value_of(f, in)->group == number || in->type.rank == 0)
+                continue;
+            nodes[*n_read] = in;
+            regions[(*n_read)++] = oly_region_of_layout(&g->layout);
+        }
+    return OLY_OK;
+}
+
+/* What the steps of a depth must bring from neighbours comes in one exchange. */
 static oly_status prepare_depth(oly_planner *p, oly_frame *f, const int *order, int n, const bool *late)
 {
-    oly_node **nodes = OLY_PLAN_NEW(p, oly_node *, n);
-    int n_nodes = 0;
+    int most = 0, n_read = 0;
+    for (int k = 0; k < n; k++)
+        most += f->graph->nodes[order[k]]->n_in;
+    if (p->mesh->n_devices == 1 || most == 0)
+        return OLY_OK;
+    oly_node **nodes = OLY_PLAN_NEW(p, oly_node *, most);
+    oly_region *regions = OLY_PLAN_NEW(p, oly_region, most);
+    const oly_node *reader = NULL;
     OLY_PLAN_CHECK(nodes);
+    OLY_PLAN_CHECK(regions);
     for (int k = 0; k < n; k++) {
         oly_node *node = f->graph->nodes[order[k]];
-        if (oly_ops[node->op].lowering == OLY_LOWER_WRITE && !is_held_up(f, node, late))
-            nodes[n_nodes++] = node;
+        if (!is_group_held_up(f, node, late))
+            OLY_TRY(note_reads(p, f, node, &n_read, nodes, regions));
+        if (n_read > 0 && !reader)
+            reader = node;
     }
-    if (n_nodes == 0)
+    if (n_read == 0)
         return OLY_OK;
-    p->reader = nodes[0];
-    return oly_prepare_writes(p, f, n_nodes, nodes);
+    p->reader = reader;
+    return oly_prepare_neighbours(p, f, n_read, nodes, regions);
 }
 
 /* By depth (see group.c); but what needs a reduction over devices that waits comes after all that does not, so that reductions

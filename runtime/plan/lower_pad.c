@@ -4,14 +4,6 @@
  * lower.c. */
 #include "plan/planner.h"
 
-static bool is_output(const oly_frame *f, const oly_node *n)
-{
-    for (int k = 0; k < f->graph->n_outputs; k++)
-        if (f->graph->outputs[k] == n)
-            return true;
-    return false;
-}
-
 /* Elements of padding beyond what a part may have more than others. */
 static bool too_uneven(const oly_node *n, int d, int parts)
 {
@@ -24,7 +16,7 @@ static bool too_uneven(const oly_node *n, int d, int parts)
 static oly_layout padded_layout(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     oly_layout l = oly_node_layout(p, f, n), in;
-    if (is_output(f, n) || !oly_natural_layout(f, n->in[0], &in) || in.mesh != p->mesh)
+    if (oly_is_result(f, n) || !oly_natural_layout(f, n->in[0], &in) || in.mesh != p->mesh)
         return l;
     for (int d = 0; d < l.rank; d++)
         if (l.split[d].parts > 1 && oly_axis_list_equal(&in.split[d].axes, &l.split[d].axes) &&

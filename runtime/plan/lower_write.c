@@ -32,7 +32,7 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
 
 static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    oly_layout l = oly_operand_layout(p, f, n->in[0]);
+    oly_layout l = oly_written_layout(p, f, n);
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_fold_now(p, f, n->in[0]));
     if (oly_may_overwrite(p, f, n, &l)) {
@@ -47,12 +47,14 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
 }
 
-/* Where a concatenation lies: along its largest operand. */
+/* Where a concatenation lies: along its largest operand; a result of the graph in its own blocks. */
 static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     oly_layout l = oly_node_layout(p, f, n), natural;
     int d = n->params.dimension;
     int64_t offset = 0, largest = -1;
+    if (oly_is_result(f, n))
+        return l;
     for (int k = 0; k < n->n_in; k++) {
         if (n->in[k]->type.shape[d] > largest && oly_natural_layout(f, n->in[k], &natural) && natural.mesh == p->mesh) {
             bool same = true;
@@ -67,33 +69,24 @@ static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_no
     return l;
 }
 
-oly_status oly_prepare_writes(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes)
+void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
+                     oly_region *regions)
 {
-    int total = 0, filled = 0;
-    for (int k = 0; k < n; k++)
-        total += is_concatenation(nodes[k]) ? nodes[k]->n_in : 0;
-    oly_region *regions = OLY_PLAN_NEW(p, oly_region, total + 1);
-    oly_node **operands = OLY_PLAN_NEW(p, oly_node *, total + 1);
-    OLY_PLAN_CHECK(regions);
-    OLY_PLAN_CHECK(operands);
-    for (int k = 0; k < n; k++) {
-        if (!is_concatenation(nodes[k]))
-            continue;
-        oly_layout whole = concatenated_layout(p, f, nodes[k]);
-        int64_t at = 0;
-        for (int j = 0; j < nodes[k]->n_in; j++) {
-            oly_node *in = nodes[k]->in[j];
-            oly_layout l = {.mesh = whole.mesh, .rank = whole.rank};
-            for (int d = 0; d < l.rank; d++) {
-                l.shape[d] = in->type.shape[d];
-                l.split[d] = oly_split_sliced(&whole.split[d], d == nodes[k]->params.dimension ? at : 0, 1);
-            }
-            operands[filled] = in;
-            regions[filled++] = oly_region_of_layout(&l);
-            at += in->type.shape[nodes[k]->params.dimension];
+    if (!is_concatenation(n))
+        return;
+    oly_layout whole = concatenated_layout(p, f, n);
+    int64_t at = 0;
+    for (int j = 0; j < n->n_in; j++) {
+        oly_node *in = n->in[j];
+        oly_layout l = {.mesh = whole.mesh, .rank = whole.rank};
+        for (int d = 0; d < l.rank; d++) {
+            l.shape[d] = in->type.shape[d];
+            l.split[d] = oly_split_sliced(&whole.split[d], d == n->params.dimension ? at : 0, 1);
         }
+        nodes[*n_read] = in;
+        regions[(*n_read)++] = oly_region_of_layout(&l);
+        at += in->type.shape[n->params.dimension];
     }
-    return oly_prepare(p, f, filled, operands, regions);
 }
 
 static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)

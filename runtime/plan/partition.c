@@ -116,14 +116,28 @@ static bool in_group(oly_frame *f, const oly_group *g, const oly_node *n)
     return oly_value_of(f, n)->group == (int)(g - f->groups);
 }
 
+bool oly_is_result(const oly_frame *f, const oly_node *n)
+{
+    for (int k = 0; k < f->graph->n_outputs; k++)
+        if (f->graph->outputs[k] == n)
+            return true;
+    return false;
+}
+
+oly_layout oly_written_layout(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    return oly_is_result(f, n) ? oly_node_layout(p, f, n) : oly_operand_layout(p, f, n->in[0]);
+}
+
 /* Layout of the place in a larger array that the group's result will be written to. */
-static bool wanted_layout(oly_frame *f, const oly_group *g, oly_layout *l)
+static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *u = oly_value_of(f, g->nodes[k])->written_by;
-        oly_layout whole;
-        if (!u || !oly_natural_layout(f, u->in[0], &whole))
+        oly_layout natural;
+        if (!u || !oly_natural_layout(f, u->in[0], &natural) || natural.mesh != p->mesh)
             continue;
+        oly_layout whole = oly_written_layout(p, f, u);
         *l = whole;
         for (int d = 0; d < l->rank; d++) {
             l->shape[d] = g->nodes[k]->type.shape[d];
@@ -134,28 +148,62 @@ static bool wanted_layout(oly_frame *f, const oly_group *g, oly_layout *l)
     return false;
 }
 
-oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g)
+/* A dimension of one element is not split by itself, but may lie on one of several devices: where it will be written. */
+static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
 {
-    oly_layout l = oly_node_layout(p, f, g->nodes[g->n_nodes - 1]), wanted;
-    bool has_wanted = wanted_layout(f, g, &wanted) && wanted.mesh == p->mesh;
-    for (int d = 0; d < l.rank; d++) {
-        if (l.split[d].parts == 1)
+    if (l->shape[d] != 1 || l->split[d].parts > 1 || wanted->split[d].parts == 1)
+        return false;
+    for (int e = 0; e < l->rank; e++)
+        for (int j = 0; j < l->split[e].axes.n; j++)
+            for (int k = 0; k < wanted->split[d].axes.n; k++)
+                if (l->split[e].axes.axis[j] == wanted->split[d].axes.axis[k])
+                    return false;
+    return true;
+}
+
+/* A node of the group that is a result. */
+static const oly_node *result_in(const oly_frame *f, const oly_group *g)
+{
+    for (int k = g->n_nodes - 1; k >= 0; k--)
+        if (oly_is_result(f, g->nodes[k]))
+            return g->nodes[k];
+    return NULL;
+}
+
+oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
+{
+    oly_layout wanted;
+    *l = oly_node_layout(p, f, g->nodes[g->n_nodes - 1]);
+    bool has_wanted = wanted_layout(p, f, g, &wanted);
+    const oly_node *result = has_wanted ? NULL : result_in(f, g);
+    oly_cut_choice *choice = result ? oly_cut_choice_new(p) : NULL;
+    OLY_PLAN_CHECK(choice || !result ? p : NULL);
+    for (int d = 0; d < l->rank; d++) {
+        if (has_wanted && lies_on_one(l, &wanted, d))
+            l->split[d] = wanted.split[d];
+        if (l->split[d].parts == 1)
             continue;
         candidates c = {0};
+        if (choice)
+            oly_cut_choice_clear(choice);
         for (int k = 0; k < g->n_nodes; k++)
             for (int j = 0; j < g->nodes[k]->n_in && c.n < 64; j++) {
                 oly_node *in = g->nodes[k]->in[j];
                 oly_layout natural;
                 if (in_group(f, g, in) || !oly_natural_layout(f, in, &natural) || natural.mesh != p->mesh ||
-                    !oly_axis_list_equal(&natural.split[d].axes, &l.split[d].axes))
+                    !oly_axis_list_equal(&natural.split[d].axes, &l->split[d].axes))
                     continue;
                 c.split[c.n] = natural.split[d];
                 c.weight[c.n++] = oly_type_size(&in->type);
+                if (choice)
+                    oly_cut_choice_add(choice, f, in, &natural.split[d]);
             }
-        if (has_wanted && oly_axis_list_equal(&wanted.split[d].axes, &l.split[d].axes))
-            l.split[d] = wanted.split[d];
-        else
-            l.split[d] = choose(&c, &l.split[d]);
+        oly_split at = choose(&c, &l->split[d]);
+        if (has_wanted && oly_axis_list_equal(&wanted.split[d].axes, &l->split[d].axes))
+            l->split[d] = wanted.split[d];
+        else if (!choice || !oly_cut_at_result(choice, &at, &l->split[d], l->shape[d],
+                                               (int64_t)oly_dtype_size(result->type.dtype)))
+            l->split[d] = at;
     }
-    return l;
+    return OLY_OK;
 }

@@ -17,10 +17,17 @@ typedef struct oly_region {
     oly_region_dim dim[OLY_MAX_RANK];
 } oly_region;
 
+/* The parts of a region that will be read; n = 0: all of it. Nothing else of the region is brought. */
+typedef struct oly_wanted {
+    int n;
+    const oly_region *part;
+} oly_wanted;
+
 /* A copy of a value, or of more than each device's own part, in another slot. */
 typedef struct oly_replica {
     struct oly_replica *next;
     oly_region region;
+    oly_wanted wanted;
     int slot;
 } oly_replica;
 
@@ -64,7 +71,8 @@ typedef struct oly_value {
 typedef struct oly_group {
     int n_nodes;
     oly_node **nodes;
-    bool lowered;
+    bool lowered, prepared; /* prepared: `layout` is chosen, and what comes from neighbours is there */
+    oly_layout layout;
 } oly_group;
 
 typedef struct oly_waiting_fold oly_waiting_fold;
@@ -114,6 +122,9 @@ void oly_slot_use(oly_planner *p, int slot); /* used by the newest step */
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
 const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Is it a result of its graph? Then it ends in canonical blocks. */
+bool oly_is_result(const oly_frame *f, const oly_node *n);
+
 /* Is d one of the node's params.axes? */
 bool oly_has_axis(const oly_node *n, int d);
 
@@ -148,9 +159,19 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 oly_layout oly_operand_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 /* Layout a node would have where it is: of its memory, or derived through views. false: none (constants). */
 bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l);
-oly_layout oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g);
+oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l);
+/* Layout of an array that is written in parts: where the array before lies, a result of the graph in its own blocks. */
+oly_layout oly_written_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
                            const oly_node *node); /* canonical cuts of the propagated axes */
+
+/* -- cuts.c -- */
+/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. */
+typedef struct oly_cut_choice oly_cut_choice;
+oly_cut_choice *oly_cut_choice_new(oly_planner *p);
+void oly_cut_choice_clear(oly_cut_choice *c);
+void oly_cut_choice_add(oly_cut_choice *c, oly_frame *f, const oly_node *read, const oly_split *split);
+bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes);
 
 /* -- demand.c: reading values -- */
 /* Where a device's part of a region of a value is. constant: the value is a constant node instead. */
@@ -167,8 +188,11 @@ void oly_reading_use(oly_planner *p, const oly_reading *reading);
 oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, oly_reading *reading);
 /* A view of a part of an array (slice, rev) is copied to memory of its own, where it lies: for who reads beyond its ends. */
 oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node);
-/* Announces what will be demanded together, so that one exchange serves all of it. */
-oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
+/* A replica that has all of a region; NULL: none. */
+oly_replica *oly_find_replica(const oly_value *v, const oly_region *r);
+oly_status oly_add_replica(oly_planner *p, oly_value *v, const oly_region *r, const oly_wanted *wanted, int slot);
+/* The part of its operand that a view needs for a region of itself. */
+oly_region oly_view_region(const oly_node *n, const oly_region *r);
 /* The value in a slot of its own, contiguous, in this layout. Reuses the value's slot when it is just that. */
 oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot);
 /* The same, but never shared with another use: writes a copy if need be. */
@@ -183,6 +207,16 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
 oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                           const oly_layout *whole, const int64_t *start, const int64_t *step);
 
+/* -- prepare.c -- */
+/* Announces what will be demanded together, so that one exchange serves all of it. */
+oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
+/* The same for parts that are to be had from neighbours only: what must be resharded altogether is left to its demand. */
+oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
+                                  const oly_region *regions);
+/* What is wanted of a box of the region at a mesh position: boxes that do not overlap, at most OLY_MOST_WANTED; how many. */
+#define OLY_MOST_WANTED 64
+int oly_wanted_boxes(const oly_wanted *w, const int64_t *shape, int position, const oly_box *within, oly_box *boxes);
+
 /* -- reshard.c -- */
 /* Adds a MOVE step to block b: every device gets its box of `to` in slot to_slot from the devices that hold it. */
 typedef struct oly_movement {
@@ -191,6 +225,7 @@ typedef struct oly_movement {
     int from_slot;
     const oly_region *to;
     int to_slot;
+    oly_wanted wanted; /* of `to` */
 } oly_movement;
 /* The same for several values of elements of one size, in one step and one exchange. */
 oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements);
@@ -250,8 +285,9 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 bool oly_writes_parts(const oly_node *n); /* is its result operand 0 with parts replaced? */
 bool oly_local_writes_parts(const oly_node *n);
-/* Brings what concatenations will read of their operands; of nodes of other kinds nothing. */
-oly_status oly_prepare_writes(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes);
+/* What concatenations will read of their operands; of other nodes nothing. Adds to the lists, which have room for each operand. */
+void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
+                     oly_region *regions);
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);

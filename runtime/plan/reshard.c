@@ -31,6 +31,7 @@ typedef struct mover {
     int from_slot, to_slot;
     oly_permutation permutation; /* of the slices of dimension `permuted`; NULL: none */
     int permuted;
+    oly_wanted wanted; /* of `to` */
     const int64_t *shape;
     size_t element;
     int n_copies, copy_capacity;
@@ -207,24 +208,40 @@ static bool next_run(const mover *m, const oly_box *box, int64_t *at, oly_box *r
     return true;
 }
 
-/* `wanted` is where the elements are in the source, `holds` the whole box of the receiver, shifted to there. */
-static oly_status receive_block(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
-                                int64_t shift, const int *part)
+/* Of a block a receiver gets `shared`; `holds` is the whole box of the receiver, shifted to where its elements are. */
+static oly_status receive_box(mover *m, int device, int position, const oly_box *shared, const oly_box *holds,
+                              int64_t shift, int owner)
 {
-    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, wanted);
-    if (oly_box_count(&shared) == 0)
-        return OLY_OK;
-    int me = oly_mesh_my_process();
-    int owner = owner_of(m, part, position, me), process = process_of(m->from->mesh, owner);
+    int me = oly_mesh_my_process(), process = process_of(m->from->mesh, owner);
     if (process != me)
-        return add_remote(m, (remote){process, position, owner, shared, device, false, shift, 0, NULL});
+        return add_remote(m, (remote){process, position, owner, *shared, device, false, shift, 0, NULL});
     if (m->in_place && owner == position)
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
             holder = d;
-    return add_copy(m, holder, owner, device, holds, &shared);
+    return add_copy(m, holder, owner, device, holds, shared);
+}
+
+/* What of a box is wanted at a position: a list of boxes. */
+static int wanted_of(const mover *m, int position, const oly_box *box, oly_box *boxes)
+{
+    boxes[0] = *box;
+    return m->wanted.n ? oly_wanted_boxes(&m->wanted, m->shape, position, box, boxes) : 1;
+}
+
+/* `wanted` is where the elements are in the source. */
+static oly_status receive_block(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
+                                int64_t shift, const int *part)
+{
+    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, wanted), boxes[OLY_MOST_WANTED];
+    if (oly_box_count(&shared) == 0)
+        return OLY_OK;
+    int owner = owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, boxes);
+    for (int k = 0; k < n; k++)
+        OLY_TRY(receive_box(m, device, position, &boxes[k], holds, shift, owner));
+    return OLY_OK;
 }
 
 static oly_status receive_run(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
@@ -270,9 +287,12 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
     oly_box box = oly_region_box(m->to, m->shape, receiver), run;
     int64_t shift;
     for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
-        oly_box shared = oly_box_intersect(block, &run);
-        if (oly_box_count(&shared) > 0 && owner_of(m, part, receiver, process) == source)
-            OLY_TRY(add_remote(m, (remote){process, receiver, source, shared, device, true, shift, 0, NULL}));
+        oly_box shared = oly_box_intersect(block, &run), boxes[OLY_MOST_WANTED];
+        if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
+            continue;
+        int n = wanted_of(m, receiver, &shared, boxes);
+        for (int k = 0; k < n; k++)
+            OLY_TRY(add_remote(m, (remote){process, receiver, source, boxes[k], device, true, shift, 0, NULL}));
     }
     return OLY_OK;
 }
@@ -585,6 +605,7 @@ oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movemen
                             .to = v->to,
                             .from_slot = v->from_slot,
                             .to_slot = v->to_slot,
+                            .wanted = v->wanted,
                             .shape = v->from->shape,
                             .element = oly_dtype_size(v->node->type.dtype)};
         oly_slot_use(p, v->from_slot);

@@ -1,0 +1,247 @@
+/* What is read together comes together: the parts of values that some steps will read are gathered into one box for each value and
+ * device, and one exchange fills those boxes, with the parts that are read only (no corners, where a stencil reads none). Called by
+ * the lowerings before they demand what they read. */
+#include "plan/planner.h"
+#include <string.h>
+
+/* -- what is wanted of a box ----------------------------------------------------------------------------------------- */
+
+typedef struct box_list {
+    int n;
+    oly_box *box;
+} box_list;
+
+/* Adds the part of b that lies outside `hole`: at most two boxes for each dimension. False: too many. */
+static bool add_outside(box_list *list, oly_box b, const oly_box *hole)
+{
+    oly_box inside = oly_box_intersect(&b, hole);
+    if (oly_box_count(&inside) == 0) {
+        if (list->n == OLY_MOST_WANTED)
+            return false;
+        list->box[list->n++] = b;
+        return true;
+    }
+    for (int d = 0; d < b.rank; d++) {
+        oly_box side = b;
+        side.hi[d] = inside.lo[d];
+        if (side.hi[d] > side.lo[d]) {
+            if (list->n == OLY_MOST_WANTED)
+                return false;
+            list->box[list->n++] = side;
+        }
+        side = b;
+        side.lo[d] = inside.hi[d];
+        if (side.hi[d] > side.lo[d]) {
+            if (list->n == OLY_MOST_WANTED)
+                return false;
+            list->box[list->n++] = side;
+        }
+        b.lo[d] = inside.lo[d];
+        b.hi[d] = inside.hi[d];
+    }
+    return true;
+}
+
+/* Adds what b has and the list has not. */
+static bool add_new(box_list *list, const oly_box *b)
+{
+    oly_box left[OLY_MOST_WANTED], next[OLY_MOST_WANTED];
+    box_list a = {1, left}, c = {0, next};
+    left[0] = *b;
+    for (int k = 0; k < list->n; k++) {
+        c.n = 0;
+        for (int j = 0; j < a.n; j++)
+            if (!add_outside(&c, a.box[j], &list->box[k]))
+                return false;
+        box_list swap = a;
+        a = c;
+        c = swap;
+    }
+    if (list->n + a.n > OLY_MOST_WANTED)
+        return false;
+    for (int j = 0; j < a.n; j++)
+        list->box[list->n++] = a.box[j];
+    return true;
+}
+
+static void hull_of(oly_box *hull, const oly_box *b)
+{
+    for (int d = 0; d < b->rank; d++) {
+        hull->lo[d] = b->lo[d] < hull->lo[d] ? b->lo[d] : hull->lo[d];
+        hull->hi[d] = b->hi[d] > hull->hi[d] ? b->hi[d] : hull->hi[d];
+    }
+}
+
+int oly_wanted_boxes(const oly_wanted *w, const int64_t *shape, int position, const oly_box *within, oly_box *boxes)
+{
+    box_list list = {0, boxes};
+    oly_box hull = {0};
+    int64_t total = 0;
+    bool all = true;
+    for (int k = 0; k < w->n; k++) {
+        oly_box b = oly_region_box(&w->part[k], shape, position);
+        b = oly_box_intersect(&b, within);
+        if (oly_box_count(&b) == 0)
+            continue;
+        if (oly_box_equal(&b, within)) {
+            boxes[0] = b;
+            return 1;
+        }
+        if (hull.rank == 0)
+            hull = b;
+        hull_of(&hull, &b);
+        all = all && add_new(&list, &b);
+    }
+    for (int k = 0; k < list.n; k++)
+        total += oly_box_count(&list.box[k]);
+    if (hull.rank > 0 && (!all || total == oly_box_count(&hull))) {
+        boxes[0] = hull;
+        return 1;
+    }
+    return list.n;
+}
+
+/* -- gathering ------------------------------------------------------------------------------------------------------- */
+
+/* Follows views and captures to the value in memory; NULL for constants. */
+static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
+{
+    for (;;) {
+        oly_node *outer = oly_captured(*f, n);
+        if (outer) {
+            n = outer;
+            *f = (*f)->outer;
+        } else if (oly_ops[n->op].lowering == OLY_LOWER_VIEW && !oly_value_of(*f, n)->replicas) {
+            *r = oly_view_region(n, r);
+            n = n->in[0];
+        } else {
+            return oly_is_constant(n) ? NULL : n;
+        }
+    }
+}
+
+/* A value in memory and what of it is wanted. */
+typedef struct root {
+    oly_frame *frame;
+    oly_node *node;
+    oly_region hull;
+    int n_parts;
+    oly_region *parts;
+} root;
+
+/* Notes a part, unless one that is there has it. */
+static void add_part(root *r, const oly_region *part)
+{
+    int kept = 0;
+    for (int k = 0; k < r->n_parts; k++)
+        if (oly_region_inside_region(part, &r->parts[k]))
+            return;
+    for (int k = 0; k < r->n_parts; k++)
+        if (!oly_region_inside_region(&r->parts[k], part))
+            r->parts[kept++] = r->parts[k];
+    r->parts[kept] = *part;
+    r->n_parts = kept + 1;
+}
+
+static oly_wanted wanted_of(const root *r)
+{
+    for (int k = 0; k < r->n_parts; k++)
+        if (oly_region_inside_region(&r->hull, &r->parts[k]))
+            return (oly_wanted){0};
+    return (oly_wanted){r->n_parts, r->parts};
+}
+
+/* Is there a replica that has every part already? */
+static bool is_there(const oly_value *v, const root *r)
+{
+    for (int k = 0; k < r->n_parts; k++)
+        if (!oly_find_replica(v, &r->parts[k]))
+            return false;
+    return true;
+}
+
+/* Those in one frame and with elements of one size come in one exchange. */
+static oly_status fetch_together(oly_planner *p, int n, root *roots)
+{
+    oly_movement *movements = OLY_PLAN_NEW(p, oly_movement, n + 1);
+    OLY_PLAN_CHECK(movements);
+    for (int first = 0; first < n; first++) {
+        int n_movements = 0;
+        if (!roots[first].node)
+            continue;
+        for (int j = first; j < n; j++) {
+            root *r = &roots[j];
+            oly_value *v = r->node ? oly_value_of(r->frame, r->node) : NULL;
+            if (!v || r->frame != roots[first].frame ||
+                oly_dtype_size(r->node->type.dtype) != oly_dtype_size(roots[first].node->type.dtype))
+                continue;
+            if (!is_there(v, r)) {
+                oly_wanted wanted = wanted_of(r);
+                int slot = oly_slot_new(p, &r->hull, oly_dtype_size(r->node->type.dtype));
+                if (slot < 0)
+                    return OLY_MEMORY;
+                movements[n_movements++] = (oly_movement){r->node, &v->layout, v->slot, &r->hull, slot, wanted};
+                OLY_TRY(oly_add_replica(p, v, &r->hull, &wanted, slot));
+            }
+            if (j > first)
+                r->node = NULL; /* done */
+        }
+        OLY_TRY(oly_plan_moves(p, roots[first].frame->block, n_movements, movements));
+    }
+    return OLY_OK;
+}
+
+/* Is the region cut over the axes that the value is cut over? */
+static bool is_near(const oly_region *r, const oly_layout *l)
+{
+    bool same = r->mesh == l->mesh;
+    for (int d = 0; d < l->rank && same; d++)
+        same = oly_axis_list_equal(&r->dim[d].split.axes, &l->split[d].axes);
+    return same;
+}
+
+static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions,
+                          bool near_only)
+{
+    root *roots = OLY_PLAN_NEW(p, root, n + 1);
+    int n_roots = 0;
+    OLY_PLAN_CHECK(roots);
+    for (int k = 0; k < n; k++) {
+        oly_frame *at = f;
+        oly_region r = regions[k];
+        oly_node *found = chase(&at, nodes[k], &r);
+        const oly_value *v = found ? oly_value_of(at, found) : NULL;
+        if (!v || v->slot < 0 || oly_region_inside_layout(&r, &v->layout) || (near_only && !is_near(&r, &v->layout)))
+            continue;
+        int j = 0;
+        while (j < n_roots && !(roots[j].node == found && oly_region_join(&roots[j].hull, &r)))
+            j++;
+        if (j == n_roots) {
+            roots[n_roots++] = (root){at, found, r, 0, OLY_PLAN_NEW(p, oly_region, 2 * n)};
+            OLY_PLAN_CHECK(roots[j].parts);
+        }
+        add_part(&roots[j], &r);
+    }
+    for (int k = 0; k < n; k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
+        oly_frame *at = f;
+        oly_region r = regions[k];
+        oly_node *found = chase(&at, nodes[k], &r);
+        for (int j = 0; found && j < n_roots; j++)
+            if (roots[j].node == found && oly_region_join(&roots[j].hull, &r))
+                add_part(&roots[j], &r);
+    }
+    for (int j = 0; j < n_roots; j++)
+        OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
+    return fetch_together(p, n_roots, roots);
+}
+
+oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
+{
+    return prepare(p, f, n, nodes, regions, false);
+}
+
+oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
+                                  const oly_region *regions)
+{
+    return prepare(p, f, n, nodes, regions, true);
+}
