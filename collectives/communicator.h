@@ -67,6 +67,17 @@ typedef struct oly_ticket {
 /* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Big pieces without gaps are sent
  * from where they are: what is sent must not change before oly_exchange_finish. */
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base);
+/* Leaves a started exchange under way: it goes on whenever oly_exchange_advance is called and during every wait for another one, so
+ * that ranks may end the exchanges they have started in any order. Ended by oly_exchange_join, within the same run. */
+void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);
+/* As oly_exchange_finish, with what it was left with. */
+oly_status oly_exchange_join(oly_exchange *x);
+/* Whether exchanges are under way that were left so; brings them on without waiting. */
+bool oly_exchange_any_left(void);
+oly_status oly_exchange_advance(void);
+/* Names the buffer of every piece. */
+void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives),
+                          void *context);
 /* Waits for everything and unpacks. fails OLY_DIVERGED when a message belongs to another call (both ranks, both calls and both
  * lines in the message), OLY_TIMEOUT when a rank has not come within oly_option.timeout seconds (which rank, which call), OLY_MPI. */
 oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);

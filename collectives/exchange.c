@@ -46,6 +46,10 @@ struct oly_exchange {
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests not complete, in this replay */
     bool started;
+    /* while it is left under way */
+    oly_exchange *next_left;
+    oly_ticket ticket;
+    void *const *base;
     MPI_Request *requests;
     MPI_Status *statuses;
     int *indices;
@@ -204,6 +208,36 @@ static void abandon(oly_exchange *x)
     }
 }
 
+/* -- left under way ---------------------------------------------------------------------------------------- */
+
+static oly_exchange *first_left; /* of the one lane */
+
+static void unlink_left(oly_exchange *x)
+{
+    for (oly_exchange **at = &first_left; *at; at = &(*at)->next_left)
+        if (*at == x) {
+            *at = x->next_left;
+            x->next_left = NULL;
+            return;
+        }
+}
+
+void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base)
+{
+    oly_exchange **last = &first_left;
+    while (*last)
+        last = &(*last)->next_left;
+    x->ticket = *ticket;
+    x->base = receive_base;
+    x->next_left = NULL;
+    *last = x;
+}
+
+bool oly_exchange_any_left(void)
+{
+    return first_left;
+}
+
 static void free_messages(exchange_message *messages, int n)
 {
     for (int i = 0; messages && i < n; i++) {
@@ -218,6 +252,7 @@ void oly_exchange_free(oly_exchange *x)
 {
     if (!x)
         return;
+    unlink_left(x);
     if (x->started)
         abandon(x);
     free_messages(x->sends, x->n_sends);
@@ -252,6 +287,13 @@ int64_t oly_exchange_bytes_received(const oly_exchange *x)
 int oly_exchange_peers(const oly_exchange *x)
 {
     return x->n_peers;
+}
+
+void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
+{
+    for (int i = 0; i < x->n_receives + x->n_sends; i++)
+        for (int k = 0; k < message_of(x, i)->n_pieces; k++)
+            visit(context, message_of(x, i)->walks[k].buffer, i < x->n_receives);
 }
 
 /* -- start ----------------------------------------------------------------------------------------------- */
@@ -420,24 +462,44 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     return OLY_TIMEOUT;
 }
 
+/* Completes what is there; n: how much that was. */
+static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n)
+{
+    *n = 0;
+    int code = MPI_Testsome(x->n_requests, x->requests, n, x->indices, x->statuses);
+    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
+        return oly_mpi_failed("MPI_Testsome", code);
+    if (*n == MPI_UNDEFINED)
+        *n = 0;
+    for (int k = 0; k < *n; k++) {
+        int error = code == MPI_SUCCESS ? MPI_SUCCESS : x->statuses[k].MPI_ERROR;
+        OLY_TRY(complete(x, x->indices[k], &x->statuses[k], error, ticket, base));
+    }
+    return OLY_OK;
+}
+
+oly_status oly_exchange_advance(void)
+{
+    for (oly_exchange *x = first_left; x; x = x->next_left) {
+        int n;
+        if (x->left > 0)
+            OLY_TRY(complete_some(x, &x->ticket, x->base, &n));
+    }
+    return OLY_OK;
+}
+
 static oly_status complete_all(oly_exchange *x, const oly_ticket *ticket, void *const *base)
 {
     oly_wait w = {0};
     while (x->left > 0) {
-        int n = 0;
-        int code = MPI_Testsome(x->n_requests, x->requests, &n, x->indices, x->statuses);
-        if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
-            return oly_mpi_failed("MPI_Testsome", code);
-        if (n == 0 || n == MPI_UNDEFINED) {
-            if (!oly_wait_more(&w))
-                return too_late(x, ticket);
-            continue;
-        }
-        for (int k = 0; k < n; k++) {
-            int error = code == MPI_SUCCESS ? MPI_SUCCESS : x->statuses[k].MPI_ERROR;
-            OLY_TRY(complete(x, x->indices[k], &x->statuses[k], error, ticket, base));
-        }
-        w = (oly_wait){0}; /* the limit is for silence, not for the whole */
+        int n;
+        OLY_TRY(complete_some(x, ticket, base, &n));
+        if (n > 0)
+            w = (oly_wait){0}; /* the limit is for silence, not for the whole */
+        else if (!oly_wait_more(&w))
+            return too_late(x, ticket);
+        else if (first_left)
+            OLY_TRY(oly_exchange_advance()); /* others may wait for these */
     }
     return OLY_OK;
 }
@@ -452,4 +514,10 @@ oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *
     else
         oly_world_break();
     return status;
+}
+
+oly_status oly_exchange_join(oly_exchange *x)
+{
+    unlink_left(x);
+    return oly_exchange_finish(x, &x->ticket, x->base);
 }

@@ -223,6 +223,7 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     s->out_slot = slot;
     s->move.n_copies = n;
     s->move.copies = copies;
+    s->alone = true;
     oly_slot_use(p, slot);
     return OLY_OK;
 }

@@ -317,6 +317,9 @@ bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *f
 /* Lowers the loop as a stencil when it is one. *done tells. */
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 
+/* -- schedule.c -- */
+oly_status oly_schedule(oly_planner *p);
+
 /* -- buffers.c -- */
 /* Which outputs may be written over which donated inputs. */
 oly_status oly_find_reusable(oly_planner *p);

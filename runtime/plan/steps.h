@@ -103,6 +103,7 @@ typedef enum {
     OLY_STEP_BRANCH,  /* one of several blocks */
     OLY_STEP_STENCIL, /* a recognised loop */
     OLY_STEP_LOCAL,   /* kernels of kernels/local.h */
+    OLY_STEP_WAIT,    /* for an exchange that an earlier step left under way (schedule.c) */
 } oly_step_kind;
 
 /* What a movement moves from where to where, for explanations. A region's axes are those of its splits. */
@@ -127,7 +128,11 @@ typedef struct oly_step {
     const oly_transfer *transfer;    /* MOVE by a layout; NULL: another kind of copy */
     oly_axis_list over;              /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
-    double work;                     /* element-operations on this process: decides whether a call is small */
+    oly_exchange *awaited;           /* WAIT: another step's */
+    bool starts; /* MOVE, FOLD: its exchange, of a fold the second, is left under way until a WAIT */
+    bool begun;  /* FOLD: the exchange of its partials is over */
+    bool alone;  /* MOVE: copies only, on every process: no message is numbered by it */
+    double work; /* element-operations on this process: decides whether a call is small */
     union {
         struct {
             oly_tile_program program;

@@ -20,6 +20,7 @@ typedef struct spread {
     oly_run *run;
     const oly_step *step;
     int phase; /* reductions: 0 parts, 1 finish; local kernels */
+    bool under_way;
 } spread;
 
 static int chunks_on(const spread *s, int device)
@@ -61,6 +62,18 @@ static void run_local(oly_run *r, const oly_local_work *w, int phase, int chunk)
     oly_local_run(&w->task, in, r->base[w->out_base], scratch, phase, chunk, w->chunks[phase]);
 }
 
+static bool is_under_way(const oly_run *r)
+{
+    return r->plan->distributed && oly_exchange_any_left();
+}
+
+/* Exchanges under way need MPI to be called now and then; only the thread that interprets may. */
+static void advance(oly_run *r)
+{
+    if (r->advance == OLY_OK)
+        r->advance = oly_exchange_advance();
+}
+
 static void run_chunk(const spread *s, int device, int chunk)
 {
     oly_run *r = s->run;
@@ -89,16 +102,21 @@ static void spread_body(void *context, int i)
     for (int n; i >= (n = chunks_on(s, device)); device++)
         i -= n;
     run_chunk(s, device, i);
+    if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
+        advance(s->run);
 }
 
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
-    spread s = {r, step, phase};
+    spread s = {r, step, phase, is_under_way(r)};
     int total = 0;
     if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
         for (int d = 0; d < r->plan->n_devices; d++)
-            for (int c = 0, n = chunks_on(&s, d); c < n; c++)
+            for (int c = 0, n = chunks_on(&s, d); c < n; c++) {
                 run_chunk(&s, d, c);
+                if (s.under_way && step->work >= WORTH_SHARING)
+                    advance(r);
+            }
         return;
     }
     for (int d = 0; d < r->plan->n_devices; d++)
@@ -152,13 +170,21 @@ const oly_ticket *oly_next_ticket(oly_run *r)
     return &r->ticket;
 }
 
+static oly_status start(oly_run *r, oly_exchange *x, const oly_ticket *ticket, bool leave)
+{
+    OLY_TRY(oly_exchange_start(x, ticket, r->base));
+    if (leave)
+        oly_exchange_leave(x, ticket, r->base);
+    return OLY_OK;
+}
+
 static oly_status run_move(oly_run *r, const oly_step *step)
 {
-    const oly_ticket *ticket = r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+    const oly_ticket *ticket = r->plan->distributed && !step->alone ? oly_next_ticket(r) : &r->ticket;
     if (step->exchange)
-        OLY_TRY(oly_exchange_start(step->exchange, ticket, r->base));
+        OLY_TRY(start(r, step->exchange, ticket, step->starts));
     oly_run_copies(r, step->move.copies, step->move.n_copies, step->work);
-    return step->exchange ? oly_exchange_finish(step->exchange, ticket, r->base) : OLY_OK;
+    return step->exchange && !step->starts ? oly_exchange_finish(step->exchange, ticket, r->base) : OLY_OK;
 }
 
 /* -- reductions over devices ----------------------------------------------------------------------------------------------- */
@@ -204,7 +230,7 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
 {
     folding f = {r, step};
     int total = 0;
-    const oly_ticket *ticket = r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+    const oly_ticket *ticket = r->plan->distributed && !step->begun ? oly_next_ticket(r) : &r->ticket;
     if (step->exchange) {
         OLY_TRY(oly_exchange_start(step->exchange, ticket, r->base));
         OLY_TRY(oly_exchange_finish(step->exchange, ticket, r->base));
@@ -221,8 +247,8 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
             oly_next_ticket(r); /* also where there is nothing to hand round: the count stays the same everywhere */
     if (!step->second)
         return OLY_OK;
-    OLY_TRY(oly_exchange_start(step->second, ticket, r->base));
-    return oly_exchange_finish(step->second, ticket, r->base);
+    OLY_TRY(start(r, step->second, ticket, step->starts));
+    return step->starts ? OLY_OK : oly_exchange_finish(step->second, ticket, r->base);
 }
 
 /* -- loops ------------------------------------------------------------------------------------------------------------------ */
@@ -348,14 +374,20 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     case OLY_STEP_LOOP: return run_loop(r, s);
     case OLY_STEP_BRANCH: return run_branch(r, s);
     case OLY_STEP_STENCIL: return oly_run_stencil(r, s);
+    case OLY_STEP_WAIT: return oly_exchange_join(s->awaited);
     }
     return OLY_OK;
 }
 
 oly_status oly_run_block(oly_run *r, const oly_block *b)
 {
-    for (int k = 0; k < b->n_steps; k++)
+    for (int k = 0; k < b->n_steps; k++) {
         OLY_TRY(run_step(r, &b->steps[k]));
+        if (is_under_way(r)) {
+            advance(r);
+            OLY_TRY(r->advance);
+        }
+    }
     return OLY_OK;
 }
 
@@ -364,6 +396,8 @@ void oly_interpret(oly_job *job)
     oly_run *r = (oly_run *)job;
     if (oly_run_failure() != OLY_OK)
         return;
+    r->thread = pthread_self();
+    r->advance = OLY_OK;
     oly_status st = oly_run_block(r, r->plan->main);
     if (st == OLY_OK)
         return;

@@ -2,6 +2,7 @@
 #ifndef OLY_RUN_INTERPRET_H
 #define OLY_RUN_INTERPRET_H
 #include "run/execute.h"
+#include <pthread.h>
 
 typedef struct oly_run {
     oly_job job; /* first member */
@@ -12,6 +13,8 @@ typedef struct oly_run {
     oly_buffer **owner;   /* the same; NULL for scratch */
     oly_buffer **scratch; /* [device] */
     oly_ticket ticket;
+    pthread_t thread;   /* that interprets, while exchanges are under way */
+    oly_status advance; /* what bringing them on in between came to */
     oly_site site;
 } oly_run;
 

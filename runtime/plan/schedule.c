@@ -1,0 +1,452 @@
+/* Exchanges between processes start as soon as what they send is there and are waited for where the first step needs what they
+ * bring: a step that communicates is split into its start and a WAIT, and steps that do not need it come between. What depends on
+ * what is read off the slots that steps read and write on this process, so processes may order their steps differently;
+ * only what is numbered in messages (moves, folds, loops and branches) keeps the order of the program, which is the same
+ * everywhere. That is enough: ranks start exchanges in one order, and whoever waits brings on all he has under way.
+ * Called by plan.c, before memory is assigned. Plans of one process stay as they are. */
+#include "plan/schedule.h"
+#include "core/option.h"
+#include <string.h>
+
+enum {
+    FAR = 64,            /* steps looked through for one that could run meanwhile */
+    MOST_UNDER_WAY = 64, /* MiB */
+    LATENCY = 8000,      /* of an exchange, in element-operations */
+};
+static const char partials[] = "partial results set out";
+static const double per_byte = 0.8; /* element-operations in the time a byte takes */
+
+typedef struct use {
+    int slot;
+    bool writes;
+} use;
+
+typedef struct edge {
+    int to, next;
+} edge;
+
+typedef struct item {
+    oly_step step;
+    int n_uses, first_use; /* in uses */
+    int waits;             /* items it needs that are not placed yet */
+    int first_edge;        /* to those that need it; -1 */
+    int start;             /* WAIT: the item that started it; -1 */
+    int next_numbered;     /* of those whose order is everybody's */
+    double placed_at;      /* work placed before it */
+    bool numbered, placed;
+} item;
+
+/* What has happened to a slot so far. */
+typedef struct slot_state {
+    int seen;    /* by the item looked at: its number + 1 */
+    int use;     /* of that item */
+    int writer;  /* the last item that wrote it; -1 */
+    int readers; /* since then: list in edges of another array; -1 */
+} slot_state;
+
+typedef struct scheduler {
+    oly_planner *p;
+    int n, capacity;
+    item *items;
+    int n_uses, use_capacity;
+    use *uses;
+    int n_edges, edge_capacity;
+    edge *edges; /* and lists of readers */
+    slot_state *slots;
+    int current;
+    bool failed;
+    int *order, n_placed;
+    double work;       /* placed so far */
+    int64_t under_way; /* bytes */
+    bool changed;
+} scheduler;
+
+/* -- items ------------------------------------------------------------------------------------------------------------ */
+
+static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes)
+{
+    if (n < *capacity)
+        return old;
+    int more = *capacity ? 2 * *capacity : 64;
+    void *memory = oly_arena_take(&p->plan->arena, bytes * (size_t)more);
+    if (memory && n)
+        memcpy(memory, old, bytes * (size_t)n);
+    *capacity = more;
+    return memory;
+}
+
+static item *add_item(scheduler *s, const oly_step *step, int start, bool numbered)
+{
+    item *it = &s->items[s->n++];
+    *it = (item){.step = *step, .start = start, .first_edge = -1, .numbered = numbered};
+    return it;
+}
+
+static void add_wait(scheduler *s, oly_exchange *x, const oly_step *of)
+{
+    oly_step wait = {.kind = OLY_STEP_WAIT, .node = of->node, .what = "wait", .out_slot = -1};
+    wait.awaited = x;
+    add_item(s, &wait, s->n - 1, false);
+}
+
+static void add_fold(scheduler *s, const oly_step *step)
+{
+    oly_step fold = *step;
+    if (step->exchange) {
+        oly_step start = {.kind = OLY_STEP_MOVE, .node = step->node, .what = partials, .out_slot = -1};
+        start.exchange = step->exchange;
+        start.starts = true;
+        add_item(s, &start, -1, true);
+        add_wait(s, step->exchange, step);
+        fold.exchange = NULL;
+        fold.begun = true;
+    }
+    fold.starts = fold.second;
+    add_item(s, &fold, -1, true);
+    if (fold.second)
+        add_wait(s, fold.second, step);
+}
+
+static void add_step(scheduler *s, const oly_step *step)
+{
+    bool numbered = step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH || step->kind == OLY_STEP_STENCIL ||
+                    step->kind == OLY_STEP_FOLD || (step->kind == OLY_STEP_MOVE && !step->alone);
+    if (step->kind == OLY_STEP_FOLD) {
+        add_fold(s, step);
+    } else {
+        item *it = add_item(s, step, -1, numbered);
+        if (step->kind == OLY_STEP_MOVE && step->exchange) {
+            it->step.starts = true;
+            add_wait(s, step->exchange, step);
+        }
+    }
+}
+
+/* -- what depends on what ----------------------------------------------------------------------------------------------- */
+
+static void note_use(void *context, int slot, bool writes)
+{
+    scheduler *s = context;
+    slot_state *state = &s->slots[slot];
+    if (state->seen == s->current + 1) {
+        s->uses[state->use].writes |= writes;
+        return;
+    }
+    s->uses = grown(s->p, s->uses, s->n_uses, &s->use_capacity, sizeof *s->uses);
+    if (!s->uses) {
+        s->failed = true;
+        s->n_uses = s->use_capacity = 0;
+        return;
+    }
+    state->seen = s->current + 1;
+    state->use = s->n_uses;
+    s->uses[s->n_uses++] = (use){slot, writes};
+    s->items[s->current].n_uses++;
+}
+
+static int new_edge(scheduler *s, int to, int next)
+{
+    s->edges = grown(s->p, s->edges, s->n_edges, &s->edge_capacity, sizeof *s->edges);
+    if (!s->edges) {
+        s->failed = true;
+        s->n_edges = s->edge_capacity = 0;
+        return -1;
+    }
+    s->edges[s->n_edges] = (edge){to, next};
+    return s->n_edges++;
+}
+
+static void depends(scheduler *s, int later, int earlier)
+{
+    if (earlier < 0 || earlier == later)
+        return;
+    s->items[earlier].first_edge = new_edge(s, later, s->items[earlier].first_edge);
+    s->items[later].waits++;
+}
+
+static void depend_through(scheduler *s, int k, const use *u)
+{
+    slot_state *state = &s->slots[u->slot];
+    depends(s, k, state->writer);
+    if (!u->writes) {
+        state->readers = new_edge(s, k, state->readers);
+        return;
+    }
+    for (int e = state->readers; e >= 0 && !s->failed; e = s->edges[e].next)
+        depends(s, k, s->edges[e].to);
+    state->writer = k;
+    state->readers = -1;
+}
+
+static oly_status find_dependences(scheduler *s)
+{
+    int numbered = -1;
+    for (int j = 0; j < s->p->plan->n_slots; j++)
+        s->slots[j] = (slot_state){.writer = -1, .readers = -1};
+    for (int k = 0; k < s->n && !s->failed; k++) {
+        item *it = &s->items[k];
+        s->current = k;
+        it->first_use = s->n_uses;
+        oly_step_uses(s->p->plan, &it->step, note_use, s);
+        for (int j = 0; j < it->n_uses && !s->failed; j++)
+            depend_through(s, k, &s->uses[it->first_use + j]);
+        depends(s, k, it->start);
+        if (it->numbered) {
+            depends(s, k, numbered);
+            numbered = k;
+        }
+    }
+    OLY_PLAN_CHECK(s->failed ? NULL : s);
+    return OLY_OK;
+}
+
+/* -- the order ------------------------------------------------------------------------------------------------------------ */
+
+static int64_t bytes_of(const item *it)
+{
+    const oly_exchange *x = it->step.kind == OLY_STEP_FOLD ? it->step.second : it->step.exchange;
+    return x && it->step.starts ? oly_exchange_bytes_sent(x) + oly_exchange_bytes_received(x) : 0;
+}
+
+static void place(scheduler *s, int k)
+{
+    item *it = &s->items[k];
+    it->placed = true;
+    it->placed_at = s->work;
+    s->changed = s->changed || k != s->n_placed;
+    s->order[s->n_placed++] = k;
+    s->work += it->step.work;
+    s->under_way += bytes_of(it);
+    if (it->start >= 0)
+        s->under_way -= bytes_of(&s->items[it->start]);
+    for (int e = it->first_edge; e >= 0; e = s->edges[e].next)
+        s->items[s->edges[e].to].waits--;
+}
+
+static bool is_ready(const item *it)
+{
+    return !it->placed && it->waits == 0;
+}
+
+/* The wait that item k needs, else the oldest; -1: none. */
+static int wait_for(const scheduler *s, int k, int from)
+{
+    int oldest = -1;
+    for (int j = from; j < s->n && j < k + FAR; j++) {
+        if (s->items[j].start < 0 || !is_ready(&s->items[j]))
+            continue;
+        oldest = oldest < 0 ? j : oldest;
+        for (int e = s->items[j].first_edge; e >= 0; e = s->edges[e].next)
+            if (s->edges[e].to == k)
+                return j;
+    }
+    return oldest;
+}
+
+/* Has less been placed since the exchange started than it takes? */
+static bool is_uncovered(const scheduler *s, const item *wait)
+{
+    const item *start = &s->items[wait->start];
+    return s->work - start->placed_at < LATENCY + per_byte * (double)bytes_of(start);
+}
+
+/* A step beyond k that could run now; -1: none. */
+static int meanwhile(const scheduler *s, int k)
+{
+    for (int j = k + 1; j < s->n && j <= k + FAR; j++)
+        if (s->items[j].start < 0 && is_ready(&s->items[j]))
+            return j;
+    return -1;
+}
+
+static void place_all(scheduler *s)
+{
+    int numbered = 0, first = 0, oldest = 0;
+    while (s->n_placed < s->n) {
+        while (numbered < s->n && (!s->items[numbered].numbered || s->items[numbered].placed))
+            numbered++;
+        while (first < s->n && (s->items[first].start >= 0 || s->items[first].placed))
+            first++;
+        while (s->items[oldest].placed)
+            oldest++;
+        int64_t bytes = numbered < s->n && numbered < first + FAR ? bytes_of(&s->items[numbered]) : 0;
+        if (bytes && is_ready(&s->items[numbered]) &&
+            (s->under_way == 0 || s->under_way + bytes <= (int64_t)MOST_UNDER_WAY << 20)) {
+            place(s, numbered);
+            continue;
+        }
+        if (first < s->n && is_ready(&s->items[first])) {
+            place(s, first);
+            continue;
+        }
+        if (first - oldest > 4 * FAR) { /* under way for long: whoever looks for waits shall find them near */
+            place(s, oldest);
+            continue;
+        }
+        int wait = wait_for(s, first, oldest), other = -1;
+        if (wait >= 0 && first < s->n && is_uncovered(s, &s->items[wait]))
+            other = meanwhile(s, first);
+        place(s, other >= 0 ? other : wait >= 0 ? wait : oldest); /* the first of all needs nothing */
+    }
+}
+
+/* -- back into steps ------------------------------------------------------------------------------------------------------- */
+
+/* An exchange that is waited for where it starts needs no wait of its own. */
+static bool joins(oly_step *last, const oly_step *next)
+{
+    if (next->kind == OLY_STEP_WAIT && last->starts &&
+        next->awaited == (last->kind == OLY_STEP_FOLD ? last->second : last->exchange)) {
+        last->starts = false;
+        return true;
+    }
+    return false;
+}
+
+/* Its partials' exchange, too, when nothing came between. */
+static bool joins_fold(oly_step *last, const oly_step *next)
+{
+    if (next->kind != OLY_STEP_FOLD || !next->begun || last->kind != OLY_STEP_MOVE || last->starts ||
+        last->move.n_copies || last->what != partials || last->node != next->node)
+        return false;
+    oly_exchange *x = last->exchange;
+    *last = *next;
+    last->exchange = x;
+    last->begun = false;
+    return true;
+}
+
+static oly_status rebuild(scheduler *s, oly_block *b)
+{
+    oly_step *steps = OLY_PLAN_NEW(s->p, oly_step, s->n + 1);
+    OLY_PLAN_CHECK(steps);
+    int n = 0;
+    for (int k = 0; k < s->n; k++) {
+        const oly_step *step = &s->items[s->order[k]].step;
+        if (n > 0 && (joins(&steps[n - 1], step) || joins_fold(&steps[n - 1], step)))
+            continue;
+        steps[n++] = *step;
+    }
+    b->steps = steps;
+    b->n_steps = b->capacity = n;
+    return OLY_OK;
+}
+
+static bool communicates(const oly_block *b)
+{
+    for (int k = 0; k < b->n_steps; k++)
+        if (b->steps[k].exchange || b->steps[k].second)
+            return true;
+    return false;
+}
+
+static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
+{
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            OLY_TRY(schedule_block(p, s->loop.body, changed));
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            OLY_TRY(schedule_block(p, s->branch.blocks[j], changed));
+    }
+    if (b->n_steps < 2 || !communicates(b))
+        return OLY_OK;
+    scheduler s = {.p = p, .capacity = 4 * b->n_steps};
+    s.items = OLY_PLAN_NEW(p, item, s.capacity);
+    s.order = OLY_PLAN_NEW(p, int, s.capacity);
+    s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);
+    OLY_PLAN_CHECK(s.items && s.order ? s.slots : NULL);
+    for (int k = 0; k < b->n_steps; k++)
+        add_step(&s, &b->steps[k]);
+    OLY_TRY(find_dependences(&s));
+    place_all(&s);
+    if (!s.changed)
+        return OLY_OK;
+    *changed = true;
+    return rebuild(&s, b);
+}
+
+/* -- numbers and lives ------------------------------------------------------------------------------------------------------ */
+
+static int started_by(const oly_block *b, int k)
+{
+    int j = k - 1;
+    while (j > 0 && b->steps[j].exchange != b->steps[k].awaited && b->steps[j].second != b->steps[k].awaited)
+        j--;
+    return b->steps[j].number;
+}
+
+static void number_block(oly_planner *p, oly_block *b, int *next)
+{
+    b->begin = *next;
+    for (int k = 0; k < b->n_steps; k++) {
+        oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            number_block(p, s->loop.body, next);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            number_block(p, s->branch.blocks[j], next);
+        for (int j = 0; s->kind == OLY_STEP_STENCIL && j < 2; j++)
+            if (s->stencil.margins[j])
+                number_block(p, s->stencil.margins[j], next);
+        s->number = (*next)++;
+        if (s->kind == OLY_STEP_WAIT)
+            s->detail = oly_plan_say(p, "for what step %d started", started_by(b, k));
+    }
+    b->end = *next;
+}
+
+typedef struct liver {
+    oly_plan *plan;
+    int number;
+} liver;
+
+static void live(void *context, int slot, bool writes)
+{
+    const liver *l = context;
+    oly_slot *s = &l->plan->slots[slot];
+    (void)writes;
+    s->first = l->number < s->first ? l->number : s->first;
+    s->last = l->number > s->last ? l->number : s->last;
+}
+
+/* The steps inside a step use their slots themselves, and so does it: it is the last of them. */
+static void live_in(oly_plan *plan, const oly_block *b)
+{
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            live_in(plan, s->loop.body);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            live_in(plan, s->branch.blocks[j]);
+        liver l = {plan, s->number};
+        oly_step outside = *s; /* what is used inside only dies there */
+        if (s->kind == OLY_STEP_LOOP)
+            outside.loop.body = NULL;
+        if (s->kind == OLY_STEP_BRANCH)
+            outside.branch.n = 0;
+        oly_step_uses(plan, &outside, live, &l);
+    }
+}
+
+oly_status oly_schedule(oly_planner *p)
+{
+    oly_plan *plan = p->plan;
+    bool changed = false;
+    int next = 0;
+    if (!plan->distributed || !oly_option.overlap)
+        return OLY_OK;
+    OLY_TRY(schedule_block(p, plan->main, &changed));
+    if (!changed)
+        return OLY_OK;
+    number_block(p, plan->main, &next);
+    plan->n_steps = next;
+    for (int j = 0; j < plan->n_slots; j++) {
+        plan->slots[j].first = next;
+        plan->slots[j].last = -1;
+    }
+    live_in(plan, plan->main);
+    for (int j = 0; j < plan->n_slots; j++)
+        if (plan->slots[j].last < 0)
+            plan->slots[j].first = 0;
+    return OLY_OK;
+}

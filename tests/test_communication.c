@@ -1,0 +1,131 @@
+/* run: layouts  Communication is as little as it can be, begins as early as it can and ends as late: counts and bytes of plans,
+ * their order, and values that are those of one device. */
+#include "check.h"
+#include <olympus.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/option.h"
+
+static int setup(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+static __attribute__((noinline)) char *explained(oly_fn f, int n, const oly_array *in)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    assert_int_equal(oly_explain_n(file, f, n, in), OLY_OK);
+    fclose(file);
+    return text;
+}
+
+static oly_array data(int64_t rows, int64_t columns)
+{
+    return oly_sin(oly_reshape(oly_arange(rows * columns, OLY_FLOAT32), rows, columns));
+}
+
+/* The function's result on sharded operands is that on one device, nearly or exactly. */
+static void expect_same(oly_function function, int n, const oly_array *plain, const oly_array *sharded, int64_t count,
+                        double tolerance)
+{
+    float *one = malloc(sizeof *one * (size_t)count), *other = malloc(sizeof *other * (size_t)count);
+    oly_array a, b;
+    oly_fn f = oly_jit_with(function, "f", n, 1, (oly_jit_options){.user = NULL});
+    assert_int_equal(oly_call_n(f, n, plain, 1, (oly_array *[]){&a}), OLY_OK);
+    assert_int_equal(oly_call_n(f, n, sharded, 1, (oly_array *[]){&b}), OLY_OK);
+    oly_process_allgather(a, one, sizeof *one * (size_t)count);
+    oly_process_allgather(b, other, sizeof *other * (size_t)count);
+    for (int64_t k = 0; k < count; k++)
+        if (!(fabs((double)one[k] - (double)other[k]) <= tolerance * fabs((double)one[k])))
+            fail_msg("element %lld is %.9g, not %.9g", (long long)k, (double)other[k], (double)one[k]);
+    free(one);
+    free(other);
+}
+
+/* -- early and late ------------------------------------------------------------------------------------------------------ */
+
+/* A product summed over the devices, and work that does not need it. */
+static void independent(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array product = oly_matmul(in[0], in[1]);
+    oly_array other = oly_sin(oly_cumsum(in[2], 1));
+    out[0] = oly_add(product, other);
+}
+
+static void work_goes_on_while_messages_fly(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(64, 64), data(64, 64), data(64, 64)};
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "None, x")),
+                      oly_device_put(plain[1], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[2], oly_named(mesh, "None, None"))};
+    oly_fn f = oly_jit_with(independent, "f", 3, 1, (oly_jit_options){.user = NULL});
+    char *text = explained(f, 3, in);
+    const char *start = strstr(text, "partial results set out"), *wait = strstr(text, "wait: for what step");
+    if (oly_process_count() == 1) {
+        assert_null(start);
+        assert_null(wait);
+    } else {
+        const char *between = strstr(text, "cumsum"), *fold = strstr(text, "all-reduce");
+        assert_non_null(start);
+        assert_non_null(wait);
+        assert_true(start < between && between < wait && wait < fold);
+    }
+    free(text);
+    expect_same(independent, 3, plain, in, 64 * 64, 1e-4);
+}
+
+/* Two exchanges that do not need each other are under way together, in a loop too. */
+static void two_exchanges(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    (void)user;
+    oly_array turned = oly_with_sharding_constraint(oly_transpose(carry[0]), oly_named(oly_make_mesh("x=8"), "x, None"));
+    oly_array rolled = oly_roll(carry[1], 1, 0);
+    carry[0] = oly_add(oly_mul(0.5, turned), oly_mul(0.25, carry[1]));
+    carry[1] = oly_add(oly_mul(0.5, rolled), oly_mul(0.25, oly_sin(carry[0])));
+}
+
+static void looped(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array c[2] = {in[0], in[1]};
+    oly_fori(0, 7, two_exchanges, 2, c, NULL);
+    out[0] = oly_add(c[0], c[1]);
+}
+
+static void exchanges_of_a_loop_overlap(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(40, 40), data(40, 40)};
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[1], oly_named(mesh, "x, None"))};
+    for (int overlap = 0; overlap < 2; overlap++) {
+        oly_option.overlap = overlap;
+        expect_same(looped, 2, in, in, 1600, 1e-5);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, setup, teardown),
+        cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, setup, teardown),
+    };
+    return CHECK_MAIN(tests);
+}
