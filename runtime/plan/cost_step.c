@@ -20,7 +20,7 @@ static double transfer_price(const oly_plan *plan, const oly_step *s)
 {
     if (s->messages == 0 || s->bytes == 0)
         return 0;
-    oly_level level = s->exchange || s->second ? oly_mesh_level(plan->mesh) : OLY_LEVEL_PROCESS;
+    oly_level level = s->exchange || s->second || s->begun ? oly_mesh_level(plan->mesh) : OLY_LEVEL_PROCESS;
     return oly_price_transfer(level, (double)s->bytes, s->messages);
 }
 
@@ -77,6 +77,7 @@ double oly_price_step(const oly_plan *plan, const oly_step *s)
             longest = larger(longest, block_price(plan, s->branch.blocks[k]));
         return longest;
     case OLY_STEP_STENCIL: return stencil_price(plan, s);
+    case OLY_STEP_WAIT: return 0; /* with what started it */
     }
     return 0;
 }

@@ -5,16 +5,15 @@
  * everywhere. That is enough: ranks start exchanges in one order, and whoever waits brings on all he has under way.
  * Called by plan.c, before memory is assigned. Plans of one process stay as they are. */
 #include "plan/schedule.h"
+#include "plan/cost.h"
 #include "core/option.h"
 #include <string.h>
 
 enum {
     FAR = 64,            /* steps looked through for one that could run meanwhile */
     MOST_UNDER_WAY = 64, /* MiB */
-    LATENCY = 8000,      /* of an exchange, in element-operations */
 };
 static const char partials[] = "partial results set out";
-static const double per_byte = 0.8; /* element-operations in the time a byte takes */
 
 typedef struct use {
     int slot;
@@ -32,7 +31,9 @@ typedef struct item {
     int first_edge;        /* to those that need it; -1 */
     int start;             /* WAIT: the item that started it; -1 */
     int next_numbered;     /* of those whose order is everybody's */
-    double placed_at;      /* work placed before it */
+    double seconds;        /* predicted: of its work; of what an exchange takes from its start */
+    double flight;
+    double placed_at; /* predicted work before it */
     bool numbered, placed;
 } item;
 
@@ -56,7 +57,7 @@ typedef struct scheduler {
     int current;
     bool failed;
     int *order, n_placed;
-    double work;       /* placed so far */
+    double seconds;    /* of work placed so far */
     int64_t under_way; /* bytes */
     bool changed;
 } scheduler;
@@ -79,6 +80,10 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
 {
     item *it = &s->items[s->n++];
     *it = (item){.step = *step, .start = start, .first_edge = -1, .numbered = numbered};
+    if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_FOLD)
+        it->seconds = oly_price_step(s->p->plan, step);
+    else
+        it->flight = oly_price_step(s->p->plan, step);
     return it;
 }
 
@@ -96,7 +101,7 @@ static void add_fold(scheduler *s, const oly_step *step)
         oly_step start = {.kind = OLY_STEP_MOVE, .node = step->node, .what = partials, .out_slot = -1};
         start.exchange = step->exchange;
         start.starts = true;
-        add_item(s, &start, -1, true);
+        add_item(s, &start, -1, true)->flight = oly_price_step(s->p->plan, step);
         add_wait(s, step->exchange, step);
         fold.exchange = NULL;
         fold.begun = true;
@@ -212,10 +217,10 @@ static void place(scheduler *s, int k)
 {
     item *it = &s->items[k];
     it->placed = true;
-    it->placed_at = s->work;
+    it->placed_at = s->seconds;
     s->changed = s->changed || k != s->n_placed;
     s->order[s->n_placed++] = k;
-    s->work += it->step.work;
+    s->seconds += it->seconds;
     s->under_way += bytes_of(it);
     if (it->start >= 0)
         s->under_way -= bytes_of(&s->items[it->start]);
@@ -247,7 +252,7 @@ static int wait_for(const scheduler *s, int k, int from)
 static bool is_uncovered(const scheduler *s, const item *wait)
 {
     const item *start = &s->items[wait->start];
-    return s->work - start->placed_at < LATENCY + per_byte * (double)bytes_of(start);
+    return s->seconds - start->placed_at < start->flight;
 }
 
 /* A step beyond k that could run now; -1: none. */
