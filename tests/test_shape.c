@@ -84,6 +84,22 @@ static void elements_are_where_they_belong(void **state)
         check_rearrangements(line(6, oly_named(mesh, shardings[k])));
 }
 
+static void slices_run_backwards(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    static const char *const shardings[] = {"", "x", "(x,y)", "None, y", "y, x"};
+    for (int k = 0; k < 5; k++) {
+        oly_array x = oly_device_put(oly_reshape(oly_arange(10, OLY_INT32), 5, 2), oly_named(mesh, shardings[k]));
+        VALUES(oly_slice(x, "::-1, ::-1"), 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        VALUES(oly_slice(x, "3:0:-2, 1"), 7, 3);
+        VALUES(oly_slice(x, "1:-1:-1"), );
+        VALUES(oly_slice(oly_slice(x, "::-2, 0"), "::-1"), 0, 4, 8);
+        VALUES(oly_update(x, "::-2, 0", oly_arange(3, OLY_INT32)), 2, 1, 2, 3, 1, 5, 6, 7, 0, 9);
+        VALUES(oly_slice_ranges(x, NULL, NULL, (const int64_t[]){-3, 1}), 8, 9, 2, 3);
+    }
+}
+
 /* Steps as long as numbers go take one element. */
 static void the_longest_steps(void **state)
 {
@@ -247,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(elements_are_where_they_belong, start, finish),
+        cmocka_unit_test_setup_teardown(slices_run_backwards, start, finish),
         cmocka_unit_test_setup_teardown(the_longest_steps, start, finish),
         cmocka_unit_test_setup_teardown(numbers_in_a_row, start, finish),
         cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, start, finish),

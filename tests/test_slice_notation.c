@@ -4,7 +4,7 @@
 
 /* -- slice notation ------------------------------------------------------------------------------------- */
 
-/* "start+extent*step" for each dimension, "!" after dropped ones; or "OLY_PARSE: message". */
+/* "start+extent*step" for each dimension, "!" after dropped ones, "~" after those that run backwards; or "OLY_PARSE: message". */
 static const char *sliced(const char *slices, int rank, const int64_t *shape)
 {
     static char text[600];
@@ -18,7 +18,10 @@ static const char *sliced(const char *slices, int rank, const int64_t *shape)
         snprintf(text, sizeof text, "%s: %s", oly_status_name(s), oly_pending_message());
     for (int d = 0; s == OLY_OK && d < p.rank; d++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId64 "+%" PRId64 "*%" PRId64 "%s", d ? " " : "",
-                       p.start[d], p.shape[d], p.step[d], p.axes[d] ? "!" : "");
+                       p.start[d], p.shape[d], p.step[d],
+                       p.axes[d] == OLY_PART_DROPPED  ? "!"
+                       : p.axes[d] == OLY_PART_TURNED ? "~"
+                                                      : "");
     return text;
 }
 
@@ -39,7 +42,8 @@ static void slices_are_pythons(void **state)
         {"8", "OLY_INVALID: index 8 at column 1"},
         {"0, -6", "OLY_INVALID: index -6 at column 4 of \"0, -6\" is out of range for dimension 1 of size 5"},
         {"::0", "OLY_INVALID: step 0 at column 3"},
-        {"::-1", "OLY_INVALID: step -1 at column 3 of \"::-1\"; steps are 1 or more"},
+        {"::-1", "0+8*1~ 0+5*1"}, {"6:1:-2", "2+3*2~ 0+5*1"}, {"-99::-1", "0+0*1~ 0+5*1"}, {"99:-99:-3", "1+3*3~ 0+5*1"},
+        {"2:5:-1, 3", "0+0*1~ 3+1*1!"}, {":5:-9223372036854775808", "7+1*9223372036854775807~ 0+5*1"},
         {"99999999999999999999", "OLY_PARSE: "}
     };
     /* clang-format on */

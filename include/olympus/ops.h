@@ -256,14 +256,14 @@ OLY_API oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, i
     OLY_AT(oly_broadcast_sharded_shape)(OLY_ARG(x), out, OLY_EXTENTS(__VA_ARGS__))
 
 /* Part of an array, in Python's notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
- * dimensions not named). Negative numbers count from the end, ranges are clipped, steps are positive.
- *   fails   OLY_PARSE (with the column), OLY_SHAPE (too many dimensions), OLY_INVALID (index out of range, step below 1)
+ * dimensions not named), "::-1" (backwards). Negative numbers count from the end, ranges are clipped.
+ *   fails   OLY_PARSE (with the column), OLY_SHAPE (too many dimensions), OLY_INVALID (index out of range, step 0)
  *   source  Python slices */
 OLY_API oly_array oly_slice(oly_array x, const char *slices);
 #define oly_slice(...) OLY_AT(oly_slice)(__VA_ARGS__)
 
-/* The structured form: elements start, start+step, ... below limit, for each dimension (rank entries each). NULL: start 0, limit
- * the end, step 1. Negative numbers count from the end, ranges are clipped. fails OLY_INVALID: step below 1 */
+/* The structured form: elements start, start+step, ... before limit, for each dimension (rank entries each). NULL: from one end
+ * to the other, step 1. Negative numbers count from the end, ranges are clipped. fails OLY_INVALID: step 0 */
 OLY_API oly_array oly_slice_ranges(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step);
 #define oly_slice_ranges(...) OLY_AT(oly_slice_ranges)(__VA_ARGS__)
 

@@ -7,23 +7,42 @@
 /* One range as written; what is missing takes its default. */
 typedef struct range {
     int64_t start, limit, step;
-    bool has_limit;
+    bool has_start, has_limit;
 } range;
 
-/* Counts from the end when negative, then clips to 0..n, as Python does. */
-static int64_t clipped(int64_t i, int64_t n)
+/* Counts from the end when negative, then clips to first..last, as Python does. */
+static int64_t clipped(int64_t i, int64_t n, int64_t first, int64_t last)
 {
     if (i < 0)
-        i = i < -n ? 0 : i + n;
-    return i > n ? n : i;
+        i = i < -n ? -1 : i + n;
+    return i < first ? first : i > last ? last : i;
+}
+
+static void set_forwards(oly_params *part, int d, int64_t n, const range *r)
+{
+    int64_t start = r->has_start ? clipped(r->start, n, 0, n) : 0;
+    int64_t limit = r->has_limit ? clipped(r->limit, n, 0, n) : n;
+    part->start[d] = start;
+    part->shape[d] = limit > start ? (limit - start - 1) / r->step + 1 : 0;
+    part->step[d] = r->step;
+    part->axes[d] = OLY_PART_KEPT;
+}
+
+/* The same elements forwards, and a mark. */
+static void set_backwards(oly_params *part, int d, int64_t n, const range *r)
+{
+    int64_t start = r->has_start ? clipped(r->start, n, -1, n - 1) : n - 1;
+    int64_t limit = r->has_limit ? clipped(r->limit, n, -1, n - 1) : -1;
+    int64_t step = r->step < -INT64_MAX ? INT64_MAX : -r->step;
+    part->shape[d] = start > limit ? (start - limit - 1) / step + 1 : 0;
+    part->start[d] = part->shape[d] > 0 ? start - (part->shape[d] - 1) * step : 0;
+    part->step[d] = step;
+    part->axes[d] = OLY_PART_TURNED;
 }
 
 static void set_range(oly_params *part, int d, int64_t n, const range *r)
 {
-    int64_t start = clipped(r->start, n), limit = r->has_limit ? clipped(r->limit, n) : n;
-    part->start[d] = start;
-    part->shape[d] = limit > start ? (limit - start - 1) / r->step + 1 : 0;
-    part->step[d] = r->step;
+    (r->step > 0 ? set_forwards : set_backwards)(part, d, n, r);
 }
 
 static void set_index(oly_params *part, int d, int64_t n, int64_t index)
@@ -31,7 +50,7 @@ static void set_index(oly_params *part, int d, int64_t n, int64_t index)
     part->start[d] = index < 0 ? index + n : index;
     part->shape[d] = 1;
     part->step[d] = 1;
-    part->axes[d] = 1;
+    part->axes[d] = OLY_PART_DROPPED;
 }
 
 static bool number_ahead(oly_scanner *s)
@@ -53,8 +72,9 @@ static oly_status read_range(oly_scanner *s, range *r)
     int column = (oly_scan_peek(s), oly_scan_column(s));
     if (!oly_scan_integer(s, &r->step))
         return oly_scan_expected(s, "an integer");
-    if (r->step < 1)
-        return oly_fail(OLY_INVALID, "step %" PRId64 " at column %d of \"%s\"; steps are 1 or more", r->step, column,
+    if (r->step == 0)
+        return oly_fail(OLY_INVALID,
+                        "step 0 at column %d of \"%s\"; steps are 1 or more, or -1 or less to run backwards", column,
                         s->start);
     return OLY_OK;
 }
@@ -63,7 +83,7 @@ static oly_status read_item(oly_scanner *s, int d, int64_t n, oly_params *part)
 {
     range r = {.step = 1};
     int column = (oly_scan_peek(s), oly_scan_column(s));
-    bool number = number_ahead(s);
+    bool number = r.has_start = number_ahead(s);
     if (number && !oly_scan_integer(s, &r.start))
         return oly_scan_expected(s, "an integer");
     if (oly_scan_take(s, ':')) {
@@ -138,9 +158,10 @@ oly_status oly_slice_numbers(int rank, const int64_t *shape, const int64_t *star
 {
     part->rank = rank;
     for (int d = 0; d < rank; d++) {
-        range r = {start ? start[d] : 0, limit ? limit[d] : 0, step ? step[d] : 1, limit != NULL};
-        if (r.step < 1)
-            return oly_fail(OLY_INVALID, "step %" PRId64 " of dimension %d; steps are 1 or more", r.step, d);
+        range r = {start ? start[d] : 0, limit ? limit[d] : 0, step ? step[d] : 1, start != NULL, limit != NULL};
+        if (r.step == 0)
+            return oly_fail(OLY_INVALID, "step 0 of dimension %d; steps are 1 or more, or -1 or less to run backwards",
+                            d);
         set_range(part, d, shape[d], &r);
     }
     return OLY_OK;

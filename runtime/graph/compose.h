@@ -33,8 +33,10 @@ oly_compose oly_compose_mean;
 oly_compose oly_compose_reshape;   /* params.shape with at most one -1 */
 oly_compose oly_compose_transpose; /* params.axes, n_axes 0: reversed */
 oly_compose oly_compose_broadcast; /* to params.shape */
-oly_compose oly_compose_slice;     /* params.start, shape, step; dimensions marked in params.axes[d] = 1 are dropped */
-oly_compose oly_compose_update;    /* in[1] converted and broadcast to the part (dropped dimensions as in slice) */
+/* What slices and updates do with a dimension, in params.axes[d]. */
+enum { OLY_PART_KEPT, OLY_PART_DROPPED, OLY_PART_TURNED };
+oly_compose oly_compose_slice;  /* params.start, shape, step (1 or more), axes */
+oly_compose oly_compose_update; /* in[1] converted and broadcast to the part (dropped dimensions as in slice) */
 oly_compose oly_compose_concatenate;
 oly_compose oly_compose_iota;       /* params.shape, dimension, dtype */
 oly_compose oly_compose_full;       /* in[0] converted to params.dtype, broadcast to params.shape */

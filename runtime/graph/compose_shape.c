@@ -110,10 +110,21 @@ static oly_status read_part(const oly_type *x, const oly_recipe *recipe, oly_par
         part->start[d] = p->start[d];
         part->shape[d] = p->shape[d];
         part->step[d] = p->step[d];
-        if (p->axes[d] == 0)
+        if (p->axes[d] != OLY_PART_DROPPED)
             shape->shape[shape->rank++] = p->shape[d];
     }
     return OLY_OK;
+}
+
+/* Turns the dimensions that the recipe takes backwards. */
+static oly_status turn_part(oly_graph *g, const oly_recipe *recipe, oly_node **x)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    for (int d = 0; d < recipe->params.rank; d++)
+        if (recipe->params.axes[d] == OLY_PART_TURNED && recipe->params.shape[d] > 1)
+            p.axes[p.n_axes++] = d;
+    return p.n_axes == 0 ? OLY_OK : oly_graph_add(g, OLY_OP_rev, 1, x, &p, x);
 }
 
 static bool is_whole(const oly_type *x, const oly_params *part)
@@ -133,6 +144,7 @@ oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const 
     OLY_TRY(read_part(&x->type, recipe, &part, &shape));
     if (!is_whole(&x->type, &part))
         OLY_TRY(oly_graph_add(g, OLY_OP_slice, 1, in, &part, &x));
+    OLY_TRY(turn_part(g, recipe, &x));
     return oly_build_reshape(g, x, shape.rank, shape.shape, out);
 }
 
@@ -150,6 +162,7 @@ oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const
     if (oly_type_size(&shape) == 0)
         return OLY_OK;
     OLY_TRY(oly_build_reshape(g, both[1], part.rank, part.shape, &both[1]));
+    OLY_TRY(turn_part(g, recipe, &both[1]));
     *out = both[1];
     return is_whole(x, &part) ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
 }
