@@ -102,6 +102,7 @@ static oly_status transpose(const oly_node *node, oly_factors *f)
 static oly_status broadcast(const oly_node *node, oly_factors *f)
 {
     const oly_type *x = &node->in[0]->type;
+    f->flow = OLY_FACTORS_BROADCAST;
     for (int d = 0; d < x->rank; d++)
         relate(f, x, d, node->params.axes[d]);
     for (int e = 0; e < node->type.rank; e++)
@@ -110,36 +111,53 @@ static oly_status broadcast(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* One group of a reshape: operand dimensions [*i, i_end) and result dimensions [*j, j_end) with equal products.
- * Walks both from the major side, handing out the smaller of the two remaining sizes while it divides the
- * larger: 6,4 -> 2,12 gives 2 3 4, with 6 = (2,3) and 12 = (3,4). When it does not divide, no cut of one side
- * is a cut of the other: the group relates to nothing. */
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* One group of a reshape: operand dimensions [i, i_end) and result dimensions [j, j_end) with equal products. Walks both from
+ * the major side. What both sides have left shares its greatest common divisor as a factor; once they differ beyond that,
+ * each side has the rest of its dimension for itself until as many elements are passed on both: 6,4 -> 2,12 gives 2 3 4, with
+ * 6 = (2,3) and 12 = (3,4); 16,6 -> 24,4 gives 8, then 2 here and 3 there, then 2 and 3 of the second dimensions. */
 static void reshape_group(oly_factors *f, const oly_type *x, const oly_type *y, int i, int i_end, int j, int j_end)
 {
-    int first = f->n_factors;
-    int64_t left = 1, right = 1; /* what remains of dimensions i - 1 and j - 1 */
-    int from = i, to = j;
+    int64_t left = 1, right = 1;               /* what remains of dimensions i - 1 and j - 1 */
+    int64_t passed_left = 1, passed_right = 1; /* products of the factors so far */
     for (;;) {
         while (left == 1 && i < i_end)
             left = x->shape[i++];
         while (right == 1 && j < j_end)
             right = y->shape[j++];
-        if (left == 1 || right == 1)
-            return; /* equal products: both are used up */
-        int64_t size = left < right ? left : right;
-        if (left % size != 0 || right % size != 0)
-            break;
-        int k = new_factor(f, size, OLY_FACTOR_PARALLEL);
-        attach(&f->operand[0][i - 1], k);
-        attach(&f->result[j - 1], k);
-        left /= size;
-        right /= size;
+        if (left == 1 && right == 1)
+            return;
+        int64_t common = passed_left == passed_right ? greatest_divisor(left, right) : 1;
+        int k = new_factor(f, common > 1 ? common : left, OLY_FACTOR_PARALLEL);
+        if (common > 1) {
+            attach(&f->operand[0][i - 1], k);
+            attach(&f->result[j - 1], k);
+            passed_left *= common;
+            passed_right *= common;
+            left /= common;
+            right /= common;
+            continue;
+        }
+        if (left > 1 && (passed_left <= passed_right || right == 1)) {
+            attach(&f->operand[0][i - 1], k);
+            passed_left *= left;
+            left = 1;
+        } else {
+            f->size[k] = right;
+            attach(&f->result[j - 1], k);
+            passed_right *= right;
+            right = 1;
+        }
     }
-    f->n_factors = first;
-    for (int d = from; d < i_end; d++)
-        f->operand[0][d].n = 0;
-    for (int d = to; d < j_end; d++)
-        f->result[d].n = 0;
 }
 
 static oly_status reshape(const oly_node *node, oly_factors *f)
@@ -147,6 +165,7 @@ static oly_status reshape(const oly_node *node, oly_factors *f)
     const oly_type *x = &node->in[0]->type, *y = &node->type;
     if (oly_type_size(x) == 0)
         return OLY_OK; /* no elements: nothing to cut */
+    f->flow = OLY_FACTORS_REGROUP;
     for (int i = 0, j = 0; i < x->rank && j < y->rank;) {
         int from = i, to = j;
         int64_t left = x->shape[i++], right = y->shape[j++];
@@ -183,6 +202,7 @@ static oly_status slice(const oly_node *node, oly_factors *f)
 
 static oly_status update(const oly_node *node, oly_factors *f)
 {
+    f->flow = OLY_FACTORS_FORWARD;
     const oly_type *x = &node->type;
     for (int d = 0; d < x->rank; d++) {
         if (x->shape[d] == 1)
@@ -314,12 +334,33 @@ static const struct {
              {"@dynamic_slice", oly_factors_dynamic_slice},
              {"@dynamic_update_slice", oly_factors_dynamic_update_slice}};
 
+bool oly_factors_alike(const oly_node *node)
+{
+    for (const char *rule = oly_ops[node->op].factors; *rule; rule++)
+        if (!strchr(".,->", *rule))
+            return false;
+    for (int k = 0; k < node->n_in; k++)
+        if (node->in[k]->type.rank != node->type.rank)
+            return false;
+    return node->n_in > 0;
+}
+
+static void clear(oly_dim_factors *dims, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        dims[d].n = 0;
+}
+
 oly_status oly_factors_of(const oly_node *node, oly_factors *f)
 {
     const int limit = (int)(sizeof f->operand / sizeof f->operand[0]);
     const oly_op_row *row = &oly_ops[node->op];
-    memset(f, 0, sizeof *f);
+    f->n_factors = 0;
+    f->flow = OLY_FACTORS_PLAIN;
     f->n_operands = node->n_in < limit ? node->n_in : limit;
+    for (int k = 0; k < f->n_operands; k++)
+        clear(f->operand[k], node->in[k]->type.rank);
+    clear(f->result, node->type.rank);
     if (row->factors[0] != '@')
         return written(node, f);
     for (size_t k = 0; k < sizeof named / sizeof named[0]; k++)

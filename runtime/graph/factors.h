@@ -16,6 +16,14 @@ typedef enum {
     OLY_FACTOR_WHOLE,     /* worked as a whole, never in pieces: sorted, scanned, indexed */
 } oly_factor_kind;
 
+/* What else decides how early axes pass an operation (plan/flow.h). */
+typedef enum {
+    OLY_FACTORS_PLAIN,
+    OLY_FACTORS_REGROUP,   /* reshape: a factor that one side has alone is a rest */
+    OLY_FACTORS_BROADCAST, /* first from the result to the operand */
+    OLY_FACTORS_FORWARD,   /* first from the operand to the result: slices at positions that are computed */
+} oly_factors_flow;
+
 #define OLY_MAX_FACTORS 32
 typedef struct oly_dim_factors {
     int n;
@@ -26,6 +34,7 @@ typedef struct oly_factors {
     int n_factors;
     int64_t size[OLY_MAX_FACTORS]; /* of a shifted factor: that of the result */
     oly_factor_kind kind[OLY_MAX_FACTORS];
+    oly_factors_flow flow;
     int n_operands; /* at most 16 are described; the rest relate to nothing */
     oly_dim_factors operand[16][OLY_MAX_RANK];
     oly_dim_factors result[OLY_MAX_RANK];
@@ -43,5 +52,8 @@ oly_factor_rule oly_factors_dot_general, oly_factors_conv, oly_factors_window; /
 oly_factor_rule oly_factors_along, oly_factors_top_k, oly_factors_searchsorted, oly_factors_gather, oly_factors_scatter,
     oly_factors_dynamic_slice, oly_factors_dynamic_update_slice;
 
+/* Dimensions beyond the rank of an operand or the result are left as they are. */
 oly_status oly_factors_of(const oly_node *node, oly_factors *f);
+/* Elementwise: dimension d of every operand and of the result is factor d, and there are no others. */
+bool oly_factors_alike(const oly_node *node);
 #endif

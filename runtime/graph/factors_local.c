@@ -99,6 +99,7 @@ oly_status oly_factors_scatter(const oly_node *node, oly_factors *f)
 
 oly_status oly_factors_dynamic_slice(const oly_node *node, oly_factors *f)
 {
+    f->flow = OLY_FACTORS_FORWARD;
     for (int d = 0; d < node->type.rank; d++) {
         bool whole = node->type.shape[d] == node->in[0]->type.shape[d];
         int k = relate(node, f, 0, d, d, whole ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);
@@ -110,6 +111,7 @@ oly_status oly_factors_dynamic_slice(const oly_node *node, oly_factors *f)
 
 oly_status oly_factors_dynamic_update_slice(const oly_node *node, oly_factors *f)
 {
+    f->flow = OLY_FACTORS_FORWARD;
     for (int d = 0; d < node->type.rank; d++) {
         bool whole = node->type.shape[d] == node->in[1]->type.shape[d];
         int k = relate(node, f, 0, d, d, whole ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);

@@ -1,7 +1,7 @@
 /* Reshapes: no work where every device's part stays in its place. The axes of a dimension are handed to its factors, major first;
  * the result's dimensions take over those of theirs. Every device then has the same elements before and after, in the same order,
  * as long as in each dimension, of either side, a factor is only cut when those before it are cut to single elements; other
- * axes are gathered first. */
+ * axes are gathered first, and those of factors that one side has alone. */
 #include "plan/planner.h"
 #include "graph/factors.h"
 
@@ -43,6 +43,18 @@ static void hand_out(cuts *c, const oly_dim_factors *dim, const oly_axis_list *a
     for (int k = 1; k < dim->n; k++)
         c->axes[dim->factor[k]].n = 0;
     c->axes[dim->factor[0]] = *axes;
+}
+
+/* Takes axes from factors that the result has not. */
+static void keep_shared(cuts *c, int rank)
+{
+    bool shared[OLY_MAX_FACTORS] = {false};
+    for (int d = 0; d < rank; d++)
+        for (int k = 0; k < c->f->result[d].n; k++)
+            shared[c->f->result[d].factor[k]] = true;
+    for (int k = 0; k < c->f->n_factors; k++)
+        if (!shared[k])
+            c->axes[k].n = 0;
 }
 
 /* Takes axes from factors that come after one that is not cut up. True when it did. */
@@ -88,6 +100,7 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_TRY(oly_factors_of(n, &fs));
     for (int d = 0; d < in.rank; d++)
         hand_out(&c, &fs.operand[0][d], &in.split[d].axes);
+    keep_shared(&c, out.rank);
     while (keep_whole(&c, fs.operand[0], in.rank) || keep_whole(&c, fs.result, out.rank))
         ;
     for (int d = 0; d < in.rank; d++)

@@ -56,6 +56,8 @@ typedef struct oly_value {
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
     oly_reason *reasons;              /* why, the newest first */
     uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
+    uint16_t open_dimensions;         /* bits: not those of the user's choice, all axes may be added there */
+    bool silent;                      /* made of constants alone: lies where its users want it (flow.h) */
     bool has_layout;
     oly_layout layout; /* where it lies, once lowered */
     int slot;          /* -1: not in memory (views, constants) */
@@ -84,6 +86,7 @@ typedef struct oly_frame {
     oly_node *loop;         /* in the outer frame: inputs are its counter, carries, captures; NULL for a function */
     oly_graph *graph;
     oly_value *values; /* [graph->n_nodes] */
+    int first_number;  /* of the values, over all frames (flow.h) */
     int n_groups;
     oly_group *groups;
     oly_block *block;

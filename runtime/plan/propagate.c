@@ -1,66 +1,36 @@
-/* Propagation: axes flow along equal factors, forwards and backwards, until nothing changes. What the user fixed never changes;
- * everything else is only refined by appending axes. Conflicts within an operation: tensors that want one factor cut in
- * different ways follow the largest, then the earliest of them, and the others are moved there (JAX gathers all of them: more
- * moves, and every device works everything); an axis wanted by two factors goes to the one whose source tensor is larger, then the more finely split one, then the
- * earlier operand (the order of Shardy's basic propagation). */
-#include "plan/planner.h"
-#include "graph/factors.h"
+/* Propagation: axes flow along equal factors (flow.h), forwards, backwards and sideways, until nothing changes. What the user
+ * fixed never changes; everything else is only refined by appending axes. Five rounds, each with the rules of those before
+ * (Shardy's priorities): elementwise operations, reshapes, transposes and loop edges whose operands have no other use; the same
+ * with any number of uses; what is parallel in other operations; all factors, of broadcasts only backwards; everything. Values
+ * made of constants say nothing, and in the end lie as all their users want them.
+ * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the result, then
+ * the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every device works
+ * everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then the more
+ * finely split one, then the earlier operand; other tensors do not notice. */
+#include "plan/flow.h"
 #include <string.h>
+
+enum { ROUNDS = 5 };
 
 typedef struct proposal {
     oly_axis_list list;
     bool seen, closed; /* closed: a conflict has cut it, nothing may append */
-    bool won;          /* an axis against another factor */
     int64_t source;    /* elements of the largest tensor that proposed it */
-    int operand;
+    int tensor;
 } proposal;
+
+typedef struct walk {
+    oly_planner *p;
+    oly_flows flows;
+    uint64_t *waiting; /* a bit for every rule: to be looked at (again) */
+    int round;
+    bool constants;        /* the last pass: constants may speak */
+    const oly_flow *along; /* the rule being applied; NULL: the user's choice */
+} walk;
 
 static bool is_prefix(const oly_axis_list *a, const oly_axis_list *b)
 {
     return a->n <= b->n && memcmp(a->axis, b->axis, a->n) == 0;
-}
-
-static void propose(proposal *p, const oly_axis_list *list, int64_t source, int operand)
-{
-    if (list->n == 0)
-        return;
-    if (!p->seen || (is_prefix(&p->list, list) && !p->closed)) {
-        if (!p->seen || list->n > p->list.n) {
-            p->list = *list;
-            p->operand = operand;
-        }
-        p->source = source > p->source ? source : p->source;
-        p->seen = true;
-    } else if (!is_prefix(list, &p->list)) {
-        if (source > p->source) {
-            p->list = *list;
-            p->operand = operand;
-            p->source = source;
-        }
-        p->closed = true;
-    }
-}
-
-/* Hands the axes of a dimension to its factors, major first; each takes axes while they divide it. */
-static void propose_dim(oly_mesh mesh, const oly_dim_factors *dim, const oly_factors *f, const oly_axis_list *axes,
-                        proposal *proposals, int64_t source, int operand)
-{
-    int next = 0;
-    if (dim->n == 1) {
-        propose(&proposals[dim->factor[0]], axes, source, operand);
-        return;
-    }
-    for (int k = 0; k < dim->n && next < axes->n; k++) {
-        oly_axis_list taken = {0};
-        int64_t left = f->size[dim->factor[k]];
-        while (next < axes->n && left % mesh->size[axes->axis[next]] == 0 && left > 1) {
-            left /= mesh->size[axes->axis[next]];
-            taken.axis[taken.n++] = axes->axis[next++];
-        }
-        propose(&proposals[dim->factor[k]], &taken, source, operand);
-        if (left > 1)
-            break;
-    }
 }
 
 static bool uses(const oly_axis_list *l, int axis)
@@ -71,57 +41,12 @@ static bool uses(const oly_axis_list *l, int axis)
     return false;
 }
 
-static bool tensor_has(const oly_dim_factors *dims, int rank, int factor)
+static void wake(walk *w, int flow)
 {
-    for (int d = 0; d < rank; d++)
-        for (int k = 0; k < dims[d].n; k++)
-            if (dims[d].factor[k] == factor)
-                return true;
-    return false;
+    w->waiting[flow / 64] |= UINT64_C(1) << flow % 64;
 }
 
-static bool meet(const oly_factors *f, const oly_node *n, int a, int b)
-{
-    if (tensor_has(f->result, n->type.rank, a) && tensor_has(f->result, n->type.rank, b))
-        return true;
-    for (int k = 0; k < f->n_operands; k++)
-        if (tensor_has(f->operand[k], n->in[k]->type.rank, a) && tensor_has(f->operand[k], n->in[k]->type.rank, b))
-            return true;
-    return false;
-}
-
-/* Does factor a win an axis against b? */
-static bool wins(oly_mesh mesh, const proposal *a, const proposal *b)
-{
-    if (a->source != b->source)
-        return a->source > b->source;
-    int pa = oly_axis_list_parts(mesh, &a->list), pb = oly_axis_list_parts(mesh, &b->list);
-    if (pa != pb)
-        return pa > pb;
-    return a->operand <= b->operand;
-}
-
-static void cut_before(oly_axis_list *l, int axis)
-{
-    for (int k = 0; k < l->n; k++)
-        if (l->axis[k] == axis) {
-            l->n = (uint8_t)k;
-            return;
-        }
-}
-
-static void settle_axes(oly_mesh mesh, const oly_factors *f, const oly_node *n, proposal *proposals)
-{
-    for (int axis = 0; axis < mesh->n_axes; axis++)
-        for (int a = 0; a < f->n_factors; a++)
-            for (int b = a + 1; b < f->n_factors; b++) {
-                if (!uses(&proposals[a].list, axis) || !uses(&proposals[b].list, axis) || !meet(f, n, a, b))
-                    continue;
-                bool first = wins(mesh, &proposals[a], &proposals[b]);
-                cut_before(first ? &proposals[b].list : &proposals[a].list, axis);
-                proposals[first ? a : b].won = true;
-            }
-}
+/* -- refining one value ------------------------------------------------------------------------------------------------ */
 
 /* Explicit axes are where the type says; a sum that is not finished may be finished anywhere along its own. */
 static bool is_open(const oly_type *type, int axis)
@@ -129,147 +54,364 @@ static bool is_open(const oly_type *type, int axis)
     return !type->mesh || !(type->mesh->explicit_axes >> axis & 1) || type->unreduced >> axis & 1;
 }
 
-static bool refine(oly_value *v, const oly_type *type, int d, const oly_axis_list *list)
+static bool may_append(const oly_value *v, const oly_type *type, int d, int axis)
 {
-    if (v->closed == ~0u || list->n <= v->axes[d].n || !is_prefix(&v->axes[d], list) || type->shape[d] <= 1)
+    if (!is_open(type, axis) || (v->closed >> axis & 1 && !(v->open_dimensions >> d & 1)))
         return false;
-    for (int k = v->axes[d].n; k < list->n; k++)
-        if (!is_open(type, list->axis[k]))
+    for (int e = 0; e < type->rank; e++)
+        if (uses(&v->axes[e], axis))
             return false;
-    for (int k = v->axes[d].n; k < list->n; k++)
-        for (int e = 0; e < type->rank; e++)
-            if ((e != d && uses(&v->axes[e], list->axis[k])) || v->closed >> list->axis[k] & 1)
-                return false;
-    v->axes[d] = *list;
     return true;
 }
 
-static bool refine_tensor(oly_planner *p, const oly_node *n, oly_value *v, const oly_type *type,
-                          const oly_dim_factors *dims, const oly_factors *f, const proposal *proposals)
+/* Appends what may be appended of the list; the one place where a value gets axes. */
+static bool refine(walk *w, oly_value *v, const oly_type *type, int number, int d, const oly_axis_list *list,
+                   oly_reason reason)
 {
-    bool changed = false;
-    for (int d = 0; d < type->rank; d++) {
-        oly_axis_list list = {0};
-        const proposal *last = NULL;
-        for (int k = 0; k < dims[d].n; k++) {
-            const oly_axis_list *l = &proposals[dims[d].factor[k]].list;
-            for (int j = 0; j < l->n && list.n < OLY_MAX_RANK; j++)
-                list.axis[list.n++] = l->axis[j];
-            if (l->n)
-                last = &proposals[dims[d].factor[k]];
-            /* a minor factor may only be split when the major ones are split to single elements */
-            if (oly_axis_list_parts(p->mesh, l) != f->size[dims[d].factor[k]])
-                break;
+    oly_axis_list *mine = &v->axes[d];
+    if (list->n <= mine->n || !is_prefix(mine, list) || type->shape[d] <= 1)
+        return false;
+    uint8_t had = mine->n;
+    while (mine->n < list->n && may_append(v, type, d, list->axis[mine->n])) {
+        mine->axis[mine->n] = list->axis[mine->n];
+        mine->n++;
+    }
+    if (mine->n == had)
+        return false;
+    oly_note_reason(w->p, v, d, reason);
+    for (int k = w->flows.first ? w->flows.first[number] : 0; w->flows.first && k < w->flows.first[number + 1]; k++)
+        if (&w->flows.flows[w->flows.of_value[k]] != w->along)
+            wake(w, w->flows.of_value[k]);
+    return true;
+}
+
+/* -- what the tensors of a rule propose --------------------------------------------------------------------------------- */
+
+static void propose(proposal *p, const oly_axis_list *list, int64_t source, int tensor, bool result)
+{
+    if (list->n == 0)
+        return;
+    if (!p->seen || (is_prefix(&p->list, list) && !p->closed)) {
+        if (!p->seen || list->n > p->list.n) {
+            p->list = *list;
+            p->tensor = tensor;
         }
-        if (!last || !refine(v, type, d, &list))
-            continue;
-        changed = true;
-        oly_note_reason(p, v, d,
-                        (oly_reason){.why = OLY_WHY_FACTOR,
-                                     .node = n,
-                                     .operand = last->operand == f->n_operands ? n->n_in : last->operand,
-                                     .conflict = last->closed || last->won});
+        p->source = source > p->source ? source : p->source;
+        p->seen = true;
+    } else if (!is_prefix(list, &p->list)) {
+        if (source > p->source || (source == p->source && result)) {
+            p->list = *list;
+            p->tensor = tensor;
+            p->source = source;
+        }
+        p->closed = true;
+    }
+}
+
+/* Hands the axes of a dimension to its factors, major first; each takes axes while they divide it. */
+static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n, const oly_axis_list *axes,
+                        proposal *proposals, const oly_flow_tensor *t, int tensor, bool result)
+{
+    int next = 0;
+    if (n == 1) {
+        propose(&proposals[factors[0]], axes, t->elements, tensor, result);
+        return;
+    }
+    for (int k = 0; k < n && next < axes->n; k++) {
+        oly_axis_list taken = {0};
+        int64_t left = f->size[factors[k]];
+        while (next < axes->n && left % mesh->size[axes->axis[next]] == 0 && left > 1) {
+            left /= mesh->size[axes->axis[next]];
+            taken.axis[taken.n++] = axes->axis[next++];
+        }
+        propose(&proposals[factors[k]], &taken, t->elements, tensor, result);
+        if (left > 1)
+            break;
+    }
+}
+
+static void propose_tensor(walk *w, const oly_flow *f, int tensor, proposal *proposals)
+{
+    const oly_flow_tensor *t = &f->tensors[tensor];
+    const uint8_t *dims = t->dims;
+    bool result = tensor == f->n_operands;
+    for (int d = 0; d < t->type->rank; d++) {
+        uint8_t same = (uint8_t)d;
+        int n = dims ? *dims++ : 1;
+        if (t->value->axes[d].n && n)
+            propose_dim(w->p->mesh, f, dims ? dims : &same, n, &t->value->axes[d], proposals, t, tensor, result);
+        if (dims)
+            dims += n;
+    }
+}
+
+/* -- what a tensor gets ------------------------------------------------------------------------------------------------- */
+
+/* Does proposal a win an axis against b? */
+static bool wins(oly_mesh mesh, const proposal *a, const proposal *b)
+{
+    if (a->source != b->source)
+        return a->source > b->source;
+    int pa = oly_axis_list_parts(mesh, &a->list), pb = oly_axis_list_parts(mesh, &b->list);
+    if (pa != pb)
+        return pa > pb;
+    return a->tensor < b->tensor;
+}
+
+/* The axes of a dimension from those of its factors, and the first proposal that adds to what there is. */
+static const proposal *gather_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n,
+                                  const proposal *proposals, uint8_t had, oly_axis_list *list)
+{
+    const proposal *first = NULL;
+    for (int k = 0; k < n; k++) {
+        const proposal *p = &proposals[factors[k]];
+        int64_t left = f->size[factors[k]];
+        for (int j = 0; j < p->list.n && list->n < OLY_MAX_RANK; j++) {
+            int parts = mesh->size[p->list.axis[j]];
+            if (k < n - 1 && left % parts != 0)
+                return first; /* only the last factor may be cut unevenly */
+            left /= parts;
+            list->axis[list->n++] = p->list.axis[j];
+            if (list->n > had && !first)
+                first = p;
+        }
+        if (left != 1) /* a minor factor may only be split when the major ones are split to single elements */
+            break;
+    }
+    return first;
+}
+
+/* An edge says that values are one, a node's rule that dimensions are. */
+static oly_reason reason_of(const oly_flow *f, const proposal *by, bool contested)
+{
+    if (f->n_operands == f->n_tensors)
+        return (oly_reason){.why = OLY_WHY_SAME, .node = f->node};
+    return (oly_reason){.why = OLY_WHY_FACTOR,
+                        .node = f->node,
+                        .operand = by->tensor == f->n_operands ? f->node->n_in : by->tensor,
+                        .conflict = by->closed || contested};
+}
+
+/* Does another dimension want one of the axes of dimension d? */
+static bool is_contested(int rank, const oly_axis_list *list, const proposal *const *by, int d)
+{
+    for (int e = 0; e < rank; e++)
+        for (int k = 0; e != d && by[e] && k < list[d].n; k++)
+            if (uses(&list[e], list[d].axis[k]))
+                return true;
+    return false;
+}
+
+/* Dimensions in the order of who wins; each is refined by what the others have left. */
+static bool refine_tensor(walk *w, const oly_flow *f, const oly_flow_tensor *t, const proposal *proposals)
+{
+    oly_mesh mesh = w->p->mesh;
+    oly_axis_list list[OLY_MAX_RANK];
+    const proposal *by[OLY_MAX_RANK];
+    const uint8_t *dims = t->dims;
+    int wanting = 0;
+    bool changed = false;
+    for (int d = 0; d < t->type->rank; d++) {
+        uint8_t same = (uint8_t)d;
+        int n = dims ? *dims++ : 1;
+        list[d].n = 0;
+        by[d] = gather_dim(mesh, f, dims ? dims : &same, n, proposals, t->value->axes[d].n, &list[d]);
+        wanting += by[d] != NULL;
+        if (dims)
+            dims += n;
+    }
+    while (wanting-- > 0) {
+        int best = -1;
+        for (int d = 0; d < t->type->rank; d++)
+            if (by[d] && (best < 0 || wins(mesh, by[d], by[best])))
+                best = d;
+        oly_reason reason = reason_of(f, by[best], wanting > 0 && is_contested(t->type->rank, list, by, best));
+        changed = refine(w, t->value, t->type, t->number, best, &list[best], reason) || changed;
+        by[best] = NULL;
     }
     return changed;
 }
 
-static oly_status sweep_node(oly_planner *p, oly_frame *fr, oly_node *n, bool *changed)
+/* -- one rule ----------------------------------------------------------------------------------------------------------- */
+
+enum { FORWARD = 1, BACKWARD = 2 };
+
+/* Which way a factor passes axes on in this round: whether those of operands, and of the result, may go further. */
+static unsigned direction_of(const walk *w, const oly_flow *f, int factor)
 {
-    oly_factors f;
-    proposal proposals[OLY_MAX_FACTORS] = {0};
-    OLY_TRY(oly_factors_of(n, &f));
-    if (f.n_factors == 0)
-        return OLY_OK;
-    for (int k = 0; k < f.n_operands; k++) {
-        oly_value *v = oly_value_of(fr, n->in[k]);
-        for (int d = 0; d < n->in[k]->type.rank; d++)
-            propose_dim(p->mesh, &f.operand[k][d], &f, &v->axes[d], proposals, oly_type_size(&n->in[k]->type), k);
+    unsigned both = FORWARD | BACKWARD;
+    switch ((oly_flow_kind)f->kind) {
+    case OLY_FLOW_THROUGH: return w->round >= 1 || f->single_use ? both : 0;
+    case OLY_FLOW_BROADCAST: return w->round < 2 ? 0 : w->round < ROUNDS - 1 ? BACKWARD : both;
+    case OLY_FLOW_FORWARD:
+    case OLY_FLOW_OPERATION: break;
     }
-    oly_value *result = oly_value_of(fr, n);
-    for (int d = 0; d < n->type.rank; d++)
-        propose_dim(p->mesh, &f.result[d], &f, &result->axes[d], proposals, oly_type_size(&n->type), f.n_operands);
-    for (int k = 0; k < f.n_factors; k++) /* what only operands have, and need whole, has no say in the result */
-        if (f.kind[k] == OLY_FACTOR_WHOLE && !tensor_has(f.result, n->type.rank, k))
+    if (w->round >= (f->factor_kind[factor] == OLY_FACTOR_PARALLEL ? 2 : 3))
+        return both;
+    return f->kind == OLY_FLOW_FORWARD && (w->round == 1 || (w->round == 0 && f->single_use)) ? FORWARD : 0;
+}
+
+/* What only operands have, and need whole, has no say: neither in the result nor among them. */
+static bool is_dropped(const oly_flow *f, int factor)
+{
+    const oly_flow_tensor *t = &f->tensors[f->n_operands];
+    if (f->factor_kind[factor] != OLY_FACTOR_WHOLE || f->n_operands == f->n_tensors)
+        return false;
+    const uint8_t *dims = t->dims;
+    for (int d = 0; dims && d < t->type->rank; d++)
+        for (int n = *dims++; n > 0; n--)
+            if (*dims++ == factor)
+                return false;
+    return dims != NULL;
+}
+
+/* Proposals of all tensors that may speak but `silent`. false: none. */
+static bool collect(walk *w, const oly_flow *f, proposal *proposals, const oly_value *silent)
+{
+    proposal operands[OLY_MAX_FACTORS], result[OLY_MAX_FACTORS];
+    unsigned any = 0;
+    unsigned direction[OLY_MAX_FACTORS];
+    bool one_way = false;
+    for (int k = 0; k < f->n_factors; k++) {
+        proposals[k] = (proposal){0};
+        direction[k] = direction_of(w, f, k);
+        any |= direction[k];
+        one_way = one_way || direction[k] != (FORWARD | BACKWARD);
+    }
+    if (!any)
+        return false;
+    if (!one_way) {
+        for (int t = 0; t < f->n_tensors; t++)
+            if ((!f->tensors[t].value->silent || w->constants) && f->tensors[t].value != silent)
+                propose_tensor(w, f, t, proposals);
+    } else {
+        memcpy(operands, proposals, sizeof *proposals * (size_t)f->n_factors);
+        memcpy(result, proposals, sizeof *proposals * (size_t)f->n_factors);
+        for (int t = 0; t < f->n_tensors; t++)
+            if ((!f->tensors[t].value->silent || w->constants) && f->tensors[t].value != silent)
+                propose_tensor(w, f, t, t == f->n_operands ? result : operands);
+        for (int k = 0; k < f->n_factors; k++) {
+            if (direction[k] & FORWARD)
+                proposals[k] = operands[k];
+            if (direction[k] & BACKWARD && result[k].seen)
+                propose(&proposals[k], &result[k].list, result[k].source, f->n_operands, true);
+        }
+    }
+    bool seen = false;
+    for (int k = 0; k < f->n_factors; k++) {
+        if (proposals[k].seen && f->late && is_dropped(f, k))
             proposals[k] = (proposal){0};
-    settle_axes(p->mesh, &f, n, proposals);
-    for (int k = 0; k < f.n_operands; k++)
-        *changed =
-            refine_tensor(p, n, oly_value_of(fr, n->in[k]), &n->in[k]->type, f.operand[k], &f, proposals) || *changed;
-    *changed = refine_tensor(p, n, result, &n->type, f.result, &f, proposals) || *changed;
-    return OLY_OK;
+        seen = seen || proposals[k].seen;
+    }
+    return seen;
 }
 
-/* One value inside and outside the loop or branch `around`. */
-static void equalise(oly_planner *p, const oly_node *around, oly_value *a, oly_value *b, const oly_type *type,
-                     bool *changed)
+static void apply(walk *w, const oly_flow *f)
 {
-    for (int d = 0; d < type->rank; d++)
-        for (int k = 0; k < 2; k++)
-            if (refine(k ? b : a, type, d, k ? &a->axes[d] : &b->axes[d])) {
-                oly_note_reason(p, k ? b : a, d, (oly_reason){.why = OLY_WHY_SAME, .node = around});
-                *changed = true;
+    proposal proposals[OLY_MAX_FACTORS];
+    if (!collect(w, f, proposals, NULL))
+        return;
+    w->along = f;
+    for (int t = 0; t < f->n_tensors; t++)
+        if (!f->tensors[t].value->silent)
+            refine_tensor(w, f, &f->tensors[t], proposals);
+    w->along = NULL;
+}
+
+/* -- all rules ---------------------------------------------------------------------------------------------------------- */
+
+/* Does the rule do in this round what it did not before? */
+static bool begins(const oly_flow *f, int round)
+{
+    switch ((oly_flow_kind)f->kind) {
+    case OLY_FLOW_THROUGH: return round == (f->single_use ? 0 : 1);
+    case OLY_FLOW_BROADCAST: return round == 2 || round == ROUNDS - 1;
+    case OLY_FLOW_FORWARD: return round == (f->single_use ? 0 : 1) || round == 2 || round == 3;
+    case OLY_FLOW_OPERATION: break;
+    }
+    return round == 2 || (round == 3 && f->late);
+}
+
+/* Rules that wait, forwards and backwards in turn, until none does. */
+static void settle(walk *w)
+{
+    int words = (w->flows.n + 63) / 64;
+    bool any = true;
+    while (any) {
+        any = false;
+        for (int k = 0; k < words; k++)
+            while (w->waiting[k]) {
+                int bit = __builtin_ctzll(w->waiting[k]);
+                w->waiting[k] &= ~(UINT64_C(1) << bit);
+                apply(w, &w->flows.flows[64 * k + bit]);
+                any = true;
             }
-}
-
-static oly_status sweep(oly_planner *p, oly_frame *f, bool *changed);
-
-/* A carry is one value: what goes in, the body's input and output, the result. Captures are the outer value itself. */
-static oly_status sweep_loop(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
-{
-    oly_frame *body = f->bodies[n->index];
-    for (int round = 0; round < 2; round++) {
-        for (int c = 0; c < n->n_in; c++) {
-            oly_value *inner = oly_value_of(body, body->graph->inputs[1 + c]);
-            equalise(p, n, oly_value_of(f, n->in[c]), inner, &n->in[c]->type, changed);
-            if (c < n->params.n_carry)
-                equalise(p, n, inner, oly_value_of(body, body->graph->outputs[c]), &n->in[c]->type, changed);
-        }
-        OLY_TRY(sweep(p, body, changed));
-    }
-    return OLY_OK;
-}
-
-/* What a branch takes is the outer value itself. */
-static oly_status sweep_branch(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
-{
-    for (oly_frame *body = f->bodies[n->index]; body; body = body->next)
-        for (int round = 0; round < 2; round++) {
-            for (int k = 0; k < body->graph->n_inputs; k++)
-                equalise(p, n, oly_value_of(f, n->in[1 + k]), oly_value_of(body, body->graph->inputs[k]),
-                         &n->in[1 + k]->type, changed);
-            OLY_TRY(sweep(p, body, changed));
-        }
-    return OLY_OK;
-}
-
-/* What a branch gives, or what a loop's carry is. */
-static void sweep_result(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
-{
-    bool branch = n->in[0]->params.n_branches > 0;
-    int k = n->params.dimension;
-    for (oly_frame *body = f->bodies[n->in[0]->index]; body; body = body->next)
-        equalise(p, n->in[0], oly_value_of(f, n),
-                 oly_value_of(body, branch ? body->graph->outputs[k] : body->graph->inputs[1 + k]), &n->type, changed);
-}
-
-static oly_status sweep_any(oly_planner *p, oly_frame *f, oly_node *n, bool *changed)
-{
-    switch (oly_ops[n->op].lowering) {
-    case OLY_LOWER_LOOP: return sweep_loop(p, f, n, changed);
-    case OLY_LOWER_BRANCH: return sweep_branch(p, f, n, changed);
-    case OLY_LOWER_RESULT: sweep_result(p, f, n, changed); return OLY_OK;
-    default: return sweep_node(p, f, n, changed);
+        for (int k = words - 1; k >= 0; k--)
+            while (w->waiting[k]) {
+                int bit = 63 - __builtin_clzll(w->waiting[k]);
+                w->waiting[k] &= ~(UINT64_C(1) << bit);
+                apply(w, &w->flows.flows[64 * k + bit]);
+                any = true;
+            }
     }
 }
 
-static oly_status sweep(oly_planner *p, oly_frame *f, bool *changed)
+/* -- constants ---------------------------------------------------------------------------------------------------------- */
+
+/* What all users of a value made of constants want: they come later, and know by now. */
+static void follow_users(walk *w, const oly_type *type, oly_value *v, int number)
 {
-    for (int k = 0; k < f->graph->n_nodes; k++)
-        OLY_TRY(sweep_any(p, f, f->graph->nodes[k], changed));
-    for (int k = f->graph->n_nodes - 1; k >= 0; k--)
-        OLY_TRY(sweep_any(p, f, f->graph->nodes[k], changed));
-    return OLY_OK;
+    oly_axis_list wanted[OLY_MAX_RANK];
+    oly_reason reasons[OLY_MAX_RANK];
+    bool first = true;
+    for (int k = w->flows.first[number]; k < w->flows.first[number + 1]; k++) {
+        const oly_flow *f = &w->flows.flows[w->flows.of_value[k]];
+        if (f->n_operands < f->n_tensors && f->tensors[f->n_operands].value == v)
+            continue; /* the rule that makes it */
+        proposal proposals[OLY_MAX_FACTORS];
+        if (!collect(w, f, proposals, v))
+            memset(proposals, 0, sizeof *proposals * (size_t)f->n_factors);
+        for (int t = 0; t < f->n_tensors; t++) {
+            const uint8_t *dims = f->tensors[t].dims;
+            for (int d = 0; f->tensors[t].value == v && d < type->rank; d++) {
+                uint8_t same = (uint8_t)d;
+                int n = dims ? *dims++ : 1;
+                oly_axis_list list = {0};
+                const proposal *by = gather_dim(w->p->mesh, f, dims ? dims : &same, n, proposals, 0, &list);
+                if (dims)
+                    dims += n;
+                if (first) {
+                    wanted[d] = list;
+                    reasons[d] = by ? reason_of(f, by, false) : (oly_reason){0};
+                }
+                for (int j = 0; j < wanted[d].n; j++)
+                    if (j >= list.n || wanted[d].axis[j] != list.axis[j])
+                        wanted[d].n = (uint8_t)j;
+            }
+            first = first && f->tensors[t].value != v;
+        }
+    }
+    for (int d = 0; !first && d < type->rank; d++)
+        refine(w, v, type, number, d, &wanted[d], reasons[d]);
 }
+
+/* The last nodes first: a constant's users may be constants. */
+static void settle_constants(walk *w, oly_frame *f)
+{
+    for (int k = f->graph->n_nodes - 1; k >= 0; k--) {
+        oly_node *n = f->graph->nodes[k];
+        oly_value *v = oly_value_of(f, n);
+        bool given = false;
+        for (int j = 0; !f->loop && v->silent && j < f->graph->n_outputs; j++)
+            given = given || f->graph->outputs[j] == n;
+        for (oly_frame *body = f->bodies[k]; body; body = body->next)
+            settle_constants(w, body);
+        if (v->silent && !given && n->type.rank > 0)
+            follow_users(w, &n->type, v, f->first_number + k);
+    }
+}
+
+/* -- the whole ---------------------------------------------------------------------------------------------------------- */
 
 static void fix_places(oly_planner *p, oly_frame *f)
 {
@@ -292,22 +434,41 @@ static void fix_places(oly_planner *p, oly_frame *f)
     }
 }
 
+static void fix_outputs(walk *w, oly_frame *f)
+{
+    for (int k = 0; w->p->request->outputs && k < f->graph->n_outputs; k++) {
+        oly_sharding s = w->p->request->outputs[k];
+        oly_node *n = f->graph->outputs[k];
+        for (int d = 0; s && s->mesh == w->p->mesh && d < s->spec.n_dims && d < n->type.rank; d++)
+            refine(w, oly_value_of(f, n), &n->type, 0, d, &s->spec.dim[d],
+                   (oly_reason){.why = OLY_WHY_RESULT, .operand = k});
+    }
+}
+
+static oly_status flow(walk *w, oly_frame *f)
+{
+    OLY_TRY(oly_flows_make(&w->flows, f));
+    w->waiting = OLY_ARENA_NEW(&w->flows.arena, uint64_t, w->flows.n / 64 + 1);
+    OLY_PLAN_CHECK(w->waiting);
+    for (w->round = 0; w->round < ROUNDS; w->round++) {
+        for (int k = 0; k < w->flows.n; k++)
+            if (!w->flows.flows[k].constant && begins(&w->flows.flows[k], w->round))
+                wake(w, k);
+        settle(w);
+    }
+    w->constants = true;
+    settle_constants(w, f);
+    return OLY_OK;
+}
+
 oly_status oly_propagate(oly_planner *p, oly_frame *f)
 {
+    walk w = {.p = p};
     fix_places(p, f);
     if (p->mesh->n_devices == 1)
         return OLY_OK; /* nothing to split */
-    for (int k = 0; p->request->outputs && k < f->graph->n_outputs; k++) {
-        oly_sharding s = p->request->outputs[k];
-        oly_node *n = f->graph->outputs[k];
-        for (int d = 0; s && s->mesh == p->mesh && d < s->spec.n_dims && d < n->type.rank; d++)
-            if (refine(oly_value_of(f, n), &n->type, d, &s->spec.dim[d]))
-                oly_note_reason(p, oly_value_of(f, n), d, (oly_reason){.why = OLY_WHY_RESULT, .operand = k});
-    }
-    bool changed = true;
-    for (int round = 0; changed && round < 8; round++) {
-        changed = false;
-        OLY_TRY(sweep(p, f, &changed));
-    }
-    return OLY_OK;
+    fix_outputs(&w, f);
+    oly_status st = flow(&w, f);
+    oly_flows_free(&w.flows);
+    return st;
 }
