@@ -47,14 +47,48 @@ oly_split oly_split_whole(int64_t n)
     return (oly_split){.parts = 1, .base = n, .unit = 1, .start = 0, .step = 1};
 }
 
+/* First part, 0..parts, whose cut is beyond i. */
+static int64_t first_beyond(const oly_split *s, int64_t n, int64_t i)
+{
+    int64_t low = 0, high = s->parts;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (oly_split_cut(s, n, middle) > i)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t)
+{
+    t->at[t->n++] = 0;
+    t->at[t->n++] = s->base / s->unit % s->parts * ratio;
+    t->at[t->n++] = first_beyond(s, n, 0) * ratio;
+    t->at[t->n++] = first_beyond(s, n, n - 1) * ratio;
+    t->at[t->n++] = (int64_t)s->parts * ratio;
+}
+
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n)
 {
     if (a->parts != b->parts || a->axes.n != b->axes.n || memcmp(a->axes.axis, b->axes.axis, a->axes.n) != 0)
         return false;
     if (a->parts == 1 || (a->base == b->base && a->unit == b->unit && a->start == b->start && a->step == b->step))
         return true;
-    if (a->parts > 4096)
-        return false; /* comparing cut by cut would cost more than a move that turns out to be empty */
+    if (a->parts > OLY_FEW_PARTS) {
+        oly_turns t = {0};
+        oly_split_turns(a, n, 1, &t);
+        oly_split_turns(b, n, 1, &t);
+        for (int k = 0; k < t.n; k++)
+            for (int64_t at = t.at[k] - 1; at <= t.at[k] + 1; at++)
+                if (oly_split_cut(a, n, at) != oly_split_cut(b, n, at))
+                    return false;
+        if (a->step == 1 && b->step == 1)
+            return true;
+        if (a->parts > OLY_MANY_PARTS)
+            return false; /* comparing cut by cut would cost more than a move that turns out to be empty */
+    }
     for (int k = 1; k < a->parts; k++)
         if (oly_split_cut(a, n, k) != oly_split_cut(b, n, k))
             return false;

@@ -31,6 +31,16 @@ int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k);
 oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t n);
 oly_split oly_split_whole(int64_t n);
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the same cuts over the same axes */
+
+/* Cuts of a split with step 1 are, as a function of the part's number, pieces of straight lines: what is to be known of all
+ * parts follows from those where the pieces meet, and from their neighbours. */
+enum { OLY_FEW_PARTS = 32, OLY_MANY_PARTS = 4096 }; /* so many are looked at one by one; and where there is no other way */
+typedef struct oly_turns {
+    int n;
+    int64_t at[32];
+} oly_turns;
+/* Adds the numbers of the parts, times ratio, at which the cuts of n elements turn: five. */
+void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t);
 /* Split of the slice start + i*step (n_new elements) of a dimension with split s: stays aligned. step may only be positive. */
 oly_split oly_split_sliced(const oly_split *s, int64_t start, int64_t step);
 /* Split of a dimension in which this one lies at `offset`: the inverse of slicing with step 1. */

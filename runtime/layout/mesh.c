@@ -1,10 +1,13 @@
-/* Meshes: making, interning, looking up. See mesh.h. */
+/* Meshes: making, interning, looking up. See mesh.h. Nothing here is linear in the number of devices, except for meshes that
+ * list theirs. */
+#define _GNU_SOURCE /* qsort_r */
 #include "layout/mesh.h"
 #include "layout/intern.h"
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/scan.h"
 #include "core/text.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct mesh_entry {
@@ -12,101 +15,167 @@ typedef struct mesh_entry {
     struct mesh_entry *next;
     int n_local;
     int *local; /* owned; positions of this process's devices */
+    int *by_id; /* owned; positions in the order of their devices' ids; NULL when positions are ids */
 } mesh_entry;
 
 static mesh_entry *meshes;
 static mesh_entry *default_mesh;
-static int total_devices, first_local, n_local_devices, n_processes, my_process;
 static oly_mesh context;     /* of oly_set_mesh */
 static oly_mesh uncommitted; /* of oly_set_default_device; NULL: unset */
-static int *first_of;        /* owned; first id of each process, and the total */
 
-oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
+static int compare_ids(const void *a, const void *b, void *devices)
 {
-    first_of = oly_malloc(sizeof(int) * (size_t)(processes + 1));
-    if (!first_of)
-        return oly_out_of_memory(sizeof(int) * (size_t)processes, "the devices of the job");
-    total_devices = 0;
-    for (int r = 0; r < processes; r++) {
-        first_of[r] = total_devices;
-        total_devices += counts[r];
-    }
-    first_of[processes] = total_devices;
-    n_processes = processes;
-    my_process = me;
-    first_local = first_of[me];
-    n_local_devices = counts[me];
+    const int *ids = devices;
+    return ids[*(const int *)a] - ids[*(const int *)b];
+}
+
+static oly_status sort_devices(mesh_entry *e)
+{
+    int n = e->mesh.n_devices;
+    e->by_id = oly_malloc(sizeof(int) * (size_t)n);
+    if (!e->by_id)
+        return oly_out_of_memory(sizeof(int) * (size_t)n, "the positions of a mesh");
+    for (int p = 0; p < n; p++)
+        e->by_id[p] = p;
+    qsort_r(e->by_id, (size_t)n, sizeof(int), compare_ids, (void *)e->mesh.devices);
     return OLY_OK;
 }
 
-int oly_mesh_total_devices(void)
+int oly_mesh_position_of(oly_mesh mesh, int device_id)
 {
-    return total_devices;
-}
-int oly_mesh_processes(void)
-{
-    return n_processes;
-}
-int oly_mesh_my_process(void)
-{
-    return my_process;
-}
-int oly_mesh_first_local(void)
-{
-    return first_local;
-}
-int oly_mesh_local_devices(void)
-{
-    return n_local_devices;
-}
-
-int oly_mesh_process_of(int device_id)
-{
-    int low = 0, high = n_processes - 1;
+    const mesh_entry *e = (const mesh_entry *)mesh;
+    if (!mesh->devices)
+        return device_id < mesh->n_devices ? device_id : -1;
+    int low = 0, high = mesh->n_devices;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (first_of[middle + 1] > device_id)
-            high = middle;
-        else
+        if (mesh->devices[e->by_id[middle]] < device_id)
             low = middle + 1;
+        else
+            high = middle;
     }
-    return low;
+    return low < mesh->n_devices && mesh->devices[e->by_id[low]] == device_id ? e->by_id[low] : -1;
 }
 
-static bool is_local(int id)
+static int compare_positions(const void *a, const void *b)
 {
-    return id >= first_local && id < first_local + n_local_devices;
+    return *(const int *)a - *(const int *)b;
 }
 
+/* Positions of this process's devices, ascending. */
 static oly_status find_local(mesh_entry *e)
 {
     const struct oly_mesh_impl *m = &e->mesh;
-    int n = 0;
-    for (int p = 0; p < m->n_devices; p++)
-        n += is_local(oly_mesh_device_id(m, p));
-    e->local = oly_malloc(sizeof(int) * (size_t)(n ? n : 1));
+    e->local = oly_malloc(sizeof(int) * (size_t)(oly_mesh_local_devices() + 1));
     if (!e->local)
-        return oly_out_of_memory(sizeof(int) * (size_t)n, "the positions of a mesh");
-    for (int p = 0; p < m->n_devices; p++)
-        if (is_local(oly_mesh_device_id(m, p)))
-            e->local[e->n_local++] = p;
+        return oly_out_of_memory(sizeof(int) * (size_t)oly_mesh_local_devices(), "the positions of a mesh");
+    if (m->everywhere)
+        e->local[e->n_local++] = 0;
+    for (int d = 0; d < oly_mesh_local_devices() && !m->everywhere; d++) {
+        int position = oly_mesh_position_of(m, oly_mesh_first_local() + d);
+        if (position >= 0)
+            e->local[e->n_local++] = position;
+    }
+    qsort(e->local, (size_t)e->n_local, sizeof(int), compare_positions);
     return OLY_OK;
 }
 
-/* Where the process changes between two neighbours along an axis, no run may go across. */
+/* The process that all devices belong to; -1: several. */
+static int only_process(const struct oly_mesh_impl *m)
+{
+    const mesh_entry *e = (const mesh_entry *)m;
+    if (m->everywhere)
+        return oly_mesh_my_process();
+    int first = m->devices ? m->devices[e->by_id[0]] : 0;
+    int last = m->devices ? m->devices[e->by_id[m->n_devices - 1]] : m->n_devices - 1;
+    return oly_mesh_process_of(first) == oly_mesh_process_of(last) ? oly_mesh_process_of(first) : -1;
+}
+
+/* -- runs of one process ------------------------------------------------------------------------------------------- */
+
+/* Coordinate c of an axis begins at another process than its neighbour before: no run may go across. */
+static void cut_run(struct oly_mesh_impl *m, int axis, int64_t c)
+{
+    if (c > 0 && c < m->size[axis] && c % m->together[axis] != 0)
+        m->together[axis] = (int)(c & -c);
+}
+
+/* The mesh lists its devices: compares all neighbours. */
+static void find_runs_in_list(struct oly_mesh_impl *m, int axis, int stride)
+{
+    for (int p = 0; p < m->n_devices; p++) {
+        int c = p / stride % m->size[axis];
+        if (c != 0 && oly_mesh_process_of(m->devices[p]) != oly_mesh_process_of(m->devices[p - stride]))
+            cut_run(m, axis, c);
+    }
+}
+
+/* Positions are ids: looks at the positions where a process begins, until no other can make the runs shorter. Two positions
+ * `stride` apart with one of these between them differ in one or two coordinates. */
+static void find_runs(struct oly_mesh_impl *m, int axis, int stride)
+{
+    int64_t around = (int64_t)stride * m->size[axis];
+    int64_t least = 1;
+    int count = oly_mesh_devices_each();
+    if (count && count % stride == 0) { /* coordinates between processes are multiples of this, modulo the size */
+        int64_t apart = count / stride, all = around < m->n_devices ? apart | m->size[axis] : apart;
+        least = all & -all;
+    }
+    for (int r = 1, first; r < oly_mesh_processes() && m->together[axis] > least; r++) {
+        if (oly_mesh_devices_of(r, &first) == 0)
+            continue;
+        if (first >= m->n_devices)
+            break;
+        int64_t at = first % around, c = at / stride;
+        cut_run(m, axis, c);
+        if (at % stride != 0)
+            cut_run(m, axis, c + 1);
+    }
+}
+
 static void find_together(struct oly_mesh_impl *m)
 {
     for (int a = m->n_axes - 1, stride = 1; a >= 0; stride *= m->size[a--]) {
         m->together[a] = 1;
         while (m->together[a] < m->size[a])
             m->together[a] *= 2;
-        for (int p = 0; p < m->n_devices; p++) {
-            int c = p / stride % m->size[a];
-            if (c % m->together[a] != 0 &&
-                oly_mesh_process_of(oly_mesh_device_id(m, p)) != oly_mesh_process_of(oly_mesh_device_id(m, p - stride)))
-                m->together[a] = c & -c;
-        }
+        if (m->devices)
+            find_runs_in_list(m, a, stride);
+        else if (!m->everywhere)
+            find_runs(m, a, stride);
     }
+}
+
+/* Equal lists are one, so that comparing meshes never compares lists. */
+static const int *known_list(const struct oly_mesh_impl *m)
+{
+    for (const mesh_entry *e = meshes; e; e = e->next)
+        if (e->mesh.devices && e->mesh.n_devices == m->n_devices && e->mesh.list_hash == m->list_hash &&
+            memcmp(e->mesh.devices, m->devices, sizeof(int) * (size_t)m->n_devices) == 0)
+            return e->mesh.devices;
+    return NULL;
+}
+
+static void forget_mesh(mesh_entry *e)
+{
+    bool shared = false;
+    for (const mesh_entry *other = meshes; other && !shared; other = other->next)
+        shared = other != e && other->mesh.devices == e->mesh.devices;
+    if (!shared)
+        oly_release((void *)e->mesh.devices);
+    oly_release(e->local);
+    oly_release(e->by_id);
+    oly_release(e);
+}
+
+static oly_status complete(mesh_entry *e)
+{
+    if (e->mesh.devices)
+        OLY_TRY(sort_devices(e));
+    OLY_TRY(find_local(e));
+    e->mesh.process = only_process(&e->mesh);
+    find_together(&e->mesh);
+    return OLY_OK;
 }
 
 static bool same_mesh(const struct oly_mesh_impl *a, const struct oly_mesh_impl *b)
@@ -122,26 +191,28 @@ static oly_mesh intern(struct oly_mesh_impl *mesh)
     for (int k = 0; k < mesh->n_axes; k++)
         h = oly_hash_text(h, mesh->name[k]);
     if (mesh->devices)
-        h = oly_hash(h, mesh->devices, sizeof(int) * (size_t)mesh->n_devices);
+        h = oly_hash_mix(h, mesh->list_hash = oly_hash(1, mesh->devices, sizeof(int) * (size_t)mesh->n_devices));
     if (mesh->explicit_axes | mesh->manual_axes)
         h = oly_hash_mix(h, (uint64_t)mesh->explicit_axes << 32 | mesh->manual_axes);
     mesh->hash = oly_hash_mix(h, mesh->everywhere ? 7 : 3);
     oly_intern_lock();
+    const int *known = mesh->devices ? known_list(mesh) : NULL;
+    if (known) {
+        oly_release((void *)mesh->devices);
+        mesh->devices = known;
+    }
     mesh_entry *e;
     for (e = meshes; e; e = e->next)
         if (same_mesh(&e->mesh, mesh))
             break;
-    if (e) {
-        oly_release((void *)mesh->devices);
-    } else if (!(e = oly_calloc(1, sizeof *e))) {
+    if (!e && !(e = oly_calloc(1, sizeof *e))) {
         oly_out_of_memory(sizeof *e, "a mesh");
-        oly_release((void *)mesh->devices);
-    } else {
-        e->mesh = *mesh;
-        find_together(&e->mesh);
-        if (find_local(e) != OLY_OK) {
+        if (!known)
             oly_release((void *)mesh->devices);
-            oly_release(e);
+    } else if (e->mesh.n_devices == 0) { /* a new one */
+        e->mesh = *mesh;
+        if (complete(e) != OLY_OK) {
+            forget_mesh(e);
             e = NULL;
         } else {
             e->next = meshes;
@@ -183,7 +254,7 @@ oly_status oly_mesh_set_default_device(int id)
 int oly_mesh_device_id(oly_mesh mesh, int position)
 {
     if (mesh->everywhere)
-        return first_local;
+        return oly_mesh_first_local();
     return mesh->devices ? mesh->devices[position] : position;
 }
 
@@ -236,12 +307,7 @@ bool oly_mesh_same_devices(oly_mesh a, oly_mesh b)
         return true;
     if (a->n_devices != b->n_devices || a->everywhere != b->everywhere)
         return false;
-    if (!a->devices && !b->devices)
-        return true;
-    for (int p = 0; p < a->n_devices; p++)
-        if (oly_mesh_device_id(a, p) != oly_mesh_device_id(b, p))
-            return false;
-    return true;
+    return a->devices == b->devices;
 }
 
 bool oly_mesh_same_grid(oly_mesh a, oly_mesh b)
@@ -262,13 +328,10 @@ void oly_meshes_forget(void)
     while (meshes) {
         mesh_entry *e = meshes;
         meshes = e->next;
-        oly_release((void *)e->mesh.devices);
-        oly_release(e->local);
-        oly_release(e);
+        forget_mesh(e);
     }
     default_mesh = NULL;
-    oly_release(first_of);
-    first_of = NULL;
+    oly_mesh_forget_devices();
 }
 
 /* -- making ------------------------------------------------------------------------------------------------------- */
@@ -283,7 +346,8 @@ static oly_status add_axis(struct oly_mesh_impl *m, const char *name, int64_t si
         return oly_fail(OLY_INVALID, "mesh axis '%s' is named twice; every axis needs a name of its own", name);
     int64_t product = (int64_t)m->n_devices * size;
     if (product > INT32_MAX)
-        return oly_fail(OLY_INVALID, "the mesh needs more than %d devices, but there are %d", INT32_MAX, total_devices);
+        return oly_fail(OLY_INVALID, "the mesh needs more than %d devices, but there are %d", INT32_MAX,
+                        oly_mesh_total_devices());
     strncpy(m->name[m->n_axes], name, OLY_AXIS_NAME - 1);
     m->size[m->n_axes++] = (int)size;
     m->n_devices = (int)product;
@@ -306,12 +370,12 @@ static oly_status parse_axis_type(struct oly_mesh_impl *m, oly_scanner *s)
 
 static oly_status check_devices(const struct oly_mesh_impl *m)
 {
-    if (m->n_devices <= total_devices)
+    if (m->n_devices <= oly_mesh_total_devices())
         return OLY_OK;
     return oly_fail(OLY_INVALID,
                     "the mesh needs %d devices, but there are %d; make the axes smaller, start more processes, or set "
                     "OLYMPUS_NUM_CPU_DEVICES",
-                    m->n_devices, total_devices);
+                    m->n_devices, oly_mesh_total_devices());
 }
 
 static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
@@ -353,15 +417,15 @@ static oly_status copy_devices(struct oly_mesh_impl *m, const int *devices)
 {
     int n = m->n_devices;
     int *copy = oly_malloc(sizeof(int) * (size_t)n);
-    unsigned char *seen = oly_calloc((size_t)total_devices, 1);
+    unsigned char *seen = oly_calloc((size_t)oly_mesh_total_devices(), 1);
     oly_status st = OLY_OK;
     bool in_order = true;
     if (!copy || !seen)
         st = oly_out_of_memory(sizeof(int) * (size_t)n, "the devices of a mesh");
     for (int p = 0; st == OLY_OK && p < n; p++) {
         int id = devices[p];
-        if (id < 0 || id >= total_devices)
-            st = oly_fail(OLY_INVALID, "device %d does not exist; ids are 0 to %d", id, total_devices - 1);
+        if (id < 0 || id >= oly_mesh_total_devices())
+            st = oly_fail(OLY_INVALID, "device %d does not exist; ids are 0 to %d", id, oly_mesh_total_devices() - 1);
         else if (seen[id]++)
             st = oly_fail(OLY_INVALID, "device %d is in the mesh twice; its devices must be distinct", id);
         copy[p] = id;

@@ -13,20 +13,30 @@ struct oly_mesh_impl {
     int n_devices;                       /* product of the sizes */
     /* Largest power of two so that aligned runs of that many positions along the axis always belong to one process. */
     int together[OLY_MAX_RANK];
-    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned */
+    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned, equal lists are one */
+    uint64_t list_hash; /* of devices */
+    int process;        /* the one all devices belong to; -1: several */
     bool everywhere;    /* the default device of each process: one position, which every process has a copy of */
     uint64_t hash;      /* the same on all ranks */
 };
 
+/* -- processes.c: whose the devices are ---------------------------------------------------------------------------- */
 /* What devices there are: counts[r] of process r, ids dense in process order. At start. */
 oly_status oly_mesh_set_devices(int n_processes, const int *counts, int my_process);
+/* The same when each process has as many; takes no memory for a list of processes. */
+oly_status oly_mesh_set_devices_alike(int n_processes, int count, int my_process);
+void oly_mesh_forget_devices(void); /* at finalize */
 int oly_mesh_total_devices(void);
 int oly_mesh_processes(void);
 int oly_mesh_my_process(void);
 int oly_mesh_process_of(int device_id);
-int oly_mesh_first_local(void); /* id of this process's first device; the others follow */
+/* How many devices a process has, and the id of the first; the others follow. */
+int oly_mesh_devices_of(int process, int *first);
+int oly_mesh_devices_each(void); /* devices of every process; 0: not all have as many */
+int oly_mesh_first_local(void);  /* id of this process's first device; the others follow */
 int oly_mesh_local_devices(void);
 
+/* -- mesh.c -------------------------------------------------------------------------------------------------------- */
 /* The mesh of uncommitted arrays: each process's own first device. */
 oly_mesh oly_mesh_default(void);
 /* Where uncommitted work runs: on the device of oly_set_default_device, else oly_mesh_default. id -1: unset. */
@@ -35,6 +45,8 @@ int oly_mesh_default_device(void);
 oly_status oly_mesh_set_default_device(int id);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
+/* Row-major position of a device, -1 if it is not in the mesh. Not for the mesh that is everywhere. */
+int oly_mesh_position_of(oly_mesh mesh, int device_id);
 /* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */
 oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes);
 /* True when both have the same axes over the same devices, whatever the types of the axes. */

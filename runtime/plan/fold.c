@@ -61,44 +61,45 @@ static int sources_of(oly_mesh mesh, const stage *s, int position, int *counts, 
     }
 }
 
-static bool lists(const int *sources, int n, int position)
+/* Coordinates along one digit that fold the partial at c: those whose list of sources has it. */
+static oly_status digit_users(oly_planner *p, const digit *g, int c, int *n_users, int **users)
 {
-    for (int k = 0; k < n; k++)
-        if (sources[k] == position)
-            return true;
-    return false;
+    int size = p->mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
+    int count = size - start < g->stride ? size - start : g->stride, first = c - start;
+    int end = first + g->same < count ? first + g->same : count;
+    int most = g->radix * (end - first) * ((g->stride + count - 1) / count);
+    *n_users = 0;
+    *users = OLY_PLAN_NEW(p, int, most + 1);
+    OLY_PLAN_CHECK(*users);
+    if (first % g->same != 0)
+        return OLY_OK; /* others of its run have the same */
+    for (int j = 0; j < g->radix; j++)
+        for (int turn = 0; turn < g->stride; turn += count)
+            for (int at = turn + first; at < turn + end && at < g->stride; at++)
+                if (base + j * g->stride + at < size)
+                    (*users)[(*n_users)++] = base + j * g->stride + at;
+    return OLY_OK;
 }
 
-/* Who folds a position's partial: all positions that differ from it only along the digits' blocks. */
+/* Who folds a position's partial: positions that differ from it only along the digits. */
 static oly_status users_of(oly_planner *p, const stage *s, int position, int *n_users, int **users)
 {
-    oly_mesh mesh = p->mesh;
-    int coordinates[OLY_MAX_RANK], lo[4], hi[4], at[4], total = 1, counts[4], sources[MOST_SOURCES];
-    oly_mesh_coordinates(mesh, position, coordinates);
+    int coordinates[OLY_MAX_RANK], n[4], at[4] = {0}, *list[4], total = 1;
+    oly_mesh_coordinates(p->mesh, position, coordinates);
     for (int k = 0; k < s->n_digits; k++) {
-        const digit *g = &s->digits[k];
-        int c = coordinates[g->axis], block = g->stride * g->radix;
-        lo[k] = at[k] = c - c % block;
-        hi[k] = lo[k] + block < mesh->size[g->axis] ? lo[k] + block : mesh->size[g->axis];
-        total *= hi[k] - lo[k];
+        OLY_TRY(digit_users(p, &s->digits[k], coordinates[s->digits[k].axis], &n[k], &list[k]));
+        total *= n[k];
     }
-    *users = OLY_PLAN_NEW(p, int, total);
+    *users = OLY_PLAN_NEW(p, int, total + 1);
     OLY_PLAN_CHECK(*users);
-    *n_users = 0;
-    for (;;) {
+    for (*n_users = 0; *n_users < total;) {
         for (int k = 0; k < s->n_digits; k++)
-            coordinates[s->digits[k].axis] = at[k];
-        int user = oly_mesh_position(mesh, coordinates);
-        if (lists(sources, sources_of(mesh, s, user, counts, sources), position))
-            (*users)[(*n_users)++] = user;
-        int k = s->n_digits - 1;
-        while (k >= 0 && ++at[k] == hi[k]) {
-            at[k] = lo[k];
-            k--;
-        }
-        if (k < 0)
-            return OLY_OK;
+            coordinates[s->digits[k].axis] = list[k][at[k]];
+        (*users)[(*n_users)++] = oly_mesh_position(p->mesh, coordinates);
+        for (int k = s->n_digits - 1; k >= 0 && ++at[k] == n[k]; k--)
+            at[k] = 0;
     }
+    return OLY_OK;
 }
 
 /* Folds one value after the other; what all of them send goes in one exchange. */

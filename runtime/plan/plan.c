@@ -255,20 +255,6 @@ static oly_status choose_mesh(oly_planner *p)
     return p->mesh ? OLY_OK : OLY_MEMORY;
 }
 
-/* The process all devices of the mesh belong to, -1: several. The same answer on all processes. */
-static int only_process(oly_mesh mesh, int n_local)
-{
-    int first = oly_mesh_process_of(oly_mesh_device_id(mesh, 0));
-    if (n_local > 0)
-        return n_local == mesh->n_devices ? first : -1;
-    if (!mesh->devices)
-        return oly_mesh_process_of(mesh->n_devices - 1) == first ? first : -1;
-    for (int p = 1; p < mesh->n_devices; p++)
-        if (oly_mesh_process_of(mesh->devices[p]) != first)
-            return -1;
-    return first;
-}
-
 /* Whom the meshes of a plan belong to. */
 typedef struct owners {
     bool *used;   /* devices of this process */
@@ -287,9 +273,8 @@ static void mark_mesh(oly_mesh mesh, owners *o)
     if (mesh->everywhere)
         return;
     o->key = oly_hash_mix(o->key, mesh->hash);
-    int process = only_process(mesh, n);
-    o->several = o->several || process < 0 || (o->process >= 0 && process != o->process);
-    o->process = process;
+    o->several = o->several || mesh->process < 0 || (o->process >= 0 && mesh->process != o->process);
+    o->process = mesh->process;
 }
 
 static void mark_placed(const oly_graph *g, owners *o)

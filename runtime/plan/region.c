@@ -10,6 +10,15 @@ oly_region oly_region_of_layout(const oly_layout *l)
     return r;
 }
 
+/* Part `part` of one dimension, as if the value had no ends. Where the part is empty the two ends cross; both ascend with the
+ * parts, or descend when the region runs backwards. */
+static void raw_range(const oly_region_dim *r, int64_t part, int64_t *lo, int64_t *hi)
+{
+    int64_t begin = oly_split_cut(&r->split, r->n, part), end = oly_split_cut(&r->split, r->n, part + 1);
+    *lo = r->scale * (r->scale < 0 ? end - 1 : begin) + r->lo;
+    *hi = r->scale * (r->scale < 0 ? begin : end - 1) + r->hi + 1;
+}
+
 /* Part `part` of one dimension of `size` elements. */
 static void dim_range(const oly_region_dim *r, int64_t size, int64_t part, int64_t *lo, int64_t *hi)
 {
@@ -18,12 +27,33 @@ static void dim_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         *lo = *hi = 0;
         return;
     }
-    int64_t lowest = r->scale < 0 ? end - 1 : begin, highest = r->scale < 0 ? begin : end - 1;
-    int64_t a = r->scale * lowest + r->lo, b = r->scale * highest + r->hi + 1;
-    *lo = a < 0 ? 0 : a;
-    *hi = b > size ? size : b;
+    raw_range(r, part, lo, hi);
+    *lo = *lo < 0 ? 0 : *lo;
+    *hi = *hi > size ? size : *hi;
     if (*hi < *lo)
         *hi = *lo;
+}
+
+/* The first part, 0..parts, whose end (or beginning) is beyond i, counted in the direction in which they ascend. */
+static int64_t first_beyond(const oly_region_dim *r, bool end, int64_t i)
+{
+    int64_t low = 0, high = r->split.parts;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2, lo, hi;
+        raw_range(r, r->scale < 0 ? r->split.parts - 1 - middle : middle, &lo, &hi);
+        if ((end ? hi : lo) > i)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+void oly_region_parts(const oly_region_dim *r, int64_t lo, int64_t hi, int *first, int *last)
+{
+    int64_t from = first_beyond(r, true, lo), to = first_beyond(r, false, hi - 1) - 1;
+    *first = (int)(r->scale < 0 ? r->split.parts - 1 - to : from);
+    *last = (int)(r->scale < 0 ? r->split.parts - 1 - from : to);
 }
 
 oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position)
@@ -60,19 +90,69 @@ static bool axes_prefix(const oly_axis_list *outer, const oly_axis_list *inner)
     return outer->n <= inner->n && memcmp(outer->axis, inner->axis, outer->n) == 0;
 }
 
+static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t size, int64_t part)
+{
+    int64_t lo, hi, outer = part / (r->split.parts / s->parts);
+    if (part < 0 || part >= r->split.parts)
+        return true;
+    dim_range(r, size, part, &lo, &hi);
+    return hi <= lo || (lo >= oly_split_cut(s, size, outer) && hi <= oly_split_cut(s, size, outer + 1));
+}
+
+/* Both are the same cuts of one base, seen alike: every part reads the elements at its own place of the base, no others. */
+static bool same_place(const oly_region_dim *r, const oly_split *s)
+{
+    const oly_split *t = &r->split;
+    return t->parts == s->parts && t->base == s->base && t->unit == s->unit && r->lo == r->hi &&
+           r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
+}
+
+/* The parts of r where its range, or the cuts of s, turn. */
+static void find_turns(const oly_region_dim *r, const oly_split *s, int64_t size, oly_turns *t)
+{
+    int64_t parts = r->split.parts;
+    oly_split_turns(&r->split, r->n, 1, t);
+    oly_split_turns(s, size, parts / s->parts, t);
+    for (int k = 0; k < 4; k++) {
+        int64_t part = first_beyond(r, k & 1, k & 2 ? size - 1 : 0);
+        t->at[t->n++] = r->scale < 0 ? parts - 1 - part : part;
+    }
+}
+
+static bool inside_around(const oly_region_dim *r, const oly_split *s, int64_t size, int64_t part)
+{
+    int64_t ratio = r->split.parts / s->parts, outer = part / ratio;
+    for (int64_t k = part - 1; k <= part + 1; k++)
+        if (!part_inside(r, s, size, k))
+            return false;
+    for (int64_t k = outer - 1; k <= outer + 1 && ratio > 1; k++)
+        if (!part_inside(r, s, size, k * ratio) || !part_inside(r, s, size, k * ratio + ratio - 1))
+            return false;
+    return true;
+}
+
 static bool dim_inside(const oly_region_dim *r, const oly_split *s, int64_t size)
 {
     if (s->parts == 1)
         return true;
     if (!axes_prefix(&s->axes, &r->split.axes))
         return false;
-    int64_t ratio = r->split.parts / s->parts;
-    for (int64_t k = 0; k < r->split.parts; k++) {
-        int64_t lo, hi;
-        dim_range(r, size, k, &lo, &hi);
-        if (hi > lo && (lo < oly_split_cut(s, size, k / ratio) || hi > oly_split_cut(s, size, k / ratio + 1)))
-            return false;
+    if (same_place(r, s))
+        return true;
+    if (r->split.parts > OLY_FEW_PARTS) {
+        oly_turns t = {0};
+        find_turns(r, s, size, &t);
+        for (int k = 0; k < t.n; k++)
+            if (!inside_around(r, s, size, t.at[k]))
+                return false;
+        if (r->split.step == 1 && s->step == 1)
+            return true;
+        if (r->split.parts > OLY_MANY_PARTS)
+            return false; /* not known: a move may turn out to be empty */
     }
+    for (int64_t k = 0; k < r->split.parts; k++)
+        if (!part_inside(r, s, size, k))
+            return false;
     return true;
 }
 

@@ -2,12 +2,10 @@
  * shares with it. Between devices of one process that is a copy; between processes the boxes for one rank travel in one
  * message. Where several devices hold a block, the receiver's own process comes first, then the one at the receiver's
  * coordinates: sender and receiver find the same answer alone. */
-#include "plan/planner.h"
+#include "plan/receivers.h"
 #include "core/text.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_REPLICAS = 64 }; /* replicas looked through for one in the same process */
 
 struct mover;
 
@@ -47,11 +45,30 @@ static int process_of(oly_mesh mesh, int position)
     return mesh->everywhere ? oly_mesh_my_process() : oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
 
+/* The first position of a process that holds the block; -1: none. */
+static int replica_in(const mover *m, const int *part, int process)
+{
+    const oly_layout *l = m->from;
+    int first, found = -1, n = oly_mesh_devices_of(process, &first);
+    for (int id = first; id < first + n; id++) {
+        int position = oly_mesh_position_of(l->mesh, id), coordinates[OLY_MAX_RANK];
+        if (position < 0 || (found >= 0 && found < position))
+            continue;
+        oly_mesh_coordinates(l->mesh, position, coordinates);
+        int d = 0;
+        while (d < l->rank && oly_split_part_at(&l->split[d], l->mesh, coordinates) == part[d])
+            d++;
+        if (d == l->rank)
+            found = position;
+    }
+    return found;
+}
+
 /* Position in from's mesh of the device that gives block `part` to a receiver. */
 static int owner_of(const mover *m, const int *part, int receiver, int receiver_process)
 {
     const oly_layout *l = m->from;
-    int coordinates[OLY_MAX_RANK], own[OLY_MAX_RANK] = {0}, free_axis[OLY_MAX_RANK], n_free = 0;
+    int coordinates[OLY_MAX_RANK], own[OLY_MAX_RANK] = {0}, n_free = 0;
     bool taken[OLY_MAX_RANK] = {false};
     if (l->mesh->everywhere)
         return 0;
@@ -66,27 +83,16 @@ static int owner_of(const mover *m, const int *part, int receiver, int receiver_
             taken[axis] = true;
         }
     }
-    int64_t n_replicas = 1;
     for (int a = 0; a < l->mesh->n_axes; a++)
         if (!taken[a]) {
-            free_axis[n_free++] = a;
             coordinates[a] = own[a];
-            n_replicas *= l->mesh->size[a];
+            n_free++;
         }
     int preferred = oly_mesh_position(l->mesh, coordinates);
-    if (process_of(l->mesh, preferred) == receiver_process || n_replicas > MOST_REPLICAS)
+    if (n_free == 0 || process_of(l->mesh, preferred) == receiver_process)
         return preferred;
-    for (int64_t r = 0; r < n_replicas; r++) {
-        int64_t rest = r;
-        for (int k = n_free - 1; k >= 0; k--) {
-            coordinates[free_axis[k]] = (int)(rest % l->mesh->size[free_axis[k]]);
-            rest /= l->mesh->size[free_axis[k]];
-        }
-        int position = oly_mesh_position(l->mesh, coordinates);
-        if (process_of(l->mesh, position) == receiver_process)
-            return position;
-    }
-    return preferred;
+    int near = replica_in(m, part, receiver_process);
+    return near >= 0 ? near : preferred;
 }
 
 static oly_box block_box(const oly_layout *l, const int *part)
@@ -280,6 +286,11 @@ static oly_status receive_all(mover *m, int device)
     return OLY_OK;
 }
 
+static int in_ascending_order(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
 /* What one position of another process takes from this device's block. */
 static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
                           int process)
@@ -297,30 +308,95 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
     return OLY_OK;
 }
 
+/* Devices of other processes whose boxes meet `wanted`, elements of this device's block as the receivers count them. */
+static oly_status send_wanted(mover *m, int device, int source, const oly_box *block, const int *part,
+                              const oly_box *wanted, const int *fixed)
+{
+    oly_receivers r = oly_receivers_of(m->to, wanted, fixed);
+    for (int receiver; oly_receivers_next(&r, &receiver);) {
+        int process = process_of(m->to->mesh, receiver);
+        if (process != oly_mesh_my_process())
+            OLY_TRY(send_to(m, device, source, block, part, receiver, process));
+    }
+    return OLY_OK;
+}
+
+/* The same where slices change places on the way: each slice on its own. */
+static oly_status send_permuted(mover *m, int device, int source, const oly_box *block, const int *part,
+                                const int *fixed)
+{
+    oly_permutation to = oly_permutation_inverse(m->permutation);
+    if (!to)
+        return OLY_MEMORY;
+    int d = m->permuted, n = 0, capacity = 0, *receivers = NULL;
+    for (int64_t slice = block->lo[d]; slice < block->hi[d]; slice++) {
+        oly_box wanted = *block;
+        wanted.lo[d] = to->source[slice];
+        wanted.hi[d] = wanted.lo[d] + 1;
+        if (wanted.lo[d] < 0)
+            continue;
+        oly_receivers r = oly_receivers_of(m->to, &wanted, fixed);
+        for (int receiver; oly_receivers_next(&r, &receiver); n++) {
+            receivers = grown(m->p, receivers, n, &capacity, sizeof *receivers);
+            OLY_PLAN_CHECK(receivers);
+            receivers[n] = receiver;
+        }
+    }
+    if (n > 0)
+        qsort(receivers, (size_t)n, sizeof *receivers, in_ascending_order);
+    for (int k = 0; k < n; k++) {
+        int process = process_of(m->to->mesh, receivers[k]);
+        if (process != oly_mesh_my_process() && (k == 0 || receivers[k] != receivers[k - 1]))
+            OLY_TRY(send_to(m, device, source, block, part, receivers[k], process));
+    }
+    return OLY_OK;
+}
+
+/* Every process wants its own copy. */
+static oly_status send_everywhere(mover *m, int device, int source, const oly_box *block, const int *part)
+{
+    oly_mesh mesh = m->from->mesh;
+    bool whole = true;
+    for (int d = 0; d < m->from->rank; d++)
+        whole = whole && m->from->split[d].parts == 1;
+    if (whole && !mesh->devices && oly_mesh_process_of(mesh->n_devices - 1) == oly_mesh_processes() - 1)
+        return OLY_OK; /* every process has one */
+    for (int process = 0; process < oly_mesh_processes(); process++)
+        if (process != oly_mesh_my_process())
+            OLY_TRY(send_to(m, device, source, block, part, 0, process));
+    return OLY_OK;
+}
+
+/* Who gets the device's block. Of several that hold it, receivers in other processes take it from the one at their own
+ * coordinates, or, on another mesh, from the first. */
 static oly_status send_all(mover *m, int device)
 {
-    int source = oly_position_in(m->p, m->from->mesh, device), coordinates[OLY_MAX_RANK], part[OLY_MAX_RANK];
-    if (source < 0 || m->from->mesh->everywhere)
+    oly_mesh mesh = m->from->mesh;
+    int source = oly_position_in(m->p, mesh, device), coordinates[OLY_MAX_RANK], part[OLY_MAX_RANK],
+        fixed[OLY_MAX_RANK], other[OLY_MAX_RANK];
+    if (source < 0 || mesh->everywhere)
         return OLY_OK;
-    oly_mesh_coordinates(m->from->mesh, source, coordinates);
-    for (int d = 0; d < m->from->rank; d++)
-        part[d] = oly_split_part_at(&m->from->split[d], m->from->mesh, coordinates);
+    oly_mesh_coordinates(mesh, source, coordinates);
+    memcpy(fixed, coordinates, sizeof fixed);
+    for (int a = 0; a < OLY_MAX_RANK; a++)
+        other[a] = -1;
+    for (int d = 0; d < m->from->rank; d++) {
+        part[d] = oly_split_part_at(&m->from->split[d], mesh, coordinates);
+        for (int k = 0; k < m->from->split[d].axes.n; k++)
+            fixed[m->from->split[d].axes.axis[k]] = -1;
+    }
     oly_box block = oly_layout_box(m->from, source);
     if (oly_box_count(&block) == 0)
         return OLY_OK;
-    int me = oly_mesh_my_process();
-    if (m->to->mesh->everywhere) { /* every process wants its own copy */
-        for (int process = 0; process < oly_mesh_processes(); process++)
-            if (process != me)
-                OLY_TRY(send_to(m, device, source, &block, part, 0, process));
-        return OLY_OK;
-    }
-    for (int q = 0; q < m->to->mesh->n_devices; q++) {
-        int process = process_of(m->to->mesh, q);
-        if (process != me)
-            OLY_TRY(send_to(m, device, source, &block, part, q, process));
-    }
-    return OLY_OK;
+    bool same = mesh == m->to->mesh;
+    for (int a = 0; a < mesh->n_axes && !same; a++)
+        if (fixed[a] > 0)
+            return OLY_OK;
+    if (m->to->mesh->everywhere)
+        return send_everywhere(m, device, source, &block, part);
+    if (m->permutation)
+        return send_permuted(m, device, source, &block, part, same ? fixed : other);
+    return send_wanted(m, device, source, &block, part, &block, same ? fixed : other);
 }
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
