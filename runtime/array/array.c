@@ -161,7 +161,7 @@ oly_box oly_array_box(oly_array x, int s, int *position)
     oly_mesh_local_positions(x->sharding->mesh, &positions);
     oly_layout l = oly_layout_canonical(x->sharding, x->type.rank, x->type.shape);
     *position = positions[s];
-    return oly_layout_box(&l, positions[s]);
+    return oly_layout_shard(&l, positions[s]);
 }
 
 /* -- public -------------------------------------------------------------------------------------------------------------- */

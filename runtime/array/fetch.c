@@ -208,7 +208,7 @@ static int replica_of(oly_array x, int position, const oly_box *box)
     oly_layout l = oly_layout_canonical(x->sharding, x->type.rank, x->type.shape);
     int n = 0;
     for (int p = 0; p < position; p++) {
-        oly_box b = oly_layout_box(&l, p);
+        oly_box b = oly_layout_shard(&l, p);
         n += oly_box_equal(&b, box);
     }
     return n;

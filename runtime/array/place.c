@@ -174,7 +174,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
         return oly_out_of_memory(sizeof *boxes * (size_t)n, "the parts of an array");
     oly_layout l = oly_layout_canonical(sharding, rank, type.shape);
     for (int s = 0; s < n; s++)
-        boxes[s] = oly_layout_box(&l, positions[s]);
+        boxes[s] = oly_layout_shard(&l, positions[s]);
     oly_status st = OLY_OK;
     for (int d = 0; d < rank && st == OLY_OK && n; d++) {
         int64_t want = local_start(boxes, n, d, INT64_MAX);

@@ -179,18 +179,25 @@ oly_spec oly_layout_spec(const oly_layout *l)
     return s;
 }
 
-oly_box oly_layout_box(const oly_layout *l, int position)
+oly_box oly_layout_shard(const oly_layout *l, int position)
 {
     int coordinates[OLY_MAX_RANK];
     oly_box b = {.rank = l->rank};
-    bool empty = false;
     oly_mesh_coordinates(l->mesh, position, coordinates);
     for (int d = 0; d < l->rank; d++) {
         int part = oly_split_part_at(&l->split[d], l->mesh, coordinates);
         b.lo[d] = oly_split_cut(&l->split[d], l->shape[d], part);
         b.hi[d] = oly_split_cut(&l->split[d], l->shape[d], part + 1);
-        empty = empty || b.hi[d] <= b.lo[d];
     }
+    return b;
+}
+
+oly_box oly_layout_box(const oly_layout *l, int position)
+{
+    oly_box b = oly_layout_shard(l, position);
+    bool empty = false;
+    for (int d = 0; d < l->rank; d++)
+        empty = empty || b.hi[d] <= b.lo[d];
     for (int d = 0; d < l->rank && empty; d++)
         b.hi[d] = b.lo[d];
     return b;

@@ -57,6 +57,8 @@ bool oly_layout_equal(const oly_layout *a, const oly_layout *b);
 bool oly_layout_is_canonical(const oly_layout *l);
 oly_spec oly_layout_spec(const oly_layout *l);
 oly_box oly_layout_box(const oly_layout *l, int position);
+/* The same as people see it: a shard that is empty along one dimension keeps its extents along the others. */
+oly_box oly_layout_shard(const oly_layout *l, int position);
 /* Of a box. */
 int64_t oly_box_count(const oly_box *b);
 bool oly_box_equal(const oly_box *a, const oly_box *b);

@@ -350,7 +350,7 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
     if (st != OLY_OK)
         return oly_raise(st);
     oly_layout l = oly_layout_canonical(s, rank, shape);
-    oly_box b = oly_layout_box(&l, position);
+    oly_box b = oly_layout_shard(&l, position);
     for (int d = 0; d < rank; d++) {
         start[d] = b.lo[d];
         extent[d] = b.hi[d] - b.lo[d];

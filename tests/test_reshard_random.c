@@ -1,0 +1,426 @@
+/* run: layouts  Any sharding -> any other: random arrays walk from sharding to sharding, over the same devices, other meshes,
+ * other orders, parts of the devices and single ones, uneven and empty, replicated in part, and as sums over devices that are not
+ * finished. After every step each shard is compared with what this file computes alone: whose block is where, and each element.
+ *   RESHARD_SEED=n   seed of the first walk; walk k has seed n + k
+ *   RESHARD_PAIRS=n  how many pairs of shardings (2,500 on each of four layouts)
+ *   RESHARD_PRINT=1  print every step before it runs */
+#include "check.h"
+#include <inttypes.h>
+#include <olympus.h>
+
+enum { MOST_RANK = 4, MOST_AXES = 3, MOST_DEVICES = 8, WALK = 5, PAIRS = 2500, TEXT = 512 };
+
+/* A sharding, and what it was made of. */
+typedef struct place {
+    oly_sharding sharding;
+    oly_mesh mesh;
+    bool is_explicit;
+    int n_devices, device[MOST_DEVICES];
+    int n_axes, size[MOST_AXES];
+    int n_of[MOST_RANK], axis_of[MOST_RANK][MOST_AXES]; /* axes of each dimension, major first */
+    unsigned unreduced;                                 /* axes over which it is a sum */
+} place;
+
+typedef struct walk {
+    uint64_t seed, random;
+    oly_dtype dtype;
+    int rank;
+    int64_t shape[MOST_RANK];
+    place at;
+    char told[4 * TEXT]; /* the last step */
+} walk;
+
+static int n_pairs, n_sums;
+
+static uint64_t mixed(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+static int below(walk *w, int n)
+{
+    w->random += 0x9e3779b97f4a7c15;
+    return (int)(mixed(w->random) % (uint64_t)n);
+}
+
+static int64_t setting(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void fail_walk(const walk *w, const char *why)
+{
+    fail_msg("RESHARD_SEED=%" PRIu64 " RESHARD_PAIRS=1: %s: %s (%s)", w->seed, w->told, why, oly_last_error());
+}
+
+/* -- random shardings --------------------------------------------------------------------------------------------------- */
+
+static const char *const axis_names[MOST_AXES] = {"x", "y", "z"};
+
+/* Sizes with this product. */
+static void draw_axes(walk *w, place *p)
+{
+    int rest = p->n_devices;
+    p->n_axes = 1 + below(w, MOST_AXES);
+    for (int a = 0; a < p->n_axes; a++) {
+        int size = 1 + below(w, rest);
+        while (rest % size)
+            size--;
+        p->size[a] = a == p->n_axes - 1 ? rest : size;
+        rest /= p->size[a];
+    }
+}
+
+static void draw_devices(walk *w, place *p)
+{
+    int n_all = oly_device_count(), all[MOST_DEVICES];
+    for (int k = 0; k < n_all; k++)
+        all[k] = k;
+    p->n_devices = below(w, 2) ? n_all : 1 + below(w, n_all);
+    if (below(w, 2))
+        for (int k = n_all - 1; k > 0; k--) {
+            int j = below(w, k + 1), other = all[j];
+            all[j] = all[k];
+            all[k] = other;
+        }
+    int first = below(w, n_all - p->n_devices + 1);
+    memcpy(p->device, all + first, sizeof *all * (size_t)p->n_devices);
+}
+
+static void draw_mesh(walk *w, place *p, bool is_explicit)
+{
+    oly_axis_type types[MOST_AXES] = {OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT};
+    draw_devices(w, p);
+    draw_axes(w, p);
+    p->is_explicit = is_explicit;
+    p->mesh = oly_mesh_from_devices(p->n_axes, (const char *const *)axis_names, p->size, p->device);
+    if (is_explicit)
+        p->mesh = oly_mesh_with_types(p->mesh, types);
+}
+
+/* Every axis splits a dimension, or none. Axes of `unreduced` split none. */
+static void draw_spec(walk *w, place *p, unsigned unreduced)
+{
+    char spec[200] = "", *at = spec;
+    int order[MOST_AXES] = {0, 1, 2};
+    for (int k = p->n_axes - 1; k > 0; k--) {
+        int j = below(w, k + 1), other = order[j];
+        order[j] = order[k];
+        order[k] = other;
+    }
+    memset(p->n_of, 0, sizeof p->n_of);
+    p->unreduced = unreduced;
+    for (int k = 0; k < p->n_axes; k++) {
+        int d = below(w, w->rank + 1);
+        if (d < w->rank && !(unreduced >> order[k] & 1))
+            p->axis_of[d][p->n_of[d]++] = order[k];
+    }
+    for (int d = 0; d < w->rank; d++) {
+        at += sprintf(at, p->n_of[d] ? "%s(" : "%sNone", d ? ", " : "");
+        for (int k = 0; k < p->n_of[d]; k++)
+            at += sprintf(at, "%s%s", k ? "," : "", axis_names[p->axis_of[d][k]]);
+        at += sprintf(at, p->n_of[d] ? ")" : "");
+    }
+    for (int a = 0, n = 0; a < p->n_axes; a++)
+        if (unreduced >> a & 1)
+            at += sprintf(at, "%s%s", n++ ? "," : w->rank ? ", unreduced={" : "unreduced={", axis_names[a]);
+    if (unreduced)
+        sprintf(at, "}");
+    p->sharding = oly_named(p->mesh, spec);
+}
+
+static void draw_place(walk *w, place *p)
+{
+    int kind = below(w, 10);
+    if (kind == 0) { /* a single device: a mesh of one */
+        *p = (place){.n_devices = 1, .device = {below(w, oly_device_count())}};
+        p->sharding = oly_single_device(oly_get_device(p->device[0]));
+    } else {
+        if (kind > 4 || !p->mesh) { /* another mesh */
+            *p = (place){0};
+            draw_mesh(w, p, below(w, 5) == 0);
+        }
+        draw_spec(w, p, 0);
+    }
+}
+
+static void draw_array(walk *w)
+{
+    static const oly_dtype types[] = {OLY_BOOL,  OLY_UINT8, OLY_INT16,   OLY_BFLOAT16,  OLY_FLOAT32,
+                                      OLY_INT32, OLY_INT64, OLY_FLOAT64, OLY_COMPLEX128};
+    static const int most[MOST_RANK + 1] = {1, 40, 20, 11, 9};
+    w->dtype = types[below(w, (int)(sizeof types / sizeof *types))];
+    w->rank = below(w, 12) ? 1 + below(w, MOST_RANK) : 0;
+    for (int d = 0; d < w->rank; d++)
+        w->shape[d] = below(w, 40) ? 1 + below(w, most[w->rank]) : 0;
+}
+
+/* -- what must be where ------------------------------------------------------------------------------------------------- */
+
+/* Balanced blocks: sizes differ by at most one, larger first. */
+static void block_of(const walk *w, const place *p, int position, int64_t *lo, int64_t *hi)
+{
+    int at[MOST_AXES] = {0};
+    for (int a = p->n_axes - 1, rest = position; a >= 0; rest /= p->size[a--])
+        at[a] = rest % p->size[a];
+    for (int d = 0; d < w->rank; d++) {
+        int64_t parts = 1, part = 0, n = w->shape[d];
+        for (int k = 0; k < p->n_of[d]; k++) {
+            part = part * p->size[p->axis_of[d][k]] + at[p->axis_of[d][k]];
+            parts *= p->size[p->axis_of[d][k]];
+        }
+        lo[d] = hi[d] = 0;
+        for (int64_t q = 0; q <= part; q++) {
+            lo[d] = hi[d];
+            hi[d] += n / parts + (q < n % parts);
+        }
+    }
+}
+
+static int64_t size_of(const walk *w)
+{
+    int64_t size = 1;
+    for (int d = 0; d < w->rank; d++)
+        size *= w->shape[d];
+    return size;
+}
+
+/* Element i of array number `which` of the walk. */
+static void element_of(const walk *w, int which, int64_t i, void *element)
+{
+    uint64_t bits[2];
+    bits[0] = mixed(w->seed * 1000003 + (uint64_t)which * 7919 + (uint64_t)i);
+    bits[1] = mixed(bits[0]);
+    if (w->dtype == OLY_BOOL)
+        bits[0] &= 1;
+    memcpy(element, bits, oly_dtype_size(w->dtype));
+}
+
+static void check_box(const walk *w, const place *p, int position, const int64_t *start, const int64_t *extent)
+{
+    int64_t lo[MOST_RANK], hi[MOST_RANK];
+    block_of(w, p, position, lo, hi);
+    for (int d = 0; d < w->rank; d++)
+        if (start[d] != lo[d] || extent[d] != hi[d] - lo[d])
+            fail_walk(w, "another block is on a device than a plain computation says");
+}
+
+static int replicas_before(const walk *w, const place *p, int position)
+{
+    int64_t lo[MOST_RANK], hi[MOST_RANK], other_lo[MOST_RANK], other_hi[MOST_RANK];
+    int n = 0;
+    block_of(w, p, position, lo, hi);
+    for (int q = 0; q < position; q++) {
+        block_of(w, p, q, other_lo, other_hi);
+        size_t bytes = sizeof *lo * (size_t)w->rank;
+        n += memcmp(lo, other_lo, bytes) == 0 && memcmp(hi, other_hi, bytes) == 0;
+    }
+    return n;
+}
+
+static void check_elements(const walk *w, int which, const oly_shard *s)
+{
+    int64_t at[MOST_RANK] = {0}, n = 1;
+    size_t bytes = oly_dtype_size(w->dtype);
+    for (int d = 0; d < w->rank; d++)
+        n *= s->extent[d];
+    for (int64_t i = 0; i < n; i++) {
+        unsigned char wanted[16];
+        int64_t global = 0;
+        for (int d = 0; d < w->rank; d++)
+            global = global * w->shape[d] + s->start[d] + at[d];
+        element_of(w, which, global, wanted);
+        if (memcmp(wanted, (const char *)s->memory + (size_t)i * bytes, bytes) != 0) {
+            char why[100];
+            snprintf(why, sizeof why, "element %" PRId64 " is wrong on device %d", global, oly_device_id(s->device));
+            fail_walk(w, why);
+        }
+        for (int d = w->rank - 1; d >= 0 && ++at[d] == s->extent[d]; d--)
+            at[d] = 0;
+    }
+}
+
+static void check_array(const walk *w, const place *p, int which, oly_array x)
+{
+    int shard = 0;
+    if (!x)
+        fail_walk(w, "refused");
+    if (oly_dtype_of(x) != w->dtype || oly_rank(x) != w->rank)
+        fail_walk(w, "it has another type");
+    if (oly_sharding_of(x) != p->sharding)
+        fail_walk(w, "it has another sharding");
+    for (int q = 0; q < p->n_devices; q++) {
+        int64_t start[OLY_MAX_RANK], extent[OLY_MAX_RANK];
+        if (oly_sharding_shard(p->sharding, w->rank, w->shape, q, start, extent) != OLY_OK)
+            fail_walk(w, "no shard");
+        check_box(w, p, q, start, extent);
+        if (!oly_device_is_local(oly_get_device(p->device[q])))
+            continue;
+        oly_shard s = oly_get_shard(x, shard++);
+        if (oly_device_id(s.device) != p->device[q] || s.replica != replicas_before(w, p, q))
+            fail_walk(w, "a shard is on another device, or another replica");
+        check_box(w, p, q, s.start, s.extent);
+        check_elements(w, which, &s);
+    }
+    if (oly_shard_count(x) != shard)
+        fail_walk(w, "another number of shards");
+}
+
+/* -- walks -------------------------------------------------------------------------------------------------------------- */
+
+static void tell(walk *w, const place *from, const place *to)
+{
+    char *at = w->told, *end = w->told + sizeof w->told;
+    const place *both[2] = {from, to};
+    at += snprintf(at, (size_t)(end - at), "%s[", oly_dtype_name(w->dtype));
+    for (int d = 0; d < w->rank; d++)
+        at += snprintf(at, (size_t)(end - at), "%s%" PRId64, d ? "," : "", w->shape[d]);
+    at += snprintf(at, (size_t)(end - at), "]");
+    for (int k = 0; k < 2; k++) {
+        char text[TEXT] = "host";
+        if (both[k]->sharding)
+            oly_sharding_str(both[k]->sharding, text, sizeof text);
+        at += snprintf(at, (size_t)(end - at), "%s %s on", k ? " ->" : "", text);
+        for (int q = 0; q < both[k]->n_devices; q++)
+            at += snprintf(at, (size_t)(end - at), " %d", both[k]->device[q]);
+    }
+    if (getenv("RESHARD_PRINT"))
+        fprintf(stderr, "seed %" PRIu64 ": %s\n", w->seed, w->told);
+}
+
+static oly_array from_host(const walk *w, int which)
+{
+    size_t bytes = oly_dtype_size(w->dtype);
+    char *data = malloc((size_t)size_of(w) * bytes + 16);
+    for (int64_t i = 0; i < size_of(w); i++)
+        element_of(w, which, i, data + (size_t)i * bytes);
+    oly_array x = oly_from_host(data, w->dtype, w->rank, w->shape);
+    free(data);
+    return x;
+}
+
+/* A sum over devices whose terms add up to array `which`: each a row of an array that is split over the axes. */
+static oly_array unfinished(walk *w, const place *p, int which, int n_terms)
+{
+    oly_sharding sharding = p->sharding;
+    int64_t size = size_of(w), shape[MOST_RANK + 1] = {n_terms};
+    uint64_t *data = calloc((size_t)(size * n_terms) + 1, sizeof *data);
+    for (int64_t i = 0; i < size; i++) {
+        uint64_t last;
+        element_of(w, which, i, &last);
+        for (int k = 0; k < n_terms - 1; k++) {
+            data[(int64_t)k * size + i] = (uint64_t)below(w, 1 << 30);
+            last -= data[(int64_t)k * size + i];
+        }
+        data[(int64_t)(n_terms - 1) * size + i] = last;
+    }
+    memcpy(shape + 1, w->shape, sizeof *shape * (size_t)w->rank);
+    int axes[MOST_RANK + 1][MOST_AXES + 1], n = 0;
+    const int *lists[MOST_RANK + 1];
+    for (int a = 0; a < p->n_axes; a++)
+        if (p->unreduced >> a & 1)
+            axes[0][n++] = a;
+    axes[0][n] = -1;
+    for (int d = 0; d <= w->rank; d++) {
+        lists[d] = axes[d];
+        for (int k = 0; d && k < p->n_of[d - 1]; k++)
+            axes[d][k] = p->axis_of[d - 1][k];
+        if (d)
+            axes[d][p->n_of[d - 1]] = -1;
+    }
+    oly_array terms =
+        oly_device_put(oly_from_host(data, OLY_INT64, w->rank + 1, shape), oly_named_axes(p->mesh, w->rank + 1, lists));
+    free(data);
+    return oly_sum(terms, .axes = "0", .out_sharding = sharding);
+}
+
+/* The start of a walk as a sum over devices: over fewer axes, then over none. */
+static oly_array finish_sum(walk *w, oly_array x)
+{
+    for (unsigned left = w->at.unreduced; left;) {
+        place next = w->at;
+        left &= (unsigned)below(w, 1 << MOST_AXES);
+        if (below(w, 2))
+            left = 0;
+        draw_spec(w, &next, left);
+        tell(w, &w->at, &next);
+        x = oly_reshard(x, next.sharding);
+        if (!x)
+            fail_walk(w, "refused");
+        w->at = next;
+        n_pairs++;
+        n_sums++;
+    }
+    return x;
+}
+
+static oly_array start_as_sum(walk *w)
+{
+    oly_array x;
+    w->dtype = OLY_INT64;
+    draw_mesh(w, &w->at, true);
+    draw_spec(w, &w->at, 1 + (unsigned)below(w, (1 << w->at.n_axes) - 1));
+    tell(w, &(place){0}, &w->at);
+    if (below(w, 2))
+        x = unfinished(w, &w->at, 0, 1 + below(w, 9));
+    else
+        x = oly_device_put(from_host(w, 0), w->at.sharding);
+    if (!x)
+        fail_walk(w, "refused");
+    return finish_sum(w, x);
+}
+
+static void run_walk(uint64_t seed)
+{
+    walk w = {.seed = seed, .random = mixed(seed)};
+    oly_array x[2] = {NULL};
+    draw_array(&w);
+    bool sum = below(&w, 8) == 0;
+    int n = sum || below(&w, 4) ? 1 : 2; /* the second goes through the plans of the first */
+    if (sum) {
+        x[0] = start_as_sum(&w);
+        check_array(&w, &w.at, 0, x[0]);
+    }
+    for (int k = 0; k < n && !sum; k++)
+        x[k] = from_host(&w, k);
+    for (int step = 0; step <= WALK - sum; step++) {
+        place next = w.at;
+        draw_place(&w, &next);
+        tell(&w, &w.at, &next);
+        n_pairs += w.at.sharding != NULL;
+        for (int k = 0; k < n; k++) {
+            x[k] = oly_device_put(x[k], next.sharding);
+            check_array(&w, &next, k, x[k]);
+        }
+        w.at = next;
+    }
+}
+
+static void arrays_go_anywhere(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_enable_x64(true);
+    assert_int_equal(oly_device_count(), MOST_DEVICES);
+    uint64_t seed = (uint64_t)setting("RESHARD_SEED", 1000000 * (int64_t)oly_local_device_count());
+    for (int64_t most = setting("RESHARD_PAIRS", PAIRS); n_pairs < most; seed++) {
+        OLY_SCOPE
+        run_walk(seed);
+    }
+    assert_true(n_sums > 0 || getenv("RESHARD_PAIRS"));
+    if (getenv("RESHARD_PAIRS"))
+        fprintf(stderr, "%d pairs, %d of them sums over devices\n", n_pairs, n_sums);
+    oly_enable_x64(false);
+    oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere)};
+    return CHECK_MAIN(tests);
+}
