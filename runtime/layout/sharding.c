@@ -14,7 +14,8 @@ typedef struct sharding_entry {
     struct sharding_entry *next;
 } sharding_entry;
 
-static sharding_entry *shardings;
+enum { SHARDING_LISTS = 512 };
+static sharding_entry *shardings[SHARDING_LISTS]; /* by hash */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void oly_intern_lock(void)
@@ -28,11 +29,12 @@ void oly_intern_unlock(void)
 
 void oly_layout_stop(void)
 {
-    while (shardings) {
-        sharding_entry *e = shardings;
-        shardings = e->next;
-        oly_release(e);
-    }
+    for (int k = 0; k < SHARDING_LISTS; k++)
+        while (shardings[k]) {
+            sharding_entry *e = shardings[k];
+            shardings[k] = e->next;
+            oly_release(e);
+        }
     oly_permutations_forget();
     oly_meshes_forget();
 }
@@ -58,13 +60,13 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
     if (s.unreduced | s.reduced)
         h = oly_hash_mix(h, (uint64_t)s.unreduced << 32 | s.reduced);
     oly_intern_lock();
-    sharding_entry *e = shardings;
+    sharding_entry **list = &shardings[h % SHARDING_LISTS], *e = *list;
     while (e && !(e->sharding.hash == h && e->sharding.mesh == mesh && same_spec(&e->sharding.spec, &s)))
         e = e->next;
     if (!e && (e = oly_calloc(1, sizeof *e))) {
         e->sharding = (struct oly_sharding_impl){mesh, s, written_dims, h};
-        e->next = shardings;
-        shardings = e;
+        e->next = *list;
+        *list = e;
     }
     oly_intern_unlock();
     if (!e)
