@@ -1,8 +1,11 @@
-/* What the planner makes of two functions, without running them: the steps, the data that moves, and between whom.
+/* What the planner makes of two functions, without running them: the steps, the data that moves, between whom and why; and what
+ * would be different if an input lay elsewhere.
  *
- * Run:    launch/olyrun -n 1 -d 8 build/examples/explain      (any even number of devices)
- * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices. */
+ * Run:    launch/olyrun -n 1 -d 8 build/examples/explain [--json | --dot]     (any even number of devices)
+ * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices, then the
+ *         difference that replicating x makes. --json, --dot: the second plan in that form, for programs and for Graphviz. */
 #include <olympus.h>
+#include <string.h>
 
 static void heat_step(oly_array i, oly_array *carry, void *user)
 {
@@ -43,10 +46,19 @@ int main(int argc, char **argv)
     oly_array u = oly_device_put(oly_zeros(OLY_FLOAT32, 102), oly_named(mesh, "(a,b)"));
     oly_array x = oly_device_put(oly_ones(OLY_FLOAT32, 256, 128), oly_named(mesh, "a, b"));
     oly_array y = oly_device_put(oly_ones(OLY_FLOAT32, 128, 256), oly_named(mesh, "b, None"));
-    if (speaker) {
-        oly_explain(stdout, oly_jit(heat1d, 1, 1), u);
-        printf("\n");
-        oly_explain(stdout, oly_jit(matmul, 2, 1), x, y);
+    oly_fn product = oly_jit(matmul, 2, 1);
+    if (argc > 1) {
+        if (speaker)
+            oly_explain_as(stdout, strcmp(argv[1], "--dot") == 0 ? OLY_EXPLAIN_DOT : OLY_EXPLAIN_JSON, product, x, y);
+    } else {
+        oly_array everywhere = oly_device_put(x, oly_named(mesh, "")); /* collective: all processes */
+        if (speaker) {
+            oly_explain(stdout, oly_jit(heat1d, 1, 1), u);
+            printf("\n");
+            oly_explain(stdout, product, x, y);
+            printf("\n");
+            oly_explain_diff(stdout, product, OLY_IN(x, y), product, OLY_IN(everywhere, y));
+        }
     }
     return oly_finalize();
 }

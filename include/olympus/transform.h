@@ -127,10 +127,26 @@ OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_fun
 #define oly_cond(predicate, ...) OLY_AT(oly_cond)(OLY_ARG(predicate), __VA_ARGS__)
 
 /* -- explanations -------------------------------------------------------------------------------------------------
- * The plan for these inputs as text: values with types and shardings, steps, collectives with bytes and members. Plans but
- * does not run. ranks: any rank, alone (the text is this rank's view; collectives are the same on all). */
+ * The plan for these inputs, which is made but not run: steps with what moves between whom, every value's type and sharding
+ * and why it lies so, why data moves, a device's memory step by step, predicted times, and hints: which other layout of an
+ * input, constraint or result would move less (found by planning again). docs/explain.md says how to read it.
+ *   file     written to, not closed
+ *   form     text for people, JSON for programs, or a graph in the language of Graphviz
+ *   returns  OLY_OK or the error (OLY_ERRORS_RETURN)
+ *   ranks    any rank, alone (the text is this rank's view; steps and collectives are the same on all)
+ *   fails    OLY_INVALID (number of arrays, form), OLY_IO (the file takes no more), what planning fails with */
+typedef enum oly_explain_form { OLY_EXPLAIN_TEXT, OLY_EXPLAIN_JSON, OLY_EXPLAIN_DOT } oly_explain_form;
 OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
 #define oly_explain(file, f, ...) OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__))
+OLY_API oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in);
+#define oly_explain_as(file, form, f, ...) OLY_AT(oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__))
+
+/* What is different between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). The sums (steps,
+ * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values that lie otherwise, and the
+ * steps, those of the first plan only marked -, those of the second only +. As oly_explain otherwise. */
+OLY_API oly_status oly_explain_diff(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
+                                    int n_after, const oly_array *in_after);
+#define oly_explain_diff(...) OLY_AT(oly_explain_diff)(__VA_ARGS__)
 
 /* The same in numbers. */
 typedef struct oly_plan_costs {

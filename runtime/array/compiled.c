@@ -3,6 +3,7 @@
 #include "core/hash.h"
 #include "core/option.h"
 #include "core/text.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,14 +116,47 @@ void oly_compiled_free(oly_compiled *c)
 
 /* -- planning ------------------------------------------------------------------------------------------------------------- */
 
-static void explain_if_asked(const oly_plan *plan)
+/* OLYMPUS_EXPLAIN: "1" and "text", "json", "dot", each perhaps with ":FILE". */
+static bool explain_form(const char *asked, oly_explain_form *form, const char **path)
 {
-    if (!oly_option.explain || oly_process_index() != 0)
-        return;
+    static const char *const names[] = {"1", "text", "json", "dot"};
+    static const oly_explain_form forms[] = {OLY_EXPLAIN_TEXT, OLY_EXPLAIN_TEXT, OLY_EXPLAIN_JSON, OLY_EXPLAIN_DOT};
+    for (int k = 0; k < 4; k++) {
+        size_t n = strlen(names[k]);
+        if (strncmp(asked, names[k], n) == 0 && (asked[n] == 0 || asked[n] == ':')) {
+            *form = forms[k];
+            *path = asked[n] ? asked + n + 1 : NULL;
+            return true;
+        }
+    }
+    return false;
+}
+
+static oly_status explain_to(const char *path, oly_explain_form form, const oly_plan *plan)
+{
     oly_text t = {0};
-    oly_plan_text(&t, plan);
-    fputs(oly_text_chars(&t), stderr);
+    oly_status st = oly_plan_explain(&t, plan, form, false);
+    FILE *file = st != OLY_OK ? NULL : path ? fopen(path, "a") : stderr;
+    bool failed = st == OLY_OK && (!file || fputs(oly_text_chars(&t), file) == EOF);
+    if (file && path && fclose(file) != 0)
+        failed = true;
     oly_text_free(&t);
+    return failed ? oly_fail(OLY_IO, "OLYMPUS_EXPLAIN: %s cannot be written: %s", path ? path : "standard error",
+                             strerror(errno))
+                  : st;
+}
+
+static oly_status explain_if_asked(const oly_plan *plan)
+{
+    const char *asked = oly_option.explain, *path;
+    oly_explain_form form;
+    if (!*asked || strcmp(asked, "0") == 0 || oly_process_index() != 0)
+        return OLY_OK;
+    if (!explain_form(asked, &form, &path))
+        return oly_fail(OLY_INVALID,
+                        "OLYMPUS_EXPLAIN is '%s'; it is 1, text, json or dot, and may name a file: json:plans.json",
+                        asked);
+    return explain_to(path, form, plan);
 }
 
 oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs,
@@ -151,7 +185,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     oly_plan *plan;
     oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
     if (st == OLY_OK) {
-        explain_if_asked(plan);
+        st = explain_if_asked(plan);
         for (int k = 0; st == OLY_OK && k < plan->n_outputs; k++)
             if (c->shown[k]) /* as the plan cuts them: over axes that types do not tell too */
                 st = oly_sums_shown(plan->outputs[k].sharding, &c->shown[k]);

@@ -22,6 +22,8 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
                             oly_fn *fn);
 void oly_function_hold(oly_fn f);
 void oly_function_drop(oly_fn f);
+/* Its plan for these inputs, from the cache or made now. */
+oly_status oly_function_plan(oly_fn f, int n_in, const oly_array *in, const oly_plan **plan);
 /* Records the function into the open trace; checks that it stored all its outputs. */
 oly_status oly_function_record(oly_fn f, const oly_array *in, oly_array *out);
 #endif

@@ -1,4 +1,4 @@
-/* Functions: tracing, caching, calling, explaining. */
+/* Functions: tracing, caching, calling. */
 #include "array/function.h"
 #include "graph/build.h"
 #include "array/dispatch.h"
@@ -186,6 +186,15 @@ static oly_status find(oly_fn f, const oly_array *in, oly_compiled **compiled)
     return oly_cache_add(&f->cache, &key, *compiled);
 }
 
+oly_status oly_function_plan(oly_fn f, int n_in, const oly_array *in, const oly_plan **plan)
+{
+    oly_compiled *c;
+    OLY_TRY(check_inputs(f, n_in, in));
+    OLY_TRY(find(f, in, &c));
+    *plan = oly_program_plan(c->program);
+    return OLY_OK;
+}
+
 /* Inside another function the inner one is recorded in place. */
 static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array *out)
 {
@@ -258,40 +267,4 @@ oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
                                   : oly_fail(OLY_INVALID, "%s gives %d arrays; use oly_call", f->name, f->n_out);
     oly_raise(st);
     return st == OLY_OK ? results[0] : NULL;
-}
-
-oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
-{
-    oly_enter(__func__);
-    oly_compiled *c;
-    if (missing(f, n_in, in))
-        return oly_null_handle();
-    oly_status st = check_inputs(f, n_in, in);
-    if (st == OLY_OK)
-        st = find(f, in, &c);
-    if (st == OLY_OK) {
-        oly_text t = {0};
-        oly_plan_text(&t, oly_program_plan(c->program));
-        if (t.failed)
-            st = oly_out_of_memory(t.length, "an explanation");
-        else
-            fputs(oly_text_chars(&t), file);
-        oly_text_free(&t);
-    }
-    return oly_raise(st);
-}
-
-oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in)
-{
-    oly_enter(__func__);
-    oly_compiled *c;
-    *costs = (oly_plan_costs){0};
-    if (missing(f, n_in, in))
-        return oly_null_handle();
-    oly_status st = check_inputs(f, n_in, in);
-    if (st == OLY_OK)
-        st = find(f, in, &c);
-    if (st == OLY_OK)
-        oly_plan_count(oly_program_plan(c->program), costs);
-    return oly_raise(st);
 }

@@ -1,0 +1,88 @@
+/* Explanations of functions: their plans as text, JSON, graphs, differences and numbers. See include/olympus/transform.h. */
+#include "array/function.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool missing(oly_fn f, int n_in, const oly_array *in)
+{
+    for (int k = 0; k < n_in; k++)
+        if (!in[k])
+            return true;
+    return !f;
+}
+
+/* Writes the text, and frees it. */
+static oly_status print(FILE *file, oly_text *t)
+{
+    bool failed = fputs(oly_text_chars(t), file) == EOF;
+    oly_text_free(t);
+    return failed ? oly_fail(OLY_IO, "the explanation cannot be written: %s", strerror(errno)) : OLY_OK;
+}
+
+static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
+{
+    const oly_plan *plan;
+    oly_text t = {0};
+    if (form < OLY_EXPLAIN_TEXT || form > OLY_EXPLAIN_DOT)
+        return oly_fail(OLY_INVALID, "there is no form %d of explanations; use OLY_EXPLAIN_TEXT, _JSON or _DOT",
+                        (int)form);
+    OLY_TRY(oly_function_plan(f, n_in, in, &plan));
+    oly_status st = oly_plan_explain(&t, plan, form, true);
+    if (st == OLY_OK)
+        return print(file, &t);
+    oly_text_free(&t);
+    return st;
+}
+
+oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
+{
+    oly_enter(__func__);
+    if (missing(f, n_in, in))
+        return oly_null_handle();
+    return oly_raise(explain(file, OLY_EXPLAIN_TEXT, f, n_in, in));
+}
+
+oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
+{
+    oly_enter(__func__);
+    if (missing(f, n_in, in))
+        return oly_null_handle();
+    return oly_raise(explain(file, form, f, n_in, in));
+}
+
+static oly_status explain_diff(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
+                               int n_after, const oly_array *in_after)
+{
+    const oly_plan *a, *b;
+    oly_text t = {0};
+    OLY_TRY(oly_function_plan(before, n_before, in_before, &a));
+    OLY_TRY(oly_function_plan(after, n_after, in_after, &b));
+    oly_status st = oly_plan_diff(&t, a, b);
+    if (st == OLY_OK)
+        return print(file, &t);
+    oly_text_free(&t);
+    return st;
+}
+
+oly_status(oly_explain_diff)(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
+                             int n_after, const oly_array *in_after)
+{
+    oly_enter(__func__);
+    if (missing(before, n_before, in_before) || missing(after, n_after, in_after))
+        return oly_null_handle();
+    return oly_raise(explain_diff(file, before, n_before, in_before, after, n_after, in_after));
+}
+
+oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in)
+{
+    oly_enter(__func__);
+    const oly_plan *plan;
+    *costs = (oly_plan_costs){0};
+    if (missing(f, n_in, in))
+        return oly_null_handle();
+    oly_status st = oly_function_plan(f, n_in, in, &plan);
+    if (st == OLY_OK)
+        oly_plan_count(plan, costs);
+    return oly_raise(st);
+}
