@@ -95,7 +95,7 @@ static void heat_costs_one_exchange_of_one_element_a_step(void **state)
     assert_non_null(strstr(text, "1 element each way along dimension 0"));
     assert_non_null(strstr(text, "[8 bytes to a device in 2 messages, 8 members]"));
     assert_int_equal(count(text, "all-"), 0);
-    assert_null(strstr(text, "100 times:"));
+    assert_null(strstr(text, "times:\n"));
     free(text);
 }
 
@@ -116,7 +116,7 @@ static void a_general_body_has_one_exchange_in_its_loop(void **state)
     char *text = explained(other, 1, &u);
     assert_int_equal(count(text, "halo exchange: "), 1);
     assert_non_null(strstr(text, "halo exchange: 1 element from the left, 1 from the right"));
-    assert_non_null(strstr(text, "100 times:"));
+    assert_non_null(strstr(text, "times:\n"));
     assert_int_equal(count(text, "all-"), 0);
     assert_int_equal(count(text, " members]"), 1);
     free(text);
