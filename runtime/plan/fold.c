@@ -598,6 +598,7 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_
         }
         oly_value *v = oly_value_of(f, (*at)->node);
         v->waits = false;
+        f->n_folded++;
         items[n++] = (oly_folded){(*at)->node, &v->layout, v->slot, (*at)->rule};
         *at = (*at)->next;
     }

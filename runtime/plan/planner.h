@@ -91,6 +91,7 @@ typedef struct oly_frame {
     oly_group *groups;
     oly_block *block;
     struct oly_waiting_fold *waiting;
+    int n_folded;              /* of those that waited */
     struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
 } oly_frame;
 
@@ -101,6 +102,9 @@ typedef struct oly_planner {
     const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
+    int read_capacity; /* of what a depth reads: see lower.c */
+    oly_node **read;
+    oly_region *read_regions;
     const oly_node *reader; /* the node being lowered; NULL: none, results are handed out */
 } oly_planner;
 
@@ -283,7 +287,8 @@ oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly
 /* oly_demand of a layout; a constant operand (a broadcast number) is written out first. */
 oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
 void oly_append_axes(oly_axis_list *to, const oly_axis_list *from);
-oly_status oly_lower_frame(oly_planner *p, oly_frame *f);
+oly_status oly_lower_node(oly_planner *p, oly_frame *f, oly_node *n);
+oly_status oly_lower_frame(oly_planner *p, oly_frame *f); /* order.c: all nodes */
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);

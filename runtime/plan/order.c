@@ -1,0 +1,264 @@
+/* In which order nodes are lowered: by depth (see group.c), all of one depth together, so that what they need from neighbours
+ * comes in one exchange. What needs a reduction over devices that waits comes after all that does not, so that reductions meet
+ * and go together. Every node is looked at when its last operand is ready: the time is linear in the graph (times the logarithm
+ * of what is ready at once). */
+#include "plan/planner.h"
+#include <string.h>
+
+/* Nodes are known by their place in the order: by depth, then by number. The nodes of a group are lowered with its first. */
+typedef struct order {
+    oly_planner *p;
+    oly_frame *f;
+    int n, *node;            /* [place] */
+    int *unit;               /* [node]: place of what it is lowered with */
+    int *missing;            /* [place]: operands that are not ready */
+    bool *done;              /* [place] */
+    int *first_user, *user;  /* [node]: places of those who read it, up to first_user[node + 1] */
+    int n_ready, *ready;     /* a heap of places, the smallest on top */
+    int n_waiting, *waiting; /* nodes whose reduction waits */
+    int n_folded;            /* f's, when they were last looked through */
+} order;
+
+/* -- what is ready ----------------------------------------------------------------------------------------------------- */
+
+static void push_ready(order *o, int place)
+{
+    int at = o->n_ready++;
+    for (; at > 0 && o->ready[(at - 1) / 2] > place; at = (at - 1) / 2)
+        o->ready[at] = o->ready[(at - 1) / 2];
+    o->ready[at] = place;
+}
+
+static int pop_ready(order *o)
+{
+    int top = o->ready[0], last = o->ready[--o->n_ready], at = 0;
+    for (int child; (child = 2 * at + 1) < o->n_ready; at = child) {
+        if (child + 1 < o->n_ready && o->ready[child + 1] < o->ready[child])
+            child++;
+        if (last <= o->ready[child])
+            break;
+        o->ready[at] = o->ready[child];
+    }
+    o->ready[at] = last;
+    return top;
+}
+
+/* The value is there: who misses nothing else is ready. */
+static void value_is_ready(order *o, int node)
+{
+    for (int k = o->first_user[node]; k < o->first_user[node + 1]; k++)
+        if (--o->missing[o->user[k]] == 0 && !o->done[o->user[k]])
+            push_ready(o, o->user[k]);
+}
+
+/* Reductions that waited and have been made. */
+static void look_at_waiting(order *o)
+{
+    if (o->n_folded == o->f->n_folded)
+        return;
+    o->n_folded = o->f->n_folded;
+    int kept = 0;
+    for (int k = 0; k < o->n_waiting; k++) {
+        int node = o->waiting[k];
+        if (o->f->values[node].waits)
+            o->waiting[kept++] = node;
+        else
+            value_is_ready(o, node);
+    }
+    o->n_waiting = kept;
+}
+
+static void node_is_lowered(order *o, int node)
+{
+    if (o->f->values[node].waits)
+        o->waiting[o->n_waiting++] = node;
+    else
+        value_is_ready(o, node);
+}
+
+static oly_status lower_place(order *o, int place)
+{
+    oly_node *n = o->f->graph->nodes[o->node[place]];
+    int group = oly_value_of(o->f, n)->group;
+    o->done[place] = true;
+    OLY_TRY(oly_lower_node(o->p, o->f, n));
+    look_at_waiting(o);
+    if (group < 0)
+        node_is_lowered(o, n->index);
+    for (int k = 0; group >= 0 && k < o->f->groups[group].n_nodes; k++)
+        node_is_lowered(o, o->f->groups[group].nodes[k]->index);
+    return OLY_OK;
+}
+
+/* -- what comes from neighbours ---------------------------------------------------------------------------------------- */
+
+/* What a node or its group reads, appended to p->read. */
+static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read)
+{
+    int number = oly_value_of(f, n)->group;
+    oly_group *g = number < 0 ? NULL : &f->groups[number];
+    oly_writes_read(p, f, n, n_read, p->read, p->read_regions);
+    if (!g || g->prepared || g->lowered)
+        return OLY_OK;
+    OLY_TRY(oly_group_layout(p, f, g, &g->layout));
+    g->prepared = true;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            oly_node *in = g->nodes[k]->in[j];
+            if (oly_value_of(f, in)->group == number || in->type.rank == 0)
+                continue;
+            p->read[*n_read] = in;
+            p->read_regions[(*n_read)++] = oly_region_of_layout(&g->layout);
+        }
+    return OLY_OK;
+}
+
+static int count_operands(const oly_frame *f, const oly_node *n)
+{
+    int group = f->values[n->index].group, count = group < 0 ? n->n_in : 0;
+    for (int k = 0; group >= 0 && k < f->groups[group].n_nodes; k++)
+        count += f->groups[group].nodes[k]->n_in;
+    return count;
+}
+
+/* Depths are many and regions large: one list serves all. */
+static oly_status room_for_reads(oly_planner *p, int most)
+{
+    if (most <= p->read_capacity)
+        return OLY_OK;
+    most = most > 2 * p->read_capacity ? most : 2 * p->read_capacity;
+    p->read = OLY_PLAN_NEW(p, oly_node *, most);
+    p->read_regions = OLY_PLAN_NEW(p, oly_region, most);
+    OLY_PLAN_CHECK(p->read);
+    OLY_PLAN_CHECK(p->read_regions);
+    p->read_capacity = most;
+    return OLY_OK;
+}
+
+/* What the steps of a depth must bring from neighbours comes in one exchange. */
+static oly_status prepare(order *o, int n, const int *places)
+{
+    oly_planner *p = o->p;
+    int most = 0, n_read = 0;
+    for (int k = 0; k < n; k++)
+        most += count_operands(o->f, o->f->graph->nodes[o->node[places[k]]]);
+    if (p->mesh->n_devices == 1 || most == 0)
+        return OLY_OK;
+    const oly_node *reader = NULL;
+    OLY_TRY(room_for_reads(p, most));
+    for (int k = 0; k < n; k++) {
+        const oly_node *node = o->f->graph->nodes[o->node[places[k]]];
+        OLY_TRY(note_reads(p, o->f, node, &n_read));
+        if (n_read > 0 && !reader)
+            reader = node;
+    }
+    if (n_read == 0)
+        return OLY_OK;
+    p->reader = reader;
+    return oly_prepare_neighbours(p, o->f, n_read, p->read, p->read_regions);
+}
+
+/* -- the order --------------------------------------------------------------------------------------------------------- */
+
+static int depth_of(const order *o, int place)
+{
+    return o->f->values[o->node[place]].depth;
+}
+
+static oly_status sort_by_depth(order *o)
+{
+    oly_frame *f = o->f;
+    int deepest = 0;
+    for (int k = 0; k < o->n; k++)
+        deepest = f->values[k].depth > deepest ? f->values[k].depth : deepest;
+    int *begin = OLY_PLAN_NEW(o->p, int, deepest + 2), *first = OLY_PLAN_NEW(o->p, int, f->n_groups + 1);
+    OLY_PLAN_CHECK(begin);
+    OLY_PLAN_CHECK(first);
+    for (int k = 0; k < o->n; k++)
+        begin[f->values[k].depth + 1]++;
+    for (int d = 0; d <= deepest; d++)
+        begin[d + 1] += begin[d];
+    for (int k = 0; k < o->n; k++)
+        o->node[begin[f->values[k].depth]++] = k;
+    for (int k = 0; k < f->n_groups; k++)
+        first[k] = -1;
+    for (int place = 0; place < o->n; place++) {
+        int node = o->node[place], group = f->values[node].group;
+        if (group >= 0 && first[group] < 0)
+            first[group] = place;
+        o->unit[node] = group < 0 ? place : first[group];
+        o->done[place] = o->unit[node] != place;
+    }
+    return OLY_OK;
+}
+
+/* Who reads whom. */
+static oly_status note_users(order *o)
+{
+    const oly_graph *g = o->f->graph;
+    int n_uses = 0;
+    for (int k = 0; k < o->n; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++)
+            if (o->unit[g->nodes[k]->in[j]->index] != o->unit[k]) {
+                o->first_user[g->nodes[k]->in[j]->index + 1]++;
+                n_uses++;
+            }
+    for (int k = 0; k < o->n; k++)
+        o->first_user[k + 1] += o->first_user[k];
+    o->user = OLY_PLAN_NEW(o->p, int, n_uses + 1);
+    int *at = OLY_PLAN_NEW(o->p, int, o->n + 1);
+    OLY_PLAN_CHECK(o->user);
+    OLY_PLAN_CHECK(at);
+    for (int k = 0; k < o->n; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            int in = g->nodes[k]->in[j]->index;
+            if (o->unit[in] == o->unit[k])
+                continue;
+            o->user[o->first_user[in] + at[in]++] = o->unit[k];
+            o->missing[o->unit[k]]++;
+        }
+    return OLY_OK;
+}
+
+static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
+{
+    int n = f->graph->n_nodes;
+    *o = (order){.p = p, .f = f, .n = n, .n_folded = f->n_folded};
+    int **lists[] = {&o->node, &o->unit, &o->missing, &o->first_user, &o->ready, &o->waiting};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        *lists[k] = OLY_PLAN_NEW(p, int, n + 2);
+        OLY_PLAN_CHECK(*lists[k]);
+    }
+    o->done = OLY_PLAN_NEW(p, bool, n + 1);
+    OLY_PLAN_CHECK(o->done);
+    OLY_TRY(sort_by_depth(o));
+    return note_users(o);
+}
+
+oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
+{
+    order o;
+    OLY_TRY(oly_make_groups(p, f));
+    OLY_TRY(order_new(p, f, &o));
+    int *together = OLY_PLAN_NEW(p, int, o.n + 1);
+    OLY_PLAN_CHECK(together);
+    for (int place = 0; place < o.n; place++)
+        if (!o.done[place] && o.missing[place] == 0)
+            push_ready(&o, place);
+    for (int next = 0;;) {
+        int n = 0;
+        while (o.n_ready > 0 && (n == 0 || depth_of(&o, o.ready[0]) == depth_of(&o, together[0])))
+            together[n++] = pop_ready(&o);
+        if (n > 0) {
+            OLY_TRY(prepare(&o, n, together));
+            for (int k = 0; k < n; k++)
+                OLY_TRY(lower_place(&o, together[k]));
+            continue;
+        }
+        while (next < o.n && o.done[next])
+            next++;
+        if (next == o.n)
+            return OLY_OK;
+        OLY_TRY(lower_place(&o, next)); /* nothing else is left to do: the wait of what it reads ends */
+    }
+}
