@@ -122,6 +122,8 @@ static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *co
 oly_status oly_make_groups(oly_planner *p, oly_frame *f)
 {
     oly_graph *g = f->graph;
+    if (f->groups)
+        return OLY_OK;
     int *size = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *of = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
     int *scratch = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *count = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
     int n_ids = 0;

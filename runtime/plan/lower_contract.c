@@ -99,6 +99,17 @@ static bool may_split(product *x, int k, const oly_split *cut)
     return true;
 }
 
+/* Batch and free dimensions of the operands are cut as those of the result. */
+static void cut_free(product *x)
+{
+    for (int o = 0; o < 2; o++) {
+        x->operand[o].mesh = x->out.mesh;
+        for (int d = 0; d < x->operand[o].rank; d++)
+            if (x->dims.result[o][d] >= 0)
+                x->operand[o].split[d] = x->out.split[x->dims.result[o][d]];
+    }
+}
+
 static void cut_operands(product *x)
 {
     oly_layout *a = &x->operand[0], *b = &x->operand[1];
@@ -112,12 +123,34 @@ static void cut_operands(product *x)
             *left = *right = oly_split_whole(a->shape[x->c->contract[0][k]]);
         oly_append_axes(&x->summed, &left->axes);
     }
-    for (int o = 0; o < 2; o++) {
-        x->operand[o].mesh = x->out.mesh;
-        for (int d = 0; d < x->operand[o].rank; d++)
-            if (x->dims.result[o][d] >= 0)
-                x->operand[o].split[d] = x->out.split[x->dims.result[o][d]];
+    cut_free(x);
+}
+
+/* As the choice says: the result's cuts are those of the loop, every contracting pair has its own. */
+static void cut_as_chosen(product *x, const oly_choice *choice)
+{
+    x->out = oly_axes_layout(x->p, x->node, choice->work);
+    for (int k = 0; k < x->c->n_contract; k++) {
+        int64_t extent = x->operand[0].shape[x->c->contract[0][k]];
+        oly_split cut = oly_split_canonical(x->p->mesh, &choice->summed[k], extent);
+        for (int o = 0; o < 2; o++)
+            x->operand[o].split[x->c->contract[o][k]] = cut;
+        oly_append_axes(&x->summed, &choice->summed[k]);
     }
+    cut_free(x);
+}
+
+oly_status oly_cut_product(oly_planner *p, oly_node *n, oly_layout operand[2], oly_layout *out, oly_axis_list *summed)
+{
+    product x = {.p = p, .node = n, .c = &n->params.contraction, .operand = {operand[0], operand[1]}, .out = *out};
+    OLY_TRY(oly_contraction_read(&n->in[0]->type, &n->in[1]->type, x.c, &x.dims));
+    cut_result(&x);
+    cut_operands(&x);
+    operand[0] = x.operand[0];
+    operand[1] = x.operand[1];
+    *out = x.out;
+    *summed = x.summed;
+    return OLY_OK;
 }
 
 /* -- one device's part --------------------------------------------------------------------------------------------------- */
@@ -417,8 +450,12 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_TRY(oly_contraction_read(&n->in[0]->type, &n->in[1]->type, x.c, &x.dims));
     for (int o = 0; o < 2; o++)
         x.operand[o] = oly_operand_layout(p, f, n->in[o]);
-    cut_result(&x);
-    cut_operands(&x);
+    if (oly_value_of(f, n)->choice) {
+        cut_as_chosen(&x, oly_value_of(f, n)->choice);
+    } else {
+        cut_result(&x);
+        cut_operands(&x);
+    }
     for (int o = 0; o < 2; o++)
         OLY_TRY(oly_demand_array(p, f, n->in[o], &x.operand[o], &x.reading[o]));
     OLY_TRY(oly_settle(p, f, n, &x.out));

@@ -56,15 +56,19 @@ bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l)
     return oly_ops[node->op].lowering == OLY_LOWER_VIEW && view_layout(f, node, l);
 }
 
-oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node)
+oly_layout oly_axes_layout(oly_planner *p, const oly_node *node, const oly_axis_list *axes)
 {
-    oly_value *v = oly_value_of(f, node);
     oly_layout l = {.mesh = p->mesh, .rank = node->type.rank};
     for (int d = 0; d < l.rank; d++) {
         l.shape[d] = node->type.shape[d];
-        l.split[d] = oly_split_canonical(p->mesh, &v->axes[d], l.shape[d]);
+        l.split[d] = oly_split_canonical(p->mesh, &axes[d], l.shape[d]);
     }
     return l;
+}
+
+oly_layout oly_node_layout(oly_planner *p, oly_frame *f, const oly_node *node)
+{
+    return oly_axes_layout(p, node, oly_value_of(f, node)->axes);
 }
 
 oly_layout oly_operand_layout(oly_planner *p, oly_frame *f, const oly_node *n)
@@ -173,7 +177,9 @@ static const oly_node *result_in(const oly_frame *f, const oly_group *g)
 oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
 {
     oly_layout wanted;
-    *l = oly_node_layout(p, f, g->nodes[g->n_nodes - 1]);
+    const oly_node *last = g->nodes[g->n_nodes - 1];
+    const oly_choice *chosen = oly_value_of(f, last)->choice;
+    *l = chosen ? oly_axes_layout(p, last, chosen->work) : oly_node_layout(p, f, last);
     bool has_wanted = wanted_layout(p, f, g, &wanted);
     const oly_node *result = has_wanted ? NULL : result_in(f, g);
     oly_cut_choice *choice = result ? oly_cut_choice_new(p) : NULL;

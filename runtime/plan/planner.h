@@ -51,10 +51,18 @@ typedef struct oly_reason {
     const oly_node *node;
 } oly_reason;
 
+/* How a node is worked, where its price has decided that (choose.c): the cuts of the loop over its result, of the contracting
+ * pairs of a product, and those a sum over devices is scattered to. */
+typedef struct oly_choice {
+    oly_axis_list work[OLY_MAX_RANK], summed[OLY_MAX_RANK], wanted[OLY_MAX_RANK];
+    double wire[2], seconds[2]; /* of the whole graph: without the choices, with all of them */
+} oly_choice;
+
 /* What the planner knows of a node. */
 typedef struct oly_value {
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
     oly_reason *reasons;              /* why, the newest first */
+    const oly_choice *choice;         /* NULL: as propagated */
     uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
     uint16_t open_dimensions;         /* bits: not those of the user's choice, all axes may be added there */
     bool silent;                      /* made of constants alone: lies where its users want it (flow.h) */
@@ -160,7 +168,13 @@ void oly_note_reason(oly_planner *p, oly_value *v, int d, oly_reason reason);
 /* -- propagate.c -- */
 oly_status oly_propagate(oly_planner *p, oly_frame *f);
 
+/* -- choose.c -- */
+/* After propagation: other layouts for values that are free, where the whole graph then costs clearly less and moves fewer bytes.
+ * Makes the frame's groups. */
+oly_status oly_choose(oly_planner *p, oly_frame *f);
+
 /* -- group.c -- */
+/* Does nothing when they are made. */
 oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 
 /* -- partition.c: which layout -- */
@@ -173,6 +187,7 @@ oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, ol
 oly_layout oly_written_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
                            const oly_node *node); /* canonical cuts of the propagated axes */
+oly_layout oly_axes_layout(oly_planner *p, const oly_node *node, const oly_axis_list *axes); /* of these */
 
 /* -- cuts.c -- */
 /* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. */
@@ -292,6 +307,9 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f); /* order.c: all nodes 
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
+/* How a product is cut when nothing is chosen: given where its operands lie and its result had better, sets the cuts it is worked
+ * in, and the axes over which partial products are summed. */
+oly_status oly_cut_product(oly_planner *p, oly_node *n, oly_layout operand[2], oly_layout *out, oly_axis_list *summed);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 bool oly_writes_parts(const oly_node *n); /* is its result operand 0 with parts replaced? */
 bool oly_local_writes_parts(const oly_node *n);

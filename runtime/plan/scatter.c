@@ -257,7 +257,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     oly_value *v = oly_value_of(f, n);
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* every device has all of it */
-    oly_layout wanted = oly_node_layout(p, f, n), target;
+    oly_layout wanted = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n), target;
     int counts[4], sources[MOST_SOURCES];
     if (!scattered_layout(p, &v->layout, &wanted, axes, &target) ||
         oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0)

@@ -1,0 +1,286 @@
+/* The price of a decision: what must come from where, which sums cross devices, who works how much. Bytes are counted as the plan
+ * would move them: box by box, what a device has it need not get. See choose.h. */
+#include "plan/choose.h"
+#include <string.h>
+
+/* -- cuts -------------------------------------------------------------------------------------------------------------- */
+
+oly_cuts oly_cuts_of(const oly_axis_list *axes, int rank)
+{
+    oly_cuts c = 0;
+    for (int d = 0; d < rank; d++)
+        for (int k = 0; k < axes[d].n; k++)
+            c |= (oly_cuts)((d + 1) << 4 | k) << (8 * axes[d].axis[k]);
+    return c;
+}
+
+void oly_cuts_axes(oly_mesh mesh, oly_cuts c, oly_axis_list *axes, int rank)
+{
+    memset(axes, 0, sizeof *axes * (size_t)rank);
+    for (int a = 0; a < mesh->n_axes && c >> (8 * a); a++) {
+        int byte = oly_cuts_byte(c, a), d = (byte >> 4) - 1;
+        if (byte == 0 || d >= rank)
+            continue;
+        axes[d].axis[byte & 15] = (uint8_t)a;
+        axes[d].n++;
+    }
+}
+
+int oly_cuts_parts(oly_mesh mesh, oly_cuts c)
+{
+    int parts = 1;
+    for (int a = 0; a < mesh->n_axes; a++)
+        if (oly_cuts_byte(c, a))
+            parts *= mesh->size[a];
+    return parts;
+}
+
+oly_cuts oly_cuts_mapped(oly_mesh mesh, oly_cuts c, const int8_t *to)
+{
+    oly_cuts mapped = 0;
+    for (int a = 0; a < mesh->n_axes && c >> (8 * a); a++) {
+        int byte = oly_cuts_byte(c, a), d = (byte >> 4) - 1;
+        if (byte && to[d] >= 0)
+            mapped |= (oly_cuts)((to[d] + 1) << 4 | (byte & 15)) << (8 * a);
+    }
+    return mapped;
+}
+
+oly_cuts oly_cuts_merged(oly_mesh mesh, oly_cuts a, oly_cuts b)
+{
+    oly_axis_list x[OLY_MAX_RANK], y[OLY_MAX_RANK];
+    oly_cuts_axes(mesh, a, x, OLY_MAX_RANK);
+    oly_cuts_axes(mesh, b, y, OLY_MAX_RANK);
+    for (int d = 0; d < OLY_MAX_RANK; d++) {
+        int k = 0;
+        while (k < x[d].n && k < y[d].n && x[d].axis[k] == y[d].axis[k])
+            k++;
+        for (; k == x[d].n && k < y[d].n && !oly_cuts_byte(a, y[d].axis[k]); k++)
+            x[d].axis[x[d].n++] = y[d].axis[k];
+    }
+    return oly_cuts_of(x, OLY_MAX_RANK);
+}
+
+oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
+{
+    oly_axis_list x[OLY_MAX_RANK];
+    oly_cuts_axes(mesh, c, x, OLY_MAX_RANK);
+    for (int d = 0; d < OLY_MAX_RANK; d++)
+        for (int k = 0; k < x[d].n; k++)
+            if (oly_cuts_byte(used, x[d].axis[k]))
+                x[d].n = (uint8_t)k;
+    return oly_cuts_of(x, OLY_MAX_RANK);
+}
+
+/* -- movements --------------------------------------------------------------------------------------------------------- */
+
+void oly_chooser_sample(oly_chooser *c)
+{
+    int n = c->mesh->n_devices;
+    for (int k = 0; k < c->n_sample; k++) {
+        int coordinates[OLY_MAX_RANK];
+        oly_mesh_coordinates(c->mesh, (int)((int64_t)k * n / c->n_sample), coordinates);
+        for (int a = 0; a < c->mesh->n_axes; a++)
+            c->coordinates[k * OLY_CHOOSE_AXES + a] = (uint16_t)coordinates[a];
+    }
+    c->scale = (double)n / c->n_sample;
+}
+
+/* [lo, hi) of n elements that the position has. */
+static void block(const oly_chooser *c, const oly_axis_list *axes, int parts, int64_t n, int position, int64_t *lo,
+                  int64_t *hi)
+{
+    int64_t k = 0, each = n / parts, more = n % parts;
+    for (int j = 0; j < axes->n; j++)
+        k = k * c->mesh->size[axes->axis[j]] + c->coordinates[position * OLY_CHOOSE_AXES + axes->axis[j]];
+    *lo = k * each + (k < more ? k : more);
+    *hi = *lo + each + (k < more);
+}
+
+static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts from, oly_cuts to)
+{
+    oly_axis_list x[OLY_MAX_RANK], y[OLY_MAX_RANK];
+    int px[OLY_MAX_RANK], py[OLY_MAX_RANK];
+    double moved = 0;
+    oly_cuts_axes(c->mesh, from, x, rank);
+    oly_cuts_axes(c->mesh, to, y, rank);
+    for (int d = 0; d < rank; d++) {
+        px[d] = oly_axis_list_parts(c->mesh, &x[d]);
+        py[d] = oly_axis_list_parts(c->mesh, &y[d]);
+    }
+    for (int k = 0; k < c->n_sample; k++) {
+        double wanted = 1, there = 1;
+        for (int d = 0; d < rank; d++) {
+            int64_t lo, hi, low, high;
+            block(c, &y[d], py[d], shape[d], k, &lo, &hi);
+            wanted *= (double)(hi - lo);
+            if (px[d] > 1) {
+                block(c, &x[d], px[d], shape[d], k, &low, &high);
+                lo = lo > low ? lo : low;
+                hi = hi < high ? hi : high;
+            }
+            there *= hi > lo ? (double)(hi - lo) : 0;
+        }
+        moved += wanted - there;
+    }
+    return moved * c->scale;
+}
+
+double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to)
+{
+    if (from == to || from == 0)
+        return 0;
+    uint64_t h =
+        (from * 0x9e3779b97f4a7c15u) ^ (to * 0xc2b2ae3d27d4eb4fu) ^ (uint64_t)(uint32_t)n->index * 0x165667b19e3779f9u;
+    h = (h ^ h >> 29) >> 8 & (sizeof c->memory / sizeof *c->memory - 1);
+    if (c->memory[h].node != n || c->memory[h].from != from || c->memory[h].to != to) {
+        c->memory[h].node = n;
+        c->memory[h].from = from;
+        c->memory[h].to = to;
+        c->memory[h].elements = count(c, n->type.shape, n->type.rank, from, to);
+    }
+    return c->memory[h].elements;
+}
+
+static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, oly_bill *bill)
+{
+    oly_level level = OLY_LEVEL_PROCESS;
+    double members = 1;
+    for (int a = 0; a < c->mesh->n_axes; a++)
+        if (oly_cuts_byte(over, a)) {
+            level = c->level[a] > level ? c->level[a] : level;
+            members *= c->mesh->size[a];
+        }
+    bill->wire += bytes;
+    bill->seconds += oly_price_transfer(level, bytes / c->mesh->n_devices, members - 1);
+}
+
+static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
+{
+    double elements = oly_elements_moved(c, n, from, to);
+    oly_cuts differ = 0;
+    if (elements <= 0)
+        return;
+    for (int a = 0; a < c->mesh->n_axes; a++)
+        if (oly_cuts_byte(from, a) != oly_cuts_byte(to, a))
+            differ |= (oly_cuts)1 << (8 * a);
+    add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, bill);
+}
+
+/* -- a unit ------------------------------------------------------------------------------------------------------------ */
+
+oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decision *decided)
+{
+    return r->source >= 0 ? decided[r->source].lies : r->fixed;
+}
+
+oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d)
+{
+    if (u->kind == OLY_UNIT_GROUP)
+        return oly_cuts_mapped(c->mesh, d->work, r->to);
+    int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
+    const oly_contraction *product = &u->node->params.contraction;
+    memset(free, -1, sizeof free);
+    memset(pair, -1, sizeof pair);
+    for (int e = 0; e < u->node->in[r->operand]->type.rank; e++)
+        if (u->dims->result[r->operand][e] >= 0)
+            free[u->dims->result[r->operand][e]] = r->to[e];
+    for (int k = 0; k < product->n_contract; k++)
+        pair[k] = r->to[product->contract[r->operand][k]];
+    return oly_cuts_mapped(c->mesh, d->work, free) | oly_cuts_mapped(c->mesh, d->summed, pair);
+}
+
+/* The rule of oly_fold_value. */
+void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
+{
+    oly_axis_list work[OLY_MAX_RANK], wanted[OLY_MAX_RANK], summed = {0};
+    int n_more = 0, rank = u->node->type.rank, counts[4], sources[64];
+    d->lies = d->work;
+    if (d->wanted == d->work || oly_cuts_parts(c->mesh, d->summed) == 1)
+        return;
+    for (int a = 0; a < c->mesh->n_axes; a++)
+        if (oly_cuts_byte(d->summed, a))
+            summed.axis[summed.n++] = (uint8_t)a;
+    oly_cuts_axes(c->mesh, d->work, work, rank);
+    oly_cuts_axes(c->mesh, d->wanted, wanted, rank);
+    for (int k = 0; k < rank; k++) {
+        bool extends = wanted[k].n > work[k].n && memcmp(wanted[k].axis, work[k].axis, work[k].n) == 0;
+        for (int j = work[k].n; j < wanted[k].n; j++)
+            extends = extends && oly_cuts_byte(d->summed, wanted[k].axis[j]);
+        if (!extends)
+            continue;
+        n_more += wanted[k].n - work[k].n;
+        work[k] = wanted[k];
+    }
+    oly_cuts target = oly_cuts_of(work, rank);
+    oly_fold_rule rule = {.in_pairs = u->kind == OLY_UNIT_REDUCE && !u->node->params.one_by_one};
+    if (n_more == summed.n && oly_elements_moved(c, u->node, d->work, target) <= 0 &&
+        oly_fold_group(c->mesh, &rule, &summed, 0, counts, sources) > 0)
+        d->lies = target;
+}
+
+/* Has the value been brought where it is needed, for an earlier reader or since it is wanted there in the end? */
+static bool is_there(oly_chooser *c, int unit, int read, oly_cuts needs, const oly_decision *decided,
+                     const oly_decision *d)
+{
+    const oly_unit_read *r = &c->reads[read];
+    for (int k = 0; k < read; k++) {
+        const oly_unit_read *other = &c->reads[k];
+        if (other->root != r->root)
+            continue;
+        int reader = unit;
+        while (c->units[reader].first_read > k)
+            reader--;
+        const oly_unit *u = &c->units[reader];
+        if (!u->trusted || u->kind == OLY_UNIT_REDUCE)
+            continue;
+        oly_cuts had = oly_read_needs(c, u, other, reader == unit ? d : &decided[reader]);
+        if (oly_elements_moved(c, r->root, had, needs) <= 0)
+            return true;
+    }
+    const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
+    for (int k = 0; source && k < source->n_demands; k++)
+        if (source->demand[k].node == r->root && oly_elements_moved(c, r->root, source->demand[k].cuts, needs) <= 0)
+            return true;
+    return false;
+}
+
+static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
+{
+    return (double)oly_type_size(&n->type) * c->mesh->n_devices / oly_cuts_parts(c->mesh, cuts);
+}
+
+static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill)
+{
+    int members = oly_cuts_parts(c->mesh, d->summed);
+    if (members == 1)
+        return;
+    double bytes = (double)oly_dtype_size(u->node->type.dtype);
+    if (d->lies != d->work)
+        bytes *= (members - 1) * total_elements(c, u->node, d->lies);
+    else
+        bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work);
+    add_transfer(c, bytes, d->summed, bill);
+}
+
+oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decision *decided, const oly_decision *d)
+{
+    const oly_unit *u = &c->units[unit];
+    oly_bill bill = {0};
+    for (int k = 0; k < u->n_reads && u->kind != OLY_UNIT_REDUCE; k++) {
+        const oly_unit_read *r = &c->reads[u->first_read + k];
+        oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
+        if (oly_elements_moved(c, r->root, lies, needs) > 0 && !is_there(c, unit, u->first_read + k, needs, decided, d))
+            add_movement(c, r->root, lies, needs, &bill);
+    }
+    add_sum(c, u, d, &bill);
+    for (int k = 0; k < u->n_demands; k++) {
+        bool again = false;
+        for (int j = 0; j < k; j++)
+            again = again || (u->demand[j].node == u->demand[k].node && u->demand[j].cuts == u->demand[k].cuts);
+        if (!again)
+            add_movement(c, u->demand[k].node, d->lies, u->demand[k].cuts, &bill);
+    }
+    bill.seconds += u->work / (oly_cuts_parts(c->mesh, d->work) * oly_cuts_parts(c->mesh, d->summed));
+    return bill;
+}
