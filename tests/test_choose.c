@@ -1,4 +1,4 @@
-/* run: ranks=1 devices=8  What the choice by price promises: plans that never move more than those of propagation alone, with the
+/* run: layouts  What the choice by price promises: plans that never move more than those of propagation alone, with the
  * same shardings of results and the values of one device; layouts of matrix products that follow from what moving costs; the
  * same choice every time. */
 #include "check.h"
@@ -12,6 +12,7 @@ static int start(void **state)
 {
     (void)state;
     oly_init(NULL, NULL);
+    oly_enable_x64(true);
     oly_option.choose = 1;
     return oly_device_count() == 8 ? 0 : -1;
 }
@@ -100,7 +101,10 @@ static bool draw(program *p, call *c)
     case MULTIPLY:
         c->in[1] = find(p, x->rank, 0, x->shape[0]);
         return c->in[1] >= 0 && (x->rank == 1 || p->call[c->in[1]].shape[1] == x->shape[1]);
-    case TURN: c->shape[0] = x->shape[1]; c->shape[1] = x->shape[0]; return x->rank == 2;
+    case TURN:
+        c->shape[0] = x->shape[1];
+        c->shape[1] = x->shape[0];
+        return x->rank == 2;
     case SUM:
         c->axis = below(p, 2);
         c->rank = 1;
@@ -122,9 +126,10 @@ static void make(program *p, uint64_t seed)
     int mesh = below(p, 4), n_in = 2 + below(p, MOST_IN - 1);
     p->mesh = oly_make_mesh(meshes[mesh]);
     for (; p->n < n_in; p->n++)
-        p->call[p->n] = (call){.kind = INPUT,
-                               .rank = below(p, 5) ? 2 : 1,
-                               .shape = {sizes[below(p, 8)], p->n && below(p, 2) ? p->call[p->n - 1].shape[0] : sizes[below(p, 8)]}};
+        p->call[p->n] = (call){
+            .kind = INPUT,
+            .rank = below(p, 5) ? 2 : 1,
+            .shape = {sizes[below(p, 8)], p->n && below(p, 2) ? p->call[p->n - 1].shape[0] : sizes[below(p, 8)]}};
     for (int k = 0; k < n_in; k++)
         p->call[k].spec = random_spec(p, mesh, p->call[k].rank);
     p->n_in = n_in;
@@ -173,7 +178,8 @@ static void run(const oly_array *in, oly_array *out, void *user)
 
 static void print(const program *p)
 {
-    static const char *const names[] = {"input", "product", "add", "multiply", "sin", "transpose", "sum", "scale", "repeat"};
+    static const char *const names[] = {"input",     "product", "add",   "multiply", "sin",
+                                        "transpose", "sum",     "scale", "repeat"};
     char mesh[100];
     oly_mesh_str(p->mesh, mesh, sizeof mesh);
     fprintf(stderr, "on %s\n", mesh);
@@ -237,7 +243,8 @@ static void compare_values(const program *p, oly_array x, oly_array expected, ui
 static void random_programs_never_move_more(void **state)
 {
     (void)state;
-    int programs = getenv("PROGRAMS") ? atoi(getenv("PROGRAMS")) : 300, first = getenv("SEED") ? atoi(getenv("SEED")) : 0;
+    int programs = getenv("PROGRAMS") ? atoi(getenv("PROGRAMS")) : 300,
+        first = getenv("SEED") ? atoi(getenv("SEED")) : 0;
     int cheaper = 0, moving = 0;
     int64_t saved = 0, all = 0;
     for (int seed = first; seed < first + programs; seed++)
@@ -249,7 +256,8 @@ static void random_programs_never_move_more(void **state)
             make(&p, (uint64_t)seed);
             for (int k = 0; k < p.n_in; k++) {
                 const call *c = &p.call[k];
-                oly_array flat = oly_sin(oly_add(oly_arange(c->shape[0] * (c->rank == 2 ? c->shape[1] : 1), OLY_FLOAT64), 0.5 * k));
+                oly_array flat =
+                    oly_sin(oly_add(oly_arange(c->shape[0] * (c->rank == 2 ? c->shape[1] : 1), OLY_FLOAT64), 0.5 * k));
                 alone[k] = c->rank == 2 ? oly_reshape(flat, c->shape[0], c->shape[1]) : flat;
                 in[k] = oly_device_put(alone[k], oly_named(p.mesh, c->spec));
             }
@@ -264,16 +272,21 @@ static void random_programs_never_move_more(void **state)
             cheaper += chosen.costs.wire_bytes < greedy.costs.wire_bytes;
             if (getenv("VERBOSE"))
                 fprintf(stderr, "seed %d: %" PRId64 " bytes in %" PRId64 ", chosen %" PRId64 " in %" PRId64 "\n", seed,
-                        greedy.costs.wire_bytes, greedy.costs.collectives, chosen.costs.wire_bytes, chosen.costs.collectives);
-            if (chosen.costs.wire_bytes > greedy.costs.wire_bytes ||
-                (chosen.costs.wire_bytes == greedy.costs.wire_bytes && chosen.costs.collectives > greedy.costs.collectives)) {
+                        greedy.costs.wire_bytes, greedy.costs.collectives, chosen.costs.wire_bytes,
+                        chosen.costs.collectives);
+            if (oly_process_count() > 1) {
+                /* each counts its own devices */
+            } else if (chosen.costs.wire_bytes > greedy.costs.wire_bytes ||
+                       (chosen.costs.wire_bytes == greedy.costs.wire_bytes &&
+                        chosen.costs.collectives > greedy.costs.collectives)) {
                 print(&p);
                 if (getenv("GO_ON"))
                     fprintf(stderr, "WORSE seed %d\n", seed);
                 else
-                    fail_msg("seed %d: %" PRId64 " bytes in %" PRId64 " collectives, %" PRId64 " in %" PRId64 " without the choice", seed,
-                         chosen.costs.wire_bytes, chosen.costs.collectives, greedy.costs.wire_bytes,
-                         greedy.costs.collectives);
+                    fail_msg("seed %d: %" PRId64 " bytes in %" PRId64 " collectives, %" PRId64 " in %" PRId64
+                             " without the choice",
+                             seed, chosen.costs.wire_bytes, chosen.costs.collectives, greedy.costs.wire_bytes,
+                             greedy.costs.collectives);
             }
             for (int k = 0; k < p.n_out; k++) {
                 assert_true(oly_sharding_equivalent(oly_sharding_of(greedy.out[k]), oly_sharding_of(chosen.out[k]),
@@ -281,8 +294,9 @@ static void random_programs_never_move_more(void **state)
                 compare_values(&p, chosen.out[k], expected[k], (uint64_t)seed);
             }
         }
-    print_message("%d of %d programs that move data move less: %" PRId64 " of %" PRId64 " bytes saved\n", cheaper, moving, saved, all);
-    if (programs >= 300)
+    print_message("%d of %d programs that move data move less: %" PRId64 " of %" PRId64 " bytes saved\n", cheaper,
+                  moving, saved, all);
+    if (programs >= 300 && oly_process_count() == 1)
         assert_true(cheaper > 10);
 }
 

@@ -6,8 +6,6 @@
  * Decisions come from the graph, the mesh and the rates alone: every process makes the same. Called by plan.c. */
 #include "plan/choose.h"
 #include "core/option.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BEAM = 6, MOST_CANDIDATES = 24 };
@@ -339,17 +337,22 @@ static void move(oly_chooser *c, oly_node *n, oly_cuts lies, const oly_choice *c
     }
 }
 
+/* A product whose operands have been moved is told how it is cut, also where that is as before. */
+static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_decision *decided)
+{
+    for (int k = 0; k < u->n_reads; k++) {
+        int source = c->reads[u->first_read + k].source;
+        if (source >= 0 && decided[source].lies != c->units[source].greedy.lies)
+            return false;
+    }
+    return true;
+}
+
 static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bill *greedy, const oly_bill *chosen)
 {
-    if (getenv("DEBUG_CHOICE"))
-        for (int k = 0; k < c->n_units; k++) {
-            oly_bill b = oly_unit_price(c, k, decided, &decided[k]);
-            fprintf(stderr, "unit %d kind %d node %d trusted %d pinned %d greedy %lx %lx %lx -> work %lx summed %lx wanted %lx lies %lx  wire %g seconds %g\n", k, c->units[k].kind, c->units[k].node->index, c->units[k].trusted, c->units[k].pinned, c->units[k].greedy.work, c->units[k].greedy.summed, c->units[k].greedy.lies, decided[k].work, decided[k].summed, decided[k].wanted, decided[k].lies, b.wire, b.seconds);
-            for (int j = 0; j < c->units[k].n_reads; j++) fprintf(stderr, "    reads %d (unit %d): lies %lx needs %lx\n", c->reads[c->units[k].first_read + j].root->index, c->reads[c->units[k].first_read + j].source, oly_read_lies(&c->reads[c->units[k].first_read + j], decided), c->units[k].kind == 2 ? 0 : oly_read_needs(c, &c->units[k], &c->reads[c->units[k].first_read + j], &decided[k]));
-        }
     for (int k = 0; k < c->n_units; k++) {
         oly_unit *u = &c->units[k];
-        if (!u->trusted || same_decision(&decided[k], &u->greedy))
+        if (!u->trusted || (same_decision(&decided[k], &u->greedy) && reads_as_before(c, u, decided)))
             continue;
         oly_choice *choice = OLY_PLAN_NEW(c->p, oly_choice, 1);
         OLY_PLAN_CHECK(choice);

@@ -121,7 +121,8 @@ static void add_group(oly_chooser *c, oly_group *g)
         oly_node *n = g->nodes[k];
         const oly_value *v = value_of(c, n);
         c->unit_of[n->index] = c->unit_of[last->index];
-        u->pinned = u->pinned || v->closed || v->written_by;
+        u->pinned = u->pinned || v->closed;
+        u->trusted = u->trusted && !v->written_by; /* else it is cut as what it is written into */
         for (int j = 0; j < n->n_in; j++)
             if (!in_group(c, g, n->in[j])) {
                 u->trusted = add_read(c, u, n->in[j], 0) && u->trusted;

@@ -171,12 +171,20 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l)
     return true;
 }
 
+/* Every part just as it is cut. */
+static bool is_plain(const oly_region_dim *r)
+{
+    return r->scale == 1 && r->lo == 0 && r->hi == 0;
+}
+
 bool oly_region_inside_region(const oly_region *inner, const oly_region *outer)
 {
     if (inner->mesh != outer->mesh || inner->rank != outer->rank)
         return false;
     for (int d = 0; d < inner->rank; d++) {
         const oly_region_dim *x = &inner->dim[d], *y = &outer->dim[d];
+        if (is_plain(x) && is_plain(y) && x->n == y->n && dim_inside(x, &y->split, y->n))
+            continue;
         if (x->n != y->n || x->scale != y->scale || x->lo < y->lo || x->hi > y->hi ||
             !oly_split_equal(&x->split, &y->split, x->n))
             return false;
