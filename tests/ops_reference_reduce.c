@@ -11,7 +11,8 @@ typedef struct over {
 /* What the elements that one element of the result is made of come to. */
 typedef struct walker {
     number sum, largest, smallest, product;
-    long double exponentials, deviations;
+    number exponentials;
+    long double deviations;
     bool any, all;
     int64_t count;
 } walker;
@@ -82,7 +83,7 @@ static walker walk(const row *r, const tensor *x, const int64_t *at)
     do {
         number e = ops_get(x, where);
         w.deviations += creall(e - mean) * creall(e - mean) + cimagl(e - mean) * cimagl(e - mean);
-        w.exponentials += expl(creall(e));
+        w.exponentials += cexpl(e);
     } while (advance(x, o->axes, where));
     return w;
 }
@@ -102,7 +103,7 @@ static number value_reduced(const row *r, const tensor *in, const int64_t *at)
     case 'v': return w.count ? w.deviations / n : NAN;
     case 'd': return w.count ? sqrtl(w.deviations / n) : NAN;
     case '1': return w.count > 1 ? w.deviations / (n - 1) : NAN;
-    default: return logl(w.exponentials); /* 'e' */
+    default: return clogl(w.exponentials); /* 'e' */
     }
 }
 
@@ -138,11 +139,13 @@ static number value_softmax(const row *r, const tensor *in, const int64_t *at)
 {
     int axis = *(const int *)r->detail;
     int64_t where[] = {at[0], at[1]};
-    number total = 0;
+    number total = 0, top = -INFINITY;
     for (where[axis] = 0; where[axis] < in->shape[axis]; where[axis]++)
-        total += expl(creall(ops_get(in, where)));
-    long double x = creall(ops_get(in, at));
-    return r->name[0] == 'l' ? x - logl(creall(total)) : expl(x) / creall(total);
+        top = larger(top, ops_get(in, where));
+    for (where[axis] = 0; where[axis] < in->shape[axis]; where[axis]++)
+        total += cexpl(ops_get(in, where) - top);
+    number x = ops_get(in, at) - top;
+    return r->name[0] == 'l' ? x - clogl(total) : cexpl(x) / total;
 }
 CALL(softmax, oly_softmax(in[0], -1))
 CALL(log_softmax, oly_log_softmax(in[0], 0))
@@ -199,10 +202,10 @@ static const row rows[] = {
     {"var", "reduce_sum", "mn->n", ALL, "R", call_var_0, value_reduced, -9, 9, 8, 0, OVER(1, false, 'v')},
     {"var", "reduce_sum", "mn->m", ALL, "R", call_var_one_less, value_reduced, -9, 9, 8, 0, OVER(2, false, '1')},
     {"std", "reduce_sum", "mn->", ALL, "R", call_std_all, value_reduced, -9, 9, 8, 0, OVER(3, false, 'd')},
-    {"logsumexp", "reduce_sum", "mn->m", ORDERED, "f", call_logsumexp_1, value_reduced, -9, 9, 8,
-     NEAR_ONE | REFUSES_NONE, OVER(2, false, 'e')},
-    {"softmax", "reduce_sum", "mn->mn", ORDERED, "f", call_softmax, value_softmax, -4, 4, 8, 0, &last},
-    {"log_softmax", "reduce_sum", "mn->mn", ORDERED, "f", call_log_softmax, value_softmax, -9, 9, 16, NEAR_ONE, &first},
+    {"logsumexp", "reduce_sum", "mn->m", ALL, "f", call_logsumexp_1, value_reduced, -9, 9, 8, NEAR_ONE | REFUSES_NONE,
+     OVER(2, false, 'e')},
+    {"softmax", "reduce_sum", "mn->mn", ALL, "f", call_softmax, value_softmax, -4, 4, 8, 0, &last},
+    {"log_softmax", "reduce_sum", "mn->mn", ALL, "f", call_log_softmax, value_softmax, -9, 9, 16, NEAR_ONE, &first},
     {"one_hot", "eq", "mn->m3n", ORDERED, ">f", call_one_hot, value_one_hot, -1, 3, 0, REFUSES_NONE, NULL},
     {"argmax", "argmax", "mn->", ORDERED, "d", call_argmax_all, value_argument, 0, 0, 0, AT_LEAST_ONE,
      OVER(3, false, '>')},

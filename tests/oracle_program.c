@@ -45,7 +45,7 @@ static bool read_wrt(const program *p, const char *list, oracle_call *call)
 {
     static _Thread_local char names[ORACLE_MOST_RESULTS][64];
     bool complete = true;
-    for (int n = 0; list && *list && *list != ']' && call->n < 8 && n < ORACLE_MOST_RESULTS; n++) {
+    for (int n = 0; list && *list && *list != ']' && call->n < ORACLE_MOST_OPERANDS && n < ORACLE_MOST_RESULTS; n++) {
         size_t length = strcspn(++list, ",]");
         snprintf(names[n], sizeof names[n], "%.*s", (int)length, list);
         call->name[call->n] = names[n];
@@ -62,7 +62,7 @@ bool oracle_program_state(program *p, const oracle_line *line)
     oracle_call call = {.c = p->run->c, .line = line, .mesh = p->mesh};
     oly_array results[ORACLE_MOST_RESULTS] = {NULL};
     bool complete = true;
-    for (int k = 3; k < line->n_words && call.n < 8; k++) {
+    for (int k = 3; k < line->n_words && call.n < ORACLE_MOST_OPERANDS; k++) {
         if (strchr(line->words[k], '='))
             continue;
         call.name[call.n] = line->words[k];

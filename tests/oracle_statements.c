@@ -13,7 +13,12 @@ const char *oracle_attribute(const oracle_call *call, const char *key)
 
 int oracle_numbers(const oracle_call *call, const char *key, int64_t *list)
 {
-    return check_oracle_list(oracle_attribute(call, key), list, OLY_MAX_RANK);
+    const char *text = oracle_attribute(call, key);
+    if (text && *text != '[') {
+        list[0] = strtoll(text, NULL, 10);
+        return 1;
+    }
+    return check_oracle_list(text, list, OLY_MAX_RANK);
 }
 
 int oracle_number(const oracle_call *call, const char *key, int missing)
@@ -92,7 +97,7 @@ static oly_array broadcast_to(const oracle_call *call)
 static oly_array transpose(const oracle_call *call)
 {
     int order[OLY_MAX_RANK], n = oracle_small_numbers(call, "perm", order);
-    return oly_transpose_axes(call->arg[0], n, order);
+    return oly_transpose_axes(call->arg[0], n < 0 ? 0 : n, order);
 }
 
 static oly_array slice(const oracle_call *call)
@@ -180,16 +185,9 @@ const oracle_statement oracle_statements_first[] = {
 
 /* Each topic has its table, ended by a row without a name, in tests/oracle_statements_<topic>.c. */
 static const oracle_statement *const tables[] = {
-    oracle_statements_first,
-    oracle_statements_complex,
-    oracle_statements_sharding,
-    oracle_statements_gradient,
-    oracle_statements_manual,
-    oracle_statements_shape,
-    oracle_statements_index,
-    oracle_statements_contract,
-    oracle_statements_math,
-    oracle_statements_random,
+    oracle_statements_first,  oracle_statements_complex, oracle_statements_sharding, oracle_statements_gradient,
+    oracle_statements_manual, oracle_statements_shape,   oracle_statements_index,    oracle_statements_contract,
+    oracle_statements_math,   oracle_statements_random,
 };
 
 const oracle_statement *oracle_find_statement(const char *name)

@@ -3,14 +3,16 @@
 #define ORACLE_STATEMENTS_H
 #include "oracle.h"
 
+enum { ORACLE_MOST_RESULTS = 8, ORACLE_MOST_OPERANDS = 16 };
+
 /* One `let` line with its operands. */
 typedef struct oracle_call {
     const oracle_case *c;
     const oracle_line *line;
     oly_mesh mesh; /* NULL: none */
     int n;
-    oly_array arg[8];
-    const char *name[8]; /* of the operands */
+    oly_array arg[ORACLE_MOST_OPERANDS];
+    const char *name[ORACLE_MOST_OPERANDS]; /* of the operands */
 } oracle_call;
 
 /* One of the functions is set. */
@@ -23,8 +25,6 @@ typedef struct oracle_statement {
     oly_array (*other)(const oracle_call *call);
     void (*several)(const oracle_call *call, oly_array *results); /* statements with more than one result */
 } oracle_statement;
-
-enum { ORACLE_MOST_RESULTS = 8 };
 
 extern const oracle_statement oracle_statements_first[]; /* the first issue's */
 extern const oracle_statement oracle_statements_complex[];
@@ -44,7 +44,7 @@ void oracle_state(const oracle_statement *statement, const oracle_call *call, ol
 
 /* -- attributes of a line (KEY=VALUE) --------------------------------------------------------------------------------- */
 const char *oracle_attribute(const oracle_call *call, const char *key); /* NULL: not there */
-/* A list into list[OLY_MAX_RANK]: how many, -1 when it is not there. */
+/* A list, or one number, into list[OLY_MAX_RANK]: how many, -1 when it is not there. */
 int oracle_numbers(const oracle_call *call, const char *key, int64_t *list);
 int oracle_small_numbers(const oracle_call *call, const char *key, int *list);
 int oracle_number(const oracle_call *call, const char *key, int missing);

@@ -71,7 +71,7 @@ static int indexes_of(const oracle_call *call, int first, int last, oly_operand 
 
 static oly_array at_get(const oracle_call *call)
 {
-    oly_operand indexes[8];
+    oly_operand indexes[ORACLE_MOST_OPERANDS];
     int n = indexes_of(call, 1, call->n, indexes);
     oly_at_options options = {.mode = oracle_attribute(call, "mode"), .out_sharding = oracle_out(call)};
     return oly_at_get_with(call->arg[0], n, indexes, options);
@@ -80,7 +80,7 @@ static oly_array at_get(const oracle_call *call)
 #define AT_UPDATE(name)                                                                                                \
     static oly_array name(const oracle_call *call)                                                                     \
     {                                                                                                                  \
-        oly_operand indexes[8], updates = oly_operand_array(call->arg[call->n - 1]);                                   \
+        oly_operand indexes[ORACLE_MOST_OPERANDS], updates = oly_operand_array(call->arg[call->n - 1]);                \
         int n = indexes_of(call, 1, call->n - 1, indexes);                                                             \
         oly_at_options options = {.mode = oracle_attribute(call, "mode"), .out_sharding = oracle_out(call)};           \
         return oly_##name##_with(call->arg[0], n, indexes, updates, options);                                          \
@@ -94,13 +94,13 @@ AT_UPDATE(at_max)
 static oly_array dynamic_slice(const oracle_call *call)
 {
     int64_t sizes[OLY_MAX_RANK];
-    oly_operand starts[8];
+    oly_operand starts[ORACLE_MOST_OPERANDS];
     int rank = oracle_numbers(call, "sizes", sizes), n = indexes_of(call, 1, call->n, starts);
     return oly_dynamic_slice(call->arg[0], n, starts, rank, sizes);
 }
 static oly_array dynamic_update_slice(const oracle_call *call)
 {
-    oly_operand starts[8];
+    oly_operand starts[ORACLE_MOST_OPERANDS];
     int n = indexes_of(call, 2, call->n, starts);
     return oly_dynamic_update_slice(call->arg[0], call->arg[1], n, starts);
 }

@@ -4,10 +4,10 @@
 static oly_array pad(const oracle_call *call)
 {
     int64_t low[OLY_MAX_RANK], high[OLY_MAX_RANK], between[OLY_MAX_RANK];
+    bool spread = oracle_numbers(call, "interior", between) >= 0;
     oracle_numbers(call, "lo", low);
     oracle_numbers(call, "hi", high);
-    oracle_numbers(call, "interior", between);
-    return oly_pad(call->arg[0], call->arg[1], low, high, between);
+    return oly_pad(call->arg[0], call->arg[1], low, high, spread ? between : NULL);
 }
 
 static oly_array rev(const oracle_call *call)
@@ -19,7 +19,7 @@ static oly_array rev(const oracle_call *call)
 static oly_array squeeze(const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
-    return oly_squeeze_n(call->arg[0], n, axes);
+    return n < 0 ? oly_squeeze(call->arg[0]) : oly_squeeze_n(call->arg[0], n, axes);
 }
 
 static oly_array expand_dims(const oracle_call *call)
@@ -37,8 +37,12 @@ static oly_array roll(const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);
     int64_t shifts[OLY_MAX_RANK];
-    oracle_numbers(call, "shift", shifts);
-    return oly_roll_axes(call->arg[0], n, shifts, axes);
+    int n_shifts = oracle_numbers(call, "shift", shifts);
+    for (int k = n_shifts; n_shifts == 1 && k < n; k++) /* one for all axes */
+        shifts[k] = shifts[0];
+    for (int k = n; n == 1 && k < n_shifts; k++) /* several along one axis */
+        axes[k] = axes[0];
+    return oly_roll_axes(call->arg[0], n < n_shifts ? n_shifts : n, shifts, n < 0 ? NULL : axes);
 }
 
 static oly_array tile(const oracle_call *call)
@@ -50,7 +54,9 @@ static oly_array tile(const oracle_call *call)
 
 static oly_array repeat(const oracle_call *call)
 {
-    return oly_repeat(call->arg[0], oracle_number(call, "n", 1), oracle_number(call, "axis", 0));
+    bool flat = !oracle_attribute(call, "axis");
+    return oly_repeat(flat ? oly_ravel(call->arg[0]) : call->arg[0], oracle_number(call, "n", 1),
+                      oracle_number(call, "axis", 0));
 }
 
 static oly_array broadcast_in_dim(const oracle_call *call)

@@ -19,7 +19,7 @@ OLY_API oly_array oly_all_with(oly_operand x, oly_reduce_options options);
  * source: jax.numpy.var, std */
 OLY_API oly_array oly_var_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_std_with(oly_operand x, oly_reduce_options options);
-/* log(sum(exp(x))) without overflow; floating, real. source: jax.nn.logsumexp */
+/* log(sum(exp(x))) without overflow; floating, complex numbers too. source: jax.nn.logsumexp */
 OLY_API oly_array oly_logsumexp_with(oly_operand x, oly_reduce_options options);
 #define oly_any(x, ...)       OLY_AT(oly_any_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 #define oly_all(x, ...)       OLY_AT(oly_all_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
@@ -30,7 +30,7 @@ OLY_API oly_array oly_logsumexp_with(oly_operand x, oly_reduce_options options);
 /* -- along an axis (negative: from the end) ---------------------------------------------------------------------------- */
 
 /* exp(x) divided by its sum along the axis, without overflow; and the logarithm of that. Integers become floating.
- * fails OLY_SHAPE, OLY_DTYPE (complex). source: jax.nn.softmax, log_softmax */
+ * fails OLY_SHAPE. source: jax.nn.softmax, log_softmax */
 OLY_API oly_array oly_softmax(oly_operand x, int axis);
 OLY_API oly_array oly_log_softmax(oly_operand x, int axis);
 #define oly_softmax(x, axis)     OLY_AT(oly_softmax)(OLY_ARG(x), axis)

@@ -123,10 +123,12 @@ oly_status oly_compose_logsumexp(oly_graph *g, int n_in, oly_node *const *in, co
     (void)n_in;
     oly_node *x, *top, *rest;
     OLY_TRY(oly_build_floating(g, in[0], &x));
-    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX)
-        return oly_fail(OLY_DTYPE, "logsumexp of %s is not there; it takes real numbers", oly_type_short(&x->type));
-    OLY_TRY(largest(g, x, recipe, &top));
+    top = x;
+    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX) /* real parts say how large exponentials become */
+        OLY_TRY(oly_build_apply(g, OLY_OP_real, 1, &x, &top));
+    OLY_TRY(largest(g, top, recipe, &top));
     OLY_TRY(finite_or_zero(g, top, &top));
+    OLY_TRY(oly_build_convert(g, top, x->type.dtype, false, &top));
     OLY_TRY(binary(g, OLY_OP_sub, x, top, &rest));
     OLY_TRY(oly_build_apply(g, OLY_OP_exp, 1, &rest, &rest));
     OLY_TRY(reduced(g, OLY_OP_reduce_sum, rest, recipe, recipe->keepdims, &rest));
@@ -140,8 +142,6 @@ static oly_status lowered(oly_graph *g, oly_node *x, const oly_recipe *recipe, o
 {
     oly_node *top;
     OLY_TRY(oly_build_floating(g, x, &x));
-    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX)
-        return oly_fail(OLY_DTYPE, "softmax of %s is not defined; it takes real numbers", oly_type_short(&x->type));
     OLY_TRY(largest(g, x, recipe, &top));
     return binary(g, OLY_OP_sub, x, top, out);
 }
