@@ -116,15 +116,14 @@ static void test_updates(void **state)
                           index = oly_from_host(wild, OLY_INT32, CHECK_SHAPE(N_WILD));
                 oly_array u = check_numbers(types[t], CHECK_SHAPE(N_WILD, 3), 1, 2, 2);
                 const char *mode = clip ? "clip" : NULL;
-                bool is_complex = types[t] >= OLY_COMPLEX64;
                 double *before = check_fetch(oly_astype(x, OLY_FLOAT64)),
                        *updates = check_fetch(oly_astype(u, OLY_FLOAT64));
                 oly_array after[5] = {oly_at_set(x, OLY_INDEXES(index), u, .mode = mode),
                                       oly_at_add(x, OLY_INDEXES(index), u, .mode = mode),
                                       oly_at_mul(x, OLY_INDEXES(index), u, .mode = mode),
-                                      is_complex ? NULL : oly_at_min(x, OLY_INDEXES(index), u, .mode = mode),
-                                      is_complex ? NULL : oly_at_max(x, OLY_INDEXES(index), u, .mode = mode)};
-                for (int op = 0; op < (is_complex ? 3 : 5); op++) {
+                                      oly_at_min(x, OLY_INDEXES(index), u, .mode = mode),
+                                      oly_at_max(x, OLY_INDEXES(index), u, .mode = mode)};
+                for (int op = 0; op < 5; op++) {
                     double expected[N * 3], *got = check_fetch(oly_astype(after[op], OLY_FLOAT64));
                     memcpy(expected, before, sizeof expected);
                     for (int k = 0; k < N_WILD; k++)
@@ -479,7 +478,6 @@ static void test_errors(void **state)
     refused(oly_take_along_axis(x, oly_zeros(OLY_INT32, 2, 3), 0, NULL), OLY_SHAPE, "dimension 1");
     refused(oly_at_get(x, OLY_INDEXES(i, i, i)), OLY_SHAPE, "3 indexes");
     refused(oly_at_set(x, OLY_INDEXES(i), oly_zeros(OLY_FLOAT32, 3, 4)), OLY_SHAPE, "does not repeat");
-    refused(oly_at_min(oly_astype(x, OLY_COMPLEX64), OLY_INDEXES(i), 1), OLY_DTYPE, "complex");
     refused(oly_segment_sum(x, i, 2), OLY_SHAPE, "segments");
     refused(oly_bincount(x, 2), OLY_SHAPE, "one dimension");
     refused(oly_bincount(f, 2), OLY_DTYPE, "integers");

@@ -15,7 +15,11 @@
 #define AND(A, x, y)      ((A)((x) & (y)))
 #define LARGER(A, x, y)   ((x) > (y) || (x) != (x) ? (x) : (y))
 #define SMALLER(A, x, y)  ((x) < (y) || (x) != (x) ? (x) : (y))
-#define SAME(x)           (x)
+/* complex numbers: by the real part, then the imaginary one */
+#define BEFORE(x, y)             (__real__(x) < __real__(y) || (__real__(x) == __real__(y) && __imag__(x) < __imag__(y)))
+#define LARGER_COMPLEX(A, x, y)  (BEFORE(y, x) ? (x) : (y))
+#define SMALLER_COMPLEX(A, x, y) (BEFORE(x, y) ? (x) : (y))
+#define SAME(x)                  (x)
 
 /* to[i] = to[i] op from[i], i < n */
 typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride);
@@ -56,7 +60,9 @@ typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t
     COMBINE(max, d, T, A, LARGER, of, to)
 #define COMPLEX(d, T)                                                                                                  \
     COMBINE(add, d, T, T, ADD, SAME, SAME)                                                                             \
-    COMBINE(mul, d, T, T, MULTIPLY, SAME, SAME)
+    COMBINE(mul, d, T, T, MULTIPLY, SAME, SAME)                                                                        \
+    COMBINE(min, d, T, T, SMALLER_COMPLEX, SAME, SAME)                                                                 \
+    COMBINE(max, d, T, T, LARGER_COMPLEX, SAME, SAME)
 COMBINE(add, b8, uint8_t, uint8_t, OR, SAME, SAME)
 COMBINE(mul, b8, uint8_t, uint8_t, AND, SAME, SAME)
 INTEGERS(i8, int8_t, uint8_t)
@@ -112,7 +118,8 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
          [OLY_FLOAT64] = form##set_8, [OLY_COMPLEX64] = form##set_8, [OLY_COMPLEX128] = form##set_16},                 \
             {[OLY_BOOL] = form##add_b8, NUMBERS(form##add), COMPLEXES(form##add)},                                     \
             {[OLY_BOOL] = form##mul_b8, NUMBERS(form##mul), COMPLEXES(form##mul)},                                     \
-            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##min)}, {[OLY_BOOL] = form##add_b8, NUMBERS(form##max)},          \
+            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##min), COMPLEXES(form##min)},                                     \
+            {[OLY_BOOL] = form##add_b8, NUMBERS(form##max), COMPLEXES(form##max)},                                     \
     }
 static combine *const combine_of[5][OLY_N_DTYPES] = CELLS();
 static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);

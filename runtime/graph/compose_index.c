@@ -271,16 +271,12 @@ oly_status oly_compose_at_update(oly_graph *g, int n_in, oly_node *const *in, co
     const oly_type *x = &in[0]->type;
     oly_params p;
     oly_node *index[OLY_MAX_RANK], *both[2] = {in[0], in[n_in - 1]};
-    bool orders = recipe->op == OLY_OP_scatter_min || recipe->op == OLY_OP_scatter_max;
     OLY_TRY(check_index_count(x, n));
     OLY_TRY(read_indexes(g, x, 0, n, in + 1, true, index));
     if (recipe->op == OLY_OP_scatter)
         OLY_TRY(oly_build_convert(g, both[1], x->dtype, x->weak, &both[1]));
     else
         OLY_TRY(oly_build_promoted(g, 2, both));
-    if (orders && oly_dtype_kind(both[0]->type.dtype) == OLY_KIND_COMPLEX)
-        return oly_fail(OLY_DTYPE, "%s of %s is not defined: complex numbers are not ordered", oly_ops[recipe->op].name,
-                        oly_type_short(&both[0]->type));
     index_params(&p, recipe, 0, 0, n);
     OLY_TRY(scatter(g, recipe->op, both[0], n, index, both[1], &p, out));
     return oly_build_convert(g, *out, x->dtype, x->weak, out);
