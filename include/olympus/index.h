@@ -122,7 +122,8 @@ OLY_API oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes
 
 /* -- writing by value -----------------------------------------------------------------------------------------------
  * x.at[i, j, ...].set(updates), and combined with what is there: copies of x in which the elements that oly_at_get would give are
- * replaced by, added to, ... `updates` (broadcast to them); complex numbers are ordered by the real part, then the imaginary one. Indexes that occur several times count several times, in row-major
+ * replaced by, added to, ... `updates` (broadcast to them). Complex numbers are ordered by the real part, then the imaginary
+ * one. Indexes that occur several times count several times, in row-major
  * order; oly_at_set keeps the last. Negative indexes count from the end; those outside are dropped ("drop", the default, or
  * "fill") or clipped ("clip"). The result has x's type; sums of different types are formed in their common type. Inside a function
  * an intermediate x that nothing else uses is updated in place.
