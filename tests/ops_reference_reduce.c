@@ -74,8 +74,8 @@ static walker walk(const row *r, const tensor *x, const int64_t *at)
         w.smallest = w.count ? smaller(w.smallest, e) : e;
         w.sum += e;
         w.product = wrapped(sums, w.product * e);
-        w.any = w.any || creall(e) != 0 || cimagl(e) != 0;
-        w.all = w.all && (creall(e) != 0 || cimagl(e) != 0);
+        w.any = w.any || creall(e) != 0;
+        w.all = w.all && creall(e) != 0;
         w.count++;
     } while (advance(x, o->axes, where));
     number mean = w.sum / (long double)w.count;
