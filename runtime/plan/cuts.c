@@ -35,8 +35,8 @@ static const oly_node *root_of(oly_frame *f, const oly_node *n)
         if (outer) {
             n = outer;
             f = f->outer;
-        } else if (oly_ops[n->op].lowering == OLY_LOWER_VIEW && n->n_in == 1) {
-            n = n->in[0];
+        } else if (oly_looks_at(f, n)) {
+            n = oly_looks_at(f, n);
         } else {
             return n;
         }

@@ -5,8 +5,15 @@
 #include "graph/view.h"
 #include <string.h>
 
+static bool is_view(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
+}
+
 oly_region oly_view_region(const oly_node *n, const oly_region *r)
 {
+    if (!is_view(n))
+        return oly_rolled_region(n, r);
     oly_region o = {.mesh = r->mesh, .rank = n->in[0]->type.rank};
     oly_view_dim dims[OLY_MAX_RANK];
     oly_view_of(n, dims);
@@ -36,11 +43,6 @@ static void view_strides(const oly_node *n, oly_place *place)
     oly_view_of(n, dims);
     for (int d = 0; d < n->type.rank; d++)
         place->stride[d] = dims[d].from < 0 ? 0 : in[dims[d].from];
-}
-
-static bool is_view(const oly_node *n)
-{
-    return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
 }
 
 /* Place of a region's box within a slot that holds another box of the same value, row-major. Where the region runs backwards
@@ -146,10 +148,11 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     oly_value *v = oly_value_of(f, node);
     OLY_TRY(oly_fold_now(p, f, node));
     oly_replica *c = oly_find_replica(v, region);
-    if (!c && is_view(node) && v->slot < 0) {
+    oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
+    if (!c && inside) {
         oly_region inner = oly_view_region(node, region);
-        OLY_TRY(oly_demand(p, f, node->in[0], &inner, reading));
-        for (int d = 0; d < p->plan->n_devices && !reading->constant; d++)
+        OLY_TRY(oly_demand(p, f, inside, &inner, reading));
+        for (int d = 0; d < p->plan->n_devices && !reading->constant && is_view(node); d++)
             view_strides(node, &reading->place[d]);
         return OLY_OK;
     }
@@ -185,6 +188,33 @@ static void region_strides(const oly_box *b, int64_t *stride)
     }
 }
 
+/* The copies as a step, or as further ones of the step before when it makes other parts of the same value. NULL: out of memory. */
+static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_node, int slot, int n,
+                           oly_copy_work *copies)
+{
+    oly_step *s = b->n_steps ? &b->steps[b->n_steps - 1] : NULL;
+    int before = 0;
+    if (s && s->kind == OLY_STEP_MOVE && s->node == for_node && s->out_slot == slot && !s->exchange && s->bytes == 0 &&
+        s->number == p->next_number - 1 && strcmp(s->what, "copy") == 0) {
+        before = s->move.n_copies;
+        oly_copy_work *all = OLY_PLAN_NEW(p, oly_copy_work, before + n + 1);
+        if (!all)
+            return NULL;
+        memcpy(all, s->move.copies, sizeof *all * (size_t)before);
+        memcpy(all + before, copies, sizeof *all * (size_t)n);
+        copies = all;
+    } else {
+        s = oly_step_add(p, b, OLY_STEP_MOVE, for_node, "copy");
+        if (!s)
+            return NULL;
+        s->out_slot = slot;
+        s->alone = true;
+    }
+    s->move.n_copies = before + n;
+    s->move.copies = copies;
+    return s;
+}
+
 /* Adds the copies of a reading into a slot. */
 static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, const oly_reading *reading,
                             const oly_region *part, int slot, const oly_layout *whole, const int64_t *start,
@@ -217,13 +247,10 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
         c->chunks = oly_copy_chunks(&c->task);
         work += (double)oly_box_count(&from);
     }
-    oly_step *s = oly_step_add(p, f->block, OLY_STEP_MOVE, for_node, "copy");
+    oly_reading_use(p, reading);
+    oly_step *s = copy_step(p, f->block, for_node, slot, n, copies);
     OLY_PLAN_CHECK(s);
-    s->work = work;
-    s->out_slot = slot;
-    s->move.n_copies = n;
-    s->move.copies = copies;
-    s->alone = true;
+    s->work += work;
     oly_slot_use(p, slot);
     return OLY_OK;
 }
@@ -299,12 +326,21 @@ static int64_t divide_up(int64_t a, int64_t b)
 oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                           const oly_layout *whole, const int64_t *start, const int64_t *step)
 {
+    oly_box all = {.rank = whole->rank};
+    memcpy(all.hi, node->type.shape, sizeof all.hi);
+    return oly_write_box(p, f, node, for_node, slot, whole, start, step, &all);
+}
+
+oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
+                         const oly_layout *whole, const int64_t *start, const int64_t *step, const oly_box *of)
+{
     oly_region part = {.mesh = whole->mesh, .rank = whole->rank};
     oly_reading reading = {0};
     for (int d = 0; d < part.rank; d++) {
         int64_t first = start[d] < 0 ? divide_up(-start[d], step[d]) : 0;
         int64_t end = start[d] < whole->shape[d] ? divide_up(whole->shape[d] - start[d], step[d]) : 0;
-        end = end < node->type.shape[d] ? end : node->type.shape[d];
+        first = first > of->lo[d] ? first : of->lo[d];
+        end = end < of->hi[d] ? end : of->hi[d];
         if (end <= first)
             return OLY_OK;
         part.dim[d] = (oly_region_dim){.split = oly_split_sliced(&whole->split[d], start[d] + first * step[d], step[d]),
@@ -318,11 +354,30 @@ oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, co
     return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
 }
 
+static bool has_steps(const oly_node *slice)
+{
+    for (int d = 0; d < slice->type.rank; d++)
+        if (slice->params.step[d] > 1)
+            return true;
+    return false;
+}
+
+/* Would bringing the region of a view bring elements between its own? */
+static bool leaves_out(const oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *r)
+{
+    oly_layout l;
+    return oly_ops[node->op].detail == OLY_VIEW_SLICE && is_view(node) && has_steps(node) &&
+           oly_value_of(f, node)->slot < 0 && oly_natural_layout(f, node, &l) && l.mesh == p->mesh &&
+           !oly_region_inside_layout(r, &l);
+}
+
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
 {
     static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     oly_region r = oly_region_of_layout(l);
     oly_reading reading = {0};
+    if (leaves_out(p, f, node, &r)) /* not over the wire */
+        OLY_TRY(oly_keep_view(p, f, (oly_node *)node));
     OLY_TRY(oly_demand(p, f, node, &r, &reading));
     *slot = oly_slot_new(p, &r, oly_dtype_size(node->type.dtype));
     if (*slot < 0)
@@ -389,6 +444,7 @@ oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node)
             part = part || is_part(n);
             n = n->in[0];
         } else {
+            part = part || oly_value_of(at, n)->rolled;
             break;
         }
     }

@@ -165,5 +165,13 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
             oly_group *group = &f->groups[f->values[k].group];
             group->nodes[group->n_nodes++] = g->nodes[k];
         }
+    for (int k = 0; k < f->n_groups; k++)
+        f->groups[k].next = -1;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            int from = oly_value_of(f, g->nodes[k]->in[j])->group;
+            if (from >= 0 && from != f->values[k].group && joins(g->nodes[k]->in[j], g->nodes[k]))
+                f->groups[from].next = f->values[k].group;
+        }
     return OLY_OK;
 }

@@ -283,8 +283,7 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
     tiler t = {.p = p, .f = f, .g = g};
     oly_tile_program program;
-    if (!g->prepared)
-        OLY_TRY(oly_group_layout(p, f, g, &g->layout));
+    OLY_TRY(oly_settle_group(p, f, g));
     t.layout = g->layout;
     OLY_TRY(gather_loads(&t));
     OLY_TRY(emit_program(&t));

@@ -51,40 +51,27 @@ static oly_region_dim grown(oly_mesh mesh, const oly_split *cut, int64_t n, int6
     return r;
 }
 
-typedef struct window_dim {
-    const oly_sliding_window *w;
-    int d;
-} window_dim;
-
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
-static void seen_between(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi)
-{
-    const window_dim *x = context;
-    const oly_sliding_window *w = x->w;
-    int d = x->d;
-    int64_t first = begin * w->stride[d] - w->lo[d];
-    int64_t last = (end - 1) * w->stride[d] - w->lo[d] + oly_dilated(w->size[d], w->dilation[d]) - 1;
-    *lo = floor_divide(first + w->base_dilation[d] - 1, w->base_dilation[d]);
-    *hi = floor_divide(last, w->base_dilation[d]) + 1;
-}
-
 static oly_region_dim window_region(const sliding *s, int d, int64_t size)
 {
-    int to = s->out.rank - (int)s->w->rank + d;
-    const oly_split *cut = &s->out.split[to];
-    if (cut->parts == 1 || s->w->size[d] == 0)
+    const oly_sliding_window *w = s->w;
+    int to = s->out.rank - (int)w->rank + d;
+    oly_region_dim r = {.split = s->out.split[to],
+                        .n = s->out.shape[to],
+                        .scale = w->stride[d],
+                        .lo = -w->lo[d],
+                        .hi = oly_dilated(w->size[d], w->dilation[d]) - 1 - w->lo[d],
+                        .spread = w->base_dilation[d] > 1 ? w->base_dilation[d] : 0};
+    if (w->size[d] == 0 || r.n == 0)
         return whole(size);
-    if (s->w->base_dilation[d] > 1)
-        return grown(s->out.mesh, cut, s->out.shape[to], size, seen_between, &(window_dim){s->w, d});
-    return (oly_region_dim){.split = *cut,
-                            .n = s->out.shape[to],
-                            .scale = s->w->stride[d],
-                            .lo = -s->w->lo[d],
-                            .hi = oly_dilated(s->w->size[d], s->w->dilation[d]) - 1 - s->w->lo[d]};
+    if (r.split.parts > 1)
+        return r;
+    int64_t first = r.lo, last = (r.n - 1) * r.scale + r.hi; /* what all windows see, the same on all devices */
+    first = first < 0 ? 0 : (first + w->base_dilation[d] - 1) / w->base_dilation[d];
+    last = last < 0 ? -1 : last / w->base_dilation[d];
+    last = last < size ? last : size - 1;
+    if ((first == 0 && last == size - 1) || last < first)
+        return whole(size);
+    return (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1, .lo = first, .hi = last};
 }
 
 /* Features of the operand that some features of the result belong to. */
@@ -235,7 +222,8 @@ static oly_status add_step(sliding *s)
 static bool is_plain(const oly_region *r, const oly_type *type)
 {
     for (int d = 0; d < r->rank; d++)
-        if (r->dim[d].lo != 0 || r->dim[d].hi != 0 || r->dim[d].scale != 1 || r->dim[d].n != type->shape[d])
+        if (r->dim[d].split.parts > 1 && (r->dim[d].lo != 0 || r->dim[d].hi != 0 || r->dim[d].scale != 1 ||
+                                          r->dim[d].spread > 1 || r->dim[d].n != type->shape[d]))
             return false;
     return true;
 }

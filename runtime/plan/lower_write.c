@@ -1,5 +1,6 @@
 /* Operations that write operands into parts of their result: updates and concatenations. */
 #include "plan/planner.h"
+#include <string.h>
 
 static bool is_concatenation(const oly_node *n)
 {
@@ -30,6 +31,38 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
 }
 
+/* What an update keeps of its operand: below and above the replaced part in each dimension, within it in those before. Where the
+ * replaced part has gaps, everything. */
+static int kept_boxes(const oly_node *n, oly_box *boxes)
+{
+    oly_box rest = {.rank = n->type.rank};
+    int n_boxes = 0;
+    memcpy(rest.hi, n->type.shape, sizeof rest.hi);
+    for (int d = 0; d < rest.rank; d++)
+        if (n->params.step[d] != 1 && n->in[1]->type.shape[d] > 1) {
+            boxes[0] = rest;
+            return 1;
+        }
+    for (int d = 0; d < rest.rank; d++) {
+        int64_t begin = n->params.start[d], end = begin + n->in[1]->type.shape[d];
+        boxes[n_boxes] = boxes[n_boxes + 1] = rest;
+        boxes[n_boxes++].hi[d] = begin;
+        boxes[n_boxes++].lo[d] = end;
+        rest.lo[d] = begin;
+        rest.hi[d] = end;
+    }
+    return n_boxes;
+}
+
+static oly_status write_kept(oly_planner *p, oly_frame *f, const oly_node *n, int slot, const oly_layout *l)
+{
+    oly_box boxes[2 * OLY_MAX_RANK];
+    int n_boxes = kept_boxes(n, boxes);
+    for (int k = 0; k < n_boxes; k++)
+        OLY_TRY(oly_write_box(p, f, n->in[0], n, slot, l, zeros, ones, &boxes[k]));
+    return OLY_OK;
+}
+
 static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = oly_written_layout(p, f, n);
@@ -42,7 +75,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
         v->slot = oly_value_of(f, n->in[0])->slot;
     } else {
         OLY_TRY(oly_settle(p, f, n, &l));
-        OLY_TRY(oly_write_part(p, f, n->in[0], n, v->slot, &l, zeros, ones));
+        OLY_TRY(write_kept(p, f, n, v->slot, &l));
     }
     return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
 }
@@ -72,7 +105,9 @@ static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_no
 void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
                      oly_region *regions)
 {
-    if (!is_concatenation(n))
+    int dimension;
+    int64_t start;
+    if (!is_concatenation(n) || oly_is_roll(n, &dimension, &start))
         return;
     oly_layout whole = concatenated_layout(p, f, n);
     int64_t at = 0;
@@ -93,6 +128,11 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = concatenated_layout(p, f, n);
     int64_t start[OLY_MAX_RANK] = {0};
+    bool done = oly_value_of(f, n)->rolled;
+    if (!done)
+        OLY_TRY(oly_lower_roll(p, f, n, &l, &done));
+    if (done)
+        return OLY_OK;
     OLY_TRY(oly_settle(p, f, n, &l));
     for (int k = 0; k < n->n_in; k++) {
         OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));

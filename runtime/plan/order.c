@@ -92,6 +92,47 @@ static oly_status lower_place(order *o, int place)
 
 /* -- what comes from neighbours ---------------------------------------------------------------------------------------- */
 
+/* Does the group read parts of arrays? */
+static bool looks_around(oly_frame *f, const oly_group *g)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++)
+            if (oly_value_of(f, g->nodes[k]->in[j])->group < 0 && oly_looks_at(f, g->nodes[k]->in[j]))
+                return true;
+    return false;
+}
+
+/* Appends what a group reads to p->read; with `parts_only` only parts of arrays. */
+static void note_group(oly_planner *p, oly_frame *f, const oly_group *g, bool parts_only, int *n_read)
+{
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            oly_node *in = g->nodes[k]->in[j];
+            if (oly_value_of(f, in)->group == (int)(g - f->groups) || in->type.rank == 0 ||
+                (parts_only && !oly_looks_at(f, in)))
+                continue;
+            p->read[*n_read] = in;
+            p->read_regions[(*n_read)++] = oly_region_of_layout(&g->layout);
+        }
+}
+
+/* Would both groups be cut over the same axes? */
+static bool same_axes(oly_frame *f, const oly_group *a, const oly_group *b)
+{
+    const oly_value *x = oly_value_of(f, a->nodes[a->n_nodes - 1]), *y = oly_value_of(f, b->nodes[b->n_nodes - 1]);
+    bool same = !x->choice && !y->choice;
+    for (int d = 0; d < a->nodes[0]->type.rank; d++)
+        same = same && oly_axis_list_equal(&x->axes[d], &y->axes[d]);
+    return same;
+}
+
+/* The group that goes on with a sum of more terms than one group has, and had better be worked where its beginning is. NULL: none. */
+static oly_group *goes_on(oly_frame *f, const oly_group *g)
+{
+    oly_group *next = g->next >= 0 && looks_around(f, g) ? &f->groups[g->next] : NULL;
+    return next && !next->settled && same_axes(f, next, g) ? next : NULL;
+}
+
 /* What a node or its group reads, appended to p->read. */
 static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read)
 {
@@ -100,24 +141,27 @@ static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, in
     oly_writes_read(p, f, n, n_read, p->read, p->read_regions);
     if (!g || g->prepared || g->lowered)
         return OLY_OK;
-    OLY_TRY(oly_group_layout(p, f, g, &g->layout));
+    OLY_TRY(oly_settle_group(p, f, g));
     g->prepared = true;
-    for (int k = 0; k < g->n_nodes; k++)
-        for (int j = 0; j < g->nodes[k]->n_in; j++) {
-            oly_node *in = g->nodes[k]->in[j];
-            if (oly_value_of(f, in)->group == number || in->type.rank == 0)
-                continue;
-            p->read[*n_read] = in;
-            p->read_regions[(*n_read)++] = oly_region_of_layout(&g->layout);
-        }
+    note_group(p, f, g, false, n_read);
+    for (int k = 0; k < OLY_LONGEST_CHAIN; k++) {
+        oly_group *next = goes_on(f, g);
+        if (!next)
+            break;
+        next->layout = g->layout;
+        next->settled = true;
+        note_group(p, f, next, true, n_read);
+        g = next;
+    }
     return OLY_OK;
 }
 
 static int count_operands(const oly_frame *f, const oly_node *n)
 {
     int group = f->values[n->index].group, count = group < 0 ? n->n_in : 0;
-    for (int k = 0; group >= 0 && k < f->groups[group].n_nodes; k++)
-        count += f->groups[group].nodes[k]->n_in;
+    for (int chain = 0; group >= 0 && chain <= OLY_LONGEST_CHAIN; group = f->groups[group].next, chain++)
+        for (int k = 0; k < f->groups[group].n_nodes; k++)
+            count += f->groups[group].nodes[k]->n_in;
     return count;
 }
 
@@ -239,6 +283,7 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
 {
     order o;
     OLY_TRY(oly_make_groups(p, f));
+    oly_find_rolls(f);
     OLY_TRY(order_new(p, f, &o));
     int *together = OLY_PLAN_NEW(p, int, o.n + 1);
     OLY_PLAN_CHECK(together);

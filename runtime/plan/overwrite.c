@@ -4,9 +4,12 @@
 #include "plan/planner.h"
 #include <string.h>
 
+/* Is it read by its readers, where its operand lies? */
 static bool is_view(const oly_node *n)
 {
-    return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
+    int d;
+    int64_t start;
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_is_roll(n, &d, &start);
 }
 
 /* Marks what a node is made of, its first operand aside. */

@@ -53,6 +53,8 @@ bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l)
         *l = v->layout;
         return true;
     }
+    if (v->rolled)
+        return oly_natural_layout(f, oly_looks_at(f, node), l);
     return oly_ops[node->op].lowering == OLY_LOWER_VIEW && view_layout(f, node, l);
 }
 
@@ -111,7 +113,7 @@ static oly_split choose(const candidates *c, const oly_split *fallback)
             starts[n++] = c->split[k].start;
     qsort(starts, (size_t)n, sizeof *starts, by_start);
     oly_split s = c->split[best];
-    s.start = starts[n / 2];
+    s.start = starts[(n - 1) / 2];
     return s;
 }
 
@@ -134,7 +136,7 @@ oly_layout oly_written_layout(oly_planner *p, oly_frame *f, const oly_node *n)
 }
 
 /* Layout of the place in a larger array that the group's result will be written to. */
-static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
+static bool wanted_by_group(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
 {
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *u = oly_value_of(f, g->nodes[k])->written_by;
@@ -152,6 +154,21 @@ static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_
     return false;
 }
 
+/* The group that goes on with this one's values; NULL: none. */
+static const oly_group *after(const oly_frame *f, const oly_group *g, int k)
+{
+    return g->next >= 0 && k < OLY_LONGEST_CHAIN ? &f->groups[g->next] : NULL;
+}
+
+static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
+{
+    int k = 0;
+    for (; g; g = after(f, g, ++k))
+        if (wanted_by_group(p, f, g, l))
+            return true;
+    return false;
+}
+
 /* A dimension of one element is not split by itself, but may lie on one of several devices: where it will be written. */
 static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
 {
@@ -165,18 +182,40 @@ static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
     return true;
 }
 
-/* A node of the group that is a result. */
+/* A node of the group, or of those that go on with it, that is a result. */
 static const oly_node *result_in(const oly_frame *f, const oly_group *g)
 {
-    for (int k = g->n_nodes - 1; k >= 0; k--)
-        if (oly_is_result(f, g->nodes[k]))
-            return g->nodes[k];
+    int chain = 0;
+    for (; g; g = after(f, g, ++chain))
+        for (int k = g->n_nodes - 1; k >= 0; k--)
+            if (oly_is_result(f, g->nodes[k]))
+                return g->nodes[k];
     return NULL;
 }
 
-oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
+/* Where what a group reads lies, along dimension d. */
+static void note_candidates(oly_planner *p, oly_frame *f, const oly_group *g, int d, const oly_axis_list *axes,
+                            candidates *c, oly_cut_choice *choice)
 {
-    oly_layout wanted;
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in && c->n < 64; j++) {
+            oly_node *in = g->nodes[k]->in[j];
+            oly_layout natural;
+            if (in_group(f, g, in) || !oly_natural_layout(f, in, &natural) || natural.mesh != p->mesh ||
+                !oly_axis_list_equal(&natural.split[d].axes, axes))
+                continue;
+            c->split[c->n] = natural.split[d];
+            c->weight[c->n++] = oly_type_size(&in->type);
+            if (choice)
+                oly_cut_choice_add(choice, f, in, &natural.split[d]);
+        }
+}
+
+oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g)
+{
+    oly_layout wanted, *l = &g->layout;
+    if (g->settled)
+        return OLY_OK;
     const oly_node *last = g->nodes[g->n_nodes - 1];
     const oly_choice *chosen = oly_value_of(f, last)->choice;
     *l = chosen ? oly_axes_layout(p, last, chosen->work) : oly_node_layout(p, f, last);
@@ -192,18 +231,9 @@ oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, ol
         candidates c = {0};
         if (choice)
             oly_cut_choice_clear(choice);
-        for (int k = 0; k < g->n_nodes; k++)
-            for (int j = 0; j < g->nodes[k]->n_in && c.n < 64; j++) {
-                oly_node *in = g->nodes[k]->in[j];
-                oly_layout natural;
-                if (in_group(f, g, in) || !oly_natural_layout(f, in, &natural) || natural.mesh != p->mesh ||
-                    !oly_axis_list_equal(&natural.split[d].axes, &l->split[d].axes))
-                    continue;
-                c.split[c.n] = natural.split[d];
-                c.weight[c.n++] = oly_type_size(&in->type);
-                if (choice)
-                    oly_cut_choice_add(choice, f, in, &natural.split[d]);
-            }
+        int chain = 0;
+        for (const oly_group *h = g; h; h = after(f, h, ++chain))
+            note_candidates(p, f, h, d, &l->split[d].axes, &c, choice);
         oly_split at = choose(&c, &l->split[d]);
         if (has_wanted && oly_axis_list_equal(&wanted.split[d].axes, &l->split[d].axes))
             l->split[d] = wanted.split[d];
@@ -211,5 +241,6 @@ oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, ol
                                                (int64_t)oly_dtype_size(result->type.dtype)))
             l->split[d] = at;
     }
+    g->settled = true;
     return OLY_OK;
 }

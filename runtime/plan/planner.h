@@ -9,6 +9,8 @@
 typedef struct oly_region_dim {
     oly_split split;
     int64_t n, scale, lo, hi;
+    int64_t spread; /* more than 1: of these numbers the multiples of it, divided by it */
+    bool wraps;     /* the value goes on beyond its ends, from the other end: not clipped */
 } oly_region_dim;
 
 typedef struct oly_region {
@@ -71,6 +73,7 @@ typedef struct oly_value {
     int slot;          /* -1: not in memory (views, constants) */
     oly_block *block;  /* that computes it */
     oly_replica *replicas;
+    bool rolled;                /* read through, see roll.c */
     int group;                  /* of fused nodes; -1 */
     int depth;                  /* see group.c */
     bool written_over;          /* a loop's carry that stays where it is: see lower_loop.c */
@@ -81,8 +84,9 @@ typedef struct oly_value {
 typedef struct oly_group {
     int n_nodes;
     oly_node **nodes;
-    bool lowered, prepared; /* prepared: `layout` is chosen, and what comes from neighbours is there */
+    bool lowered, settled, prepared; /* settled: `layout` is chosen; prepared: what it reads of neighbours is there */
     oly_layout layout;
+    int next; /* a group that goes on with its values, as one group would have become too large; -1 */
 } oly_group;
 
 typedef struct oly_waiting_fold oly_waiting_fold;
@@ -182,7 +186,7 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 oly_layout oly_operand_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 /* Layout a node would have where it is: of its memory, or derived through views. false: none (constants). */
 bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l);
-oly_status oly_group_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l);
+oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g);
 /* Layout of an array that is written in parts: where the array before lies, a result of the graph in its own blocks. */
 oly_layout oly_written_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
@@ -231,6 +235,12 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
 oly_status oly_write_part(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
                           const oly_layout *whole, const int64_t *start, const int64_t *step);
 
+/* The same for a box of the value. */
+oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, const oly_node *for_node, int slot,
+                         const oly_layout *whole, const int64_t *start, const int64_t *step, const oly_box *of);
+
+#define OLY_LONGEST_CHAIN 8 /* groups that go on with each other's values and are worked in one layout */
+
 /* -- prepare.c -- */
 /* Announces what will be demanded together, so that one exchange serves all of it. */
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
@@ -240,6 +250,17 @@ oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node 
 /* What is wanted of a box of the region at a mesh position: boxes that do not overlap, at most OLY_MOST_WANTED; how many. */
 #define OLY_MOST_WANTED 64
 int oly_wanted_boxes(const oly_wanted *w, const int64_t *shape, int position, const oly_box *within, oly_box *boxes);
+
+/* -- roll.c -- */
+/* Is result element i operand in[0]->in[0]'s element start + i, from the end on its first ones, along a dimension? */
+bool oly_is_roll(const oly_node *n, int *dimension, int64_t *start);
+/* Marks the nodes of a frame whose readers look at the operand. */
+void oly_find_rolls(oly_frame *f);
+/* What the readers of a node look at: of views their operand; NULL: the node itself. */
+oly_node *oly_looks_at(oly_frame *f, const oly_node *n);
+oly_region oly_rolled_region(const oly_node *n, const oly_region *r);
+/* Makes the node's value in layout l where it is a roll of a value in memory. *done tells. */
+oly_status oly_lower_roll(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *l, bool *done);
 
 /* -- reshard.c -- */
 /* Adds a MOVE step to block b: every device gets its box of `to` in slot to_slot from the devices that hold it. */

@@ -111,9 +111,9 @@ static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
         if (outer) {
             n = outer;
             *f = (*f)->outer;
-        } else if (oly_ops[n->op].lowering == OLY_LOWER_VIEW && !oly_value_of(*f, n)->replicas) {
+        } else if (oly_looks_at(*f, n) && !oly_value_of(*f, n)->replicas) {
             *r = oly_view_region(n, r);
-            n = n->in[0];
+            n = oly_looks_at(*f, n);
         } else {
             return oly_is_constant(n) ? NULL : n;
         }
@@ -128,6 +128,22 @@ typedef struct root {
     int n_parts;
     oly_region *parts;
 } root;
+
+/* Joins a part to the box, unless more than a device's part would lie between them. */
+static bool join(root *r, const oly_region *part)
+{
+    oly_region hull = r->hull;
+    if (!oly_region_join(&hull, part))
+        return false;
+    for (int d = 0; d < hull.rank; d++) {
+        const oly_region_dim *a = &r->hull.dim[d], *b = &part->dim[d], *h = &hull.dim[d];
+        int64_t gap = h->hi - h->lo - (a->hi - a->lo) - (b->hi - b->lo), scale = h->scale < 0 ? -h->scale : h->scale;
+        if (gap > scale * (h->n / h->split.parts + 1))
+            return false;
+    }
+    r->hull = hull;
+    return true;
+}
 
 /* Notes a part, unless one that is there has it. */
 static void add_part(root *r, const oly_region *part)
@@ -214,7 +230,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
         if (!v || v->slot < 0 || oly_region_inside_layout(&r, &v->layout) || (near_only && !is_near(&r, &v->layout)))
             continue;
         int j = 0;
-        while (j < n_roots && !(roots[j].node == found && oly_region_join(&roots[j].hull, &r)))
+        while (j < n_roots && !(roots[j].node == found && join(&roots[j], &r)))
             j++;
         if (j == n_roots) {
             roots[n_roots++] = (root){at, found, r, 0, OLY_PLAN_NEW(p, oly_region, 2 * n)};
@@ -227,7 +243,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
         for (int j = 0; found && j < n_roots; j++)
-            if (roots[j].node == found && oly_region_join(&roots[j].hull, &r))
+            if (roots[j].node == found && join(&roots[j], &r))
                 add_part(&roots[j], &r);
     }
     for (int j = 0; j < n_roots; j++)

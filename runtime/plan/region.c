@@ -10,6 +10,11 @@ oly_region oly_region_of_layout(const oly_layout *l)
     return r;
 }
 
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
 /* Part `part` of one dimension, as if the value had no ends. Where the part is empty the two ends cross; both ascend with the
  * parts, or descend when the region runs backwards. */
 static void raw_range(const oly_region_dim *r, int64_t part, int64_t *lo, int64_t *hi)
@@ -17,6 +22,10 @@ static void raw_range(const oly_region_dim *r, int64_t part, int64_t *lo, int64_
     int64_t begin = oly_split_cut(&r->split, r->n, part), end = oly_split_cut(&r->split, r->n, part + 1);
     *lo = r->scale * (r->scale < 0 ? end - 1 : begin) + r->lo;
     *hi = r->scale * (r->scale < 0 ? begin : end - 1) + r->hi + 1;
+    if (r->spread > 1) {
+        *lo = floor_divide(*lo + r->spread - 1, r->spread);
+        *hi = floor_divide(*hi - 1, r->spread) + 1;
+    }
 }
 
 /* Part `part` of one dimension of `size` elements. */
@@ -28,8 +37,8 @@ static void dim_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         return;
     }
     raw_range(r, part, lo, hi);
-    *lo = *lo < 0 ? 0 : *lo;
-    *hi = *hi > size ? size : *hi;
+    *lo = *lo < 0 && !r->wraps ? 0 : *lo;
+    *hi = *hi > size && !r->wraps ? size : *hi;
     if (*hi < *lo)
         *hi = *lo;
 }
@@ -77,8 +86,8 @@ bool oly_region_equal(const oly_region *a, const oly_region *b)
         return false;
     for (int d = 0; d < a->rank; d++) {
         const oly_region_dim *x = &a->dim[d], *y = &b->dim[d];
-        if (x->n != y->n || x->scale != y->scale || x->lo != y->lo || x->hi != y->hi ||
-            !oly_split_equal(&x->split, &y->split, x->n))
+        if (x->n != y->n || x->scale != y->scale || x->spread != y->spread || x->lo != y->lo || x->hi != y->hi ||
+            x->wraps != y->wraps || !oly_split_equal(&x->split, &y->split, x->n))
             return false;
     }
     return true;
@@ -103,8 +112,8 @@ static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t siz
 static bool same_place(const oly_region_dim *r, const oly_split *s)
 {
     const oly_split *t = &r->split;
-    return t->parts == s->parts && t->base == s->base && t->unit == s->unit && r->lo == r->hi &&
-           r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
+    return !r->wraps && r->spread <= 1 && t->parts == s->parts && t->base == s->base && t->unit == s->unit &&
+           r->lo == r->hi && r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
 }
 
 /* The parts of r where its range, or the cuts of s, turn. */
@@ -133,7 +142,7 @@ static bool inside_around(const oly_region_dim *r, const oly_split *s, int64_t s
 
 static bool dim_inside(const oly_region_dim *r, const oly_split *s, int64_t size)
 {
-    if (s->parts == 1)
+    if (s->parts == 1 && !r->wraps)
         return true;
     if (!axes_prefix(&s->axes, &r->split.axes))
         return false;
@@ -161,6 +170,8 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l)
     bool whole = true;
     for (int d = 0; d < l->rank; d++)
         whole = whole && l->split[d].parts == 1;
+    for (int d = 0; d < l->rank; d++)
+        whole = whole && !r->dim[d].wraps;
     if (whole && (l->mesh->everywhere || oly_mesh_same_devices(r->mesh, l->mesh)))
         return true;
     if (r->mesh != l->mesh)
@@ -174,7 +185,7 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l)
 /* Every part just as it is cut. */
 static bool is_plain(const oly_region_dim *r)
 {
-    return r->scale == 1 && r->lo == 0 && r->hi == 0;
+    return r->scale == 1 && r->lo == 0 && r->hi == 0 && r->spread <= 1;
 }
 
 bool oly_region_inside_region(const oly_region *inner, const oly_region *outer)
@@ -185,8 +196,8 @@ bool oly_region_inside_region(const oly_region *inner, const oly_region *outer)
         const oly_region_dim *x = &inner->dim[d], *y = &outer->dim[d];
         if (is_plain(x) && is_plain(y) && x->n == y->n && dim_inside(x, &y->split, y->n))
             continue;
-        if (x->n != y->n || x->scale != y->scale || x->lo < y->lo || x->hi > y->hi ||
-            !oly_split_equal(&x->split, &y->split, x->n))
+        if (x->n != y->n || x->scale != y->scale || x->spread != y->spread || x->lo < y->lo || x->hi > y->hi ||
+            (x->wraps && !y->wraps) || !oly_split_equal(&x->split, &y->split, x->n))
             return false;
     }
     return true;
@@ -198,7 +209,8 @@ bool oly_region_join(oly_region *hull, const oly_region *r)
         return false;
     for (int d = 0; d < r->rank; d++) {
         const oly_region_dim *x = &hull->dim[d], *y = &r->dim[d];
-        if (x->n != y->n || x->scale != y->scale || !oly_split_equal(&x->split, &y->split, x->n))
+        if (x->n != y->n || x->scale != y->scale || x->spread != y->spread ||
+            !oly_split_equal(&x->split, &y->split, x->n))
             return false;
     }
     for (int d = 0; d < r->rank; d++) {
@@ -206,6 +218,7 @@ bool oly_region_join(oly_region *hull, const oly_region *r)
         const oly_region_dim *y = &r->dim[d];
         x->lo = y->lo < x->lo ? y->lo : x->lo;
         x->hi = y->hi > x->hi ? y->hi : x->hi;
+        x->wraps = x->wraps || y->wraps;
     }
     return true;
 }

@@ -15,8 +15,8 @@ typedef struct remote {
     oly_box box;
     int device; /* of this process: sender's or receiver's */
     bool sending;
-    int64_t shift; /* of the box on its way, along the permuted dimension */
-    int item;      /* the movement's number in its step, and the movement */
+    int64_t shift[OLY_MAX_RANK]; /* of the box on its way */
+    int item;                    /* the movement's number in its step, and the movement */
     const struct mover *mover;
 } remote;
 
@@ -178,50 +178,105 @@ static void part_range(const oly_split *s, int64_t n, int64_t lo, int64_t hi, in
     *last = oly_split_part_of(s, n, hi - 1);
 }
 
-/* A box shifted along the permuted dimension. */
-static oly_box shifted(const mover *m, const oly_box *box, int64_t shift)
+/* A box at the receiver, or (sign -1) where its elements are at the source. */
+static oly_box shifted(const oly_box *box, const int64_t *shift, int sign)
 {
     oly_box b = *box;
-    b.lo[m->permuted] += shift;
-    b.hi[m->permuted] += shift;
+    for (int d = 0; d < b.rank; d++) {
+        b.lo[d] += sign * shift[d];
+        b.hi[d] += sign * shift[d];
+    }
     return b;
 }
 
-/* The next run of slices of `box`, from *at on, that come from neighbouring slices: its place at the source, and how far it
- * moves. False: no more. */
-static bool next_run(const mover *m, const oly_box *box, int64_t *at, oly_box *run, int64_t *shift)
+/* A part of a receiver's box that lies in one piece at the source: where, and how far it moves. */
+typedef struct run {
+    oly_box box;
+    int64_t shift[OLY_MAX_RANK];
+    bool begun;
+    int64_t at; /* of permutations: the slice to go on with */
+} run;
+
+/* Slices that come from neighbouring slices. */
+static bool next_slices(const mover *m, const oly_box *box, run *r)
 {
     int d = m->permuted;
-    *run = *box;
-    *shift = 0;
-    if (!m->permutation) {
-        bool first = *at == box->lo[d];
-        *at = box->hi[d] + 1;
-        return first;
-    }
     const int *source = m->permutation->source;
-    while (*at < box->hi[d] && source[*at] < 0)
-        ++*at;
-    if (*at >= box->hi[d])
+    if (!r->begun)
+        r->at = box->lo[d];
+    r->begun = true;
+    while (r->at < box->hi[d] && source[r->at] < 0)
+        r->at++;
+    if (r->at >= box->hi[d])
         return false;
-    int64_t end = *at + 1;
+    int64_t end = r->at + 1;
     while (end < box->hi[d] && source[end] == source[end - 1] + 1)
         end++;
-    *shift = *at - source[*at];
-    run->lo[d] = source[*at];
-    run->hi[d] = source[*at] + end - *at;
-    *at = end;
+    r->box = *box;
+    r->shift[d] = r->at - source[r->at];
+    r->box.lo[d] = source[r->at];
+    r->box.hi[d] = source[r->at] + end - r->at;
+    r->at = end;
     return true;
+}
+
+/* Where the value is continued beyond its ends, the first repetition of it that the box meets begins here. */
+static int64_t first_repetition(const mover *m, const oly_box *box, int d)
+{
+    int64_t n = m->shape[d];
+    return m->to->dim[d].wraps && n > 0 ? (box->lo[d] - (box->lo[d] < 0 ? n - 1 : 0)) / n * n : 0;
+}
+
+/* The next run of a box; false: no more. *r is zero at first. */
+static bool next_run(const mover *m, const oly_box *box, run *r)
+{
+    if (m->permutation)
+        return next_slices(m, box, r);
+    int d = box->rank - 1;
+    for (; d >= 0 && r->begun; d--) {
+        if (m->to->dim[d].wraps && r->shift[d] + m->shape[d] < box->hi[d]) {
+            r->shift[d] += m->shape[d];
+            break;
+        }
+        r->shift[d] = first_repetition(m, box, d);
+    }
+    if (r->begun && d < 0)
+        return false;
+    for (d = 0; d < box->rank && !r->begun; d++)
+        r->shift[d] = first_repetition(m, box, d);
+    r->begun = true;
+    r->box = shifted(box, r->shift, -1);
+    for (d = 0; d < box->rank; d++) {
+        r->box.lo[d] = r->box.lo[d] < 0 ? 0 : r->box.lo[d];
+        r->box.hi[d] = r->box.hi[d] > m->shape[d] ? m->shape[d] : r->box.hi[d];
+    }
+    return true;
+}
+
+static remote remote_of(int peer, int receiver, int source, const oly_box *box, int device, bool sending, const run *r)
+{
+    remote x = {
+        .peer = peer, .receiver = receiver, .source = source, .box = *box, .device = device, .sending = sending};
+    memcpy(x.shift, r->shift, sizeof x.shift);
+    return x;
+}
+
+static bool is_shifted(const run *r, int rank)
+{
+    for (int d = 0; d < rank; d++)
+        if (r->shift[d] != 0)
+            return true;
+    return false;
 }
 
 /* Of a block a receiver gets `shared`; `holds` is the whole box of the receiver, shifted to where its elements are. */
 static oly_status receive_box(mover *m, int device, int position, const oly_box *shared, const oly_box *holds,
-                              int64_t shift, int owner)
+                              const run *r, int owner)
 {
     int me = oly_mesh_my_process(), process = process_of(m->from->mesh, owner);
     if (process != me)
-        return add_remote(m, (remote){process, position, owner, *shared, device, false, shift, 0, NULL});
-    if (m->in_place && owner == position)
+        return add_remote(m, remote_of(process, position, owner, shared, device, false, r));
+    if (m->in_place && owner == position && !is_shifted(r, shared->rank))
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
@@ -230,37 +285,40 @@ static oly_status receive_box(mover *m, int device, int position, const oly_box 
     return add_copy(m, holder, owner, device, holds, shared);
 }
 
-/* What of a box is wanted at a position: a list of boxes. */
-static int wanted_of(const mover *m, int position, const oly_box *box, oly_box *boxes)
+/* What of a box of a run is wanted at a position: a list of boxes. */
+static int wanted_of(const mover *m, int position, const oly_box *box, const run *r, oly_box *boxes)
 {
     boxes[0] = *box;
-    return m->wanted.n ? oly_wanted_boxes(&m->wanted, m->shape, position, box, boxes) : 1;
+    if (m->wanted.n == 0)
+        return 1;
+    oly_box there = shifted(box, r->shift, 1);
+    int n = oly_wanted_boxes(&m->wanted, m->shape, position, &there, boxes);
+    for (int k = 0; k < n; k++)
+        boxes[k] = shifted(&boxes[k], r->shift, -1);
+    return n;
 }
 
-/* `wanted` is where the elements are in the source. */
-static oly_status receive_block(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
-                                int64_t shift, const int *part)
+static oly_status receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
 {
-    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, wanted), boxes[OLY_MOST_WANTED];
+    oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, &r->box), boxes[OLY_MOST_WANTED];
     if (oly_box_count(&shared) == 0)
         return OLY_OK;
-    int owner = owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, boxes);
+    int owner = owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, r, boxes);
     for (int k = 0; k < n; k++)
-        OLY_TRY(receive_box(m, device, position, &boxes[k], holds, shift, owner));
+        OLY_TRY(receive_box(m, device, position, &boxes[k], holds, r, owner));
     return OLY_OK;
 }
 
-static oly_status receive_run(mover *m, int device, int position, const oly_box *wanted, const oly_box *holds,
-                              int64_t shift)
+static oly_status receive_run(mover *m, int device, int position, const run *r, const oly_box *holds)
 {
     int first[OLY_MAX_RANK], last[OLY_MAX_RANK], part[OLY_MAX_RANK];
-    for (int d = 0; d < wanted->rank; d++) {
-        part_range(&m->from->split[d], m->shape[d], wanted->lo[d], wanted->hi[d], &first[d], &last[d]);
+    for (int d = 0; d < r->box.rank; d++) {
+        part_range(&m->from->split[d], m->shape[d], r->box.lo[d], r->box.hi[d], &first[d], &last[d]);
         part[d] = first[d];
     }
     for (;;) {
-        OLY_TRY(receive_block(m, device, position, wanted, holds, shift, part));
-        int d = wanted->rank - 1;
+        OLY_TRY(receive_block(m, device, position, r, holds, part));
+        int d = r->box.rank - 1;
         while (d >= 0 && ++part[d] > last[d]) {
             part[d] = first[d];
             d--;
@@ -275,13 +333,11 @@ static oly_status receive_all(mover *m, int device)
     int position = oly_position_in(m->p, m->to->mesh, device);
     if (position < 0)
         return OLY_OK;
-    oly_box box = oly_region_box(m->to, m->shape, position), run;
-    if (oly_box_count(&box) == 0)
-        return OLY_OK;
-    int64_t shift;
-    for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
-        oly_box holds = shifted(m, &box, -shift);
-        OLY_TRY(receive_run(m, device, position, &run, &holds, shift));
+    oly_box box = oly_region_box(m->to, m->shape, position);
+    run r = {0};
+    while (oly_box_count(&box) > 0 && next_run(m, &box, &r)) {
+        oly_box holds = shifted(&box, r.shift, -1);
+        OLY_TRY(receive_run(m, device, position, &r, &holds));
     }
     return OLY_OK;
 }
@@ -295,30 +351,82 @@ static int in_ascending_order(const void *a, const void *b)
 static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
                           int process)
 {
-    oly_box box = oly_region_box(m->to, m->shape, receiver), run;
-    int64_t shift;
-    for (int64_t at = box.lo[m->permuted]; next_run(m, &box, &at, &run, &shift);) {
-        oly_box shared = oly_box_intersect(block, &run), boxes[OLY_MOST_WANTED];
+    oly_box box = oly_region_box(m->to, m->shape, receiver);
+    run r = {0};
+    while (oly_box_count(&box) > 0 && next_run(m, &box, &r)) {
+        oly_box shared = oly_box_intersect(block, &r.box), boxes[OLY_MOST_WANTED];
         if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
             continue;
-        int n = wanted_of(m, receiver, &shared, boxes);
+        int n = wanted_of(m, receiver, &shared, &r, boxes);
         for (int k = 0; k < n; k++)
-            OLY_TRY(add_remote(m, (remote){process, receiver, source, boxes[k], device, true, shift, 0, NULL}));
+            OLY_TRY(add_remote(m, remote_of(process, receiver, source, &boxes[k], device, true, &r)));
     }
     return OLY_OK;
+}
+
+/* Several places of a block's elements as the receivers count them: each receiver once, in order. */
+typedef struct receiver_list {
+    int n, capacity, *position;
+} receiver_list;
+
+static oly_status add_receivers(mover *m, receiver_list *list, const oly_box *wanted, const int *fixed)
+{
+    oly_receivers r = oly_receivers_of(m->to, wanted, fixed);
+    for (int receiver; oly_receivers_next(&r, &receiver); list->n++) {
+        list->position = grown(m->p, list->position, list->n, &list->capacity, sizeof *list->position);
+        OLY_PLAN_CHECK(list->position);
+        list->position[list->n] = receiver;
+    }
+    return OLY_OK;
+}
+
+static oly_status send_to_list(mover *m, int device, int source, const oly_box *block, const int *part,
+                               receiver_list *list)
+{
+    if (list->n > 0)
+        qsort(list->position, (size_t)list->n, sizeof *list->position, in_ascending_order);
+    for (int k = 0; k < list->n; k++) {
+        int process = process_of(m->to->mesh, list->position[k]);
+        if (process != oly_mesh_my_process() && (k == 0 || list->position[k] != list->position[k - 1]))
+            OLY_TRY(send_to(m, device, source, block, part, list->position[k], process));
+    }
+    return OLY_OK;
+}
+
+/* The repetitions of dimension d that boxes of the region may meet: the first, and the end of the last. */
+static void repetitions(const mover *m, int d, int64_t *first, int64_t *end)
+{
+    const oly_region_dim *r = &m->to->dim[d];
+    int64_t n = m->shape[d], a = r->scale < 0 ? r->scale * (r->n - 1) : 0, b = r->scale < 0 ? 0 : r->scale * (r->n - 1);
+    *first = 0;
+    *end = n;
+    if (!r->wraps || n == 0)
+        return;
+    while (*first > a + r->lo)
+        *first -= n;
+    while (*end <= b + r->hi)
+        *end += n;
 }
 
 /* Devices of other processes whose boxes meet `wanted`, elements of this device's block as the receivers count them. */
 static oly_status send_wanted(mover *m, int device, int source, const oly_box *block, const int *part,
                               const oly_box *wanted, const int *fixed)
 {
-    oly_receivers r = oly_receivers_of(m->to, wanted, fixed);
-    for (int receiver; oly_receivers_next(&r, &receiver);) {
-        int process = process_of(m->to->mesh, receiver);
-        if (process != oly_mesh_my_process())
-            OLY_TRY(send_to(m, device, source, block, part, receiver, process));
+    receiver_list list = {0};
+    int64_t first[OLY_MAX_RANK] = {0}, end[OLY_MAX_RANK] = {0}, shift[OLY_MAX_RANK] = {0};
+    for (int d = 0; d < wanted->rank; d++) {
+        repetitions(m, d, &first[d], &end[d]);
+        shift[d] = first[d];
     }
-    return OLY_OK;
+    for (;;) {
+        oly_box there = shifted(wanted, shift, 1);
+        OLY_TRY(add_receivers(m, &list, &there, fixed));
+        int d = wanted->rank - 1;
+        for (; d >= 0 && (shift[d] += m->shape[d]) >= end[d]; d--)
+            shift[d] = first[d];
+        if (d < 0)
+            return send_to_list(m, device, source, block, part, &list);
+    }
 }
 
 /* The same where slices change places on the way: each slice on its own. */
@@ -328,28 +436,16 @@ static oly_status send_permuted(mover *m, int device, int source, const oly_box 
     oly_permutation to = oly_permutation_inverse(m->permutation);
     if (!to)
         return OLY_MEMORY;
-    int d = m->permuted, n = 0, capacity = 0, *receivers = NULL;
+    int d = m->permuted;
+    receiver_list list = {0};
     for (int64_t slice = block->lo[d]; slice < block->hi[d]; slice++) {
         oly_box wanted = *block;
         wanted.lo[d] = to->source[slice];
         wanted.hi[d] = wanted.lo[d] + 1;
-        if (wanted.lo[d] < 0)
-            continue;
-        oly_receivers r = oly_receivers_of(m->to, &wanted, fixed);
-        for (int receiver; oly_receivers_next(&r, &receiver); n++) {
-            receivers = grown(m->p, receivers, n, &capacity, sizeof *receivers);
-            OLY_PLAN_CHECK(receivers);
-            receivers[n] = receiver;
-        }
+        if (wanted.lo[d] >= 0)
+            OLY_TRY(add_receivers(m, &list, &wanted, fixed));
     }
-    if (n > 0)
-        qsort(receivers, (size_t)n, sizeof *receivers, in_ascending_order);
-    for (int k = 0; k < n; k++) {
-        int process = process_of(m->to->mesh, receivers[k]);
-        if (process != oly_mesh_my_process() && (k == 0 || receivers[k] != receivers[k - 1]))
-            OLY_TRY(send_to(m, device, source, block, part, receivers[k], process));
-    }
-    return OLY_OK;
+    return send_to_list(m, device, source, block, part, &list);
 }
 
 /* Every process wants its own copy. */
@@ -428,7 +524,7 @@ static oly_piece piece_of(const remote *r)
     const mover *m = r->mover;
     oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
     if (!r->sending)
-        holds = shifted(m, &holds, -r->shift);
+        holds = shifted(&holds, r->shift, -1);
     oly_place at = corner(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
     oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = r->box.rank};
     for (int d = 0; d < piece.rank; d++) {

@@ -1,0 +1,258 @@
+/* run: layouts  What programs that read their neighbours' elements promise: the values of one device, and no byte on the wire that
+ * a device does not need.
+ *
+ * What is needed is found without the planner: on one device, each element of the operands is changed in turn; the elements of the
+ * results that change depend on it. A device must receive what its part of the results depends on and its part of the operands
+ * does not have: no more, in one exchange.
+ *   HALO_PROGRAM=name   only this one
+ *   HALO_LIST=1         prints every program with what it moves and what it needs, and goes on after a failure */
+#include "check.h"
+#include "halo_programs.h"
+#include <inttypes.h>
+
+typedef struct placement {
+    const char *mesh, *spec;
+    int rank;
+    int64_t shape[3];
+    bool small; /* some device has fewer than two elements along a dimension that is split */
+} placement;
+
+static const placement placements[] = {
+    {"x=8", "x", 1, {64}, false},
+    {"x=8", "x", 1, {61}, false},
+    {"x=8", "x", 1, {11}, true}, /* blocks narrower than what is read */
+    {"x=8", "x", 1, {5}, true},  /* and empty ones */
+    {"x=2, y=4", "(y,x)", 1, {30}, false},
+    {"x=2, y=4", "y", 1, {23}, false}, /* two copies of each block */
+    {"x=4, y=2", "x, y", 2, {16, 16}, false},
+    {"x=2, y=4", "x, y", 2, {13, 11}, false},
+    {"x=2, y=4", "x, y", 2, {3, 7}, true},
+    {"x=8", "x, None", 2, {19, 5}, false},
+    {"x=8", "None, x", 2, {4, 21}, false},
+    {"x=4, y=2", "None, y", 2, {6, 9}, false},
+    {"x=2, y=2, z=2", "x, y, z", 3, {6, 6, 6}, false},
+    {"x=2, y=4", "y, None, x", 3, {9, 4, 5}, false},
+    {"x=2, y=2, z=2", "z, x, y", 3, {5, 3, 7}, true},
+};
+
+/* -- what depends on what ----------------------------------------------------------------------------------------------- */
+
+typedef struct values {
+    int64_t size[HALO_MOST_ARRAYS], total; /* elements of each result */
+    float *data[HALO_MOST_ARRAYS];
+} values;
+
+static int64_t size_of(int rank, const int64_t *shape)
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    return n;
+}
+
+static void fill(float *data, int64_t n, int which)
+{
+    for (int64_t i = 0; i < n; i++)
+        data[i] = 0.5f + (float)((i * 7919 + which * 104729) % 1009) / 1009;
+}
+
+/* On one device. Data of the results belongs to the caller. */
+static void run_alone(const halo_program *p, oly_fn f, const placement *at, float *const *operands, values *v)
+{
+    OLY_SCOPE
+    {
+        oly_array in[HALO_MOST_ARRAYS], out[HALO_MOST_ARRAYS] = {NULL}, *wanted[HALO_MOST_ARRAYS];
+        for (int k = 0; k < p->n_in; k++)
+            in[k] = oly_from_host(operands[k], OLY_FLOAT32, at->rank, at->shape);
+        for (int k = 0; k < p->n_out; k++)
+            wanted[k] = &out[k];
+        if (oly_call(f, p->n_in, in, p->n_out, wanted) != OLY_OK)
+            fail_msg("%s: %s", p->name, oly_last_error());
+        for (int k = 0; k < p->n_out; k++) {
+            v->size[k] = oly_size(out[k]);
+            if (!v->data[k])
+                v->data[k] = malloc(sizeof(float) * (size_t)v->size[k] + 1);
+            oly_get(out[k], v->data[k], sizeof(float) * (size_t)v->size[k]);
+        }
+    }
+}
+
+/* bits[o][i]: element o of the results, all in a row, depends on element i of the operands, all in a row. */
+typedef struct dependence {
+    int64_t n_in, n_out;
+    unsigned char *bits;
+    values plain; /* the results */
+} dependence;
+
+static void find_dependence(const halo_program *p, const placement *at, float *const *operands, dependence *d)
+{
+    values changed = {0};
+    int64_t size = size_of(at->rank, at->shape);
+    oly_fn f = oly_jit(p->function, p->n_in, p->n_out);
+    memset(d, 0, sizeof *d);
+    run_alone(p, f, at, operands, &d->plain);
+    d->n_in = p->n_in * size;
+    for (int k = 0; k < p->n_out; k++)
+        d->n_out += d->plain.size[k];
+    d->bits = calloc((size_t)(d->n_in * d->n_out) + 1, 1);
+    for (int64_t i = 0; i < d->n_in; i++) {
+        float *element = &operands[i / size][i % size], old = *element;
+        *element = old + 1000;
+        run_alone(p, f, at, operands, &changed);
+        *element = old;
+        int64_t o = 0;
+        for (int k = 0; k < p->n_out; k++)
+            for (int64_t j = 0; j < d->plain.size[k]; j++, o++)
+                d->bits[o * d->n_in + i] = d->plain.data[k][j] != changed.data[k][j];
+    }
+    for (int k = 0; k < p->n_out; k++)
+        free(changed.data[k]);
+}
+
+static void free_dependence(dependence *d)
+{
+    for (int k = 0; k < HALO_MOST_ARRAYS; k++)
+        free(d->plain.data[k]);
+    free(d->bits);
+}
+
+/* -- what each device needs ----------------------------------------------------------------------------------------------- */
+
+static bool in_shard(const oly_shard *s, oly_array x, int64_t i)
+{
+    const int64_t *shape = oly_shape(x);
+    for (int d = s->rank - 1; d >= 0; d--) {
+        int64_t at = i % shape[d];
+        if (at < s->start[d] || at >= s->start[d] + s->extent[d])
+            return false;
+        i /= shape[d];
+    }
+    return true;
+}
+
+/* Elements that the s-th device of this process needs of the operands and does not have. */
+static int64_t missing_on(const halo_program *p, const dependence *d, int s, const oly_array *in, const oly_array *out)
+{
+    unsigned char *needed = calloc((size_t)d->n_in, 1);
+    int64_t o = 0, n = 0, i = 0;
+    for (int k = 0; k < p->n_out; k++) {
+        oly_shard shard = oly_get_shard(out[k], s);
+        for (int64_t j = 0; j < oly_size(out[k]); j++, o++)
+            for (i = 0; i < d->n_in && in_shard(&shard, out[k], j); i++)
+                needed[i] |= d->bits[o * d->n_in + i];
+    }
+    i = 0;
+    for (int k = 0; k < p->n_in; k++) {
+        oly_shard shard = oly_get_shard(in[k], s);
+        for (int64_t j = 0; j < oly_size(in[k]); j++, i++)
+            n += needed[i] && !in_shard(&shard, in[k], j);
+    }
+    free(needed);
+    return n;
+}
+
+/* -- the table ----------------------------------------------------------------------------------------------------------- */
+
+static int complaints;
+
+static void complain(const halo_program *p, const placement *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void complain(const halo_program *p, const placement *at, const char *format, ...)
+{
+    char text[300];
+    va_list list;
+    va_start(list, format);
+    int n = snprintf(text, sizeof text, "%s of %d-D shape (%d, %d, %d) by %s over %s: ", p->name, at->rank,
+                     (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], at->spec, at->mesh);
+    vsnprintf(text + n, sizeof text - (size_t)n, format, list);
+    va_end(list);
+    complaints++;
+    if (!getenv("HALO_LIST"))
+        fail_msg("%s", text);
+    printf("WRONG %s\n", text);
+}
+
+static void check_values(const halo_program *p, const placement *at, const dependence *d, const oly_array *out)
+{
+    for (int k = 0; k < p->n_out; k++) {
+        size_t bytes = sizeof(float) * (size_t)d->plain.size[k];
+        float *data = malloc(bytes + 1);
+        if (oly_process_allgather(out[k], data, bytes) != OLY_OK)
+            complain(p, at, "%s", oly_last_error());
+        for (int64_t i = 0; i < d->plain.size[k]; i++)
+            if (data[i] != d->plain.data[k][i]) {
+                complain(p, at, "result %d has %.9g at %" PRId64 ", one device %.9g", k, (double)data[i], i,
+                         (double)d->plain.data[k][i]);
+                break;
+            }
+        free(data);
+    }
+}
+
+static void check_program(const halo_program *p, const placement *at)
+{
+    float *operands[HALO_MOST_ARRAYS];
+    int64_t size = size_of(at->rank, at->shape);
+    for (int k = 0; k < p->n_in; k++) {
+        operands[k] = malloc(sizeof(float) * (size_t)size);
+        fill(operands[k], size, k);
+    }
+    dependence d;
+    find_dependence(p, at, operands, &d);
+    oly_mesh mesh = oly_make_mesh(at->mesh);
+    oly_array in[HALO_MOST_ARRAYS], out[HALO_MOST_ARRAYS] = {NULL}, *wanted[HALO_MOST_ARRAYS];
+    for (int k = 0; k < p->n_in; k++)
+        in[k] = oly_device_put(oly_from_host(operands[k], OLY_FLOAT32, at->rank, at->shape), oly_named(mesh, at->spec));
+    for (int k = 0; k < p->n_out; k++)
+        wanted[k] = &out[k];
+    oly_fn f = oly_jit(p->function, p->n_in, p->n_out, .name = p->name);
+    oly_plan_costs costs;
+    if (oly_call(f, p->n_in, in, p->n_out, wanted) != OLY_OK || oly_costs_n(&costs, f, p->n_in, in) != OLY_OK)
+        fail_msg("%s: %s", p->name, oly_last_error());
+    check_values(p, at, &d, out);
+    int64_t needed = 0;
+    for (int s = 0; s < oly_shard_count(in[0]); s++)
+        needed += missing_on(p, &d, s, in, out);
+    bool counts = (!p->large_only || !at->small) && (p->times == 1 || oly_process_count() == 1);
+    if (counts && (costs.wire_bytes < 4 * needed || costs.wire_bytes > 4 * needed * p->times))
+        complain(p, at, "%" PRId64 " bytes are received, %" PRId64 " are needed", costs.wire_bytes, 4 * needed);
+    if (counts && costs.collectives > p->exchanges)
+        complain(p, at, "%" PRId64 " exchanges", costs.collectives);
+    if (getenv("HALO_LIST"))
+        printf("%s %s (%d,%d,%d): %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec, (int)at->shape[0],
+               (int)at->shape[1], (int)at->shape[2], costs.wire_bytes, costs.collectives);
+    for (int k = 0; k < p->n_in; k++)
+        free(operands[k]);
+    free_dependence(&d);
+}
+
+static void devices_receive_what_they_need(void **state)
+{
+    (void)state;
+    const char *only = getenv("HALO_PROGRAM");
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    for (const halo_program *p = halo_programs; p->name; p++)
+        for (size_t k = 0; k < sizeof placements / sizeof placements[0]; k++) {
+            const placement *at = &placements[k];
+            bool fits = at->rank == p->rank && (!only || strcmp(only, p->name) == 0);
+            for (int d = 0; d < at->rank; d++)
+                fits = fits && at->shape[d] >= p->least;
+            if (fits)
+                OLY_SCOPE
+                {
+                    check_program(p, at);
+                }
+        }
+    assert_int_equal(complaints, 0);
+    assert_int_equal(oly_finalize(), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(devices_receive_what_they_need),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
