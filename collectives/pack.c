@@ -103,14 +103,62 @@ static void walk_over(const oly_walk *walk, char *strided, char *packed, bool pa
     }
 }
 
-void oly_walk_pack(const oly_walk *walk, const void *base, void *packed)
+/* Bytes begin to end of the box; it has loops. */
+static void walk_over_part(const oly_walk *walk, int64_t begin, int64_t end, char *strided, char *packed, bool packing)
 {
-    if (walk->bytes > 0)
-        walk_over(walk, (char *)base + walk->offset, packed, true);
+    int inner = walk->loops - 1;
+    int64_t at[OLY_MAX_RANK], index = begin / walk->run, within = begin % walk->run;
+    for (int d = inner; d >= 0; d--) {
+        at[d] = index % walk->extent[d];
+        index /= walk->extent[d];
+        strided += at[d] * walk->stride[d];
+    }
+    for (int64_t left = end - begin; left > 0;) {
+        int64_t n = left / walk->run, rest = walk->extent[inner] - at[inner], bytes;
+        n = n < rest ? n : rest;
+        if (within > 0 || n == 0) { /* a part of a run, to its end or to that of the part */
+            bytes = left < walk->run - within ? left : walk->run - within;
+            memcpy(packing ? packed : strided + within, packing ? strided + within : packed, (size_t)bytes);
+            n = 1;
+            within = 0;
+        } else {
+            bytes = n * walk->run;
+            if (packing)
+                copy_runs(packed, walk->run, strided, walk->stride[inner], n, walk->run);
+            else
+                copy_runs(strided, walk->stride[inner], packed, walk->run, n, walk->run);
+        }
+        packed += bytes;
+        left -= bytes;
+        strided += n * walk->stride[inner];
+        at[inner] += n;
+        for (int d = inner; d > 0 && at[d] == walk->extent[d]; d--) {
+            strided += walk->stride[d - 1] - walk->stride[d] * walk->extent[d];
+            at[d] = 0;
+            at[d - 1]++;
+        }
+    }
 }
 
-void oly_walk_unpack(const oly_walk *walk, void *base, const void *packed)
+static void walk_from_to(const oly_walk *walk, int64_t begin, int64_t end, char *base, char *packed, bool packing)
 {
-    if (walk->bytes > 0)
-        walk_over(walk, (char *)base + walk->offset, (char *)packed, false);
+    char *strided = base + walk->offset;
+    if (begin >= end)
+        return;
+    if (begin == 0 && end == walk->bytes)
+        walk_over(walk, strided, packed, packing);
+    else if (walk->loops == 0)
+        memcpy(packing ? packed : strided + begin, packing ? strided + begin : packed, (size_t)(end - begin));
+    else
+        walk_over_part(walk, begin, end, strided, packed, packing);
+}
+
+void oly_walk_pack(const oly_walk *walk, int64_t begin, int64_t end, const void *base, void *packed)
+{
+    walk_from_to(walk, begin, end, (char *)base, packed, true);
+}
+
+void oly_walk_unpack(const oly_walk *walk, int64_t begin, int64_t end, void *base, const void *packed)
+{
+    walk_from_to(walk, begin, end, base, (char *)packed, false);
 }

@@ -17,6 +17,7 @@ typedef struct oly_walk {
 
 /* Fails OLY_INVALID, OLY_OVERFLOW. */
 oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk *walk);
-void oly_walk_pack(const oly_walk *walk, const void *base, void *packed);
-void oly_walk_unpack(const oly_walk *walk, void *base, const void *packed);
+/* Bytes begin to end of the box as it is packed, from or to `packed`; any part will do, also of an element. */
+void oly_walk_pack(const oly_walk *walk, int64_t begin, int64_t end, const void *base, void *packed);
+void oly_walk_unpack(const oly_walk *walk, int64_t begin, int64_t end, void *base, const void *packed);
 #endif
