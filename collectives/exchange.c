@@ -1,202 +1,29 @@
-/* Boxes of local buffers to other ranks and theirs back: built once, replayed without allocation. Used by
+/* Boxes of local buffers to other ranks and theirs back: built once (exchange_make.c), replayed without allocation. Used by
  * runtime/run.
  *
  *   small message   | ticket 128 bytes | pieces packed one after the other |
- *   big message     | ticket |   and, with a tag of its own,   | pieces, in chunks of at most 1 GiB |
+ *   big message     | ticket |   and, with a tag of its own,   | pieces, in chunks of a sixteenth of OLYMPUS_EXCHANGE_MEMORY |
  *
- * Big is decided by the payload's size alone, so both sides agree. A big payload without gaps needs no staging:
- * it is sent from the buffer and received into the buffer, each side for itself. Payloads are received only
+ * Big is decided by the payload's size alone, so both sides agree, and chunks are cut at the same bytes on both. A big payload
+ * without gaps needs no staging: it is sent from the buffer and received into the buffer, each side for itself. The others are
+ * packed and unpacked chunk by chunk. When what is to be sent, or received, in all is more than half of the limit, its chunks take
+ * turns: each waits for the memory of an earlier one (exchange_rounds); the other side need not know. Payloads are received only
  * after their ticket has been looked at, so that a message of another call never overwrites an array; and every
  * receive of a first message has room for the longest there is, because not every MPI survives a message that
  * is longer than its receive (MPICH calls the error handler of MPI_COMM_WORLD, which is the program's). */
-#include "world.h"
-#include "pack.h"
+#include "exchange.h"
+#include "staging.h"
 #include "core/error.h"
 #include "core/option.h"
 #include "core/text.h"
 #include <string.h>
-
-enum { CHUNK_BYTES = 1 << 30, TICKET = sizeof(oly_ticket), SMALL_BYTES = OLY_FIRST_MESSAGE_BYTES - TICKET };
-_Static_assert(TICKET == 128, "the ticket travels between programs built apart");
-
-typedef struct exchange_message {
-    int peer, n_pieces;
-    oly_walk *walks;    /* owned */
-    int64_t *positions; /* owned; where each piece lies in the payload */
-    int64_t bytes;      /* payload */
-    bool big;
-    bool direct;               /* big, and one run in the buffer */
-    char *staging;             /* owned; the ticket, then the payload unless direct */
-    int first_chunk, n_chunks; /* its requests beyond the ticket's */
-    int tag;                   /* of the chunks, in this replay */
-    int left;                  /* requests not complete, in this replay */
-} exchange_message;
-
-/* What a request is about. */
-typedef struct exchange_slot {
-    exchange_message *message;
-    bool receives;
-    int64_t at; /* first byte of the payload; -1: the first message, ticket and small payload */
-    int bytes;  /* its length */
-} exchange_slot;
-
-struct oly_exchange {
-    int n_sends, n_receives, n_peers;
-    exchange_message *sends, *receives; /* owned, as all arrays below */
-    int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
-    int left;       /* requests not complete, in this replay */
-    bool started;
-    /* while it is left under way */
-    oly_exchange *next_left;
-    oly_ticket ticket;
-    void *const *base;
-    MPI_Request *requests;
-    MPI_Status *statuses;
-    int *indices;
-    exchange_slot *slots;
-};
-
-/* -- making ---------------------------------------------------------------------------------------------- */
-
-static bool is_shared(const oly_message *from, int k)
-{
-    return from->same && from->same[k] >= 0;
-}
-
-static oly_status place_pieces(exchange_message *m, const oly_message *from, size_t element_bytes)
-{
-    for (int k = 0; k < m->n_pieces; k++) {
-        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, &m->walks[k]));
-        if (is_shared(from, k)) {
-            int j = from->same[k];
-            if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
-                return oly_fail(OLY_INVALID,
-                                "exchange: piece %d is said to be the same as piece %d, which is not an "
-                                "earlier one of the same size",
-                                k, j);
-            m->positions[k] = m->positions[j];
-            continue;
-        }
-        m->positions[k] = m->bytes;
-        if (__builtin_add_overflow(m->bytes, m->walks[k].bytes, &m->bytes))
-            return oly_fail(OLY_OVERFLOW, "exchange: the bytes for rank %d do not fit 64 bits", m->peer);
-    }
-    return OLY_OK;
-}
-
-static oly_status make_staging(exchange_message *m, bool receives)
-{
-    int64_t bytes = TICKET + (m->direct ? 0 : m->bytes);
-    if (receives && bytes < OLY_FIRST_MESSAGE_BYTES)
-        bytes = OLY_FIRST_MESSAGE_BYTES; /* pages never written to take no memory */
-    m->staging = oly_malloc((size_t)bytes);
-    return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
-}
-
-static oly_status make_message(exchange_message *m, const oly_message *from, bool receives, size_t element_bytes)
-{
-    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
-        return oly_fail(OLY_INVALID,
-                        "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
-                        "the job",
-                        from->n_pieces, oly_world_rank(), from->peer, oly_world_size());
-    m->peer = from->peer;
-    m->n_pieces = from->n_pieces;
-    m->walks = oly_calloc((size_t)m->n_pieces, sizeof *m->walks);
-    m->positions = oly_calloc((size_t)m->n_pieces, sizeof *m->positions);
-    if (m->n_pieces > 0 && (!m->walks || !m->positions))
-        return oly_out_of_memory((size_t)m->n_pieces * sizeof *m->walks, "the pieces of an exchange");
-    OLY_TRY(place_pieces(m, from, element_bytes));
-    m->big = m->bytes > SMALL_BYTES;
-    m->direct = m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
-    m->n_chunks = m->big ? (int)((m->bytes - 1) / CHUNK_BYTES + 1) : 0;
-    return make_staging(m, receives);
-}
-
-static exchange_message *message_of(const oly_exchange *x, int number)
-{
-    return number < x->n_receives ? &x->receives[number] : &x->sends[number - x->n_receives];
-}
-
-/* Gives every message its requests. */
-static oly_status make_slots(oly_exchange *x)
-{
-    int n_messages = x->n_receives + x->n_sends;
-    x->n_requests = n_messages;
-    for (int i = 0; i < n_messages; i++) {
-        message_of(x, i)->first_chunk = x->n_requests;
-        x->n_requests += message_of(x, i)->n_chunks;
-    }
-    size_t n = (size_t)x->n_requests;
-    x->requests = oly_calloc(n, sizeof *x->requests);
-    x->statuses = oly_calloc(n, sizeof *x->statuses);
-    x->indices = oly_calloc(n, sizeof *x->indices);
-    x->slots = oly_calloc(n, sizeof *x->slots);
-    if (n > 0 && (!x->requests || !x->statuses || !x->indices || !x->slots))
-        return oly_out_of_memory(n * sizeof *x->slots, "the requests of an exchange");
-    for (int i = 0; i < x->n_requests; i++)
-        x->requests[i] = MPI_REQUEST_NULL;
-    for (int i = 0; i < n_messages; i++) {
-        exchange_message *m = message_of(x, i);
-        bool receives = i < x->n_receives;
-        x->slots[i] = (exchange_slot){m, receives, -1, TICKET + (m->big ? 0 : (int)m->bytes)};
-        for (int c = 0; c < m->n_chunks; c++) {
-            int64_t at = (int64_t)c * CHUNK_BYTES, rest = m->bytes - at;
-            x->slots[m->first_chunk + c] =
-                (exchange_slot){m, receives, at, rest < CHUNK_BYTES ? (int)rest : CHUNK_BYTES};
-        }
-    }
-    return OLY_OK;
-}
-
-static void count_peers(oly_exchange *x)
-{
-    for (int i = 0; i < x->n_receives + x->n_sends; i++) {
-        int j = 0;
-        while (message_of(x, j)->peer != message_of(x, i)->peer)
-            j++;
-        x->n_peers += i == j;
-    }
-}
-
-static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly_message *sends,
-                                const oly_message *receives)
-{
-    x->sends = oly_calloc((size_t)x->n_sends, sizeof *x->sends);
-    x->receives = oly_calloc((size_t)x->n_receives, sizeof *x->receives);
-    if ((x->n_sends > 0 && !x->sends) || (x->n_receives > 0 && !x->receives))
-        return oly_out_of_memory((size_t)(x->n_sends + x->n_receives) * sizeof *x->sends, "an exchange");
-    for (int i = 0; i < x->n_receives; i++)
-        OLY_TRY(make_message(&x->receives[i], &receives[i], true, element_bytes));
-    for (int i = 0; i < x->n_sends; i++)
-        OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
-    count_peers(x);
-    return make_slots(x);
-}
-
-oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
-                             const oly_message *receives, oly_exchange **exchange)
-{
-    *exchange = NULL;
-    oly_exchange *x = oly_calloc(1, sizeof *x);
-    if (!x)
-        return oly_out_of_memory(sizeof *x, "an exchange");
-    x->n_sends = n_sends;
-    x->n_receives = n_receives;
-    oly_status status = fill_exchange(x, element_bytes, sends, receives);
-    if (status != OLY_OK) {
-        oly_exchange_free(x);
-        return status;
-    }
-    *exchange = x;
-    return OLY_OK;
-}
 
 /* Of an exchange that failed on its way: MPI may write to the staging of receives and read that of sends for as
  * long as the job lasts, which will not be long, so it is left to MPI. */
 static void abandon(oly_exchange *x)
 {
     int finalized = 0;
+    bool in_block = false;
     MPI_Finalized(&finalized);
     for (int i = 0; i < x->n_requests && !finalized; i++) {
         if (x->requests[i] == MPI_REQUEST_NULL)
@@ -204,8 +31,16 @@ static void abandon(oly_exchange *x)
         if (x->slots[i].receives)
             MPI_Cancel(&x->requests[i]);
         MPI_Request_free(&x->requests[i]);
-        x->slots[i].message->staging = NULL;
+        if (x->slots[i].at < 0)
+            x->slots[i].message->staging = NULL;
+        else
+            in_block = true;
     }
+    if (x->block && in_block)
+        oly_staging_abandon(x->block);
+    else if (x->block)
+        oly_staging_give(x->block);
+    x->block = NULL;
 }
 
 /* -- left under way ---------------------------------------------------------------------------------------- */
@@ -238,79 +73,66 @@ bool oly_exchange_any_left(void)
     return first_left;
 }
 
-static void free_messages(exchange_message *messages, int n)
+void oly_exchange_stop(oly_exchange *x)
 {
-    for (int i = 0; messages && i < n; i++) {
-        oly_release(messages[i].walks);
-        oly_release(messages[i].positions);
-        oly_release(messages[i].staging);
-    }
-    oly_release(messages);
-}
-
-void oly_exchange_free(oly_exchange *x)
-{
-    if (!x)
-        return;
     unlink_left(x);
     if (x->started)
         abandon(x);
-    free_messages(x->sends, x->n_sends);
-    free_messages(x->receives, x->n_receives);
-    oly_release(x->requests);
-    oly_release(x->statuses);
-    oly_release(x->indices);
-    oly_release(x->slots);
-    oly_release(x);
-}
-
-/* -- what it is ------------------------------------------------------------------------------------------ */
-
-static int64_t sum_of_bytes(const exchange_message *messages, int n)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < n; i++)
-        bytes += messages[i].bytes;
-    return bytes;
-}
-
-int64_t oly_exchange_bytes_sent(const oly_exchange *x)
-{
-    return sum_of_bytes(x->sends, x->n_sends);
-}
-
-int64_t oly_exchange_bytes_received(const oly_exchange *x)
-{
-    return sum_of_bytes(x->receives, x->n_receives);
-}
-
-int oly_exchange_peers(const oly_exchange *x)
-{
-    return x->n_peers;
-}
-
-void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
-{
-    for (int i = 0; i < x->n_receives + x->n_sends; i++)
-        for (int k = 0; k < message_of(x, i)->n_pieces; k++)
-            visit(context, message_of(x, i)->walks[k].buffer, i < x->n_receives);
 }
 
 /* -- start ----------------------------------------------------------------------------------------------- */
 
-/* The bytes of the payload as MPI is to see them. */
-static char *payload_of(const exchange_message *m, void *const *base)
+/* Bytes begin to end of piece k that lie in the chunk; false: none. */
+static bool part_of(const exchange_slot *chunk, int k, int64_t *begin, int64_t *end)
 {
-    return m->direct ? (char *)base[m->walks[0].buffer] + m->walks[0].offset : m->staging + TICKET;
+    const exchange_message *m = chunk->message;
+    int64_t first = chunk->at - m->positions[k], last = first + chunk->bytes;
+    *begin = first > 0 ? first : 0;
+    *end = last < m->walks[k].bytes ? last : m->walks[k].bytes;
+    return *begin < *end;
 }
 
-/* Hands request i to MPI. */
+static void pack(const exchange_slot *chunk, char *packed, void *const *base)
+{
+    const exchange_message *m = chunk->message;
+    int64_t begin, end;
+    for (int k = 0; k < m->n_pieces; k++)
+        if (part_of(chunk, k, &begin, &end))
+            oly_walk_pack(&m->walks[k], begin, end, m->sources ? m->sources[k] : base[m->walks[k].buffer],
+                          packed + m->positions[k] + begin - chunk->at);
+}
+
+static void unpack(const exchange_slot *chunk, const char *packed, void *const *base)
+{
+    const exchange_message *m = chunk->message;
+    int64_t begin, end;
+    for (int k = 0; k < m->n_pieces; k++)
+        if (part_of(chunk, k, &begin, &end))
+            oly_walk_unpack(&m->walks[k], begin, end, base[m->walks[k].buffer],
+                            packed + m->positions[k] + begin - chunk->at);
+}
+
+/* The bytes of a request as MPI is to see them. */
+static char *bytes_of(const oly_exchange *x, const exchange_slot *slot, void *const *base)
+{
+    const exchange_message *m = slot->message;
+    if (slot->at < 0)
+        return m->staging;
+    if (slot->memory >= 0)
+        return x->block + slot->memory;
+    return (char *)base[m->walks[0].buffer] + m->walks[0].offset + slot->at;
+}
+
+/* Hands request i to MPI, packed before. */
 static oly_status post(oly_exchange *x, int i, void *const *base)
 {
-    const exchange_slot *slot = &x->slots[i];
+    exchange_slot *slot = &x->slots[i];
     exchange_message *m = slot->message;
     bool ticket = slot->at < 0;
-    char *bytes = ticket ? m->staging : payload_of(m, base) + slot->at;
+    char *bytes = bytes_of(x, slot, base);
+    slot->done = false;
+    if (!slot->receives && slot->memory >= 0)
+        pack(slot, bytes, base);
     int tag = ticket ? OLY_TAG_TICKET : m->tag, room = ticket ? OLY_FIRST_MESSAGE_BYTES : slot->bytes;
     int code = slot->receives
                    ? MPI_Irecv(bytes, room, MPI_BYTE, m->peer, tag, oly_world_comm(), &x->requests[i])
@@ -328,13 +150,35 @@ static oly_status post_chunks(oly_exchange *x, const exchange_message *m, void *
     return OLY_OK;
 }
 
+/* Chunks whose turn it is, of those that go in rounds. */
+static oly_status go_on(oly_exchange *x, bool receives, void *const *base)
+{
+    exchange_rounds *r = &x->rounds[receives];
+    for (; r->next < r->n; r->next++) {
+        int i = r->order[r->next];
+        if (receives && !x->slots[i].message->arrived)
+            return OLY_OK;
+        if (r->next >= r->n_buffers && !x->slots[r->order[r->next - r->n_buffers]].done)
+            return OLY_OK;
+        OLY_TRY(post(x, i, base));
+    }
+    return OLY_OK;
+}
+
+static bool goes_in_rounds(const oly_exchange *x, const exchange_slot *slot)
+{
+    return x->rounds[slot->receives].n > 0 && !slot->message->direct;
+}
+
 static void begin_replay(oly_exchange *x)
 {
     x->started = true;
     x->left = x->n_requests;
+    x->rounds[0].next = x->rounds[1].next = 0;
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
-        exchange_message *m = message_of(x, i);
+        exchange_message *m = oly_exchange_message(x, i);
         m->left = 1 + m->n_chunks;
+        m->arrived = false;
         if (m->big)
             m->tag = oly_world_payload_tag(m->peer, i < x->n_receives);
     }
@@ -344,19 +188,25 @@ static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *c
 {
     for (int i = 0; i < x->n_sends; i++) {
         exchange_message *m = &x->sends[i];
+        const exchange_slot *first = &x->slots[x->n_receives + i];
         memcpy(m->staging, ticket, TICKET);
-        for (int k = 0; k < m->n_pieces && !m->direct; k++)
-            oly_walk_pack(&m->walks[k], base[m->walks[k].buffer], m->staging + TICKET + m->positions[k]);
+        for (int k = 0; k < m->n_pieces && m->sources; k++)
+            m->sources[k] = base[m->walks[k].buffer];
+        if (!m->big)
+            pack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
         OLY_TRY(post(x, x->n_receives + i, base));
-        OLY_TRY(post_chunks(x, m, base));
+        if (!goes_in_rounds(x, first))
+            OLY_TRY(post_chunks(x, m, base));
     }
-    return OLY_OK;
+    return go_on(x, false, base);
 }
 
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
     if (x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
+    if (x->block_bytes > 0 && !(x->block = oly_staging_take(x->block_bytes)))
+        return OLY_MEMORY;
     begin_replay(x);
     for (int i = 0; i < x->n_receives; i++)
         OLY_TRY(post(x, i, NULL));
@@ -407,12 +257,6 @@ static oly_status check_message(const exchange_slot *slot, const MPI_Status *sta
 
 /* -- finish ---------------------------------------------------------------------------------------------- */
 
-static void unpack(const exchange_message *m, void *const *base)
-{
-    for (int k = 0; k < m->n_pieces && !m->direct; k++)
-        oly_walk_unpack(&m->walks[k], base[m->walks[k].buffer], m->staging + TICKET + m->positions[k]);
-}
-
 /* Request i is complete. */
 static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int code, const oly_ticket *mine,
                            void *const *base)
@@ -421,14 +265,20 @@ static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int
     exchange_message *m = slot->message;
     x->left--;
     m->left--;
-    if (!slot->receives)
-        return code == MPI_SUCCESS ? OLY_OK : oly_mpi_failed("sending a message of an exchange", code);
-    OLY_TRY(check_message(slot, status, code, mine));
-    if (slot->at < 0)
-        OLY_TRY(post_chunks(x, m, base));
-    if (m->left == 0)
-        unpack(m, base);
-    return OLY_OK;
+    slot->done = true;
+    if (!slot->receives && code != MPI_SUCCESS)
+        return oly_mpi_failed("sending a message of an exchange", code);
+    if (slot->receives) {
+        OLY_TRY(check_message(slot, status, code, mine));
+        if (slot->memory >= 0)
+            unpack(slot, x->block + slot->memory, base);
+        else if (!m->big)
+            unpack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
+        m->arrived = true;
+    }
+    if (goes_in_rounds(x, slot))
+        return go_on(x, slot->receives, base);
+    return slot->receives && slot->at < 0 ? post_chunks(x, m, base) : OLY_OK;
 }
 
 /* Ranks of messages under way: those that are to send to this one, or, when all have, those that are to
@@ -438,7 +288,7 @@ static int name_late(const oly_exchange *x, oly_text *text)
     enum { NAMED = 8 };
     int late = 0;
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
-        const exchange_message *m = message_of(x, i);
+        const exchange_message *m = oly_exchange_message(x, i);
         if (i == x->n_receives && late > 0)
             break;
         if (m->left > 0 && late++ < NAMED)
@@ -509,11 +359,15 @@ oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *
     if (!x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is finished before it is started", ticket->call);
     oly_status status = complete_all(x, ticket, receive_base);
-    if (status == OLY_OK)
-        x->started = false;
-    else
+    if (status != OLY_OK) {
         oly_world_break();
-    return status;
+        return status;
+    }
+    x->started = false;
+    if (x->block)
+        oly_staging_give(x->block);
+    x->block = NULL;
+    return OLY_OK;
 }
 
 oly_status oly_exchange_join(oly_exchange *x)

@@ -7,7 +7,7 @@ typedef struct block {
     struct block *next;
     int64_t bytes;
     bool taken;
-    _Alignas(64) char memory[];
+    _Alignas(16) char memory[];
 } block;
 
 static block *blocks;

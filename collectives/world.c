@@ -4,6 +4,7 @@
  * leaves MPI as it is, and the launcher then ends the other ranks, which may be waiting for this one. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "world.h"
+#include "staging.h"
 #include "core/error.h"
 #include "core/option.h"
 #include "core/text.h"
@@ -315,6 +316,7 @@ void oly_world_finish(void)
     oly_status status = world.comm != MPI_COMM_NULL ? wait_for_the_end() : OLY_OK;
     if (status != OLY_OK)
         oly_raise(status);
+    oly_staging_stop();
     leave_job(status == OLY_OK && !world.broken);
     oly_abort_hook = NULL;
     oly_error_set_rank(-1, 1);

@@ -293,6 +293,110 @@ static void big_messages_find_their_receives(void **state)
     free(spread);
 }
 
+/* To and from every other rank more than the limit allows to be packed: boxes with gaps, of odd sizes, one of them twice on the
+ * receiver's side; the same again in reverse, under way at the same time; and without memory left to take. */
+static void messages_go_in_rounds(void **state)
+{
+    (void)state;
+    enum { ROWS = 301, COLUMNS = 333, STRIDE = COLUMNS + 2, TAIL = 100001, BOX = ROWS * STRIDE, ALL = BOX + 2 * TAIL };
+    if (size == 1)
+        skip();
+    oly_option.exchange_memory = 1;
+    oly_message sends[2][4], receives[2][4];
+    oly_piece sent[4][2], received[4][3];
+    int n = 0;
+    typedef struct element {
+        int32_t row, column, rank;
+    } element;
+    element *from = malloc(sizeof *from * ALL), *to[2];
+    for (int k = 0; k < 2; k++)
+        to[k] = calloc((size_t)(size * 2) * ALL, sizeof **to);
+    for (int i = 0; i < ALL; i++)
+        from[i] = (element){i / STRIDE, i % STRIDE, rank};
+    static int same[3] = {-1, -1, 1};
+    for (int peer = 0; peer < size; peer++) {
+        if (peer == rank)
+            continue;
+        oly_piece box = {.rank = 2, .extent = {ROWS, COLUMNS}, .stride = {STRIDE, 1}};
+        oly_piece tail = {.offset = BOX * sizeof *from, .rank = 1, .extent = {TAIL}, .stride = {2}};
+        sent[n][0] = received[n][0] = box;
+        sent[n][1] = received[n][1] = received[n][2] = tail;
+        for (int k = 0; k < 3; k++)
+            received[n][k].offset += (int64_t)(2 * peer + (k == 2)) * ALL * (int64_t)sizeof *from;
+        for (int k = 0; k < 2; k++) {
+            int at = k ? size - 2 - n : n;
+            sends[k][at] = (oly_message){peer, 2, sent[n], NULL};
+            receives[k][at] = (oly_message){peer, 3, received[n], same};
+        }
+        n++;
+    }
+    oly_exchange *x[2];
+    for (int k = 0; k < 2; k++) {
+        x[k] = make(sizeof *from, n, sends[k], n, receives[k]);
+        assert_in_range(oly_exchange_memory(x[k]), 1 << 19, 1 << 20);
+    }
+    assert_true(oly_exchange_bytes_sent(x[0]) > 2 << 20);
+    for (int again = 0; again < 3; again++) {
+        oly_ticket t = ticket(6, 1, "first"), second = ticket(7, 1, "second");
+        if (again == 1) {
+            oly_fail_allocation(0);
+            replay(x[0], 6, from, to[0]);
+            oly_fail_allocation(-1);
+            replay(x[1], 7, from, to[1]);
+        } else {
+            assert_ok(oly_exchange_start(x[0], &t, (void *[]){from}));
+            oly_exchange_leave(x[0], &t, (void *[]){to[0]});
+            assert_ok(oly_exchange_start(x[1], &second, (void *[]){from}));
+            assert_ok(oly_exchange_finish(x[1], &second, (void *[]){to[1]}));
+            assert_ok(oly_exchange_join(x[0]));
+        }
+        for (int k = 0; k < 2; k++) {
+            for (int peer = 0; peer < size; peer++)
+                for (int i = 0; i < 2 * ALL && peer != rank; i++) {
+                    element e = to[k][(int64_t)(2 * peer) * ALL + i];
+                    int j = i % ALL;
+                    bool moved = j < BOX ? i < ALL && j % STRIDE < COLUMNS : (j - BOX) % 2 == 0;
+                    if (moved ? e.row != j / STRIDE || e.column != j % STRIDE || e.rank != peer
+                              : e.row || e.column || e.rank)
+                        fail_msg("exchange %d, element %d of rank %d is %d, %d of %d", k, i, peer, e.row, e.column,
+                                 e.rank);
+                }
+            memset(to[k], 0, (size_t)(size * 2) * ALL * sizeof **to);
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        oly_exchange_free(x[k]);
+        free(to[k]);
+    }
+    free(from);
+    oly_option.exchange_memory = 256;
+}
+
+/* More than 2^31 bytes in one message: a row that is sent, and received, again and again, and what comes behind. */
+static void messages_are_longer_than_an_int_counts(void **state)
+{
+    (void)state;
+    if (size != 2)
+        skip();
+    enum { ROW = 1 << 20, TAIL = 1000 };
+    oly_option.exchange_memory = 32;
+    char *bytes = calloc(ROW + TAIL, 1);
+    for (int i = 0; i < ROW + TAIL && rank == 0; i++)
+        bytes[i] = (char)(i % 101);
+    oly_piece pieces[2] = {{.rank = 2, .extent = {2049, ROW}, .stride = {0, 1}}, run(ROW, TAIL)};
+    oly_message message = {1 - rank, 2, pieces, NULL};
+    oly_exchange *x = rank ? make(1, 0, NULL, 1, &message) : make(1, 1, &message, 0, NULL);
+    assert_true(oly_exchange_bytes_sent(x) + oly_exchange_bytes_received(x) == 2049 * (int64_t)ROW + TAIL);
+    assert_true(oly_exchange_memory(x) <= 32 << 20);
+    replay(x, 1, bytes, bytes);
+    for (int i = 0; i < ROW + TAIL; i++)
+        if (bytes[i] != (char)(i % 101))
+            fail_msg("byte %d is %d", i, bytes[i]);
+    oly_exchange_free(x);
+    free(bytes);
+    oly_option.exchange_memory = 256;
+}
+
 /* The library's allocations are made to fail: a replay that made one would say so. */
 static void replays_without_allocation(void **state)
 {
@@ -475,6 +579,8 @@ int main(void)
         WORLD_TEST(empty_pieces_and_messages),
         WORLD_TEST(shared_pieces_travel_once),
         WORLD_TEST(big_messages_find_their_receives),
+        WORLD_TEST(messages_go_in_rounds),
+        WORLD_TEST(messages_are_longer_than_an_int_counts),
         WORLD_TEST(replays_without_allocation),
         WORLD_TEST(misuse_is_told),
         WORLD_TEST(running_out_of_memory_leaves_nothing),

@@ -400,6 +400,32 @@ static void run_walk(uint64_t seed)
     }
 }
 
+/* Arrays of megabytes between two places, when exchanges may pack a mebibyte. */
+static void large_arrays_go_in_rounds(void **state)
+{
+    (void)state;
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        OLY_SCOPE
+        {
+            walk w = {.seed = seed, .random = mixed(seed), .dtype = OLY_FLOAT32, .rank = 2, .shape = {1031, 1021}};
+            oly_array x = from_host(&w, 0);
+            for (int step = 0; step < 3; step++) {
+                place next = {0};
+                draw_mesh(&w, &next, false);
+                draw_spec(&w, &next, 0);
+                tell(&w, &w.at, &next);
+                x = oly_device_put(x, next.sharding);
+                check_array(&w, &next, 0, x);
+                w.at = next;
+            }
+        }
+    oly_finalize();
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+}
+
 static void arrays_go_anywhere(void **state)
 {
     (void)state;
@@ -421,6 +447,7 @@ static void arrays_go_anywhere(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere),
+                                       cmocka_unit_test(large_arrays_go_in_rounds)};
     return CHECK_MAIN(tests);
 }

@@ -1,0 +1,67 @@
+/* What an exchange is. Shared by exchange_make.c, which makes it, and exchange.c, which replays it; nobody else includes this. */
+#ifndef OLY_COLLECTIVES_EXCHANGE_H
+#define OLY_COLLECTIVES_EXCHANGE_H
+#include "world.h"
+#include "pack.h"
+
+enum { TICKET = sizeof(oly_ticket), SMALL_BYTES = OLY_FIRST_MESSAGE_BYTES - TICKET };
+_Static_assert(TICKET == 128, "the ticket travels between programs built apart");
+
+typedef struct exchange_message {
+    int peer, n_pieces;
+    oly_walk *walks;    /* owned */
+    int64_t *positions; /* owned; where each piece lies in the payload */
+    int64_t bytes;      /* payload */
+    bool big;
+    bool direct;               /* big, and one run in the buffer */
+    char *staging;             /* owned; the ticket, then the payload unless big */
+    void **sources;            /* owned; sent in rounds: where each piece's buffer is, in this replay */
+    int first_chunk, n_chunks; /* its requests beyond the ticket's */
+    int tag;                   /* of the chunks, in this replay */
+    int left;                  /* requests not complete, in this replay */
+    bool arrived;              /* its ticket, in this replay */
+} exchange_message;
+
+/* What a request is about. */
+typedef struct exchange_slot {
+    exchange_message *message;
+    bool receives;
+    bool done;      /* in this replay; of those that go in rounds */
+    int64_t at;     /* first byte of the payload; -1: the first message, ticket and small payload */
+    int bytes;      /* its length */
+    int64_t memory; /* where it is packed in the block; -1: nowhere */
+} exchange_slot;
+
+/* Chunks that go in rounds, because packing all of them at once would take too much memory: each uses the memory of the one
+ * `n_buffers` before it. */
+typedef struct exchange_rounds {
+    int n, n_buffers, next;
+    int *order; /* owned; slots. n = 0: everything goes at once */
+} exchange_rounds;
+
+struct oly_exchange {
+    int n_sends, n_receives, n_peers;
+    exchange_message *sends, *receives; /* owned, as all arrays below */
+    int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
+    int left;       /* requests not complete, in this replay */
+    bool started;
+    int64_t block_bytes;
+    char *block;               /* of staging.h, while it is started; NULL: it needs none */
+    exchange_rounds rounds[2]; /* of sends, of receives */
+    /* while it is left under way */
+    oly_exchange *next_left;
+    oly_ticket ticket;
+    void *const *base;
+    MPI_Request *requests;
+    MPI_Status *statuses;
+    int *indices;
+    exchange_slot *slots;
+};
+
+static inline exchange_message *oly_exchange_message(const oly_exchange *x, int number)
+{
+    return number < x->n_receives ? &x->receives[number] : &x->sends[number - x->n_receives];
+}
+/* Of an exchange that is freed: takes it off the list of those under way, and leaves what it has in flight to MPI. */
+void oly_exchange_stop(oly_exchange *x);
+#endif

@@ -1,0 +1,295 @@
+/* Making exchanges: which bytes travel in which message, in what chunks, and through what memory. Used by the planner through
+ * communicator.h; exchange.c replays what is made here. */
+#define _GNU_SOURCE /* qsort_r */
+#include "exchange.h"
+#include "staging.h"
+#include "core/error.h"
+#include "core/option.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORTEST_CHUNK = 1 << 16, LONGEST_CHUNK = 1 << 30, CHUNKS_IN_LIMIT = 16 };
+
+/* Bytes that packed messages of one exchange may take, half of them sent and half received. */
+static int64_t limit(void)
+{
+    return oly_option.exchange_memory << 20;
+}
+
+/* Longest part of a payload that goes in one MPI message: the same on all ranks. */
+static int64_t chunk_bytes(void)
+{
+    int64_t bytes = limit() / CHUNKS_IN_LIMIT;
+    return bytes < SHORTEST_CHUNK ? SHORTEST_CHUNK : bytes > LONGEST_CHUNK ? LONGEST_CHUNK : bytes;
+}
+
+static bool is_shared(const oly_message *from, int k)
+{
+    return from->same && from->same[k] >= 0;
+}
+
+static oly_status place_pieces(exchange_message *m, const oly_message *from, size_t element_bytes)
+{
+    for (int k = 0; k < m->n_pieces; k++) {
+        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, &m->walks[k]));
+        if (is_shared(from, k)) {
+            int j = from->same[k];
+            if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
+                return oly_fail(OLY_INVALID,
+                                "exchange: piece %d is said to be the same as piece %d, which is not an "
+                                "earlier one of the same size",
+                                k, j);
+            m->positions[k] = m->positions[j];
+            continue;
+        }
+        m->positions[k] = m->bytes;
+        if (__builtin_add_overflow(m->bytes, m->walks[k].bytes, &m->bytes))
+            return oly_fail(OLY_OVERFLOW, "exchange: the bytes for rank %d do not fit 64 bits", m->peer);
+    }
+    return OLY_OK;
+}
+
+static oly_status make_staging(exchange_message *m, bool receives)
+{
+    int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
+    if (receives && bytes < OLY_FIRST_MESSAGE_BYTES)
+        bytes = OLY_FIRST_MESSAGE_BYTES; /* pages never written to take no memory */
+    m->staging = oly_malloc((size_t)bytes);
+    return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
+}
+
+static oly_status make_message(exchange_message *m, const oly_message *from, bool receives, size_t element_bytes)
+{
+    if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
+        return oly_fail(OLY_INVALID,
+                        "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
+                        "the job",
+                        from->n_pieces, oly_world_rank(), from->peer, oly_world_size());
+    m->peer = from->peer;
+    m->n_pieces = from->n_pieces;
+    m->walks = oly_calloc((size_t)m->n_pieces, sizeof *m->walks);
+    m->positions = oly_calloc((size_t)m->n_pieces, sizeof *m->positions);
+    if (m->n_pieces > 0 && (!m->walks || !m->positions))
+        return oly_out_of_memory((size_t)m->n_pieces * sizeof *m->walks, "the pieces of an exchange");
+    OLY_TRY(place_pieces(m, from, element_bytes));
+    m->big = m->bytes > SMALL_BYTES;
+    m->direct = m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
+    m->n_chunks = m->big ? (int)((m->bytes - 1) / chunk_bytes() + 1) : 0;
+    return make_staging(m, receives);
+}
+
+static void describe_slots(oly_exchange *x, int number)
+{
+    exchange_message *m = oly_exchange_message(x, number);
+    bool receives = number < x->n_receives;
+    x->slots[number] = (exchange_slot){
+        .message = m, .receives = receives, .at = -1, .bytes = TICKET + (m->big ? 0 : (int)m->bytes), .memory = -1};
+    for (int c = 0; c < m->n_chunks; c++) {
+        int64_t at = c * chunk_bytes(), rest = m->bytes - at;
+        x->slots[m->first_chunk + c] = (exchange_slot){.message = m,
+                                                       .receives = receives,
+                                                       .at = at,
+                                                       .bytes = (int)(rest < chunk_bytes() ? rest : chunk_bytes()),
+                                                       .memory = -1};
+    }
+}
+
+/* Gives every message its requests. */
+static oly_status make_slots(oly_exchange *x)
+{
+    int n_messages = x->n_receives + x->n_sends;
+    x->n_requests = n_messages;
+    for (int i = 0; i < n_messages; i++) {
+        oly_exchange_message(x, i)->first_chunk = x->n_requests;
+        x->n_requests += oly_exchange_message(x, i)->n_chunks;
+    }
+    size_t n = (size_t)x->n_requests;
+    x->requests = oly_calloc(n, sizeof *x->requests);
+    x->statuses = oly_calloc(n, sizeof *x->statuses);
+    x->indices = oly_calloc(n, sizeof *x->indices);
+    x->slots = oly_calloc(n, sizeof *x->slots);
+    if (n > 0 && (!x->requests || !x->statuses || !x->indices || !x->slots))
+        return oly_out_of_memory(n * sizeof *x->slots, "the requests of an exchange");
+    for (int i = 0; i < x->n_requests; i++)
+        x->requests[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < n_messages; i++)
+        describe_slots(x, i);
+    return OLY_OK;
+}
+
+/* -- memory ---------------------------------------------------------------------------------------------------- */
+
+/* How far the other end of a message is, round all ranks. */
+static int distance_of(const exchange_slot *slot)
+{
+    int n = oly_world_size(), away = slot->message->peer - oly_world_rank();
+    return ((slot->receives ? -away : away) + n) % n;
+}
+
+static int in_round_order(const void *a, const void *b, void *context)
+{
+    const exchange_slot *slots = context, *x = &slots[*(const int *)a], *y = &slots[*(const int *)b];
+    int difference = distance_of(x) - distance_of(y);
+    return difference ? difference : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Every chunk to be packed has its own place in the block. */
+static void place_at_once(oly_exchange *x, bool receives)
+{
+    for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
+        if (x->slots[i].receives == receives && !x->slots[i].message->direct) {
+            x->slots[i].memory = x->block_bytes;
+            x->block_bytes += (x->slots[i].bytes + 63) / 64 * 64;
+        }
+}
+
+/* They are packed and sent, received and unpacked one after the other, those from nearby ranks first: of all that is still to go,
+ * the nearest is the next one of its sender and of its receiver, so that it can always go. */
+static oly_status place_in_rounds(oly_exchange *x, bool receives, int n)
+{
+    exchange_rounds *r = &x->rounds[receives];
+    r->order = oly_malloc(sizeof *r->order * (size_t)n);
+    if (!r->order)
+        return oly_out_of_memory(sizeof *r->order * (size_t)n, "the rounds of an exchange");
+    for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
+        if (x->slots[i].receives == receives && !x->slots[i].message->direct)
+            r->order[r->n++] = i;
+    qsort_r(r->order, (size_t)r->n, sizeof *r->order, in_round_order, x->slots);
+    r->n_buffers = (int)(limit() / 2 / chunk_bytes());
+    for (int k = 0; k < r->n; k++)
+        x->slots[r->order[k]].memory = x->block_bytes + (k % r->n_buffers) * chunk_bytes();
+    x->block_bytes += r->n_buffers * chunk_bytes();
+    for (int i = 0; i < x->n_sends && !receives; i++) {
+        exchange_message *m = &x->sends[i];
+        m->sources = oly_calloc((size_t)m->n_pieces, sizeof *m->sources);
+        if (!m->sources)
+            return oly_out_of_memory((size_t)m->n_pieces * sizeof *m->sources, "the rounds of an exchange");
+    }
+    return OLY_OK;
+}
+
+static oly_status make_block(oly_exchange *x)
+{
+    for (int receives = 0; receives < 2; receives++) {
+        int64_t bytes = 0;
+        int n = 0;
+        for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
+            if (x->slots[i].receives == (bool)receives && !x->slots[i].message->direct) {
+                bytes += x->slots[i].bytes;
+                n++;
+            }
+        if (bytes <= limit() / 2)
+            place_at_once(x, receives);
+        else
+            OLY_TRY(place_in_rounds(x, receives, n));
+    }
+    return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
+}
+
+static void count_peers(oly_exchange *x)
+{
+    for (int i = 0; i < x->n_receives + x->n_sends; i++) {
+        int j = 0;
+        while (oly_exchange_message(x, j)->peer != oly_exchange_message(x, i)->peer)
+            j++;
+        x->n_peers += i == j;
+    }
+}
+
+static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly_message *sends,
+                                const oly_message *receives)
+{
+    x->sends = oly_calloc((size_t)x->n_sends, sizeof *x->sends);
+    x->receives = oly_calloc((size_t)x->n_receives, sizeof *x->receives);
+    if ((x->n_sends > 0 && !x->sends) || (x->n_receives > 0 && !x->receives))
+        return oly_out_of_memory((size_t)(x->n_sends + x->n_receives) * sizeof *x->sends, "an exchange");
+    for (int i = 0; i < x->n_receives; i++)
+        OLY_TRY(make_message(&x->receives[i], &receives[i], true, element_bytes));
+    for (int i = 0; i < x->n_sends; i++)
+        OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
+    count_peers(x);
+    OLY_TRY(make_slots(x));
+    return make_block(x);
+}
+
+oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
+                             const oly_message *receives, oly_exchange **exchange)
+{
+    *exchange = NULL;
+    oly_exchange *x = oly_calloc(1, sizeof *x);
+    if (!x)
+        return oly_out_of_memory(sizeof *x, "an exchange");
+    x->n_sends = n_sends;
+    x->n_receives = n_receives;
+    oly_status status = fill_exchange(x, element_bytes, sends, receives);
+    if (status != OLY_OK) {
+        oly_exchange_free(x);
+        return status;
+    }
+    *exchange = x;
+    return OLY_OK;
+}
+
+static void free_messages(exchange_message *messages, int n)
+{
+    for (int i = 0; messages && i < n; i++) {
+        oly_release(messages[i].walks);
+        oly_release(messages[i].positions);
+        oly_release(messages[i].staging);
+        oly_release(messages[i].sources);
+    }
+    oly_release(messages);
+}
+
+void oly_exchange_free(oly_exchange *x)
+{
+    if (!x)
+        return;
+    oly_exchange_stop(x);
+    free_messages(x->sends, x->n_sends);
+    free_messages(x->receives, x->n_receives);
+    oly_release(x->rounds[0].order);
+    oly_release(x->rounds[1].order);
+    oly_release(x->requests);
+    oly_release(x->statuses);
+    oly_release(x->indices);
+    oly_release(x->slots);
+    oly_release(x);
+}
+
+/* -- what it is ------------------------------------------------------------------------------------------ */
+
+static int64_t sum_of_bytes(const exchange_message *messages, int n)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += messages[i].bytes;
+    return bytes;
+}
+
+int64_t oly_exchange_bytes_sent(const oly_exchange *x)
+{
+    return sum_of_bytes(x->sends, x->n_sends);
+}
+
+int64_t oly_exchange_bytes_received(const oly_exchange *x)
+{
+    return sum_of_bytes(x->receives, x->n_receives);
+}
+
+int64_t oly_exchange_memory(const oly_exchange *x)
+{
+    return x->block_bytes;
+}
+
+int oly_exchange_peers(const oly_exchange *x)
+{
+    return x->n_peers;
+}
+
+void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
+{
+    for (int i = 0; i < x->n_receives + x->n_sends; i++)
+        for (int k = 0; k < oly_exchange_message(x, i)->n_pieces; k++)
+            visit(context, oly_exchange_message(x, i)->walks[k].buffer, i < x->n_receives);
+}
