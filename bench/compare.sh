@@ -118,6 +118,10 @@ chain, against copy|one:chain|limit:copy|>= 0.80
 sum, against reading|one:sum|limit:read|
 relu(a @ b), against OpenBLAS|one:matmul|limit:sgemm|>= 0.97
 reshard, against copy|one:reshard|limit:copy|
+reshard, ranks|ranks:reshard|mpi:reshard_mpi|>= 0.90
+all-gather of rows, ranks|ranks:reshard_gather|mpi:reshard_gather_mpi|>= 0.90
+all-gather of columns, ranks|ranks:reshard_gather_columns|mpi:reshard_gather_columns_mpi|>= 0.90
+other order of devices, ranks|ranks:reshard_reversed|mpi:reshard_reversed_mpi|>= 0.90
 halo 4 B, ranks|ranks:halo|mpi:halo_mpi|>= 0.95
 halo 16 MiB, ranks|ranks:halo_large|mpi:halo_large_mpi|>= 0.95
 all-reduce 4 B, ranks|ranks:allreduce|mpi:allreduce_mpi|>= 0.95

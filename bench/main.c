@@ -8,10 +8,12 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEAST_REPEATS = 3 };
 
-static const bench_row *const tables[] = {bench_heat_rows, bench_array_rows, bench_call_rows, bench_movement_rows};
+static const bench_row *const tables[] = {bench_heat_rows, bench_array_rows, bench_call_rows, bench_movement_rows,
+                                          bench_reshard_rows};
 
 #define FOR_EACH_ROW(row)                                                                                              \
     for (size_t table_ = 0; table_ < sizeof tables / sizeof tables[0]; table_++)                                       \
@@ -21,7 +23,8 @@ static void usage(FILE *file)
 {
     fprintf(file,
             "usage: bench [OPTION...] [NAME...]\n"
-            "Measures the rows named (all when none is; patterns like 'plan_*' too) and prints for each\n"
+            "Measures the rows named (all when none is; \"plan\": also plan_10 and the like; patterns too) and prints "
+            "for each\n"
             "    name <tab> seconds <tab> rate <tab> unit\n"
             "the best of the repeats. Rates in us/call are better when less, all others when more.\n"
             "  --repeats N   repeats, at least %d (default %d)\n"
@@ -73,12 +76,15 @@ static void read_options(int argc, char **argv)
     }
 }
 
-/* No names: every row. */
+/* No names: every row. "plan" is plan_10, too. */
 static bool wanted(const bench_row *row, int n, char **names)
 {
-    for (int k = 0; k < n; k++)
-        if (fnmatch(names[k], row->name, 0) == 0)
+    for (int k = 0; k < n; k++) {
+        size_t length = strlen(names[k]);
+        if (fnmatch(names[k], row->name, 0) == 0 ||
+            (strncmp(names[k], row->name, length) == 0 && row->name[length] == '_'))
             return true;
+    }
     return n == 0;
 }
 

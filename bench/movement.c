@@ -1,28 +1,5 @@
-/* Rows of data that moves between devices: other shardings, neighbours, sums. */
+/* Rows of data that moves between devices: neighbours and sums (other shardings: reshard.c). */
 #include "bench.h"
-
-/* -- another sharding --------------------------------------------------------------------------------------------- */
-
-typedef struct resharding {
-    oly_array x;
-    oly_sharding to;
-} resharding;
-
-static void reshard(void *data)
-{
-    resharding *r = data;
-    OLY_SCOPE
-    {
-        oly_block_until_ready(oly_device_put(r->x, r->to));
-    }
-}
-
-static void run_reshard(const bench_row *row)
-{
-    int64_t n = bench_size(row);
-    resharding r = {bench_array(2, (int64_t[]){n, n}, "x", bench_wave), oly_named(bench_mesh(), "None, x")};
-    bench_report(row->name, bench_best(reshard, &r), (double)n * (double)n * 4, "GB/s");
-}
 
 /* -- neighbours and sums: one row of `size` float32 for each device ----------------------------------------------- */
 
@@ -74,7 +51,6 @@ static void run_allreduce(const bench_row *row)
 }
 
 const bench_row bench_movement_rows[] = {
-    {"reshard", "4096 x 4096 float32 from P('x') to P(None, 'x'); bytes of the array", run_reshard, 4096, 64},
     {"halo", "every device's 4 bytes to the next device in a ring", run_halo, 1, 1},
     {"halo_large", "the same with 16 MiB", run_halo, 4 << 20, 1 << 10},
     {"allreduce", "sum over all devices of 4 bytes each, wanted on all", run_allreduce, 1, 1},
