@@ -2,6 +2,7 @@
  * step by step. Explanations only: planning and running do not come here, but for oly_plan_count. */
 #include "plan/explain.h"
 #include "plan/cost.h"
+#include "plan/schedule.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,10 +108,10 @@ static oly_status find_owners(oly_told *t)
 {
     t->owner = OLY_ARENA_NEW(&t->arena, int, t->plan->n_slots + 1);
     t->is_copy = OLY_ARENA_NEW(&t->arena, bool, t->plan->n_slots + 1);
-    OLY_PLAN_CHECK(t->owner);
-    OLY_PLAN_CHECK(t->is_copy);
+    t->writer = OLY_ARENA_NEW(&t->arena, int, t->plan->n_slots + 1);
+    OLY_PLAN_CHECK(t->owner && t->is_copy ? t->writer : NULL);
     for (int k = 0; k < t->plan->n_slots; k++)
-        t->owner[k] = -1;
+        t->owner[k] = t->writer[k] = -1;
     for (int k = 0; k < t->n_values; k++)
         if (t->values[k].slot >= 0 && t->owner[t->values[k].slot] < 0)
             t->owner[t->values[k].slot] = k;
@@ -186,13 +187,48 @@ static oly_told_group group_of(const oly_plan *plan, const oly_step *s)
     return g;
 }
 
+/* Slots, each once, ascending. */
+typedef struct slot_list {
+    bool writes;
+    int n, slots[MOST_SLOTS];
+} slot_list;
+
+static void list_slot(void *context, int slot, bool writes)
+{
+    slot_list *l = context;
+    int at = 0;
+    while (at < l->n && l->slots[at] < slot)
+        at++;
+    if (slot < 0 || writes != l->writes || (at < l->n && l->slots[at] == slot) || l->n == MOST_SLOTS)
+        return;
+    memmove(l->slots + at + 1, l->slots + at, sizeof *l->slots * (size_t)(l->n - at));
+    l->slots[at] = slot;
+    l->n++;
+}
+
+/* What loops and branches read and write themselves; the steps inside are told on their own. */
+static void list_own(const oly_step *s, slot_list *l)
+{
+    for (int c = 0; s->kind == OLY_STEP_LOOP && c < s->loop.n_carry; c++) {
+        list_slot(l, s->loop.init_slot[c], false);
+        list_slot(l, s->loop.in_slot[c], true);
+        list_slot(l, s->loop.result_slot ? s->loop.result_slot[c] : -1, true);
+    }
+    if (s->kind == OLY_STEP_BRANCH)
+        list_slot(l, s->branch.index_slot, false);
+}
+
 static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n, const int **slots)
 {
-    int found[MOST_SLOTS];
-    *n = oly_step_slots(t->plan, s, writes, found, MOST_SLOTS);
-    int *copy = OLY_ARENA_NEW(&t->arena, int, *n + 1);
+    slot_list found = {.writes = writes};
+    if (s->kind == OLY_STEP_LOOP || s->kind == OLY_STEP_BRANCH)
+        list_own(s, &found);
+    else
+        oly_step_uses(t->plan, s, list_slot, &found);
+    int *copy = OLY_ARENA_NEW(&t->arena, int, found.n + 1);
     OLY_PLAN_CHECK(copy);
-    memcpy(copy, found, sizeof *copy * (size_t)*n);
+    memcpy(copy, found.slots, sizeof *copy * (size_t)found.n);
+    *n = found.n;
     *slots = copy;
     return OLY_OK;
 }
@@ -213,6 +249,9 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
                                 .seconds = oly_price_step(t->plan, s)};
         OLY_TRY(tell_slots(t, s, false, &told->n_reads, &told->reads));
         OLY_TRY(tell_slots(t, s, true, &told->n_writes, &told->writes));
+        for (int j = 0; j < told->n_writes; j++)
+            if (t->writer[told->writes[j]] < 0)
+                t->writer[told->writes[j]] = me;
         if (s->kind == OLY_STEP_LOOP)
             OLY_TRY(tell_block(t, s->loop.body, me, 0, depth + 1, times * (s->loop.predicate < 0 ? s->loop.count : 1)));
         for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)

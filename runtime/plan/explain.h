@@ -56,6 +56,7 @@ typedef struct oly_told {
     oly_told_step *steps; /* what contains others comes before them */
     int *owner;           /* [n_slots] told value that lives there, -1 */
     bool *is_copy;        /* [n_slots] it is a copy, or more than each device's own part */
+    int *writer;          /* [n_slots] told step that writes it first, -1 */
     /* in all */
     oly_plan_costs costs;
     int64_t bytes; /* received by a device */
@@ -84,11 +85,6 @@ const char *oly_told_say(oly_told *told, const char *format, ...) __attribute__(
 /* Once for every step of the block, in order; for those inside of others too. */
 bool oly_step_communicates(const oly_step *s);
 int64_t oly_step_repeats(const oly_step *s); /* of what it receives, in one go: passes of a stencil */
-
-/* -- explain_slots.c -- */
-/* Slots that the step reads and writes on this process's devices, each once, ascending; of a loop those of its carries. Returns
- * how many; at most `room` are stored. */
-int oly_step_slots(const oly_plan *plan, const oly_step *s, bool writes, int *slots, int room);
 
 /* -- reason.c: words -- */
 /* "carries" of input nodes and reasons of dimensions. Calls tell(user, dimension, text) for each dimension that is cut, or kept

@@ -51,23 +51,15 @@ const char *oly_slot_kind_name(oly_slot_kind kind)
     return names[kind];
 }
 
-/* The step that writes a slot first; NULL: none. */
-static const oly_step *writer_of(const oly_told *told, int slot)
-{
-    for (int k = 0; k < told->n_steps; k++)
-        for (int j = 0; j < told->steps[k].n_writes; j++)
-            if (told->steps[k].writes[j] == slot)
-                return told->steps[k].step;
-    return NULL;
-}
-
 const char *oly_tell_slot(oly_told *told, int slot)
 {
     int v = told->owner[slot];
     if (v >= 0)
         return oly_told_say(told, "%s%s", told->is_copy[slot] ? "a copy of " : "", told->values[v].name);
-    const oly_step *s = writer_of(told, slot);
-    return s ? oly_told_say(told, "a buffer of step %d (%s)", s->number, s->what) : "working memory";
+    if (told->writer[slot] < 0)
+        return "working memory";
+    const oly_step *s = told->steps[told->writer[slot]].step;
+    return oly_told_say(told, "a buffer of step %d (%s)", s->number, s->what);
 }
 
 static const char *plural(int64_t n)

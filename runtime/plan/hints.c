@@ -181,9 +181,10 @@ static const char *tell_change(const search *s, const trial *t)
                             oly_tell_spec(told, plan->wanted[t->output]->mesh, &plan->wanted[t->output]->spec));
     const char *was =
         oly_tell_spec(told, plan->inputs[t->input].sharding->mesh, &plan->inputs[t->input].sharding->spec);
+    const char *type = oly_type_short(&plan->inputs[t->input].type);
     if (t->sharding->spec.n_dims == 0)
-        return oly_told_say(told, "replicating input %d (not %s)", t->input, was);
-    return oly_told_say(told, "input %d as %s (not %s)", t->input,
+        return oly_told_say(told, "replicating input %d, %s (not %s)", t->input, type, was);
+    return oly_told_say(told, "input %d, %s, as %s (not %s)", t->input, type,
                         oly_tell_spec(told, t->sharding->mesh, &t->sharding->spec), was);
 }
 

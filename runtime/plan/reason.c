@@ -210,12 +210,11 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
 
 /* -- why data moves ---------------------------------------------------------------------------------------------------- */
 
-/* Who reads what is brought: "relu (layer.c:14)", or the call's result. */
-static const char *tell_reader(oly_told *told, const oly_step *s)
+/* Who wants what is brought, and how: "relu (layer.c:14) reads it whole". */
+static const char *tell_wish(oly_told *told, const oly_step *s, const char *verb, const char *what)
 {
-    if (s->reader)
-        return tell_node(told, s->reader);
-    return s->node ? "the result of the call" : "";
+    return s->reader ? oly_told_say(told, "%s %ss %s", tell_node(told, s->reader), verb, what)
+                     : oly_told_say(told, "the call's result is to have %s", what);
 }
 
 static bool same_spec(const oly_transfer *t)
@@ -233,21 +232,20 @@ const char *oly_tell_transfer(oly_told *told, const oly_told_step *ts)
 {
     const oly_step *s = ts->step;
     const oly_transfer *t = s->transfer;
-    const char *value = oly_told_name(told, s->node), *reader = tell_reader(told, s);
+    const char *value = oly_told_name(told, s->node);
     const char *more = t && t->n_values > 1 ? oly_told_say(told, " and %d more", t->n_values - 1) : "";
     if (s->kind == OLY_STEP_STENCIL)
         return oly_told_say(told, "each step reads elements of %s that the neighbours compute", value);
-    if (s->over.n && s->kind == OLY_STEP_FOLD)
-        return oly_told_say(told, "the devices along %s have parts of %s (%s); %s reads it whole",
-                            oly_tell_axes(told, told->plan->mesh, &s->over), value, tell_node(told, s->node), reader);
     if (s->over.n)
-        return oly_told_say(told, "the devices along %s have parts of %s (%s); each keeps its own piece of it",
-                            oly_tell_axes(told, told->plan->mesh, &s->over), value, tell_node(told, s->node));
+        return oly_told_say(told, "the devices along %s have parts of %s (%s); %s",
+                            oly_tell_axes(told, told->plan->mesh, &s->over), value, tell_node(told, s->node),
+                            s->kind == OLY_STEP_FOLD ? tell_wish(told, s, "read", "it whole")
+                                                     : "each keeps its own piece of it");
     if (!t)
-        return oly_told_say(told, "%s is wanted by %s", value, reader);
+        return oly_told_say(told, "%s: %s", value, tell_wish(told, s, "read", "what other devices have of it"));
+    const char *lies = oly_told_say(told, "%s%s lies as %s", value, more, oly_tell_spec(told, t->from_mesh, &t->from));
     if (same_spec(t))
-        return oly_told_say(told, "%s%s lies as %s; %s reads elements that other devices have", value, more,
-                            oly_tell_spec(told, t->from_mesh, &t->from), reader);
-    return oly_told_say(told, "%s%s lies as %s; %s wants it as %s", value, more,
-                        oly_tell_spec(told, t->from_mesh, &t->from), reader, oly_tell_spec(told, t->to_mesh, &t->to));
+        return oly_told_say(told, "%s; %s", lies, tell_wish(told, s, "read", "elements that other devices have"));
+    const char *wanted = oly_told_say(told, "it as %s", oly_tell_spec(told, t->to_mesh, &t->to));
+    return oly_told_say(told, "%s; %s", lies, tell_wish(told, s, "want", wanted));
 }
