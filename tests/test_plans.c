@@ -87,6 +87,21 @@ static void matmul(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_matmul(in[0], in[1]);
 }
 
+/* Prices choose other layouts here than propagation. */
+static void chain_inputs(oly_array *in)
+{
+    mesh = oly_make_mesh("x=4, y=2");
+    in[0] = put(oly_ones(OLY_FLOAT32, 512, 256), "y, x");
+    in[1] = put(oly_ones(OLY_FLOAT32, 256, 64), "x, y");
+    in[2] = put(oly_ones(OLY_FLOAT32, 64, 512), "None, (x,y)");
+}
+
+static void chain(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_sin(oly_matmul(oly_matmul(in[0], in[1]), in[2])));
+}
+
 static void layer_inputs(oly_array *in)
 {
     mesh = oly_make_mesh("x=4, y=2");
@@ -238,6 +253,7 @@ static void attention(const oly_array *in, oly_array *out, void *user)
 static const program programs[] = {
     {"attention", attention_inputs, 3, 1, attention},
     {"branch", one_vector, 1, 1, branch},
+    {"chain", chain_inputs, 3, 1, chain},
     {"concatenate", one_vector, 1, 1, concatenate},
     {"constrained", one_matrix, 1, 1, constrained},
     {"conv", conv_inputs, 2, 1, conv},

@@ -189,6 +189,30 @@ static const char *tell_origin(oly_told *told, const oly_told_value *v)
     return k == 0 ? oly_told_say(told, "the counter of %s", loop) : oly_told_say(told, "carry %d of %s", k - 1, loop);
 }
 
+/* How a node is worked where prices have decided it. */
+static const char *tell_choice(oly_told *told, const oly_told_value *v, const oly_choice *c)
+{
+    oly_mesh mesh = told->plan->mesh;
+    oly_spec work = {.n_dims = v->node->type.rank};
+    oly_axis_list summed = {0};
+    for (int d = 0; d < work.n_dims; d++)
+        work.dim[d] = c->work[d];
+    for (int d = 0; d < OLY_MAX_RANK; d++)
+        for (int k = 0; k < c->summed[d].n; k++)
+            summed.axis[summed.n++] = c->summed[d].axis[k];
+    oly_text t = {0};
+    oly_text_add(&t, "worked as %s", oly_tell_spec(told, mesh, &work));
+    if (summed.n)
+        oly_text_add(&t, ", in parts summed over %s", oly_tell_axes(told, mesh, &summed));
+    oly_text_add(&t, ": with all such choices the function is predicted to take ");
+    oly_seconds_text(&t, c->seconds[1]);
+    oly_text_add(&t, " instead of ");
+    oly_seconds_text(&t, c->seconds[0]);
+    const char *text = oly_told_say(told, "%s", oly_text_chars(&t));
+    oly_text_free(&t);
+    return text;
+}
+
 void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller *tell, void *user)
 {
     const oly_value *known = oly_value_of(v->frame, v->node);
@@ -197,11 +221,13 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
         tell(user, -1, "input", origin);
     if (origin && (!v->frame->loop || oly_captured(v->frame, v->node)))
         return;
+    if (known->choice)
+        tell(user, -1, "price", tell_choice(told, v, known->choice));
     for (int d = 0; d < v->node->type.rank; d++) {
         static const oly_axis_list none;
         const oly_axis_list *axes = d < v->spec.n_dims ? &v->spec.dim[d] : &none;
         const oly_reason *r = reason_of(v, d);
-        if (r && oly_axis_list_equal(axes, &known->axes[d]) && (axes->n || r->why == OLY_WHY_CONSTRAINT))
+        if (r && oly_axis_list_equal(axes, &known->axes[d]) && (axes->n || r->why != OLY_WHY_FACTOR))
             tell(user, d, kind_of(r->why), tell_reason(told, v, r));
         else if (axes->n)
             tell(user, d, "operand", tell_place(told, v, d));
