@@ -76,15 +76,16 @@ OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
 
 /* -- shardings ----------------------------------------------------------------------------------------------------
  * A partition spec says for each dimension which mesh axes split it, in a notation: "i, j", "i, None", "(i,j)", "". Missing
- * trailing entries mean None (not split); axes not mentioned replicate. Blocks are balanced: sizes differ by at most one,
- * larger first, so any size may be split over any number of devices. Equal shardings are the same handle. */
+ * trailing entries mean None (not split), UNCONSTRAINED leaves a dimension to the planner (in constraints only); axes not
+ * mentioned replicate. Blocks are balanced: sizes differ by at most one, larger first, so any size may be split over any
+ * number of devices. Equal shardings are the same handle. */
 
 /* Sharding over a mesh.
  *   spec    notation as above ("P(i, j)" is accepted too). On Explicit axes also "i, None, unreduced={j}": the true value is the
  *           sum of what the devices along j hold; "reduced={j}": the same along j, with a gradient that is unreduced there
  *   ranks   any rank, alone
- *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 12 entries. Whether the spec
- *           is longer than an array's rank is checked where it meets the array.
+ *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 12 entries, UNCONSTRAINED over
+ *           a mesh without Auto axes. Whether the spec is longer than an array's rank is checked where it meets the array.
  *   source  jax.sharding.NamedSharding, PartitionSpec */
 OLY_API oly_sharding oly_named(oly_mesh mesh, const char *spec);
 #define oly_named(...) OLY_AT(oly_named)(__VA_ARGS__)

@@ -280,7 +280,8 @@ OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimensio
     ((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}, dimension)
 
 /* -- sharding inside programs -------------------------------------------------------------------------------------
- * Fixes how an intermediate value is sharded, in every dimension. Outside a function it moves x, as oly_device_put does.
+ * Fixes how an intermediate value is sharded, in every dimension but those that are UNCONSTRAINED: they are split as other
+ * values have it. Outside a function it moves x, as oly_device_put does.
  * fails OLY_SHARDING: spec longer than the rank. source: jax.lax.with_sharding_constraint */
 OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding sharding);
 #define oly_with_sharding_constraint(...) OLY_AT(oly_with_sharding_constraint)(__VA_ARGS__)

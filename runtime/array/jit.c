@@ -34,6 +34,9 @@ static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding *
     if (!*to)
         return oly_out_of_memory(sizeof **to * (size_t)n, "a function");
     memcpy(*to, from, sizeof **to * (size_t)n);
+    for (int k = 0; k < n; k++)
+        if (from[k])
+            OLY_TRY(oly_sharding_check_closed(from[k]));
     return OLY_OK;
 }
 

@@ -63,6 +63,9 @@ static oly_status check(const region *r, const char *which, int n, const oly_sha
         return oly_fail(OLY_INVALID, "a region takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
                         (int)MOST, (int)MOST, r->n_in, r->n_out);
     for (int k = 0; k < n; k++)
+        if (shardings[k])
+            OLY_TRY(oly_sharding_check_closed(shardings[k]));
+    for (int k = 0; k < n; k++)
         if (!shardings[k] || !shardings[k]->mesh->explicit_axes)
             return oly_fail(OLY_SHARDING, "%s %d of %s is not over a mesh with Explicit axes (\"x=4:explicit\")", which,
                             k, r->name);

@@ -175,11 +175,14 @@ static oly_status turned_sharding(oly_sharding s, const value *order, const valu
         return OLY_OK;
     oly_spec spec = s->spec;
     memset(spec.dim, 0, sizeof spec.dim);
+    spec.open = 0;
     spec.n_dims = order->n;
     for (int d = 0; d < order->n; d++) {
         int from = find(result, order->index[d]);
-        if (from >= 0 && from < s->spec.n_dims)
-            spec.dim[d] = s->spec.dim[from];
+        if (from < 0 || from >= s->spec.n_dims)
+            continue;
+        spec.dim[d] = s->spec.dim[from];
+        spec.open |= (s->spec.open >> from & 1) << d;
     }
     *out = oly_sharding_intern(s->mesh, &spec, order->n);
     return *out ? OLY_OK : OLY_MEMORY;

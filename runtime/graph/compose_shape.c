@@ -256,8 +256,9 @@ oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, c
     oly_type wanted = in[0]->type;
     if (!s->mesh->explicit_axes)
         return oly_compose_place(g, n_in, in, recipe, out);
-    OLY_TRY(oly_sharding_check_rank(s, wanted.rank));
+    OLY_TRY(oly_sharding_check_constraint(s, wanted.rank));
     oly_type_set_sharding(&wanted, s);
+    oly_type_keep_open(&wanted, &in[0]->type, s);
     wanted.varying = in[0]->type.varying;
     if (!oly_type_same_sharding(&wanted, &in[0]->type))
         return oly_sharding_fail_types("constraint", &in[0]->type, NULL, "assert_mismatch",

@@ -29,9 +29,12 @@ static oly_status turned_back(oly_sharding s, const oly_conv_dims *dims, oly_sha
         return OLY_OK;
     oly_spec spec = s->spec;
     memset(spec.dim, 0, sizeof spec.dim);
+    spec.open = 0;
     spec.n_dims = dims->rank;
-    for (int d = 0; d < dims->rank && d < s->spec.n_dims; d++)
+    for (int d = 0; d < dims->rank && d < s->spec.n_dims; d++) {
         spec.dim[dims->result[d]] = s->spec.dim[d];
+        spec.open |= (s->spec.open >> d & 1) << dims->result[d];
+    }
     *out = oly_sharding_intern(s->mesh, &spec, dims->rank);
     return *out ? OLY_OK : OLY_MEMORY;
 }

@@ -11,6 +11,7 @@ oly_status oly_sharding_rule_place(oly_node *node)
         return OLY_OK;
     }
     oly_type_set_sharding(&node->type, node->params.sharding);
+    oly_type_keep_open(&node->type, &node->in[0]->type, node->params.sharding);
     return OLY_OK;
 }
 

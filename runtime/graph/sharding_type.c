@@ -37,6 +37,13 @@ void oly_type_set_sharding(oly_type *t, oly_sharding s)
                 t->axes[d].axis[t->axes[d].n++] = s->spec.dim[d].axis[k];
 }
 
+void oly_type_keep_open(oly_type *t, const oly_type *before, oly_sharding s)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (t->mesh && before->mesh == t->mesh && s->spec.open >> d & 1)
+            t->axes[d] = before->axes[d];
+}
+
 oly_sharding oly_type_sharding(const oly_type *t)
 {
     oly_spec spec = {.n_dims = t->rank, .unreduced = t->unreduced, .reduced = t->reduced};

@@ -40,6 +40,8 @@ bool oly_type_same_sharding(const oly_type *a, const oly_type *b);
 void oly_type_clear_sharding(oly_type *t);
 /* That of a value with this sharding: nothing unless the mesh has Explicit axes, and those only. Shape and rank of t stay. */
 void oly_type_set_sharding(oly_type *t, oly_sharding s);
+/* Dimensions that s leaves open are split over Explicit axes as those of `before` are. */
+void oly_type_keep_open(oly_type *t, const oly_type *before, oly_sharding s);
 /* The sharding that a type with a mesh says: Explicit axes as it has them, all others replicate. NULL: message pending. */
 oly_sharding oly_type_sharding(const oly_type *t);
 /* Writes "{V:x, U:(y,z)}" or "" as snprintf does. */

@@ -285,7 +285,7 @@ oly_status oly_typing_concatenate(oly_node *node)
 oly_status oly_typing_place(oly_node *node)
 {
     node->type = *operand(node, 0);
-    return oly_sharding_check_rank(node->params.sharding, node->type.rank);
+    return oly_sharding_check_constraint(node->params.sharding, node->type.rank);
 }
 
 /* Checks one value a loop hands over: what it is and what the body makes of it. */

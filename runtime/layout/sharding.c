@@ -41,7 +41,7 @@ void oly_layout_stop(void)
 
 static bool same_spec(const oly_spec *a, const oly_spec *b)
 {
-    if (a->n_dims != b->n_dims || a->unreduced != b->unreduced || a->reduced != b->reduced)
+    if (a->n_dims != b->n_dims || a->unreduced != b->unreduced || a->reduced != b->reduced || a->open != b->open)
         return false;
     for (int d = 0; d < a->n_dims; d++)
         if (a->dim[d].n != b->dim[d].n || memcmp(a->dim[d].axis, b->dim[d].axis, a->dim[d].n) != 0)
@@ -52,13 +52,15 @@ static bool same_spec(const oly_spec *a, const oly_spec *b)
 oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int written_dims)
 {
     oly_spec s = *spec;
-    while (s.n_dims > 0 && s.dim[s.n_dims - 1].n == 0)
+    while (s.n_dims > 0 && s.dim[s.n_dims - 1].n == 0 && !(s.open >> (s.n_dims - 1) & 1))
         s.n_dims--;
     uint64_t h = oly_hash_mix(mesh->hash, (uint64_t)s.n_dims);
     for (int d = 0; d < s.n_dims; d++)
         h = oly_hash(oly_hash_mix(h, s.dim[d].n), s.dim[d].axis, s.dim[d].n);
     if (s.unreduced | s.reduced)
         h = oly_hash_mix(h, (uint64_t)s.unreduced << 32 | s.reduced);
+    if (s.open)
+        h = oly_hash_mix(h, s.open);
     oly_intern_lock();
     sharding_entry **list = &shardings[h % SHARDING_LISTS], *e = *list;
     while (e && !(e->sharding.hash == h && e->sharding.mesh == mesh && same_spec(&e->sharding.spec, &s)))
@@ -130,14 +132,37 @@ void oly_spec_text(struct oly_text *t, oly_mesh mesh, const oly_spec *spec, int 
     oly_text_add(t, "P(");
     for (int d = 0; d < n; d++) {
         oly_text_add(t, d ? ", " : "");
-        axis_list_text(t, mesh, d < spec->n_dims ? &spec->dim[d] : &none);
+        if (spec->open >> d & 1)
+            oly_text_add(t, "UNCONSTRAINED");
+        else
+            axis_list_text(t, mesh, d < spec->n_dims ? &spec->dim[d] : &none);
     }
     axis_set_text(t, mesh, spec->unreduced, "unreduced", n > 0);
     axis_set_text(t, mesh, spec->reduced, "reduced", n > 0 || spec->unreduced);
     oly_text_add(t, n == 1 && !(spec->unreduced | spec->reduced) ? ",)" : ")");
 }
 
+oly_status oly_sharding_check_closed(oly_sharding s)
+{
+    if (!s->spec.open)
+        return OLY_OK;
+    oly_text t = {0};
+    oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
+    oly_status st = oly_fail(OLY_SHARDING,
+                             "the spec %s leaves a dimension UNCONSTRAINED, which only a constraint on a value inside a "
+                             "program may (oly_with_sharding_constraint): say here how it is split, or None",
+                             oly_text_chars(&t));
+    oly_text_free(&t);
+    return st;
+}
+
 oly_status oly_sharding_check_rank(oly_sharding s, int rank)
+{
+    OLY_TRY(oly_sharding_check_closed(s));
+    return oly_sharding_check_constraint(s, rank);
+}
+
+oly_status oly_sharding_check_constraint(oly_sharding s, int rank)
 {
     if (s->spec.n_dims <= rank)
         return OLY_OK;
@@ -195,12 +220,29 @@ static bool scan_name(oly_scanner *s, char *word, size_t size)
     return oly_scan_word(s, word, size) && (!quoted || oly_scan_take(s, '\''));
 }
 
-static oly_status parse_entry(oly_mesh mesh, oly_scanner *s, oly_axis_list *list, unsigned *used)
+/* A dimension is left to the planner, which splits over Auto axes only. */
+static oly_status leave_open(oly_mesh mesh, bool *open)
+{
+    unsigned all = (1u << mesh->n_axes) - 1;
+    *open = (mesh->explicit_axes | mesh->manual_axes) != all;
+    if (*open)
+        return OLY_OK;
+    char text[256];
+    oly_mesh_str(mesh, text, sizeof text);
+    return oly_fail(OLY_SHARDING,
+                    "UNCONSTRAINED leaves a dimension to the planner, which splits over Auto axes, and %s has none; "
+                    "say how the dimension is split, or None",
+                    text);
+}
+
+static oly_status parse_entry(oly_mesh mesh, oly_scanner *s, oly_axis_list *list, unsigned *used, bool *open)
 {
     char word[OLY_AXIS_NAME];
     if (!oly_scan_take(s, '(')) {
         if (!scan_name(s, word, sizeof word))
-            return oly_scan_expected(s, "an axis name, None, or '('");
+            return oly_scan_expected(s, "an axis name, None, UNCONSTRAINED, or '('");
+        if (strcmp(word, "UNCONSTRAINED") == 0 && oly_mesh_find_axis(mesh, word) < 0)
+            return leave_open(mesh, open);
         return is_none(word) ? OLY_OK : add_axis(mesh, list, word, used);
     }
     while (!oly_scan_take(s, ')')) {
@@ -262,7 +304,9 @@ oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec)
         }
         if (spec->n_dims == OLY_MAX_RANK)
             return oly_fail(OLY_SHARDING, "the spec \"%s\" has more than %d entries", text, OLY_MAX_RANK);
-        OLY_TRY(parse_entry(mesh, &s, &spec->dim[spec->n_dims++], &used));
+        bool open = false;
+        OLY_TRY(parse_entry(mesh, &s, &spec->dim[spec->n_dims], &used, &open));
+        spec->open |= (unsigned)open << spec->n_dims++;
         if (!oly_scan_take(&s, ','))
             break;
     }

@@ -431,7 +431,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
 
 static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    OLY_TRY(oly_sharding_check_rank(n->params.sharding, n->type.rank));
+    OLY_TRY(oly_sharding_check_constraint(n->params.sharding, n->type.rank));
     oly_layout l = oly_mesh_same_grid(n->params.sharding->mesh, p->mesh)
                        ? oly_node_layout(p, f, n)
                        : oly_layout_canonical(n->params.sharding, n->type.rank, n->type.shape);

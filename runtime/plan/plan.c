@@ -380,7 +380,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     oly_node *n = f->graph->outputs[k];
     if (p->request->outputs && p->request->outputs[k])
         return p->request->outputs[k];
-    if (oly_is_placed(n) && oly_settles_all(&n->params))
+    if (oly_is_placed(n) && oly_settles_all(&n->params) && !n->params.sharding->spec.open)
         return n->params.sharding;
     for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)

@@ -427,7 +427,10 @@ static void fix_places(oly_planner *p, oly_frame *f)
         if ((!oly_is_placed(n) && !n->params.settled) || !oly_mesh_same_grid(n->params.sharding->mesh, p->mesh))
             continue;
         v->closed = oly_settles_all(&n->params) ? ~0u : n->params.settled;
+        v->open_dimensions = (uint16_t)(v->closed == ~0u ? n->params.sharding->spec.open : 0);
         for (int d = 0; d < n->params.sharding->spec.n_dims && d < n->type.rank; d++) {
+            if (v->open_dimensions >> d & 1)
+                continue;
             v->axes[d] = oly_split_canonical(p->mesh, &n->params.sharding->spec.dim[d], n->type.shape[d]).axes;
             oly_note_reason(p, v, d, (oly_reason){.why = OLY_WHY_CONSTRAINT, .node = n});
         }

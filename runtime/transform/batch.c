@@ -13,6 +13,11 @@ static oly_status too_many(const oly_type *own, int lead)
                     oly_type_short(own), own->rank + lead, lead, OLY_MAX_RANK);
 }
 
+static bool has_auto_axis(oly_mesh mesh)
+{
+    return (mesh->explicit_axes | mesh->manual_axes) != (1u << mesh->n_axes) - 1;
+}
+
 oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t named, oly_sharding own)
 {
     oly_mesh mesh = !b->axes->mesh && own ? own->mesh : b->axes->mesh;
@@ -21,8 +26,11 @@ oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t name
         if (axes >> a & 1) {
             if (b->axes->mesh && named >> a & 1)
                 spec.dim[spec.n_dims] = (oly_axis_list){.n = 1, .axis = {(uint8_t)a}};
+            if (!b->axes->mesh && own && has_auto_axis(mesh)) /* of vmap: wherever the planner likes */
+                spec.open |= 1u << spec.n_dims;
             spec.n_dims++;
         }
+    spec.open |= own ? own->spec.open << spec.n_dims : 0;
     for (int d = 0; own && d < own->spec.n_dims && spec.n_dims < OLY_MAX_RANK; d++)
         spec.dim[spec.n_dims++] = own->spec.dim[d];
     spec.unreduced = own ? own->spec.unreduced : 0;
