@@ -226,9 +226,81 @@ static void check_program(const halo_program *p, const placement *at)
     free_dependence(&d);
 }
 
-static void devices_receive_what_they_need(void **state)
+/* -- loops --------------------------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 5 };
+
+static void step(oly_array i, oly_array *carry, void *user)
 {
-    (void)state;
+    const halo_program *p = user;
+    oly_array next[HALO_MOST_ARRAYS];
+    (void)i;
+    p->function(carry, next, NULL);
+    memcpy(carry, next, sizeof *carry * (size_t)p->n_in);
+}
+
+static void steps(const oly_array *in, oly_array *out, void *user)
+{
+    const halo_program *p = user;
+    memcpy(out, in, sizeof *out * (size_t)p->n_in);
+    oly_fori(0, STEPS, step, p->n_in, out, user);
+}
+
+static bool keeps_its_shape(const halo_program *p, const dependence *d)
+{
+    bool same = p->n_in == p->n_out;
+    for (int k = 0; k < p->n_out; k++)
+        same = same && d->plain.size[k] * p->n_in == d->n_in;
+    return same;
+}
+
+/* As many steps as in a loop: each moves what one alone would, in an exchange of its own; where many steps are taken at once, no more
+ * along one dimension (along two, corners come with them), in fewer exchanges. */
+static void check_loop(const halo_program *p, const placement *at)
+{
+    float *operands[HALO_MOST_ARRAYS];
+    int64_t size = size_of(at->rank, at->shape);
+    for (int k = 0; k < p->n_in; k++) {
+        operands[k] = malloc(sizeof(float) * (size_t)size);
+        fill(operands[k], size, k);
+    }
+    dependence d;
+    find_dependence(p, at, operands, &d);
+    if (keeps_its_shape(p, &d)) {
+        oly_mesh mesh = oly_make_mesh(at->mesh);
+        oly_array in[HALO_MOST_ARRAYS], out[HALO_MOST_ARRAYS] = {NULL}, *wanted[HALO_MOST_ARRAYS];
+        oly_fn f = oly_jit(steps, p->n_in, p->n_out, .name = p->name, .user = (void *)p);
+        oly_plan_costs costs;
+        run_alone(p, f, at, operands, &d.plain);
+        for (int k = 0; k < p->n_in; k++) {
+            oly_array x = oly_from_host(operands[k], OLY_FLOAT32, at->rank, at->shape);
+            in[k] = oly_device_put(x, oly_named(mesh, at->spec));
+            wanted[k] = &out[k];
+        }
+        if (oly_costs_n(&costs, f, p->n_in, in) != OLY_OK || oly_call(f, p->n_in, in, p->n_out, wanted) != OLY_OK)
+            fail_msg("%s: %s", p->name, oly_last_error());
+        check_values(p, at, &d, out);
+        int64_t needed = 0;
+        for (int s = 0; s < oly_shard_count(in[0]); s++)
+            needed += STEPS * missing_on(p, &d, s, in, out);
+        bool counts = !at->small && p->times == 1 && (at->rank == 1 || getenv("OLYMPUS_HALO_STEPS"));
+        if (counts &&
+            (costs.wire_bytes > 4 * needed || (getenv("OLYMPUS_HALO_STEPS") && costs.wire_bytes < 4 * needed)))
+            complain(p, at, "%d steps receive %" PRId64 " bytes, %" PRId64 " are needed", STEPS, costs.wire_bytes,
+                     4 * needed);
+        if (!at->small && costs.collectives > STEPS * p->exchanges)
+            complain(p, at, "%" PRId64 " exchanges for %d steps", costs.collectives, STEPS);
+        if (getenv("HALO_LIST"))
+            printf("%s %s (%d,%d,%d): loop %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec,
+                   (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], costs.wire_bytes, costs.collectives);
+    }
+    for (int k = 0; k < p->n_in; k++)
+        free(operands[k]);
+    free_dependence(&d);
+}
+
+static void check_all(void (*check)(const halo_program *, const placement *))
+{
     const char *only = getenv("HALO_PROGRAM");
     oly_init(NULL, NULL);
     oly_set_error_mode(OLY_ERRORS_RETURN);
@@ -241,15 +313,37 @@ static void devices_receive_what_they_need(void **state)
             if (fits)
                 OLY_SCOPE
                 {
-                    check_program(p, at);
+                    check(p, at);
                 }
         }
     assert_int_equal(complaints, 0);
     assert_int_equal(oly_finalize(), 0);
 }
 
+static void devices_receive_what_they_need(void **state)
+{
+    (void)state;
+    check_all(check_program);
+}
+
+static void so_do_steps_of_loops(void **state)
+{
+    (void)state;
+    setenv("OLYMPUS_HALO_STEPS", "1", 1);
+    check_all(check_loop);
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
+static void many_steps_at_once_give_the_same(void **state)
+{
+    (void)state;
+    check_all(check_loop);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(devices_receive_what_they_need),
+    cmocka_unit_test(so_do_steps_of_loops),
+    cmocka_unit_test(many_steps_at_once_give_the_same),
 };
 
 int main(void)

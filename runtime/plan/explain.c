@@ -30,7 +30,10 @@ bool oly_step_communicates(const oly_step *s)
 
 int64_t oly_step_repeats(const oly_step *s)
 {
-    return s->kind == OLY_STEP_STENCIL ? (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass : 1;
+    if (s->kind != OLY_STEP_STENCIL)
+        return 1;
+    int64_t passes = (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass;
+    return passes > 1 ? passes - 1 : 1; /* the margins of the first are a step of their own */
 }
 
 /* -- values ---------------------------------------------------------------------------------------------------------- */

@@ -31,21 +31,47 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
     return true;
 }
 
-static bool is_part(const oly_node *carry, const oly_node *v)
+/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. In a dimension that
+ * is moved round nothing may be left out. */
+static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start, oly_linear *f)
 {
-    return oly_is_part(v, 1) && v->in[0] == carry;
+    bool rolled[OLY_MAX_RANK] = {false}, cut[OLY_MAX_RANK] = {false};
+    int rank = carry->type.rank, depth = 0, d;
+    int64_t by;
+    memset(start, 0, sizeof *start * OLY_MAX_RANK);
+    while (v != carry && depth++ < DEEPEST) {
+        if (oly_is_roll(v, &d, &by)) {
+            int64_t size = v->type.shape[d];
+            start[d] += by > size / 2 ? by - size : by;
+            rolled[d] = true;
+            v = v->in[0]->in[0];
+        } else if (oly_is_part(v, 1)) {
+            for (d = 0; d < rank; d++) {
+                cut[d] = cut[d] || v->type.shape[d] != v->in[0]->type.shape[d];
+                start[d] += v->params.start[d];
+            }
+            v = v->in[0];
+        } else {
+            return false;
+        }
+    }
+    for (d = 0; d < rank; d++) {
+        if (rolled[d] && cut[d])
+            return false;
+        f->wraps[d] = f->wraps[d] || rolled[d];
+        f->cut[d] = f->cut[d] || cut[d];
+    }
+    return v == carry;
 }
 
 static bool accumulate(const oly_node *carry, const oly_node *v, double scale, int depth, oly_linear *f)
 {
-    static const int64_t zero[OLY_MAX_RANK];
+    int64_t start[OLY_MAX_RANK];
     double c;
     if (depth == DEEPEST)
         return false;
-    if (v == carry)
-        return add_tap(f, zero, v->type.rank, scale);
-    if (is_part(carry, v))
-        return add_tap(f, v->params.start, v->type.rank, scale);
+    if (find_shift(carry, v, start, f))
+        return add_tap(f, start, v->type.rank, scale);
     switch (oly_linearity_of(v->op)) {
     case OLY_LINEAR_SUM:
         return accumulate(carry, v->in[0], scale, depth + 1, f) && accumulate(carry, v->in[1], scale, depth + 1, f);
@@ -65,6 +91,11 @@ static bool accumulate(const oly_node *carry, const oly_node *v, double scale, i
 
 bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form)
 {
-    form->n = 0;
-    return accumulate(carry, value, 1, 0, form) && form->n > 0;
+    memset(form, 0, sizeof *form);
+    if (!accumulate(carry, value, 1, 0, form) || form->n == 0)
+        return false;
+    for (int d = 0; d < carry->type.rank; d++)
+        if (form->wraps[d] && form->cut[d])
+            return false;
+    return true;
 }

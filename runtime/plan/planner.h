@@ -279,7 +279,7 @@ oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, 
 
 /* The same within a slot that holds `region` boxes already, of which each device's own part is right: brings the margins. */
 oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
-                               const oly_region *region, int slot);
+                               const oly_region *region, const oly_wanted *wanted, int slot);
 
 /* The slices of dimension d change places: slice i of `to` is slice source[i] of the value; others stay as they are. */
 oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
@@ -358,6 +358,7 @@ typedef struct oly_linear {
     int n;
     int64_t start[OLY_STENCIL_TAPS][OLY_MAX_RANK]; /* of the slice */
     double coefficient[OLY_STENCIL_TAPS];
+    bool wraps[OLY_MAX_RANK], cut[OLY_MAX_RANK]; /* dimensions that go round; that some part is cut from (never both) */
 } oly_linear;
 /* False when it is none. */
 bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form);

@@ -817,13 +817,14 @@ oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *no
 }
 
 oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
-                               const oly_region *region, int slot)
+                               const oly_region *region, const oly_wanted *wanted, int slot)
 {
     return add_move((mover){.p = p,
                             .node = node,
                             .from = from,
                             .to = region,
                             .in_place = true,
+                            .wanted = *wanted,
                             .from_slot = slot,
                             .to_slot = slot,
                             .shape = from->shape,

@@ -1,6 +1,7 @@
-/* Stencil loops: a loop whose body replaces an inner part of its one carry by a sum of shifted parts of it. Then many time steps
- * run from cache: every device holds its block with margins of several steps' width; a pass brings the margins from the
- * neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points outside the replaced part never change. */
+/* Stencil loops: a loop whose body replaces an inner part of its one carry, or all of it, by a sum of shifted parts of it; dimensions
+ * may go round (rolls). Then many time steps run from cache: every device holds its block with margins of several steps' width;
+ * a pass brings the margins from the neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points
+ * outside the replaced part never change. The first pass has the steps that are left over, and brings no more than they read. */
 #include "plan/planner.h"
 #include "graph/view.h"
 #include "core/option.h"
@@ -9,7 +10,9 @@
 /* What the body does, found in its graph. */
 typedef struct found {
     oly_stencil stencil;
-    int64_t lo[3], hi[3]; /* the part that is replaced */
+    int64_t lo[3], hi[3];   /* the part that is replaced */
+    bool wraps[3];          /* the dimension goes round: all of it is replaced */
+    int below[3], above[3]; /* least and largest offset of a tap, at most and at least 0 */
 } found;
 
 static bool take_taps(const oly_node *carry, const oly_node *value, const int64_t *start, found *s)
@@ -27,11 +30,27 @@ static bool take_taps(const oly_node *carry, const oly_node *value, const int64_
             int64_t offset = form.start[t][d] - start[d], size = offset < 0 ? -offset : offset;
             if (size > 16)
                 return false;
+            s->wraps[d] = form.wraps[d];
             s->stencil.offset[t][d] = (int)offset;
+            s->below[d] = offset < s->below[d] ? (int)offset : s->below[d];
+            s->above[d] = offset > s->above[d] ? (int)offset : s->above[d];
             s->stencil.radius[d] = size > s->stencil.radius[d] ? (int)size : s->stencil.radius[d];
         }
     }
     return oly_stencil_supported(&s->stencil);
+}
+
+/* The sum itself: it reads beyond no end, as dimensions go round where it reads aside. */
+static bool match_whole(const oly_node *carry, const oly_node *out, found *s)
+{
+    static const int64_t zero[OLY_MAX_RANK];
+    for (int d = 0; d < carry->type.rank; d++) {
+        s->lo[d] = 0;
+        s->hi[d] = carry->type.shape[d];
+        if (out->type.shape[d] != s->hi[d])
+            return false;
+    }
+    return take_taps(carry, out, zero, s) && (s->wraps[0] || s->wraps[1] || s->wraps[2]);
 }
 
 /* x.at[inner].set(sum): the update of a part of the carry. */
@@ -95,18 +114,24 @@ static bool match(const oly_node *loop, found *s)
     const oly_node *carry = body->inputs[1];
     if (carry->type.rank < 1 || carry->type.rank > 3)
         return false;
-    if (!match_update(carry, body->outputs[0], s)) {
+    bool (*const ways[])(const oly_node *, const oly_node *, found *) = {match_update, match_concatenate, match_whole};
+    bool matches = false;
+    for (size_t k = 0; k < sizeof ways / sizeof *ways && !matches; k++) {
         memset(s, 0, sizeof *s);
-        if (!match_concatenate(carry, body->outputs[0], s))
-            return false;
+        matches = ways[k](carry, body->outputs[0], s);
     }
-    for (int d = 0; d < carry->type.rank; d++) /* every read lies inside the array */
+    for (int d = 0; d < carry->type.rank && matches; d++) {
+        if (s->wraps[d] && (s->lo[d] != 0 || s->hi[d] != carry->type.shape[d]))
+            return false;
+        if (s->wraps[d]) /* else every read lies inside the array */
+            continue;
         if (s->lo[d] - s->stencil.radius[d] < 0 || s->hi[d] + s->stencil.radius[d] > carry->type.shape[d]) {
             for (int t = 0; t < s->stencil.n_taps; t++)
                 if (s->lo[d] + s->stencil.offset[t][d] < 0 || s->hi[d] + s->stencil.offset[t][d] > carry->type.shape[d])
                     return false;
         }
-    return true;
+    }
+    return matches;
 }
 
 /* -- the plan ---------------------------------------------------------------------------------------------------------- */
@@ -123,15 +148,43 @@ static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
     return steps < 1 ? 1 : (int)steps;
 }
 
+static bool has_margins(const found *s, const oly_layout *l, int d)
+{
+    return s->stencil.radius[d] > 0 && (l->split[d].parts > 1 || s->wraps[d]);
+}
+
 static oly_region with_margins(const found *s, const oly_layout *l, int steps)
 {
     oly_region r = oly_region_of_layout(l);
     for (int d = 0; d < l->rank; d++)
-        if (l->split[d].parts > 1) {
-            r.dim[d].lo = -(int64_t)steps * s->stencil.radius[d];
-            r.dim[d].hi = (int64_t)steps * s->stencil.radius[d];
+        if (has_margins(s, l, d)) {
+            r.dim[d].lo = (int64_t)steps * s->below[d];
+            r.dim[d].hi = (int64_t)steps * s->above[d];
+            r.dim[d].wraps = s->wraps[d];
         }
     return r;
+}
+
+/* What `steps` steps read of their margins: all of that many cells, a single step what its taps reach (no corners, when none does). */
+static oly_status margins_read(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
+{
+    int n = steps == 1 ? s->stencil.n_taps : 1;
+    oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
+    OLY_PLAN_CHECK(part);
+    part[0] = with_margins(s, l, steps);
+    for (int t = 0; t < n && steps == 1; t++) {
+        part[t] = oly_region_of_layout(l);
+        for (int d = 0; d < l->rank; d++) /* seen from the replaced part */
+            part[t].dim[d] = (oly_region_dim){.split = oly_split_sliced(&l->split[d], s->lo[d], 1),
+                                              .n = s->hi[d] - s->lo[d],
+                                              .scale = 1,
+                                              .lo = s->lo[d] + s->stencil.offset[t][d],
+                                              .hi = s->lo[d] + s->stencil.offset[t][d],
+                                              .wraps = s->wraps[d]};
+    }
+    part[n] = oly_region_of_layout(l); /* its own block */
+    *w = (oly_wanted){n + 1, part};
+    return OLY_OK;
 }
 
 static void field_strides(int rank, const int64_t *extent, int64_t *stride)
@@ -153,6 +206,10 @@ static void fill_device(const found *s, const oly_layout *l, const oly_region *r
         f->write_hi[d] = block.hi[d] - field.lo[d];
         f->fixed_lo[d] = s->lo[d] - field.lo[d];
         f->fixed_hi[d] = s->hi[d] - field.lo[d];
+        if (s->wraps[d]) { /* no end, as far as steps can see */
+            f->fixed_lo[d] = -f->extent[d];
+            f->fixed_hi[d] = 2 * f->extent[d];
+        }
     }
     field_strides(l->rank, f->extent, f->stride);
     w->last = *f;
@@ -165,6 +222,16 @@ static void fill_device(const found *s, const oly_layout *l, const oly_region *r
     field_strides(l->rank, extent, w->last.destination_stride);
 }
 
+static void say_margins(oly_text *t, int64_t below, int64_t above, int dimension)
+{
+    if (below == above)
+        oly_text_add(t, " %lld element%s each way along dimension %d", (long long)below, below == 1 ? "" : "s",
+                     dimension);
+    else
+        oly_text_add(t, " %lld element%s from below and %lld from above along dimension %d", (long long)below,
+                     below == 1 ? "" : "s", (long long)above, dimension);
+}
+
 static void describe(oly_planner *p, oly_step *s, const found *st, const oly_layout *l, const oly_block *margins)
 {
     int64_t passes = (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass;
@@ -174,14 +241,13 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
     if (margins && margins->n_steps) {
         const oly_step *m = &margins->steps[0];
         s->bytes = m->bytes;
+        s->wire = m->wire;
         s->messages = m->messages;
         s->members = m->members;
         oly_text_add(&t, "; one halo exchange a pass:");
         for (int d = 0; d < l->rank; d++)
-            if (l->split[d].parts > 1)
-                oly_text_add(&t, " %lld element%s each way along dimension %d",
-                             (long long)s->stencil.pass * st->stencil.radius[d],
-                             s->stencil.pass * st->stencil.radius[d] == 1 ? "" : "s", d);
+            if (has_margins(st, l, d))
+                say_margins(&t, (int64_t)s->stencil.pass * -st->below[d], (int64_t)s->stencil.pass * st->above[d], d);
     }
     s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
@@ -195,12 +261,12 @@ static int field_slot(oly_planner *p, oly_frame *f, const oly_region *r, size_t 
     return slot;
 }
 
-static oly_status margin_block(oly_planner *p, const oly_node *n, const oly_layout *l, const oly_region *r, int slot,
-                               oly_block **block)
+static oly_status margin_block(oly_planner *p, const oly_node *n, const oly_layout *l, const oly_region *r,
+                               const oly_wanted *wanted, int slot, oly_block **block)
 {
     *block = oly_block_new(p);
     OLY_PLAN_CHECK(*block);
-    return oly_reshard_margins(p, *block, n, l, r, slot);
+    return oly_reshard_margins(p, *block, n, l, r, wanted, slot);
 }
 
 static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, const oly_layout *l, size_t element,
@@ -236,7 +302,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     int steps = steps_per_pass(&s, &l, count), first, fields[2], out;
     bool margins = false;
     for (int d = 0; d < l.rank; d++)
-        margins = margins || (l.split[d].parts > 1 && s.stencil.radius[d] > 0);
+        margins = margins || has_margins(&s, &l, d);
     oly_region r = with_margins(&s, &l, steps);
     if (!margins) {
         OLY_TRY(oly_materialise(p, f, n->in[0], &l, &first));
@@ -245,7 +311,9 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
         first = field_slot(p, f, &r, element);
         if (first < 0)
             return OLY_MEMORY;
-        OLY_TRY(oly_plan_reshard(p, f->block, input, &l, out, &r, first));
+        oly_movement move = {.node = input, .from = &l, .from_slot = out, .to = &r, .to_slot = first};
+        OLY_TRY(margins_read(p, &s, &l, (int)(count % steps ? count % steps : steps), &move.wanted));
+        OLY_TRY(oly_plan_moves(p, f->block, 1, &move));
     }
     int64_t passes = (count + steps - 1) / steps;
     fields[0] = margins ? first : passes > 2 ? field_slot(p, f, &r, element) : first;
@@ -253,8 +321,10 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     if (fields[0] < 0 || fields[1] < 0)
         return OLY_MEMORY;
     oly_block *blocks[2] = {NULL, NULL};
+    oly_wanted wanted;
+    OLY_TRY(margins_read(p, &s, &l, steps, &wanted));
     for (int k = 0; k < 2 && margins && passes > 1; k++)
-        OLY_TRY(margin_block(p, input, &l, &r, fields[k], &blocks[k]));
+        OLY_TRY(margin_block(p, input, &l, &r, &wanted, fields[k], &blocks[k]));
     OLY_TRY(settle(p, f, n, &l, element, &out));
     oly_stencil_work *work = OLY_PLAN_NEW(p, oly_stencil_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);
