@@ -1,6 +1,7 @@
 /* run: layouts  Operations along one dimension: values against plain loops for lines short and long, the same bits in every layout
  * (sizes that do not divide, of 1 and of 0; the dimension itself split), and errors. */
 #include "check_layouts.h"
+#include "check_session.h"
 #include <complex.h>
 #include <math.h>
 
@@ -432,18 +433,9 @@ static void test_errors(void **state)
 
 static int start(void **state)
 {
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
+    int ready = check_start(state);
     mesh = oly_make_mesh("x=2, y=4");
-    assert_non_null(mesh);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return oly_finalize();
+    return mesh ? ready : -1;
 }
 
 int main(void)
@@ -460,7 +452,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_special_parts),
         cmocka_unit_test(test_mapped),
-        cmocka_unit_test_teardown(test_errors, end),
+        cmocka_unit_test_teardown(test_errors, check_finish),
     };
     return CHECK_MAIN(tests);
 }

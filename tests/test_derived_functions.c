@@ -1,7 +1,6 @@
 /* run: ranks=1,2 devices=8  Functions derived from functions: what they take and give, corners, Explicit axes, mistakes. */
-#include "check.h"
+#include "check_session.h"
 #include <math.h>
-#include <olympus.h>
 
 /* -- the functions --------------------------------------------------------------------------------------------------- */
 static void squares(const oly_array *in, oly_array *out, void *user)
@@ -232,32 +231,18 @@ static void mistakes_are_explained(void **state)
 }
 
 /* -- running --------------------------------------------------------------------------------------------------------- */
-static int begin(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_enable_x64(true);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(values_and_other_results_come_along, begin, end),
-        cmocka_unit_test_setup_teardown(arguments_are_values_of_their_own, begin, end),
-        cmocka_unit_test_setup_teardown(intermediate_values_have_gradients, begin, end),
-        cmocka_unit_test_setup_teardown(derived_functions_keep_what_they_come_from, begin, end),
-        cmocka_unit_test_setup_teardown(element_types_stay, begin, end),
-        cmocka_unit_test_setup_teardown(complex_gradients_follow_the_convention, begin, end),
-        cmocka_unit_test_setup_teardown(corners_have_the_agreed_slopes, begin, end),
-        cmocka_unit_test_setup_teardown(gradients_have_the_sharding_of_their_values, begin, end),
-        cmocka_unit_test_setup_teardown(mistakes_are_explained, begin, end),
+        cmocka_unit_test_setup_teardown(values_and_other_results_come_along, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(arguments_are_values_of_their_own, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(intermediate_values_have_gradients, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(derived_functions_keep_what_they_come_from, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(element_types_stay, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(complex_gradients_follow_the_convention, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(corners_have_the_agreed_slopes, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(gradients_have_the_sharding_of_their_values, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_explained, check_start_wide, check_finish),
     };
     return CHECK_MAIN(tests);
 }

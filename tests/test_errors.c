@@ -1,24 +1,8 @@
 /* run: ranks=1 devices=8 timeout=300  What bad input gets: a status, and a message with the call, the caller's file and line, the
  * values and the rule; a null handle and nothing lost. Memory that runs out anywhere is such an error too. */
-#include "check.h"
+#include "check_session.h"
 #include "core/error.h"
 #include <inttypes.h>
-#include <olympus.h>
-
-static int start(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    return oly_device_count() == 8 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    oly_clear_error();
-    return oly_finalize();
-}
 
 /* After a failure: its status, the caller's line, the name of the call, and parts of the text. */
 static int inner_line; /* of the call that fails inside a traced function; 0: the line of FAILS */
@@ -474,7 +458,7 @@ static void memory_for_functions(void **state)
     sweep(try_function, 60);
 }
 
-#define STARTED(test) cmocka_unit_test_setup_teardown(test, start, finish)
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(shapes_that_do_not_fit),
     STARTED(element_types_that_do_not_fit),

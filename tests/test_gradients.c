@@ -1,7 +1,7 @@
 /* run: ranks=1,2 devices=8 timeout=300  Every operation's gradient against central differences, in float64, on whole and on
  * sharded operands; tangents and second derivatives by differences of gradients. The table of operations is walked: one
  * without a rule must be in a list here, one with a rule must have a sample. */
-#include "check.h"
+#include "check_session.h"
 #include "gradient_samples.h"
 #include "array/trace.h"
 #include "core/option.h"
@@ -298,28 +298,14 @@ static void reshards_go_back(void **state)
 }
 
 /* -- running --------------------------------------------------------------------------------------------------------- */
-static int begin(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_enable_x64(true);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_row_has_a_rule_and_a_sample, begin, end),
-        cmocka_unit_test_setup_teardown(gradients_agree_with_differences, begin, end),
-        cmocka_unit_test_setup_teardown(loops_save_less_when_told, begin, end),
-        cmocka_unit_test_setup_teardown(gradients_inside_a_map_are_those_around_it, begin, end),
-        cmocka_unit_test_setup_teardown(reshards_go_back, begin, end),
+        cmocka_unit_test_setup_teardown(every_row_has_a_rule_and_a_sample, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(gradients_agree_with_differences, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(loops_save_less_when_told, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(gradients_inside_a_map_are_those_around_it, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(reshards_go_back, check_start_wide, check_finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,6 +1,7 @@
 /* run: layouts  Operations by value (take, x.at[...], dynamic slices, segment sums): values against plain loops, the same bits in
  * every layout of operands and indexes, modes, element types, and errors. */
 #include "check_layouts.h"
+#include "check_session.h"
 #include <math.h>
 
 static oly_mesh mesh;
@@ -492,18 +493,9 @@ static void test_errors(void **state)
 
 static int start(void **state)
 {
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
+    int ready = check_start(state);
     mesh = oly_make_mesh("x=2, y=4");
-    assert_non_null(mesh);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return oly_finalize();
+    return mesh ? ready : -1;
 }
 
 int main(void)
@@ -521,7 +513,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_mapped),
-        cmocka_unit_test_teardown(test_errors, end),
+        cmocka_unit_test_teardown(test_errors, check_finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,42 +1,14 @@
 /* run: ranks=1,2 devices=8  Derivatives through oly_shard_map and oly_vmap, and inside them. */
-#include "check.h"
-#include <olympus.h>
+#include "check_session.h"
 #include <math.h>
 
 static oly_mesh row;
-static bool started;
 
 static void start(void)
 {
-    if (started) /* a test failed */
-        oly_finalize();
-    started = true;
-    oly_clear_error();
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
+    check_begin();
     row = oly_make_mesh("i=8");
 }
-
-static void end(void)
-{
-    assert_string_equal(oly_last_error(), "");
-    started = false;
-    assert_int_equal(oly_finalize(), 0);
-}
-
-static void expect(oly_array got, int n, const double *wanted)
-{
-    float values[256];
-    if (!got)
-        fail_msg("%s", oly_last_error());
-    assert_int_equal(oly_size(got), n);
-    assert_int_equal(oly_process_allgather(got, values, 4 * (size_t)n), OLY_OK);
-    for (int k = 0; k < n; k++)
-        if (fabs((double)values[k] - wanted[k]) > 1e-5 * fabs(wanted[k]))
-            fail_msg("element %d is %g, expected %g", k, (double)values[k], wanted[k]);
-}
-#define EXPECT(got, ...)                                                                                               \
-    expect(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
 
 #define BODY(name, expression)                                                                                         \
     static void name(const oly_array *in, oly_array *out, void *user)                                                  \
@@ -89,18 +61,18 @@ static void collectives_have_their_transposes(void **state)
     }
     start();
     oly_array x = oly_arange(8, OLY_FLOAT32), x64 = oly_arange(64, OLY_FLOAT32);
-    EXPECT(slope(sum, "i", "", 0, 0, x), 1, 1, 1, 1, 1, 1, 1, 1);
-    EXPECT(slope(scaled, "", "", 0, 0, oly_scalar(3, OLY_FLOAT32)), 28);
-    EXPECT(slope(gather, "i", "i", 64, 0, x), 224, 232, 240, 248, 256, 264, 272, 280);
-    EXPECT(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
-    expect(slope(scatter, "i", "i", 8, 1, x64), 64, eight);
-    EXPECT(slope(ring, "i", "i", 8, 1, x), 2, 3, 4, 5, 6, 7, 8, 1);
-    EXPECT(slope(partial, "i", "i", 8, 1, x), 2, 3, 0, 0, 0, 0, 0, 0);
-    expect(slope(turn, "i", "i", 64, 0, x64), 64, turned);
-    EXPECT(slope(mean, "i", "", 0, 0, x), 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125);
-    EXPECT(slope(most, "i", "", 0, 0, x), 0, 0, 0, 0, 0, 0, 0, 1);
-    EXPECT(slope(most, "i", "", 0, 0, oly_mul(x, 0)), .125, .125, .125, .125, .125, .125, .125, .125);
-    end();
+    CHECK_NEAR(slope(sum, "i", "", 0, 0, x), 1, 1, 1, 1, 1, 1, 1, 1);
+    CHECK_NEAR(slope(scaled, "", "", 0, 0, oly_scalar(3, OLY_FLOAT32)), 28);
+    CHECK_NEAR(slope(gather, "i", "i", 64, 0, x), 224, 232, 240, 248, 256, 264, 272, 280);
+    CHECK_NEAR(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
+    check_near(slope(scatter, "i", "i", 8, 1, x64), 64, eight);
+    CHECK_NEAR(slope(ring, "i", "i", 8, 1, x), 2, 3, 4, 5, 6, 7, 8, 1);
+    CHECK_NEAR(slope(partial, "i", "i", 8, 1, x), 2, 3, 0, 0, 0, 0, 0, 0);
+    check_near(slope(turn, "i", "i", 64, 0, x64), 64, turned);
+    CHECK_NEAR(slope(mean, "i", "", 0, 0, x), 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125);
+    CHECK_NEAR(slope(most, "i", "", 0, 0, x), 0, 0, 0, 0, 0, 0, 0, 1);
+    CHECK_NEAR(slope(most, "i", "", 0, 0, oly_mul(x, 0)), .125, .125, .125, .125, .125, .125, .125, .125);
+    check_end();
 }
 
 /* Gradients have the sharding of what they are by, also where axes are Explicit. */
@@ -114,16 +86,16 @@ static void explicit_gradients(void **state)
     row = oly_make_mesh("i=8:explicit");
     oly_array x = oly_device_put(oly_arange(8, OLY_FLOAT32), oly_named(row, "i"));
     oly_array g = slope(ring, "i", "i", 0, 0, x);
-    EXPECT(g, 1, 1, 1, 1, 1, 1, 1, 1);
+    CHECK_NEAR(g, 1, 1, 1, 1, 1, 1, 1, 1);
     oly_typeof(g, type, sizeof type);
     assert_non_null(strstr(type, "float32[8@i]"));
     g = slope(sum, "i", "", 0, 0, x);
     oly_typeof(g, type, sizeof type);
     assert_non_null(strstr(type, "float32[8@i]"));
-    EXPECT(g, 1, 1, 1, 1, 1, 1, 1, 1);
-    EXPECT(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_NEAR(g, 1, 1, 1, 1, 1, 1, 1, 1);
+    CHECK_NEAR(slope(gather_invariant, "i", "", 8, 1, x), 1, 2, 3, 4, 5, 6, 7, 8);
     row = automatic;
-    end();
+    check_end();
 }
 
 /* -- inside a map ---------------------------------------------------------------------------------------------------- */
@@ -159,18 +131,18 @@ static void slopes_inside(void **state)
     w = oly_scalar(2, OLY_FLOAT32);
     x = oly_arange(8, OLY_FLOAT32);
     oly_shard_map(slope_inside, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 28);
+    CHECK_NEAR(y, 28);
     oly_shard_map(slope_of_most, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 7);
+    CHECK_NEAR(y, 7);
     oly_shard_map(slope_of_own, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 28); /* w is one value: what every device makes of it counts */
+    CHECK_NEAR(y, 28); /* w is one value: what every device makes of it counts */
     oly_shard_map_with(slope_inside, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(w, x), OLY_SPECS("", "i"),
                        OLY_OUT(y), OLY_SPECS("i"));
-    EXPECT(y, 0, 8, 16, 24, 32, 40, 48, 56); /* without checks sums are their own transposes, as in JAX */
+    CHECK_NEAR(y, 0, 8, 16, 24, 32, 40, 48, 56); /* without checks sums are their own transposes, as in JAX */
     oly_shard_map_with(slope_of_own, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(w, x), OLY_SPECS("", "i"),
                        OLY_OUT(y), OLY_SPECS("i"));
-    EXPECT(y, 0, 1, 2, 3, 4, 5, 6, 7);
-    end();
+    CHECK_NEAR(y, 0, 1, 2, 3, 4, 5, 6, 7);
+    check_end();
 }
 
 /* -- maps of derivatives --------------------------------------------------------------------------------------------- */
@@ -199,11 +171,11 @@ static void batches(void **state)
     start();
     oly_array x = oly_arange(4, OLY_FLOAT32), c = oly_scalar(3, OLY_FLOAT32);
     oly_vmap(cube_slope, NULL, OLY_IN(x, c), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(y), OLY_AXES_OF(0));
-    EXPECT(y, 0, 6, 12, 18);
+    CHECK_NEAR(y, 0, 6, 12, 18);
     oly_call(oly_grad(oly_jit(sum_of_cubes, 2, 1), .argnums = "0, 1"), OLY_IN(x, c), OLY_OUT(a, b));
-    EXPECT(a, 0, 6, 12, 18);
-    EXPECT(b, 14);
-    end();
+    CHECK_NEAR(a, 0, 6, 12, 18);
+    CHECK_NEAR(b, 14);
+    check_end();
 }
 
 int main(void)

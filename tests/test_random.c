@@ -1,24 +1,8 @@
 /* run: layouts  Random numbers: JAX's, bit for bit, on any sharding and any number of processes, without a byte sent. */
-#include "check.h"
+#include "check_session.h"
 #include "core/error.h"
 #include <inttypes.h>
 #include <math.h>
-#include <olympus.h>
-
-static int start(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    return oly_device_count() == 8 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    oly_clear_error();
-    return oly_finalize();
-}
 
 static void fetch(oly_array x, void *buffer, size_t bytes)
 {
@@ -342,14 +326,14 @@ static void mistakes_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_numbers_are_those_of_jax, start, finish),
-        cmocka_unit_test_setup_teardown(random_numbers_in_functions, start, finish),
-        cmocka_unit_test_setup_teardown(the_sharding_does_not_show, start, finish),
-        cmocka_unit_test_setup_teardown(nothing_is_sent, start, finish),
-        cmocka_unit_test_setup_teardown(normals_and_gumbels_follow_the_formulas, start, finish),
-        cmocka_unit_test_setup_teardown(moments, start, finish),
-        cmocka_unit_test_setup_teardown(samples, start, finish),
-        cmocka_unit_test_setup_teardown(mistakes_are_told, start, finish),
+        cmocka_unit_test_setup_teardown(the_numbers_are_those_of_jax, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(random_numbers_in_functions, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(the_sharding_does_not_show, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(nothing_is_sent, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(normals_and_gumbels_follow_the_formulas, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(moments, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(samples, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_told, check_start, check_finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,23 +1,7 @@
 /* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach. Values on
  * uneven shardings, extremes of rank and size, bytes sent, errors. */
-#include "check.h"
+#include "check_session.h"
 #include "core/error.h"
-#include <olympus.h>
-
-static int start(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    return oly_device_count() == 8 ? 0 : -1;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    oly_clear_error();
-    return oly_finalize();
-}
 
 /* int32 elements in row-major order. */
 static void check_values(oly_array x, int n, const int32_t *want)
@@ -262,14 +246,14 @@ static void mistakes_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(elements_are_where_they_belong, start, finish),
-        cmocka_unit_test_setup_teardown(slices_run_backwards, start, finish),
-        cmocka_unit_test_setup_teardown(the_longest_steps, start, finish),
-        cmocka_unit_test_setup_teardown(numbers_in_a_row, start, finish),
-        cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, start, finish),
-        cmocka_unit_test_setup_teardown(statistics_on_uneven_parts, start, finish),
-        cmocka_unit_test_setup_teardown(nothing_moves_without_need, start, finish),
-        cmocka_unit_test_setup_teardown(mistakes_are_told, start, finish),
+        cmocka_unit_test_setup_teardown(elements_are_where_they_belong, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(slices_run_backwards, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(the_longest_steps, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(numbers_in_a_row, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(statistics_on_uneven_parts, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(nothing_moves_without_need, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_told, check_start, check_finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,58 +1,15 @@
 /* run: ranks=1,2 devices=8  oly_shard_map and collectives: values, types inside, communication, errors. */
-#include "check.h"
-#include <olympus.h>
+#include "check_session.h"
 #include <math.h>
 
 static oly_mesh row, grid; /* i=8; x=2, y=4 */
 
-static bool started;
-
 static void start(void)
 {
-    if (started) /* a test failed */
-        oly_finalize();
-    started = true;
-    oly_clear_error();
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
+    check_begin();
     assert_int_equal(oly_device_count(), 8);
     row = oly_make_mesh("i=8");
     grid = oly_make_mesh("x=2, y=4");
-}
-
-static void end(void)
-{
-    assert_string_equal(oly_last_error(), "");
-    started = false;
-    assert_int_equal(oly_finalize(), 0);
-}
-
-/* An array of whole numbers, whatever its element type. */
-static void expect(oly_array got, int n, const double *wanted)
-{
-    double values[256];
-    if (!got)
-        fail_msg("%s", oly_last_error());
-    assert_int_equal(oly_size(got), n);
-    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), (float[256]){0}, 4 * (size_t)n), OLY_OK);
-    float floats[256];
-    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), floats, 4 * (size_t)n), OLY_OK);
-    for (int k = 0; k < n; k++) {
-        values[k] = (double)floats[k];
-        if (fabs(values[k] - wanted[k]) > 1e-6 * fabs(wanted[k]))
-            fail_msg("element %d is %g, expected %g", k, values[k], wanted[k]);
-    }
-}
-#define EXPECT(got, ...)                                                                                               \
-    expect(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
-
-static void expect_type(oly_array x, const char *wanted)
-{
-    char type[256];
-    if (!x)
-        fail_msg("%s", oly_last_error());
-    oly_typeof(x, type, sizeof type);
-    assert_string_equal(type, wanted);
 }
 
 static oly_array count(int64_t n)
@@ -92,23 +49,23 @@ static void sums_and_indexes(void **state)
 {
     (void)state;
     start();
-    EXPECT(map(shard_sum, row, count(32), "i", "i"), 6, 22, 38, 54, 70, 86, 102, 118);
-    EXPECT(map(total, row, count(32), "i", ""), 496);
-    EXPECT(map(same, row, count(4), "", "i"), 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0,
-           1, 2, 3, 0, 1, 2, 3);
-    EXPECT(map(sum_x, grid, oly_reshape(count(32), 4, 8), "x, y", "None, y"), 16, 18, 20, 22, 24, 26, 28, 30, 32, 34,
-           36, 38, 40, 42, 44, 46);
-    EXPECT(map(sum_i, row, count(3), "", ""), 0, 8, 16);
-    EXPECT(map(mean_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 3.5);
-    EXPECT(map(max_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 7);
-    EXPECT(map(min_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 0);
-    expect_type(map(mean_i, row, count(8), "i", ""), "float32[1]");
-    EXPECT(map(sum_i, row, oly_gt(count(8), 2), "i", ""), 5);
-    expect_type(map(sum_i, row, oly_gt(count(8), 2), "i", ""), "int32[1]");
-    EXPECT(map(index_i, row, count(8), "i", "i"), 0, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(index_xy, grid, count(8), "", "x, y"), 0, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(index_yx, grid, count(8), "", "x, y"), 0, 2, 4, 6, 1, 3, 5, 7);
-    end();
+    CHECK_NEAR(map(shard_sum, row, count(32), "i", "i"), 6, 22, 38, 54, 70, 86, 102, 118);
+    CHECK_NEAR(map(total, row, count(32), "i", ""), 496);
+    CHECK_NEAR(map(same, row, count(4), "", "i"), 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2,
+               3, 0, 1, 2, 3, 0, 1, 2, 3);
+    CHECK_NEAR(map(sum_x, grid, oly_reshape(count(32), 4, 8), "x, y", "None, y"), 16, 18, 20, 22, 24, 26, 28, 30, 32,
+               34, 36, 38, 40, 42, 44, 46);
+    CHECK_NEAR(map(sum_i, row, count(3), "", ""), 0, 8, 16);
+    CHECK_NEAR(map(mean_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 3.5);
+    CHECK_NEAR(map(max_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 7);
+    CHECK_NEAR(map(min_i, row, oly_arange(8, OLY_FLOAT32), "i", ""), 0);
+    check_type(map(mean_i, row, count(8), "i", ""), "float32[1]");
+    CHECK_NEAR(map(sum_i, row, oly_gt(count(8), 2), "i", ""), 5);
+    check_type(map(sum_i, row, oly_gt(count(8), 2), "i", ""), "int32[1]");
+    CHECK_NEAR(map(index_i, row, count(8), "i", "i"), 0, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(index_xy, grid, count(8), "", "x, y"), 0, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(index_yx, grid, count(8), "", "x, y"), 0, 2, 4, 6, 1, 3, 5, 7);
+    check_end();
 }
 
 BODY(gather, oly_all_gather(in[0], "i"))
@@ -146,39 +103,39 @@ static void exchanges(void **state)
     assert_int_equal(oly_dim(x, 1), 8);
     x = map(gather_tiled, row, count(8), "i", "i");
     assert_int_equal(oly_dim(x, 0), 64);
-    EXPECT(oly_slice(x, "5:13"), 5, 6, 7, 0, 1, 2, 3, 4);
-    EXPECT(map(gather_invariant, row, count(8), "i", ""), 0, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(gather_yx, grid, count(8), "(x, y)", ""), 0, 4, 1, 5, 2, 6, 3, 7);
-    EXPECT(map(scatter_tiled, row, count(64), "i", "i"), 224, 232, 240, 248, 256, 264, 272, 280);
+    CHECK_NEAR(oly_slice(x, "5:13"), 5, 6, 7, 0, 1, 2, 3, 4);
+    CHECK_NEAR(map(gather_invariant, row, count(8), "i", ""), 0, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(gather_yx, grid, count(8), "(x, y)", ""), 0, 4, 1, 5, 2, 6, 3, 7);
+    CHECK_NEAR(map(scatter_tiled, row, count(64), "i", "i"), 224, 232, 240, 248, 256, 264, 272, 280);
     x = map(scatter, row, oly_reshape(count(64), 64), "i", "");
     assert_null(x); /* varies */
     oly_clear_error();
-    EXPECT(map(scatter_yx, grid, count(8), "", "(x, y)"), 0, 16, 32, 48, 8, 24, 40, 56);
-    expect(map(to_all, row, count(64), "i", "i"), 64, turned);
+    CHECK_NEAR(map(scatter_yx, grid, count(8), "", "(x, y)"), 0, 16, 32, 48, 8, 24, 40, 56);
+    check_near(map(to_all, row, count(64), "i", "i"), 64, turned);
     x = map(to_all_tiled, row, oly_reshape(count(64), 8, 8), "i", "None, i");
-    expect(x, 64, all);
-    EXPECT(map(ring, row, oly_add(count(8), 1), "i", "i"), 8, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(partial, row, oly_add(count(8), 1), "i", "i"), 0, 1, 2, 0, 0, 0, 0, 0);
-    EXPECT(map(backwards_xy, grid, count(8), "(x, y)", "(x, y)"), 7, 6, 5, 4, 3, 2, 1, 0);
-    EXPECT(map(backwards_xy, grid, count(8), "(y, x)", "(y, x)"), 7, 6, 5, 4, 3, 2, 1, 0);
-    EXPECT(map(ring_y, grid, count(8), "(x, y)", "(x, y)"), 3, 0, 1, 2, 7, 4, 5, 6);
-    end();
+    check_near(x, 64, all);
+    CHECK_NEAR(map(ring, row, oly_add(count(8), 1), "i", "i"), 8, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(partial, row, oly_add(count(8), 1), "i", "i"), 0, 1, 2, 0, 0, 0, 0, 0);
+    CHECK_NEAR(map(backwards_xy, grid, count(8), "(x, y)", "(x, y)"), 7, 6, 5, 4, 3, 2, 1, 0);
+    CHECK_NEAR(map(backwards_xy, grid, count(8), "(y, x)", "(y, x)"), 7, 6, 5, 4, 3, 2, 1, 0);
+    CHECK_NEAR(map(ring_y, grid, count(8), "(x, y)", "(x, y)"), 3, 0, 1, 2, 7, 4, 5, 6);
+    check_end();
 }
 
 /* -- types inside ---------------------------------------------------------------------------------------------------- */
 static void look(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    expect_type(in[0], "int32[4]{V:i}");
-    expect_type(in[1], "int32[16]");
-    expect_type(oly_psum(oly_sum(in[0]), "i"), "int32[]");
-    expect_type(oly_axis_index("i"), "int32[]{V:i}");
-    expect_type(oly_pvary(in[1], "i"), "int32[16]{V:i}");
-    expect_type(oly_add(in[1], oly_axis_index("i")), "int32[16]{V:i}");
-    expect_type(oly_ppermute(in[1], "i", OLY_PAIRS({0, 1})), "int32[16]{V:i}");
-    expect_type(oly_all_gather(in[0], "i"), "int32[8,4]{V:i}");
-    expect_type(oly_all_gather(in[0], "i", .invariant = true, .axis = 1), "int32[4,8]");
-    expect_type(oly_pmax(in[0], "i"), "int32[4]");
+    check_type(in[0], "int32[4]{V:i}");
+    check_type(in[1], "int32[16]");
+    check_type(oly_psum(oly_sum(in[0]), "i"), "int32[]");
+    check_type(oly_axis_index("i"), "int32[]{V:i}");
+    check_type(oly_pvary(in[1], "i"), "int32[16]{V:i}");
+    check_type(oly_add(in[1], oly_axis_index("i")), "int32[16]{V:i}");
+    check_type(oly_ppermute(in[1], "i", OLY_PAIRS({0, 1})), "int32[16]{V:i}");
+    check_type(oly_all_gather(in[0], "i"), "int32[8,4]{V:i}");
+    check_type(oly_all_gather(in[0], "i", .invariant = true, .axis = 1), "int32[4,8]");
+    check_type(oly_pmax(in[0], "i"), "int32[4]");
     assert_int_equal(oly_axis_size("i"), 8);
     out[0] = oly_psum(1, "i");
 }
@@ -186,9 +143,9 @@ static void look(const oly_array *in, oly_array *out, void *user)
 static void look_at_both(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    expect_type(in[0], "int32[2,2]{V:(x,y)}");
-    expect_type(in[1], "int32[2]{V:(x,y)}");
-    expect_type(oly_psum(in[0], "x"), "int32[2,2]{V:y}");
+    check_type(in[0], "int32[2,2]{V:(x,y)}");
+    check_type(in[1], "int32[2]{V:(x,y)}");
+    check_type(oly_psum(in[0], "x"), "int32[2,2]{V:y}");
     assert_int_equal(oly_axis_size("x"), 2);
     assert_int_equal(oly_axis_size("x, y"), 8);
     out[0] = oly_psum(in[0], "x, y");
@@ -200,11 +157,11 @@ static void types_tell_what_varies(void **state)
     oly_array y = NULL;
     start();
     oly_shard_map(look, NULL, row, OLY_IN(count(32), count(16)), OLY_SPECS("i", ""), OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 8);
+    CHECK_NEAR(y, 8);
     oly_shard_map(look_at_both, NULL, grid, OLY_IN(oly_reshape(count(32), 4, 8), count(16)),
                   OLY_SPECS("x, y", "(x, y)"), OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 88, 96, 152, 160);
-    end();
+    CHECK_NEAR(y, 88, 96, 152, 160);
+    check_end();
 }
 
 /* -- what is checked ------------------------------------------------------------------------------------------------- */
@@ -257,7 +214,7 @@ static void bad_maps_are_errors(void **state)
     fails(map(same, row, one, "i", "i"), OLY_DEVICES, "");
     assert_null(map(same, row, NULL, "i", "i"));
     oly_clear_error();
-    end();
+    check_end();
 }
 
 static void without_checks(void **state)
@@ -267,11 +224,11 @@ static void without_checks(void **state)
     start();
     oly_shard_map_with(shard_sum, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(count(32)), OLY_SPECS("i"),
                        OLY_OUT(y), OLY_SPECS(""));
-    EXPECT(y, 6); /* the first device's */
+    CHECK_NEAR(y, 6); /* the first device's */
     oly_shard_map_with(total, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(count(32)), OLY_SPECS("i"), OLY_OUT(y),
                        OLY_SPECS(""));
-    EXPECT(y, 496);
-    end();
+    CHECK_NEAR(y, 496);
+    check_end();
 }
 
 /* -- where maps stand ------------------------------------------------------------------------------------------------ */
@@ -336,10 +293,10 @@ static void loops_inside(void **state)
             v[k] = u[(k + 31) % 32] + u[k] + u[(k + 1) % 32];
         memcpy(u, v, sizeof u);
     }
-    expect(map(many_steps, row, count(32), "i", "i"), 32, u);
-    EXPECT(map(loop_of_sums, row, count(8), "i", ""), 4 * 28 + 8 * 6);
+    check_near(map(many_steps, row, count(32), "i", "i"), 32, u);
+    CHECK_NEAR(map(loop_of_sums, row, count(8), "i", ""), 4 * 28 + 8 * 6);
     fails(map(loop_that_changes, row, count(8), "i", ""), OLY_SHARDING, "varies");
-    end();
+    check_end();
 }
 
 static void jitted(const oly_array *in, oly_array *out, void *user)
@@ -357,17 +314,17 @@ static void inside_functions_and_with_captures(void **state)
 {
     (void)state;
     start();
-    EXPECT(oly_apply(oly_jit(jitted, 1, 1), count(32)), 993);
+    CHECK_NEAR(oly_apply(oly_jit(jitted, 1, 1), count(32)), 993);
     outside = oly_device_put(oly_add(count(8), 1), oly_named(row, "i"));
-    EXPECT(map(uses_outside, row, count(32), "i", ""), 112 * 1 + 120 * 2 + 128 * 3 + 136 * 4);
-    end();
+    CHECK_NEAR(map(uses_outside, row, count(32), "i", ""), 112 * 1 + 120 * 2 + 128 * 3 + 136 * 4);
+    check_end();
 }
 
 /* -- some axes only -------------------------------------------------------------------------------------------------- */
 static void half_manual(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    expect_type(in[0], "int32[2,8]{V:x}");
+    check_type(in[0], "int32[2,8]{V:x}");
     assert_null(oly_psum(in[0], "y"));
     assert_non_null(strstr(oly_last_error(), "not manual here"));
     oly_clear_error();
@@ -377,7 +334,7 @@ static void half_manual(const oly_array *in, oly_array *out, void *user)
 static void inner_body(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    expect_type(in[0], "int32[2,2]{V:(x,y)}");
+    check_type(in[0], "int32[2,2]{V:(x,y)}");
     out[0] = oly_psum(in[0], "x");
     out[1] = oly_psum(in[0], "x, y");
     out[2] = oly_add(oly_mul(oly_axis_index("x"), 10), oly_axis_index("y, x"));
@@ -387,11 +344,11 @@ static void inner_body(const oly_array *in, oly_array *out, void *user)
 static void outer_body(const oly_array *in, oly_array *out, void *user)
 {
     oly_array a = NULL, b = NULL, c = NULL;
-    expect_type(in[0], "int32[2,8]{V:x}");
+    check_type(in[0], "int32[2,8]{V:x}");
     oly_shard_map(inner_body, user, grid, OLY_IN(in[0]), OLY_SPECS("None, y"), OLY_OUT(a, b, c),
                   OLY_SPECS("None, y", "", "None, y"));
-    expect_type(a, "int32[2,8]");
-    expect_type(c, "int32[1,4]{V:x}");
+    check_type(a, "int32[2,8]");
+    check_type(c, "int32[1,4]{V:x}");
     out[0] = a;
     out[1] = b;
     out[2] = c;
@@ -405,30 +362,30 @@ static void partial_and_nested(void **state)
     x = oly_device_put(oly_reshape(count(32), 4, 8), oly_named(grid, "x, y"));
     oly_shard_map_with(half_manual, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"), OLY_OUT(y),
                        OLY_SPECS(""));
-    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    CHECK_NEAR(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
     oly_shard_map_with(half_manual, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x, y"), OLY_OUT(y),
                        OLY_SPECS(""));
     fails(y, OLY_SHARDING, "not among the manual axes");
     oly_shard_map_with(outer_body, NULL, grid, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"),
                        OLY_OUT(y, z, w), OLY_SPECS("", "", "x"));
-    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
-    EXPECT(z, 88, 96, 152, 160);
-    EXPECT(w, 0, 2, 4, 6, 11, 13, 15, 17);
-    end();
+    CHECK_NEAR(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    CHECK_NEAR(z, 88, 96, 152, 160);
+    CHECK_NEAR(w, 0, 2, 4, 6, 11, 13, 15, 17);
+    check_end();
 }
 
 /* -- Explicit axes --------------------------------------------------------------------------------------------------- */
 static void explicit_body(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    expect_type(in[0], "int32[2,8@y]{V:x}");
+    check_type(in[0], "int32[2,8@y]{V:x}");
     out[0] = oly_psum(in[0], "x");
-    expect_type(out[0], "int32[2,8@y]");
+    check_type(out[0], "int32[2,8@y]");
     oly_mesh mesh = oly_make_mesh("x=2:explicit, y=4:explicit");
     oly_array moved = oly_reshard(in[0], oly_named(mesh, "None, None"));
-    expect_type(moved, "int32[2,8]{V:x}");
+    check_type(moved, "int32[2,8]{V:x}");
     moved = oly_reshard(moved, oly_named(mesh, "None, y"));
-    expect_type(moved, "int32[2,8@y]{V:x}");
+    check_type(moved, "int32[2,8@y]{V:x}");
     assert_null(oly_reshard(in[0], oly_named(mesh, "x")));
     assert_non_null(strstr(oly_last_error(), "manual in this oly_shard_map"));
     oly_clear_error();
@@ -444,18 +401,18 @@ static void explicit_axes(void **state)
     x = oly_device_put(oly_reshape(count(32), 4, 8), oly_named(mesh, "x, y"));
     oly_shard_map_with(explicit_body, NULL, mesh, OLY_MANUAL(.axis_names = "x"), OLY_IN(x), OLY_SPECS("x"),
                        OLY_OUT(y, z), OLY_SPECS("", "x"));
-    EXPECT(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
-    expect_type(y, "int32[2,8@y]");
-    expect_type(z, "int32[4@x,8@y]");
+    CHECK_NEAR(y, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40, 42, 44, 46);
+    check_type(y, "int32[2,8@y]");
+    check_type(z, "int32[4@x,8@y]");
     y = map(look_at_both, mesh, x, "y, x", "");
     fails(y, OLY_SHARDING, "in_specs[0]");
     y = map(regroup, mesh, oly_device_put(oly_reshape(count(48), 8, 6), oly_named(mesh, "x")), "x", "");
     assert_int_equal(oly_size(y), 24); /* shards may be reshaped in any way */
     y = map(scatter_yx, mesh, oly_device_put(count(64), oly_named(mesh, "(x, y)")), "(x, y)", "(x, y)");
-    expect_type(y, "int32[8@(x,y)]");
+    check_type(y, "int32[8@(x,y)]");
     y = map(gather_yx, mesh, oly_device_put(count(8), oly_named(mesh, "(x, y)")), "(x, y)", "");
-    EXPECT(y, 0, 4, 1, 5, 2, 6, 3, 7);
-    end();
+    CHECK_NEAR(y, 0, 4, 1, 5, 2, 6, 3, 7);
+    check_end();
 }
 
 /* -- meshes and arrays at the edge ------------------------------------------------------------------------------------ */
@@ -479,24 +436,24 @@ static void edges(void **state)
     if (oly_process_index() == oly_process_count() - 1)
         assert_int_equal(oly_shard_count(y), 4);
     y = map(sum_k, thin, count(8), "k", "");
-    EXPECT(y, 0, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(everything_k, thin, count(8), "k", "k"), 0, 1, 2, 3, 4, 5, 6, 7);
-    EXPECT(map(index_k, thin, count(3), "", "k"), 0, 1, 2);
+    CHECK_NEAR(y, 0, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(everything_k, thin, count(8), "k", "k"), 0, 1, 2, 3, 4, 5, 6, 7);
+    CHECK_NEAR(map(index_k, thin, count(3), "", "k"), 0, 1, 2);
     y = map(sum_i, row, oly_reshape(count(0), 0, 3), "i", "");
-    expect_type(y, "int32[0,3]");
+    check_type(y, "int32[0,3]");
     y = map(gather_tiled, row, oly_reshape(count(0), 8, 0), "i", "i");
-    expect_type(y, "int32[64,0]");
+    check_type(y, "int32[64,0]");
     y = map(to_all_tiled, row, oly_reshape(count(0), 0, 8), "i", "None, i");
-    expect_type(y, "int32[0,8]");
+    check_type(y, "int32[0,8]");
     y = map(total, row, oly_reshape(count(64), 8, 8), "None, i", "");
-    EXPECT(y, 2016);
-    expect(map(shard_sum, row, oly_reshape(count(64), 8, 8), "None, i", "None, i"), 8,
-           (double[8]){224, 232, 240, 248, 256, 264, 272, 280});
+    CHECK_NEAR(y, 2016);
+    check_near(map(shard_sum, row, oly_reshape(count(64), 8, 8), "None, i", "None, i"), 8,
+               (double[8]){224, 232, 240, 248, 256, 264, 272, 280});
     y = map(same, grid, oly_reshape_shape(count(64), 11, (int64_t[]){2, 4, 8, 1, 1, 1, 1, 1, 1, 1, 1}), "x, y", "x, y");
     fails(y, OLY_SHAPE, "more than 12 dimensions");
     y = map(same, row, oly_reshape_shape(count(64), 11, (int64_t[]){8, 8, 1, 1, 1, 1, 1, 1, 1, 1, 1}), "i", "None, i");
     assert_int_equal(oly_dim(y, 1), 64);
-    end();
+    check_end();
 }
 
 /* Sums over devices one after the other, as partial products: the same bits in every arrangement of processes. */
@@ -516,7 +473,7 @@ static void same_bits(void **state)
         expected = d == 0 ? own : expected + own;
     }
     assert_true(memcmp(&mapped, &expected, sizeof expected) == 0);
-    end();
+    check_end();
 }
 
 /* -- communication ---------------------------------------------------------------------------------------------------- */
@@ -572,7 +529,7 @@ static void plans_are_what_one_would_write(void **state)
     expect_plan(ring, row, x, "i", "i", "permute", 1);
     expect_plan(backwards_xy, grid, x, "(x, y)", "(x, y)", "permute", 1);
     expect_plan(halo, row, x, "i", "i", "permute", 2);
-    end();
+    check_end();
 }
 
 int main(void)

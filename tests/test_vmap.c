@@ -1,50 +1,7 @@
 /* run: ranks=1,2 devices=8  oly_vmap: values against the function element by element, loops and branches that elements disagree
  * about, nesting, errors. */
-#include "check.h"
-#include <olympus.h>
+#include "check_session.h"
 #include <math.h>
-
-static bool started;
-
-static void start(void)
-{
-    if (started) /* a test failed */
-        oly_finalize();
-    started = true;
-    oly_clear_error();
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-}
-
-static void end(void)
-{
-    assert_string_equal(oly_last_error(), "");
-    started = false;
-    assert_int_equal(oly_finalize(), 0);
-}
-
-static void expect(oly_array got, int n, const double *wanted)
-{
-    float values[256];
-    if (!got)
-        fail_msg("%s", oly_last_error());
-    assert_int_equal(oly_size(got), n);
-    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), values, 4 * (size_t)n), OLY_OK);
-    for (int k = 0; k < n; k++)
-        if (fabs((double)values[k] - wanted[k]) > 1e-5 * fabs(wanted[k]))
-            fail_msg("element %d is %g, expected %g", k, (double)values[k], wanted[k]);
-}
-#define EXPECT(got, ...)                                                                                               \
-    expect(got, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
-
-static void expect_shape(oly_array x, const char *wanted)
-{
-    char type[256];
-    if (!x)
-        fail_msg("%s", oly_last_error());
-    oly_typeof(x, type, sizeof type);
-    assert_string_equal(type, wanted);
-}
 
 /* Equal, element by element. */
 static void expect_same(oly_array got, oly_array wanted)
@@ -116,7 +73,7 @@ static void as_element_by_element(void **state)
 {
     (void)state;
     oly_array a = NULL, b = NULL, c = NULL, d = NULL, wanted[4];
-    start();
+    check_begin();
     oly_array x = oly_reshape(numbers(5 * 24), 5, 4, 6), xt = oly_transpose(x, 1, 2, 0), w = numbers(18), ws;
     w = oly_reshape(w, 6, 3);
     ws = oly_reshape(numbers(5 * 18), 6, 5, 3);
@@ -126,9 +83,9 @@ static void as_element_by_element(void **state)
     for (int k = 0; k < 4; k++)
         expect_same(got[k], wanted[k]);
     oly_vmap(many, NULL, OLY_IN(xt, w), OLY_AXES_OF(-1, OLY_UNMAPPED), OLY_OUT(a, b, c, d), OLY_AXES_OF(1, -1, 2, 0));
-    expect_shape(a, "float32[2,5,16]");
-    expect_shape(b, "float32[8,5]");
-    expect_shape(c, "float32[5,10,5]");
+    check_type(a, "float32[2,5,16]");
+    check_type(b, "float32[8,5]");
+    check_type(c, "float32[5,10,5]");
     expect_same(oly_transpose(a, 1, 0, 2), wanted[0]);
     expect_same(oly_transpose(b), wanted[1]);
     expect_same(oly_transpose(c, 2, 0, 1), wanted[2]);
@@ -137,7 +94,7 @@ static void as_element_by_element(void **state)
     oly_array both[4] = {a, b, c, d};
     for (int k = 0; k < 4; k++)
         expect_same(both[k], wanted[k]);
-    end();
+    check_end();
 }
 
 /* -- loops and branches ---------------------------------------------------------------------------------------------- */
@@ -199,23 +156,23 @@ static void loops_and_branches(void **state)
 {
     (void)state;
     oly_array a = NULL, b = NULL;
-    start();
+    check_begin();
     oly_array x = oly_add(oly_mul(oly_arange(6, OLY_INT32), 30), 1); /* 1 31 61 91 121 151 */
     oly_vmap(until_100, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a, b), OLY_AXES_OF(0, 0));
-    EXPECT(a, 128, 124, 122, 182, 121, 151);
-    EXPECT(b, 7, 2, 1, 1, 0, 0);
+    CHECK_NEAR(a, 128, 124, 122, 182, 121, 151);
+    CHECK_NEAR(b, 7, 2, 1, 1, 0, 0);
     oly_vmap(counted, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a), OLY_AXES_OF(0));
-    EXPECT(a, 10, 310, 610, 910, 1210, 1510);
+    CHECK_NEAR(a, 10, 310, 610, 910, 1210, 1510);
     oly_array index = oly_sub(oly_arange(6, OLY_INT32), 1);
     oly_vmap(chosen, NULL, OLY_IN(index, x), OLY_AXES_OF(0, 0), OLY_OUT(a), OLY_AXES_OF(0));
-    EXPECT(a, 2, 62, -61, 7, 7, 7);
+    CHECK_NEAR(a, 2, 62, -61, 7, 7, 7);
     oly_vmap(chosen, NULL, OLY_IN(oly_scalar(1, OLY_INT32), x), OLY_AXES_OF(OLY_UNMAPPED, 0), OLY_OUT(a),
              OLY_AXES_OF(0));
-    EXPECT(a, -1, -31, -61, -91, -121, -151);
+    CHECK_NEAR(a, -1, -31, -61, -91, -121, -151);
     oly_vmap(chosen, NULL, OLY_IN(oly_scalar(2, OLY_INT32), x), OLY_AXES_OF(OLY_UNMAPPED, 0), OLY_OUT(a),
              OLY_AXES_OF(0));
-    EXPECT(a, 7, 7, 7, 7, 7, 7);
-    end();
+    CHECK_NEAR(a, 7, 7, 7, 7, 7, 7);
+    check_end();
 }
 
 /* The same inside a shard_map: devices go on for different numbers of steps. */
@@ -240,15 +197,15 @@ static void devices_that_disagree(void **state)
 {
     (void)state;
     oly_array a = NULL, b = NULL;
-    start();
+    check_begin();
     oly_mesh mesh = oly_make_mesh("i=8");
     oly_array x = oly_add(oly_mul(oly_arange(8, OLY_INT32), 20), 1); /* 1 21 41 61 81 101 121 141 */
     oly_shard_map(map_until, NULL, mesh, OLY_IN(x), OLY_SPECS("i"), OLY_OUT(a, b), OLY_SPECS("i", "i"));
-    EXPECT(a, 128, 168, 164, 122, 162, 101, 121, 141);
-    EXPECT(b, 7, 3, 2, 1, 1, 0, 0, 0);
+    CHECK_NEAR(a, 128, 168, 164, 122, 162, 101, 121, 141);
+    CHECK_NEAR(b, 7, 3, 2, 1, 1, 0, 0, 0);
     oly_shard_map(map_chosen, NULL, mesh, OLY_IN(x), OLY_SPECS("i"), OLY_OUT(a), OLY_SPECS("i"));
-    EXPECT(a, 2, -21, 7, 7, 7, 7, 7, 7);
-    end();
+    CHECK_NEAR(a, 2, -21, 7, 7, 7, 7, 7, 7);
+    check_end();
 }
 
 static void running(oly_array *carry, const oly_array *x, oly_array *y, void *user)
@@ -276,16 +233,16 @@ static void scans(void **state)
 {
     (void)state;
     oly_array a = NULL, b = NULL;
-    start();
+    check_begin();
     oly_array xs = oly_reshape(oly_arange(6, OLY_INT32), 3, 2), first = oly_arange(2, OLY_INT32);
     oly_vmap(scanned, NULL, OLY_IN(xs, first), OLY_AXES_OF(1, 0), OLY_OUT(a, b), OLY_AXES_OF(0, 1));
-    EXPECT(a, 6, 10);
-    EXPECT(b, 0, 4, 4, 10, 12, 20);
+    CHECK_NEAR(a, 6, 10);
+    CHECK_NEAR(b, 0, 4, 4, 10, 12, 20);
     oly_shard_map(map_scanned, NULL, oly_make_mesh("i=8"), OLY_IN(oly_arange(3, OLY_INT32), oly_arange(8, OLY_INT32)),
                   OLY_SPECS("", "i"), OLY_OUT(a, b), OLY_SPECS("i", "None, i"));
-    EXPECT(a, 3, 4, 5, 6, 7, 8, 9, 10);
-    EXPECT(oly_slice(b, ":, 5"), 10, 12, 16);
-    end();
+    CHECK_NEAR(a, 3, 4, 5, 6, 7, 8, 9, 10);
+    CHECK_NEAR(oly_slice(b, ":, 5"), 10, 12, 16);
+    check_end();
 }
 
 /* -- nesting --------------------------------------------------------------------------------------------------------- */
@@ -327,19 +284,19 @@ static void in_each_other(void **state)
 {
     (void)state;
     oly_array a = NULL;
-    start();
+    check_begin();
     oly_array x = oly_arange(3, OLY_INT32), y = oly_add(oly_arange(4, OLY_INT32), 1);
     oly_vmap(row_of_products, NULL, OLY_IN(x, y), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(a), OLY_AXES_OF(0));
-    expect_shape(a, "int32[3,4]");
-    EXPECT(a, 0, 0, 0, 0, 1, 2, 3, 4, 2, 4, 6, 8);
+    check_type(a, "int32[3,4]");
+    CHECK_NEAR(a, 0, 0, 0, 0, 1, 2, 3, 4, 2, 4, 6, 8);
     row = y;
     oly_vmap(map_of, NULL, OLY_IN(oly_reshape(oly_arange(32, OLY_INT32), 16, 2)), OLY_AXES_OF(1), OLY_OUT(a),
              OLY_AXES_OF(0));
-    EXPECT(a, 240 + 10, 256 + 10);
+    CHECK_NEAR(a, 240 + 10, 256 + 10);
     oly_shard_map(vmap_in_map, NULL, oly_make_mesh("i=2"), OLY_IN(oly_reshape(oly_arange(8, OLY_INT32), 4, 2)),
                   OLY_SPECS("i"), OLY_OUT(a), OLY_SPECS("None, i"));
-    EXPECT(a, 4, 6, 0, 2, 5, 7, 1, 3);
-    end();
+    CHECK_NEAR(a, 4, 6, 0, 2, 5, 7, 1, 3);
+    check_end();
 }
 
 /* -- collectives over a named batch ---------------------------------------------------------------------------------- */
@@ -382,23 +339,23 @@ static void named_batches(void **state)
 {
     (void)state;
     oly_array a = NULL, b = NULL, c = NULL, d = NULL;
-    start();
+    check_begin();
     oly_array x = oly_arange(4, OLY_FLOAT32);
     oly_vmap_with(over_batch, NULL, OLY_BATCH(.axis_name = "b"), OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a, b, c, d),
                   OLY_AXES_OF(OLY_UNMAPPED, 0, OLY_UNMAPPED, 0));
-    EXPECT(a, 6);
-    EXPECT(b, -1.5, -.5, .5, 1.5);
-    EXPECT(c, 0, 1, 2, 3);
-    EXPECT(d, 4, 14, 24, 34);
+    CHECK_NEAR(a, 6);
+    CHECK_NEAR(b, -1.5, -.5, .5, 1.5);
+    CHECK_NEAR(c, 0, 1, 2, 3);
+    CHECK_NEAR(d, 4, 14, 24, 34);
     oly_shard_map(batch_on_devices, NULL, oly_make_mesh("i=8"), OLY_IN(oly_arange(16, OLY_FLOAT32)), OLY_SPECS("i"),
                   OLY_OUT(a), OLY_SPECS(""));
-    EXPECT(a, 56 + 120, 64 + 120);
-    EXPECT(oly_apply(oly_grad(oly_jit(variance, 1, 1)), x), -3, -1, 1, 3);
+    CHECK_NEAR(a, 56 + 120, 64 + 120);
+    CHECK_NEAR(oly_apply(oly_grad(oly_jit(variance, 1, 1)), x), -3, -1, 1, 3);
     oly_vmap(over_batch, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a, b, c, d), OLY_AXES_OF(0, 0, 0, 0));
     assert_null(a);
     assert_non_null(strstr(oly_last_error(), "unbound axis name 'b'"));
     oly_clear_error();
-    end();
+    check_end();
 }
 
 /* -- errors ---------------------------------------------------------------------------------------------------------- */
@@ -415,7 +372,7 @@ static void bad_maps(void **state)
 {
     (void)state;
     oly_array a = NULL;
-    start();
+    check_begin();
     oly_array x = oly_arange(3, OLY_INT32), y = oly_arange(4, OLY_INT32);
     oly_vmap(product, NULL, OLY_IN(x, y), OLY_AXES_OF(0, 0), OLY_OUT(a), OLY_AXES_OF(0));
     fails(a, OLY_SHAPE, "must have one size");
@@ -431,10 +388,10 @@ static void bad_maps(void **state)
     assert_null(a);
     oly_clear_error();
     oly_vmap(constant, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a), OLY_AXES_OF(OLY_UNMAPPED));
-    EXPECT(a, 7);
+    CHECK_NEAR(a, 7);
     oly_vmap(constant, NULL, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(a), OLY_AXES_OF(0));
-    EXPECT(a, 7, 7, 7);
-    end();
+    CHECK_NEAR(a, 7, 7, 7);
+    check_end();
 }
 
 int main(void)

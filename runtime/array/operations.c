@@ -1,63 +1,43 @@
 /* The public operations on values: elementwise, reductions. Each reads its arguments into a recipe
  * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose.h); shapes, element
  * types and their errors live there. operations_shape.c has those that make or move elements. */
-#include "array/dispatch.h"
+#include "array/operations.h"
 #include "graph/compose_math.h"
 #include "array/slice_notation.h"
 #include <string.h>
 
 /* -- elementwise ----------------------------------------------------------------------------------------- */
-static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_operand *in)
-{
-    oly_recipe recipe;
-    memset(&recipe, 0, sizeof recipe); /* recipes are hashed and compared as memory */
-    recipe.op = op;
-    return oly_dispatch(compose, n_in, in, &recipe);
-}
+OLY_UNARY(oly_neg, oly_compose_unary, neg)
+OLY_UNARY(oly_abs, oly_compose_unary, abs)
+OLY_UNARY(oly_sign, oly_compose_unary, sign)
+OLY_UNARY(oly_exp, oly_compose_floating, exp)
+OLY_UNARY(oly_log, oly_compose_floating, log)
+OLY_UNARY(oly_sqrt, oly_compose_floating, sqrt)
+OLY_UNARY(oly_sin, oly_compose_floating, sin)
+OLY_UNARY(oly_cos, oly_compose_floating, cos)
+OLY_UNARY(oly_tanh, oly_compose_floating, tanh)
+OLY_UNARY(oly_sigmoid, oly_compose_floating, sigmoid)
+OLY_UNARY(oly_relu, oly_compose_relu, select)
+OLY_UNARY(oly_logical_not, oly_compose_unary, logical_not)
 
-#define UNARY(function, compose, row)                                                                                  \
-    oly_array(function)(oly_operand x)                                                                                 \
-    {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
-        return apply(compose, OLY_OP_##row, 1, &x);                                                                    \
-    }
-UNARY(oly_neg, oly_compose_unary, neg)
-UNARY(oly_abs, oly_compose_unary, abs)
-UNARY(oly_sign, oly_compose_unary, sign)
-UNARY(oly_exp, oly_compose_floating, exp)
-UNARY(oly_log, oly_compose_floating, log)
-UNARY(oly_sqrt, oly_compose_floating, sqrt)
-UNARY(oly_sin, oly_compose_floating, sin)
-UNARY(oly_cos, oly_compose_floating, cos)
-UNARY(oly_tanh, oly_compose_floating, tanh)
-UNARY(oly_sigmoid, oly_compose_floating, sigmoid)
-UNARY(oly_relu, oly_compose_relu, select)
-UNARY(oly_logical_not, oly_compose_unary, logical_not)
-
-#define BINARY(function, compose, row)                                                                                 \
-    oly_array(function)(oly_operand x, oly_operand y)                                                                  \
-    {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
-        return apply(compose, OLY_OP_##row, 2, (oly_operand[]){x, y});                                                 \
-    }
-BINARY(oly_add, oly_compose_binary, add)
-BINARY(oly_sub, oly_compose_binary, sub)
-BINARY(oly_mul, oly_compose_binary, mul)
-BINARY(oly_div, oly_compose_divide, div)
-BINARY(oly_pow, oly_compose_power, pow)
-BINARY(oly_max2, oly_compose_binary, max)
-BINARY(oly_min2, oly_compose_binary, min)
-BINARY(oly_eq, oly_compose_binary, eq)
-BINARY(oly_ne, oly_compose_binary, ne)
-BINARY(oly_lt, oly_compose_binary, lt)
-BINARY(oly_le, oly_compose_binary, le)
-BINARY(oly_gt, oly_compose_binary, gt)
-BINARY(oly_ge, oly_compose_binary, ge)
+OLY_BINARY(oly_add, oly_compose_binary, add)
+OLY_BINARY(oly_sub, oly_compose_binary, sub)
+OLY_BINARY(oly_mul, oly_compose_binary, mul)
+OLY_BINARY(oly_div, oly_compose_divide, div)
+OLY_BINARY(oly_pow, oly_compose_power, pow)
+OLY_BINARY(oly_max2, oly_compose_binary, max)
+OLY_BINARY(oly_min2, oly_compose_binary, min)
+OLY_BINARY(oly_eq, oly_compose_binary, eq)
+OLY_BINARY(oly_ne, oly_compose_binary, ne)
+OLY_BINARY(oly_lt, oly_compose_binary, lt)
+OLY_BINARY(oly_le, oly_compose_binary, le)
+OLY_BINARY(oly_gt, oly_compose_binary, gt)
+OLY_BINARY(oly_ge, oly_compose_binary, ge)
 
 oly_array(oly_where)(oly_operand condition, oly_operand x, oly_operand y)
 {
     oly_enter(__func__);
-    return apply(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
+    return oly_apply_row(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
 }
 
 static oly_array convert(oly_compose *compose, oly_operand x, oly_dtype dtype)

@@ -1,0 +1,67 @@
+/* See check_session.h. */
+#include "check_session.h"
+#include <math.h>
+
+int check_start(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    return oly_device_count() == 8 ? 0 : -1;
+}
+
+int check_start_wide(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    oly_enable_x64(true);
+    return 0;
+}
+
+int check_finish(void **state)
+{
+    (void)state;
+    oly_clear_error();
+    return oly_finalize();
+}
+
+static bool open;
+
+void check_begin(void)
+{
+    if (open)
+        oly_finalize();
+    open = true;
+    oly_clear_error();
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+}
+
+void check_end(void)
+{
+    assert_string_equal(oly_last_error(), "");
+    open = false;
+    assert_int_equal(oly_finalize(), 0);
+}
+
+void check_near(oly_array got, int n, const double *wanted)
+{
+    float values[256];
+    if (!got)
+        fail_msg("%s", oly_last_error());
+    assert_true(n <= 256);
+    assert_int_equal(oly_size(got), n);
+    assert_int_equal(oly_process_allgather(oly_astype(got, OLY_FLOAT32), values, 4 * (size_t)n), OLY_OK);
+    for (int k = 0; k < n; k++)
+        if (!(fabs((double)values[k] - wanted[k]) <= 1e-5 * fabs(wanted[k])))
+            fail_msg("element %d is %g, expected %g", k, (double)values[k], wanted[k]);
+}
+
+void check_type(oly_array x, const char *wanted)
+{
+    char type[256];
+    if (!x)
+        fail_msg("%s", oly_last_error());
+    oly_typeof(x, type, sizeof type);
+    assert_string_equal(type, wanted);
+}
