@@ -4,8 +4,7 @@
  * result of each part alone, then each part again, beginning with the results of those before it. float16 and bfloat16 are
  * worked as float, cumlogsumexp as double, and rounded once. */
 #include "local_table.h"
-#include "core/half.h"
-#include <complex.h>
+#include "two_elements.h"
 #include <math.h>
 #include <string.h>
 
@@ -14,12 +13,6 @@ enum {
     FEW = 8,     /* lines scanned together that lie far apart: enough that additions do not wait for each other */
 };
 
-#define ADD(A, x, y)         ((A)((x) + (y)))
-#define MULTIPLY(A, x, y)    ((A)((x) * (y)))
-#define OR(A, x, y)          ((A)((x) | (y)))
-#define AND(A, x, y)         ((A)((x) & (y)))
-#define LARGER(A, x, y)      ((x) > (y) || (x) != (x) ? (x) : (y))
-#define SMALLER(A, x, y)     ((x) < (y) || (x) != (x) ? (x) : (y))
 #define LOG_ADD_EXP(A, x, y) log_add_exp(x, y)
 
 static double log_add_exp(double x, double y)
@@ -30,7 +23,6 @@ static double log_add_exp(double x, double y)
     return larger + log1p(exp(-fabs(distance)));
 }
 
-#define SAME(x)             (x)
 #define TO_HALF(x)          oly_half_of_float(x)
 #define TO_BFLOAT(x)        oly_bfloat_of_float(x)
 #define OF_HALF(x)          oly_float_of_half(x)
@@ -138,40 +130,27 @@ typedef void join_carries(int64_t width, char *carry, const char *next);
     SCAN(prod, d, T, T, MULTIPLY, SAME, SAME)
 SCAN(sum, b8, uint8_t, uint8_t, OR, SAME, SAME)
 SCAN(prod, b8, uint8_t, uint8_t, AND, SAME, SAME)
-INTEGER_SCANS(i8, int8_t, uint8_t)
-INTEGER_SCANS(i16, int16_t, uint16_t)
-INTEGER_SCANS(i32, int32_t, uint32_t)
-INTEGER_SCANS(i64, int64_t, uint64_t)
-INTEGER_SCANS(u8, uint8_t, uint8_t)
-INTEGER_SCANS(u16, uint16_t, uint16_t)
-INTEGER_SCANS(u32, uint32_t, uint32_t)
-INTEGER_SCANS(u64, uint64_t, uint64_t)
+OLY_EACH_INTEGER(INTEGER_SCANS)
 FLOAT_SCANS(f16, uint16_t, float, OF_HALF, TO_HALF, HALF_OF_DOUBLE)
 FLOAT_SCANS(bf16, uint16_t, float, OF_BFLOAT, TO_BFLOAT, BFLOAT_OF_DOUBLE)
 FLOAT_SCANS(f32, float, float, SAME, SAME, SAME)
 FLOAT_SCANS(f64, double, double, SAME, SAME, SAME)
-COMPLEX_SCANS(c64, float _Complex)
-COMPLEX_SCANS(c128, double _Complex)
+OLY_EACH_COMPLEX(COMPLEX_SCANS)
 
 /* bool: sum and max are or, product and min are and. */
-#define NUMBER_CELLS(form, name)                                                                                       \
-    [OLY_INT8] = form##name##_i8, [OLY_INT16] = form##name##_i16, [OLY_INT32] = form##name##_i32,                      \
-    [OLY_INT64] = form##name##_i64, [OLY_UINT8] = form##name##_u8, [OLY_UINT16] = form##name##_u16,                    \
-    [OLY_UINT32] = form##name##_u32, [OLY_UINT64] = form##name##_u64
-#define FLOAT_CELLS(form, name)                                                                                        \
-    [OLY_FLOAT16] = form##name##_f16, [OLY_BFLOAT16] = form##name##_bf16, [OLY_FLOAT32] = form##name##_f32,            \
-    [OLY_FLOAT64] = form##name##_f64
-#define COMPLEX_CELLS(form, name) [OLY_COMPLEX64] = form##name##_c64, [OLY_COMPLEX128] = form##name##_c128
 #define CELLS(form)                                                                                                    \
     {                                                                                                                  \
-        {[OLY_BOOL] = form##sum_b8, NUMBER_CELLS(form, sum), FLOAT_CELLS(form, sum), COMPLEX_CELLS(form, sum)},        \
+        {[OLY_BOOL] = form##sum_b8,                                                                                    \
+         OLY_INTEGER_CELLS(form##sum),                                                                                 \
+         OLY_FLOAT_CELLS(form##sum),                                                                                   \
+         OLY_COMPLEX_CELLS(form##sum)},                                                                                \
             {[OLY_BOOL] = form##prod_b8,                                                                               \
-             NUMBER_CELLS(form, prod),                                                                                 \
-             FLOAT_CELLS(form, prod),                                                                                  \
-             COMPLEX_CELLS(form, prod)},                                                                               \
-            {[OLY_BOOL] = form##sum_b8, NUMBER_CELLS(form, max), FLOAT_CELLS(form, max)},                              \
-            {[OLY_BOOL] = form##prod_b8, NUMBER_CELLS(form, min), FLOAT_CELLS(form, min)},                             \
-            {FLOAT_CELLS(form, logsumexp)},                                                                            \
+             OLY_INTEGER_CELLS(form##prod),                                                                            \
+             OLY_FLOAT_CELLS(form##prod),                                                                              \
+             OLY_COMPLEX_CELLS(form##prod)},                                                                           \
+            {[OLY_BOOL] = form##sum_b8, OLY_INTEGER_CELLS(form##max), OLY_FLOAT_CELLS(form##max)},                     \
+            {[OLY_BOOL] = form##prod_b8, OLY_INTEGER_CELLS(form##min), OLY_FLOAT_CELLS(form##min)},                    \
+            {OLY_FLOAT_CELLS(form##logsumexp)},                                                                        \
     }
 static scan_block *const scan_of[5][OLY_N_DTYPES] = CELLS();
 static join_carries *const join_of[5][OLY_N_DTYPES] = CELLS(join_);

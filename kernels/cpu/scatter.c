@@ -4,22 +4,14 @@
  * goes through all positions in order and applies those that fall into it. So an element sees its updates in their order,
  * however many chunks or devices there are. */
 #include "local_index.h"
-#include "core/half.h"
-#include <complex.h>
+#include "two_elements.h"
 #include <string.h>
 
-#define SET(A, x, y)      (y)
-#define ADD(A, x, y)      ((A)((x) + (y)))
-#define MULTIPLY(A, x, y) ((A)((x) * (y)))
-#define OR(A, x, y)       ((A)((x) | (y)))
-#define AND(A, x, y)      ((A)((x) & (y)))
-#define LARGER(A, x, y)   ((x) > (y) || (x) != (x) ? (x) : (y))
-#define SMALLER(A, x, y)  ((x) < (y) || (x) != (x) ? (x) : (y))
+#define SET(A, x, y) (y)
 /* complex numbers: by the real part, then the imaginary one */
 #define BEFORE(x, y)             (__real__(x) < __real__(y) || (__real__(x) == __real__(y) && __imag__(x) < __imag__(y)))
 #define LARGER_COMPLEX(A, x, y)  (BEFORE(y, x) ? (x) : (y))
 #define SMALLER_COMPLEX(A, x, y) (BEFORE(x, y) ? (x) : (y))
-#define SAME(x)                  (x)
 
 /* to[i] = to[i] op from[i], i < n */
 typedef void combine(int64_t n, void *to, int64_t to_stride, const void *from, int64_t from_stride);
@@ -65,20 +57,12 @@ typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t
     COMBINE(max, d, T, T, LARGER_COMPLEX, SAME, SAME)
 COMBINE(add, b8, uint8_t, uint8_t, OR, SAME, SAME)
 COMBINE(mul, b8, uint8_t, uint8_t, AND, SAME, SAME)
-INTEGERS(i8, int8_t, uint8_t)
-INTEGERS(i16, int16_t, uint16_t)
-INTEGERS(i32, int32_t, uint32_t)
-INTEGERS(i64, int64_t, uint64_t)
-INTEGERS(u8, uint8_t, uint8_t)
-INTEGERS(u16, uint16_t, uint16_t)
-INTEGERS(u32, uint32_t, uint32_t)
-INTEGERS(u64, uint64_t, uint64_t)
+OLY_EACH_INTEGER(INTEGERS)
 FLOATS(f16, uint16_t, float, oly_float_of_half, oly_half_of_float)
 FLOATS(bf16, uint16_t, float, oly_float_of_bfloat, oly_bfloat_of_float)
 FLOATS(f32, float, float, SAME, SAME)
 FLOATS(f64, double, double, SAME, SAME)
-COMPLEX(c64, float _Complex)
-COMPLEX(c128, double _Complex)
+OLY_EACH_COMPLEX(COMPLEX)
 
 typedef struct pair {
     uint64_t half[2];
@@ -104,11 +88,6 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
             y[offset[i]] = x[i * from_stride];
 }
 
-#define NUMBERS(name)                                                                                                  \
-    [OLY_INT8] = name##_i8, [OLY_INT16] = name##_i16, [OLY_INT32] = name##_i32, [OLY_INT64] = name##_i64,              \
-    [OLY_UINT8] = name##_u8, [OLY_UINT16] = name##_u16, [OLY_UINT32] = name##_u32, [OLY_UINT64] = name##_u64,          \
-    [OLY_FLOAT16] = name##_f16, [OLY_BFLOAT16] = name##_bf16, [OLY_FLOAT32] = name##_f32, [OLY_FLOAT64] = name##_f64
-#define COMPLEXES(name) [OLY_COMPLEX64] = name##_c64, [OLY_COMPLEX128] = name##_c128
 #define CELLS(form)                                                                                                    \
     {                                                                                                                  \
         {[OLY_BOOL] = form##set_1,    [OLY_INT8] = form##set_1,      [OLY_INT16] = form##set_2,                        \
@@ -116,10 +95,22 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
          [OLY_UINT16] = form##set_2,  [OLY_UINT32] = form##set_4,    [OLY_UINT64] = form##set_8,                       \
          [OLY_FLOAT16] = form##set_2, [OLY_BFLOAT16] = form##set_2,  [OLY_FLOAT32] = form##set_4,                      \
          [OLY_FLOAT64] = form##set_8, [OLY_COMPLEX64] = form##set_8, [OLY_COMPLEX128] = form##set_16},                 \
-            {[OLY_BOOL] = form##add_b8, NUMBERS(form##add), COMPLEXES(form##add)},                                     \
-            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##mul), COMPLEXES(form##mul)},                                     \
-            {[OLY_BOOL] = form##mul_b8, NUMBERS(form##min), COMPLEXES(form##min)},                                     \
-            {[OLY_BOOL] = form##add_b8, NUMBERS(form##max), COMPLEXES(form##max)},                                     \
+            {[OLY_BOOL] = form##add_b8,                                                                                \
+             OLY_INTEGER_CELLS(form##add),                                                                             \
+             OLY_FLOAT_CELLS(form##add),                                                                               \
+             OLY_COMPLEX_CELLS(form##add)},                                                                            \
+            {[OLY_BOOL] = form##mul_b8,                                                                                \
+             OLY_INTEGER_CELLS(form##mul),                                                                             \
+             OLY_FLOAT_CELLS(form##mul),                                                                               \
+             OLY_COMPLEX_CELLS(form##mul)},                                                                            \
+            {[OLY_BOOL] = form##mul_b8,                                                                                \
+             OLY_INTEGER_CELLS(form##min),                                                                             \
+             OLY_FLOAT_CELLS(form##min),                                                                               \
+             OLY_COMPLEX_CELLS(form##min)},                                                                            \
+            {[OLY_BOOL] = form##add_b8,                                                                                \
+             OLY_INTEGER_CELLS(form##max),                                                                             \
+             OLY_FLOAT_CELLS(form##max),                                                                               \
+             OLY_COMPLEX_CELLS(form##max)},                                                                            \
     }
 static combine *const combine_of[5][OLY_N_DTYPES] = CELLS();
 static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);
