@@ -210,6 +210,48 @@ static void a_hint_removes_the_transfer(void **state)
     free(text);
 }
 
+static char *read_back(FILE *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    rewind(file);
+    assert_true(getdelim(&text, &size, 0, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* Inputs have the names that the program gives them. */
+static void hints_name_the_arguments(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array left = put(mesh, "x, None", 512, 512), pair[] = {left, put(mesh, "x, None", 512, 512)};
+    oly_fn f = oly_jit(added, 2, 1);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    oly_explain(file, f, left, pair[1]);
+    char *text = read_back(file);
+    assert_non_null(strstr(text, "left, input 0 of the call"));
+    assert_non_null(
+        strstr(text, "pair[1], input 1, float32[512,512], as P(None, 'x') (not P('x',)) would save 1 all-to-all"));
+    assert_non_null(strstr(text, "; not with hint 1"));
+    free(text);
+    file = tmpfile();
+    oly_explain_as(file, OLY_EXPLAIN_JSON, f, oly_add(left, 1), pair[1]);
+    text = read_back(file);
+    check_valid(text);
+    char *name = check_json_string(text, "inputs.0.name");
+    assert_string_equal(name, "oly_add(left, 1)");
+    assert_int_equal(check_json_count(text, "hints.0.removes"), 1);
+    free(name);
+    free(text);
+    file = tmpfile(); /* the names are forgotten */
+    oly_explain_n(file, f, 2, pair);
+    text = read_back(file);
+    assert_null(strstr(text, "pair[1]"));
+    free(text);
+}
+
 /* Inside the function nothing but the constraint asks for columns. */
 static void a_constraint_that_costs_is_named(void **state)
 {
@@ -321,6 +363,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loops_are_inside_their_step, setup, teardown),
         cmocka_unit_test_setup_teardown(reasons_name_the_neighbour, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hint_removes_the_transfer, setup, teardown),
+        cmocka_unit_test_setup_teardown(hints_name_the_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(a_constraint_that_costs_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(differences_are_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_have_messages, setup, teardown),

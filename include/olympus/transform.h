@@ -137,9 +137,12 @@ OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_fun
  *   fails    OLY_INVALID (number of arrays, form), OLY_IO (the file takes no more), what planning fails with */
 typedef enum oly_explain_form { OLY_EXPLAIN_TEXT, OLY_EXPLAIN_JSON, OLY_EXPLAIN_DOT } oly_explain_form;
 OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
-#define oly_explain(file, f, ...) OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__))
+#define oly_explain(file, f, ...) (oly_explain_names(#__VA_ARGS__), OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__)))
 OLY_API oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in);
-#define oly_explain_as(file, form, f, ...) OLY_AT(oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__))
+#define oly_explain_as(file, form, f, ...)                                                                             \
+    (oly_explain_names(#__VA_ARGS__), OLY_AT(oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__)))
+/* What the next explanation of this thread calls its inputs: their expressions, "x, w"; kept by pointer. The macros say it. */
+OLY_API void oly_explain_names(const char *arguments);
 
 /* What is different between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). The sums (steps,
  * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values that lie otherwise, and the

@@ -135,7 +135,7 @@ static bool explain_form(const char *asked, oly_explain_form *form, const char *
 static oly_status explain_to(const char *path, oly_explain_form form, const oly_plan *plan)
 {
     oly_text t = {0};
-    oly_status st = oly_plan_explain(&t, plan, form, false);
+    oly_status st = oly_plan_explain(&t, plan, form, false, NULL);
     FILE *file = st != OLY_OK ? NULL : path ? fopen(path, "a") : stderr;
     bool failed = st == OLY_OK && (!file || fputs(oly_text_chars(&t), file) == EOF);
     if (file && path && fclose(file) != 0)

@@ -20,7 +20,42 @@ static oly_status print(FILE *file, oly_text *t)
     return failed ? oly_fail(OLY_IO, "the explanation cannot be written: %s", strerror(errno)) : OLY_OK;
 }
 
-static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
+/* -- names of arguments ------------------------------------------------------------------------------------------------ */
+
+static _Thread_local const char
+    *written; /* the arguments of the explanation that comes next, as the program has them */
+
+void oly_explain_names(const char *arguments)
+{
+    written = arguments;
+}
+
+/* The text's parts between commas that no bracket or quotation mark holds; those of more than 40 characters have no name. */
+static int split_names(char *text, const char **names, int most)
+{
+    int n = 0, open = 0;
+    bool quoted = false;
+    for (char *begin = text, *at = text; n < most; at++) {
+        if (*at == 0 || (*at == ',' && open == 0 && !quoted)) {
+            bool last = *at == 0;
+            *at = 0;
+            begin += strspn(begin, " ");
+            names[n++] = *begin && strlen(begin) <= 40 ? begin : NULL;
+            if (last)
+                return n;
+            begin = at + 1;
+        } else if (*at == '"' && (at == text || at[-1] != '\\')) {
+            quoted = !quoted;
+        } else if (!quoted) {
+            open += strchr("([{", *at) != NULL;
+            open -= strchr(")]}", *at) != NULL;
+        }
+    }
+    return n;
+}
+
+static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in,
+                          const char *arguments)
 {
     const oly_plan *plan;
     oly_text t = {0};
@@ -28,7 +63,12 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
         return oly_fail(OLY_INVALID, "there is no form %d of explanations; use OLY_EXPLAIN_TEXT, _JSON or _DOT",
                         (int)form);
     OLY_TRY(oly_function_plan(f, n_in, in, &plan));
-    oly_status st = oly_plan_explain(&t, plan, form, true);
+    const char *names[64] = {NULL};
+    char *text = arguments ? oly_strdup(arguments) : NULL;
+    if (text && split_names(text, names, 64) != n_in)
+        memset(names, 0, sizeof names);
+    oly_status st = oly_plan_explain(&t, plan, form, true, names);
+    oly_release(text);
     if (st == OLY_OK)
         return print(file, &t);
     oly_text_free(&t);
@@ -38,17 +78,21 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
 oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 {
     oly_enter(__func__);
+    const char *arguments = written;
+    written = NULL;
     if (missing(f, n_in, in))
         return oly_null_handle();
-    return oly_raise(explain(file, OLY_EXPLAIN_TEXT, f, n_in, in));
+    return oly_raise(explain(file, OLY_EXPLAIN_TEXT, f, n_in, in, arguments));
 }
 
 oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
 {
     oly_enter(__func__);
+    const char *arguments = written;
+    written = NULL;
     if (missing(f, n_in, in))
         return oly_null_handle();
-    return oly_raise(explain(file, form, f, n_in, in));
+    return oly_raise(explain(file, form, f, n_in, in, arguments));
 }
 
 static oly_status explain_diff(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,

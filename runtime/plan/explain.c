@@ -331,9 +331,15 @@ static oly_status gather(oly_told *t)
     return tell_memory(t);
 }
 
-oly_status oly_tell(const oly_plan *plan, oly_told *told)
+const char *oly_told_input(oly_told *told, int k)
 {
-    *told = (oly_told){.plan = plan};
+    const char *name = told->names ? told->names[k] : NULL;
+    return name ? oly_told_say(told, "%s, input %d", name, k) : oly_told_say(told, "input %d", k);
+}
+
+oly_status oly_tell(const oly_plan *plan, const char *const *names, oly_told *told)
+{
+    *told = (oly_told){.plan = plan, .names = names};
     oly_status st = gather(told);
     if (st != OLY_OK)
         oly_told_free(told);
@@ -367,10 +373,11 @@ void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs)
     count(plan->main, 1, costs);
 }
 
-oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form form, bool hints)
+oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form form, bool hints,
+                            const char *const *names)
 {
     oly_told told;
-    OLY_TRY(oly_tell(plan, &told));
+    OLY_TRY(oly_tell(plan, names, &told));
     oly_status st = hints ? oly_find_hints(&told) : OLY_OK;
     if (st == OLY_OK && form == OLY_EXPLAIN_JSON)
         oly_told_json(t, &told);
@@ -385,8 +392,8 @@ oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form 
 oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *after)
 {
     oly_told a, b;
-    OLY_TRY(oly_tell(before, &a));
-    oly_status st = oly_tell(after, &b);
+    OLY_TRY(oly_tell(before, NULL, &a));
+    oly_status st = oly_tell(after, NULL, &b);
     if (st == OLY_OK) {
         oly_told_diff(t, &a, &b);
         oly_told_free(&b);

@@ -41,6 +41,7 @@ typedef struct oly_told_step {
 typedef struct oly_hint {
     const char *subject; /* which input, result or constraint: there is one hint for each */
     const char *change;  /* "replicating input 1 (P() instead of P('x',))" */
+    const bool *removes; /* [told steps] the plan with the change has no such transfer */
     const char *saves;   /* "3 all-gathers of 64.0 MiB" */
     int64_t bytes, wire; /* a device receives so many less; all devices of this process */
     int64_t collectives; /* so many less */
@@ -51,6 +52,7 @@ typedef struct oly_hint {
 typedef struct oly_told {
     oly_arena arena;
     const oly_plan *plan;
+    const char *const *names; /* [n_inputs] as the caller wrote them, NULL entries: unknown; or NULL */
     int n_values, n_steps;
     oly_told_value *values;
     oly_told_step *steps; /* what contains others comes before them */
@@ -75,12 +77,14 @@ static inline bool oly_has_value(const oly_node *n)
 }
 
 /* -- explain.c -- */
-oly_status oly_tell(const oly_plan *plan, oly_told *told);
+oly_status oly_tell(const oly_plan *plan, const char *const *names, oly_told *told);
 void oly_told_free(oly_told *told);
 /* The told value of a node; NULL: none (a node that planning made). */
 const oly_told_value *oly_told_value_of(const oly_told *told, const oly_node *node);
 /* "%5", or "" */
 const char *oly_told_name(const oly_told *told, const oly_node *node);
+/* "w, input 1", "input 1" */
+const char *oly_told_input(oly_told *told, int k);
 const char *oly_told_say(oly_told *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Once for every step of the block, in order; for those inside of others too. */
 bool oly_step_communicates(const oly_step *s);

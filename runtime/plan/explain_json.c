@@ -155,12 +155,14 @@ static void mesh_json(writer *w, oly_mesh mesh)
 }
 
 static void ends_json(writer *w, oly_told *told, const char *key, int n, const oly_plan_value *ends,
-                      oly_node *const *nodes, const int *slots)
+                      oly_node *const *nodes, const int *slots, const char *const *names)
 {
     open_list(w, key, "[");
     for (int k = 0; k < n; k++) {
         open_list(w, NULL, "{");
         string(w, "value", oly_told_name(told, nodes[k]));
+        if (names && names[k])
+            string(w, "name", names[k]);
         type_json(w, &ends[k].type);
         spec_json(w, told, ends[k].sharding->mesh, &ends[k].sharding->spec, ends[k].type.rank);
         boolean(w, "committed", ends[k].committed);
@@ -332,6 +334,11 @@ static void hints_json(writer *w, const oly_told *told)
         open_list(w, NULL, "{");
         string(w, "change", h->change);
         string(w, "saves", h->saves);
+        open_list(w, "removes", "[");
+        for (int j = 0; j < told->n_steps; j++)
+            if (h->removes[j])
+                integer(w, NULL, told->steps[j].step->number);
+        close_list(w, "]");
         integer(w, "bytes", h->bytes);
         integer(w, "wire_bytes", h->wire);
         integer(w, "collectives", h->collectives);
@@ -362,8 +369,8 @@ void oly_told_json(oly_text *t, oly_told *told)
     string(&w, "plan", plan->graph->name);
     integer(&w, "format", 1);
     mesh_json(&w, plan->mesh);
-    ends_json(&w, told, "inputs", plan->n_inputs, plan->inputs, plan->graph->inputs, plan->input_slot);
-    ends_json(&w, told, "outputs", plan->n_outputs, plan->outputs, plan->graph->outputs, plan->output_slot);
+    ends_json(&w, told, "inputs", plan->n_inputs, plan->inputs, plan->graph->inputs, plan->input_slot, told->names);
+    ends_json(&w, told, "outputs", plan->n_outputs, plan->outputs, plan->graph->outputs, plan->output_slot, NULL);
     values_json(&w, told);
     steps_json(&w, told);
     buffers_json(&w, told);

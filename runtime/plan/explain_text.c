@@ -214,6 +214,15 @@ static void values_text(oly_text *t, oly_told *told)
 
 /* -- transfers ----------------------------------------------------------------------------------------------------------- */
 
+/* Which hints do without it. */
+static void removers_text(oly_text *t, const oly_told *told, int k)
+{
+    int n = 0;
+    for (int h = 0; h < told->n_hints; h++)
+        if (told->hints[h].removes[k])
+            oly_text_add(t, "%s%d", n++ ? " or " : "; not with hint ", h + 1);
+}
+
 static void transfers_text(oly_text *t, oly_told *told)
 {
     bool any = false;
@@ -231,7 +240,9 @@ static void transfers_text(oly_text *t, oly_told *told)
         int64_t times = s->times * oly_step_repeats(s->step);
         if (times > 1)
             oly_text_add(t, ", %lld times", (long long)times);
-        oly_text_add(t, ": %s\n", oly_tell_transfer(told, s));
+        oly_text_add(t, ": %s", oly_tell_transfer(told, s));
+        removers_text(t, told, k);
+        oly_text_add(t, "\n");
     }
 }
 
@@ -335,7 +346,7 @@ static void hints_text(oly_text *t, const oly_told *told)
         oly_text_add(t, "  hints:\n");
     for (int k = 0; k < told->n_hints; k++) {
         const oly_hint *h = &told->hints[k];
-        oly_text_add(t, "    %s would save %s", h->change, h->saves);
+        oly_text_add(t, "    %d  %s would save %s", k + 1, h->change, h->saves);
         oly_text_add(t, " (");
         oly_seconds_text(t, h->seconds);
         oly_text_add(t, " predicted)");

@@ -183,8 +183,8 @@ static const char *tell_change(const search *s, const trial *t)
         oly_tell_spec(told, plan->inputs[t->input].sharding->mesh, &plan->inputs[t->input].sharding->spec);
     const char *type = oly_type_short(&plan->inputs[t->input].type);
     if (t->sharding->spec.n_dims == 0)
-        return oly_told_say(told, "replicating input %d, %s (not %s)", t->input, type, was);
-    return oly_told_say(told, "input %d, %s, as %s (not %s)", t->input, type,
+        return oly_told_say(told, "replicating %s, %s (not %s)", oly_told_input(told, t->input), type, was);
+    return oly_told_say(told, "%s, %s, as %s (not %s)", oly_told_input(told, t->input), type,
                         oly_tell_spec(told, t->sharding->mesh, &t->sharding->spec), was);
 }
 
@@ -221,6 +221,38 @@ static const char *subject_of(search *s, const trial *t)
     return oly_told_say(s->told, "%d %d %d %d", t->input, t->output, t->constraint, t->axis);
 }
 
+/* The same transfer of the same value, whatever its bytes. Without a constraint values have other names: then of the same line. */
+static bool same_transfer(const oly_told *t, const oly_told_step *a, const oly_told *u, const oly_told_step *b)
+{
+    const oly_node *n = a->step->node, *m = b->step->node;
+    if (!a->communicates || !b->communicates || strcmp(collective_name(a->step), collective_name(b->step)) != 0)
+        return false;
+    if (t->n_values == u->n_values)
+        return strcmp(oly_told_name(t, n), oly_told_name(u, m)) == 0;
+    return n == m || (n && m && n->op == m->op && n->site.line == m->site.line);
+}
+
+/* Among the steps before `end`. */
+static int count_transfers(const oly_told *t, int end, const oly_told *u, const oly_told_step *like)
+{
+    int n = 0;
+    for (int k = 0; k < end; k++)
+        n += same_transfer(t, &t->steps[k], u, like);
+    return n;
+}
+
+/* Steps of the plan that the other has not. Of several alike the last ones are taken to be missing. */
+static const bool *find_removed(oly_told *told, const oly_told *after)
+{
+    bool *removes = OLY_ARENA_NEW(&told->arena, bool, told->n_steps + 1);
+    for (int k = 0; removes && k < told->n_steps; k++) {
+        const oly_told_step *s = &told->steps[k];
+        removes[k] =
+            s->communicates && count_transfers(told, k + 1, told, s) > count_transfers(after, after->n_steps, told, s);
+    }
+    return removes;
+}
+
 /* Plans with the change; a plan that moves less and takes no longer is a hint. */
 static oly_status try(search *s, const trial *t)
 {
@@ -235,16 +267,20 @@ static oly_status try(search *s, const trial *t)
     if (st != OLY_OK)
         return st == OLY_MEMORY ? st : OLY_OK;
     oly_told after;
-    st = oly_tell(plan, &after);
-    if (st == OLY_OK && after.costs.wire_bytes < s->base.costs.wire_bytes && after.seconds < s->base.seconds)
-        keep(s, (oly_hint){.subject = subject_of(s, t),
-                           .change = tell_change(s, t),
-                           .saves = tell_savings(s->told, &s->base, &after),
-                           .bytes = s->base.bytes - after.bytes,
-                           .wire = s->base.costs.wire_bytes - after.costs.wire_bytes,
-                           .collectives = s->base.costs.collectives - after.costs.collectives,
-                           .memory = after.peak - s->base.peak,
-                           .seconds = s->base.seconds - after.seconds});
+    st = oly_tell(plan, NULL, &after);
+    if (st == OLY_OK && after.costs.wire_bytes < s->base.costs.wire_bytes && after.seconds < s->base.seconds) {
+        const bool *removes = find_removed(s->told, &after);
+        if (removes)
+            keep(s, (oly_hint){.subject = subject_of(s, t),
+                               .change = tell_change(s, t),
+                               .saves = tell_savings(s->told, &s->base, &after),
+                               .removes = removes,
+                               .bytes = s->base.bytes - after.bytes,
+                               .wire = s->base.costs.wire_bytes - after.costs.wire_bytes,
+                               .collectives = s->base.costs.collectives - after.costs.collectives,
+                               .memory = after.peak - s->base.peak,
+                               .seconds = s->base.seconds - after.seconds});
+    }
     if (st == OLY_OK)
         oly_told_free(&after);
     oly_plan_free(plan);
@@ -341,8 +377,13 @@ oly_status oly_find_hints(oly_told *told)
     search s = {.told = told, .left = MOST_NODES};
     if (told->costs.wire_bytes == 0)
         return OLY_OK;
-    OLY_TRY(plan_again(told, &(trial){.input = -1, .output = -1, .constraint = -1, .axis = -1}, &s.base_plan));
-    oly_status st = oly_tell(s.base_plan, &s.base);
+    oly_status st = plan_again(told, &(trial){.input = -1, .output = -1, .constraint = -1, .axis = -1}, &s.base_plan);
+    if (st != OLY_OK) {
+        if (st != OLY_MEMORY)
+            oly_drop_message(); /* an explanation without hints is one, too */
+        return st == OLY_MEMORY ? st : OLY_OK;
+    }
+    st = oly_tell(s.base_plan, NULL, &s.base);
     if (st == OLY_OK) {
         st = try_all(&s);
         oly_told_free(&s.base);

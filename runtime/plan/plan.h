@@ -14,9 +14,11 @@ typedef struct oly_plan_request {
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
 void oly_plan_free(oly_plan *plan);
 
-/* The plan explained (explain.c), with hints on request: those plan again, several times. What differs between two plans. In
+/* The plan explained (explain.c), with hints on request: those plan again, several times. names: of the inputs, for people, NULL
+ * entries unknown; or NULL. What differs between two plans. In
  * numbers. */
-oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form form, bool hints);
+oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form form, bool hints,
+                            const char *const *names);
 oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *after);
 void oly_plan_count(const oly_plan *plan, oly_plan_costs *costs);
 #endif

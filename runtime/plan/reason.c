@@ -181,7 +181,7 @@ static const char *tell_origin(oly_told *told, const oly_told_value *v)
     while (k < f->graph->n_inputs && f->graph->inputs[k] != v->node)
         k++;
     if (!f->loop)
-        return oly_told_say(told, "input %d of the call", k);
+        return oly_told_say(told, "%s of the call", oly_told_input(told, k));
     const oly_node *outer = oly_captured(f, v->node);
     if (outer)
         return oly_told_say(told, "%s from outside", oly_told_name(told, outer));
@@ -258,7 +258,9 @@ const char *oly_tell_transfer(oly_told *told, const oly_told_step *ts)
 {
     const oly_step *s = ts->step;
     const oly_transfer *t = s->transfer;
-    const char *value = oly_told_name(told, s->node);
+    const char *value = oly_told_name(told, s->node); /* planning makes values of its own, too */
+    if (!*value && s->node)
+        value = oly_told_say(told, "what %s hands on", tell_node(told, s->node));
     const char *more = t && t->n_values > 1 ? oly_told_say(told, " and %d more", t->n_values - 1) : "";
     if (s->kind == OLY_STEP_STENCIL)
         return oly_told_say(told, "each step reads elements of %s that the neighbours compute", value);
