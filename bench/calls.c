@@ -183,5 +183,6 @@ const bench_row bench_call_rows[] = {
     {"psum_eager", "the same, not compiled", run_psum_eager, 1000, 10},
     {"plan_10", "tracing, planning and first run of a program of 10 operations", run_plan, 10, 10},
     {"plan_1000", "the same of 1,000 operations", run_plan, 1000, 20},
+    {"plan_10000", "the same of 10,000 operations", run_plan, 10000, 30},
     {0},
 };

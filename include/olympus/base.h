@@ -81,6 +81,11 @@ OLY_API int oly_finalize(void);
 OLY_API int oly_process_index(void);
 OLY_API int oly_process_count(void);
 
+/* True when OLYMPUS_SIMULATE asks for the plans of a machine that is not there: meshes have its devices, arrays have types and
+ * shardings but no values, calls are planned and not run, and this process stands for rank 0. Reading values fails with
+ * OLY_STATE. ranks: any rank, alone; before oly_init: false. */
+OLY_API bool oly_simulated(void);
+
 /* Library version as text, "0.1". Static. */
 OLY_API const char *oly_version(void);
 

@@ -2,6 +2,7 @@
 #include "array/array.h"
 #include "array/dispatch.h"
 #include "core/half.h"
+#include "core/simulate.h"
 #include "kernel.h"
 #include "run/execute.h"
 #include <string.h>
@@ -26,6 +27,8 @@ static bool covered(oly_array x)
 oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
+    if (oly_simulated())
+        return oly_simulation_has_no_values(oly_type_short(&x->type));
     if (x->type.unreduced)
         return oly_fail(
             OLY_SHARDING,
@@ -170,7 +173,7 @@ static oly_status device_of_each_process(oly_mesh mesh, oly_mesh *result)
 static oly_status gather(oly_array x, void *buffer)
 {
     oly_mesh everyone = NULL;
-    if (x->sharding->mesh->everywhere)
+    if (x->sharding->mesh->everywhere || oly_simulated())
         return oly_array_fetch(x, buffer);
     OLY_TRY(device_of_each_process(x->sharding->mesh, &everyone));
     if (!everyone && oly_is_fully_addressable(x))

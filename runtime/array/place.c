@@ -4,6 +4,7 @@
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/hash.h"
+#include "core/simulate.h"
 #include "device/queue.h"
 #include "kernel.h"
 #include <string.h>
@@ -28,7 +29,7 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     oly_buffer *b = n ? oly_buffer_take(bytes) : NULL;
     if (n && !b)
         return oly_buffer_fail(bytes, "an array from host memory");
-    if (n && bytes)
+    if (n && bytes && b->data)
         memcpy(b->data, data, bytes);
     *out = s ? oly_array_new(&type, s, false, n) : NULL;
     if (!*out) {
@@ -70,7 +71,8 @@ static bool spans_all_processes(oly_mesh mesh)
 /* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
 static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 {
-    if (x->graph || !x->sharding->mesh->everywhere || oly_trace_current() || !spans_all_processes(sharding->mesh))
+    if (oly_simulated() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
+        !spans_all_processes(sharding->mesh))
         return OLY_OK;
     OLY_TRY(oly_array_readable(x));
     int n = oly_world_size();
@@ -152,7 +154,7 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
         to *= t.extent[d];
         from *= local_shape[d];
     }
-    for (int c = 0, chunks = bytes ? oly_copy_chunks(&t) : 0; c < chunks; c++)
+    for (int c = 0, chunks = bytes && !oly_simulated() ? oly_copy_chunks(&t) : 0; c < chunks; c++)
         oly_copy_run(&t, x->shard[s]->data, (const char *)data + (size_t)offset * element, c, chunks);
     return OLY_OK;
 }

@@ -5,6 +5,7 @@
 #include "core/arena.h"
 #include "core/machine.h"
 #include "core/option.h"
+#include "core/simulate.h"
 #include "device/device.h"
 #include "device/queue.h"
 #include "device/workers.h"
@@ -77,8 +78,20 @@ static oly_status meet(int devices, const oly_rates *rates)
     return st;
 }
 
+/* The same for a job that is only thought of. */
+static oly_status imagine(const oly_simulation *job, const oly_rates *rates)
+{
+    OLY_TRY(oly_devices_start_alike(job->ranks, job->devices, 0, "cpu"));
+    OLY_TRY(oly_mesh_set_devices_alike(job->ranks, job->devices, 0));
+    oly_nodes_uniform(job->node_ranks);
+    oly_rates_use(rates);
+    return OLY_OK;
+}
+
 static int threads_wanted(void)
 {
+    if (oly_simulated())
+        return 1;
     if (oly_option.threads > 0)
         return (int)oly_option.threads;
     int cores = oly_machine_get()->cores, share = cores / (oly_world_node_ranks() > 0 ? oly_world_node_ranks() : 1);
@@ -90,6 +103,7 @@ static oly_status start(int *argc, char ***argv)
     if (started)
         return oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize");
     OLY_TRY(oly_options_read());
+    OLY_TRY(oly_simulation_read());
     OLY_TRY(oly_world_start(argc, argv));
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
@@ -99,7 +113,7 @@ static oly_status start(int *argc, char ***argv)
     int devices = (int)oly_option.num_cpu_devices;
     oly_rates rates;
     OLY_TRY(oly_rates_read(oly_option.costs, &rates));
-    OLY_TRY(meet(devices, &rates));
+    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
@@ -139,6 +153,7 @@ int oly_finalize(void)
     oly_world_finish();
     oly_devices_stop();
     oly_machine_forget();
+    oly_simulation_forget();
     oly_abort_hook = NULL;
     started = false;
     return status;

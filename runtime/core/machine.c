@@ -1,5 +1,6 @@
 /* What hwloc says of the machine, read once. Callable from every layer. */
 #include "core/machine.h"
+#include "core/simulate.h"
 #include <hwloc.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -35,9 +36,11 @@ static bool ask_hwloc(oly_machine *m)
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0)
         return false;
-    bool loaded = hwloc_topology_load(topology) == 0;
+    const char *synthetic = oly_simulation_get()->node;
+    bool loaded =
+        (!synthetic || hwloc_topology_set_synthetic(topology, synthetic) == 0) && hwloc_topology_load(topology) == 0;
     if (loaded) {
-        m->cores = bound_cores(topology);
+        m->cores = synthetic ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) : bound_cores(topology);
         m->l1_bytes = cache_bytes(topology, HWLOC_OBJ_L1CACHE);
         m->l2_bytes = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
         m->l3_bytes = cache_bytes(topology, HWLOC_OBJ_L3CACHE);

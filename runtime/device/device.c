@@ -1,55 +1,112 @@
-/* The global list of devices: made once at start from what every process has, and read by everyone after that.
- */
+/* The global list of devices: what every process has is said once at start, and read by everyone after that. */
 #include "device/device.h"
 #include "core/error.h"
 #include <ctype.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+/* A job may have millions of devices, of which a program looks at few: they are made when somebody asks. */
+enum { BLOCK = 1024 };
+
 static struct {
-    struct oly_device_impl *devices; /* owned */
-    int count, my_rank;
+    struct oly_device_impl **blocks; /* owned, as are the blocks of BLOCK devices; NULL: none asked for yet */
+    int count, n_ranks, my_rank;
     int my_first, my_count; /* this process's part of the list */
+    int each;               /* devices of every rank; 0: first_of says */
+    int *first_of;          /* owned; first device of each rank, and the count */
     char platform[16];
 } list;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static oly_status begin_list(int n_ranks, int my_rank, int64_t total, const char *platform)
+{
+    if (list.blocks)
+        return oly_fail(OLY_STATE, "devices have been started already");
+    if (total > INT32_MAX)
+        return oly_fail(OLY_OVERFLOW, "%lld devices are more than %d", (long long)total, INT32_MAX);
+    size_t n_blocks = (size_t)(total / BLOCK + 1);
+    list.blocks = oly_calloc(n_blocks, sizeof *list.blocks);
+    if (!list.blocks)
+        return oly_out_of_memory(n_blocks * sizeof *list.blocks, "the list of devices");
+    snprintf(list.platform, sizeof list.platform, "%s", platform);
+    list.count = (int)total;
+    list.n_ranks = n_ranks;
+    list.my_rank = my_rank;
+    return OLY_OK;
+}
 
 oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const char *platform)
 {
-    if (list.devices)
-        return oly_fail(OLY_STATE, "devices have been started already");
     int64_t total = 0;
     for (int r = 0; r < n_ranks; r++)
         total += counts[r];
-    if (total > INT32_MAX)
-        return oly_fail(OLY_OVERFLOW, "%lld devices are more than %d", (long long)total, INT32_MAX);
-    list.devices = oly_calloc((size_t)total, sizeof *list.devices);
-    if (!list.devices)
-        return oly_out_of_memory((size_t)total * sizeof *list.devices, "the list of devices");
-    snprintf(list.platform, sizeof list.platform, "%s", platform);
-    list.count = 0;
-    list.my_rank = my_rank;
-    for (int r = 0; r < n_ranks; r++) {
-        if (r == my_rank) {
-            list.my_first = list.count;
-            list.my_count = counts[r];
-        }
-        for (int i = 0; i < counts[r]; i++) {
-            int id = list.count++;
-            list.devices[id] = (struct oly_device_impl){.id = id, .process = r, .local = i, .platform = list.platform};
-        }
+    OLY_TRY(begin_list(n_ranks, my_rank, total, platform));
+    list.first_of = oly_calloc((size_t)n_ranks + 1, sizeof *list.first_of);
+    if (!list.first_of) {
+        oly_devices_stop();
+        return oly_out_of_memory((size_t)n_ranks * sizeof *list.first_of, "the list of devices");
     }
+    for (int r = 0; r < n_ranks; r++)
+        list.first_of[r + 1] = list.first_of[r] + counts[r];
+    list.my_first = list.first_of[my_rank];
+    list.my_count = counts[my_rank];
+    return OLY_OK;
+}
+
+oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const char *platform)
+{
+    OLY_TRY(begin_list(n_ranks, my_rank, (int64_t)n_ranks * count, platform));
+    list.each = count;
+    list.my_first = my_rank * count;
+    list.my_count = count;
     return OLY_OK;
 }
 
 void oly_devices_stop(void)
 {
-    oly_release(list.devices);
+    for (int b = 0; list.blocks && b <= list.count / BLOCK; b++)
+        oly_release(list.blocks[b]);
+    oly_release(list.blocks);
+    oly_release(list.first_of);
     memset(&list, 0, sizeof list);
+}
+
+static int rank_of(int id)
+{
+    int low = 0, high = list.n_ranks - 1;
+    if (list.each)
+        return id / list.each;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (list.first_of[middle + 1] > id)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void make_block(int b)
+{
+    struct oly_device_impl *devices = oly_calloc(BLOCK, sizeof *devices);
+    for (int k = 0; devices && k < BLOCK && b * BLOCK + k < list.count; k++) {
+        int id = b * BLOCK + k, rank = rank_of(id), first = list.each ? rank * list.each : list.first_of[rank];
+        devices[k] = (struct oly_device_impl){id, rank, id - first, list.platform};
+    }
+    list.blocks[b] = devices;
 }
 
 const struct oly_device_impl *oly_device_at(int id)
 {
-    return id >= 0 && id < list.count ? &list.devices[id] : NULL;
+    if (id < 0 || id >= list.count)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    if (!list.blocks[id / BLOCK])
+        make_block(id / BLOCK);
+    const struct oly_device_impl *block = list.blocks[id / BLOCK];
+    pthread_mutex_unlock(&lock);
+    return block ? &block[id % BLOCK] : NULL;
 }
 
 /* -- public ------------------------------------------------------------------------------------ */
@@ -66,8 +123,12 @@ int oly_local_device_count(void)
 
 static oly_device device_or_error(const char *kind, int index, int first, int count)
 {
-    if (index >= 0 && index < count)
-        return &list.devices[first + index];
+    if (index >= 0 && index < count) {
+        oly_device d = oly_device_at(first + index);
+        if (!d)
+            oly_raise(oly_out_of_memory(BLOCK * sizeof *d, "the list of devices"));
+        return d;
+    }
     oly_raise(oly_fail(OLY_INVALID, "%s %d does not exist; there are %d, numbered from 0", kind, index, count));
     return NULL;
 }

@@ -13,6 +13,8 @@ struct oly_device_impl {
 
 /* counts[r]: devices of rank r. */
 oly_status oly_devices_start(int n_ranks, const int *counts, int my_rank, const char *platform);
+/* The same when every rank has as many. */
+oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const char *platform);
 void oly_devices_stop(void);
 const struct oly_device_impl *oly_device_at(int id);
 #endif
