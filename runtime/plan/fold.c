@@ -61,12 +61,14 @@ static int sources_of(oly_mesh mesh, const stage *s, int position, int *counts, 
     }
 }
 
-/* Coordinates along one digit that fold the partial at c: those whose list of sources has it. */
+/* Coordinates along one digit that fold the partial at c, those whose list of sources has it: at least one of each process. */
 static oly_status digit_users(oly_planner *p, const digit *g, int c, int *n_users, int **users)
 {
     int size = p->mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
     int count = size - start < g->stride ? size - start : g->stride, first = c - start;
     int end = first + g->same < count ? first + g->same : count;
+    if (count % g->same == 0) /* one of each run of a process speaks for all */
+        end = first + 1;
     int most = g->radix * (end - first) * ((g->stride + count - 1) / count);
     *n_users = 0;
     *users = OLY_PLAN_NEW(p, int, most + 1);
@@ -81,7 +83,7 @@ static oly_status digit_users(oly_planner *p, const digit *g, int c, int *n_user
     return OLY_OK;
 }
 
-/* Who folds a position's partial: positions that differ from it only along the digits. */
+/* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
 static oly_status users_of(oly_planner *p, const stage *s, int position, int *n_users, int **users)
 {
     int coordinates[OLY_MAX_RANK], n[4], at[4] = {0}, *list[4], total = 1;
