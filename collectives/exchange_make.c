@@ -54,8 +54,6 @@ static oly_status make_staging(exchange_message *m, bool receives)
     int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
     if (receives && bytes < OLY_FIRST_MESSAGE_BYTES)
         bytes = OLY_FIRST_MESSAGE_BYTES; /* pages never written to take no memory */
-    if (oly_simulated())
-        return OLY_OK; /* it will never be sent */
     m->staging = oly_malloc((size_t)bytes);
     return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
@@ -77,7 +75,7 @@ static oly_status make_message(exchange_message *m, const oly_message *from, boo
     m->big = m->bytes > SMALL_BYTES;
     m->direct = m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
     m->n_chunks = m->big ? (int)((m->bytes - 1) / chunk_bytes() + 1) : 0;
-    return make_staging(m, receives);
+    return oly_simulated() ? OLY_OK : make_staging(m, receives); /* of a job only thought of, it is never sent */
 }
 
 static void describe_slots(oly_exchange *x, int number)
@@ -210,6 +208,8 @@ static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly
     for (int i = 0; i < x->n_sends; i++)
         OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
     count_peers(x);
+    if (oly_simulated())
+        return OLY_OK;
     OLY_TRY(make_slots(x));
     return make_block(x);
 }

@@ -375,7 +375,7 @@ static oly_status choose(oly_chooser *c)
 {
     oly_decision *best;
     oly_bill greedy, chosen = {0};
-    uint16_t coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
+    int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
     c->coordinates = coordinates;
     c->n_sample = c->mesh->n_devices < OLY_CHOOSE_SAMPLE ? c->mesh->n_devices : OLY_CHOOSE_SAMPLE;
     oly_chooser_sample(c);

@@ -11,7 +11,7 @@ enum {
     OLY_CHOOSE_UNITS = 96,
     OLY_CHOOSE_READS = 32,
     OLY_CHOOSE_WANTS = 4,
-    OLY_CHOOSE_SAMPLE = 512
+    OLY_CHOOSE_SAMPLE = 64
 };
 
 /* How the dimensions of a value are cut over the axes of the mesh: for each axis a byte, dimension + 1 and, in the low half, its
@@ -79,9 +79,9 @@ typedef struct oly_chooser {
     oly_unit_read *reads; /* of unit u: from first_read */
     int *unit_of;         /* [n_nodes] -1: none */
     oly_level level[OLY_CHOOSE_AXES];
-    int n_sample;          /* positions looked at */
-    double scale;          /* positions each stands for */
-    uint16_t *coordinates; /* [n_sample][OLY_CHOOSE_AXES] */
+    int n_sample;     /* positions looked at: all of a small mesh, of a large one some here and there */
+    double scale;     /* positions each stands for */
+    int *coordinates; /* [n_sample][OLY_CHOOSE_AXES] */
     oly_arena *arena;
     struct {
         const oly_node *node;

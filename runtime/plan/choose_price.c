@@ -76,12 +76,13 @@ oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
 
 void oly_chooser_sample(oly_chooser *c)
 {
-    int n = c->mesh->n_devices;
+    int n = c->mesh->n_devices, apart = n / c->n_sample;
     for (int k = 0; k < c->n_sample; k++) {
-        int coordinates[OLY_MAX_RANK];
-        oly_mesh_coordinates(c->mesh, (int)((int64_t)k * n / c->n_sample), coordinates);
+        int coordinates[OLY_MAX_RANK], first = (int)((int64_t)k * n / c->n_sample);
+        /* not evenly: steps of a multiple of an axis would see one coordinate only */
+        oly_mesh_coordinates(c->mesh, first + (int)((uint64_t)k * 2654435761u % (uint64_t)apart), coordinates);
         for (int a = 0; a < c->mesh->n_axes; a++)
-            c->coordinates[k * OLY_CHOOSE_AXES + a] = (uint16_t)coordinates[a];
+            c->coordinates[k * OLY_CHOOSE_AXES + a] = coordinates[a];
     }
     c->scale = (double)n / c->n_sample;
 }

@@ -35,7 +35,7 @@ typedef struct mover {
     int n_copies, copy_capacity;
     oly_copy_work *copies;
     int n_remote, remote_capacity;
-    remote *remotes;
+    remote *remotes;  /* until the exchange is made */
     int64_t received; /* most elements one device here gets from others */
     double work;
 } mover;
@@ -165,8 +165,16 @@ static oly_status add_copy(mover *m, int source_device, int source, int device, 
 
 static oly_status add_remote(mover *m, remote r)
 {
-    m->remotes = grown(m->p, m->remotes, m->n_remote, &m->remote_capacity, sizeof *m->remotes);
-    OLY_PLAN_CHECK(m->remotes);
+    if (m->n_remote == m->remote_capacity) {
+        int capacity = m->remote_capacity ? 2 * m->remote_capacity : 8;
+        remote *more = oly_malloc(sizeof *more * (size_t)capacity);
+        OLY_PLAN_CHECK(more);
+        if (m->n_remote)
+            memcpy(more, m->remotes, sizeof *more * (size_t)m->n_remote);
+        oly_release(m->remotes);
+        m->remotes = more;
+        m->remote_capacity = capacity;
+    }
     m->remotes[m->n_remote++] = r;
     return OLY_OK;
 }
@@ -711,7 +719,7 @@ static oly_status make_one_exchange(int n, mover *movers, oly_exchange **exchang
         total += movers[k].n_remote;
     if (total == 0)
         return OLY_OK;
-    remote *all = OLY_PLAN_NEW(movers[0].p, remote, total);
+    remote *all = oly_malloc(sizeof *all * (size_t)total);
     OLY_PLAN_CHECK(all);
     total = 0;
     for (int k = 0; k < n; k++)
@@ -720,11 +728,12 @@ static oly_status make_one_exchange(int n, mover *movers, oly_exchange **exchang
             all[total].mover = &movers[k];
             all[total++].item = k;
         }
-    return make_exchange(movers[0].element, total, all, exchange);
+    oly_status st = make_exchange(movers[0].element, total, all, exchange);
+    oly_release(all);
+    return st;
 }
 
-/* One step for movements of elements of one size. */
-static oly_status add_moves(int n, mover *movers, oly_block *b)
+static oly_status make_moves(int n, mover *movers, oly_block *b)
 {
     oly_planner *p = movers[0].p;
     oly_exchange *exchange;
@@ -756,6 +765,15 @@ static oly_status add_moves(int n, mover *movers, oly_block *b)
     }
     describe(n, movers, s);
     return note_transfer(n, movers, s);
+}
+
+/* One step for movements of elements of one size. */
+static oly_status add_moves(int n, mover *movers, oly_block *b)
+{
+    oly_status st = make_moves(n, movers, b);
+    for (int k = 0; k < n; k++)
+        oly_release(movers[k].remotes);
+    return st;
 }
 
 static oly_status add_move(mover m, oly_block *b)
