@@ -163,4 +163,7 @@ void oracle_check_heat(oracle_run *run)
         check_steps(run, &h, u, compiled, "compiled");
         check_steps(run, &h, u, call_by_call, "call by call");
     }
+    const oracle_line *jax = check_oracle_line(run->c, "jax", 0);
+    if (jax && strcmp(jax->words[1], "refuses-uneven") == 0)
+        oracle_extension(run, "uneven");
 }

@@ -60,6 +60,14 @@ bool oracle_skip(oracle_run *run, const char *format, ...)
     return false;
 }
 
+void oracle_extension(oracle_run *run, const char *what)
+{
+    size_t used = strlen(run->reason);
+    if (!run->failed && !run->skipped)
+        snprintf(run->reason + used, sizeof run->reason - used, "%saccepted and checked, where JAX refuses: %s",
+                 used > 0 ? "; " : "", what);
+}
+
 bool oracle_fail_call(oracle_run *run, const char *what)
 {
     oracle_fail(run, "%s: %s: %s", what, oly_status_name(oly_last_status()), oly_last_error());

@@ -130,6 +130,7 @@ void oracle_check_reshard(oracle_run *run)
 {
     oly_mesh mesh;
     oly_array x;
+    const oracle_line *ranges = check_oracle_line(run->c, "ranges", 0);
     const oracle_line *to = check_oracle_line(run->c, "to", 0), *recv = check_oracle_line(run->c, "recv", 0);
     if (!oracle_mesh(run, &mesh) || oracle_inputs(run, mesh, &x, 1) != 1)
         return;
@@ -149,6 +150,8 @@ void oracle_check_reshard(oracle_run *run)
     else if (oly_process_count() == 1 && costs.wire_bytes > 4 * strtoll(recv->words[1], NULL, 10))
         oracle_fail(run, "moves %" PRId64 " bytes, %s elements are needed", costs.wire_bytes, recv->words[1]);
     compare_costs(run, &costs, best_other(run->c, NULL), "the plan");
+    if (ranges && strcmp(ranges->words[1], "balanced") == 0)
+        oracle_extension(run, "uneven");
 }
 
 /* -- family auto ----------------------------------------------------------------------------------------------------- */

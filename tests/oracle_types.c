@@ -71,6 +71,8 @@ static void check_refused(const typed_program *t)
     if (is_allowed(t->class)) {
         if (t->message[0])
             oracle_fail(run, "%s must be accepted (uneven), but: %s", where, t->message);
+        else
+            oracle_extension(run, t->class);
     } else if (!t->message[0]) {
         oracle_fail(run, "%s must be refused: %s", where, t->class);
     } else if (!strstr(t->message, mark)) {
