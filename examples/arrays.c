@@ -70,6 +70,7 @@ static void moving(oly_array x, oly_array grid)
     SHOW(oly_tile(oly_slice(x, ":3"), 2));
     SHOW(oly_repeat(oly_slice(x, ":3"), 2, 0));
     SHOW(oly_pad(oly_slice(x, ":3"), -1, (const int64_t[]){2}, (const int64_t[]){0}, (const int64_t[]){1}));
+    SHOW(oly_pad_mode(oly_slice(x, ":3"), "reflect", (const int64_t[]){2}, (const int64_t[]){2}));
     SHOW(oly_diff(oly_square(x), 1, 0));
     title("matrices");
     SHOW(oly_tril(grid, 0));

@@ -53,6 +53,23 @@ MOVE(tile, oly_tile(in[0], 2, 3), X(at[0] % x->shape[0], at[1] % x->shape[1]))
 MOVE(tile_front, oly_tile(in[0], 2, 1), X(at[1]))
 MOVE(repeat, oly_repeat(in[0], 2, 1), X(at[0], at[1] / 2))
 
+static int64_t mirrored(int64_t i, int64_t n, int64_t period) /* of a dimension that runs there and back */
+{
+    i = period ? cyclic(i, period) : 0;
+    return i < n ? i : period - i - (period == 2 * n);
+}
+static int64_t nearest(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+#define SURROUND(mode) oly_pad_mode(in[0], mode, AT(1, 2), AT(1, 1))
+MOVE(pad_edge, SURROUND("edge"), X(nearest(at[0] - 1, x->shape[0]), nearest(at[1] - 2, x->shape[1])))
+MOVE(pad_reflect, SURROUND("reflect"),
+     X(mirrored(at[0] - 1, x->shape[0], 2 * x->shape[0] - 2), mirrored(at[1] - 2, x->shape[1], 2 * x->shape[1] - 2)))
+MOVE(pad_symmetric, SURROUND("symmetric"),
+     X(mirrored(at[0] - 1, x->shape[0], 2 * x->shape[0]), mirrored(at[1] - 2, x->shape[1], 2 * x->shape[1])))
+MOVE(pad_wrap, SURROUND("wrap"), X(cyclic(at[0] - 1, x->shape[0]), cyclic(at[1] - 2, x->shape[1])))
+
 /* -- parts --------------------------------------------------------------------------------------------------------------- */
 MOVE(inside, oly_slice(in[0], "1:-1"), X(at[0] + 1, at[1]))
 MOVE(every_other, oly_slice(in[0], "..., ::2"), X(at[0], 2 * at[1]))
@@ -160,6 +177,10 @@ static const row rows[] = {
     ROW("split_evenly", "slice", "Dn->mE", ALL, split, 0),
     ROW("pad", "pad", "mn,->AB", ALL, pad, 0),
     ROW("pad", "pad", "mn->LE", ALL, pad_between, AT_LEAST_ONE),
+    ROW("pad_mode", "concatenate", "mn->AB", ALL, pad_edge, AT_LEAST_ONE),
+    ROW("pad_mode", "concatenate", "mn->AB", ALL, pad_reflect, AT_LEAST_ONE),
+    ROW("pad_mode", "concatenate", "mn->AB", ALL, pad_symmetric, AT_LEAST_ONE),
+    ROW("pad_mode", "concatenate", "mn->AB", ALL, pad_wrap, AT_LEAST_ONE),
     ROW("concatenate", "concatenate", "mn,nn->Sn", ALL, concatenate, 0),
     ROW("concatenate", "concatenate", "nm,nm->nD", ALL, concatenate_last, 0),
     ROW("stack", "concatenate", "mn,mn->m2n", ALL, stack, 0),

@@ -28,6 +28,15 @@ static void check_rearrangements(oly_array x) /* 0 to 5 */
     VALUES(oly_pad(x, 9, &two, &one, NULL), 9, 9, 0, 1, 2, 3, 4, 5, 9);
     VALUES(oly_pad(x, 9, &minus, &two, &one), 9, 1, 9, 2, 9, 3, 9, 4, 9, 5, 9, 9);
     VALUES(oly_pad(x, 9, &minus_two, &minus, &none), 2, 3, 4);
+    const int64_t many = 11;
+    oly_array y = oly_arange(3, OLY_INT32), one_only = oly_full(4, OLY_INT32, 1);
+    VALUES(oly_pad_mode(y, "wrap", NULL, &many), 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1);
+    VALUES(oly_pad_mode(y, "wrap", &many, NULL), 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2);
+    VALUES(oly_pad_mode(y, "reflect", NULL, &many), 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1);
+    VALUES(oly_pad_mode(y, "reflect", &many, NULL), 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2);
+    VALUES(oly_pad_mode(y, "symmetric", &two, &many), 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1);
+    VALUES(oly_pad_mode(y, "edge", &two, &one), 0, 0, 0, 1, 2, 2);
+    VALUES(oly_pad_mode(one_only, "reflect", &two, &one), 4, 4, 4, 4);
     VALUES(oly_pad(x, 9, (int64_t[]){-7}, &two, NULL), 9);
     VALUES(oly_pad(x, x ? oly_sum(x) : NULL, &one, &none, NULL), 15, 0, 1, 2, 3, 4, 5);
     VALUES(oly_flip(x), 5, 4, 3, 2, 1, 0);
@@ -235,6 +244,9 @@ static void mistakes_are_told(void **state)
     REFUSED(oly_arange_range(0, 1, 0, OLY_INT32), OLY_INVALID, "step");
     REFUSED(oly_broadcast_in_dim(x, 1, (const int64_t[]){7}, 1, (int[]){0}), OLY_SHAPE, "repeat");
     REFUSED(oly_softmax(x, 1), OLY_SHAPE, "axis 1");
+    REFUSED(oly_pad_mode(x, "mirror", NULL, NULL), OLY_PARSE, "mirror");
+    REFUSED(oly_pad_mode(x, "wrap", (int64_t[OLY_MAX_RANK]){-1}, NULL), OLY_INVALID, "0 or more");
+    REFUSED(oly_pad_mode(oly_zeros(OLY_INT32, 0), "edge", (int64_t[]){1}, NULL), OLY_SHAPE, "no elements");
     REFUSED(oly_one_hot(x, -2, OLY_INT32, -1), OLY_INVALID, "-2 classes");
     REFUSED(oly_moveaxis(x, 0, 3), OLY_SHAPE, "axis 3");
     oly_array parts[4];

@@ -64,6 +64,17 @@ OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, 
                           const int64_t *between);
 #define oly_pad(x, value, low, high, between) OLY_AT(oly_pad)(OLY_ARG(x), OLY_ARG(value), low, high, between)
 
+/* Surrounds x with its own elements, low[d] before and high[d] after dimension d (NULL: none), as if it went on:
+ *   "edge"       d c  ->  d d d c c c      the outermost again and again
+ *   "reflect"    a b c  ->  c b a b c b a  turned round at its outermost elements, which stand once
+ *   "symmetric"  a b c  ->  b a a b c c b  turned round behind them
+ *   "wrap"       a b c  ->  b c a b c a b  from its other end
+ *   fails     OLY_PARSE (mode), OLY_SHAPE (a dimension of no elements), OLY_INVALID (negative numbers), OLY_OVERFLOW
+ *   sharding  only elements that cross a border between devices move
+ *   source    jax.numpy.pad with these modes */
+OLY_API oly_array oly_pad_mode(oly_operand x, const char *mode, const int64_t *low, const int64_t *high);
+#define oly_pad_mode(x, mode, low, high) OLY_AT(oly_pad_mode)(OLY_ARG(x), mode, low, high)
+
 /* x after itself, the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers
  * than dimensions add dimensions in front. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
 OLY_API oly_array oly_tile_n(oly_array x, int n, const int64_t *times);

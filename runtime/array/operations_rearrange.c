@@ -184,6 +184,30 @@ oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const i
     return oly_dispatch(oly_compose_pad, 2, in, &recipe);
 }
 
+oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, const int64_t *high)
+{
+    oly_enter(__func__);
+    static const char *const names[] = {[OLY_SURROUND_EDGE] = "edge",
+                                        [OLY_SURROUND_REFLECT] = "reflect",
+                                        [OLY_SURROUND_SYMMETRIC] = "symmetric",
+                                        [OLY_SURROUND_WRAP] = "wrap"};
+    oly_recipe recipe;
+    begin(&recipe);
+    while (recipe.params.dimension < 4 && strcmp(names[recipe.params.dimension], mode ? mode : "") != 0)
+        recipe.params.dimension++;
+    if (recipe.params.dimension == 4)
+        return refuse(oly_fail(OLY_PARSE,
+                               "\"%s\" is no way to pad; write \"edge\", \"reflect\", \"symmetric\" or \"wrap\" "
+                               "(oly_pad takes a value)",
+                               mode ? mode : ""));
+    recipe.params.rank = x.kind == 'a' && x.array ? oly_rank(x.array) : 0;
+    for (int d = 0; d < recipe.params.rank; d++) {
+        recipe.params.start[d] = low ? low[d] : 0;
+        recipe.params.shape[d] = high ? high[d] : 0;
+    }
+    return oly_dispatch(oly_compose_surround, 1, &x, &recipe);
+}
+
 oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 {
     oly_enter(__func__);

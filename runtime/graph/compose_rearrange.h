@@ -3,14 +3,22 @@
 #define OLY_GRAPH_COMPOSE_REARRANGE_H
 #include "graph/compose.h"
 
-oly_compose oly_compose_pad;         /* in[1] rank 0; params.start: before, shape: after, step: 1 + elements between */
-oly_compose oly_compose_rev;         /* params.axes, or all_axes */
-oly_compose oly_compose_roll;        /* params.axes by params.start; all_axes: as one line, by start[0] */
-oly_compose oly_compose_tile;        /* params.shape: how often, for the last params.rank dimensions */
-oly_compose oly_compose_repeat;      /* shape[0] times along params.dimension; all_axes: of one line */
-oly_compose oly_compose_squeeze;     /* params.axes; all_axes: all of size 1 */
-oly_compose oly_compose_expand_dims; /* params.axes of the result */
-oly_compose oly_compose_stack;       /* params.dimension of the result */
+oly_compose oly_compose_pad; /* in[1] rank 0; params.start: before, shape: after, step: 1 + elements between */
+/* params.start: before, shape: after, dimension: oly_surround */
+typedef enum oly_surround {
+    OLY_SURROUND_EDGE,
+    OLY_SURROUND_REFLECT,
+    OLY_SURROUND_SYMMETRIC,
+    OLY_SURROUND_WRAP
+} oly_surround;
+oly_compose oly_compose_surround;
+oly_compose oly_compose_rev;              /* params.axes, or all_axes */
+oly_compose oly_compose_roll;             /* params.axes by params.start; all_axes: as one line, by start[0] */
+oly_compose oly_compose_tile;             /* params.shape: how often, for the last params.rank dimensions */
+oly_compose oly_compose_repeat;           /* shape[0] times along params.dimension; all_axes: of one line */
+oly_compose oly_compose_squeeze;          /* params.axes; all_axes: all of size 1 */
+oly_compose oly_compose_expand_dims;      /* params.axes of the result */
+oly_compose oly_compose_stack;            /* params.dimension of the result */
 oly_compose oly_compose_broadcast_in_dim; /* operand dimension d becomes params.axes[d] of params.shape */
 oly_compose oly_compose_diff;             /* shape[0] times along params.dimension */
 oly_compose oly_compose_eye;              /* params.shape: rows, columns; start[0]: which diagonal; dtype */
