@@ -44,6 +44,14 @@ void check_end(void)
     assert_int_equal(oly_finalize(), 0);
 }
 
+void check_refused(oly_array result, oly_status status, const char *text, const char *call)
+{
+    if (result || oly_last_status() != status || !strstr(oly_last_error(), text))
+        fail_msg("%s: %s, %s: \"%s\"", call, result ? "accepted" : "refused", oly_status_name(oly_last_status()),
+                 oly_last_error());
+    oly_clear_error();
+}
+
 void check_near(oly_array got, int n, const double *wanted)
 {
     float values[256];

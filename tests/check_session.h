@@ -13,6 +13,10 @@ int check_finish(void **state);     /* forgets errors; oly_finalize */
 void check_begin(void); /* oly_init; errors are returned. Ends what a test that failed has left open */
 void check_end(void);   /* there was no error; oly_finalize */
 
+/* The call gives NULL, this status, and a message with this text; the error is forgotten. */
+#define CHECK_REFUSED(call, status, text) check_refused((call), (status), (text), #call)
+void check_refused(oly_array result, oly_status status, const char *text, const char *call);
+
 /* n elements in row-major order, near `wanted` (of 0: equal), gathered from all processes. */
 void check_near(oly_array got, int n, const double *wanted);
 #define CHECK_NEAR(got, ...)                                                                                           \

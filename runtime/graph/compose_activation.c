@@ -1,18 +1,7 @@
 /* The activations of jax.nn, each as JAX writes it. */
 #include "graph/compose_math.h"
-#include "graph/sketch.h"
+#include "graph/sketch_words.h"
 #include <math.h>
-
-#define BEGIN            oly_sketch sketch = {g, OLY_OK}, *s = &sketch;
-#define DONE(result)     return oly_sketch_done(s, result, out)
-#define UNARY(op, x)     oly_sketch_unary(s, OLY_OP_##op, x)
-#define BINARY(op, x, y) oly_sketch_binary(s, OLY_OP_##op, x, y)
-#define SELECT(c, x, y)  oly_sketch_select(s, c, x, y)
-#define NUMBER(value)    oly_sketch_number(s, value)
-#define WHOLE(value)     oly_sketch_whole(s, value)
-#define COMPOSE(name)                                                                                                  \
-    oly_status oly_compose_##name(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
-#define UNUSED (void)n_in, (void)recipe
 
 /* min(max(x, 0), 6.0), with its type. The slope is 1 strictly between the bounds, 0 elsewhere: that of clamp. */
 COMPOSE(relu6)

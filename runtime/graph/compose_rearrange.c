@@ -9,8 +9,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Part [begin, end) of dimension d. */
-static oly_status cut_out(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, oly_node **out)
+oly_status oly_rearrange_part(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, oly_node **out)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
@@ -131,8 +130,8 @@ static oly_status roll_axis(oly_graph *g, oly_node *x, int d, int64_t shift, oly
         return OLY_OK;
     int64_t cut = n - (shift % n + n) % n;
     oly_node *parts[2];
-    OLY_TRY(cut_out(g, x, d, cut, n, &parts[0]));
-    OLY_TRY(cut_out(g, x, d, 0, cut, &parts[1]));
+    OLY_TRY(oly_rearrange_part(g, x, d, cut, n, &parts[0]));
+    OLY_TRY(oly_rearrange_part(g, x, d, 0, cut, &parts[1]));
     return join(g, 2, parts, d, out);
 }
 
@@ -212,7 +211,7 @@ static oly_status tile_axis(oly_graph *g, oly_node *x, int d, int64_t times, oly
     if (times == 1)
         return OLY_OK;
     if (times == 0)
-        return cut_out(g, x, d, 0, 0, out);
+        return oly_rearrange_part(g, x, d, 0, 0, out);
     if (shape[d] != 1)
         return shape[d] == 0 ? OLY_OK : copies_along(g, x, d, times, out);
     shape[d] = times;
@@ -403,8 +402,8 @@ oly_status oly_compose_diff(oly_graph *g, int n_in, oly_node *const *in, const o
     for (int64_t k = 0; k < order && (*out)->type.shape[axis] > 0; k++) {
         int64_t n = (*out)->type.shape[axis];
         oly_node *both[2];
-        OLY_TRY(cut_out(g, *out, axis, 1, n, &both[0]));
-        OLY_TRY(cut_out(g, *out, axis, 0, n - 1, &both[1]));
+        OLY_TRY(oly_rearrange_part(g, *out, axis, 1, n, &both[0]));
+        OLY_TRY(oly_rearrange_part(g, *out, axis, 0, n - 1, &both[1]));
         OLY_TRY(oly_build_apply(g, x->dtype == OLY_BOOL ? OLY_OP_ne : OLY_OP_sub, 2, both, out));
     }
     return OLY_OK;
@@ -524,8 +523,8 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     int64_t rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1];
     int64_t first_row = offset < 0 ? smaller(-offset, rows) : 0,
             first_column = offset > 0 ? smaller(offset, columns) : 0;
-    OLY_TRY(cut_out(g, x, rank - 2, first_row, rows, &x));
-    OLY_TRY(cut_out(g, x, rank - 1, first_column, columns, &x));
+    OLY_TRY(oly_rearrange_part(g, x, rank - 2, first_row, rows, &x));
+    OLY_TRY(oly_rearrange_part(g, x, rank - 1, first_column, columns, &x));
     rows -= first_row;
     columns -= first_column;
     memcpy(shape, x->type.shape, sizeof shape);

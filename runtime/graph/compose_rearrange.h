@@ -30,4 +30,7 @@ oly_compose oly_compose_diag;             /* of a vector a matrix, of a matrix i
 oly_compose oly_compose_trace;            /* as oly_compose_diagonal */
 oly_compose oly_compose_linspace;         /* in: ends; shape[0] numbers; start[0]: the second end is one; dtype */
 oly_compose oly_compose_progression;      /* in: first, distance; shape[0] numbers; dtype */
+
+/* Elements [begin, end) of dimension d: x itself when those are all. */
+oly_status oly_rearrange_part(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, oly_node **out);
 #endif

@@ -9,17 +9,7 @@
 static oly_status stretch(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, bool turned, oly_node **out)
 {
     oly_params p;
-    memset(&p, 0, sizeof p);
-    p.rank = x->type.rank;
-    for (int e = 0; e < p.rank; e++) {
-        p.shape[e] = x->type.shape[e];
-        p.step[e] = 1;
-    }
-    p.start[d] = begin;
-    p.shape[d] = end - begin;
-    *out = x;
-    if (end - begin != x->type.shape[d])
-        OLY_TRY(oly_graph_add(g, OLY_OP_slice, 1, &x, &p, out));
+    OLY_TRY(oly_rearrange_part(g, x, d, begin, end, out));
     if (!turned || end - begin == 1)
         return OLY_OK;
     memset(&p, 0, sizeof p);

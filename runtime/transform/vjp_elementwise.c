@@ -1,16 +1,6 @@
 /* Gradient rules of elementwise operations: y = f(x), g the cotangent of y. Rules are those of jax.lax; names after
  * oly_vjp_ are the entries of the column `gradient` of ops.def. */
-#include "transform/rule.h"
-
-#define IN(k) oly_rule_in(r, k)
-#define G     oly_rule_cotangent(r)
-#define Y     (r->node)
-#define GIVE(k)                                                                                                        \
-    if (r->wanted[k])                                                                                                  \
-    r->operands[k]
-#define UNARY(op, x)        oly_rule_unary(r, OLY_OP_##op, x)
-#define BINARY(op, x, y)    oly_rule_binary(r, OLY_OP_##op, x, y)
-#define NUMBER(like, value) oly_rule_number(r, like, value)
+#include "transform/rule_words.h"
 
 /* -- one operand ----------------------------------------------------------------------------------------------------- */
 void oly_vjp_neg(oly_rule *r)

@@ -1,21 +1,12 @@
 /* Gradient rules of the mathematical functions: y = f(x), g the cotangent of y. Rules are those of jax.lax; names after
  * oly_vjp_ are the entries of the column `gradient` of ops.def. */
-#include "transform/rule.h"
+#include "transform/rule_words.h"
 #include <math.h>
 
-#define IN(k) oly_rule_in(r, k)
-#define X     IN(0)
-#define G     oly_rule_cotangent(r)
-#define Y     (r->node)
-#define GIVE(k)                                                                                                        \
-    if (r->wanted[k])                                                                                                  \
-    r->operands[k]
-#define UNARY(op, x)        oly_rule_unary(r, OLY_OP_##op, x)
-#define BINARY(op, x, y)    oly_rule_binary(r, OLY_OP_##op, x, y)
-#define NUMBER(like, value) oly_rule_number(r, like, value)
-#define ONE                 NUMBER(X, 1)
-#define SQUARE(x)           UNARY(square, x)
-#define TIMES(x, y)         oly_rule_mul(r, x, y)
+#define X           IN(0)
+#define ONE         NUMBER(X, 1)
+#define SQUARE(x)   UNARY(square, x)
+#define TIMES(x, y) oly_rule_mul(r, x, y)
 
 /* -- exponentials and logarithms --------------------------------------------------------------------------------------- */
 void oly_vjp_exp2(oly_rule *r)
