@@ -147,7 +147,8 @@ CALL(uniform_between)
 FROM(oly_random_uniform_between(in[0], TYPE, -2, 3, DIM(0), DIM(1)))
 CALL(normal)
 FROM(oly_random_normal(in[0], TYPE, DIM(0), DIM(1)))
-CALL(truncated_normal) FROM(oly_random_truncated_normal(in[0], TYPE, -1, 2, DIM(0), DIM(1))) CALL(bernoulli)
+CALL(truncated_normal)
+FROM(oly_random_truncated_normal(in[0], TYPE, -1, 2, DIM(0), DIM(1))) CALL(bernoulli)
     FROM(oly_random_bernoulli(in[0], oly_scalar(0.25, OLY_FLOAT32), DIM(0), DIM(1))) CALL(gumbel)
         FROM(oly_random_gumbel(in[0], TYPE, DIM(0), DIM(1))) CALL(exponential)
             FROM(oly_random_exponential(in[0], TYPE, DIM(0), DIM(1))) CALL(laplace)
@@ -287,7 +288,8 @@ static const row rows[] = {
     ROW("random_exponential", NULL, FLOATS, "s", exponential, "e", 8, 0),
     ROW("random_laplace", NULL, FLOATS, "s", laplace, "l", 8, 0),
     ROW("random_logistic", NULL, FLOATS, "s", logistic, "o", 8, 0),
-    ROW("random_cauchy", NULL, "fF", "s", cauchy, "c", 64, SOME),
+    ROW("random_cauchy", NULL, "fF", "s", cauchy, "c", 1024,
+        SOME), /* a rounding of the angle counts as often as the tangent is large */
     ROW("random_rademacher", NULL, "12iIhBfF", "s", rademacher, "1", 0, SOME),
     ROW("random_randint", NULL, INTEGERS, "s", randint, "i", 0, 0),
     {"random_permutation", NULL, "u:2,m->m", "f", "d", call_permutation, value_permutation, 0, 99, 0, SOME, NULL},
