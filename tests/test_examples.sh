@@ -180,8 +180,8 @@ done
 run 1 1 tour --options
 holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scratch/out"
 
-# -- every public function is shown by an example (oly_at is called by the macros of the others, which may go on in further lines) --
-sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -v '^oly_at$' >"$scratch/functions"
+# -- every public function is shown by an example (oly_at and oly_explain_names are called by the macros of the others, which may go on in further lines) --
+sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -vE '^oly_(at|explain_names)$' >"$scratch/functions"
 sed ':join; /\\$/ { N; s/ *\\\n */ /; b join }' include/olympus/*.h |
     sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' >"$scratch/macros"
 : >"$scratch/unused"

@@ -2,6 +2,7 @@
  * graph; differences of two plans; reasons and hints name what is so. */
 #include "check.h"
 #include "check_json.h"
+#include "core/error.h"
 #include "core/option.h"
 #include "plan/cost.h"
 #include <math.h>
@@ -319,6 +320,40 @@ static void mistakes_have_messages(void **state)
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
 
+/* Wherever memory ends, there is an error or the whole text; nothing is lost afterwards. */
+static void memory_may_end_anywhere(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array in[] = {put(mesh, "x, None", 64, 64), put(mesh, "x, None", 64, 64)};
+    oly_fn f = oly_jit(added, 2, 1);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    for (int form = OLY_EXPLAIN_TEXT; form <= OLY_EXPLAIN_DOT; form++) {
+        char *whole = told((oly_explain_form)form, f, 2, in);
+        bool done = false;
+        for (long n = 0; !done; n += n / 16 + 1) {
+            char *text = NULL;
+            size_t size = 0;
+            FILE *file = open_memstream(&text, &size);
+            assert_non_null(file);
+            oly_fail_allocation(n);
+            oly_status st = oly_explain_as_n(file, (oly_explain_form)form, f, 2, in);
+            bool failed_in_time = st != OLY_OK;
+            oly_fail_allocation(-1);
+            fclose(file);
+            if (st == OLY_OK)
+                assert_string_equal(text, whole);
+            else
+                assert_int_equal(st, OLY_MEMORY);
+            done = !failed_in_time && n > 20;
+            oly_clear_error();
+            free(text);
+        }
+        free(whole);
+    }
+    oly_set_error_mode(OLY_ERRORS_ABORT);
+}
+
 /* OLYMPUS_EXPLAIN=json:FILE: one document for each plan, one after the other, from process 0. */
 static void every_plan_goes_into_a_file(void **state)
 {
@@ -367,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_constraint_that_costs_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(differences_are_marked, setup, teardown),
         cmocka_unit_test_setup_teardown(mistakes_have_messages, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_may_end_anywhere, setup, teardown),
         cmocka_unit_test_setup_teardown(every_plan_goes_into_a_file, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -19,6 +19,7 @@ const char *oly_told_say(oly_told *told, const char *format, ...)
     char *copy = oly_arena_take(&told->arena, t.length + 1);
     if (copy)
         memcpy(copy, oly_text_chars(&t), t.length + 1);
+    told->failed = told->failed || t.failed || !copy;
     oly_text_free(&t);
     return copy ? copy : "";
 }
@@ -385,8 +386,9 @@ oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form 
         oly_told_dot(t, &told);
     else if (st == OLY_OK)
         oly_told_text(t, &told);
+    bool failed = t->failed || told.failed;
     oly_told_free(&told);
-    return t->failed ? oly_out_of_memory(t->length, "an explanation") : st;
+    return st == OLY_OK && failed ? oly_out_of_memory(t->length, "an explanation") : st;
 }
 
 oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *after)
@@ -396,8 +398,10 @@ oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *af
     oly_status st = oly_tell(after, NULL, &b);
     if (st == OLY_OK) {
         oly_told_diff(t, &a, &b);
+        if (t->failed || a.failed || b.failed)
+            st = oly_out_of_memory(t->length, "an explanation");
         oly_told_free(&b);
     }
     oly_told_free(&a);
-    return t->failed ? oly_out_of_memory(t->length, "an explanation") : st;
+    return st;
 }

@@ -52,6 +52,7 @@ typedef struct oly_hint {
 typedef struct oly_told {
     oly_arena arena;
     const oly_plan *plan;
+    bool failed;              /* memory was short: something is missing */
     const char *const *names; /* [n_inputs] as the caller wrote them, NULL entries: unknown; or NULL */
     int n_values, n_steps;
     oly_told_value *values;

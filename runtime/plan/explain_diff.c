@@ -51,6 +51,7 @@ static const char *type_words(oly_told *told, const oly_plan_value *v)
     oly_type_text(&type, &v->type);
     const char *text =
         oly_told_say(told, "%s  %s", oly_text_chars(&type), oly_tell_spec(told, v->sharding->mesh, &v->sharding->spec));
+    told->failed = told->failed || type.failed;
     oly_text_free(&type);
     return text;
 }
@@ -93,6 +94,7 @@ static const char **lines_of(oly_told *told)
         oly_text words = {0};
         oly_step_words(&words, told, &told->steps[k]);
         lines[k] = oly_told_say(told, "%*s%s", 2 * told->steps[k].depth, "", oly_text_chars(&words));
+        told->failed = told->failed || words.failed;
         oly_text_free(&words);
     }
     return lines;

@@ -62,6 +62,7 @@ static void value_label(drawing *d, const oly_node *n)
     escaped(d->text, oly_text_chars(&type));
     oly_text_add(d->text, " ");
     escaped(d->text, oly_tell_spec(d->told, v->mesh, &v->spec));
+    d->told->failed = d->told->failed || type.failed;
     oly_text_free(&type);
 }
 
@@ -102,6 +103,7 @@ static void end_box(drawing *d, const char *kind, int k, const oly_plan_value *v
     oly_text_add(d->text, "  %s%d [shape=ellipse, fillcolor=\"#d5e8d4\", label=\"%s %d\\n", kind, k, kind, k);
     escaped(d->text, oly_text_chars(&words));
     oly_text_add(d->text, "\"];\n");
+    d->told->failed = d->told->failed || words.failed;
     oly_text_free(&words);
 }
 

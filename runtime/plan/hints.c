@@ -158,6 +158,7 @@ static const char *tell_savings(oly_told *told, const oly_told *before, const ol
     oly_text_add(&t, ", for ");
     fewer(&t, after, before, &more);
     const char *text = oly_told_say(told, "%.*s", more ? (int)t.length : (int)length, oly_text_chars(&t));
+    told->failed = told->failed || t.failed;
     oly_text_free(&t);
     return text;
 }

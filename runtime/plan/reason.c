@@ -54,6 +54,7 @@ const char *oly_tell_spec(oly_told *told, oly_mesh mesh, const oly_spec *spec)
         trimmed.n_dims--;
     oly_spec_text(&t, mesh, &trimmed, 0);
     const char *text = oly_told_say(told, "%s", oly_text_chars(&t));
+    told->failed = told->failed || t.failed;
     oly_text_free(&t);
     return text;
 }
@@ -209,6 +210,7 @@ static const char *tell_choice(oly_told *told, const oly_told_value *v, const ol
     oly_text_add(&t, " instead of ");
     oly_seconds_text(&t, c->seconds[0]);
     const char *text = oly_told_say(told, "%s", oly_text_chars(&t));
+    told->failed = told->failed || t.failed;
     oly_text_free(&t);
     return text;
 }
