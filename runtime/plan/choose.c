@@ -272,10 +272,11 @@ static oly_bill greedy_bill(oly_chooser *c, oly_decision *decided)
     return all;
 }
 
-/* Fewer bytes, and predicted to take clearly less time. */
-static bool is_better(const oly_bill *chosen, const oly_bill *greedy)
+/* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. */
+static bool is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy)
 {
-    return chosen->wire <= 0.98 * greedy->wire - 1 && chosen->seconds < 0.97 * greedy->seconds;
+    double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
+    return chosen->wire <= (1 - margin) * greedy->wire - 1 && chosen->seconds < (0.99 - margin) * greedy->seconds;
 }
 
 static oly_status search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen)
@@ -298,7 +299,7 @@ static oly_status search(oly_chooser *c, oly_decision **best, oly_bill *greedy, 
         n = advance(c, states[side], n, states[1 - side], unit, last_reader);
     for (int k = 0; k < n; k++) {
         const state *s = &states[side][k];
-        if (is_better(&s->bill, greedy) && (!*best || s->bill.seconds < chosen->seconds)) {
+        if (is_better(c, &s->bill, greedy) && (!*best || s->bill.seconds < chosen->seconds)) {
             *best = s->decided;
             *chosen = s->bill;
         }
@@ -377,7 +378,6 @@ static oly_status choose(oly_chooser *c)
     oly_bill greedy, chosen = {0};
     int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
     c->coordinates = coordinates;
-    c->n_sample = c->mesh->n_devices < OLY_CHOOSE_SAMPLE ? c->mesh->n_devices : OLY_CHOOSE_SAMPLE;
     oly_chooser_sample(c);
     for (int a = 0; a < c->mesh->n_axes; a++)
         c->level[a] = oly_rates_now()->by_level ? oly_axis_level(c->mesh, a) : OLY_LEVEL_NODE;

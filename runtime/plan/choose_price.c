@@ -74,9 +74,12 @@ oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
 
 /* -- movements --------------------------------------------------------------------------------------------------------- */
 
+/* All positions, or of a large mesh so many that are spread as if by chance, alike on every process. */
 void oly_chooser_sample(oly_chooser *c)
 {
-    int n = c->mesh->n_devices, apart = n / c->n_sample;
+    int n = c->mesh->n_devices;
+    c->n_sample = n < OLY_CHOOSE_SAMPLE ? n : OLY_CHOOSE_SAMPLE;
+    int apart = n / c->n_sample;
     for (int k = 0; k < c->n_sample; k++) {
         int coordinates[OLY_MAX_RANK], first = (int)((int64_t)k * n / c->n_sample);
         /* not evenly: steps of a multiple of an axis would see one coordinate only */
@@ -87,36 +90,55 @@ void oly_chooser_sample(oly_chooser *c)
     c->scale = (double)n / c->n_sample;
 }
 
-/* [lo, hi) of n elements that the position has. */
-static void block(const oly_chooser *c, const oly_axis_list *axes, int parts, int64_t n, int position, int64_t *lo,
-                  int64_t *hi)
+/* One dimension's balanced cuts. */
+typedef struct dimension {
+    int n_axes, parts;
+    int axis[OLY_CHOOSE_AXES], size[OLY_CHOOSE_AXES];
+    int64_t each, more;
+} dimension;
+
+static void cut_dimensions(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts cuts, dimension *dims)
 {
-    int64_t k = 0, each = n / parts, more = n % parts;
-    for (int j = 0; j < axes->n; j++)
-        k = k * c->mesh->size[axes->axis[j]] + c->coordinates[position * OLY_CHOOSE_AXES + axes->axis[j]];
-    *lo = k * each + (k < more ? k : more);
-    *hi = *lo + each + (k < more);
+    oly_axis_list axes[OLY_MAX_RANK];
+    oly_cuts_axes(c->mesh, cuts, axes, rank);
+    for (int d = 0; d < rank; d++) {
+        dims[d].parts = 1;
+        dims[d].n_axes = axes[d].n;
+        for (int j = 0; j < axes[d].n; j++) {
+            dims[d].axis[j] = axes[d].axis[j];
+            dims[d].size[j] = c->mesh->size[axes[d].axis[j]];
+            dims[d].parts *= dims[d].size[j];
+        }
+        dims[d].each = shape[d] / dims[d].parts;
+        dims[d].more = shape[d] % dims[d].parts;
+    }
+}
+
+/* [lo, hi) of the elements that a position has. */
+static void block(const dimension *d, const int *coordinates, int64_t *lo, int64_t *hi)
+{
+    int64_t k = 0;
+    for (int j = 0; j < d->n_axes; j++)
+        k = k * d->size[j] + coordinates[d->axis[j]];
+    *lo = k * d->each + (k < d->more ? k : d->more);
+    *hi = *lo + d->each + (k < d->more);
 }
 
 static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts from, oly_cuts to)
 {
-    oly_axis_list x[OLY_MAX_RANK], y[OLY_MAX_RANK];
-    int px[OLY_MAX_RANK], py[OLY_MAX_RANK];
+    dimension x[OLY_MAX_RANK], y[OLY_MAX_RANK];
     double moved = 0;
-    oly_cuts_axes(c->mesh, from, x, rank);
-    oly_cuts_axes(c->mesh, to, y, rank);
-    for (int d = 0; d < rank; d++) {
-        px[d] = oly_axis_list_parts(c->mesh, &x[d]);
-        py[d] = oly_axis_list_parts(c->mesh, &y[d]);
-    }
+    cut_dimensions(c, shape, rank, from, x);
+    cut_dimensions(c, shape, rank, to, y);
     for (int k = 0; k < c->n_sample; k++) {
         double wanted = 1, there = 1;
+        const int *at = &c->coordinates[k * OLY_CHOOSE_AXES];
         for (int d = 0; d < rank; d++) {
             int64_t lo, hi, low, high;
-            block(c, &y[d], py[d], shape[d], k, &lo, &hi);
+            block(&y[d], at, &lo, &hi);
             wanted *= (double)(hi - lo);
-            if (px[d] > 1) {
-                block(c, &x[d], px[d], shape[d], k, &low, &high);
+            if (x[d].parts > 1) {
+                block(&x[d], at, &low, &high);
                 lo = lo > low ? lo : low;
                 hi = hi < high ? hi : high;
             }
