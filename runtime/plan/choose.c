@@ -351,6 +351,11 @@ static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_d
 
 static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bill *greedy, const oly_bill *chosen)
 {
+    oly_plan *plan = c->p->plan;
+    plan->priced_bytes[0] += greedy->wire;
+    plan->priced_bytes[1] += chosen->wire;
+    plan->priced_seconds[0] += greedy->seconds;
+    plan->priced_seconds[1] += chosen->seconds;
     for (int k = 0; k < c->n_units; k++) {
         oly_unit *u = &c->units[k];
         if (!u->trusted || (same_decision(&decided[k], &u->greedy) && reads_as_before(c, u, decided)))
@@ -360,10 +365,7 @@ static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bi
         oly_cuts_axes(c->mesh, decided[k].work, choice->work, OLY_MAX_RANK);
         oly_cuts_axes(c->mesh, decided[k].summed, choice->summed, OLY_MAX_RANK);
         oly_cuts_axes(c->mesh, decided[k].wanted, choice->wanted, OLY_MAX_RANK);
-        *choice->wire = greedy->wire;
-        choice->wire[1] = chosen->wire;
-        choice->seconds[0] = greedy->seconds;
-        choice->seconds[1] = chosen->seconds;
+        choice->differs = !same_decision(&decided[k], &u->greedy);
         for (int j = 0; u->group && j < u->group->n_nodes; j++)
             move(c, u->group->nodes[j], decided[k].lies, choice);
         if (!u->group)

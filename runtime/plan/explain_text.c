@@ -160,6 +160,17 @@ static void plan_text(oly_text *t, oly_told *told)
     oly_text_add(t, " a device; predicted time ");
     oly_seconds_text(t, told->seconds);
     oly_text_add(t, "\n");
+    if (plan->priced_bytes[0] <= 0)
+        return;
+    oly_text_add(t, "  layouts chosen by price: ");
+    oly_bytes_text(t, (int64_t)plan->priced_bytes[1]);
+    oly_text_add(t, " between devices instead of ");
+    oly_bytes_text(t, (int64_t)plan->priced_bytes[0]);
+    oly_text_add(t, ", predicted ");
+    oly_seconds_text(t, plan->priced_seconds[1]);
+    oly_text_add(t, " instead of ");
+    oly_seconds_text(t, plan->priced_seconds[0]);
+    oly_text_add(t, "\n");
 }
 
 /* -- values ------------------------------------------------------------------------------------------------------------ */

@@ -219,6 +219,9 @@ typedef struct oly_plan {
     size_t scratch_bytes; /* per device */
     oly_block *main;
     int n_steps;                /* in all blocks */
+    /* Where layouts were chosen by price (choose.c): bytes that all devices receive and predicted seconds of what they decide, as
+     * propagated and as chosen. */
+    double priced_bytes[2], priced_seconds[2];
     struct oly_frame *frame;    /* what the planner knew of every value: for explanations */
     const oly_sharding *wanted; /* [n_outputs] that the caller asked for, NULL entries: none; or NULL */
 } oly_plan;
