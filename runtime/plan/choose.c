@@ -358,7 +358,8 @@ static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bi
     plan->priced_seconds[1] += chosen->seconds;
     for (int k = 0; k < c->n_units; k++) {
         oly_unit *u = &c->units[k];
-        if (!u->trusted || (same_decision(&decided[k], &u->greedy) && reads_as_before(c, u, decided)))
+        bool member = u->kind == OLY_UNIT_GROUP && !u->group;
+        if (!member && (!u->trusted || (same_decision(&decided[k], &u->greedy) && reads_as_before(c, u, decided))))
             continue;
         oly_choice *choice = OLY_PLAN_NEW(c->p, oly_choice, 1);
         OLY_PLAN_CHECK(choice);
@@ -374,6 +375,50 @@ static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bi
     return OLY_OK;
 }
 
+/* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless
+ * there are too many. */
+static oly_status split_groups(oly_chooser *c)
+{
+    bool any = false;
+    int n_units = c->n_units, n_groups = c->f->n_groups;
+    oly_decision *decided = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units);
+    bool *split = OLY_ARENA_NEW(c->arena, bool, n_groups + 1);
+    OLY_PLAN_CHECK(decided ? split : NULL);
+    for (int k = 0; k < c->n_units; k++) {
+        const oly_unit *u = &c->units[k];
+        decided[k] = u->greedy;
+        if (u->group && u->group->n_nodes > 1 && u->trusted && oly_unit_price(c, k, decided, &decided[k]).wire > 0) {
+            split[u->group - c->f->groups] = any = true;
+            n_units += u->group->n_nodes - 1;
+        }
+    }
+    if (!any || n_units > OLY_CHOOSE_UNITS)
+        return OLY_OK;
+    c->split = split;
+    return oly_find_units(c);
+}
+
+/* Groups whose nodes do not lie together any more are made anew: group.c joins only what is worked in the same cuts. */
+static oly_status group_again(oly_chooser *c)
+{
+    bool apart = false;
+    oly_frame *f = c->f;
+    for (int g = 0; c->split && g < f->n_groups; g++)
+        for (int k = 1; c->split[g] && k < f->groups[g].n_nodes; k++)
+            apart = apart || memcmp(oly_value_of(f, f->groups[g].nodes[k])->choice->work,
+                                    oly_value_of(f, f->groups[g].nodes[0])->choice->work,
+                                    sizeof(oly_axis_list[OLY_MAX_RANK])) != 0;
+    if (!apart)
+        return OLY_OK;
+    for (int k = 0; k < f->graph->n_nodes; k++) {
+        f->values[k].group = -1;
+        f->values[k].depth = 0;
+    }
+    f->groups = NULL;
+    f->n_groups = 0;
+    return oly_make_groups(c->p, f);
+}
+
 static oly_status choose(oly_chooser *c)
 {
     oly_decision *best;
@@ -386,8 +431,12 @@ static oly_status choose(oly_chooser *c)
     OLY_TRY(oly_find_units(c));
     if (c->n_units == 0)
         return OLY_OK;
+    OLY_TRY(split_groups(c));
     OLY_TRY(search(c, &best, &greedy, &chosen));
-    return best ? take(c, best, &greedy, &chosen) : OLY_OK;
+    if (!best)
+        return OLY_OK;
+    OLY_TRY(take(c, best, &greedy, &chosen));
+    return group_again(c);
 }
 
 oly_status oly_choose(oly_planner *p, oly_frame *f)

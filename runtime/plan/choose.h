@@ -58,7 +58,7 @@ typedef struct oly_unit_demand {
 typedef struct oly_unit {
     oly_unit_kind kind;
     oly_node *node;   /* the group's last */
-    oly_group *group; /* or NULL */
+    oly_group *group; /* NULL: the node alone */
     bool trusted;     /* all it reads lies as the model says */
     bool pinned;      /* its result must lie where it would without a choice */
     oly_decision greedy;
@@ -75,6 +75,7 @@ typedef struct oly_chooser {
     oly_frame *f;
     oly_mesh mesh;
     int n_units, n_reads, read_capacity;
+    bool *split;          /* [n_groups] whose nodes are units of their own; NULL: none */
     oly_unit *units;      /* in the order of lowering */
     oly_unit_read *reads; /* of unit u: from first_read */
     int *unit_of;         /* [n_nodes] -1: none */

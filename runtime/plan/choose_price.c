@@ -165,7 +165,16 @@ double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_
     return c->memory[h].elements;
 }
 
-static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, oly_bill *bill)
+/* Messages of a device travel together: what waits is about the logarithm of their number. */
+static double stages(double members)
+{
+    double n = 0;
+    for (; members > 1; members /= 2)
+        n++;
+    return n;
+}
+
+static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)
 {
     oly_level level = OLY_LEVEL_PROCESS;
     double members = 1;
@@ -175,7 +184,7 @@ static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, oly_
             members *= c->mesh->size[a];
         }
     bill->wire += bytes;
-    bill->seconds += oly_price_transfer(level, bytes / c->mesh->n_devices, members - 1);
+    bill->seconds += oly_price_transfer(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
 static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
@@ -187,7 +196,7 @@ static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_c
     for (int a = 0; a < c->mesh->n_axes; a++)
         if (oly_cuts_byte(from, a) != oly_cuts_byte(to, a))
             differ |= (oly_cuts)1 << (8 * a);
-    add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, bill);
+    add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, 1, bill);
 }
 
 /* -- a unit ------------------------------------------------------------------------------------------------------------ */
@@ -283,7 +292,7 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
         bytes *= (members - 1) * total_elements(c, u->node, d->lies);
     else
         bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work);
-    add_transfer(c, bytes, d->summed, bill);
+    add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
 }
 
 oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decision *decided, const oly_decision *d)

@@ -111,26 +111,33 @@ static double elements(const oly_node *n)
     return (double)oly_type_size(&n->type);
 }
 
-static void add_group(oly_chooser *c, oly_group *g)
+/* A group, or of one that is split a node. */
+static void add_tile(oly_chooser *c, oly_node *first)
 {
-    oly_node *last = g->nodes[g->n_nodes - 1];
-    oly_unit *u = new_unit(c, OLY_UNIT_GROUP, last);
-    u->group = g;
+    oly_group *g = &c->f->groups[value_of(c, first)->group];
+    oly_node *last = g->nodes[g->n_nodes - 1], *const *nodes = g->nodes;
+    bool alone = c->split && c->split[g - c->f->groups];
+    int n_nodes = alone ? 1 : g->n_nodes;
+    if (alone)
+        nodes = &first;
+    oly_unit *u = new_unit(c, OLY_UNIT_GROUP, nodes[n_nodes - 1]);
+    u->group = alone ? NULL : g;
     double bytes = 0;
-    for (int k = 0; k < g->n_nodes; k++) {
-        oly_node *n = g->nodes[k];
+    for (int k = 0; k < n_nodes; k++) {
+        oly_node *n = nodes[k];
         const oly_value *v = value_of(c, n);
-        c->unit_of[n->index] = c->unit_of[last->index];
+        c->unit_of[n->index] = c->unit_of[u->node->index];
         u->pinned = u->pinned || v->closed;
         u->trusted = u->trusted && !v->written_by; /* else it is cut as what it is written into */
-        for (int j = 0; j < n->n_in; j++)
-            if (!in_group(c, g, n->in[j])) {
-                u->trusted = add_read(c, u, n->in[j], 0) && u->trusted;
-                bytes += (double)oly_dtype_size(n->in[j]->type.dtype);
-            }
+        for (int j = 0; j < n->n_in; j++) {
+            if (!alone && in_group(c, g, n->in[j]))
+                continue;
+            u->trusted = add_read(c, u, n->in[j], 0) && u->trusted;
+            bytes += in_group(c, g, n->in[j]) ? 0 : (double)oly_dtype_size(n->in[j]->type.dtype);
+        }
     }
-    bytes += (double)oly_dtype_size(last->type.dtype);
-    double memory = oly_price_memory(bytes * elements(last)), work = oly_price_operations(elements(last) * g->n_nodes);
+    bytes += alone && u->node != last ? 0 : (double)oly_dtype_size(last->type.dtype);
+    double memory = oly_price_memory(bytes * elements(last)), work = oly_price_operations(elements(last) * n_nodes);
     u->work = memory > work ? memory : work;
     u->greedy.work = u->greedy.wanted = u->greedy.lies = oly_cuts_of(value_of(c, last)->axes, last->type.rank);
 }
@@ -327,10 +334,12 @@ oly_status oly_find_units(oly_chooser *c)
         const oly_node *n = g->nodes[k];
         if (!makes_unit(c, n))
             continue;
-        n_units += oly_ops[n->op].lowering != OLY_LOWER_TILE;
+        n_units += oly_ops[n->op].lowering != OLY_LOWER_TILE || (c->split && c->split[value_of(c, n)->group]);
         n_reads += n->n_in;
     }
-    n_units += c->f->n_groups;
+    for (int k = 0; k < c->f->n_groups; k++)
+        n_units += !(c->split && c->split[k]);
+    c->n_units = c->n_reads = 0;
     if (n_units > OLY_CHOOSE_UNITS || n_units == 0)
         return OLY_OK; /* too many to try */
     c->units = NEW(c, oly_unit, n_units);
@@ -348,7 +357,7 @@ oly_status oly_find_units(oly_chooser *c)
         switch (oly_ops[n->op].lowering) {
         case OLY_LOWER_CONTRACT: OLY_TRY(add_contract(c, n)); break;
         case OLY_LOWER_REDUCE: add_reduce(c, n); break;
-        default: add_group(c, &c->f->groups[value_of(c, n)->group]); break;
+        default: add_tile(c, n); break;
         }
     }
     look_at_readers(c);

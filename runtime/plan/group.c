@@ -18,16 +18,23 @@ static bool same_shape(const oly_node *a, const oly_node *b)
            memcmp(a->type.shape, b->type.shape, sizeof(int64_t) * (size_t)a->type.rank) == 0;
 }
 
-static bool joins(const oly_node *from, const oly_node *to)
+/* Are both worked in the same cuts, where those have been chosen by price? */
+static bool cut_alike(oly_frame *f, const oly_node *a, const oly_node *b)
 {
-    return fusible(from) && fusible(to) && same_shape(from, to);
+    const oly_choice *x = oly_value_of(f, a)->choice, *y = oly_value_of(f, b)->choice;
+    return x == y || (x && y && memcmp(x->work, y->work, sizeof x->work) == 0);
+}
+
+static bool joins(oly_frame *f, const oly_node *from, const oly_node *to)
+{
+    return fusible(from) && fusible(to) && same_shape(from, to) && cut_alike(f, from, to);
 }
 
 static int least_depth(oly_frame *f, const oly_node *n)
 {
     int depth = 0;
     for (int k = 0; k < n->n_in; k++) {
-        int d = oly_value_of(f, n->in[k])->depth + (joins(n->in[k], n) ? 0 : 1);
+        int d = oly_value_of(f, n->in[k])->depth + (joins(f, n->in[k], n) ? 0 : 1);
         depth = d > depth ? d : depth;
     }
     return depth;
@@ -46,7 +53,7 @@ static void raise_depths(oly_frame *f, int *limit)
         if (fusible(n) && limit[k] != INT32_MAX && limit[k] > v->depth)
             v->depth = limit[k];
         for (int j = 0; j < n->n_in; j++) {
-            int most = v->depth - (joins(n->in[j], n) ? 0 : 1), *l = &limit[n->in[j]->index];
+            int most = v->depth - (joins(f, n->in[j], n) ? 0 : 1), *l = &limit[n->in[j]->index];
             *l = most < *l ? most : *l;
         }
     }
@@ -56,7 +63,7 @@ static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
 {
     for (int k = 0; k < n->n_in; k++) {
         oly_value *v = oly_value_of(f, n->in[k]);
-        if (joins(n->in[k], n) && v->depth == oly_value_of(f, n)->depth) {
+        if (joins(f, n->in[k], n) && v->depth == oly_value_of(f, n)->depth) {
             int g = v->group;
             while (of[g] != g)
                 g = of[g];
@@ -73,7 +80,7 @@ static void merge_operands(oly_frame *f, const oly_node *n, int into, int *size,
 {
     for (int k = 0; k < n->n_in; k++) {
         oly_value *v = oly_value_of(f, n->in[k]);
-        if (!joins(n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
+        if (!joins(f, n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
             continue;
         int g = v->group;
         while (of[g] != g)
@@ -91,7 +98,7 @@ static bool fits(oly_frame *f, const oly_node *n, const int *size, const int *of
     int total = 1;
     for (int k = 0; k < n->n_in; k++) {
         oly_value *v = oly_value_of(f, n->in[k]);
-        if (!joins(n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
+        if (!joins(f, n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
             continue;
         int g = v->group;
         while (of[g] != g)
