@@ -79,6 +79,9 @@ typedef struct oly_chooser {
     oly_unit *units;      /* in the order of lowering */
     oly_unit_read *reads; /* of unit u: from first_read */
     int *unit_of;         /* [n_nodes] -1: none */
+    bool *elsewhere;      /* [n_nodes] read in ways the model does not know: there may be copies */
+    int n_brought;        /* values that no unit makes are wanted like this, whatever is chosen */
+    oly_unit_demand brought[OLY_CHOOSE_READS];
     oly_level level[OLY_CHOOSE_AXES];
     int n_sample;     /* positions looked at: all of a small mesh, of a large one some here and there */
     double scale;     /* positions each stands for */

@@ -270,11 +270,13 @@ static bool is_there(oly_chooser *c, int unit, int read, oly_cuts needs, const o
         if (oly_elements_moved(c, r->root, had, needs) <= 0)
             return true;
     }
-    const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
-    for (int k = 0; source && k < source->n_demands; k++)
-        if (source->demand[k].node == r->root && oly_elements_moved(c, r->root, source->demand[k].cuts, needs) <= 0)
+    const oly_unit *u = &c->units[unit], *source = r->source >= 0 ? &c->units[r->source] : NULL;
+    const oly_unit_demand *wanted = source ? source->demand : c->brought;
+    for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
+        if (wanted[k].node == r->root && oly_elements_moved(c, r->root, wanted[k].cuts, needs) <= 0)
             return true;
-    return false;
+    /* perhaps: that is said in favour of what propagation proposes only */
+    return c->elsewhere[r->root->index] && needs == oly_read_needs(c, u, r, &u->greedy);
 }
 
 static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts cuts)

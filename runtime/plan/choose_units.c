@@ -97,6 +97,7 @@ static void pin(oly_chooser *c, const oly_node *n)
 {
     oly_unit_read r;
     trace(n, &r);
+    c->elsewhere[r.root->index] = true;
     if (c->unit_of[r.root->index] >= 0)
         c->units[c->unit_of[r.root->index]].pinned = true;
 }
@@ -242,13 +243,14 @@ static void demand(oly_chooser *c, const oly_node *n, oly_cuts cuts)
         return;
     }
     int k = c->unit_of[r.root->index];
-    if (k < 0)
-        return;
-    oly_unit *u = &c->units[k];
-    if (u->n_demands == OLY_CHOOSE_WANTS)
-        u->pinned = true;
+    oly_unit *u = k >= 0 ? &c->units[k] : NULL;
+    oly_unit_demand wanted = {r.root, oly_cuts_mapped(c->mesh, cuts, r.to)};
+    if (u ? u->n_demands == OLY_CHOOSE_WANTS : c->n_brought == OLY_CHOOSE_READS)
+        pin(c, n);
+    else if (u)
+        u->demand[u->n_demands++] = wanted;
     else
-        u->demand[u->n_demands++] = (oly_unit_demand){r.root, oly_cuts_mapped(c->mesh, cuts, r.to)};
+        c->brought[c->n_brought++] = wanted;
 }
 
 static void demand_outputs(oly_chooser *c)
@@ -345,7 +347,9 @@ oly_status oly_find_units(oly_chooser *c)
     c->units = NEW(c, oly_unit, n_units);
     c->reads = NEW(c, oly_unit_read, n_reads + 1);
     c->unit_of = NEW(c, int, g->n_nodes + 1);
-    OLY_PLAN_CHECK(c->units && c->reads ? c->unit_of : NULL);
+    c->elsewhere = NEW(c, bool, g->n_nodes + 1);
+    c->n_brought = 0;
+    OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere ? c->unit_of : NULL);
     c->read_capacity = n_reads;
     OLY_TRY(order_nodes(c, &order));
     for (int k = 0; k < g->n_nodes; k++)
