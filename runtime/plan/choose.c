@@ -366,6 +366,10 @@ static oly_status take(oly_chooser *c, const oly_decision *decided, const oly_bi
         oly_cuts_axes(c->mesh, decided[k].work, choice->work, OLY_MAX_RANK);
         oly_cuts_axes(c->mesh, decided[k].summed, choice->summed, OLY_MAX_RANK);
         oly_cuts_axes(c->mesh, decided[k].wanted, choice->wanted, OLY_MAX_RANK);
+        choice->wire[0] = greedy->wire;
+        choice->wire[1] = chosen->wire;
+        choice->seconds[0] = greedy->seconds;
+        choice->seconds[1] = chosen->seconds;
         choice->differs = !same_decision(&decided[k], &u->greedy);
         for (int j = 0; u->group && j < u->group->n_nodes; j++)
             move(c, u->group->nodes[j], decided[k].lies, choice);

@@ -112,6 +112,18 @@ static double elements(const oly_node *n)
     return (double)oly_type_size(&n->type);
 }
 
+/* Will the group, or one that goes on with its values, be written into another array? Then it is cut as that is. */
+static bool is_written(const oly_chooser *c, const oly_group *g)
+{
+    for (int chain = 0; g && chain < OLY_LONGEST_CHAIN; chain++) {
+        for (int k = 0; k < g->n_nodes; k++)
+            if (value_of(c, g->nodes[k])->written_by)
+                return true;
+        g = g->next >= 0 ? &c->f->groups[g->next] : NULL;
+    }
+    return false;
+}
+
 /* A group, or of one that is split a node. */
 static void add_tile(oly_chooser *c, oly_node *first)
 {
@@ -123,13 +135,13 @@ static void add_tile(oly_chooser *c, oly_node *first)
         nodes = &first;
     oly_unit *u = new_unit(c, OLY_UNIT_GROUP, nodes[n_nodes - 1]);
     u->group = alone ? NULL : g;
+    u->trusted = !is_written(c, g);
     double bytes = 0;
     for (int k = 0; k < n_nodes; k++) {
         oly_node *n = nodes[k];
         const oly_value *v = value_of(c, n);
         c->unit_of[n->index] = c->unit_of[u->node->index];
         u->pinned = u->pinned || v->closed;
-        u->trusted = u->trusted && !v->written_by; /* else it is cut as what it is written into */
         for (int j = 0; j < n->n_in; j++) {
             if (!alone && in_group(c, g, n->in[j]))
                 continue;

@@ -177,7 +177,7 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
     for (int k = 0; k < g->n_nodes; k++)
         for (int j = 0; j < g->nodes[k]->n_in; j++) {
             int from = oly_value_of(f, g->nodes[k]->in[j])->group;
-            if (from >= 0 && from != f->values[k].group && joins(g->nodes[k]->in[j], g->nodes[k]))
+            if (from >= 0 && from != f->values[k].group && joins(f, g->nodes[k]->in[j], g->nodes[k]))
                 f->groups[from].next = f->values[k].group;
         }
     return OLY_OK;

@@ -57,7 +57,8 @@ typedef struct oly_reason {
  * pairs of a product, and those a sum over devices is scattered to. */
 typedef struct oly_choice {
     oly_axis_list work[OLY_MAX_RANK], summed[OLY_MAX_RANK], wanted[OLY_MAX_RANK];
-    bool differs; /* from what would be without choices; else only its operands lie elsewhere */
+    double wire[2], seconds[2]; /* of all that was decided together: as propagated, as chosen */
+    bool differs;               /* from what would be without choices; else only its operands lie elsewhere */
 } oly_choice;
 
 /* What the planner knows of a node. */

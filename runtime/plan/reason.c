@@ -223,7 +223,7 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
         tell(user, -1, "input", origin);
     if (origin && (!v->frame->loop || oly_captured(v->frame, v->node)))
         return;
-    if (known->choice)
+    if (known->choice && known->choice->differs)
         tell(user, -1, "price", tell_choice(told, v, known->choice));
     for (int d = 0; d < v->node->type.rank; d++) {
         static const oly_axis_list none;
