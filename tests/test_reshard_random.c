@@ -292,6 +292,59 @@ static void tell(walk *w, const place *from, const place *to)
         fprintf(stderr, "seed %" PRIu64 ": %s\n", w->seed, w->told);
 }
 
+/* -- what it costs ------------------------------------------------------------------------------------------------------ */
+
+static void place_again(const oly_array *in, oly_array *out, void *to)
+{
+    out[0] = oly_device_put(in[0], to);
+}
+
+static int64_t bytes_at(const walk *w, const place *p, int position, const place *without, int own)
+{
+    int64_t lo[MOST_RANK], hi[MOST_RANK], own_lo[MOST_RANK], own_hi[MOST_RANK], all = 1, shared = own >= 0;
+    block_of(w, p, position, lo, hi);
+    if (own >= 0)
+        block_of(w, without, own, own_lo, own_hi);
+    for (int d = 0; d < w->rank; d++) {
+        all *= hi[d] - lo[d];
+        if (own < 0)
+            continue;
+        int64_t from = lo[d] > own_lo[d] ? lo[d] : own_lo[d], to = hi[d] < own_hi[d] ? hi[d] : own_hi[d];
+        shared *= to > from ? to - from : 0;
+    }
+    return (all - shared) * (int64_t)oly_dtype_size(w->dtype);
+}
+
+/* No device needs memory beyond its blocks, and each receives what it has not got, once. */
+static void check_costs(const walk *w, const place *to, oly_array x)
+{
+    enum { ALIGNMENT = 256 };
+    int64_t most = 0, moved = 0;
+    for (int q = 0; q < to->n_devices; q++) {
+        int own = -1;
+        for (int p = 0; p < w->at.n_devices; p++)
+            own = w->at.device[p] == to->device[q] ? p : own;
+        if (oly_device_is_local(oly_get_device(to->device[q])))
+            moved += bytes_at(w, to, q, &w->at, own);
+        int64_t bytes = bytes_at(w, to, q, NULL, -1);
+        most = bytes > most ? bytes : most;
+    }
+    for (int p = 0; p < w->at.n_devices; p++) {
+        int64_t bytes = bytes_at(w, &w->at, p, NULL, -1);
+        most = bytes > most ? bytes : most;
+    }
+    oly_plan_costs costs;
+    oly_fn f = oly_jit(place_again, 1, 1, .user = (void *)to->sharding);
+    char why[120];
+    if (oly_costs(&costs, f, x) != OLY_OK)
+        fail_walk(w, "not planned");
+    snprintf(why, sizeof why,
+             "%" PRId64 " bytes move instead of %" PRId64 ", with %" PRId64 " in scratch, blocks have %" PRId64,
+             costs.wire_bytes, moved, costs.scratch_bytes, most);
+    if (costs.wire_bytes != moved || costs.scratch_bytes > most + ALIGNMENT)
+        fail_walk(w, why);
+}
+
 static oly_array from_host(const walk *w, int which)
 {
     size_t bytes = oly_dtype_size(w->dtype);
@@ -392,6 +445,8 @@ static void run_walk(uint64_t seed)
         draw_place(&w, &next);
         tell(&w, &w.at, &next);
         n_pairs += w.at.sharding != NULL;
+        if (w.at.sharding && below(&w, 4) == 0)
+            check_costs(&w, &next, x[0]);
         for (int k = 0; k < n; k++) {
             x[k] = oly_device_put(x[k], next.sharding);
             check_array(&w, &next, k, x[k]);

@@ -1,6 +1,6 @@
 /* Moving a value from one layout to the boxes that devices need: every device takes from the device that holds a block the part it
  * shares with it. Between devices of one process that is a copy; between processes the boxes for one rank travel in one
- * message. Where several devices hold a block, the receiver's own process comes first, then the one at the receiver's
+ * message. Where several devices hold a block, the receiver itself comes first, then its own process, then the one at the receiver's
  * coordinates: sender and receiver find the same answer alone. */
 #include "plan/receivers.h"
 #include "core/text.h"
@@ -45,20 +45,27 @@ static int process_of(oly_mesh mesh, int position)
     return mesh->everywhere ? oly_mesh_my_process() : oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
 
+/* The position of a device that holds the block; -1: it does not. */
+static int position_with(const mover *m, const int *part, int device)
+{
+    const oly_layout *l = m->from;
+    int position = oly_mesh_position_of(l->mesh, device), coordinates[OLY_MAX_RANK];
+    if (position < 0)
+        return -1;
+    oly_mesh_coordinates(l->mesh, position, coordinates);
+    for (int d = 0; d < l->rank; d++)
+        if (oly_split_part_at(&l->split[d], l->mesh, coordinates) != part[d])
+            return -1;
+    return position;
+}
+
 /* The first position of a process that holds the block; -1: none. */
 static int replica_in(const mover *m, const int *part, int process)
 {
-    const oly_layout *l = m->from;
     int first, found = -1, n = oly_mesh_devices_of(process, &first);
     for (int id = first; id < first + n; id++) {
-        int position = oly_mesh_position_of(l->mesh, id), coordinates[OLY_MAX_RANK];
-        if (position < 0 || (found >= 0 && found < position))
-            continue;
-        oly_mesh_coordinates(l->mesh, position, coordinates);
-        int d = 0;
-        while (d < l->rank && oly_split_part_at(&l->split[d], l->mesh, coordinates) == part[d])
-            d++;
-        if (d == l->rank)
+        int position = position_with(m, part, id);
+        if (position >= 0 && (found < 0 || position < found))
             found = position;
     }
     return found;
@@ -72,8 +79,13 @@ static int owner_of(const mover *m, const int *part, int receiver, int receiver_
     bool taken[OLY_MAX_RANK] = {false};
     if (l->mesh->everywhere)
         return 0;
-    if (l->mesh == m->to->mesh)
+    if (l->mesh == m->to->mesh) {
         oly_mesh_coordinates(l->mesh, receiver, own);
+    } else if (!m->to->mesh->everywhere) {
+        int same = position_with(m, part, oly_mesh_device_id(m->to->mesh, receiver));
+        if (same >= 0)
+            return same;
+    }
     for (int d = 0; d < l->rank; d++) {
         int rest = part[d];
         for (int k = l->split[d].axes.n - 1; k >= 0; k--) {
