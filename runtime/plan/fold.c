@@ -422,8 +422,8 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *a
     staging->bytes = staging->device_bytes[0] = (size_t)f.received;
     staging->block = b;
     oly_exchange *exchange, *second;
-    OLY_TRY(oly_wires_exchange(&f.partials, element_of(&f), &exchange));
-    oly_status st = oly_wires_exchange(&f.results, element_of(&f), &second);
+    OLY_TRY(oly_wires_exchange(p, &f.partials, element_of(&f), &exchange));
+    oly_status st = oly_wires_exchange(p, &f.results, element_of(&f), &second);
     if (st != OLY_OK) {
         oly_exchange_free(exchange);
         return st;
@@ -490,6 +490,16 @@ static int digits_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_li
     return n;
 }
 
+/* Every digit is of at least two positions. */
+static int most_digits(oly_mesh mesh, const oly_axis_list *axes)
+{
+    int n = 0;
+    for (int k = 0; k < axes->n; k++)
+        for (int size = mesh->size[axes->axis[k]] - 1; size > 0; size /= 2)
+            n++;
+    return n;
+}
+
 /* At most one stage a digit. */
 static int stages_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, stage *stages)
 {
@@ -517,11 +527,11 @@ static int stages_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_li
 static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
                            const oly_folded *items)
 {
-    stage(*stages)[MOST_DIGITS] = oly_arena_take(&p->plan->arena, sizeof *stages * (size_t)n_items);
-    int n_stages[MOST_TOGETHER], rounds = 0;
+    int most = most_digits(p->mesh, axes), n_stages[MOST_TOGETHER], rounds = 0;
+    stage *stages = OLY_PLAN_NEW(p, stage, most * n_items + 1);
     OLY_PLAN_CHECK(stages);
     for (int k = 0; k < n_items; k++) {
-        n_stages[k] = stages_of(p->mesh, &items[k].rule, axes, stages[k]);
+        n_stages[k] = stages_of(p->mesh, &items[k].rule, axes, stages + k * most);
         rounds = n_stages[k] > rounds ? n_stages[k] : rounds;
     }
     for (int left = rounds; left > 0; left--) {
@@ -531,7 +541,7 @@ static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *ax
         for (int k = 0; k < n_items; k++)
             if (n_stages[k] >= left) {
                 now[n] = items[k];
-                of[n++] = &stages[k][n_stages[k] - left];
+                of[n++] = &stages[k * most + n_stages[k] - left];
             }
         OLY_TRY(add_stage(p, b, axes, n, now, of));
     }

@@ -115,6 +115,8 @@ typedef struct oly_planner {
     const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
+    struct oly_wire *spare_wires; /* see wires.h */
+    int spare_capacity;
     int read_capacity; /* of what a depth reads: see lower.c */
     oly_node **read;
     oly_region *read_regions;

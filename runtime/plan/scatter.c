@@ -197,7 +197,7 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
         staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
     staging->block = b;
     oly_exchange *exchange;
-    OLY_TRY(oly_wires_exchange(&s.wires, (size_t)s.element, &exchange));
+    OLY_TRY(oly_wires_exchange(p, &s.wires, (size_t)s.element, &exchange));
     oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, node, "reduce-scatter");
     if (!step) {
         oly_exchange_free(exchange);

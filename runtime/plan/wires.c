@@ -5,6 +5,12 @@
 
 oly_status oly_wires_add(oly_planner *p, oly_wires *w, const oly_wire *wire)
 {
+    if (w->capacity == 0) { /* what an exchange made before has left */
+        w->wire = p->spare_wires;
+        w->capacity = p->spare_capacity;
+        p->spare_wires = NULL;
+        p->spare_capacity = 0;
+    }
     if (w->n == w->capacity) {
         int capacity = w->capacity ? 2 * w->capacity : 16;
         oly_wire *more = OLY_PLAN_NEW(p, oly_wire, capacity);
@@ -44,7 +50,16 @@ static bool same_piece(const oly_wire *a, const oly_wire *b)
     return same_message(a, b) && a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
-oly_status oly_wires_exchange(oly_wires *w, size_t element_bytes, oly_exchange **exchange)
+static void leave(oly_planner *p, oly_wires *w)
+{
+    if (w->capacity > p->spare_capacity) {
+        p->spare_wires = w->wire;
+        p->spare_capacity = w->capacity;
+    }
+    *w = (oly_wires){0};
+}
+
+oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange)
 {
     *exchange = NULL;
     if (w->n == 0)
@@ -75,5 +90,6 @@ oly_status oly_wires_exchange(oly_wires *w, size_t element_bytes, oly_exchange *
     oly_release(messages);
     oly_release(pieces);
     oly_release(same);
+    leave(p, w);
     return st;
 }
