@@ -115,6 +115,7 @@ typedef struct folder {
     int slot, staging; /* staging: slot of device 0 for partials of other processes */
     int64_t received;  /* bytes in staging so far */
     oly_wires partials, results;
+    int group, n_sources, sources[MOST_SOURCES]; /* of the device before: most have the same */
     int n_staged, staged_capacity;
     struct staged {
         int position;
@@ -223,6 +224,8 @@ static oly_status send_partial(folder *f, int d)
     if (n == 0)
         return OLY_OK;
     OLY_TRY(users_of(f->p, f->stage, position, &n_users, &users));
+    if (n_users == 0)
+        return OLY_OK;
     int n_sources = sources_of(f->p->mesh, f->stage, position, counts, sources);
     int n_processes = processes_of(f, sources, n_sources, processes);
     for (int k = 0; k < n_users; k++) {
@@ -275,6 +278,11 @@ static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_gro
     oly_planner *p = f->p;
     int sources[MOST_SOURCES], processes[MOST_SOURCES];
     int n = sources_of(p->mesh, f->stage, p->position[d], counts, sources);
+    if (*n_groups > 0 && n == f->n_sources && memcmp(sources, f->sources, sizeof *sources * (size_t)n) == 0) {
+        oly_fold_work *same = &groups[f->group];
+        ((int *)same->out_base)[same->n_outs++] = cell_of(f, d, f->slot);
+        return OLY_OK;
+    }
     int n_processes = processes_of(f, sources, n, processes);
     int64_t elements = elements_at(f, p->position[d]), begin, end;
     int *bases = OLY_PLAN_NEW(p, int, n);
@@ -303,6 +311,9 @@ static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_gro
                                                 .first_source = sources[0]};
     }
     ((int *)groups[g].out_base)[groups[g].n_outs++] = cell_of(f, d, f->slot);
+    f->group = g;
+    f->n_sources = n;
+    memcpy(f->sources, sources, sizeof *sources * (size_t)n);
     return OLY_OK;
 }
 
