@@ -136,6 +136,12 @@ static number value_elementwise(const row *r, const tensor *in, const int64_t *a
     return (long double)ops_wrapped(ops_result_type(r->result, typed->dtype), result);
 }
 
+/* The low bits of a product, which wrap afterwards. */
+static whole times(whole x, whole y)
+{
+    return (whole)((unsigned __int128)x * (unsigned __int128)y);
+}
+
 /* Functions of a line of the table are called after its number. */
 #define AT_LINE(prefix)              AT_LINE_(prefix, __LINE__)
 #define AT_LINE_(prefix, line)       AT_LINE_PASTE_(prefix, line)

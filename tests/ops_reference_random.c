@@ -40,7 +40,7 @@ static uint64_t bits_of(words key, uint64_t i, int bits)
     words w = drawn(key, i);
     if (bits == 64)
         return (uint64_t)w.first << 32 | w.second;
-    return (w.first ^ w.second) & (uint32_t)(bits == 32 ? -1 : (1 << bits) - 1);
+    return (w.first ^ w.second) & (bits >= 32 ? UINT32_MAX : (1u << bits) - 1);
 }
 
 static uint64_t number_at(const tensor *t, const int64_t *at)

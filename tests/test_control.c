@@ -15,6 +15,45 @@ static double total(oly_array x)
     return oly_item(oly_sum(x));
 }
 
+/* -- one after the other ------------------------------------------------------------------------------------------------ */
+static void adds(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    (void)user;
+    carry[0] = oly_add(carry[0], 1);
+}
+static void writes_in_place(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_dynamic_update_slice(carry[0], oly_broadcast_to(oly_astype(i, OLY_FLOAT32), 1), OLY_INDEXES(i));
+}
+static void two_loops(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, *(const int *)user, adds, 1, out, NULL);
+    oly_fori(0, 3, writes_in_place, 1, out, NULL);
+}
+
+/* The second writes over what the first has left, and the result keeps that memory as long as its handle. */
+static void a_loop_writes_over_the_result_of_another(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 4; n++) {
+        oly_array x = ramp(), results[4] = {NULL};
+        oly_fn f = oly_jit(two_loops, 1, 1, .user = &n);
+        for (int k = 0; k < 4; k++)
+            oly_call(f, OLY_IN(x), OLY_OUT(results[k]));
+        for (int k = 0; k < 4; k++) {
+            float got[13];
+            assert_int_equal(oly_process_allgather(results[k], got, sizeof got), OLY_OK);
+            for (int i = 0; i < 13; i++)
+                assert_float_equal(got[i], i < 3 ? i : i + n, 0);
+            oly_assign(&results[k], oly_mul(results[k], 5)); /* other values in memory that is free */
+        }
+        assert_float_equal(total(x), 78, 0);
+    }
+}
+
 /* -- while ------------------------------------------------------------------------------------------------------------ */
 
 /* Doubles until the sum reaches the limit. */
@@ -320,6 +359,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_loop_writes_over_the_result_of_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, setup, teardown),
         cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(loops_lie_in_loops, setup, teardown),

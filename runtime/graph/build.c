@@ -77,6 +77,7 @@ oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_nod
 static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
 {
     oly_params p;
+    OLY_TRY(oly_type_check(&(oly_type){.dtype = dtype}));
     constant_params(&p, dtype, weak);
     if (oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT)
         set_from_floating(&p, x->params.value.f);

@@ -69,6 +69,8 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
         v->has_layout = true;
         v->slot = (c->result ? c->result : c->in)[r->params.dimension];
         v->block = f->block;
+        if (!c->result && n->params.upper <= n->params.lower)
+            p->plan->slots[v->slot].shared = true; /* no iteration: it is what the loop began with */
         oly_slot_use(p, v->slot);
     }
     return OLY_OK;
@@ -108,7 +110,9 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
         oly_value *made = oly_value_of(body, body->graph->outputs[k]);
         if (made->slot == c.in[k] && oly_value_of(body, body->graph->inputs[1 + k])->written_over) {
             c.out[k] = c.spare[k] = c.in[k];
-            p->plan->slots[c.init[k]].kind = OLY_SLOT_POOL; /* it holds the result, too */
+            /* it holds the result, too; what an earlier loop has left is in the memory of that one */
+            if (p->plan->slots[c.init[k]].kind == OLY_SLOT_SCRATCH)
+                p->plan->slots[c.init[k]].kind = OLY_SLOT_POOL;
         } else {
             c.spare[k] = new_slot(p, f->block, &c.layout[k], oly_dtype_size(n->in[k]->type.dtype), OLY_SLOT_POOL);
             if (c.spare[k] < 0)
