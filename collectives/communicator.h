@@ -14,8 +14,8 @@ oly_status oly_world_start(int *argc, char ***argv);
 void oly_world_finish(void);
 int oly_world_rank(void);
 int oly_world_size(void);
-int oly_world_node_ranks(void); /* processes of the job on this node */
-int oly_world_node_rank(void);  /* this one's number among them */
+int oly_world_node_ranks(void);  /* processes of the job on this node */
+int oly_world_node_rank(void);   /* this one's number among them */
 int oly_world_node_leader(void); /* the rank in the job of the first of them */
 bool oly_world_threads(
     void); /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
@@ -74,7 +74,10 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
 void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);
 /* As oly_exchange_finish, with what it was left with. */
 oly_status oly_exchange_join(oly_exchange *x);
-/* Whether exchanges are under way that were left so; brings them on without waiting. */
+/* Waits for the message of one rank; the exchange stays under way. */
+oly_status oly_exchange_await(oly_exchange *x, int peer);
+/* Whether exchanges that were left under way have big messages, which get on only while MPI is called; brings all on without
+ * waiting. */
 bool oly_exchange_any_left(void);
 oly_status oly_exchange_advance(void);
 /* Names the buffer of every piece. */

@@ -70,7 +70,10 @@ void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *
 
 bool oly_exchange_any_left(void)
 {
-    return first_left;
+    for (const oly_exchange *x = first_left; x; x = x->next_left)
+        if (x->big && x->left > 0)
+            return true;
+    return false;
 }
 
 void oly_exchange_stop(oly_exchange *x)
@@ -338,10 +341,11 @@ oly_status oly_exchange_advance(void)
     return OLY_OK;
 }
 
-static oly_status complete_all(oly_exchange *x, const oly_ticket *ticket, void *const *base)
+/* Until `left`, of the exchange or one of its messages, is 0. */
+static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticket *ticket, void *const *base)
 {
     oly_wait w = {0};
-    while (x->left > 0) {
+    while (*left > 0) {
         int n;
         OLY_TRY(complete_some(x, ticket, base, &n));
         if (n > 0)
@@ -358,7 +362,7 @@ oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *
 {
     if (!x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is finished before it is started", ticket->call);
-    oly_status status = complete_all(x, ticket, receive_base);
+    oly_status status = complete_all(x, &x->left, ticket, receive_base);
     if (status != OLY_OK) {
         oly_world_break();
         return status;
@@ -374,4 +378,15 @@ oly_status oly_exchange_join(oly_exchange *x)
 {
     unlink_left(x);
     return oly_exchange_finish(x, &x->ticket, x->base);
+}
+
+oly_status oly_exchange_await(oly_exchange *x, int peer)
+{
+    oly_status status = OLY_OK;
+    for (int i = 0; i < x->n_receives && status == OLY_OK; i++)
+        if (x->receives[i].peer == peer)
+            status = complete_all(x, &x->receives[i].left, &x->ticket, x->base);
+    if (status != OLY_OK)
+        oly_world_break();
+    return status;
 }

@@ -45,6 +45,7 @@ struct oly_exchange {
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests not complete, in this replay */
     bool started;
+    bool big; /* some message is */
     int64_t block_bytes;
     char *block;               /* of staging.h, while it is started; NULL: it needs none */
     exchange_rounds rounds[2]; /* of sends, of receives */

@@ -207,6 +207,8 @@ static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly
         OLY_TRY(make_message(&x->receives[i], &receives[i], true, element_bytes));
     for (int i = 0; i < x->n_sends; i++)
         OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
+    for (int i = 0; i < x->n_receives + x->n_sends; i++)
+        x->big = x->big || oly_exchange_message(x, i)->big;
     count_peers(x);
     if (oly_simulated())
         return OLY_OK;

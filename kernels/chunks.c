@@ -156,3 +156,18 @@ int oly_gemm_chunks(const oly_gemm_task *t)
     double work = (double)batches * (double)t->m * (double)t->n * (double)most(t->k, 1);
     return (int)least(blocks, chunks_for(work, ENOUGH_WORK));
 }
+
+bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_gemm_part *part)
+{
+    oly_gemm_shape s = oly_gemm_divide(t);
+    int64_t blocks = s.row_blocks * s.column_blocks;
+    int64_t first = blocks * chunk / n_chunks, last = blocks * (chunk + 1) / n_chunks - 1;
+    if (oly_gemm_batches(t) != 1 || last < first)
+        return false;
+    int64_t low = first / s.column_blocks, high = last / s.column_blocks;
+    part->row = low * s.rows;
+    part->rows = least(t->m, (high + 1) * s.rows) - part->row;
+    part->column = low == high ? first % s.column_blocks * s.columns : 0;
+    part->columns = (low == high ? least(t->n, (last % s.column_blocks + 1) * s.columns) : t->n) - part->column;
+    return true;
+}

@@ -149,6 +149,11 @@ typedef struct oly_gemm_task {
     int64_t outer[2 * OLY_MAX_RANK], a_outer[2 * OLY_MAX_RANK], b_outer[2 * OLY_MAX_RANK], c_outer[2 * OLY_MAX_RANK];
 } oly_gemm_task;
 int oly_gemm_chunks(const oly_gemm_task *t);
+/* Which rows and columns of c a chunk makes; false: it is of several products. */
+typedef struct oly_gemm_part {
+    int64_t row, rows, column, columns;
+} oly_gemm_part;
+bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_gemm_part *part);
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
 
 /* -- copies ---------------------------------------------------------------------------------------------------------- */

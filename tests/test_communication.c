@@ -122,11 +122,100 @@ static void exchanges_of_a_loop_overlap(void **state)
     }
 }
 
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)); text += strlen(word))
+        n++;
+    return n;
+}
+
+/* The same bits with and without. */
+static void expect_same_bits(oly_function function, int n, const oly_array *in, int64_t count)
+{
+    float *bits[2];
+    for (int overlap = 0; overlap < 2; overlap++) {
+        oly_option.overlap = overlap;
+        oly_array a;
+        oly_fn f = oly_jit_with(function, "f", n, 1, (oly_jit_options){.user = NULL});
+        assert_int_equal(oly_call_n(f, n, in, 1, (oly_array *[]){&a}), OLY_OK);
+        bits[overlap] = malloc(sizeof(float) * (size_t)count);
+        oly_process_allgather(a, bits[overlap], sizeof(float) * (size_t)count);
+    }
+    assert_memory_equal(bits[0], bits[1], sizeof(float) * (size_t)count);
+    free(bits[0]);
+    free(bits[1]);
+}
+
+/* A general stencil: the interior is worked while the margins fly. */
+static void stencil_body(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    (void)user;
+    oly_array u = carry[0];
+    oly_array next = oly_add(oly_mul(0.5, oly_slice(u, "1:-1, 1:-1")),
+                             oly_mul(0.125, oly_add(oly_add(oly_slice(u, ":-2, 1:-1"), oly_slice(u, "2:, 1:-1")),
+                                                    oly_add(oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:")))));
+    carry[0] = oly_update(u, "1:-1, 1:-1", oly_sin(next));
+}
+
+static void stencil(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 5, stencil_body, 1, out, NULL);
+}
+
+static void interiors_are_worked_while_margins_fly(void **state)
+{
+    static const char *const meshes[][2] = {{"x=8, y=1", "x, y"}, {"x=4, y=2", "x, y"}, {"x=2, y=4", "y, x"}};
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        oly_array plain = data(515, 301);
+        oly_array in = oly_device_put(plain, oly_named(oly_make_mesh(meshes[k][0]), meshes[k][1]));
+        expect_same(stencil, 1, &plain, &in, 515 * 301, 0);
+        expect_same_bits(stencil, 1, &in, 515 * 301);
+        char *text = explained(oly_jit_with(stencil, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &in);
+        assert_int_equal(count(text, " members]"), 1);
+        if (k == 0)
+            assert_true(oly_process_count() == 1 ? count(text, "elementwise") == 1 : count(text, "elementwise") > 1);
+        free(text);
+    }
+}
+
+/* Rows come from everywhere; the product begins with those that are here. */
+static void gathered_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], in[1]), oly_named(oly_make_mesh("x=8"), "None, x"));
+}
+
+static void products_begin_with_the_blocks_that_are_here(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(512, 256), data(256, 2048)};
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[1], oly_named(mesh, "None, x"))};
+    char *text = explained(oly_jit_with(gathered_product, "f", 2, 1, (oly_jit_options){.user = NULL}), 2, in);
+    assert_int_equal(count(text, " members]"), 1);
+    assert_int_equal(count(text, "all-gather"), 1);
+    if (oly_process_count() == 1)
+        assert_int_equal(count(text, "matrix product"), 1);
+    else
+        assert_true(count(text, "matrix product") > 1);
+    free(text);
+    expect_same(gathered_product, 2, plain, in, 512 * 2048, 1e-3);
+    expect_same_bits(gathered_product, 2, in, 512 * 2048);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, setup, teardown),
         cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
     };
     return CHECK_MAIN(tests);
 }

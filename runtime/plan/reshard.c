@@ -713,6 +713,26 @@ static oly_status note_transfer(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
+/* What comes from other processes, for overlap.c. */
+static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
+{
+    int total = 0;
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < movers[k].n_remote; j++)
+            total += !movers[k].remotes[j].sending;
+    oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, total + 1);
+    OLY_PLAN_CHECK(arrivals);
+    for (int k = 0; k < n; k++)
+        for (int j = 0; j < movers[k].n_remote; j++) {
+            remote r = movers[k].remotes[j];
+            r.mover = &movers[k];
+            if (!r.sending)
+                arrivals[s->move.n_arrivals++] = (oly_arrival){r.peer, piece_of(&r)};
+        }
+    s->move.arrivals = arrivals;
+    return OLY_OK;
+}
+
 static oly_status find_pieces(mover *m)
 {
     for (int d = 0; d < m->p->plan->n_devices; d++) {
@@ -776,6 +796,8 @@ static oly_status make_moves(int n, mover *movers, oly_block *b)
         oly_slot_use(p, movers[k].to_slot);
     }
     describe(n, movers, s);
+    if (exchange)
+        OLY_TRY(note_arrivals(n, movers, s));
     return note_transfer(n, movers, s);
 }
 

@@ -33,7 +33,8 @@ typedef struct item {
     int next_numbered;     /* of those whose order is everybody's */
     double seconds;        /* predicted: of its work; of what an exchange takes from its start */
     double flight;
-    double placed_at; /* predicted work before it */
+    double placed_at;  /* predicted work before it */
+    int wait, instead; /* a part of a step: not the wait, but that item must come before; -1 */
     bool numbered, placed;
 } item;
 
@@ -60,6 +61,9 @@ typedef struct scheduler {
     double seconds;    /* of work placed so far */
     int64_t under_way; /* bytes */
     bool changed;
+    int *mover; /* of each slot: the movement that last wrote it; -1 */
+    oly_parts *parts;
+    bool split;
 } scheduler;
 
 /* -- items ------------------------------------------------------------------------------------------------------------ */
@@ -76,10 +80,17 @@ static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes
     return memory;
 }
 
+/* NULL: out of memory, which is noted. */
 static item *add_item(scheduler *s, const oly_step *step, int start, bool numbered)
 {
+    s->items = grown(s->p, s->items, s->n, &s->capacity, sizeof *s->items);
+    if (!s->items) {
+        s->failed = true;
+        s->n = s->capacity = 0;
+        return NULL;
+    }
     item *it = &s->items[s->n++];
-    *it = (item){.step = *step, .start = start, .first_edge = -1, .numbered = numbered};
+    *it = (item){.step = *step, .start = start, .first_edge = -1, .numbered = numbered, .wait = -1, .instead = -1};
     if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_FOLD)
         it->seconds = oly_price_step(s->p->plan, step);
     else
@@ -87,11 +98,11 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
     return it;
 }
 
-static void add_wait(scheduler *s, oly_exchange *x, const oly_step *of)
+static void add_wait(scheduler *s, oly_exchange *x, const oly_step *of, int start, int from)
 {
-    oly_step wait = {.kind = OLY_STEP_WAIT, .node = of->node, .what = "wait", .out_slot = -1};
+    oly_step wait = {.kind = OLY_STEP_WAIT, .node = of->node, .what = "wait", .out_slot = -1, .from = from};
     wait.awaited = x;
-    add_item(s, &wait, s->n - 1, false);
+    add_item(s, &wait, start, false);
 }
 
 static void add_fold(scheduler *s, const oly_step *step)
@@ -101,30 +112,99 @@ static void add_fold(scheduler *s, const oly_step *step)
         oly_step start = {.kind = OLY_STEP_MOVE, .node = step->node, .what = partials, .out_slot = -1};
         start.exchange = step->exchange;
         start.starts = true;
-        add_item(s, &start, -1, true)->flight = oly_price_step(s->p->plan, step);
-        add_wait(s, step->exchange, step);
+        item *it = add_item(s, &start, -1, true);
+        if (it)
+            it->flight = oly_price_step(s->p->plan, step);
+        add_wait(s, step->exchange, step, s->n - 1, -1);
         fold.exchange = NULL;
         fold.begun = true;
     }
     fold.starts = fold.second;
     add_item(s, &fold, -1, true);
     if (fold.second)
-        add_wait(s, fold.second, step);
+        add_wait(s, fold.second, step, s->n - 1, -1);
 }
 
-static void add_step(scheduler *s, const oly_step *step)
+static void add_move(scheduler *s, const oly_step *step)
 {
-    bool numbered = step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH || step->kind == OLY_STEP_STENCIL ||
-                    step->kind == OLY_STEP_FOLD || (step->kind == OLY_STEP_MOVE && !step->alone);
-    if (step->kind == OLY_STEP_FOLD) {
-        add_fold(s, step);
-    } else {
-        item *it = add_item(s, step, -1, numbered);
-        if (step->kind == OLY_STEP_MOVE && step->exchange) {
-            it->step.starts = true;
-            add_wait(s, step->exchange, step);
+    item *it = add_item(s, step, -1, !step->alone);
+    if (!it || !step->exchange)
+        return;
+    it->step.starts = true;
+    add_wait(s, step->exchange, step, s->n - 1, -1);
+}
+
+/* The movement that brings what the step reads; -1: none, or several. */
+static int mover_of(const scheduler *s, const oly_step *step)
+{
+    int found = -1, capacity = s->p->plan->slot_capacity;
+    for (int d = 0; d < s->p->plan->n_devices; d++) {
+        const oly_tile_work *t = step->kind == OLY_STEP_TILE ? &step->tile.device[d] : NULL;
+        const oly_gemm_work *g = step->kind == OLY_STEP_GEMM ? &step->gemm.device[d] : NULL;
+        int n = t && t->chunks ? step->tile.program.n_loads : g && g->chunks ? 2 : 0;
+        for (int k = 0; k < n; k++) {
+            const oly_place *at = t ? &t->loads[k] : k ? &g->b : &g->a;
+            int mover = at->base < 0 ? -1 : s->mover[at->base % capacity];
+            if (mover >= 0 && found >= 0 && mover != found)
+                return -1;
+            found = mover >= 0 ? mover : found;
         }
     }
+    return found;
+}
+
+/* Adds the step in parts where some can run before all that it reads is there. */
+static oly_status add_in_parts(scheduler *s, const oly_step *step)
+{
+    int mover = mover_of(s, step);
+    s->parts->n = 0;
+    if (mover >= 0) {
+        const oly_step move = s->items[mover].step, *moves[1] = {&move};
+        OLY_TRY(oly_split_step(s->p, step, 1, moves, s->items[mover].flight, s->parts));
+    }
+    if (s->parts->n == 0)
+        add_item(s, step, -1, false);
+    int first = s->n, awaited[OLY_MOST_PEERS];
+    for (int k = 0; k < s->parts->n && !s->failed; k++) {
+        const oly_part *part = &s->parts->part[k];
+        if (part->after >= 0) {
+            awaited[part->after] = s->n;
+            add_wait(s, s->items[mover].step.exchange, step, mover, s->parts->peers[part->after]);
+        }
+        item *it = add_item(s, &part->step, -1, false);
+        if (!it || part->after == OLY_AFTER_WAIT)
+            continue;
+        it->wait = mover + 1; /* comes right after it */
+        it->instead = part->after < 0 ? mover : awaited[part->after];
+    }
+    s->split = s->split || s->n > first + 1;
+    return OLY_OK;
+}
+
+static void forget_mover(void *context, int slot, bool writes)
+{
+    scheduler *s = context;
+    if (writes)
+        s->mover[slot] = -1;
+}
+
+static oly_status add_step(scheduler *s, const oly_step *step)
+{
+    int at = s->n;
+    if (step->kind == OLY_STEP_FOLD)
+        add_fold(s, step);
+    else if (step->kind == OLY_STEP_MOVE)
+        add_move(s, step);
+    else if (step->kind == OLY_STEP_TILE || step->kind == OLY_STEP_GEMM)
+        OLY_TRY(add_in_parts(s, step));
+    else
+        add_item(s, step, -1,
+                 step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH || step->kind == OLY_STEP_STENCIL);
+    OLY_PLAN_CHECK(s->failed ? NULL : s);
+    oly_step_uses(s->p->plan, step, forget_mover, s);
+    for (int k = 0; step->kind == OLY_STEP_MOVE && step->exchange && k < step->move.n_arrivals; k++)
+        s->mover[step->move.arrivals[k].piece.buffer % s->p->plan->slot_capacity] = at;
+    return OLY_OK;
 }
 
 /* -- what depends on what ----------------------------------------------------------------------------------------------- */
@@ -172,7 +252,7 @@ static void depends(scheduler *s, int later, int earlier)
 static void depend_through(scheduler *s, int k, const use *u)
 {
     slot_state *state = &s->slots[u->slot];
-    depends(s, k, state->writer);
+    depends(s, k, state->writer >= 0 && state->writer == s->items[k].wait ? s->items[k].instead : state->writer);
     if (!u->writes) {
         state->readers = new_edge(s, k, state->readers);
         return;
@@ -222,7 +302,7 @@ static void place(scheduler *s, int k)
     s->order[s->n_placed++] = k;
     s->seconds += it->seconds;
     s->under_way += bytes_of(it);
-    if (it->start >= 0)
+    if (it->start >= 0 && it->step.from < 0)
         s->under_way -= bytes_of(&s->items[it->start]);
     for (int e = it->first_edge; e >= 0; e = s->edges[e].next)
         s->items[s->edges[e].to].waits--;
@@ -300,7 +380,7 @@ static void place_all(scheduler *s)
 /* An exchange that is waited for where it starts needs no wait of its own. */
 static bool joins(oly_step *last, const oly_step *next)
 {
-    if (next->kind == OLY_STEP_WAIT && last->starts &&
+    if (next->kind == OLY_STEP_WAIT && next->from < 0 && last->starts &&
         next->awaited == (last->kind == OLY_STEP_FOLD ? last->second : last->exchange)) {
         last->starts = false;
         return true;
@@ -356,16 +436,20 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     }
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
-    scheduler s = {.p = p, .capacity = 4 * b->n_steps};
-    s.items = OLY_PLAN_NEW(p, item, s.capacity);
-    s.order = OLY_PLAN_NEW(p, int, s.capacity);
+    scheduler s = {.p = p};
     s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);
-    OLY_PLAN_CHECK(s.items && s.order ? s.slots : NULL);
+    s.mover = OLY_PLAN_NEW(p, int, p->plan->n_slots + 1);
+    s.parts = OLY_PLAN_NEW(p, oly_parts, 1);
+    OLY_PLAN_CHECK(s.slots && s.mover ? s.parts : NULL);
+    for (int j = 0; j < p->plan->n_slots; j++)
+        s.mover[j] = -1;
     for (int k = 0; k < b->n_steps; k++)
-        add_step(&s, &b->steps[k]);
+        OLY_TRY(add_step(&s, &b->steps[k]));
+    s.order = OLY_PLAN_NEW(p, int, s.n + 1);
+    OLY_PLAN_CHECK(s.order);
     OLY_TRY(find_dependences(&s));
     place_all(&s);
-    if (!s.changed)
+    if (!s.changed && !s.split)
         return OLY_OK;
     *changed = true;
     return rebuild(&s, b);

@@ -56,6 +56,8 @@ typedef struct oly_gemm_work {
     oly_place a, b;
     int out_base;
     int chunks;
+    const int *only; /* [chunks] of `of` chunks in all; NULL: all of them */
+    int of;
 } oly_gemm_work;
 
 typedef struct oly_local_work {
@@ -90,6 +92,12 @@ typedef struct oly_fold_work {
 typedef struct oly_stencil_work {
     oly_stencil_field within, last;
 } oly_stencil_work;
+
+/* A box that another process sends. Its strides are those of all dimensions of the slot. */
+typedef struct oly_arrival {
+    int peer;
+    oly_piece piece;
+} oly_arrival;
 
 typedef struct oly_block oly_block;
 
@@ -129,6 +137,7 @@ typedef struct oly_step {
     oly_axis_list over;              /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
     oly_exchange *awaited;           /* WAIT: another step's */
+    int from;                        /* WAIT: the process whose message is awaited; -1: all of it */
     bool starts; /* MOVE, FOLD: its exchange, of a fold the second, is left under way until a WAIT */
     bool begun;  /* FOLD: the exchange of its partials is over */
     bool alone;  /* MOVE: copies only, on every process: no message is numbered by it */
@@ -153,6 +162,8 @@ typedef struct oly_step {
         struct {
             int n_copies;
             const oly_copy_work *copies;
+            int n_arrivals;
+            const oly_arrival *arrivals; /* what the exchange brings, where it is a movement by layouts */
         } move;
         struct {
             oly_combiner combiner;

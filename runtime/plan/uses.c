@@ -126,7 +126,8 @@ void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit
     const visitor v = {plan, visit, context};
     exchange_uses(&v, s->exchange);
     exchange_uses(&v, s->second);
-    exchange_uses(&v, s->awaited);
+    if (s->from < 0)
+        exchange_uses(&v, s->awaited);
     switch (s->kind) {
     case OLY_STEP_TILE:
     case OLY_STEP_REDUCE:

@@ -91,7 +91,8 @@ static void run_chunk(const spread *s, int device, int chunk)
         run_local(r, &s->step->local.device[device], s->phase, chunk);
     } else {
         const oly_gemm_work *w = &s->step->gemm.device[device];
-        oly_gemm_run(&w->task, at(r, &w->a), at(r, &w->b), r->base[w->out_base], chunk, w->chunks);
+        oly_gemm_run(&w->task, at(r, &w->a), at(r, &w->b), r->base[w->out_base], w->only ? w->only[chunk] : chunk,
+                     w->only ? w->of : w->chunks);
     }
 }
 
@@ -374,7 +375,7 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     case OLY_STEP_LOOP: return run_loop(r, s);
     case OLY_STEP_BRANCH: return run_branch(r, s);
     case OLY_STEP_STENCIL: return oly_run_stencil(r, s);
-    case OLY_STEP_WAIT: return oly_exchange_join(s->awaited);
+    case OLY_STEP_WAIT: return s->from < 0 ? oly_exchange_join(s->awaited) : oly_exchange_await(s->awaited, s->from);
     }
     return OLY_OK;
 }
