@@ -28,6 +28,9 @@ static __attribute__((noinline)) char *explained(oly_fn f, int n, const oly_arra
     assert_non_null(file);
     assert_int_equal(oly_explain_n(file, f, n, in), OLY_OK);
     fclose(file);
+    char *steps_end = strstr(text, "  in all:");
+    if (steps_end)
+        *steps_end = 0;
     return text;
 }
 
@@ -209,12 +212,114 @@ static void products_begin_with_the_blocks_that_are_here(void **state)
     expect_same_bits(gathered_product, 2, in, 512 * 2048);
 }
 
+/* -- out of loops ---------------------------------------------------------------------------------------------------------- */
+
+/* A table that every iteration makes of values from outside, gathered for the product. */
+static void table_body(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    const oly_array *in = user;
+    oly_array table = oly_tanh(oly_add(in[1], oly_mean(in[1])));
+    carry[0] = oly_mul(oly_matmul(carry[0], table), 0.125);
+}
+
+static void table_loop(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 6, table_body, 1, out, (void *)(uintptr_t)in);
+}
+
+static oly_array table_goes_on(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_lt(carry[1], 6);
+}
+
+static void table_step(oly_array *carry, void *user)
+{
+    table_body(carry[1], carry, user);
+    carry[1] = oly_add(carry[1], 1);
+}
+
+static void table_while(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array c[2] = {in[0], oly_zeros(OLY_INT32)};
+    oly_while(table_goes_on, table_step, 2, c, (void *)(uintptr_t)in);
+    out[0] = c[0];
+}
+
+static void nested_body(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    oly_fori(0, 3, table_body, 1, carry, user);
+}
+
+static void nested(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 2, nested_body, 1, out, (void *)(uintptr_t)in);
+}
+
+/* In a branch of a loop. */
+static void with_table(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    table_body(in[0], out, user);
+}
+
+static void without(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 0.5);
+}
+
+static void branch_body(oly_array i, oly_array *carry, void *user)
+{
+    oly_array now = carry[0];
+    oly_cond(oly_lt(i, 4), with_table, without, 1, &now, 1, carry, user);
+}
+
+static void branched(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 6, branch_body, 1, out, (void *)(uintptr_t)in);
+}
+
+static void what_stays_the_same_leaves_loops(void **state)
+{
+    static const oly_function functions[] = {table_loop, table_while, nested, branched};
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(64, 64), data(64, 64)};
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[1], oly_named(mesh, "x, None"))};
+    for (int k = 0; k < 4; k++) {
+        oly_plan_costs costs;
+        oly_fn f = oly_jit_with(functions[k], "f", 2, 1, (oly_jit_options){.user = NULL});
+        assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
+        /* the table, and the mean: within processes, then between them */
+        assert_in_range(costs.collectives, 2, 3);
+        char *text = explained(f, 2, in);
+        const char *loop = strstr(text, "times:");
+        loop = loop ? loop : strstr(text, "holds:");
+        assert_non_null(loop);
+        assert_int_equal(count(loop, " members]"), 0);
+        free(text);
+        expect_same(functions[k], 2, plain, in, 64 * 64, 1e-4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, setup, teardown),
         cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -511,9 +511,11 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     plan->graph = request->graph;
     oly_graph_bypass(plan->graph);
     oly_graph_prune(plan->graph);
+    oly_status st = oly_move_invariants(plan->graph);
     plan->slot_capacity = count_slots(plan->graph);
     plan->slots = OLY_ARENA_NEW(&plan->arena, oly_slot, plan->slot_capacity);
-    oly_status st = plan->slots ? run_passes(&p) : oly_out_of_memory(0, "a plan");
+    if (st == OLY_OK)
+        st = plan->slots ? run_passes(&p) : oly_out_of_memory(0, "a plan");
     if (st != OLY_OK) {
         oly_plan_free(plan);
         return st;

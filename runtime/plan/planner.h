@@ -370,6 +370,9 @@ bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *f
 /* Lowers the loop as a stencil when it is one. *done tells. */
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 
+/* -- invariant.c -- */
+oly_status oly_move_invariants(oly_graph *g);
+
 /* -- schedule.c -- */
 oly_status oly_schedule(oly_planner *p);
 
