@@ -35,6 +35,7 @@ typedef struct item {
     double flight;
     double placed_at;  /* predicted work before it */
     int wait, instead; /* a part of a step: not the wait, but that item must come before; -1 */
+    int after;         /* WAIT: another that comes before; -1 */
     bool numbered, placed;
 } item;
 
@@ -90,7 +91,8 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
         return NULL;
     }
     item *it = &s->items[s->n++];
-    *it = (item){.step = *step, .start = start, .first_edge = -1, .numbered = numbered, .wait = -1, .instead = -1};
+    *it = (item){
+        .step = *step, .start = start, .first_edge = -1, .numbered = numbered, .wait = -1, .instead = -1, .after = -1};
     if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_FOLD)
         it->seconds = oly_price_step(s->p->plan, step);
     else
@@ -164,18 +166,20 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
     }
     if (s->parts->n == 0)
         add_item(s, step, -1, false);
-    int first = s->n, awaited[OLY_MOST_PEERS];
+    int first = s->n, n_awaited = 0, last_wait = -1; /* each wait comes after the one before */
     for (int k = 0; k < s->parts->n && !s->failed; k++) {
         const oly_part *part = &s->parts->part[k];
-        if (part->after >= 0) {
-            awaited[part->after] = s->n;
-            add_wait(s, s->items[mover].step.exchange, step, mover, s->parts->peers[part->after]);
+        for (; n_awaited <= part->after && !s->failed; n_awaited++) {
+            add_wait(s, s->items[mover].step.exchange, step, mover, s->parts->peers[n_awaited]);
+            if (last_wait >= 0 && !s->failed)
+                s->items[s->n - 1].after = last_wait;
+            last_wait = s->n - 1;
         }
         item *it = add_item(s, &part->step, -1, false);
         if (!it || part->after == OLY_AFTER_WAIT)
             continue;
         it->wait = mover + 1; /* comes right after it */
-        it->instead = part->after < 0 ? mover : awaited[part->after];
+        it->instead = part->after < 0 ? mover : last_wait;
     }
     s->split = s->split || s->n > first + 1;
     return OLY_OK;
@@ -276,6 +280,7 @@ static oly_status find_dependences(scheduler *s)
         for (int j = 0; j < it->n_uses && !s->failed; j++)
             depend_through(s, k, &s->uses[it->first_use + j]);
         depends(s, k, it->start);
+        depends(s, k, it->after);
         if (it->numbered) {
             depends(s, k, numbered);
             numbered = k;
