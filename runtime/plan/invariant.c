@@ -46,12 +46,12 @@ static void mark_same(inside *x, uint64_t inputs)
     for (int k = 0; k < x->graph->n_nodes; k++) {
         const oly_node *n = x->graph->nodes[k];
         x->same[k] =
-            n->op != OLY_OP_input && oly_ops[n->op].lowering != OLY_LOWER_RESULT && !oly_node_graphs(n, &graphs);
+            oly_ops[n->op].lowering != OLY_LOWER_INPUT && oly_ops[n->op].lowering != OLY_LOWER_RESULT && !oly_node_graphs(n, &graphs);
         for (int j = 0; j < n->n_in; j++) {
             x->same[k] = x->same[k] && x->same[n->in[j]->index];
             x->made_of[k] |= x->made_of[n->in[j]->index];
         }
-        for (int j = 0; n->op == OLY_OP_input && j < x->graph->n_inputs; j++)
+        for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < x->graph->n_inputs; j++)
             if (x->graph->inputs[j] == n && inputs >> j & 1) {
                 x->same[k] = true;
                 x->made_of[k] = 1ull << j;
@@ -153,7 +153,7 @@ static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, i
     for (int k = 0; k < n && st == OLY_OK; k++) {
         if (!x.moved[k])
             continue;
-        if (graph->nodes[k]->op == OLY_OP_input)
+        if (oly_ops[graph->nodes[k]->op].lowering == OLY_LOWER_INPUT)
             x.copies[k] = node->in[input_number(graph, graph->nodes[k]) + shift];
         else
             st = copy_outside(&x, graph->nodes[k]);
