@@ -313,6 +313,85 @@ static void what_stays_the_same_leaves_loops(void **state)
     }
 }
 
+/* -- reductions later, and less -------------------------------------------------------------------------------------------- */
+
+static void one_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0], .axes = "0");
+}
+
+static void sum_of_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(in[1], .axes = "0"),
+              c = oly_sum(oly_abs(in[1]), .axes = "0");
+    out[0] = oly_sub(oly_add(a, oly_mul(0.5, b)), c);
+}
+
+static void total(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0]);
+}
+
+static void sum_again(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_sum(in[0], .axes = "0"));
+}
+
+static void part_first(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_slice(in[0], ":, 3:11"), .axes = "0");
+}
+
+static void part_of_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_slice(oly_sum(in[0], .axes = "0"), "3:11");
+}
+
+/* Products over the devices, and their sum. */
+static void one_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_matmul(oly_transpose(in[0]), in[1]);
+}
+
+static void sum_of_products(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(oly_matmul(oly_transpose(in[0]), in[1]), oly_matmul(oly_transpose(in[1]), in[0]));
+}
+
+static void reductions_move_past_what_is_linear(void **state)
+{
+    static const struct {
+        oly_function function, as;
+        int64_t count;
+    } rows[] = {{sum_of_sums, one_sum, 96},
+                {sum_again, total, 1},
+                {part_of_sum, part_first, 8},
+                {sum_of_products, one_product, 96 * 96}};
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(64, 96), oly_cos(data(64, 96))};
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[1], oly_named(mesh, "x, None"))};
+    for (int k = 0; k < 4; k++) {
+        oly_plan_costs costs, as;
+        oly_fn f = oly_jit_with(rows[k].function, "f", 2, 1, (oly_jit_options){.user = NULL});
+        oly_fn g = oly_jit_with(rows[k].as, "g", 2, 1, (oly_jit_options){.user = NULL});
+        assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
+        assert_int_equal(oly_costs_n(&as, g, 2, in), OLY_OK);
+        assert_int_equal(costs.wire_bytes, as.wire_bytes);
+        assert_int_equal(costs.collectives, as.collectives);
+        expect_same(rows[k].function, 2, plain, in, rows[k].count, 1e-4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, setup, teardown),
         cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, setup, teardown),
         cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, setup, teardown),
+        cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, setup, teardown),
         cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -602,6 +602,28 @@ oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     return OLY_OK;
 }
 
+const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    const oly_waiting_fold *w = f->waiting;
+    while (w && w->node != n)
+        w = w->next;
+    oly_put_off *off = w ? OLY_PLAN_NEW(p, oly_put_off, 1) : NULL;
+    if (off)
+        *off = (oly_put_off){true, w->rule, w->axes};
+    return off;
+}
+
+void oly_waits_no_more(oly_frame *f, const oly_node *n)
+{
+    for (oly_waiting_fold **at = &f->waiting; *at; at = &(*at)->next)
+        if ((*at)->node == n) {
+            *at = (*at)->next;
+            break;
+        }
+    oly_value_of(f, n)->waits = false;
+    f->n_folded++;
+}
+
 static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
 {
     return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&

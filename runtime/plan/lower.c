@@ -283,8 +283,10 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
     tiler t = {.p = p, .f = f, .g = g};
     oly_tile_program program;
+    oly_put_off off;
     OLY_TRY(oly_settle_group(p, f, g));
     t.layout = g->layout;
+    OLY_TRY(oly_put_off_group(p, f, g, &off));
     OLY_TRY(gather_loads(&t));
     OLY_TRY(emit_program(&t));
     for (int k = 0; k < t.n_stores; k++)
@@ -319,7 +321,7 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
     for (int k = 0; k < t.n_stores; k++)
         oly_slot_use(p, oly_value_of(f, t.stores[k])->slot);
     g->lowered = true;
-    return OLY_OK;
+    return off.any ? oly_fold_value(p, f, g->nodes[index_in(&t, t.stores[0])], &off.rule, &off.axes) : OLY_OK;
 }
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
@@ -406,6 +408,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
             out.split[out.rank++] = in.split[d];
         }
     }
+    OLY_TRY(oly_put_off_reduce(p, f, n, (oly_combiner)oly_ops[n->op].detail, &axes));
     OLY_TRY(oly_demand_array(p, f, n->in[0], &in, &reading));
     OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);

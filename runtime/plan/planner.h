@@ -304,6 +304,26 @@ oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n);
 int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
                    int *sources);
 
+/* Does n wait, and for what? NULL: it does not, or out of memory. */
+typedef struct oly_put_off {
+    bool any;
+    oly_fold_rule rule;
+    oly_axis_list axes;
+} oly_put_off;
+const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n);
+/* In its slot are partials for good: who reads them makes a value of them that waits itself. */
+void oly_waits_no_more(oly_frame *f, const oly_node *n);
+
+/* -- delay.c -- */
+/* A group that only puts values together which wait alike: it may work on their partials, and its result waits. */
+oly_status oly_put_off_group(oly_planner *p, oly_frame *f, const oly_group *g, oly_put_off *off);
+/* A reduction of a value that waits for one of the same kind: works on its partials, and over these axes, too. */
+oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, oly_combiner combiner,
+                              oly_axis_list *axes);
+/* A value of which only parts are read: only they are folded. *done tells. */
+oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                             const oly_axis_list *axes, bool *done);
+
 /* -- scatter.c -- */
 /* The same into target_slot, cut over those axes too: every device folds its own box of `target`, which lies in its box of
  * `partial`. Only where oly_fold_group gives a group. */

@@ -260,8 +260,11 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     oly_layout wanted = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n), target;
     int counts[4], sources[MOST_SOURCES];
     if (!scattered_layout(p, &v->layout, &wanted, axes, &target) ||
-        oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0)
-        return oly_fold_later(p, f, n, rule, axes);
+        oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0) {
+        bool done;
+        OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
+        return done ? OLY_OK : oly_fold_later(p, f, n, rule, axes);
+    }
     oly_region r = oly_region_of_layout(&target);
     int slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (slot < 0)
