@@ -279,6 +279,47 @@ static void explicit_axes_stay(void **state)
     assert_string_equal(is, "P('x',)");
 }
 
+/* -- several meshes -------------------------------------------------------------------------------------------------- */
+
+PROGRAM(doubled, out[0] = oly_mul(in[0], 2))
+PROGRAM(summed, out[0] = oly_psum(in[0], "q"))
+PROGRAM(line_then_grid, const oly_mesh *m = user; oly_array t;
+        oly_shard_map(doubled, NULL, m[0], OLY_IN(in[0]), OLY_SPECS("x"), OLY_OUT(t), OLY_SPECS("x"));
+        oly_shard_map(summed, NULL, m[1], OLY_IN(t), OLY_SPECS("(p,q)"), OLY_OUT(out[0]), OLY_SPECS("p")))
+PROGRAM(grid_then_grid, const oly_mesh *m = user; oly_array t = oly_add(in[0], 1);
+        out[0] = oly_with_sharding_constraint(t, oly_named(m[2], "(u,v)"));
+        out[1] = oly_with_sharding_constraint(t, oly_named(m[2], "u")))
+
+/* Meshes of the same devices are read as one grid: what lies in the same places does not move, and results have the program's
+ * meshes. {x: 8} is a run of {p: 2, q: 4}; {p: 2, q: 4} and {u: 4, v: 2} share {2, 2, 2}. */
+static void meshes_of_the_same_devices_share_a_grid(void **state)
+{
+    (void)state;
+    oly_mesh m[] = {oly_make_mesh("x=8"), oly_make_mesh("p=2, q=4"), oly_make_mesh("u=4, v=2")};
+    oly_array x = oly_device_put(oly_arange(16, OLY_FLOAT32), oly_named(m[0], "x")), y, z;
+    oly_plan_costs costs;
+    float sums[4], all[16];
+    oly_fn f = oly_jit(line_then_grid, 1, 1, .user = m);
+    assert_int_equal(oly_costs(&costs, f, x), OLY_OK);
+    assert_int_equal(costs.collectives, 1); /* the sum over q */
+    y = oly_apply(f, x);
+    assert_true(oly_sharding_of(y) == oly_named(m[1], "p"));
+    assert_int_equal(oly_process_allgather(y, sums, sizeof sums), OLY_OK);
+    assert_true(sums[0] == 24 && sums[1] == 32 && sums[2] == 88 && sums[3] == 96);
+
+    x = oly_device_put(x, oly_named(m[1], "(p,q)"));
+    f = oly_jit(grid_then_grid, 1, 2, .user = m);
+    assert_int_equal(oly_costs(&costs, f, x), OLY_OK);
+    assert_int_equal(costs.collectives, 1); /* the second constraint's gather */
+    oly_call(f, OLY_IN(x), OLY_OUT(y, z));
+    assert_true(oly_sharding_of(y) == oly_named(m[2], "(u,v)") && oly_sharding_of(z) == oly_named(m[2], "u"));
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(oly_process_allgather(k ? z : y, all, sizeof all), OLY_OK);
+        for (int j = 0; j < 16; j++)
+            assert_true(all[j] == (float)(j + 1));
+    }
+}
+
 static void open_dimensions_are_for_constraints_only(void **state)
 {
     (void)state;
@@ -307,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(results_lie_as_the_rules_say, setup, teardown),
         cmocka_unit_test_setup_teardown(wanted_results_decide, setup, teardown),
         cmocka_unit_test_setup_teardown(explicit_axes_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(meshes_of_the_same_devices_share_a_grid, setup, teardown),
         cmocka_unit_test_setup_teardown(open_dimensions_are_for_constraints_only, setup, teardown),
     };
     return CHECK_MAIN(tests);

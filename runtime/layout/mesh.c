@@ -463,11 +463,9 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
 
 /* -- types of axes --------------------------------------------------------------------------------------------------- */
 
-oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes)
+/* The mesh that m is now, over the devices of `mesh`. */
+static oly_mesh over_devices_of(oly_mesh mesh, struct oly_mesh_impl *m)
 {
-    struct oly_mesh_impl m = *mesh;
-    m.explicit_axes = explicit_axes;
-    m.manual_axes = manual_axes;
     if (mesh->devices) { /* each mesh owns its list */
         size_t bytes = sizeof(int) * (size_t)mesh->n_devices;
         int *copy = oly_malloc(bytes);
@@ -475,9 +473,27 @@ oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual
             oly_out_of_memory(bytes, "the devices of a mesh");
             return NULL;
         }
-        m.devices = memcpy(copy, mesh->devices, bytes);
+        m->devices = memcpy(copy, mesh->devices, bytes);
     }
-    return intern(&m);
+    return intern(m);
+}
+
+oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes)
+{
+    struct oly_mesh_impl m = *mesh;
+    m.explicit_axes = explicit_axes;
+    m.manual_axes = manual_axes;
+    return over_devices_of(mesh, &m);
+}
+
+oly_mesh oly_mesh_regrouped(oly_mesh mesh, int n_axes, const int *size, const char (*name)[OLY_AXIS_NAME])
+{
+    struct oly_mesh_impl m = {.n_axes = n_axes, .n_devices = mesh->n_devices, .everywhere = mesh->everywhere};
+    for (int k = 0; k < n_axes; k++) {
+        m.size[k] = size[k];
+        memcpy(m.name[k], name[k], sizeof m.name[k]);
+    }
+    return over_devices_of(mesh, &m);
 }
 
 oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)

@@ -49,6 +49,8 @@ int oly_mesh_device_id(oly_mesh mesh, int position);
 int oly_mesh_position_of(oly_mesh mesh, int device_id);
 /* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */
 oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes);
+/* The same devices in the same order on another grid, all Auto. NULL on failure (message pending). */
+oly_mesh oly_mesh_regrouped(oly_mesh mesh, int n_axes, const int *size, const char (*name)[OLY_AXIS_NAME]);
 /* True when both have the same axes over the same devices, whatever the types of the axes. */
 bool oly_mesh_same_grid(oly_mesh a, oly_mesh b);
 /* The mesh of oly_set_mesh; NULL: none. */

@@ -344,11 +344,14 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
         const oly_plan_value *in = &p->request->inputs[k];
         oly_value *v = oly_value_of(f, f->graph->inputs[k]);
         plan->inputs[k] = *in;
-        v->layout = oly_layout_canonical(in->sharding, in->type.rank, in->type.shape);
+        oly_sharding s = oly_on_grid(p, in->sharding);
+        if (!s)
+            return OLY_MEMORY;
+        v->layout = oly_layout_canonical(s, in->type.rank, in->type.shape);
         v->has_layout = true;
         v->block = plan->main;
         v->closed = in->committed ? ~0u : 0;
-        if (in->sharding->mesh == p->mesh)
+        if (s->mesh == p->mesh)
             for (int d = 0; d < in->type.rank; d++)
                 v->axes[d] = v->layout.split[d].axes;
         oly_region r = oly_region_of_layout(&v->layout);
@@ -381,14 +384,15 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     if (p->request->outputs && p->request->outputs[k])
         return p->request->outputs[k];
     if (oly_is_placed(n) && oly_settles_all(&n->params) && !n->params.sharding->spec.open)
-        return n->params.sharding;
+        return p->placed ? p->placed[k] : n->params.sharding;
     for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < p->plan->n_inputs; j++)
         if (f->graph->inputs[j] == n)
             return p->uncommitted ? oly_sharding_intern(p->mesh, &(oly_spec){0}, 0) : p->plan->inputs[j].sharding;
     oly_layout l = oly_node_layout(p, f, n);
     oly_spec spec = oly_layout_spec(&l);
     split_by_type(&spec, p->mesh, &n->type);
-    return oly_sharding_intern(p->mesh, &spec, 0);
+    oly_sharding s = oly_sharding_intern(p->mesh, &spec, 0);
+    return s ? oly_off_grid(p, s) : NULL;
 }
 
 /* Results are placed on purpose unless nothing says where, or they are inputs handed back that are not. */
@@ -417,7 +421,10 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
         if (!s)
             return OLY_MEMORY;
         OLY_TRY(oly_sharding_check_rank(s, n->type.rank));
-        oly_layout l = oly_layout_canonical(s, n->type.rank, n->type.shape);
+        oly_sharding on_grid = oly_on_grid(p, s);
+        if (!on_grid)
+            return OLY_MEMORY;
+        oly_layout l = oly_layout_canonical(on_grid, n->type.rank, n->type.shape);
         OLY_TRY(oly_copy_value(p, f, n, &l, &slot[k]));
         if (plan->slots[slot[k]].kind == OLY_SLOT_SCRATCH)
             plan->slots[slot[k]].kind = OLY_SLOT_POOL;
@@ -445,6 +452,7 @@ static oly_status run_passes(oly_planner *p)
 {
     oly_frame *f;
     OLY_TRY(choose_mesh(p));
+    OLY_TRY(oly_unite_grids(p));
     OLY_TRY(choose_devices(p));
     OLY_TRY(oly_frame_new(p, NULL, NULL, p->plan->graph, &f));
     p->plan->frame = f;

@@ -108,10 +108,14 @@ typedef struct oly_frame {
     struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
 } oly_frame;
 
+#define OLY_MOST_GRIDS 4
 typedef struct oly_planner {
     oly_plan *plan;
     oly_mesh mesh;
     bool uncommitted;    /* nothing says where: the mesh is that of the default device */
+    int n_meshes; /* of the program, where it has several of these devices: mesh is then the grid that they share */
+    oly_mesh meshes[OLY_MOST_GRIDS];
+    oly_sharding *placed; /* then: of every result that a place gives, what the program says; else NULL */
     const int *position; /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
@@ -171,6 +175,13 @@ bool oly_region_join(oly_region *hull, const oly_region *r);
 /* -- reason.c -- */
 /* Notes why dimension d of a value has just got its axes. */
 void oly_note_reason(oly_planner *p, oly_value *v, int d, oly_reason reason);
+
+/* -- grids.c -- */
+/* Finds the grid that several meshes of the same devices share, if there is one, and moves the graph's places to it. */
+oly_status oly_unite_grids(oly_planner *p);
+/* The same places named by the plan's mesh, as far as possible; and by a mesh of the program. NULL: out of memory. */
+oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s);
+oly_sharding oly_off_grid(const oly_planner *p, oly_sharding s);
 
 /* -- propagate.c -- */
 oly_status oly_propagate(oly_planner *p, oly_frame *f);
