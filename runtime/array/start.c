@@ -12,6 +12,7 @@
 #include "kernel.h"
 #include "plan/cost.h"
 #include "run/execute.h"
+#include "run/measure.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static bool started;
 /* What every process must have in common. */
 typedef struct greeting {
     int32_t version, devices, status, node_leader;
+    uint32_t rates_missing; /* rank 0's are measured */
     uint64_t options;
     oly_rates rates; /* rank 0's are everybody's */
 } greeting;
@@ -43,13 +45,14 @@ static oly_status compare(const greeting *all, int n)
     return OLY_OK;
 }
 
-static oly_status meet(int devices, const oly_rates *rates)
+static oly_status meet(int devices, oly_rates *rates, unsigned *missing)
 {
     int n = oly_world_size();
     greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR,
                      devices,
                      OLY_OK,
                      oly_world_node_leader(),
+                     *missing,
                      oly_options_fingerprint(),
                      *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
@@ -70,8 +73,11 @@ static oly_status meet(int devices, const oly_rates *rates)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
     if (st == OLY_OK)
         st = oly_nodes_set(n, leaders);
-    if (st == OLY_OK)
-        oly_rates_use(&all[0].rates);
+    if (st == OLY_OK) {
+        *rates = all[0].rates;
+        *missing = all[0].rates_missing;
+        oly_rates_use(rates);
+    }
     oly_release(all);
     oly_release(counts);
     oly_release(leaders);
@@ -112,8 +118,11 @@ static oly_status start(int *argc, char ***argv)
     oly_enable_x64(oly_option.enable_x64 != 0);
     int devices = (int)oly_option.num_cpu_devices;
     oly_rates rates;
-    OLY_TRY(oly_rates_read(oly_option.costs, &rates));
-    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
+    unsigned missing;
+    OLY_TRY(oly_rates_wanted(&rates, &missing));
+    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates, &missing));
+    if (missing && !oly_simulated())
+        OLY_TRY(oly_rates_measure(&rates, missing));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());

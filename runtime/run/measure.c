@@ -1,0 +1,252 @@
+/* Measuring what the planner's prices are made of, once on a machine: memory, products and operations of one core, and messages
+ * between rank 0 and the first other process of its node and of another. The file is
+ * $XDG_CACHE_HOME/olympus/costs-HOST (else below ~/.cache), in the notation of OLYMPUS_COSTS, and holds what has been measured; it is
+ * written under another name and renamed, so that it is whole or not there. Where it cannot be written, the next start measures
+ * again. See measure.h. */
+#include "run/measure.h"
+#include "communicator.h"
+#include "core/error.h"
+#include "core/option.h"
+#include "core/text.h"
+#include "kernel.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REPEATS = 3, LONG = 8 << 20, SHORT_MESSAGES = 200, LONG_MESSAGES = 8, SIDE = 256, LINE = 1024, LINES = 4000 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* -- the file ---------------------------------------------------------------------------------------------------------- */
+
+/* Makes the folder, too. False: there is no place for it. */
+static bool file_name(char *name, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char host[128] = "";
+    int n;
+    if (gethostname(host, sizeof host - 1) != 0 || strchr(host, '/'))
+        return false;
+    if (cache && cache[0] == '/')
+        n = snprintf(name, size, "%s/olympus", cache);
+    else if (home && home[0] == '/')
+        n = snprintf(name, size, "%s/.cache/olympus", home);
+    else
+        return false;
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    *strrchr(name, '/') = 0;
+    mkdir(name, 0700); /* both may be there */
+    name[strlen(name)] = '/';
+    mkdir(name, 0700);
+    int more = snprintf(name + n, size - (size_t)n, "/costs-%s", host);
+    return more > 0 && (size_t)more < size - (size_t)n;
+}
+
+static bool read_file(oly_rates *rates, unsigned *there)
+{
+    char name[512], text[512];
+    FILE *file = file_name(name, sizeof name) ? fopen(name, "r") : NULL;
+    if (!file)
+        return false;
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = 0;
+    if (oly_rates_read(text, rates) != OLY_OK) { /* somebody has written something else there: as if it were not */
+        oly_drop_message();
+        *rates = oly_rates_fixed();
+        return false;
+    }
+    for (int l = 0; l < OLY_N_LEVELS; l++)
+        *there |= strstr(text, oly_level_name((oly_level)l)) ? 1u << l : 0;
+    *there |= strstr(text, "memory") && strstr(text, "gemm") && strstr(text, "operations") ? OLY_RATES_OF_DEVICE : 0;
+    return true;
+}
+
+static void write_file(const oly_rates *rates, unsigned there)
+{
+    char name[512], other[560];
+    if (!file_name(name, sizeof name))
+        return;
+    snprintf(other, sizeof other, "%s.%ld", name, (long)getpid());
+    FILE *file = fopen(other, "w");
+    if (!file)
+        return;
+    for (int l = 0; l < OLY_N_LEVELS; l++)
+        if (there >> l & 1)
+            fprintf(file, "%s=%.3fus,%.3fGB/s;\n", oly_level_name((oly_level)l), rates->link[l].latency * 1e6,
+                    rates->link[l].bandwidth * 1e-9);
+    fprintf(file, "memory=%.3fGB/s;\ngemm=%.3fGflop/s;\noperations=%.3fGop/s\n", rates->memory * 1e-9,
+            rates->gemm * 1e-9, rates->operations * 1e-9);
+    bool whole = fflush(file) == 0 && !ferror(file);
+    if (fclose(file) != 0 || !whole || rename(other, name) != 0)
+        unlink(other);
+}
+
+oly_status oly_rates_wanted(oly_rates *rates, unsigned *missing)
+{
+    *missing = 0;
+    if (strcmp(oly_option.costs, "measure") != 0)
+        return oly_rates_read(oly_option.costs, rates);
+    unsigned there = 0;
+    *rates = oly_rates_fixed();
+    read_file(rates, &there);
+    *missing = ((1u << OLY_N_LEVELS) | (1u << OLY_N_LEVELS) - 1) & ~there;
+    return OLY_OK;
+}
+
+/* -- one device -------------------------------------------------------------------------------------------------------- */
+
+static void measure_memory(char *memory, oly_rates *r)
+{
+    oly_copy_task t = {.element_bytes = 8, .rank = 1, .extent = {LONG / 8}, .to_stride = {1}, .from_stride = {1}};
+    int chunks = oly_copy_chunks(&t);
+    double best = 1e9;
+    for (int k = 0; k < REPEATS; k++) {
+        double begin = now();
+        for (int c = 0; c < chunks; c++)
+            oly_copy_run(&t, memory + LONG, memory, c, chunks);
+        double took = now() - begin;
+        best = took < best ? took : best;
+    }
+    r->memory = 2.0 * LONG / best; /* read and written */
+    r->link[OLY_LEVEL_PROCESS].bandwidth = LONG / best;
+}
+
+static void measure_gemm(char *memory, oly_rates *r)
+{
+    oly_gemm_task t = {.dtype = OLY_FLOAT32,
+                       .batch = 1,
+                       .m = SIDE,
+                       .n = SIDE,
+                       .k = SIDE,
+                       .a_row = SIDE,
+                       .a_column = 1,
+                       .b_row = SIDE,
+                       .b_column = 1,
+                       .c_row = SIDE};
+    int chunks = oly_gemm_chunks(&t);
+    double best = 1e9;
+    for (int k = 0; k < REPEATS; k++) {
+        double begin = now();
+        for (int c = 0; c < chunks; c++)
+            oly_gemm_run(&t, memory, memory + 4 * SIDE * SIDE, memory + LONG, c, chunks);
+        double took = now() - begin;
+        best = took < best ? took : best;
+    }
+    r->gemm = 2.0 * SIDE * SIDE * SIDE / best;
+}
+
+static void measure_operations(char *memory, oly_rates *r)
+{
+    const int counts[] = {2};
+    const void *sources[] = {memory, memory + 4 * LINE};
+    double best = 1e9;
+    for (int k = 0; k < REPEATS; k++) {
+        double begin = now();
+        for (int j = 0; j < LINES; j++)
+            oly_combine(OLY_COMBINE_SUM, OLY_FLOAT32, false, 1, counts, sources, memory + 8 * LINE, 0, LINE);
+        double took = now() - begin;
+        best = took < best ? took : best;
+    }
+    r->operations = (double)LINES * LINE / best;
+}
+
+/* -- messages ---------------------------------------------------------------------------------------------------------- */
+
+/* Seconds of an exchange of so many bytes both ways. */
+static oly_status time_exchange(int peer, char *memory, int64_t bytes, int times, double *seconds)
+{
+    int same = -1;
+    oly_piece piece = {.buffer = 0, .rank = 1, .extent = {bytes / 8}, .stride = {1}};
+    oly_message message = {.peer = peer, .n_pieces = 1, .pieces = &piece, .same = &same};
+    oly_exchange *x;
+    oly_ticket ticket = {.sequence = 0, .fingerprint = 7, .call = "oly_init: measuring"};
+    void *send = memory, *receive = memory + LONG;
+    OLY_TRY(oly_exchange_make(8, 1, &message, 1, &message, &x));
+    oly_status st = OLY_OK;
+    double begin = now();
+    for (int k = -1; k < times && st == OLY_OK; k++) {
+        if (k == 0)
+            begin = now(); /* the first one warms up */
+        st = oly_exchange_start(x, &ticket, &send);
+        if (st == OLY_OK)
+            st = oly_exchange_finish(x, &ticket, &receive);
+    }
+    *seconds = (now() - begin) / times;
+    oly_exchange_free(x);
+    return st;
+}
+
+static oly_status measure_link(int peer, char *memory, oly_link *link)
+{
+    double quick, all;
+    OLY_TRY(time_exchange(peer, memory, 8, SHORT_MESSAGES, &quick));
+    OLY_TRY(time_exchange(peer, memory, LONG, LONG_MESSAGES, &all));
+    link->latency = quick;
+    link->bandwidth = LONG / (all > 2 * quick ? all - quick : all);
+    return OLY_OK;
+}
+
+/* The first process that is so far from rank 0; -1: none. */
+static int peer_at(oly_level level)
+{
+    for (int r = 1; r < oly_world_size(); r++)
+        if ((oly_node_of(r) == oly_node_of(0) ? OLY_LEVEL_NODE : OLY_LEVEL_NETWORK) == level)
+            return r;
+    return -1;
+}
+
+static oly_status measure(oly_rates *rates, unsigned missing, bool *any)
+{
+    int rank = oly_world_rank();
+    oly_status st = OLY_OK;
+    char *memory = oly_calloc(2, LONG);
+    if (!memory)
+        return oly_out_of_memory(2 * LONG, "measuring");
+    if (rank == 0 && missing & (OLY_RATES_OF_DEVICE | 1u << OLY_LEVEL_PROCESS)) {
+        *any = true;
+        measure_memory(memory, rates);
+        measure_gemm(memory, rates);
+        measure_operations(memory, rates);
+    }
+    for (int l = OLY_LEVEL_NODE; l < OLY_N_LEVELS && st == OLY_OK; l++) {
+        int peer = peer_at((oly_level)l);
+        if (peer < 0 || !(missing >> l & 1) || (rank != 0 && rank != peer))
+            continue;
+        *any = true;
+        st = measure_link(rank == 0 ? peer : 0, memory, &rates->link[l]);
+    }
+    oly_release(memory);
+    return st;
+}
+
+oly_status oly_rates_measure(oly_rates *rates, unsigned missing)
+{
+    bool any = false;
+    OLY_TRY(oly_world_vote(measure(rates, missing, &any), "measuring what messages cost"));
+    oly_rates *all = oly_calloc((size_t)oly_world_size(), sizeof *all);
+    if (!all)
+        return oly_out_of_memory(sizeof *all * (size_t)oly_world_size(), "rates");
+    oly_status st = oly_world_gather(rates, all, sizeof *rates);
+    if (st == OLY_OK) {
+        *rates = all[0];
+        oly_rates_use(rates);
+    }
+    unsigned there = ((1u << OLY_N_LEVELS) - 1) & ~missing;
+    there |= 1u << OLY_LEVEL_PROCESS;
+    for (int l = OLY_LEVEL_NODE; l < OLY_N_LEVELS; l++)
+        there |= peer_at((oly_level)l) >= 0 ? 1u << l : 0;
+    if (st == OLY_OK && oly_world_rank() == 0 && any)
+        write_file(rates, there);
+    oly_release(all);
+    return st;
+}
