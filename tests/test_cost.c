@@ -6,6 +6,8 @@
 #include "plan/cost.h"
 #include <math.h>
 #include <olympus.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int start(void **state)
 {
@@ -107,6 +109,45 @@ static void levels_follow_from_axes(void **state)
     oly_nodes_uniform(0);
 }
 
+/* The first start measures and keeps the numbers, the next ones read them; all ranks have rank 0's. */
+static void a_machine_is_measured_once(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/olympus-test-XXXXXX", host[128] = "", name[300], command[400];
+    oly_rates first;
+    bool mine = oly_process_index() == 0;
+    if (mine)
+        assert_non_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1); /* the other ranks' is not used */
+    setenv("OLYMPUS_COSTS", "measure", 1);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(oly_finalize(), 0);
+        oly_init(NULL, NULL);
+        const oly_rates *r = oly_rates_now();
+        gethostname(host, sizeof host - 1);
+        snprintf(name, sizeof name, "%s/olympus/costs-%s", folder, host);
+        assert_int_equal(mine, mine && access(name, R_OK) == 0);
+        if (k == 0)
+            first = *r;
+        if (k == 1) { /* as read: rounded; then with a number put there by hand */
+            assert_true(fabs(r->gemm - first.gemm) < 0.01 * first.gemm);
+            FILE *file = mine ? fopen(name, "a") : NULL;
+            if (file) {
+                fputs("; gemm=7Gflop/s", file);
+                fclose(file);
+            }
+        }
+        if (k == 2)
+            close_to(r->gemm, 7e9);
+        assert_true(r->memory > 1e8 && r->gemm > 1e6 && r->operations > 1e7);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    if (mine)
+        assert_int_equal(system(command), 0);
+    unsetenv("OLYMPUS_COSTS");
+    unsetenv("XDG_CACHE_HOME");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_numbers_are_refused_with_their_column, start, finish),
         cmocka_unit_test_setup_teardown(collectives_cost_their_stages, start, finish),
         cmocka_unit_test_setup_teardown(levels_follow_from_axes, start, finish),
+        cmocka_unit_test_setup_teardown(a_machine_is_measured_once, start, finish),
     };
     return CHECK_MAIN(tests);
 }

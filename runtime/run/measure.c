@@ -99,7 +99,7 @@ oly_status oly_rates_wanted(oly_rates *rates, unsigned *missing)
     unsigned there = 0;
     *rates = oly_rates_fixed();
     read_file(rates, &there);
-    *missing = ((1u << OLY_N_LEVELS) | (1u << OLY_N_LEVELS) - 1) & ~there;
+    *missing = (2u * OLY_RATES_OF_DEVICE - 1) & ~there;
     return OLY_OK;
 }
 
