@@ -27,7 +27,21 @@ static int finish(void **state)
 
 enum { MOST = 14, MOST_IN = 4 };
 
-typedef enum kind { INPUT, PRODUCT, ADD, MULTIPLY, SINE, TURN, SUM, SCALE_ROWS, REPEAT, KINDS } kind;
+typedef enum kind {
+    INPUT,
+    PRODUCT,
+    ADD,
+    MULTIPLY,
+    SINE,
+    TURN,
+    SUM,
+    SCALE_ROWS,
+    REPEAT,
+    PART,
+    FLATTEN,
+    RUNNING,
+    KINDS
+} kind;
 
 typedef struct call {
     kind kind;
@@ -116,6 +130,11 @@ static bool draw(program *p, call *c)
         c->shape[1] = x->shape[0];
         c->shape[0] = sizes[below(p, 4)];
         return x->rank == 1;
+    case PART: c->shape[0]--; return x->shape[0] > 2;
+    case FLATTEN:
+        c->rank = 1;
+        c->shape[0] *= c->shape[1];
+        return x->rank == 2 && c->shape[0] <= 64;
     default: return true;
     }
 }
@@ -159,6 +178,9 @@ static oly_array apply(const program *p, const call *c, const oly_array *v)
     case SUM: return oly_sum(x, OLY_AXES(c->axis));
     case SCALE_ROWS: return oly_mul(x, y);
     case REPEAT: return oly_broadcast_to(x, c->shape[0], c->shape[1]);
+    case PART: return oly_slice(x, "1:");
+    case FLATTEN: return oly_reshape(x, c->shape[0]);
+    case RUNNING: return oly_cumsum(x, 0);
     default: (void)p; return x;
     }
 }
@@ -178,8 +200,8 @@ static void run(const oly_array *in, oly_array *out, void *user)
 
 static void print(const program *p)
 {
-    static const char *const names[] = {"input",     "product", "add",   "multiply", "sin",
-                                        "transpose", "sum",     "scale", "repeat"};
+    static const char *const names[] = {"input", "product", "add",    "multiply", "sin",     "transpose",
+                                        "sum",   "scale",   "repeat", "part",     "flatten", "cumsum"};
     char mesh[100];
     oly_mesh_str(p->mesh, mesh, sizeof mesh);
     fprintf(stderr, "on %s\n", mesh);
