@@ -137,6 +137,12 @@ for l in $layouts 3x1 1x1; do
         agrees "heat2d $partition $l agrees with a plain loop"
     done
 done
+for l in $layouts 3x1 1x1; do
+    run "$(ranks_of "$l")" "$(devices_of "$l")" heat3d --size 33 --steps 21
+    head -n 2 "$scratch/out" >"$scratch/text"
+    prints "heat3d $l" heat3d.txt
+    agrees "heat3d $l agrees with a plain loop"
+done
 holds 'heat2d writes a picture' test "$(head -c 4 "$scratch/plate.png" | tail -c 3)" = PNG
 holds 'heat2d tells its progress' grep -q '100 %, [0-9.]* Gpoint/s' "$scratch/err"
 for ranks in 1 2 3 8; do
@@ -173,7 +179,7 @@ for program in shard_map linear_algebra placement; do
 done
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
-for program in heat1d heat1d_mpi heat2d heat2d_mpi matmul; do
+for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d matmul; do
     run 1 1 $program --help
     holds "$program --help" grep -q "^usage: $program" "$scratch/out"
 done

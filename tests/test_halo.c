@@ -320,6 +320,73 @@ static void check_all(void (*check)(const halo_program *, const placement *))
     assert_int_equal(oly_finalize(), 0);
 }
 
+/* -- running results ----------------------------------------------------------------------------------------------------- */
+
+typedef struct running {
+    const char *name;
+    int axis;
+    bool reverse;
+} running;
+
+static void run_along(const oly_array *in, oly_array *out, void *user)
+{
+    const running *r = user;
+    switch (r->name[3]) {
+    case 's': out[0] = oly_cumsum(in[0], r->axis, .reverse = r->reverse); break;
+    case 'p': out[0] = oly_cumprod(in[0], r->axis, .reverse = r->reverse); break;
+    default: out[0] = oly_cummax(in[0], r->axis, .reverse = r->reverse); break;
+    }
+}
+
+/* Of a line that is split, each part gets one number from each of those before it. */
+static void check_running(running *r, const placement *at)
+{
+    float data[256];
+    int64_t needed = 0, size = size_of(at->rank, at->shape);
+    for (int64_t i = 0; i < size; i++)
+        data[i] = (float)((i * 7) % 5 + 1) / (r->name[3] == 'p' ? 4 : 1);
+    oly_array x = oly_from_host(data, OLY_FLOAT32, at->rank, at->shape), alone, y;
+    oly_array placed = oly_device_put(x, oly_named(oly_make_mesh(at->mesh), at->spec));
+    oly_fn f = oly_jit(run_along, 1, 1, .user = r, .name = r->name);
+    oly_plan_costs costs;
+    alone = oly_apply(f, x);
+    assert_int_equal(oly_costs(&costs, f, placed), OLY_OK);
+    y = oly_apply(f, placed);
+    float *a = malloc(sizeof data), *b = malloc(sizeof data);
+    assert_int_equal(oly_process_allgather(alone, a, (size_t)size * sizeof *a), OLY_OK);
+    assert_int_equal(oly_process_allgather(y, b, (size_t)size * sizeof *b), OLY_OK);
+    for (int64_t i = 0; i < size; i++)
+        assert_float_equal(a[i], b[i], 1e-5 * (1 + (a[i] < 0 ? -a[i] : a[i])));
+    free(a);
+    free(b);
+    for (int s = 0; s < oly_shard_count(placed); s++) {
+        oly_shard shard = oly_get_shard(placed, s);
+        int64_t lines = 1, before = 0, from = shard.start[r->axis], n = at->shape[r->axis];
+        for (int d = 0; d < at->rank; d++)
+            lines *= d == r->axis ? 1 : shard.extent[d];
+        if (shard.extent[r->axis] < n) /* parts are of one size here */
+            before = (r->reverse ? n - shard.extent[r->axis] - from : from) / shard.extent[r->axis];
+        needed += lines * before;
+    }
+    assert_int_equal(costs.wire_bytes, 4 * needed);
+    assert_true(costs.collectives <= 1);
+}
+
+static void running_results_bring_one_number_of_each_part(void **state)
+{
+    (void)state;
+    running kinds[] = {
+        {"cumsum", 0, false}, {"cumprod", 0, false}, {"cummax", 0, true}, {"cumsum", 1, true}, {"cumsum", 1, false}};
+    const placement line = {"x=8", "x", 1, {64}, false}, plate = {"x=2, y=4", "x, y", 2, {6, 16}, false};
+    oly_init(NULL, NULL);
+    for (int k = 0; k < 3; k++)
+        check_running(&kinds[k], &line);
+    for (int k = 0; k < 5; k++)
+        if (kinds[k].axis == 1)
+            check_running(&kinds[k], &plate);
+    assert_int_equal(oly_finalize(), 0);
+}
+
 static void devices_receive_what_they_need(void **state)
 {
     (void)state;
@@ -344,6 +411,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(devices_receive_what_they_need),
     cmocka_unit_test(so_do_steps_of_loops),
     cmocka_unit_test(many_steps_at_once_give_the_same),
+    cmocka_unit_test(running_results_bring_one_number_of_each_part),
 };
 
 int main(void)

@@ -38,9 +38,9 @@ typedef struct found {
     oly_reading reading;
 } found;
 
-/* Adds the exchange that brings n of them, which lie as `from` says, to where `to` says. */
+/* Adds the exchange that brings n of them, which lie as `from` says, to where `to` says: what is wanted of them. */
 static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_found, found *what,
-                        const oly_layout *from, const oly_layout *to)
+                        const oly_layout *from, const oly_layout *to, oly_wanted wanted)
 {
     oly_region region = oly_region_of_layout(to);
     oly_movement moves[2];
@@ -49,7 +49,7 @@ static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_f
         int slot = oly_slot_new(p, &region, oly_dtype_size(what[k].dtype));
         OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
         p->plan->slots[slot].block = f->block;
-        moves[k] = (oly_movement){node, from, what[k].slot, &region, slot, {0}};
+        moves[k] = (oly_movement){node, from, what[k].slot, &region, slot, wanted};
         what[k].slot = slot;
     }
     if (n_found == 2 && oly_dtype_size(what[0].dtype) != oly_dtype_size(what[1].dtype)) {
@@ -104,7 +104,12 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
     OLY_TRY(find_in_parts(p, f, part, own));
     found results = {.dtype = part->out_dtype, .slot = part->slot};
-    OLY_TRY(bring(p, f, n, 1, &results, &each, &all));
+    oly_region *before = OLY_PLAN_NEW(p, oly_region, 1); /* of those before each part, or, from the end on, behind it */
+    OLY_PLAN_CHECK(before);
+    *before = oly_region_of_layout(&each);
+    before->dim[d].lo = n->params.reverse ? 1 : -(int64_t)each.split[d].parts;
+    before->dim[d].hi = n->params.reverse ? (int64_t)each.split[d].parts : -1;
+    OLY_TRY(bring(p, f, n, 1, &results, &each, &all, (oly_wanted){1, before}));
     whole->n_in = 2;
     whole->in[0] = *own;
     whole->in[1] = all;
@@ -129,7 +134,7 @@ static oly_status pick(oly_planner *p, oly_frame *f, oly_node *n, const oly_layo
     part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
     OLY_TRY(find_in_parts(p, f, part, own));
     found what[2] = {{.dtype = part->dtype[0], .slot = part->scratch}, {.dtype = part->out_dtype, .slot = part->slot}};
-    OLY_TRY(bring(p, f, n, 2, what, each, all));
+    OLY_TRY(bring(p, f, n, 2, what, each, all, (oly_wanted){0}));
     best->op = op;
     best->reverse = oly_local_finds_smallest(part->op);
     best->n_in = 2;

@@ -687,15 +687,17 @@ static void describe(int n, mover *movers, oly_step *s)
     s->what = most == 0 && m->from->mesh == m->to->mesh ? "local copy" : name_of(m);
     if (strcmp(s->what, "halo exchange") != 0)
         return;
-    for (int d = 0; d < m->to->rank; d++) {
-        const oly_region_dim *r = &m->to->dim[d];
-        int64_t offset =
-            r->split.step == 1 && m->from->split[d].step == 1 ? r->split.start - m->from->split[d].start : 0;
-        if (r->split.parts == 1)
-            continue;
-        extra_lo = offset - r->lo > extra_lo ? offset - r->lo : extra_lo;
-        extra_hi = r->hi - offset > extra_hi ? r->hi - offset : extra_hi;
-    }
+    int n_parts = m->wanted.n ? m->wanted.n : 1;
+    for (int k = 0; k < n_parts; k++)
+        for (int d = 0; d < m->to->rank; d++) {
+            const oly_region_dim *r = m->wanted.n ? &m->wanted.part[k].dim[d] : &m->to->dim[d];
+            bool steps = r->split.step != 1 || m->from->split[d].step != 1;
+            int64_t offset = steps ? 0 : r->split.start - m->from->split[d].start;
+            if (r->split.parts == 1)
+                continue;
+            extra_lo = offset - r->lo > extra_lo ? offset - r->lo : extra_lo;
+            extra_hi = r->hi - offset > extra_hi ? r->hi - offset : extra_hi;
+        }
     s->detail = oly_plan_say(m->p, "%lld element%s from the left, %lld from the right", (long long)extra_lo,
                              extra_lo == 1 ? "" : "s", (long long)extra_hi);
 }

@@ -222,13 +222,13 @@ static void fill_device(const found *s, const oly_layout *l, const oly_region *r
     field_strides(l->rank, extent, w->last.destination_stride);
 }
 
-static void say_margins(oly_text *t, int64_t below, int64_t above, int dimension)
+static void say_margins(oly_text *t, const char *comma, int64_t below, int64_t above, int dimension)
 {
     if (below == above)
-        oly_text_add(t, " %lld element%s each way along dimension %d", (long long)below, below == 1 ? "" : "s",
+        oly_text_add(t, "%s %lld element%s each way along dimension %d", comma, (long long)below, below == 1 ? "" : "s",
                      dimension);
     else
-        oly_text_add(t, " %lld element%s from below and %lld from above along dimension %d", (long long)below,
+        oly_text_add(t, "%s %lld element%s from below and %lld from above along dimension %d", comma, (long long)below,
                      below == 1 ? "" : "s", (long long)above, dimension);
 }
 
@@ -244,10 +244,15 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
         s->wire = m->wire;
         s->messages = m->messages;
         s->members = m->members;
+        const char *comma = "";
         oly_text_add(&t, "; one halo exchange a pass:");
-        for (int d = 0; d < l->rank; d++)
-            if (has_margins(st, l, d))
-                say_margins(&t, (int64_t)s->stencil.pass * -st->below[d], (int64_t)s->stencil.pass * st->above[d], d);
+        for (int d = 0; d < l->rank; d++) {
+            if (!has_margins(st, l, d))
+                continue;
+            say_margins(&t, comma, (int64_t)s->stencil.pass * -st->below[d], (int64_t)s->stencil.pass * st->above[d],
+                        d);
+            comma = ",";
+        }
     }
     s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
