@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         if (speaker)
             oly_explain_as(stdout, strcmp(argv[1], "--dot") == 0 ? OLY_EXPLAIN_DOT : OLY_EXPLAIN_JSON, product, x, y);
     } else {
-        oly_array everywhere = oly_device_put(x, oly_named(mesh, "")); /* collective: all processes */
+        oly_array everywhere = oly_device_put(oly_ones(OLY_FLOAT32, 256, 128), oly_named(mesh, "")); /* all processes */
         if (speaker) {
             oly_explain(stdout, oly_jit(heat1d, 1, 1), u);
             printf("\n");

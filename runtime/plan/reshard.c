@@ -367,6 +367,13 @@ static int in_ascending_order(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+/* Has the process been given the box for the receiver before? */
+static bool just_sent(const mover *m, int process, int source, const oly_box *box)
+{
+    const remote *last = m->n_remote > 0 ? &m->remotes[m->n_remote - 1] : NULL;
+    return last && last->sending && last->peer == process && last->source == source && oly_box_equal(&last->box, box);
+}
+
 /* What one position of another process takes from this device's block. */
 static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
                           int process)
@@ -379,7 +386,8 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
             continue;
         int n = wanted_of(m, receiver, &shared, &r, boxes);
         for (int k = 0; k < n; k++)
-            OLY_TRY(add_remote(m, remote_of(process, receiver, source, &boxes[k], device, true, &r)));
+            if (!just_sent(m, process, source, &boxes[k]))
+                OLY_TRY(add_remote(m, remote_of(process, receiver, source, &boxes[k], device, true, &r)));
     }
     return OLY_OK;
 }
