@@ -8,6 +8,8 @@
 
 /* A part of a step, and a wait for one process that may go with it, must gain more than this. */
 static const double step_seconds = 2e-6, row_seconds = 4e-8;
+/* What can be worked early is at least this: exchanges of small plans are over soon. */
+static const double least_seconds = 1e-5;
 
 /* -- boxes -------------------------------------------------------------------------------------------------------------- */
 
@@ -232,6 +234,8 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
     for (int k = 0; k < 2 * rank; k++)
         n_slabs += slabs[k] > 0;
     double gain = all > 0 ? oly_price_step(p->plan, s) * early / all : 0;
+    if (gain < least_seconds)
+        return OLY_OK;
     gain = gain < flight ? gain : flight;
     if (n_slabs == 0 || gain < n_slabs * step_seconds + rows * row_seconds)
         return OLY_OK;
@@ -348,6 +352,8 @@ static oly_status split_gemm(oly_planner *p, const oly_step *s, int n, const oly
     for (int k = 0; k <= parts->n_peers; k++)
         n_phases += in_phase[k] > 0;
     double gain = total ? oly_price_step(p->plan, s) * (total - in_phase[parts->n_peers]) / total : 0;
+    if (gain < least_seconds)
+        return OLY_OK;
     gain = gain < flight ? gain : flight;
     if (n_phases < 2 || gain < n_phases * step_seconds)
         return OLY_OK;

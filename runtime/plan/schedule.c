@@ -97,6 +97,8 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
         it->seconds = oly_price_step(s->p->plan, step);
     else
         it->flight = oly_price_step(s->p->plan, step);
+    if (step->kind == OLY_STEP_MOVE && step->node)
+        it->seconds = oly_price_memory(2 * step->work * (double)oly_dtype_size(step->node->type.dtype));
     return it;
 }
 
@@ -380,6 +382,29 @@ static void place_all(scheduler *s)
     }
 }
 
+/* A wait that so little comes before, since its exchange started, costs more than it gains: they stay together. */
+static void keep_together(scheduler *s)
+{
+    static const double worth = 1e-6;
+    for (int j = 2; j < s->n; j++) {
+        const item *wait = &s->items[s->order[j]];
+        double seconds = 0;
+        int i = j - 1;
+        if (wait->start < 0 || wait->step.from >= 0)
+            continue;
+        for (; s->order[i] != wait->start && seconds < worth; i--) {
+            const item *between = &s->items[s->order[i]];
+            bool communicates = between->start >= 0 || between->numbered;
+            seconds += communicates ? worth : between->seconds;
+        }
+        if (seconds >= worth)
+            continue;
+        int k = s->order[j];
+        memmove(&s->order[i + 2], &s->order[i + 1], sizeof *s->order * (size_t)(j - i - 1));
+        s->order[i + 1] = k;
+    }
+}
+
 /* -- back into steps ------------------------------------------------------------------------------------------------------- */
 
 /* An exchange that is waited for where it starts needs no wait of its own. */
@@ -454,6 +479,7 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     OLY_PLAN_CHECK(s.order);
     OLY_TRY(find_dependences(&s));
     place_all(&s);
+    keep_together(&s);
     if (!s.changed && !s.split)
         return OLY_OK;
     *changed = true;
