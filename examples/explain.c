@@ -2,6 +2,7 @@
  * would be different if an input lay elsewhere.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/explain [--json | --dot]     (any even number of devices)
+ *         OLYMPUS_SIMULATE=64x8 build/examples/explain               (512 devices that are not there)
  * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices, then the
  *         difference that replicating x makes. --json, --dot: the second plan in that form, for programs and for Graphviz. */
 #include <olympus.h>
@@ -53,6 +54,8 @@ int main(int argc, char **argv)
     } else {
         oly_array everywhere = oly_device_put(oly_ones(OLY_FLOAT32, 256, 128), oly_named(mesh, "")); /* all processes */
         if (speaker) {
+            if (oly_simulated())
+                printf("Plans for %d devices that are not there.\n\n", devices);
             oly_explain(stdout, oly_jit(heat1d, 1, 1), u);
             printf("\n");
             oly_explain(stdout, product, x, y);

@@ -157,6 +157,8 @@ for l in 1x8 2x4; do
     holds "explain $l shows both plans" grep -q '^plan heat1d on Mesh' "$scratch/out"
     holds "explain $l shows the sum over b" grep -q 'all-reduce: sum over 2 devices' "$scratch/out"
 done
+OLYMPUS_SIMULATE=64x8 "$examples/explain" >"$scratch/out" 2>"$scratch/err"
+holds 'explain plans for devices that are not there' grep -q 'for 512 devices that are not there' "$scratch/out"
 
 # -- what is missing or wrong is told ---------------------------------------------------------------------------------------------
 refuses() {
@@ -186,7 +188,7 @@ done
 run 1 1 tour --options
 holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scratch/out"
 
-# -- every public function is shown by an example (oly_at and oly_explain_names are called by the macros of the others, which may go on in further lines) --
+# -- every public function is shown by an example (those that only macros call aside; macros may go on in further lines) --
 sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -vE '^oly_(at|explain_names)$' >"$scratch/functions"
 sed ':join; /\\$/ { N; s/ *\\\n */ /; b join }' include/olympus/*.h |
     sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' >"$scratch/macros"
