@@ -466,11 +466,12 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     }
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
-    scheduler s = {.p = p};
+    scheduler s = {.p = p, .capacity = 2 * b->n_steps + 16};
+    s.items = oly_arena_take(&p->plan->arena, sizeof *s.items * (size_t)s.capacity);
     s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);
     s.mover = OLY_PLAN_NEW(p, int, p->plan->n_slots + 1);
     s.parts = OLY_PLAN_NEW(p, oly_parts, 1);
-    OLY_PLAN_CHECK(s.slots && s.mover ? s.parts : NULL);
+    OLY_PLAN_CHECK(s.slots && s.mover && s.items ? s.parts : NULL);
     for (int j = 0; j < p->plan->n_slots; j++)
         s.mover[j] = -1;
     for (int k = 0; k < b->n_steps; k++)
