@@ -1,49 +1,40 @@
-/* Rows of planning for machines of many sizes. Each is measured by the rows plan_10, plan_1000, plan_10000 in a process of its own,
- * for which OLYMPUS_SIMULATE says the size. */
+/* Rows of planning for machines of many sizes, "plan_1000_on_64": what the row plan_1000 measures in a process of its own, for which
+ * OLYMPUS_SIMULATE says the size, with 8 devices to a rank. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Prints the lines of the other process under names that say the size. */
-static void relay(FILE *lines, int devices)
+static void run_simulated(const bench_row *row)
 {
-    char name[32], rest[128];
-    while (fscanf(lines, "%31s%127[^\n]\n", name, rest) == 2)
-        printf("%s_on_%d%s\n", name, devices, rest);
-    fflush(stdout);
-}
-
-static void plan_for(int64_t ranks)
-{
-    char self[512], command[768];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0)
+    char self[512], command[768], what[32], line[128];
+    int devices;
+    if (oly_process_index() != 0 || oly_simulated() || sscanf(row->name, "%31[a-z_0-9]", what) != 1)
         return;
-    self[length] = 0;
-    snprintf(command, sizeof command, "OLYMPUS_SIMULATE=%lldx8 '%s' --repeats %d %s plan_10 plan_1000 plan_10000",
-             (long long)ranks, self, bench_options.repeats, bench_options.quick ? "--quick" : "");
+    char *size = strstr(what, "_on_");
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (!size || length < 0)
+        return;
+    self[length] = *size = 0;
+    devices = atoi(size + 4);
+    snprintf(command, sizeof command, "OLYMPUS_SIMULATE=%dx8 '%s' %s --repeats %d %s", devices / 8, self,
+             bench_options.quick ? "--quick" : "", bench_options.repeats, what);
     FILE *lines = popen(command, "r");
     if (!lines)
         return;
-    relay(lines, (int)ranks * 8);
+    while (fscanf(lines, "%*s%127[^\n]\n", line) == 1)
+        printf("%s%s\n", row->name, line);
+    fflush(stdout);
     if (pclose(lines) != 0)
         fprintf(stderr, "bench: failed: %s\n", command);
 }
 
-/* In every size from 8 devices to 100,000. */
-static void run_plan_sizes(const bench_row *row)
-{
-    static const int64_t ranks[] = {1, 8, 64, 512, 4096, 12500};
-    int64_t most = bench_size(row);
-    for (size_t k = 0; k < sizeof ranks / sizeof *ranks && oly_process_index() == 0 && !oly_simulated(); k++)
-        if (ranks[k] <= most)
-            plan_for(ranks[k]);
-}
+#define ROWS(devices, text)                                                                                            \
+    {"plan_10_on_" #devices, "plan_10 in a simulated job of " text " devices", run_simulated, 0, 0},                   \
+        {"plan_1000_on_" #devices, "plan_1000 there", run_simulated, 0, 0},                                            \
+        {"plan_10000_on_" #devices, "plan_10000 there", run_simulated, 0, 0},
 
 const bench_row bench_plan_rows[] = {
-    {"plan_devices", "plan_10, plan_1000 and plan_10000 in simulated jobs of 8 to 100,000 devices, 8 to a rank",
-     run_plan_sizes, 12500, 8},
-    {0},
+    ROWS(8, "8") ROWS(64, "64") ROWS(512, "512") ROWS(4096, "4,096") ROWS(32768, "32,768") ROWS(100000, "100,000"){0},
 };
