@@ -10,7 +10,7 @@
 #define FIRST_BLOCK   ((size_t)4096)
 #define LARGEST_BLOCK ((size_t)1 << 20)
 
-#define MOST_KEPT 16 /* blocks */
+#define MOST_KEPT 128 /* blocks: what planning ten thousand operations takes */
 
 struct oly_arena_block {
     struct oly_arena_block *older;
