@@ -137,14 +137,14 @@ for l in $layouts 3x1 1x1; do
         agrees "heat2d $partition $l agrees with a plain loop"
     done
 done
+holds 'heat2d writes a picture' test "$(head -c 4 "$scratch/plate.png" | tail -c 3)" = PNG
+holds 'heat2d tells its progress' grep -q '100 %, [0-9.]* Gpoint/s' "$scratch/err"
 for l in $layouts 3x1 1x1; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" heat3d --size 33 --steps 21
     head -n 2 "$scratch/out" >"$scratch/text"
     prints "heat3d $l" heat3d.txt
     agrees "heat3d $l agrees with a plain loop"
 done
-holds 'heat2d writes a picture' test "$(head -c 4 "$scratch/plate.png" | tail -c 3)" = PNG
-holds 'heat2d tells its progress' grep -q '100 %, [0-9.]* Gpoint/s' "$scratch/err"
 for ranks in 1 2 3 8; do
     run $ranks 1 heat2d_mpi --size 97 --steps 33
     cp "$scratch/out" "$scratch/text"
