@@ -1,0 +1,45 @@
+/* What a movement of a value is made of: copies within this process, and boxes from and to others. Between pieces.c, which finds
+ * them, and reshard.c, which makes a step of them; private to both. */
+#ifndef OLY_PLAN_PIECES_H
+#define OLY_PLAN_PIECES_H
+#include "plan/receivers.h"
+
+struct mover;
+
+typedef struct remote {
+    int peer;             /* rank */
+    int receiver, source; /* positions */
+    oly_box box;
+    int device; /* of this process: sender's or receiver's */
+    bool sending;
+    int64_t shift[OLY_MAX_RANK]; /* of the box on its way */
+    int item;                    /* the movement's number in its step, and the movement */
+    const struct mover *mover;
+} remote;
+
+typedef struct mover {
+    oly_planner *p;
+    const oly_node *node;
+    const oly_layout *from;
+    const oly_region *to;
+    bool in_place; /* from_slot is to_slot: it holds boxes of `to`, of which each device's own part is right */
+    int from_slot, to_slot;
+    oly_permutation permutation; /* of the slices of dimension `permuted`; NULL: none */
+    int permuted;
+    oly_wanted wanted; /* of `to` */
+    const int64_t *shape;
+    size_t element;
+    int n_copies, copy_capacity;
+    oly_copy_work *copies;
+    int n_remote, remote_capacity;
+    remote *remotes;  /* until the exchange is made */
+    int64_t received; /* most elements one device here gets from others */
+    double work;
+} mover;
+
+/* Finds the copies and remotes of this process's devices, as receivers and as senders. The caller releases m->remotes, also after
+ * a failure. */
+oly_status oly_find_pieces(mover *m);
+/* Where this process's end of a remote lies. */
+oly_piece oly_piece_of(const remote *r);
+#endif
