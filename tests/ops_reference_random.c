@@ -63,6 +63,8 @@ static long double smallest(oly_dtype dtype)
 static long double unit(oly_dtype dtype, words key, uint64_t i)
 {
     int bits = dtype == OLY_BFLOAT16 ? 8 : ops_bits(dtype);
+    if (bits < mantissa(dtype)) /* a type that is refused */
+        return 0;
     return ldexpl((long double)(bits_of(key, i, bits) >> (bits - mantissa(dtype))), -mantissa(dtype));
 }
 static long double between(oly_dtype dtype, words key, uint64_t i, long double low, long double high)

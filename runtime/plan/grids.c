@@ -95,7 +95,9 @@ static oly_mesh common_grid(const grids *g, const int64_t *distance, int n)
         for (int piece = 0; left > 1; piece++, at--, axes++) {
             size[axes] = (int)(distance[at] / distance[at - 1]);
             left /= size[axes];
-            snprintf(name[axes], sizeof name[axes], piece || left > 1 ? "%.24s/%d" : "%.24s", m->name[k], piece);
+            memcpy(name[axes], m->name[k], sizeof name[axes]);
+            if (piece > 0 || left > 1) /* at most 31 pieces */
+                snprintf(name[axes], sizeof name[axes], "%.28s/%d", m->name[k], piece & 31);
         }
     }
     return oly_mesh_regrouped(m, axes, size, name);
