@@ -63,7 +63,7 @@ static long double smallest(oly_dtype dtype)
 static long double unit(oly_dtype dtype, words key, uint64_t i)
 {
     int bits = dtype == OLY_BFLOAT16 ? 8 : ops_bits(dtype);
-    if (bits < mantissa(dtype)) /* a type that is refused */
+    if (bits < mantissa(dtype) || bits > 64) /* a type that is refused */
         return 0;
     return ldexpl((long double)(bits_of(key, i, bits) >> (bits - mantissa(dtype))), -mantissa(dtype));
 }
