@@ -28,10 +28,11 @@ static void one_device(void)
     /* Two committed operands on different devices do not meet by themselves. */
     oly_error_mode mode = oly_set_error_mode(OLY_ERRORS_RETURN);
     oly_array other = oly_device_put(x, oly_single_device(oly_get_device(3)));
-    if (!oly_add(there, other))
+    oly_array refused = oly_add(there, other);
+    if (!refused)
         oly_fprintf(audience, "%s\n", oly_status_name(oly_last_status()));
-    oly_clear_error();
     oly_set_error_mode(mode);
+    oly_clear_error();
 }
 
 /* -- axes of a mesh --------------------------------------------------------------------------------------------------------- */

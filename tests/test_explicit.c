@@ -332,6 +332,7 @@ static void regions_change_the_rules(void **state)
                       OLY_SHARDINGS(oly_named(mesh, "x"), oly_named(mesh, "None, y")), OLY_OUT(c));
     TYPE(c, "float32[4,4]");
     assert_ptr_equal(oly_sharding_mesh(oly_sharding_of(c)), plain);
+    REFUSED(oly_auto_axes(multiply, NULL, OLY_IN(a, b), OLY_OUT(c), NULL) == OLY_OK, OLY_SHARDING, "NULL");
     REFUSED(oly_auto_axes(multiply, NULL, OLY_IN(a, b), OLY_OUT(c), OLY_SHARDINGS(oly_named(plain, "x"))) == OLY_OK,
             OLY_SHARDING, "Explicit axes");
 }

@@ -210,7 +210,7 @@ typedef struct oly_reduce_options {
     bool keepdims;
     oly_sharding
         out_sharding; /* of the result (of oly_sum: before .keepdims; "j, unreduced={i}" leaves it a sum over i) */
-    int ddof; /* oly_var, oly_std */
+    int ddof;         /* oly_var, oly_std */
 } oly_reduce_options;
 #define OLY_AXES(...)                                                                                                  \
     .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__},   \

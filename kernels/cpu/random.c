@@ -77,8 +77,8 @@ BLOCKS_OF(random_bits, uint32_t, MIXED)
 #define ALL_FUSED(s, T, fused)                                                                                         \
     FUSED(s, T, fused, 0)                                                                                              \
     FUSED(s, T, fused, 1)                                                                                              \
-    FUSED(s, T, fused, 2) FUSED(s, T, fused, 3) FUSED(s, T, fused, 4) FUSED(s, T, fused, 5) FUSED(s, T, fused, 6)      \
-        FUSED(s, T, fused, 7)
+    FUSED(s, T, fused, 2)                                                                                              \
+    FUSED(s, T, fused, 3) FUSED(s, T, fused, 4) FUSED(s, T, fused, 5) FUSED(s, T, fused, 6) FUSED(s, T, fused, 7)
 ALL_FUSED(f32, float, __builtin_fmaf)
 ALL_FUSED(f64, double, __builtin_fma)
 

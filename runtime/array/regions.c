@@ -62,6 +62,8 @@ static oly_status check(const region *r, const char *which, int n, const oly_sha
     if (r->n_in < 0 || r->n_in > MOST || r->n_out < 1 || r->n_out > MOST)
         return oly_fail(OLY_INVALID, "a region takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
                         (int)MOST, (int)MOST, r->n_in, r->n_out);
+    if (!shardings && n > 0)
+        return oly_fail(OLY_SHARDING, "a region needs %s for each of %d arrays; NULL was given", which, n);
     for (int k = 0; k < n; k++)
         if (shardings[k])
             OLY_TRY(oly_sharding_check_closed(shardings[k]));

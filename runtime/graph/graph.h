@@ -41,7 +41,7 @@ typedef struct oly_params {
     int predicate;  /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
     int n_branches; /* branch: graphs whose inputs are the operands after the index; results have equal types */
     oly_graph **branches;
-    bool one_by_one;       /* reduce: partials of devices are folded one after the other, as those of products */
+    bool one_by_one; /* reduce: partials of devices are folded one after the other, as those of products */
     /* shard_map */
     oly_mesh mesh;               /* collectives: whose axes; they are Manual there */
     bool unchecked;              /* collectives: types do not tell along which axes values vary */

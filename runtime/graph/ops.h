@@ -27,7 +27,7 @@ typedef enum oly_lowering {
     OLY_LOWER_RESULT,  /* one of a loop's or branch's results */
     OLY_LOWER_PERMUTE, /* slices along one dimension change places */
     OLY_LOWER_MANUAL,  /* of shard_map's bodies only: batching (runtime/transform) leaves none */
-    OLY_LOWER_WINDOW, /* a kernel that sees a window of its operand around each place; detail: oly_local_op */
+    OLY_LOWER_WINDOW,  /* a kernel that sees a window of its operand around each place; detail: oly_local_op */
     OLY_LOWER_LOCAL,   /* a kernel that needs whole dimensions, which each device has or gets; detail: oly_local_op */
 } oly_lowering;
 

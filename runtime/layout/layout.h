@@ -34,7 +34,10 @@ bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the 
 
 /* Cuts of a split with step 1 are, as a function of the part's number, pieces of straight lines: what is to be known of all
  * parts follows from those where the pieces meet, and from their neighbours. */
-enum { OLY_FEW_PARTS = 32, OLY_MANY_PARTS = 4096 }; /* so many are looked at one by one; and where there is no other way */
+enum {
+    OLY_FEW_PARTS = 32,
+    OLY_MANY_PARTS = 4096
+}; /* so many are looked at one by one; and where there is no other way */
 typedef struct oly_turns {
     int n;
     int64_t at[32];

@@ -148,10 +148,11 @@ oly_status oly_sharding_check_closed(oly_sharding s)
         return OLY_OK;
     oly_text t = {0};
     oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
-    oly_status st = oly_fail(OLY_SHARDING,
-                             "the spec %s leaves a dimension UNCONSTRAINED, which only a constraint on a value inside a "
-                             "program may (oly_with_sharding_constraint): say here how it is split, or None",
-                             oly_text_chars(&t));
+    oly_status st =
+        oly_fail(OLY_SHARDING,
+                 "the spec %s leaves a dimension UNCONSTRAINED, which only a constraint on a value inside a "
+                 "program may (oly_with_sharding_constraint): say here how it is split, or None",
+                 oly_text_chars(&t));
     oly_text_free(&t);
     return st;
 }

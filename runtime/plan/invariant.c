@@ -45,8 +45,8 @@ static void mark_same(inside *x, uint64_t inputs)
     oly_graph *const *graphs;
     for (int k = 0; k < x->graph->n_nodes; k++) {
         const oly_node *n = x->graph->nodes[k];
-        x->same[k] =
-            oly_ops[n->op].lowering != OLY_LOWER_INPUT && oly_ops[n->op].lowering != OLY_LOWER_RESULT && !oly_node_graphs(n, &graphs);
+        x->same[k] = oly_ops[n->op].lowering != OLY_LOWER_INPUT && oly_ops[n->op].lowering != OLY_LOWER_RESULT &&
+                     !oly_node_graphs(n, &graphs);
         for (int j = 0; j < n->n_in; j++) {
             x->same[k] = x->same[k] && x->same[n->in[j]->index];
             x->made_of[k] |= x->made_of[n->in[j]->index];

@@ -112,11 +112,11 @@ typedef struct oly_frame {
 typedef struct oly_planner {
     oly_plan *plan;
     oly_mesh mesh;
-    bool uncommitted;    /* nothing says where: the mesh is that of the default device */
-    int n_meshes; /* of the program, where it has several of these devices: mesh is then the grid that they share */
+    bool uncommitted; /* nothing says where: the mesh is that of the default device */
+    int n_meshes;     /* of the program, where it has several of these devices: mesh is then the grid that they share */
     oly_mesh meshes[OLY_MOST_GRIDS];
     oly_sharding *placed; /* then: of every result that a place gives, what the program says; else NULL */
-    const int *position; /* [n_devices] in mesh; -1: not in it */
+    const int *position;  /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
     struct oly_wire *spare_wires; /* see wires.h */

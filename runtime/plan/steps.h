@@ -229,7 +229,7 @@ typedef struct oly_plan {
     oly_slot *slots;
     size_t scratch_bytes; /* per device */
     oly_block *main;
-    int n_steps;                /* in all blocks */
+    int n_steps; /* in all blocks */
     /* Where layouts were chosen by price (choose.c): bytes that all devices receive and predicted seconds of what they decide, as
      * propagated and as chosen. */
     double priced_bytes[2], priced_seconds[2];

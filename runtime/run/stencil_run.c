@@ -79,7 +79,8 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step)
     s.scratch = memset(table->data, 0, table->bytes);
     oly_status st = OLY_OK;
     for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.steps, pass++) {
-        int64_t left = step->stencil.count - at, over = left % step->stencil.pass; /* the first pass has what is left over */
+        int64_t left = step->stencil.count - at,
+                over = left % step->stencil.pass; /* the first pass has what is left over */
         int next = (pass + 1) % 2;
         s.steps = over ? (int)over : step->stencil.pass;
         s.last = left <= step->stencil.pass;
