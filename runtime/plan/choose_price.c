@@ -1,6 +1,7 @@
 /* The price of a decision: what must come from where, which sums cross devices, who works how much. Bytes are counted as the plan
  * would move them: box by box, what a device has it need not get. See choose.h. */
 #include "plan/choose.h"
+#include <math.h>
 #include <string.h>
 
 /* -- cuts -------------------------------------------------------------------------------------------------------------- */
@@ -168,10 +169,7 @@ double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_
 /* Messages of a device travel together: what waits is about the logarithm of their number. */
 static double stages(double members)
 {
-    double n = 0;
-    for (; members > 1; members /= 2)
-        n++;
-    return n;
+    return members > 1 ? ceil(log2(members)) : 0;
 }
 
 static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)

@@ -54,20 +54,21 @@ static double of_a_device(const oly_plan *plan, double work)
 static double stencil_price(const oly_plan *plan, const oly_step *s)
 {
     const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
-    double passes = (double)((s->stencil.count + s->stencil.pass - 1) / (s->stencil.pass > 0 ? s->stencil.pass : 1));
+    int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
     double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil.dtype);
     double once = larger(2 * oly_price_memory((double)field->bytes),
                          oly_price_operations(cells * s->stencil.stencil.n_taps * s->stencil.pass));
-    return passes * (once + block_price(plan, s->stencil.margins[0]));
+    return (double)passes * (once + block_price(plan, s->stencil.margins[0]));
 }
 
 double oly_price_step(const oly_plan *plan, const oly_step *s)
 {
-    double longest = 0, element = s->node ? (double)oly_dtype_size(s->node->type.dtype) : 8;
+    oly_dtype dtype = s->node ? s->node->type.dtype : OLY_FLOAT64;
+    double longest = 0, element = (double)oly_dtype_size(dtype);
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_price(plan, s);
     case OLY_STEP_REDUCE: return oly_price_memory(of_a_device(plan, s->work) * element);
-    case OLY_STEP_GEMM: return oly_price_gemm(s->node->type.dtype, of_a_device(plan, s->work));
+    case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
     case OLY_STEP_MOVE: return transfer_price(plan, s);
     case OLY_STEP_FOLD: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);
     case OLY_STEP_LOCAL: return larger(oly_price_operations(of_a_device(plan, s->work)), 0);

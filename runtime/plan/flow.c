@@ -186,6 +186,7 @@ static oly_status add_node(oly_flows *fl, oly_frame *f, const oly_node *n)
 static oly_status add_edge(oly_flows *fl, const oly_node *n, int n_tensors, const oly_flow_tensor *tensors)
 {
     const oly_type *type = tensors[0].type;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every tensor has a type */
     if (type->rank == 0)
         return OLY_OK;
     oly_flow *w = flow_new(fl, n, n_tensors);

