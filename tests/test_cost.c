@@ -4,9 +4,11 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "plan/cost.h"
+#include "run/measure.h"
 #include <math.h>
 #include <olympus.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int start(void **state)
@@ -54,6 +56,11 @@ static void numbers_are_read_as_written(void **state)
     oly_text_free(&t);
     close_to(again.link[OLY_LEVEL_NETWORK].bandwidth, r.link[OLY_LEVEL_NETWORK].bandwidth);
     assert_true(again.by_level);
+    assert_int_equal(oly_rates_read("measure; levels; node=3us,5GB/s", &r), OLY_OK);
+    assert_true(r.measure && r.by_level);
+    close_to(r.common.latency, 3e-6); /* what a node is said to cost is what choices see everywhere */
+    assert_int_equal(oly_rates_read("network=3us,5GB/s", &r), OLY_OK);
+    assert_memory_equal(&r.common, &fixed.common, sizeof r.common);
 }
 
 static void wrong_numbers_are_refused_with_their_column(void **state)
@@ -109,43 +116,169 @@ static void levels_follow_from_axes(void **state)
     oly_nodes_uniform(0);
 }
 
+/* -- measuring ------------------------------------------------------------------------------------------------------------- */
+
+/* A cache folder of this test; only rank 0 looks into its own. */
+static char folder[40], name[300];
+
+static bool make_folder(void)
+{
+    char host[128] = "";
+    strcpy(folder, "/tmp/olympus-test-XXXXXX");
+    if (oly_process_index() != 0)
+        return false;
+    assert_non_null(mkdtemp(folder));
+    gethostname(host, sizeof host - 1);
+    snprintf(name, sizeof name, "%s/olympus/costs-%s", folder, host);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    return true;
+}
+
+static void remove_folder(void)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    if (oly_process_index() == 0)
+        assert_int_equal(system(command), 0);
+    unsetenv("OLYMPUS_COSTS");
+    unsetenv("XDG_CACHE_HOME");
+}
+
+static const oly_rates *start_with(const char *costs)
+{
+    setenv("OLYMPUS_COSTS", costs, 1);
+    assert_int_equal(oly_finalize(), 0);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_true(oly_rates_now()->memory > 1e8 && oly_rates_now()->gemm > 1e6 && oly_rates_now()->operations > 1e7);
+    return oly_rates_now();
+}
+
+static void write_text(const char *text)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static const char *kept(void)
+{
+    static char text[2000];
+    FILE *file = fopen(name, "r");
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = 0;
+    if (file)
+        fclose(file);
+    return text;
+}
+
 /* The first start measures and keeps the numbers, the next ones read them; all ranks have rank 0's. */
 static void a_machine_is_measured_once(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/olympus-test-XXXXXX", host[128] = "", name[300], command[400];
-    oly_rates first;
-    bool mine = oly_process_index() == 0;
-    if (mine)
-        assert_non_null(mkdtemp(folder));
-    setenv("XDG_CACHE_HOME", folder, 1); /* the other ranks' is not used */
-    setenv("OLYMPUS_COSTS", "measure", 1);
-    for (int k = 0; k < 3; k++) {
-        assert_int_equal(oly_finalize(), 0);
-        oly_init(NULL, NULL);
-        const oly_rates *r = oly_rates_now();
-        gethostname(host, sizeof host - 1);
-        snprintf(name, sizeof name, "%s/olympus/costs-%s", folder, host);
-        assert_int_equal(mine, mine && access(name, R_OK) == 0);
-        if (k == 0)
-            first = *r;
-        if (k == 1) { /* as read: rounded; then with a number put there by hand */
-            assert_true(fabs(r->gemm - first.gemm) < 0.01 * first.gemm);
-            FILE *file = mine ? fopen(name, "a") : NULL;
-            if (file) {
-                fputs("; gemm=7Gflop/s", file);
-                fclose(file);
-            }
-        }
-        if (k == 2)
-            close_to(r->gemm, 7e9);
-        assert_true(r->memory > 1e8 && r->gemm > 1e6 && r->operations > 1e7);
+    oly_rates fixed = oly_rates_fixed();
+    bool mine = make_folder(), two = oly_process_count() == 2;
+    oly_rates first = *start_with("measure");
+    if (mine) {
+        assert_non_null(strstr(kept(), "olympus costs 2, network to \n"));
+        assert_true((strstr(kept(), "node=") != NULL) == two);
+        assert_null(strstr(kept(), "network=")); /* there is none */
     }
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    if (mine)
-        assert_int_equal(system(command), 0);
-    unsetenv("OLYMPUS_COSTS");
+    assert_true((first.link[OLY_LEVEL_NODE].latency != fixed.link[OLY_LEVEL_NODE].latency) == two);
+    oly_rates second = *start_with("measure");
+    assert_memory_equal(&second, &first, sizeof first);
+    /* choices see neither what messages were measured to cost, nor the levels, unless asked to */
+    assert_false(first.by_level);
+    assert_memory_equal(&first.common, &fixed.common, sizeof fixed.common);
+    if (mine) { /* a number put there by hand stays */
+        FILE *file = fopen(name, "a");
+        fputs("; gemm=7Gflop/s", file);
+        fclose(file);
+    }
+    close_to(start_with("measure")->gemm, 7e9);
+    /* what the option says goes before what was measured, and is not kept */
+    const oly_rates *r = start_with("measure; levels; memory=3GB/s; network=7us,2GB/s");
+    close_to(r->gemm, 7e9);
+    close_to(r->memory, 3e9);
+    close_to(r->link[OLY_LEVEL_NETWORK].latency, 7e-6);
+    assert_true(r->by_level);
+    assert_true(!mine || !strstr(kept(), "memory=3.000"));
+    remove_folder();
+}
+
+static void unreadable_numbers_are_measured_again(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "process=0.500us,10.000GB/s;\nmemory=1.000GB/s;\ngemm=1.000Gflop/s;\noperations=1.000Gop/s\n", /* older */
+        "olympus costs 2, network to \nprocess=0.500us,10.000GB/s;\nmemory=1.000GB/s;\ngemm=1.000Gflop/s;\nopera",
+        "olympus costs 2, network to \nprocess=0.500us,10.000GB/s;\nmemory=1.000GB/s;\ngemm=0Gflop/s;\n",
+        "olympus costs 2, network to ",
+        "olympus costs 3, network to \nprocess=0.500us,10.000GB/s\n",
+    };
+    bool mine = make_folder();
+    start_with("measure");
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        if (mine)
+            write_text(texts[k]);
+        double gemm = start_with("measure")->gemm;
+        if (gemm < 1.1e9 || (mine && !strstr(kept(), "olympus costs 2, network to \n")) ||
+            (mine && !strstr(kept(), "operations=")))
+            fail_msg("\"%s\": gemm %g, now \"%s\"", texts[k], gemm, kept());
+    }
+    remove_folder();
+}
+
+static void a_cache_that_cannot_be_written_stops_nobody(void **state)
+{
+    (void)state;
+    bool mine = make_folder();
+    if (mine) { /* a file where the folder should be */
+        *strrchr(name, '/') = 0;
+        write_text("not a folder");
+    }
+    start_with("measure");
     unsetenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    char kept_home[300];
+    snprintf(kept_home, sizeof kept_home, "%s", home ? home : "");
+    unsetenv("HOME");
+    start_with("measure");
+    if (home)
+        setenv("HOME", kept_home, 1);
+    remove_folder();
+}
+
+/* Two processes as if on two hosts: messages between them are the network's, and are measured anew with another host. */
+static void a_network_is_measured_with_its_host(void **state)
+{
+    (void)state;
+    if (oly_process_count() != 2)
+        return;
+    bool mine = make_folder();
+    oly_rates before = *oly_rates_now();
+    oly_nodes_uniform(1);
+    assert_int_equal(oly_rates_peer(), 1);
+    oly_rates_known known = {.rates = oly_rates_fixed(), .host = "here", .there = OLY_RATES_OF_DEVICE | 3};
+    known.rates.measure = true;
+    assert_int_equal(oly_rates_settle(&known, "there"), OLY_OK);
+    oly_rates first = *oly_rates_now();
+    assert_true(first.link[OLY_LEVEL_NETWORK].latency != known.rates.link[OLY_LEVEL_NETWORK].latency);
+    assert_true(first.link[OLY_LEVEL_NODE].latency == known.rates.link[OLY_LEVEL_NODE].latency);
+    assert_true(!mine || strstr(kept(), "network to there\n"));
+    known.there |= 1u << OLY_LEVEL_NETWORK;
+    known.rates.link[OLY_LEVEL_NETWORK] = (oly_link){1, 1};
+    strcpy(known.network_to, "there"); /* known: not again */
+    assert_int_equal(oly_rates_settle(&known, "there"), OLY_OK);
+    assert_true(oly_rates_now()->link[OLY_LEVEL_NETWORK].latency == 1);
+    assert_int_equal(oly_rates_settle(&known, "elsewhere"), OLY_OK);
+    assert_true(oly_rates_now()->link[OLY_LEVEL_NETWORK].latency < 0.1);
+    assert_true(!mine || strstr(kept(), "network to elsewhere\n"));
+    oly_rates_use(&before);
+    oly_nodes_uniform(0);
+    remove_folder();
 }
 
 int main(void)
@@ -156,6 +289,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(collectives_cost_their_stages, start, finish),
         cmocka_unit_test_setup_teardown(levels_follow_from_axes, start, finish),
         cmocka_unit_test_setup_teardown(a_machine_is_measured_once, start, finish),
+        cmocka_unit_test_setup_teardown(unreadable_numbers_are_measured_again, start, finish),
+        cmocka_unit_test_setup_teardown(a_cache_that_cannot_be_written_stops_nobody, start, finish),
+        cmocka_unit_test_setup_teardown(a_network_is_measured_with_its_host, start, finish),
     };
     return CHECK_MAIN(tests);
 }

@@ -21,9 +21,8 @@ static bool started;
 /* What every process must have in common. */
 typedef struct greeting {
     int32_t version, devices, status, node_leader;
-    uint32_t rates_missing; /* rank 0's are measured */
     uint64_t options;
-    oly_rates rates; /* rank 0's are everybody's */
+    oly_rates_known rates; /* rank 0's are everybody's */
 } greeting;
 
 static oly_status compare(const greeting *all, int n)
@@ -45,14 +44,13 @@ static oly_status compare(const greeting *all, int n)
     return OLY_OK;
 }
 
-static oly_status meet(int devices, oly_rates *rates, unsigned *missing)
+static oly_status meet(int devices, const oly_rates_known *rates)
 {
     int n = oly_world_size();
     greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR,
                      devices,
                      OLY_OK,
                      oly_world_node_leader(),
-                     *missing,
                      oly_options_fingerprint(),
                      *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
@@ -73,11 +71,8 @@ static oly_status meet(int devices, oly_rates *rates, unsigned *missing)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
     if (st == OLY_OK)
         st = oly_nodes_set(n, leaders);
-    if (st == OLY_OK) {
-        *rates = all[0].rates;
-        *missing = all[0].rates_missing;
-        oly_rates_use(rates);
-    }
+    if (st == OLY_OK)
+        st = oly_rates_settle(&all[0].rates, oly_rates_peer() < 0 ? NULL : all[oly_rates_peer()].rates.host);
     oly_release(all);
     oly_release(counts);
     oly_release(leaders);
@@ -85,13 +80,12 @@ static oly_status meet(int devices, oly_rates *rates, unsigned *missing)
 }
 
 /* The same for a job that is only thought of. */
-static oly_status imagine(const oly_simulation *job, const oly_rates *rates)
+static oly_status imagine(const oly_simulation *job, const oly_rates_known *rates)
 {
     OLY_TRY(oly_devices_start_alike(job->ranks, job->devices, 0, "cpu"));
     OLY_TRY(oly_mesh_set_devices_alike(job->ranks, job->devices, 0));
     oly_nodes_uniform(job->node_ranks);
-    oly_rates_use(rates);
-    return OLY_OK;
+    return oly_rates_settle(rates, NULL); /* with this machine's numbers */
 }
 
 static int threads_wanted(void)
@@ -117,12 +111,9 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_kernels_choose(oly_option.isa));
     oly_enable_x64(oly_option.enable_x64 != 0);
     int devices = (int)oly_option.num_cpu_devices;
-    oly_rates rates;
-    unsigned missing;
-    OLY_TRY(oly_rates_wanted(&rates, &missing));
-    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates, &missing));
-    if (missing && !oly_simulated())
-        OLY_TRY(oly_rates_measure(&rates, missing));
+    oly_rates_known rates;
+    OLY_TRY(oly_rates_wanted(&rates));
+    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());

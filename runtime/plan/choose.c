@@ -272,10 +272,13 @@ static oly_bill greedy_bill(oly_chooser *c, oly_decision *decided)
     return all;
 }
 
-/* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. */
+/* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. Where levels
+ * are seen, time alone: a byte is not what another one is. */
 static bool is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy)
 {
     double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
+    if (oly_rates_now()->by_level)
+        return chosen->seconds < (0.99 - margin) * greedy->seconds;
     return chosen->wire <= (1 - margin) * greedy->wire - 1 && chosen->seconds < (0.99 - margin) * greedy->seconds;
 }
 
@@ -431,7 +434,7 @@ static oly_status choose(oly_chooser *c)
     c->coordinates = coordinates;
     oly_chooser_sample(c);
     for (int a = 0; a < c->mesh->n_axes; a++)
-        c->level[a] = oly_rates_now()->by_level ? oly_axis_level(c->mesh, a) : OLY_LEVEL_NODE;
+        c->level[a] = oly_rates_now()->by_level ? oly_axis_level(c->mesh, a) : OLY_LEVEL_PROCESS;
     OLY_TRY(oly_find_units(c));
     if (c->n_units == 0)
         return OLY_OK;

@@ -182,7 +182,7 @@ static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int 
             members *= c->mesh->size[a];
         }
     bill->wire += bytes;
-    bill->seconds += oly_price_transfer(level, bytes / c->mesh->n_devices, times * stages(members));
+    bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
 static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)

@@ -10,7 +10,11 @@
 /* Of a common machine: cores of 2 to 3 GHz, 100 Gbit/s between nodes. */
 #define FIXED                                                                                                          \
     {                                                                                                                  \
-        .link = {{0.5e-6, 10e9}, {2e-6, 6e9}, {4e-6, 10e9}}, .memory = 10e9, .gemm = 50e9, .operations = 2e9           \
+        .link = {{0.5e-6, 10e9}, {2e-6, 6e9}, {4e-6, 10e9}}, .memory = 10e9, .gemm = 50e9, .operations = 2e9,          \
+        .common = {                                                                                                    \
+            2e-6,                                                                                                      \
+            6e9                                                                                                        \
+        }                                                                                                              \
     }
 static oly_rates in_use = FIXED;
 
@@ -89,9 +93,9 @@ static oly_status read_entry(oly_scanner *s, oly_rates *r)
     char word[16];
     oly_scanner before = *s;
     if (!oly_scan_word(s, word, sizeof word))
-        return oly_scan_expected(s, "process, node, network, memory, gemm, operations or levels");
-    if (strcmp(word, "levels") == 0) {
-        r->by_level = true;
+        return oly_scan_expected(s, "process, node, network, memory, gemm, operations, levels or measure");
+    if (strcmp(word, "levels") == 0 || strcmp(word, "measure") == 0) {
+        *(word[0] == 'l' ? &r->by_level : &r->measure) = true;
         return OLY_OK;
     }
     double *rate = strcmp(word, "memory") == 0       ? &r->memory
@@ -102,7 +106,7 @@ static oly_status read_entry(oly_scanner *s, oly_rates *r)
     while (!rate && level < OLY_N_LEVELS && strcmp(word, oly_level_name((oly_level)level)) != 0)
         level++;
     if (level == OLY_N_LEVELS)
-        return oly_scan_expected(&before, "process, node, network, memory, gemm, operations or levels");
+        return oly_scan_expected(&before, "process, node, network, memory, gemm, operations, levels or measure");
     if (!oly_scan_take(s, '='))
         return oly_scan_expected(s, "=");
     if (rate == &r->gemm)
@@ -114,13 +118,21 @@ static oly_status read_entry(oly_scanner *s, oly_rates *r)
     OLY_TRY(read_time(s, &r->link[level].latency));
     if (!oly_scan_take(s, ','))
         return oly_scan_expected(s, "a comma and a rate");
-    return read_rate(s, "B", "a rate such as 10GB/s", &r->link[level].bandwidth);
+    OLY_TRY(read_rate(s, "B", "a rate such as 10GB/s", &r->link[level].bandwidth));
+    if (level == OLY_LEVEL_NODE)
+        r->common = r->link[level];
+    return OLY_OK;
 }
 
 oly_status oly_rates_read(const char *text, oly_rates *rates)
 {
-    oly_scanner s = oly_scan_begin(text);
     *rates = oly_rates_fixed();
+    return oly_rates_add(text, rates);
+}
+
+oly_status oly_rates_add(const char *text, oly_rates *rates)
+{
+    oly_scanner s = oly_scan_begin(text);
     while (!oly_scan_end(&s)) {
         OLY_TRY(read_entry(&s, rates));
         if (!oly_scan_end(&s) && !oly_scan_take(&s, ';'))
@@ -140,10 +152,19 @@ void oly_rates_text(oly_text *t, const oly_rates *r)
 
 /* -- prices ------------------------------------------------------------------------------------------------------------ */
 
+static double price(const oly_link *l, double bytes, double messages)
+{
+    return messages * l->latency + bytes / l->bandwidth;
+}
+
 double oly_price_transfer(oly_level level, double bytes, double messages)
 {
-    const oly_link *l = &in_use.link[level];
-    return messages * l->latency + bytes / l->bandwidth;
+    return price(&in_use.link[level], bytes, messages);
+}
+
+double oly_price_choice(oly_level level, double bytes, double messages)
+{
+    return price(in_use.by_level ? &in_use.link[level] : &in_use.common, bytes, messages);
 }
 
 double oly_collective_bytes(oly_collective kind, int members, double bytes)

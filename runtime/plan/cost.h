@@ -16,15 +16,20 @@ typedef struct oly_rates {
     double memory;     /* bytes a second that a device reads or writes */
     double gemm;       /* floating-point operations a second in matrix products of float32 */
     double operations; /* other operations on elements a second */
-    /* Choices between layouts see the levels, too. Without: all links as those within a node, because the layout of a mesh over
-     * processes may not change the order of sums (docs/architecture.md 6). */
+    /* Choices between layouts see the levels, too. Without: every link costs them `common`, the fixed numbers of a node or those
+     * that OLYMPUS_COSTS gives it, never measured ones, because neither how a mesh is spread over processes nor what a job has
+     * measured may change the order of sums (docs/architecture.md 6). */
     bool by_level;
+    oly_link common;
+    bool measure; /* OLYMPUS_COSTS asks for this machine's numbers, where it gives none itself */
 } oly_rates;
 
-/* The fixed numbers, and what a text in the notation of OLYMPUS_COSTS makes of them: "node=2us,8GB/s; memory=12GB/s; levels".
+/* The fixed numbers, and what a text in the notation of OLYMPUS_COSTS makes of them: "node=2us,8GB/s; memory=12GB/s; levels; measure".
  * fails OLY_PARSE with the column. */
 oly_rates oly_rates_fixed(void);
 oly_status oly_rates_read(const char *text, oly_rates *rates);
+/* The same, on top of what the rates are. */
+oly_status oly_rates_add(const char *text, oly_rates *rates);
 /* The same notation back. */
 void oly_rates_text(oly_text *t, const oly_rates *rates);
 /* Those in use. */
@@ -33,6 +38,8 @@ void oly_rates_use(const oly_rates *rates);
 
 /* One device receives so many bytes in so many messages. */
 double oly_price_transfer(oly_level level, double bytes, double messages);
+/* The same as choices between layouts see it. */
+double oly_price_choice(oly_level level, double bytes, double messages);
 
 typedef enum oly_collective {
     OLY_ALL_GATHER,     /* of parts of the value */

@@ -1,8 +1,13 @@
 /* Measuring what the planner's prices are made of, once on a machine: memory, products and operations of one core, and messages
  * between rank 0 and the first other process of its node and of another. The file is
- * $XDG_CACHE_HOME/olympus/costs-HOST (else below ~/.cache), in the notation of OLYMPUS_COSTS, and holds what has been measured; it is
- * written under another name and renamed, so that it is whole or not there. Where it cannot be written, the next start measures
- * again. See measure.h. */
+ * $XDG_CACHE_HOME/olympus/costs-HOST (else below ~/.cache), HOST being rank 0's:
+ *
+ *     olympus costs 2, network to OTHERHOST
+ *     and what has been measured, in the notation of OLYMPUS_COSTS
+ *
+ * It is written under another name and renamed, so that it is whole or not there, whoever else writes it. One that begins
+ * otherwise or cannot be read so is as if it were not there; where none can be written, the next start measures again. See
+ * measure.h. */
 #include "run/measure.h"
 #include "communicator.h"
 #include "core/error.h"
@@ -16,7 +21,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REPEATS = 3, LONG = 8 << 20, SHORT_MESSAGES = 200, LONG_MESSAGES = 8, SIDE = 256, LINE = 1024, LINES = 4000 };
+#define FORMAT "olympus costs 2, network to "
+enum {
+    REPEATS = 3,
+    MOST_NAME = 64,
+    LONG = 8 << 20,
+    SHORT_MESSAGES = 200,
+    LONG_MESSAGES = 8,
+    SIDE = 256,
+    LINE = 1024,
+    LINES = 4000
+};
 
 static double now(void)
 {
@@ -27,14 +42,20 @@ static double now(void)
 
 /* -- the file ---------------------------------------------------------------------------------------------------------- */
 
+static void host_name(char name[MOST_NAME])
+{
+    memset(name, 0, MOST_NAME);
+    if (gethostname(name, MOST_NAME - 1) != 0 || strpbrk(name, "/ \n"))
+        strcpy(name, "unknown");
+}
+
 /* Makes the folder, too. False: there is no place for it. */
 static bool file_name(char *name, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char host[128] = "";
+    char host[MOST_NAME];
     int n;
-    if (gethostname(host, sizeof host - 1) != 0 || strchr(host, '/'))
-        return false;
+    host_name(host);
     if (cache && cache[0] == '/')
         n = snprintf(name, size, "%s/olympus", cache);
     else if (home && home[0] == '/')
@@ -51,27 +72,43 @@ static bool file_name(char *name, size_t size)
     return more > 0 && (size_t)more < size - (size_t)n;
 }
 
-static bool read_file(oly_rates *rates, unsigned *there)
+static void read_file(oly_rates_known *known)
 {
-    char name[512], text[512];
+    char name[512], text[2048];
+    oly_rates rates = oly_rates_fixed();
     FILE *file = file_name(name, sizeof name) ? fopen(name, "r") : NULL;
     if (!file)
-        return false;
+        return;
     size_t n = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[n] = 0;
-    if (oly_rates_read(text, rates) != OLY_OK) { /* somebody has written something else there: as if it were not */
+    char *numbers = strncmp(text, FORMAT, strlen(FORMAT)) == 0 ? strchr(text, '\n') : NULL;
+    if (!numbers || oly_rates_add(numbers, &rates) != OLY_OK) { /* of an older version, or somebody has written it */
         oly_drop_message();
-        *rates = oly_rates_fixed();
-        return false;
+        return;
     }
+    known->rates = rates;
     for (int l = 0; l < OLY_N_LEVELS; l++)
-        *there |= strstr(text, oly_level_name((oly_level)l)) ? 1u << l : 0;
-    *there |= strstr(text, "memory") && strstr(text, "gemm") && strstr(text, "operations") ? OLY_RATES_OF_DEVICE : 0;
-    return true;
+        known->there |= strstr(numbers, oly_level_name((oly_level)l)) ? 1u << l : 0;
+    if (strstr(numbers, "memory") && strstr(numbers, "gemm") && strstr(numbers, "operations"))
+        known->there |= OLY_RATES_OF_DEVICE;
+    size_t length = strcspn(text + strlen(FORMAT), "\n");
+    if (length < MOST_NAME)
+        memcpy(known->network_to, text + strlen(FORMAT), length);
 }
 
-static void write_file(const oly_rates *rates, unsigned there)
+/* As the file has them, which is also what is used from the first time on: all starts see the same numbers. */
+static void rates_as_kept(oly_text *t, const oly_rates *rates, unsigned there)
+{
+    for (int l = 0; l < OLY_N_LEVELS; l++)
+        if (there >> l & 1)
+            oly_text_add(t, "%s=%.3fus,%.3fGB/s;\n", oly_level_name((oly_level)l), rates->link[l].latency * 1e6,
+                         rates->link[l].bandwidth * 1e-9);
+    oly_text_add(t, "memory=%.3fGB/s;\ngemm=%.3fGflop/s;\noperations=%.3fGop/s\n", rates->memory * 1e-9,
+                 rates->gemm * 1e-9, rates->operations * 1e-9);
+}
+
+static void write_file(const char *network_to, const char *numbers)
 {
     char name[512], other[560];
     if (!file_name(name, sizeof name))
@@ -80,26 +117,22 @@ static void write_file(const oly_rates *rates, unsigned there)
     FILE *file = fopen(other, "w");
     if (!file)
         return;
-    for (int l = 0; l < OLY_N_LEVELS; l++)
-        if (there >> l & 1)
-            fprintf(file, "%s=%.3fus,%.3fGB/s;\n", oly_level_name((oly_level)l), rates->link[l].latency * 1e6,
-                    rates->link[l].bandwidth * 1e-9);
-    fprintf(file, "memory=%.3fGB/s;\ngemm=%.3fGflop/s;\noperations=%.3fGop/s\n", rates->memory * 1e-9,
-            rates->gemm * 1e-9, rates->operations * 1e-9);
+    fprintf(file, FORMAT "%s\n%s", network_to, numbers);
     bool whole = fflush(file) == 0 && !ferror(file);
     if (fclose(file) != 0 || !whole || rename(other, name) != 0)
         unlink(other);
 }
 
-oly_status oly_rates_wanted(oly_rates *rates, unsigned *missing)
+oly_status oly_rates_wanted(oly_rates_known *known)
 {
-    *missing = 0;
-    if (strcmp(oly_option.costs, "measure") != 0)
-        return oly_rates_read(oly_option.costs, rates);
-    unsigned there = 0;
-    *rates = oly_rates_fixed();
-    read_file(rates, &there);
-    *missing = (2u * OLY_RATES_OF_DEVICE - 1) & ~there;
+    *known = (oly_rates_known){0};
+    OLY_TRY(oly_rates_read(oly_option.costs, &known->rates));
+    host_name(known->host);
+    if (known->rates.measure) {
+        known->rates = oly_rates_fixed();
+        read_file(known);
+        known->rates.measure = true;
+    }
     return OLY_OK;
 }
 
@@ -205,7 +238,7 @@ static int peer_at(oly_level level)
     return -1;
 }
 
-static oly_status measure(oly_rates *rates, unsigned missing, bool *any)
+static oly_status measure(oly_rates *rates, unsigned missing)
 {
     int rank = oly_world_rank();
     oly_status st = OLY_OK;
@@ -213,7 +246,6 @@ static oly_status measure(oly_rates *rates, unsigned missing, bool *any)
     if (!memory)
         return oly_out_of_memory(2 * LONG, "measuring");
     if (rank == 0 && missing & (OLY_RATES_OF_DEVICE | 1u << OLY_LEVEL_PROCESS)) {
-        *any = true;
         measure_memory(memory, rates);
         measure_gemm(memory, rates);
         measure_operations(memory, rates);
@@ -222,31 +254,56 @@ static oly_status measure(oly_rates *rates, unsigned missing, bool *any)
         int peer = peer_at((oly_level)l);
         if (peer < 0 || !(missing >> l & 1) || (rank != 0 && rank != peer))
             continue;
-        *any = true;
         st = measure_link(rank == 0 ? peer : 0, memory, &rates->link[l]);
     }
     oly_release(memory);
     return st;
 }
 
-oly_status oly_rates_measure(oly_rates *rates, unsigned missing)
+/* Everybody gets rank 0's, which are kept. */
+static oly_status share(oly_rates *rates, unsigned there, const char *network_to)
 {
-    bool any = false;
-    OLY_TRY(oly_world_vote(measure(rates, missing, &any), "measuring what messages cost"));
-    oly_rates *all = oly_calloc((size_t)oly_world_size(), sizeof *all);
+    int n = oly_world_size();
+    oly_rates *all = oly_calloc((size_t)n, sizeof *all);
     if (!all)
-        return oly_out_of_memory(sizeof *all * (size_t)oly_world_size(), "rates");
+        return oly_out_of_memory(sizeof *all * (size_t)n, "rates");
     oly_status st = oly_world_gather(rates, all, sizeof *rates);
+    oly_text numbers = {0};
     if (st == OLY_OK) {
-        *rates = all[0];
-        oly_rates_use(rates);
+        rates_as_kept(&numbers, &all[0], there);
+        *rates = oly_rates_fixed();
+        st = numbers.failed ? oly_out_of_memory(0, "rates") : oly_rates_add(oly_text_chars(&numbers), rates);
     }
-    unsigned there = ((1u << OLY_N_LEVELS) - 1) & ~missing;
-    there |= 1u << OLY_LEVEL_PROCESS;
-    for (int l = OLY_LEVEL_NODE; l < OLY_N_LEVELS; l++)
-        there |= peer_at((oly_level)l) >= 0 ? 1u << l : 0;
-    if (st == OLY_OK && oly_world_rank() == 0 && any)
-        write_file(rates, there);
+    if (st == OLY_OK && oly_world_rank() == 0)
+        write_file(network_to, oly_text_chars(&numbers));
+    oly_text_free(&numbers);
     oly_release(all);
     return st;
+}
+
+int oly_rates_peer(void)
+{
+    return peer_at(OLY_LEVEL_NETWORK);
+}
+
+oly_status oly_rates_settle(const oly_rates_known *rank0, const char *other_host)
+{
+    oly_rates rates = rank0->rates;
+    unsigned there = rank0->there, possible = OLY_RATES_OF_DEVICE | 1u << OLY_LEVEL_PROCESS;
+    bool measured = rates.measure;
+    if (other_host && strcmp(other_host, rank0->network_to) != 0)
+        there &= ~(1u << OLY_LEVEL_NETWORK);
+    for (int l = OLY_LEVEL_NODE; l < OLY_N_LEVELS; l++)
+        possible |= peer_at((oly_level)l) >= 0 ? 1u << l : 0;
+    unsigned missing = measured ? possible & ~there : 0;
+    if (missing) {
+        OLY_TRY(oly_world_vote(measure(&rates, missing), "measuring what messages cost"));
+        OLY_TRY(share(&rates, there | missing, other_host ? other_host : rank0->network_to));
+    }
+    if (measured) { /* what the option says itself goes before; choices do not see what messages were measured to cost */
+        rates.common = oly_rates_fixed().common;
+        OLY_TRY(oly_rates_add(oly_option.costs, &rates));
+    }
+    oly_rates_use(&rates);
+    return OLY_OK;
 }
