@@ -1,33 +1,35 @@
-/* Memory that dies together, cut from blocks that grow with the arena. Blocks of the largest size are kept for the next arena:
- * going back to the system and coming back cleared cost half the time of planning a thousand operations. Callable from every
- * layer, by any thread. */
+/* Memory that dies together, cut from blocks that grow with the arena: 4 KiB, 8 KiB, ... 1 MiB. Freed blocks are kept for the
+ * next arena: going back to the system and coming back cleared cost half the time of planning a thousand operations. Callable from
+ * every layer, by any thread. */
 #include "core/arena.h"
 #include "core/error.h"
 #include <pthread.h>
 #include <string.h>
 
-#define PIECE         ((size_t)64)
-#define FIRST_BLOCK   ((size_t)4096)
-#define LARGEST_BLOCK ((size_t)1 << 20)
+#define PIECE       ((size_t)64) /* large pieces are aligned so, smaller ones to SMALL_PIECE */
+#define SMALL_PIECE ((size_t)16)
+#define FIRST_BLOCK ((size_t)4096)
+#define MOST_KEPT   ((size_t)64 << 20) /* bytes: what planning ten thousand operations takes */
 
-#define MOST_KEPT 128 /* blocks: what planning ten thousand operations takes */
+enum { SIZES = 9, ONE_OF_A_KIND = SIZES }; /* a block made for one large piece is not kept */
 
 struct oly_arena_block {
     struct oly_arena_block *older;
-    char *at, *end; /* what is left of it; `at` is aligned */
+    char *at, *end; /* what is left of it; `at` is aligned to SMALL_PIECE */
+    int size;       /* FIRST_BLOCK << size bytes */
 };
 
-static struct oly_arena_block *kept;
-static int n_kept;
+static struct oly_arena_block *kept[SIZES];
+static size_t kept_bytes;
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct oly_arena_block *take_kept(void)
+static struct oly_arena_block *take_kept(int size)
 {
     pthread_mutex_lock(&kept_lock);
-    struct oly_arena_block *block = kept;
+    struct oly_arena_block *block = kept[size];
     if (block) {
-        kept = block->older;
-        n_kept--;
+        kept[size] = block->older;
+        kept_bytes -= FIRST_BLOCK << size;
     }
     pthread_mutex_unlock(&kept_lock);
     return block;
@@ -36,12 +38,15 @@ static struct oly_arena_block *take_kept(void)
 /* False: there are enough. */
 static bool keep(struct oly_arena_block *block)
 {
+#ifdef __SANITIZE_ADDRESS__
+    return block == NULL; /* never: reads of what is freed shall be seen */
+#endif
     pthread_mutex_lock(&kept_lock);
-    bool room = n_kept < MOST_KEPT;
+    bool room = kept_bytes + (FIRST_BLOCK << block->size) <= MOST_KEPT;
     if (room) {
-        block->older = kept;
-        kept = block;
-        n_kept++;
+        block->older = kept[block->size];
+        kept[block->size] = block;
+        kept_bytes += FIRST_BLOCK << block->size;
     }
     pthread_mutex_unlock(&kept_lock);
     return room;
@@ -49,45 +54,67 @@ static bool keep(struct oly_arena_block *block)
 
 void oly_arena_trim(void)
 {
-    for (struct oly_arena_block *block; (block = take_kept());)
-        oly_release(block);
+    for (int size = 0; size < SIZES; size++)
+        for (struct oly_arena_block *block; (block = take_kept(size));)
+            oly_release(block);
 }
 
-static size_t round_up(size_t bytes)
+static size_t round_up(size_t bytes, size_t to)
 {
-    return (bytes + PIECE - 1) / PIECE * PIECE;
+    return (bytes + to - 1) / to * to;
 }
 
-/* A block with room for `bytes` (rounded) becomes the newest. */
+/* A block with room for `bytes` becomes the newest. */
 static bool add_block(oly_arena *a, size_t bytes)
 {
-    size_t room = a->total < FIRST_BLOCK ? FIRST_BLOCK : a->total < LARGEST_BLOCK ? a->total : LARGEST_BLOCK;
-    if (room < bytes)
-        room = bytes;
-    size_t size = sizeof(struct oly_arena_block) + PIECE + room;
+    int size = 0;
+    while (size < SIZES - 1 && FIRST_BLOCK << size < a->total)
+        size++;
+    size_t needed = sizeof(struct oly_arena_block) + PIECE + bytes;
+    while (size < SIZES && FIRST_BLOCK << size < needed)
+        size++;
+    size_t all = size == ONE_OF_A_KIND ? needed : FIRST_BLOCK << size;
     struct oly_arena_block *block = NULL;
-    if (room == LARGEST_BLOCK)
-        block = oly_allocation_fails() ? NULL : take_kept();
-    if (!block && !(block = oly_malloc(size)))
+    if (size < SIZES) {
+        if (oly_allocation_fails())
+            return false;
+        block = take_kept(size);
+    }
+    if (!block && !(block = oly_malloc(all)))
         return false;
     uintptr_t first = (uintptr_t)(block + 1);
-    block->at = (char *)(block + 1) + (round_up(first) - first);
-    block->end = (char *)block + size;
+    block->at = (char *)(block + 1) + (round_up(first, SMALL_PIECE) - first);
+    block->end = (char *)block + all;
+    block->size = size;
     block->older = a->block;
     a->block = block;
-    a->total += size;
+    a->total += all;
     return true;
+}
+
+/* Where a piece would begin in the newest block; NULL: there is no room. */
+static char *begin_of(const oly_arena *a, size_t bytes)
+{
+    size_t before = 0;
+    if (!a->block)
+        return NULL;
+    if (bytes >= PIECE)
+        before = round_up((uintptr_t)a->block->at, PIECE) - (uintptr_t)a->block->at;
+    return (size_t)(a->block->end - a->block->at) >= before + bytes ? a->block->at + before : NULL;
 }
 
 void *oly_arena_take(oly_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
         return NULL;
-    bytes = round_up(bytes ? bytes : 1);
-    if ((!a->block || (size_t)(a->block->end - a->block->at) < bytes) && !add_block(a, bytes))
-        return NULL;
-    void *piece = a->block->at;
-    a->block->at += bytes;
+    bytes = round_up(bytes ? bytes : 1, SMALL_PIECE);
+    char *piece = begin_of(a, bytes);
+    if (!piece) {
+        if (!add_block(a, bytes))
+            return NULL;
+        piece = begin_of(a, bytes);
+    }
+    a->block->at = piece + bytes;
     return memset(piece, 0, bytes);
 }
 
@@ -95,7 +122,7 @@ void oly_arena_free(oly_arena *a)
 {
     while (a->block) {
         struct oly_arena_block *older = a->block->older;
-        if (a->block->end - (char *)a->block != (ptrdiff_t)(sizeof *older + PIECE + LARGEST_BLOCK) || !keep(a->block))
+        if (a->block->size == ONE_OF_A_KIND || !keep(a->block))
             oly_release(a->block);
         a->block = older;
     }

@@ -1,4 +1,4 @@
-/* Memory that dies together: a trace, a plan. Pieces are aligned to 64 bytes and zeroed. */
+/* Memory that dies together: a trace, a plan. Pieces are zeroed, and aligned to 16 bytes, those of 64 bytes and more to 64. */
 #ifndef OLY_CORE_ARENA_H
 #define OLY_CORE_ARENA_H
 #include <stddef.h>

@@ -65,7 +65,7 @@ static oly_status reserve(oly_graph *g)
 static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
                            oly_node **made)
 {
-    oly_node *node = OLY_ARENA_NEW(&g->arena, oly_node, 1);
+    oly_node *node = oly_arena_take(&g->arena, sizeof *node + sizeof *in * (size_t)n_in);
     if (!node)
         return oly_out_of_memory(sizeof *node, "a node");
     node->op = op;
@@ -82,9 +82,7 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
         memcpy(node->params.branches, params->branches, bytes);
     }
     if (n_in > 0) {
-        node->in = OLY_ARENA_NEW(&g->arena, oly_node *, n_in);
-        if (!node->in)
-            return oly_out_of_memory(sizeof *in * (size_t)n_in, "the operands of a node");
+        node->in = (oly_node **)(node + 1);
         memcpy(node->in, in, sizeof *in * (size_t)n_in);
     }
     *made = node;

@@ -104,11 +104,11 @@ static bool overwrites_in_order(const oly_plan *plan, const oly_step *s, int inp
         const oly_tile_work *w = &s->tile.device[d];
         const oly_place *store = NULL;
         for (int k = 0; w->stores && k < s->tile.program.n_stores; k++)
-            if (w->stores[k].base == d * plan->slot_capacity + output)
+            if (w->stores[k].base == oly_cell(plan, d, output))
                 store = &w->stores[k];
         for (int k = 0; w->loads && k < s->tile.program.n_loads; k++)
-            if (w->loads[k].base % plan->slot_capacity == input &&
-                (!store || w->loads[k].base / plan->slot_capacity != d || !same_place(w, &w->loads[k], store)))
+            if (oly_cell_slot(plan, w->loads[k].base) == input &&
+                (!store || oly_cell_device(plan, w->loads[k].base) != d || !same_place(w, &w->loads[k], store)))
                 return false;
     }
     return true;

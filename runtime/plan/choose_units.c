@@ -54,10 +54,10 @@ static bool trace(const oly_node *n, oly_unit_read *r)
 static bool lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_value *v = value_of(c, n);
-    bool input = oly_ops[n->op].lowering == OLY_LOWER_INPUT && v->has_layout && v->layout.mesh == c->mesh;
+    bool input = oly_ops[n->op].lowering == OLY_LOWER_INPUT && v->layout && v->layout->mesh == c->mesh;
     bool placed = oly_is_placed(n) && oly_settles_all(&n->params) && n->params.sharding->mesh == c->mesh;
     *cuts = oly_cuts_of(v->axes, n->type.rank);
-    return (input && oly_layout_is_canonical(&v->layout)) || placed;
+    return (input && oly_layout_is_canonical(v->layout)) || placed;
 }
 
 /* -- units -------------------------------------------------------------------------------------------------------------- */

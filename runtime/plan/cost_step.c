@@ -55,9 +55,9 @@ static double stencil_price(const oly_plan *plan, const oly_step *s)
 {
     const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
     int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
-    double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil.dtype);
+    double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
     double once = larger(2 * oly_price_memory((double)field->bytes),
-                         oly_price_operations(cells * s->stencil.stencil.n_taps * s->stencil.pass));
+                         oly_price_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));
     return (double)passes * (once + block_price(plan, s->stencil.margins[0]));
 }
 

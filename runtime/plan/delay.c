@@ -93,7 +93,7 @@ oly_status oly_put_off_group(oly_planner *p, oly_frame *f, const oly_group *g, o
     for (int k = 0; k < n; k++) {
         const oly_value *v = oly_value_of(f, partials[k]);
         const oly_put_off *w = oly_waits_for(p, f, partials[k]);
-        if (!w || w->rule.combiner != OLY_COMBINE_SUM || !oly_layout_equal(&v->layout, &g->layout) ||
+        if (!w || w->rule.combiner != OLY_COMBINE_SUM || !oly_layout_equal(v->layout, &g->layout) ||
             (k > 0 && (!oly_axis_list_equal(&w->axes, &off->axes) || w->rule.in_pairs != off->rule.in_pairs)))
             return OLY_OK;
         *off = *w;
@@ -121,7 +121,7 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, o
     if (oly_captured(f, in) || !oly_value_of(f, in)->waits || in->n_uses != 1)
         return OLY_OK;
     const oly_put_off *w = oly_waits_for(p, f, in);
-    if (!w || w->rule.combiner != combiner || share(&w->axes, axes) || oly_value_of(f, in)->layout.mesh != p->mesh)
+    if (!w || w->rule.combiner != combiner || share(&w->axes, axes) || oly_value_of(f, in)->layout->mesh != p->mesh)
         return OLY_OK;
     oly_append_axes(axes, &w->axes);
     oly_waits_no_more(f, in);
@@ -169,8 +169,7 @@ oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const ol
         int slot;
         oly_natural_layout(f, parts[k], &l);
         OLY_TRY(oly_materialise(p, f, parts[k], &l, &slot));
-        v->layout = l;
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, &l));
         v->block = f->block;
         v->slot = slot;
         p->plan->slots[slot].shared = true;

@@ -50,7 +50,7 @@ static void view_strides(const oly_node *n, oly_place *place)
 static oly_place place_in(const oly_planner *p, int device, int slot, const oly_box *holds, const oly_box *wanted,
                           const oly_region *r, size_t element_bytes)
 {
-    oly_place place = {.base = device * p->plan->slot_capacity + slot};
+    oly_place place = {.base = oly_cell(p->plan, device, slot)};
     int64_t stride = 1;
     for (int d = holds->rank - 1; d >= 0; d--) {
         int64_t first = r->dim[d].scale < 0 ? wanted->hi[d] - 1 : wanted->lo[d];
@@ -69,11 +69,11 @@ static void read_layout(oly_planner *p, const oly_value *v, const oly_node *n, c
         place[d].base = -1;
         if (position < 0)
             continue;
-        if (v->layout.mesh->everywhere)
+        if (v->layout->mesh->everywhere)
             for (holder = 0; holder < p->plan->n_devices && p->plan->devices[holder] != 0; holder++)
                 ;
-        held = oly_position_in(p, v->layout.mesh, holder);
-        oly_box wanted = oly_region_box(r, n->type.shape, position), holds = oly_layout_box(&v->layout, held);
+        held = oly_position_in(p, v->layout->mesh, holder);
+        oly_box wanted = oly_region_box(r, n->type.shape, position), holds = oly_layout_box(v->layout, held);
         if (oly_box_count(&wanted) > 0)
             place[d] = place_in(p, holder, v->slot, &holds, &wanted, r, oly_dtype_size(n->type.dtype));
     }
@@ -129,7 +129,7 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     int slot = oly_slot_new(p, r, oly_dtype_size(n->type.dtype));
     if (slot < 0)
         return OLY_MEMORY;
-    OLY_TRY(oly_plan_reshard(p, f->block, n, &v->layout, v->slot, r, slot));
+    OLY_TRY(oly_plan_reshard(p, f->block, n, v->layout, v->slot, r, slot));
     OLY_TRY(oly_add_replica(p, v, r, &(oly_wanted){0}, slot));
     *replica = v->replicas;
     return OLY_OK;
@@ -160,7 +160,7 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     if (!reading->place)
         reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
     OLY_PLAN_CHECK(reading->place);
-    if (!c && v->slot >= 0 && oly_region_inside_layout(region, &v->layout)) {
+    if (!c && v->slot >= 0 && oly_region_inside_layout(region, v->layout)) {
         read_layout(p, v, node, region, reading->place);
         return OLY_OK;
     }
@@ -174,7 +174,7 @@ void oly_reading_use(oly_planner *p, const oly_reading *reading)
 {
     for (int d = 0; d < p->plan->n_devices && !reading->constant && reading->place; d++)
         if (reading->place[d].base >= 0)
-            oly_slot_use(p, reading->place[d].base % p->plan->slot_capacity);
+            oly_slot_use(p, oly_cell_slot(p->plan, reading->place[d].base));
 }
 
 /* -- into slots ---------------------------------------------------------------------------------------------------- */
@@ -235,7 +235,7 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
         oly_copy_work *c = &copies[n++];
         c->task = (oly_copy_task){.element_bytes = element, .rank = from.rank};
         c->from = reading->place[d];
-        c->to.base = d * p->plan->slot_capacity + slot;
+        c->to.base = oly_cell(p->plan, d, slot);
         region_strides(&to, c->to.stride);
         for (int k = 0; k < from.rank; k++) {
             c->task.extent[k] = from.hi[k] - from.lo[k];
@@ -280,7 +280,7 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
         oly_box b = oly_layout_box(l, position);
         oly_place *store = OLY_PLAN_NEW(p, oly_place, 1);
         OLY_PLAN_CHECK(store);
-        store->base = d * p->plan->slot_capacity + slot;
+        store->base = oly_cell(p->plan, d, slot);
         region_strides(&b, store->stride);
         work[d].box.rank = b.rank;
         for (int k = 0; k < b.rank; k++)
@@ -314,7 +314,7 @@ oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, o
     reading->place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
     OLY_PLAN_CHECK(reading->place);
     for (int d = 0; d < p->plan->n_devices; d++)
-        reading->place[d].base = oly_position_in(p, mesh, d) < 0 ? -1 : d * p->plan->slot_capacity + slot;
+        reading->place[d].base = oly_position_in(p, mesh, d) < 0 ? -1 : oly_cell(p->plan, d, slot);
     return OLY_OK;
 }
 
@@ -405,13 +405,13 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
         return oly_materialise(p, f->outer, outer, l, slot);
     oly_value *v = oly_value_of(f, node);
     OLY_TRY(oly_fold_now(p, f, node));
-    if (v->slot >= 0 && oly_layout_equal(&v->layout, l)) {
+    if (v->slot >= 0 && oly_layout_equal(v->layout, l)) {
         *slot = v->slot;
         oly_slot_use(p, *slot);
         return OLY_OK;
     }
     oly_region r = oly_region_of_layout(l);
-    if (v->slot >= 0 && exact_replica(f, node, l) < 0 && !oly_region_inside_layout(&r, &v->layout)) {
+    if (v->slot >= 0 && exact_replica(f, node, l) < 0 && !oly_region_inside_layout(&r, v->layout)) {
         oly_replica *c;
         OLY_TRY(fetch(p, f, node, &r, &c));
     }
@@ -456,8 +456,7 @@ oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node)
     oly_value *v = oly_value_of(f, node);
     int slot;
     OLY_TRY(oly_materialise(p, f, node, &l, &slot));
-    v->layout = l;
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, &l));
     v->block = f->block;
     v->slot = slot;
     p->plan->slots[slot].shared = true;
@@ -480,7 +479,7 @@ oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, co
     if (!outer) {
         oly_value *v = oly_value_of(f, node);
         OLY_TRY(oly_fold_now(p, f, node));
-        if (v->slot >= 0 && oly_layout_equal(&v->layout, l) && claimable(p, f, v->slot)) {
+        if (v->slot >= 0 && oly_layout_equal(v->layout, l) && claimable(p, f, v->slot)) {
             *slot = v->slot;
         } else if (v->slot >= 0 || v->replicas) {
             int other;

@@ -34,7 +34,7 @@ static bool made_of_constants(oly_frame *f, const oly_node *n)
     oly_lowering lowering = oly_ops[n->op].lowering;
     const oly_value *v = oly_value_of(f, n);
     if ((lowering != OLY_LOWER_TILE && lowering != OLY_LOWER_VIEW && lowering != OLY_LOWER_RESHAPE) ||
-        n->params.settled || v->has_layout)
+        n->params.settled || v->layout)
         return false;
     for (int d = 0; d < n->type.rank; d++)
         if (v->axes[d].n)

@@ -149,7 +149,7 @@ static size_t element_of(const folder *f)
 
 static int cell_of(const folder *f, int device, int slot)
 {
-    return device * f->p->plan->slot_capacity + slot;
+    return oly_cell(f->p->plan, device, slot);
 }
 
 /* A run of elements of one buffer. */
@@ -644,7 +644,7 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_
         oly_value *v = oly_value_of(f, (*at)->node);
         v->waits = false;
         f->n_folded++;
-        items[n++] = (oly_folded){(*at)->node, &v->layout, v->slot, (*at)->rule};
+        items[n++] = (oly_folded){(*at)->node, v->layout, v->slot, (*at)->rule};
         *at = (*at)->next;
     }
     return fold_all(p, f->block, &key.axes, n, items);

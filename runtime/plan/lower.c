@@ -19,8 +19,7 @@ oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly
 {
     oly_value *v = oly_value_of(f, n);
     oly_region r = oly_region_of_layout(l);
-    v->layout = *l;
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, l));
     v->block = f->block;
     v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (v->slot < 0)
@@ -110,9 +109,10 @@ static oly_status gather_loads(tiler *t)
     for (int k = 0; k < t->g->n_nodes; k++)
         most += t->g->nodes[k]->n_in;
     t->loads = OLY_PLAN_NEW(t->p, load, most + 1);
-    oly_node **nodes = OLY_PLAN_NEW(t->p, oly_node *, most + 1);
-    oly_region *regions = OLY_PLAN_NEW(t->p, oly_region, most + 1);
-    OLY_PLAN_CHECK(t->loads && nodes ? regions : NULL);
+    OLY_PLAN_CHECK(t->loads);
+    OLY_TRY(oly_room_for_reads(t->p, most));
+    oly_node **nodes = t->p->read;
+    oly_region *regions = t->p->read_regions;
     for (int k = 0; k < t->g->n_nodes; k++)
         for (int j = 0; j < t->g->nodes[k]->n_in; j++) {
             oly_node *in = t->g->nodes[k]->in[j];
@@ -270,7 +270,7 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
         if (!t->loads[k].reading.constant)
             loads[n++] = t->loads[k].reading.place[device];
     for (int k = 0; k < program->n_stores; k++) {
-        stores[k].base = device * t->p->plan->slot_capacity + oly_value_of(t->f, t->stores[k])->slot;
+        stores[k].base = oly_cell(t->p->plan, device, oly_value_of(t->f, t->stores[k])->slot);
         oly_contiguous_strides(&b, stores[k].stride);
     }
     w->loads = loads;
@@ -356,17 +356,17 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
             w->task.extent[d] =
                 oly_split_cut(&in->split[d], in->shape[d], part + 1) - oly_split_cut(&in->split[d], in->shape[d], part);
         }
-        w->in.base = device * p->plan->slot_capacity + slot; /* not read */
+        w->in.base = oly_cell(p->plan, device, slot); /* not read */
         w->in.offset = 0;
     }
-    w->out_base = device * p->plan->slot_capacity + slot;
+    w->out_base = oly_cell(p->plan, device, slot);
     w->chunks = oly_reduce_chunks(&w->task);
     size_t bytes = oly_reduce_scratch(&w->task);
     oly_slot *s = &p->plan->slots[scratch];
     s->device_bytes[device] = bytes;
     s->bytes = bytes > s->bytes ? bytes : s->bytes;
     if (bytes)
-        w->scratch_base = device * p->plan->slot_capacity + scratch;
+        w->scratch_base = oly_cell(p->plan, device, scratch);
     *total += (double)oly_box_count(&b);
     return OLY_OK;
 }
@@ -389,7 +389,7 @@ oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, con
         if (position < 0)
             continue;
         oly_box b = oly_layout_box(l, position);
-        reading->place[d].base = d * p->plan->slot_capacity + slot;
+        reading->place[d].base = oly_cell(p->plan, d, slot);
         oly_contiguous_strides(&b, reading->place[d].stride);
     }
     return OLY_OK;
@@ -441,8 +441,7 @@ static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_materialise(p, f, n->in[0], &l, &v->slot));
     p->plan->slots[v->slot].shared = true;
-    v->layout = l;
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, &l));
     v->block = f->block;
     return OLY_OK;
 }

@@ -28,8 +28,9 @@ static oly_status make_slots(oly_planner *p, oly_frame *f, const oly_node *n, ol
         if (!results[k])
             continue;
         oly_value *v = oly_value_of(f, results[k]);
-        v->layout = oly_node_layout(p, f, results[k]);
-        oly_region r = oly_region_of_layout(&v->layout);
+        oly_layout l = oly_node_layout(p, f, results[k]);
+        oly_region r = oly_region_of_layout(&l);
+        OLY_TRY(oly_set_layout(p, v, &l));
         v->slot = oly_slot_new(p, &r, oly_dtype_size(results[k]->type.dtype));
         if (v->slot < 0)
             return OLY_MEMORY;
@@ -47,7 +48,7 @@ static oly_status lower_one(oly_planner *p, oly_frame *f, oly_frame *body, oly_n
     for (int k = 0; k < body->graph->n_outputs; k++)
         if (results[k]) {
             oly_value *v = oly_value_of(f, results[k]);
-            OLY_TRY(oly_write_part(p, body, body->graph->outputs[k], results[k], v->slot, &v->layout, zeros, ones));
+            OLY_TRY(oly_write_part(p, body, body->graph->outputs[k], results[k], v->slot, v->layout, zeros, ones));
         }
     body->block->end = p->next_number;
     return OLY_OK;
@@ -72,9 +73,7 @@ oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n)
     s->branch.blocks = blocks;
     oly_slot_use(p, index);
     for (int k = 0; k < n->params.branches[0]->n_outputs; k++)
-        if (results[k]) {
-            oly_value_of(f, results[k])->has_layout = true;
+        if (results[k])
             oly_slot_use(p, oly_value_of(f, results[k])->slot);
-        }
     return OLY_OK;
 }

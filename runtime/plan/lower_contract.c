@@ -263,7 +263,7 @@ static void copy_side(product *x, int o, int device, oly_place *place, side *s)
     w->task.rank = n;
     w->task.element_bytes = element;
     w->from = *place;
-    *place = (oly_place){.base = device * x->p->plan->slot_capacity + slot};
+    *place = (oly_place){.base = oly_cell(x->p->plan, device, slot)};
     w->to = *place;
     for (int k = 2; k >= 0; k--) {
         for (int d = runs[k]->n - 1; d >= 0; d--) {
@@ -374,7 +374,7 @@ static void device_part(product *x, int device, int slot, oly_gemm_work *w, doub
         return;
     oly_mesh_coordinates(x->out.mesh, position, coordinates);
     oly_box box = oly_layout_box(&x->out, position);
-    w->out_base = device * x->p->plan->slot_capacity + slot;
+    w->out_base = oly_cell(x->p->plan, device, slot);
     if (oly_box_count(&box) == 0)
         return;
     side s[2];

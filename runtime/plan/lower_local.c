@@ -169,7 +169,7 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
                           .part = part_at(s, position)};
     memcpy(t->axes, q->axes, sizeof t->axes);
     w->in = in;
-    w->out_base = device * p->plan->slot_capacity + s->slot;
+    w->out_base = oly_cell(p->plan, device, s->slot);
     for (int phase = 0; phase < oly_local_phases(t); phase++)
         w->chunks[phase] = oly_local_chunks(t, phase);
     oly_slot *scratch = &p->plan->slots[s->scratch];
@@ -177,7 +177,7 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
     if (scratch->device_bytes[device] > scratch->bytes)
         scratch->bytes = scratch->device_bytes[device];
     if (scratch->device_bytes[device])
-        w->scratch_base = device * p->plan->slot_capacity + s->scratch;
+        w->scratch_base = oly_cell(p->plan, device, s->scratch);
     return OLY_OK;
 }
 
@@ -259,8 +259,7 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
     OLY_TRY(oly_local_demand(p, f, s));
     if (in_place) {
-        v->layout = s->out;
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, &s->out));
         v->block = f->block;
         v->slot = oly_value_of(f, n->in[0])->slot;
     } else {

@@ -36,8 +36,7 @@ static oly_status bring_carries(oly_planner *p, oly_frame *f, const oly_node *n,
         if (c->in[k] < 0)
             return OLY_MEMORY;
         oly_value *v = oly_value_of(body, input);
-        v->layout = c->layout[k];
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, &c->layout[k]));
         v->slot = c->in[k];
         v->block = body->block;
     }
@@ -51,10 +50,9 @@ static oly_status bring_counter(oly_planner *p, oly_frame *body, int *slot)
     if (counter->n_uses == 0)
         return OLY_OK;
     oly_value *v = oly_value_of(body, counter);
-    v->layout = (oly_layout){.mesh = p->mesh};
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, &(oly_layout){.mesh = p->mesh}));
     v->block = body->outer->block;
-    v->slot = *slot = new_slot(p, body->outer->block, &v->layout, sizeof(int32_t), OLY_SLOT_SCRATCH);
+    v->slot = *slot = new_slot(p, body->outer->block, v->layout, sizeof(int32_t), OLY_SLOT_SCRATCH);
     return *slot < 0 ? OLY_MEMORY : OLY_OK;
 }
 
@@ -65,8 +63,7 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
         if (oly_ops[r->op].lowering != OLY_LOWER_RESULT || r->in[0] != n)
             continue;
         oly_value *v = oly_value_of(f, r);
-        v->layout = c->layout[r->params.dimension];
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, &c->layout[r->params.dimension]));
         v->slot = (c->result ? c->result : c->in)[r->params.dimension];
         v->block = f->block;
         if (!c->result && n->params.upper <= n->params.lower)

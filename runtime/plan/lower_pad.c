@@ -39,7 +39,7 @@ typedef struct filler {
 static void fill_box(filler *w, int device, const oly_box *holds, const int64_t *lo, const int64_t *hi)
 {
     oly_copy_work *c = &w->copies[w->n];
-    *c = (oly_copy_work){.from = w->value.place[device], .to.base = device * w->p->plan->slot_capacity + w->slot};
+    *c = (oly_copy_work){.from = w->value.place[device], .to.base = oly_cell(w->p->plan, device, w->slot)};
     c->task = (oly_copy_task){.element_bytes = w->element, .rank = holds->rank};
     int64_t stride = 1, count = 1;
     for (int d = holds->rank - 1; d >= 0; d--) {

@@ -67,7 +67,7 @@ static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_f
             oly_box b = {0};
             if (position >= 0)
                 b = oly_layout_box(to, position);
-            place->base = position >= 0 && oly_box_count(&b) > 0 ? d * p->plan->slot_capacity + what[k].slot : -1;
+            place->base = position >= 0 && oly_box_count(&b) > 0 ? oly_cell(p->plan, d, what[k].slot) : -1;
             oly_contiguous_strides(&b, place->stride);
         }
     }

@@ -16,8 +16,7 @@ oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n)
     oly_value *v = oly_value_of(f, n);
     int from;
     OLY_TRY(oly_materialise(p, f, n->in[0], &l, &from));
-    v->layout = l;
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, &l));
     v->block = f->block;
     v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (v->slot < 0)

@@ -112,8 +112,7 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_materialise(p, f, n->in[0], &in, &v->slot));
     p->plan->slots[v->slot].shared = true;
-    v->layout = out;
-    v->has_layout = true;
+    OLY_TRY(oly_set_layout(p, v, &out));
     v->block = f->block;
     return OLY_OK;
 }

@@ -189,7 +189,7 @@ static oly_status fill_device(const sliding *s, int device, int slot, oly_local_
                                   .out = operand_of(&n->type, &out),
                                   .window = s->w};
     work->in = in;
-    work->out_base = device * p->plan->slot_capacity + slot;
+    work->out_base = oly_cell(p->plan, device, slot);
     work->chunks[0] = oly_local_chunks(&work->task, 0);
     return OLY_OK;
 }

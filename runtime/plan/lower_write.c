@@ -21,7 +21,7 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
 {
     const oly_node *u = n->in[0];
     oly_value *v = oly_value_of(f, u);
-    if (oly_captured(f, u) || v->slot < 0 || !oly_layout_equal(&v->layout, l))
+    if (oly_captured(f, u) || v->slot < 0 || !oly_layout_equal(v->layout, l))
         return false;
     if (v->written_over)
         return true;
@@ -69,8 +69,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
     oly_value *v = oly_value_of(f, n);
     OLY_TRY(oly_fold_now(p, f, n->in[0]));
     if (oly_may_overwrite(p, f, n, &l)) {
-        v->layout = l;
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, &l));
         v->block = f->block;
         v->slot = oly_value_of(f, n->in[0])->slot;
     } else {

@@ -165,20 +165,6 @@ static int count_operands(const oly_frame *f, const oly_node *n)
     return count;
 }
 
-/* Depths are many and regions large: one list serves all. */
-static oly_status room_for_reads(oly_planner *p, int most)
-{
-    if (most <= p->read_capacity)
-        return OLY_OK;
-    most = most > 2 * p->read_capacity ? most : 2 * p->read_capacity;
-    p->read = OLY_PLAN_NEW(p, oly_node *, most);
-    p->read_regions = OLY_PLAN_NEW(p, oly_region, most);
-    OLY_PLAN_CHECK(p->read);
-    OLY_PLAN_CHECK(p->read_regions);
-    p->read_capacity = most;
-    return OLY_OK;
-}
-
 /* What the steps of a depth must bring from neighbours comes in one exchange. */
 static oly_status prepare(order *o, int n, const int *places)
 {
@@ -189,7 +175,7 @@ static oly_status prepare(order *o, int n, const int *places)
     if (p->mesh->n_devices == 1 || most == 0)
         return OLY_OK;
     const oly_node *reader = NULL;
-    OLY_TRY(room_for_reads(p, most));
+    OLY_TRY(oly_room_for_reads(p, most));
     for (int k = 0; k < n; k++) {
         const oly_node *node = o->f->graph->nodes[o->node[places[k]]];
         OLY_TRY(note_reads(p, o->f, node, &n_read));

@@ -49,8 +49,8 @@ bool oly_natural_layout(oly_frame *f, const oly_node *node, oly_layout *l)
     if (outer)
         return oly_natural_layout(f->outer, outer, l);
     oly_value *v = oly_value_of(f, node);
-    if (v->has_layout) {
-        *l = v->layout;
+    if (v->layout) {
+        *l = *v->layout;
         return true;
     }
     if (v->rolled)

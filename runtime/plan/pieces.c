@@ -92,7 +92,7 @@ static int device_of(const mover *m, oly_mesh mesh, int position)
 
 static oly_place corner(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box)
 {
-    oly_place place = {.base = device * m->p->plan->slot_capacity + slot};
+    oly_place place = {.base = oly_cell(m->p->plan, device, slot)};
     int64_t stride = 1;
     for (int d = box->rank - 1; d >= 0; d--) {
         place.stride[d] = stride;

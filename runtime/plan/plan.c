@@ -65,14 +65,24 @@ int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
 {
     oly_plan *plan = p->plan;
     if (plan->n_slots == plan->slot_capacity) {
-        oly_fail(OLY_INVALID, "the function needs more than %d buffers", plan->slot_capacity);
-        return -1;
+        int capacity = plan->slot_capacity ? 2 * plan->slot_capacity : 16;
+        oly_slot *slots = OLY_PLAN_NEW(p, oly_slot, capacity);
+        if (!slots) {
+            oly_out_of_memory(sizeof *slots * (size_t)capacity, "a plan");
+            return -1;
+        }
+        if (plan->n_slots)
+            memcpy(slots, plan->slots, sizeof *slots * (size_t)plan->n_slots);
+        plan->slots = slots;
+        plan->slot_capacity = capacity;
     }
     oly_slot *s = &plan->slots[plan->n_slots];
     int64_t everything[OLY_MAX_RANK];
     s->device_bytes = OLY_PLAN_NEW(p, size_t, plan->n_devices);
-    if (!s->device_bytes)
+    if (!s->device_bytes) {
+        oly_out_of_memory(sizeof(size_t) * (size_t)plan->n_devices, "a plan");
         return -1;
+    }
     s->kind = OLY_SLOT_SCRATCH;
     s->first = s->last = p->next_number;
     for (int d = 0; region && d < region->rank; d++)
@@ -93,6 +103,31 @@ void oly_slot_use(oly_planner *p, int slot)
 {
     if (slot >= 0)
         p->plan->slots[slot].last = p->next_number;
+}
+
+static bool same_layout(const oly_layout *a, const oly_layout *b)
+{
+    if (a->mesh != b->mesh || a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++) {
+        const oly_split *x = &a->split[d], *y = &b->split[d];
+        if (a->shape[d] != b->shape[d] || !oly_axis_list_equal(&x->axes, &y->axes) || x->base != y->base ||
+            x->unit != y->unit || x->start != y->start || x->step != y->step)
+            return false;
+    }
+    return true;
+}
+
+oly_status oly_set_layout(oly_planner *p, oly_value *v, const oly_layout *l)
+{
+    if (!p->newest || !same_layout(p->newest, l)) {
+        oly_layout *kept = OLY_PLAN_NEW(p, oly_layout, 1);
+        OLY_PLAN_CHECK(kept);
+        *kept = *l;
+        p->newest = kept;
+    }
+    v->layout = p->newest;
+    return OLY_OK;
 }
 
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
@@ -347,14 +382,14 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
         oly_sharding s = oly_on_grid(p, in->sharding);
         if (!s)
             return OLY_MEMORY;
-        v->layout = oly_layout_canonical(s, in->type.rank, in->type.shape);
-        v->has_layout = true;
+        oly_layout l = oly_layout_canonical(s, in->type.rank, in->type.shape);
+        OLY_TRY(oly_set_layout(p, v, &l));
         v->block = plan->main;
         v->closed = in->committed ? ~0u : 0;
         if (s->mesh == p->mesh)
             for (int d = 0; d < in->type.rank; d++)
-                v->axes[d] = v->layout.split[d].axes;
-        oly_region r = oly_region_of_layout(&v->layout);
+                v->axes[d] = v->layout->split[d].axes;
+        oly_region r = oly_region_of_layout(v->layout);
         v->slot = slot[k] = oly_slot_new(p, &r, oly_dtype_size(in->type.dtype));
         if (v->slot < 0)
             return oly_out_of_memory(0, "a plan");
@@ -496,18 +531,6 @@ static uint64_t fingerprint(const oly_planner *p)
     return h;
 }
 
-static int count_slots(const oly_graph *g)
-{
-    int n = 16 + 8 * g->n_nodes;
-    for (int k = 0; k < g->n_nodes; k++) {
-        n += g->nodes[k]->n_in;
-        oly_graph *const *graphs;
-        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--)
-            n += count_slots(graphs[j]) + 4 * g->nodes[k]->n_in + 2 * graphs[j]->n_outputs;
-    }
-    return n;
-}
-
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
 {
     oly_plan *plan = oly_calloc(1, sizeof *plan);
@@ -520,10 +543,8 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     oly_graph_bypass(plan->graph);
     oly_graph_prune(plan->graph);
     oly_status st = oly_move_invariants(plan->graph);
-    plan->slot_capacity = count_slots(plan->graph);
-    plan->slots = OLY_ARENA_NEW(&plan->arena, oly_slot, plan->slot_capacity);
     if (st == OLY_OK)
-        st = plan->slots ? run_passes(&p) : oly_out_of_memory(0, "a plan");
+        st = run_passes(&p);
     if (st != OLY_OK) {
         oly_plan_free(plan);
         return st;

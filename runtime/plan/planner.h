@@ -69,10 +69,9 @@ typedef struct oly_value {
     uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
     uint16_t open_dimensions;         /* bits: not those of the user's choice, all axes may be added there */
     bool silent;                      /* made of constants alone: lies where its users want it (flow.h) */
-    bool has_layout;
-    oly_layout layout; /* where it lies, once lowered */
-    int slot;          /* -1: not in memory (views, constants) */
-    oly_block *block;  /* that computes it */
+    const oly_layout *layout;         /* where it lies, once lowered; NULL: not yet (oly_set_layout) */
+    int slot;                         /* -1: not in memory (views, constants) */
+    oly_block *block;                 /* that computes it */
     oly_replica *replicas;
     bool rolled;                /* read through, see roll.c */
     int group;                  /* of fused nodes; -1 */
@@ -121,10 +120,11 @@ typedef struct oly_planner {
     int next_number;
     struct oly_wire *spare_wires; /* see wires.h */
     int spare_capacity;
-    int read_capacity; /* of what a depth reads: see lower.c */
+    int read_capacity; /* of the list of what a depth, or a step, reads: oly_room_for_reads */
     oly_node **read;
     oly_region *read_regions;
-    const oly_node *reader; /* the node being lowered; NULL: none, results are handed out */
+    const oly_node *reader;   /* the node being lowered; NULL: none, results are handed out */
+    const oly_layout *newest; /* of those that values have: many in a row are alike */
 } oly_planner;
 
 #define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
@@ -147,6 +147,9 @@ void oly_slot_use(oly_planner *p, int slot); /* used by the newest step */
 /* Position of the d-th device of the plan in a mesh, -1 if none. */
 int oly_position_in(const oly_planner *p, oly_mesh mesh, int device);
 const char *oly_plan_say(oly_planner *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Notes where a value lies; the layout is copied. */
+oly_status oly_set_layout(oly_planner *p, oly_value *v, const oly_layout *l);
 
 /* Is it a result of its graph? Then it ends in canonical blocks. */
 bool oly_is_result(const oly_frame *f, const oly_node *n);
@@ -256,6 +259,8 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
 #define OLY_LONGEST_CHAIN 8 /* groups that go on with each other's values and are worked in one layout */
 
 /* -- prepare.c -- */
+/* Room in p->read and p->read_regions for so many: regions are large, one list serves one depth, then one step, after the other. */
+oly_status oly_room_for_reads(oly_planner *p, int most);
 /* Announces what will be demanded together, so that one exchange serves all of it. */
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
 /* The same for parts that are to be had from neighbours only: what must be resharded altogether is left to its demand. */

@@ -196,7 +196,7 @@ static oly_status fetch_together(oly_planner *p, int n, root *roots)
                 int slot = oly_slot_new(p, &r->hull, oly_dtype_size(r->node->type.dtype));
                 if (slot < 0)
                     return OLY_MEMORY;
-                movements[n_movements++] = (oly_movement){r->node, &v->layout, v->slot, &r->hull, slot, wanted};
+                movements[n_movements++] = (oly_movement){r->node, v->layout, v->slot, &r->hull, slot, wanted};
                 OLY_TRY(oly_add_replica(p, v, &r->hull, &wanted, slot));
             }
             if (j > first)
@@ -219,26 +219,28 @@ static bool is_near(const oly_region *r, const oly_layout *l)
 static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions,
                           bool near_only)
 {
-    root *roots = OLY_PLAN_NEW(p, root, n + 1);
+    root *roots = NULL; /* mostly none is needed */
     int n_roots = 0;
-    OLY_PLAN_CHECK(roots);
     for (int k = 0; k < n; k++) {
         oly_frame *at = f;
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
         const oly_value *v = found ? oly_value_of(at, found) : NULL;
-        if (!v || v->slot < 0 || oly_region_inside_layout(&r, &v->layout) || (near_only && !is_near(&r, &v->layout)))
+        if (!v || v->slot < 0 || oly_region_inside_layout(&r, v->layout) || (near_only && !is_near(&r, v->layout)))
             continue;
         int j = 0;
         while (j < n_roots && !(roots[j].node == found && join(&roots[j], &r)))
             j++;
         if (j == n_roots) {
+            roots = roots ? roots : OLY_PLAN_NEW(p, root, n + 1);
+            OLY_PLAN_CHECK(roots);
             roots[n_roots++] = (root){at, found, r, 0, OLY_PLAN_NEW(p, oly_region, 2 * n)};
             OLY_PLAN_CHECK(roots[j].parts);
         }
         add_part(&roots[j], &r);
     }
-    for (int k = 0; k < n; k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
+    for (int k = 0; k < n && n_roots > 0;
+         k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
         oly_frame *at = f;
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
@@ -248,7 +250,20 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
     }
     for (int j = 0; j < n_roots; j++)
         OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
-    return fetch_together(p, n_roots, roots);
+    return n_roots > 0 ? fetch_together(p, n_roots, roots) : OLY_OK;
+}
+
+oly_status oly_room_for_reads(oly_planner *p, int most)
+{
+    if (most <= p->read_capacity)
+        return OLY_OK;
+    most = most > 2 * p->read_capacity ? most : 2 * p->read_capacity;
+    p->read = OLY_PLAN_NEW(p, oly_node *, most);
+    p->read_regions = OLY_PLAN_NEW(p, oly_region, most);
+    OLY_PLAN_CHECK(p->read);
+    OLY_PLAN_CHECK(p->read_regions);
+    p->read_capacity = most;
+    return OLY_OK;
 }
 
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)

@@ -419,7 +419,7 @@ static void fix_places(oly_planner *p, oly_frame *f)
         oly_node *n = f->graph->nodes[k];
         oly_value *v = oly_value_of(f, n);
         bool typed = n->type.mesh && oly_mesh_same_grid(n->type.mesh, p->mesh);
-        for (int d = 0; typed && !v->has_layout && d < n->type.rank; d++)
+        for (int d = 0; typed && !v->layout && d < n->type.rank; d++)
             if ((v->axes[d] = n->type.axes[d]).n)
                 oly_note_reason(p, v, d, (oly_reason){.why = OLY_WHY_TYPE, .node = n});
         for (oly_frame *body = f->bodies[k]; body; body = body->next)

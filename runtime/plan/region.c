@@ -4,7 +4,9 @@
 
 oly_region oly_region_of_layout(const oly_layout *l)
 {
-    oly_region r = {.mesh = l->mesh, .rank = l->rank};
+    oly_region r; /* beyond its rank nothing is set */
+    r.mesh = l->mesh;
+    r.rank = l->rank;
     for (int d = 0; d < l->rank; d++)
         r.dim[d] = (oly_region_dim){.split = l->split[d], .n = l->shape[d], .scale = 1};
     return r;

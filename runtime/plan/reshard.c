@@ -130,8 +130,9 @@ static int64_t received_by(const mover *m, int d, int *sources)
         }
     for (int k = 0; k < m->n_copies; k++) {
         const oly_copy_work *c = &m->copies[k];
-        int capacity = m->p->plan->slot_capacity;
-        if (c->to.base / capacity != d || c->from.base / capacity == d || m->from->mesh->everywhere)
+        const oly_plan *plan = m->p->plan;
+        if (oly_cell_device(plan, c->to.base) != d || oly_cell_device(plan, c->from.base) == d ||
+            m->from->mesh->everywhere)
             continue;
         int64_t n = 1;
         for (int e = 0; e < c->task.rank; e++)

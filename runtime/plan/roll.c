@@ -101,11 +101,11 @@ oly_status oly_lower_roll(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     for (; oly_value_of(f, x)->rolled && !oly_value_of(f, x)->replicas; x = oly_looks_at(f, x))
         r = oly_rolled_region(x, &r);
     if (oly_captured(f, x) || oly_is_constant(x) || oly_value_of(f, x)->slot < 0 ||
-        oly_value_of(f, x)->layout.mesh != l->mesh)
+        oly_value_of(f, x)->layout->mesh != l->mesh)
         return OLY_OK;
     *done = true;
     OLY_TRY(oly_fold_now(p, f, x));
     OLY_TRY(oly_settle(p, f, n, l));
     const oly_value *v = oly_value_of(f, x);
-    return oly_plan_reshard(p, f->block, x, &v->layout, v->slot, &r, oly_value_of(f, n)->slot);
+    return oly_plan_reshard(p, f->block, x, v->layout, v->slot, &r, oly_value_of(f, n)->slot);
 }

@@ -21,7 +21,7 @@ typedef struct scatterer {
 
 static int cell_of(const scatterer *s, int device, int slot)
 {
-    return device * s->p->plan->slot_capacity + slot;
+    return oly_cell(s->p->plan, device, slot);
 }
 
 static int process_at(const scatterer *s, int position)
@@ -259,7 +259,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
         return OLY_OK; /* every device has all of it */
     oly_layout wanted = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n), target;
     int counts[4], sources[MOST_SOURCES];
-    if (!scattered_layout(p, &v->layout, &wanted, axes, &target) ||
+    if (!scattered_layout(p, v->layout, &wanted, axes, &target) ||
         oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0) {
         bool done;
         OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
@@ -270,8 +270,8 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     if (slot < 0)
         return OLY_MEMORY;
     p->plan->slots[slot].block = f->block;
-    OLY_TRY(oly_fold_scatter(p, f->block, n, rule, &v->layout, v->slot, axes, &target, slot));
-    v->layout = target;
+    OLY_TRY(oly_fold_scatter(p, f->block, n, rule, v->layout, v->slot, axes, &target, slot));
+    OLY_TRY(oly_set_layout(p, v, &target));
     v->slot = slot;
     return OLY_OK;
 }

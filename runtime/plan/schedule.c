@@ -141,14 +141,14 @@ static void add_move(scheduler *s, const oly_step *step)
 /* The movement that brings what the step reads; -1: none, or several. */
 static int mover_of(const scheduler *s, const oly_step *step)
 {
-    int found = -1, capacity = s->p->plan->slot_capacity;
+    int found = -1;
     for (int d = 0; d < s->p->plan->n_devices; d++) {
         const oly_tile_work *t = step->kind == OLY_STEP_TILE ? &step->tile.device[d] : NULL;
         const oly_gemm_work *g = step->kind == OLY_STEP_GEMM ? &step->gemm.device[d] : NULL;
         int n = t && t->chunks ? step->tile.program.n_loads : g && g->chunks ? 2 : 0;
         for (int k = 0; k < n; k++) {
             const oly_place *at = t ? &t->loads[k] : k ? &g->b : &g->a;
-            int mover = at->base < 0 ? -1 : s->mover[at->base % capacity];
+            int mover = at->base < 0 ? -1 : s->mover[oly_cell_slot(s->p->plan, at->base)];
             if (mover >= 0 && found >= 0 && mover != found)
                 return -1;
             found = mover >= 0 ? mover : found;
@@ -209,7 +209,7 @@ static oly_status add_step(scheduler *s, const oly_step *step)
     OLY_PLAN_CHECK(s->failed ? NULL : s);
     oly_step_uses(s->p->plan, step, forget_mover, s);
     for (int k = 0; step->kind == OLY_STEP_MOVE && step->exchange && k < step->move.n_arrivals; k++)
-        s->mover[step->move.arrivals[k].piece.buffer % s->p->plan->slot_capacity] = at;
+        s->mover[oly_cell_slot(s->p->plan, step->move.arrivals[k].piece.buffer)] = at;
     return OLY_OK;
 }
 

@@ -286,8 +286,7 @@ static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, con
         if (oly_ops[n->op].lowering != OLY_LOWER_RESULT || n->in[0] != loop)
             continue;
         oly_value *v = oly_value_of(f, n);
-        v->layout = *l;
-        v->has_layout = true;
+        OLY_TRY(oly_set_layout(p, v, l));
         v->slot = *slot;
         v->block = f->block;
     }
@@ -350,7 +349,10 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     OLY_PLAN_CHECK(step);
     step->work = total;
     step->out_slot = out;
-    step->stencil.stencil = s.stencil;
+    oly_stencil *stencil = OLY_PLAN_NEW(p, oly_stencil, 1);
+    OLY_PLAN_CHECK(stencil);
+    *stencil = s.stencil;
+    step->stencil.stencil = stencil;
     step->stencil.count = count;
     step->stencil.pass = steps;
     step->stencil.first_slot = first;

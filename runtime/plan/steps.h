@@ -29,7 +29,7 @@ typedef struct oly_slot {
     bool shared;             /* two values live in it (reshape): no writing in place */
 } oly_slot;
 
-/* Where a box's first element lies. base = device * n_slots + slot. */
+/* Where a box's first element lies. base: see oly_cell; -1: nowhere. */
 typedef struct oly_place {
     int base;
     int64_t offset;               /* bytes */
@@ -188,7 +188,7 @@ typedef struct oly_step {
             oly_block *const *blocks;
         } branch;
         struct {
-            oly_stencil stencil;
+            const oly_stencil *stencil;
             int64_t count;
             int pass;              /* time steps between exchanges */
             int first_slot;        /* the field before, with margins */
@@ -236,4 +236,20 @@ typedef struct oly_plan {
     struct oly_frame *frame;    /* what the planner knew of every value: for explanations */
     const oly_sharding *wanted; /* [n_outputs] that the caller asked for, NULL entries: none; or NULL */
 } oly_plan;
+
+/* Every slot of every device of this process has a number, those of one slot side by side: a run has a table of so many buffers. */
+static inline int oly_cell(const oly_plan *plan, int device, int slot)
+{
+    return slot * plan->n_devices + device;
+}
+
+static inline int oly_cell_slot(const oly_plan *plan, int cell)
+{
+    return cell / plan->n_devices;
+}
+
+static inline int oly_cell_device(const oly_plan *plan, int cell)
+{
+    return cell % plan->n_devices;
+}
 #endif

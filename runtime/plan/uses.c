@@ -16,7 +16,7 @@ static void use_slot(const visitor *v, int slot, bool writes)
 static void use_cell(const visitor *v, int base, bool writes)
 {
     if (base >= 0)
-        v->visit(v->context, base % v->plan->slot_capacity, writes);
+        v->visit(v->context, oly_cell_slot(v->plan, base), writes);
 }
 
 static void use_buffer(void *context, int buffer, bool receives)

@@ -179,7 +179,7 @@ static oly_run *take_run(oly_program *p)
     pthread_mutex_unlock(&p->lock);
     if (r)
         return r;
-    size_t cells = (size_t)plan->slot_capacity * (size_t)(plan->n_devices + 1);
+    size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices;
     r = oly_calloc(1, sizeof *r + cells * (sizeof(void *) + sizeof(oly_buffer *)) +
                           sizeof(oly_buffer *) * (size_t)(plan->n_devices + 1));
     if (r) {
@@ -211,13 +211,14 @@ static void release_run(oly_job *job)
     for (int d = 0; d < plan->n_devices; d++) {
         oly_buffer_drop(r->scratch[d]);
         r->scratch[d] = NULL;
-        for (int s = 0; s < plan->n_slots; s++) {
-            size_t cell = (size_t)d * (size_t)plan->slot_capacity + (size_t)s;
+    }
+    for (int s = 0; s < plan->n_slots; s++)
+        for (int d = 0; d < plan->n_devices; d++) {
+            int cell = oly_cell(plan, d, s);
             if (r->owner[cell] && plan->slots[s].kind != OLY_SLOT_BOUND)
                 oly_buffer_drop(r->owner[cell]);
             r->owner[cell] = NULL;
         }
-    }
     give_run(r);
 }
 
@@ -242,12 +243,13 @@ static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *cons
 {
     const oly_plan *plan = p->plan;
     bool scratch = plan->scratch_bytes && !oly_simulated();
-    for (int d = 0; d < plan->n_devices; d++) {
-        if (scratch && !(r->scratch[d] = oly_buffer_take(plan->scratch_bytes)))
+    for (int d = 0; scratch && d < plan->n_devices; d++)
+        if (!(r->scratch[d] = oly_buffer_take(plan->scratch_bytes)))
             return oly_buffer_fail(plan->scratch_bytes, "intermediate values");
-        for (int s = 0; s < plan->n_slots; s++) {
-            const oly_slot *slot = &plan->slots[s];
-            size_t cell = (size_t)d * (size_t)plan->slot_capacity + (size_t)s;
+    for (int s = 0; s < plan->n_slots; s++) {
+        const oly_slot *slot = &plan->slots[s];
+        for (int d = 0; d < plan->n_devices; d++) {
+            int cell = oly_cell(plan, d, s);
             int shard;
             switch (slot->kind) {
             case OLY_SLOT_INPUT:
@@ -281,7 +283,7 @@ static void take_outputs(oly_program *p, oly_run *r, oly_buffer **const *outputs
     const oly_plan *plan = p->plan;
     for (int k = 0; k < plan->n_outputs; k++)
         for (int s = 0; s < p->n_output_shards[k]; s++) {
-            size_t cell = (size_t)p->output_device[k][s] * (size_t)plan->slot_capacity + (size_t)plan->output_slot[k];
+            int cell = oly_cell(plan, p->output_device[k][s], plan->output_slot[k]);
             outputs[k][s] = r->owner[cell];
             oly_buffer_hold(outputs[k][s]);
         }

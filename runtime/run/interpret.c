@@ -256,7 +256,7 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
 
 static void **cell(oly_run *r, int device, int slot)
 {
-    return &r->base[device * r->plan->slot_capacity + slot];
+    return &r->base[oly_cell(r->plan, device, slot)];
 }
 
 /* The bytes of a slot on the first device that has it: values that every device holds. NULL: none of the devices is here. */
@@ -347,7 +347,7 @@ void oly_settle_loops(oly_run *r)
                 int last = stays               ? s->loop.init_slot[k]
                            : s->loop.count % 2 ? s->loop.out_slot[k]
                                                : s->loop.spare_slot[k];
-                r->owner[d * plan->slot_capacity + s->loop.in_slot[k]] = r->owner[d * plan->slot_capacity + last];
+                r->owner[oly_cell(plan, d, s->loop.in_slot[k])] = r->owner[oly_cell(plan, d, last)];
             }
     }
 }

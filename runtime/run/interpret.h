@@ -9,7 +9,7 @@ typedef struct oly_run {
     struct oly_run *next;
     oly_program *program;
     const oly_plan *plan;
-    void **base;          /* [device * slot_capacity + slot] */
+    void **base;          /* by oly_cell */
     oly_buffer **owner;   /* the same; NULL for scratch */
     oly_buffer **scratch; /* [device] */
     oly_ticket ticket;

@@ -23,7 +23,7 @@ static const oly_stencil_field *field(const sweep *s, int device)
 
 static int tiles_on(const sweep *s, int device)
 {
-    return oly_stencil_chunks(&s->step->stencil.stencil, field(s, device), s->steps);
+    return oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps);
 }
 
 static void tile(void *context, int i)
@@ -37,9 +37,9 @@ static void tile(void *context, int i)
         s->failed = true;
         return;
     }
-    void *const *base = &s->run->base[device * s->run->plan->slot_capacity];
-    oly_stencil_run(&s->step->stencil.stencil, field(s, device), s->steps, base[s->from], base[s->to], (*scratch)->data,
-                    i, n);
+    const oly_run *r = s->run;
+    oly_stencil_run(s->step->stencil.stencil, field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
+                    r->base[oly_cell(r->plan, device, s->to)], (*scratch)->data, i, n);
 }
 
 static void run_sweep(sweep *s)
@@ -61,8 +61,8 @@ static size_t scratch_needed(const oly_run *r, const oly_step *step)
         for (int64_t steps = step->stencil.pass; steps > 0;
              steps = steps == step->stencil.pass ? step->stencil.count % steps : 0) {
             const oly_stencil_work *w = &step->stencil.device[d];
-            size_t a = oly_stencil_scratch(&step->stencil.stencil, &w->within, (int)steps);
-            size_t b = oly_stencil_scratch(&step->stencil.stencil, &w->last, (int)steps);
+            size_t a = oly_stencil_scratch(step->stencil.stencil, &w->within, (int)steps);
+            size_t b = oly_stencil_scratch(step->stencil.stencil, &w->last, (int)steps);
             most = a > most ? a : most;
             most = b > most ? b : most;
         }
