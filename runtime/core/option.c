@@ -204,6 +204,7 @@ uint64_t oly_options_fingerprint(void)
     h = oly_hash_mix(h, (uint64_t)oly_option.gradient_memory);
     h = oly_hash_mix(h, (uint64_t)oly_option.choose);
     h = oly_hash_mix(h, (uint64_t)oly_option.exchange_memory);
+    h = oly_hash_mix(h, (uint64_t)oly_option.direct_processes);
     h = oly_hash_text(h, oly_option.costs);
     return oly_hash_text(h, oly_option.platforms);
 }

@@ -90,6 +90,7 @@ static int device_of(const mover *m, oly_mesh mesh, int position)
     return -1;
 }
 
+/* Where a box begins in a slot that holds the box `holds`. */
 static oly_place corner(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box)
 {
     oly_place place = {.base = oly_cell(m->p->plan, device, slot)};
@@ -120,8 +121,7 @@ static oly_box held_box(const mover *m, int source)
     return m->in_place ? oly_region_box(m->to, m->shape, source) : oly_layout_box(m->from, source);
 }
 
-static oly_status add_copy(mover *m, int source_device, int source, int device, const oly_box *holds,
-                           const oly_box *box)
+oly_status oly_add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box)
 {
     m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
     OLY_PLAN_CHECK(m->copies);
@@ -267,7 +267,7 @@ static oly_status receive_box(mover *m, int device, int position, const oly_box 
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
             holder = d;
-    return add_copy(m, holder, owner, device, holds, shared);
+    return oly_add_copy(m, holder, owner, device, holds, shared);
 }
 
 /* What of a box of a run is wanted at a position: a list of boxes. */
@@ -497,17 +497,29 @@ oly_status oly_find_pieces(mover *m)
     return OLY_OK;
 }
 
+oly_status oly_find_copies(mover *m)
+{
+    for (int d = 0; d < m->p->plan->n_devices; d++)
+        OLY_TRY(receive_all(m, d));
+    return OLY_OK;
+}
+
+oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box)
+{
+    oly_place at = corner(m, device, slot, holds, box);
+    oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = box->rank};
+    for (int d = 0; d < piece.rank; d++) {
+        piece.extent[d] = box->hi[d] - box->lo[d];
+        piece.stride[d] = at.stride[d];
+    }
+    return piece;
+}
+
 oly_piece oly_piece_of(const remote *r)
 {
     const mover *m = r->mover;
     oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
     if (!r->sending)
         holds = shifted(&holds, r->shift, -1);
-    oly_place at = corner(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
-    oly_piece piece = {.buffer = at.base, .offset = at.offset, .rank = r->box.rank};
-    for (int d = 0; d < piece.rank; d++) {
-        piece.extent[d] = r->box.hi[d] - r->box.lo[d];
-        piece.stride[d] = at.stride[d];
-    }
-    return piece;
+    return oly_piece_in(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
 }

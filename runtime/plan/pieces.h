@@ -40,6 +40,21 @@ typedef struct mover {
 /* Finds the copies and remotes of this process's devices, as receivers and as senders. The caller releases m->remotes, also after
  * a failure. */
 oly_status oly_find_pieces(mover *m);
+/* The same of a process all of whose devices take from its own only. */
+oly_status oly_find_copies(mover *m);
 /* Where this process's end of a remote lies. */
 oly_piece oly_piece_of(const remote *r);
+/* Where a box lies in a slot of a device that holds the box `holds`. */
+oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
+/* Adds a copy of `box` between two devices of this process: from the one at position `source`, to one that holds `holds`. */
+oly_status oly_add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box);
+
+/* -- reshard.c -- */
+/* Notes from where to where a step moves what, for explanations. */
+oly_status oly_note_transfer(int n, const mover *movers, oly_step *s);
+
+/* -- stages.c -- */
+/* Adds the steps of those movements that many processes had better make in stages, and takes them off the list, which keeps its
+ * order. */
+oly_status oly_plan_stages(int *n, mover *movers, oly_block *b);
 #endif

@@ -179,7 +179,7 @@ static void describe(int n, mover *movers, oly_step *s)
 }
 
 /* Axes only: of explanations. */
-static oly_status note_transfer(int n, const mover *movers, oly_step *s)
+oly_status oly_note_transfer(int n, const mover *movers, oly_step *s)
 {
     const mover *m = &movers[0];
     oly_transfer *t = OLY_PLAN_NEW(m->p, oly_transfer, 1);
@@ -267,13 +267,15 @@ static oly_status make_moves(int n, mover *movers, oly_block *b)
     describe(n, movers, s);
     if (exchange)
         OLY_TRY(note_arrivals(n, movers, s));
-    return note_transfer(n, movers, s);
+    return oly_note_transfer(n, movers, s);
 }
 
 /* One step for movements of elements of one size. */
 static oly_status add_moves(int n, mover *movers, oly_block *b)
 {
-    oly_status st = make_moves(n, movers, b);
+    oly_status st = oly_plan_stages(&n, movers, b);
+    if (st == OLY_OK && n > 0)
+        st = make_moves(n, movers, b);
     for (int k = 0; k < n; k++)
         oly_release(movers[k].remotes);
     return st;
