@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <olympus.h>
 
-enum { MOST_RANK = 4, MOST_AXES = 3, MOST_DEVICES = 8, WALK = 5, PAIRS = 2500, TEXT = 512 };
+enum { MOST_RANK = 4, MOST_AXES = 3, MOST_DEVICES = 8, WALK = 5, PAIRS = 2500, STAGED_PAIRS = 500, TEXT = 512 };
 
 /* A sharding, and what it was made of. */
 typedef struct place {
@@ -27,6 +27,7 @@ typedef struct walk {
     int rank;
     int64_t shape[MOST_RANK];
     place at;
+    bool all_in_order;   /* meshes are of all devices as they come */
     char told[4 * TEXT]; /* the last step */
 } walk;
 
@@ -80,8 +81,8 @@ static void draw_devices(walk *w, place *p)
     int n_all = oly_device_count(), all[MOST_DEVICES];
     for (int k = 0; k < n_all; k++)
         all[k] = k;
-    p->n_devices = below(w, 2) ? n_all : 1 + below(w, n_all);
-    if (below(w, 2))
+    p->n_devices = w->all_in_order || below(w, 2) ? n_all : 1 + below(w, n_all);
+    if (!w->all_in_order && below(w, 2))
         for (int k = n_all - 1; k > 0; k--) {
             int j = below(w, k + 1), other = all[j];
             all[j] = all[k];
@@ -427,9 +428,9 @@ static oly_array start_as_sum(walk *w)
     return finish_sum(w, x);
 }
 
-static void run_walk(uint64_t seed)
+static void run_walk(uint64_t seed, bool all_in_order)
 {
-    walk w = {.seed = seed, .random = mixed(seed)};
+    walk w = {.seed = seed, .random = mixed(seed), .all_in_order = all_in_order};
     oly_array x[2] = {NULL};
     draw_array(&w);
     bool sum = below(&w, 8) == 0;
@@ -453,6 +454,24 @@ static void run_walk(uint64_t seed)
         }
         w.at = next;
     }
+}
+
+/* As between thousands of processes: what all get goes from one to the next. */
+static void gathers_go_in_stages(void **state)
+{
+    (void)state;
+    int before = n_pairs;
+    setenv("OLYMPUS_DIRECT_PROCESSES", "1", 1);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_enable_x64(true);
+    for (uint64_t seed = (uint64_t)setting("RESHARD_SEED", 5); n_pairs < before + STAGED_PAIRS; seed++) {
+        OLY_SCOPE
+        run_walk(seed, true);
+    }
+    oly_enable_x64(false);
+    oly_finalize();
+    unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 
 /* Arrays of megabytes between two places, when exchanges may pack a mebibyte. */
@@ -491,7 +510,7 @@ static void arrays_go_anywhere(void **state)
     uint64_t seed = (uint64_t)setting("RESHARD_SEED", 1000000 * (int64_t)oly_local_device_count());
     for (int64_t most = setting("RESHARD_PAIRS", PAIRS); n_pairs < most; seed++) {
         OLY_SCOPE
-        run_walk(seed);
+        run_walk(seed, false);
     }
     assert_true(n_sums > 0 || getenv("RESHARD_PAIRS"));
     if (getenv("RESHARD_PAIRS"))
@@ -502,7 +521,7 @@ static void arrays_go_anywhere(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere), cmocka_unit_test(gathers_go_in_stages),
                                        cmocka_unit_test(large_arrays_go_in_rounds)};
     return CHECK_MAIN(tests);
 }
