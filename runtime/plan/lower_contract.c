@@ -63,41 +63,75 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
+/* The share of a dimension that a device needs and has: where one cut goes on where the other ends, all of the smaller part. */
+static double common_share(const oly_split *needed, const oly_split *had)
+{
+    int n = needed->axes.n < had->axes.n ? needed->axes.n : had->axes.n;
+    bool nested = memcmp(needed->axes.axis, had->axes.axis, (size_t)n) == 0;
+    double most = (double)(needed->parts > had->parts ? needed->parts : had->parts);
+    return 1 / (nested ? most : (double)needed->parts * (double)had->parts);
+}
+
 /* Elements a device gets when the operands are cut as `out` is, and contracting pair k like this; none where they lie so. */
 static double elements_moved(const product *x, const oly_layout *out, int k, const oly_split *cut)
 {
     double moved = 0;
     for (int o = 0; o < 2; o++) {
         oly_layout l = x->operand[o];
+        double there = 1;
         for (int d = 0; d < l.rank; d++)
             if (x->dims.result[o][d] >= 0)
                 l.split[d] = out->split[x->dims.result[o][d]];
         l.split[x->c->contract[o][k]] = *cut;
         l.mesh = out->mesh;
+        for (int d = 0; d < l.rank; d++)
+            there *= (double)l.shape[d] * common_share(&l.split[d], &x->operand[o].split[d]);
         oly_region r = oly_region_of_layout(&l);
         if (!oly_region_inside_layout(&r, &x->operand[o]))
-            moved += part_size(&l);
+            moved += part_size(&l) - there;
     }
     return moved;
 }
 
-/* May contracting pair k be cut so? Not over axes that split another one. When they split the result too, partial sums of more
- * of it are made and scattered, or else the operands are moved: whichever moves less. */
-static bool may_split(product *x, int k, const oly_split *cut)
+/* How the result is cut when a contracting pair is cut so: not over the same axes. True: they are taken from it, and the sum is
+ * scattered over them. */
+static bool cut_partial(const product *x, const oly_split *cut, oly_layout *partial)
 {
-    if (overlap(&cut->axes, &x->summed))
-        return false;
-    oly_layout partial = x->out;
-    bool common = false;
-    for (int d = 0; d < partial.rank; d++) {
-        common = common || overlap(&cut->axes, &partial.split[d].axes);
-        partial.split[d] = without(partial.mesh, &partial.split[d], &cut->axes, partial.shape[d]);
+    bool scattered = false;
+    *partial = x->out;
+    for (int d = 0; d < partial->rank; d++) {
+        scattered = scattered || overlap(&cut->axes, &partial->split[d].axes);
+        partial->split[d] = without(partial->mesh, &partial->split[d], &cut->axes, partial->shape[d]);
     }
-    oly_split whole = oly_split_whole(x->operand[0].shape[x->c->contract[0][k]]);
-    if (common && elements_moved(x, &x->out, k, &whole) < part_size(&partial) + elements_moved(x, &partial, k, cut))
-        return false;
-    x->out = partial;
-    return true;
+    return scattered;
+}
+
+/* Cuts contracting pair k as one of the operands, or not at all: not over axes that split another pair, and as moves least. Where
+ * both operands are cut alike and the result is not, partial sums are folded. Where one is cut and the other only sliced, a sum
+ * that is handed round counts as one that is scattered: every device works its share, and XLA decides likewise. */
+static void cut_pair(product *x, int k)
+{
+    oly_split *pair[2] = {&x->operand[0].split[x->c->contract[0][k]], &x->operand[1].split[x->c->contract[1][k]]};
+    oly_split chosen = oly_split_whole(x->operand[0].shape[x->c->contract[0][k]]);
+    bool alike = oly_axis_list_equal(&pair[0]->axes, &pair[1]->axes);
+    bool both = pair[0]->parts > 1 && pair[1]->parts > 1;
+    double least = elements_moved(x, &x->out, k, &chosen);
+    oly_layout out = x->out;
+    for (int side = 0; side < (alike ? 1 : 2); side++) {
+        oly_layout partial;
+        if (pair[side]->parts == 1 || overlap(&pair[side]->axes, &x->summed))
+            continue;
+        bool scattered = cut_partial(x, pair[side], &partial);
+        double folded = part_size(&partial) * (pair[side]->parts - 1) / pair[side]->parts;
+        double moved = elements_moved(x, &partial, k, pair[side]) + (both && !scattered ? 2 : 1) * folded;
+        if (alike ? scattered && moved > least : moved >= least)
+            continue;
+        least = moved;
+        chosen = *pair[side];
+        out = partial;
+    }
+    *pair[0] = *pair[1] = chosen;
+    x->out = out;
 }
 
 /* Batch and free dimensions of the operands are cut as those of the result. */
@@ -113,16 +147,9 @@ static void cut_free(product *x)
 
 static void cut_operands(product *x)
 {
-    oly_layout *a = &x->operand[0], *b = &x->operand[1];
     for (int k = 0; k < x->c->n_contract; k++) {
-        oly_split *left = &a->split[x->c->contract[0][k]], *right = &b->split[x->c->contract[1][k]];
-        if (left->parts > 1 && may_split(x, k, left))
-            *right = *left;
-        else if (right->parts > 1 && may_split(x, k, right))
-            *left = *right;
-        else
-            *left = *right = oly_split_whole(a->shape[x->c->contract[0][k]]);
-        oly_append_axes(&x->summed, &left->axes);
+        cut_pair(x, k);
+        oly_append_axes(&x->summed, &x->operand[0].split[x->c->contract[0][k]].axes);
     }
     cut_free(x);
 }
