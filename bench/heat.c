@@ -25,6 +25,17 @@ static void plate_step(oly_array i, oly_array *u, void *user)
     *u = oly_update(*u, "1:-1, 1:-1", oly_add(oly_mul(0.5, mid), oly_mul(0.125, oly_add(rows, columns))));
 }
 
+static void block_step(oly_array i, oly_array *u, void *user)
+{
+    (void)i, (void)user;
+    oly_array mid = oly_slice(*u, "1:-1, 1:-1, 1:-1");
+    oly_array x = oly_add(oly_slice(*u, ":-2, 1:-1, 1:-1"), oly_slice(*u, "2:, 1:-1, 1:-1"));
+    oly_array y = oly_add(oly_slice(*u, "1:-1, :-2, 1:-1"), oly_slice(*u, "1:-1, 2:, 1:-1"));
+    oly_array z = oly_add(oly_slice(*u, "1:-1, 1:-1, :-2"), oly_slice(*u, "1:-1, 1:-1, 2:"));
+    oly_array around = oly_mul(0.125, oly_add(x, oly_add(y, z)));
+    *u = oly_update(*u, "1:-1, 1:-1, 1:-1", oly_add(oly_mul(0.25, mid), around));
+}
+
 static void rod(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -37,6 +48,13 @@ static void plate(const oly_array *in, oly_array *out, void *user)
     (void)user;
     out[0] = in[0];
     oly_fori(0, steps(), plate_step, 1, out, NULL);
+}
+
+static void block(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, steps(), block_step, 1, out, NULL);
 }
 
 static float temperature(int64_t i)
@@ -70,9 +88,17 @@ static void heat2d(const bench_row *row)
     bench_report(row->name, bench_best(simulate, &s), (double)n * (double)n * steps(), "Gpoint/s");
 }
 
+static void heat3d(const bench_row *row)
+{
+    int64_t n = bench_size(row);
+    simulation s = {oly_jit(block, 1, 1), bench_array(3, (int64_t[]){n, n, n}, "x, None, None", temperature)};
+    bench_report(row->name, bench_best(simulate, &s), (double)n * (double)n * (double)n * steps(), "Gpoint/s");
+}
+
 const bench_row bench_heat_rows[] = {
     {"heat1d", "3-point heat equation, 2^24 float32, 100 steps", heat1d, 1 << 24, 1 << 12},
     {"heat1d_small", "the same on 2^20", heat1d, 1 << 20, 1 << 10},
     {"heat2d", "5-point heat equation, 4096 x 4096 float32, 100 steps", heat2d, 4096, 64},
+    {"heat3d", "7-point heat equation, 256 x 256 x 256 float32, 100 steps", heat3d, 256, 16},
     {0},
 };

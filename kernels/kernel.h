@@ -188,14 +188,26 @@ typedef struct oly_stencil_field {
         write_hi[3]; /* the part whose values after `steps` steps are wanted (the device's own block) */
     int64_t fixed_lo[3],
         fixed_hi[3]; /* points of the update region, in the field's coordinates; may lie outside the field */
-    int64_t destination_stride[3]; /* strides of the destination */
-    int64_t destination_offset[3]; /* destination coordinate = field coordinate + this */
+    int64_t destination_stride[3];      /* strides of the destination */
+    int64_t destination_offset[3];      /* destination coordinate = field coordinate + this */
+    int64_t border_lo[3], border_hi[3]; /* cells at the ends of the written part that are tiles of their own; 0: none */
 } oly_stencil_field;
 
 /* How many steps one pass should take at most for a block of this extent (the margin is steps * radius), from the cache sizes. */
 int oly_stencil_steps(const oly_stencil *s, const int64_t *extent);
 /* Tiles one pass is worked in, from shape and steps alone. */
 int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int steps);
+/* Which tiles read nothing beyond [write_lo, write_hi) on some sides (bit 2d of `sides`: below in dimension d, bit 2d + 1: above),
+ * the inner ones, so that those can be worked before the margins are there; and how much work they are. */
+typedef struct oly_stencil_share {
+    int n, n_inner;
+    double points, inner_points;        /* times steps, what tiles work beside themselves included */
+    int64_t parts[3], first[3], end[3]; /* of the grid of tiles; the inner ones are a box of it */
+} oly_stencil_share;
+oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_field *f, int steps, unsigned sides);
+/* The chunk number of the k-th inner tile, and of the k-th of the others. */
+int oly_stencil_inner(const oly_stencil_share *t, int k);
+int oly_stencil_outer(const oly_stencil_share *t, int k);
 /* Works tile `chunk`: reads source (never written), writes its part of [write_lo, write_hi) of destination with the values
  * after `steps` steps. Every read of a point within `steps * radius` of the written part must lie inside the field, except
  * beyond [fixed_lo, fixed_hi), where only the `radius` cells next to it are read. scratch: oly_stencil_scratch bytes, one

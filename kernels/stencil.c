@@ -111,30 +111,60 @@ static int64_t at_least(int64_t x, int64_t limit)
     return x > limit ? x : limit;
 }
 
-/* The grid of tiles over the part to be written: parts[d] balanced parts of each dimension (of the three). */
+/* The grid of tiles over the part to be written: in each dimension (of the three) the cells of either border, if they are to be
+ * tiles of their own, and those between are each cut into balanced parts. */
+enum { BELOW, BETWEEN, ABOVE, SECTIONS };
 typedef struct grid {
     int64_t lo[3], hi[3], parts[3];
+    int64_t from[3][SECTIONS + 1], parts_in[3][SECTIONS]; /* where sections begin, and their parts */
 } grid;
 
 static grid grid_of(const shape *a, const oly_stencil_field *f, int steps)
 {
     grid g = {.lo = {0, 0, 0}, .hi = {1, 1, 1}, .parts = {1, 1, 1}};
     proportions p = proportions_of(a);
+    for (int d = 0; d < 3; d++) {
+        g.from[d][ABOVE] = g.from[d][SECTIONS] = 1;
+        g.parts_in[d][BETWEEN] = 1;
+    }
     for (int d = 0; d < a->rank; d++) {
         int to = dimension_of(a->rank, d);
         int64_t margin = (int64_t)steps * (a->below[to] + a->above[to]);
+        int64_t most = at_least(p.window[to] - margin, at_least(margin, 16)); /* at least half of the work is of use */
         g.lo[to] = f->write_lo[d];
         g.hi[to] = at_least(f->write_hi[d], f->write_lo[d]);
-        int64_t most = at_least(p.window[to] - margin, at_least(margin, 16)); /* at least half of the work is of use */
-        g.parts[to] = (g.hi[to] - g.lo[to] + most - 1) / most;
+        g.from[to][BELOW] = g.lo[to];
+        g.from[to][BETWEEN] = g.lo[to] + f->border_lo[d];
+        g.from[to][ABOVE] = g.hi[to] - f->border_hi[d];
+        g.from[to][SECTIONS] = g.hi[to];
+        g.parts[to] = 0;
+        for (int k = 0; k < SECTIONS; k++) {
+            g.parts_in[to][k] = (g.from[to][k + 1] - g.from[to][k] + most - 1) / most;
+            g.parts[to] += g.parts_in[to][k];
+        }
     }
     return g;
 }
 
 static int64_t part_start(const grid *g, int d, int64_t part)
 {
-    int64_t n = g->hi[d] - g->lo[d], each = n / g->parts[d], more = n % g->parts[d];
-    return g->lo[d] + part * each + at_most(part, more);
+    int k = 0;
+    while (k + 1 < SECTIONS && part >= g->parts_in[d][k])
+        part -= g->parts_in[d][k++];
+    if (g->parts_in[d][k] == 0)
+        return g->hi[d];
+    int64_t n = g->from[d][k + 1] - g->from[d][k], each = n / g->parts_in[d][k], more = n % g->parts_in[d][k];
+    return g->from[d][k] + part * each + at_most(part, more);
+}
+
+/* Points of the largest part, rounded up. */
+static int64_t largest_part(const grid *g, int d)
+{
+    int64_t most = 0;
+    for (int k = 0; k < SECTIONS; k++)
+        if (g->parts_in[d][k])
+            most = at_least(most, (g->from[d][k + 1] - g->from[d][k]) / g->parts_in[d][k] + 1);
+    return most;
 }
 
 int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int steps)
@@ -142,6 +172,85 @@ int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int ste
     shape a = shape_of(s);
     grid g = grid_of(&a, f, steps);
     return (int)(g.parts[0] * g.parts[1] * g.parts[2]);
+}
+
+/* Does a part of dimension `to` read nothing beyond the part to be written, on the sides asked for? */
+static bool stays_inside(const shape *a, const grid *g, const oly_stencil_field *f, int steps, int d, unsigned sides,
+                         int64_t part)
+{
+    int to = dimension_of(a->rank, d);
+    int64_t lo = at_least(part_start(g, to, part), f->fixed_lo[d]);
+    int64_t hi = at_most(part_start(g, to, part + 1), f->fixed_hi[d]);
+    if (lo >= hi)
+        return true; /* copied only */
+    lo = at_least(lo - (int64_t)steps * a->below[to], f->fixed_lo[d] - a->below[to]);
+    hi = at_most(hi + (int64_t)steps * a->above[to], f->fixed_hi[d] + a->above[to]);
+    return !(sides >> (2 * d) & 1 && lo < f->write_lo[d]) && !(sides >> (2 * d + 1) & 1 && hi > f->write_hi[d]);
+}
+
+oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_field *f, int steps, unsigned sides)
+{
+    shape a = shape_of(s);
+    grid g = grid_of(&a, f, steps);
+    oly_stencil_share r = {.points = 1, .inner_points = 1};
+    bool any = true;
+    for (int d = 0; d < 3; d++) {
+        r.parts[d] = r.end[d] = g.parts[d];
+        r.n = (d ? r.n : 1) * (int)g.parts[d];
+    }
+    for (int d = 0; d < a.rank; d++) {
+        int to = dimension_of(a.rank, d);
+        int64_t first = 0, end = g.parts[to];
+        double around = 0.5 * steps * (a.below[to] + a.above[to]); /* what a part works beside itself, on average */
+        while (first < end && !stays_inside(&a, &g, f, steps, d, sides, first))
+            first++;
+        while (end > first && !stays_inside(&a, &g, f, steps, d, sides, end - 1))
+            end--;
+        any = any && first < end;
+        r.first[to] = first;
+        r.end[to] = end;
+        r.points *= (double)(g.hi[to] - g.lo[to]) + (double)g.parts[to] * around;
+        r.inner_points *=
+            first < end ? (double)(part_start(&g, to, end) - part_start(&g, to, first)) + (double)(end - first) * around
+                        : 0;
+    }
+    for (int d = 0; d < 3; d++) {
+        if (!any)
+            r.first[d] = r.end[d] = 0;
+        r.n_inner = (d ? r.n_inner : 1) * (int)(r.end[d] - r.first[d]);
+    }
+    r.points *= steps;
+    r.inner_points *= steps;
+    return r;
+}
+
+/* Number k of a box of parts, as a number of all. */
+static int number_in(const oly_stencil_share *t, const int64_t *lo, const int64_t *hi, int64_t k)
+{
+    int64_t column = lo[2] + k % (hi[2] - lo[2]), row = lo[1] + k / (hi[2] - lo[2]) % (hi[1] - lo[1]);
+    int64_t slab = lo[0] + k / (hi[2] - lo[2]) / (hi[1] - lo[1]);
+    return (int)((slab * t->parts[1] + row) * t->parts[2] + column);
+}
+
+int oly_stencil_inner(const oly_stencil_share *t, int k)
+{
+    return t->n_inner == t->n ? k : number_in(t, t->first, t->end, k);
+}
+
+int oly_stencil_outer(const oly_stencil_share *t, int k)
+{
+    for (int side = 0; side < 6; side++) { /* below and above the inner box; dimensions before are the box's */
+        int64_t lo[3], hi[3], n = 1;
+        for (int d = 0; d < 3; d++) {
+            lo[d] = d < side / 2 ? t->first[d] : d == side / 2 && side % 2 ? t->end[d] : 0;
+            hi[d] = d < side / 2 ? t->end[d] : d == side / 2 && side % 2 == 0 ? t->first[d] : t->parts[d];
+            n *= hi[d] - lo[d];
+        }
+        if (k < n)
+            return number_in(t, lo, hi, k);
+        k -= (int)n;
+    }
+    return 0;
 }
 
 /* Slabs that live at once, and the bytes a tile with a window of this many rows and columns needs. */
@@ -159,7 +268,7 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
     for (int d = 0; d < 3; d++) {
         if (g.parts[d] == 0)
             return 0;
-        window[d] = (g.hi[d] - g.lo[d]) / g.parts[d] + 1 + (int64_t)steps * (a.below[d] + a.above[d]);
+        window[d] = largest_part(&g, d) + (int64_t)steps * (a.below[d] + a.above[d]);
     }
     /* the most lanes, ghosts and padding there can be: cpu/stencil_strip.h, cpu/stencil_wave_real.h */
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);

@@ -58,7 +58,8 @@ static double stencil_price(const oly_plan *plan, const oly_step *s)
     double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
     double once = larger(2 * oly_price_memory((double)field->bytes),
                          oly_price_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));
-    return (double)passes * (once + block_price(plan, s->stencil.margins[0]));
+    double margins = block_price(plan, s->stencil.margins[0]), meanwhile = s->stencil.early * once;
+    return (double)passes * (once + larger(margins - meanwhile, 0));
 }
 
 double oly_price_step(const oly_plan *plan, const oly_step *s)

@@ -405,6 +405,8 @@ bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *f
 /* -- stencil.c -- */
 /* Lowers the loop as a stencil when it is one. *done tells. */
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
+/* -- stencil_overlap.c: its tiles that need no margins are worked while those are on their way. first: what brings the first ones. -- */
+oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *first, oly_stencil_work *work);
 
 /* -- invariant.c -- */
 oly_status oly_move_invariants(oly_graph *g);

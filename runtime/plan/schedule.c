@@ -37,6 +37,7 @@ typedef struct item {
     int wait, instead; /* a part of a step: not the wait, but that item must come before; -1 */
     int after;         /* WAIT: another that comes before; -1 */
     bool numbered, placed;
+    bool inside; /* WAIT: the step that comes before it waits itself */
 } item;
 
 /* What has happened to a slot so far. */
@@ -187,6 +188,21 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
     return OLY_OK;
 }
 
+/* A stencil loop waits for its first margins itself, after the tiles that need none. */
+static void add_stencil(scheduler *s, const oly_step *step)
+{
+    int mover = s->mover[step->stencil.first_slot];
+    item *it = add_item(s, step, -1, true);
+    if (!it || mover < 0 || !step->stencil.overlaps)
+        return;
+    it->step.awaited = s->items[mover].step.exchange;
+    it->step.from = -1;
+    it->wait = mover + 1; /* comes right after it */
+    it->instead = mover;
+    s->items[mover + 1].after = s->n - 1;
+    s->items[mover + 1].inside = s->split = true;
+}
+
 static void forget_mover(void *context, int slot, bool writes)
 {
     scheduler *s = context;
@@ -203,9 +219,10 @@ static oly_status add_step(scheduler *s, const oly_step *step)
         add_move(s, step);
     else if (step->kind == OLY_STEP_TILE || step->kind == OLY_STEP_GEMM)
         OLY_TRY(add_in_parts(s, step));
+    else if (step->kind == OLY_STEP_STENCIL)
+        add_stencil(s, step);
     else
-        add_item(s, step, -1,
-                 step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH || step->kind == OLY_STEP_STENCIL);
+        add_item(s, step, -1, step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH);
     OLY_PLAN_CHECK(s->failed ? NULL : s);
     oly_step_uses(s->p->plan, step, forget_mover, s);
     for (int k = 0; step->kind == OLY_STEP_MOVE && step->exchange && k < step->move.n_arrivals; k++)
@@ -438,7 +455,7 @@ static oly_status rebuild(scheduler *s, oly_block *b)
     int n = 0;
     for (int k = 0; k < s->n; k++) {
         const oly_step *step = &s->items[s->order[k]].step;
-        if (n > 0 && (joins(&steps[n - 1], step) || joins_fold(&steps[n - 1], step)))
+        if (s->items[s->order[k]].inside || (n > 0 && (joins(&steps[n - 1], step) || joins_fold(&steps[n - 1], step))))
             continue;
         steps[n++] = *step;
     }

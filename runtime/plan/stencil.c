@@ -254,6 +254,8 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
             comma = ",";
         }
     }
+    if (s->stencil.overlaps)
+        oly_text_add(&t, "; %.0f %% of a pass is worked while messages fly", 100 * s->stencil.early);
     s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
 }
@@ -303,7 +305,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     oly_layout l = oly_node_layout(p, f->bodies[n->index], input);
     size_t element = oly_dtype_size(input->type.dtype);
     int64_t count = n->params.upper - n->params.lower;
-    int steps = steps_per_pass(&s, &l, count), first, fields[2], out;
+    int steps = steps_per_pass(&s, &l, count), first, fields[2], out, brings = -1;
     bool margins = false;
     for (int d = 0; d < l.rank; d++)
         margins = margins || has_margins(&s, &l, d);
@@ -318,6 +320,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
         oly_movement move = {.node = input, .from = &l, .from_slot = out, .to = &r, .to_slot = first};
         OLY_TRY(margins_read(p, &s, &l, (int)(count % steps ? count % steps : steps), &move.wanted));
         OLY_TRY(oly_plan_moves(p, f->block, 1, &move));
+        brings = f->block->n_steps - 1;
     }
     int64_t passes = (count + steps - 1) / steps;
     fields[0] = margins ? first : passes > 2 ? field_slot(p, f, &r, element) : first;
@@ -361,6 +364,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
         step->stencil.margins[k] = blocks[k];
     }
     step->stencil.device = work;
+    OLY_TRY(oly_overlap_stencil(p, step, brings >= 0 ? &f->block->steps[brings] : NULL, work));
     describe(p, step, &s, &l, blocks[0]);
     return OLY_OK;
 }

@@ -91,6 +91,7 @@ typedef struct oly_fold_work {
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
 typedef struct oly_stencil_work {
     oly_stencil_field within, last;
+    unsigned late; /* the sides whose margins messages bring: oly_stencil_divide; 0: all is there when a pass begins */
 } oly_stencil_work;
 
 /* A box that another process sends. Its strides are those of all dimensions of the slot. */
@@ -136,7 +137,7 @@ typedef struct oly_step {
     const oly_transfer *transfer;    /* MOVE by a layout; NULL: another kind of copy */
     oly_axis_list over;              /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
-    oly_exchange *awaited;           /* WAIT: another step's */
+    oly_exchange *awaited;           /* WAIT: another step's; STENCIL: brings the first margins meanwhile; or NULL */
     int from;                        /* WAIT: the process whose message is awaited; -1: all of it */
     bool starts;  /* MOVE, FOLD: its exchange, of a fold the second, is left under way until a WAIT */
     bool begun;   /* FOLD: the exchange of its partials is over */
@@ -195,6 +196,8 @@ typedef struct oly_step {
             int first_slot;        /* the field before, with margins */
             int field_slot[2];     /* fields with margins that passes write in turn */
             oly_block *margins[2]; /* bring the margins of each from the neighbours */
+            bool overlaps;         /* inner tiles are worked while margins are on their way */
+            double early;          /* share of a pass's work that these are */
             const oly_stencil_work *device;
         } stencil;
     };

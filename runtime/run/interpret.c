@@ -68,7 +68,7 @@ static bool is_under_way(const oly_run *r)
 }
 
 /* Exchanges under way need MPI to be called now and then; only the thread that interprets may. */
-static void advance(oly_run *r)
+void oly_advance_exchanges(oly_run *r)
 {
     if (r->advance == OLY_OK)
         r->advance = oly_exchange_advance();
@@ -104,7 +104,7 @@ static void spread_body(void *context, int i)
         i -= n;
     run_chunk(s, device, i);
     if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
-        advance(s->run);
+        oly_advance_exchanges(s->run);
 }
 
 static void run_spread(oly_run *r, const oly_step *step, int phase)
@@ -116,7 +116,7 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
             for (int c = 0, n = chunks_on(&s, d); c < n; c++) {
                 run_chunk(&s, d, c);
                 if (s.under_way && step->work >= WORTH_SHARING)
-                    advance(r);
+                    oly_advance_exchanges(r);
             }
         return;
     }
@@ -385,7 +385,7 @@ oly_status oly_run_block(oly_run *r, const oly_block *b)
     for (int k = 0; k < b->n_steps; k++) {
         OLY_TRY(run_step(r, &b->steps[k]));
         if (is_under_way(r)) {
-            advance(r);
+            oly_advance_exchanges(r);
             OLY_TRY(r->advance);
         }
     }

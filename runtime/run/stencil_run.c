@@ -1,14 +1,21 @@
-/* Running stencil loops: passes over the fields, tiles of all devices spread over the threads, margins in between. */
+/* Running stencil loops: passes over the fields, tiles of all devices spread over the threads, margins in between. Where margins come
+ * in messages, a pass begins with the tiles that read none of those (plan/stencil_overlap.c):
+ *
+ *      margins set out, inner tiles, wait, tiles along the borders; margins of what they made set out, inner tiles, ... */
 #include "run/stencil_run.h"
 #include "device/workers.h"
 #include <stdatomic.h>
 #include <string.h>
+
+typedef enum part { ALL, INNER, OUTER } part;
 
 typedef struct sweep {
     oly_run *run;
     const oly_step *step;
     int steps;
     bool last;
+    part part;            /* which tiles */
+    bool under_way;       /* messages that need MPI to be called now and then */
     int from, to;         /* slots */
     oly_buffer **scratch; /* per thread, taken when it first works a tile */
     size_t scratch_bytes;
@@ -21,16 +28,34 @@ static const oly_stencil_field *field(const sweep *s, int device)
     return s->last ? &w->last : &w->within;
 }
 
+static oly_stencil_share share_of(const sweep *s, int device)
+{
+    return oly_stencil_divide(s->step->stencil.stencil, field(s, device), s->steps,
+                              s->step->stencil.device[device].late);
+}
+
 static int tiles_on(const sweep *s, int device)
 {
-    return oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps);
+    if (s->part == ALL)
+        return oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps);
+    oly_stencil_share r = share_of(s, device);
+    return s->part == INNER ? r.n_inner : r.n - r.n_inner;
+}
+
+/* Number i of the tiles of this part, as a number of all. */
+static int tile_number(const sweep *s, int device, int i)
+{
+    if (s->part == ALL)
+        return i;
+    oly_stencil_share r = share_of(s, device);
+    return s->part == INNER ? oly_stencil_inner(&r, i) : oly_stencil_outer(&r, i);
 }
 
 static void tile(void *context, int i)
 {
     sweep *s = context;
-    int device = 0, n;
-    for (; i >= (n = tiles_on(s, device)); device++)
+    int device = 0;
+    for (int n; i >= (n = tiles_on(s, device)); device++)
         i -= n;
     oly_buffer **scratch = &s->scratch[oly_workers_slot()];
     if (!*scratch && !(*scratch = oly_buffer_take(s->scratch_bytes))) {
@@ -39,12 +64,17 @@ static void tile(void *context, int i)
     }
     const oly_run *r = s->run;
     oly_stencil_run(s->step->stencil.stencil, field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
-                    r->base[oly_cell(r->plan, device, s->to)], (*scratch)->data, i, n);
+                    r->base[oly_cell(r->plan, device, s->to)], (*scratch)->data, tile_number(s, device, i),
+                    oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps));
+    if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
+        oly_advance_exchanges(s->run);
 }
 
-static void run_sweep(sweep *s)
+static void run_tiles(sweep *s, part which)
 {
     int total = 0;
+    s->part = which;
+    s->under_way = which == INNER && oly_exchange_any_left();
     for (int d = 0; d < s->run->plan->n_devices; d++)
         total += tiles_on(s, d);
     if (s->step->work > 40000)
@@ -52,6 +82,18 @@ static void run_sweep(sweep *s)
     else
         for (int i = 0; i < total; i++)
             tile(s, i);
+}
+
+/* One pass. x: what brings the margins it reads, under way; NULL: they are there. */
+static oly_status run_sweep(sweep *s, oly_exchange *x)
+{
+    run_tiles(s, x ? INNER : ALL);
+    if (!x)
+        return OLY_OK;
+    OLY_TRY(s->run->advance);
+    OLY_TRY(oly_exchange_join(x));
+    run_tiles(s, OUTER);
+    return OLY_OK;
 }
 
 static size_t scratch_needed(const oly_run *r, const oly_step *step)
@@ -77,6 +119,7 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step)
     if (!table)
         return oly_buffer_fail(sizeof(oly_buffer *) * (size_t)slots, "a stencil's tiles");
     s.scratch = memset(table->data, 0, table->bytes);
+    oly_exchange *under_way = step->awaited;
     oly_status st = OLY_OK;
     for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.steps, pass++) {
         int64_t left = step->stencil.count - at,
@@ -85,10 +128,14 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step)
         s.steps = over ? (int)over : step->stencil.pass;
         s.last = left <= step->stencil.pass;
         s.to = s.last ? step->out_slot : step->stencil.field_slot[next];
-        run_sweep(&s);
+        st = run_sweep(&s, under_way);
         s.from = s.to;
-        if (!s.last && step->stencil.margins[next])
-            st = oly_run_block(r, step->stencil.margins[next]);
+        under_way = NULL;
+        if (s.last || !step->stencil.margins[next] || st != OLY_OK)
+            continue;
+        st = oly_run_block(r, step->stencil.margins[next]);
+        if (step->stencil.overlaps)
+            under_way = step->stencil.margins[next]->steps[0].exchange;
     }
     for (int k = 0; k < slots; k++)
         oly_buffer_drop(s.scratch[k]);
