@@ -36,15 +36,23 @@ static void parallel(oly_factors *f, oly_dim_factors *x, oly_dim_factors *result
     oly_factor_attach(result, factor);
 }
 
-/* Places of the window lie where the elements are that it is centred on, or near by. */
+/* Places of the window lie where the elements are that it is centred on, or near by. Where there are fewer places than taps (as
+ * in gradients of kernels) the kernel lies beside the elements, and what parts see is summed. */
 static void slide(const oly_node *node, oly_factors *f)
 {
     const oly_sliding_window *w = &node->params.window;
     const oly_type *x = &node->in[0]->type, *y = &node->type;
     for (int d = x->rank - (int)w->rank; d < x->rank; d++) {
+        int64_t taps = w->size[d - x->rank + w->rank];
+        if (node->n_in == 2 && taps > y->shape[d] && x->shape[d] > 1) {
+            int factor = oly_factor_new(f, taps, OLY_FACTOR_REDUCTION);
+            oly_factor_attach(&f->operand[0][d], factor);
+            oly_factor_attach(&f->operand[1][d], factor);
+            continue;
+        }
         if (y->shape[d] == 1 || x->shape[d] == 1)
             continue;
-        bool still = w->size[d - x->rank + w->rank] == 1 && x->shape[d] == y->shape[d];
+        bool still = taps == 1 && x->shape[d] == y->shape[d];
         int factor = oly_factor_new(f, y->shape[d], still ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);
         oly_factor_attach(&f->operand[0][d], factor);
         oly_factor_attach(&f->result[d], factor);

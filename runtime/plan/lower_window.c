@@ -1,6 +1,6 @@
 /* Lowering of sliding windows: convolutions and windowed reductions. Each device works a box of the result; of the operand it
  * needs what the windows of that box see: its own part and a few elements of its neighbours', which the ordinary demand brings (a
- * halo exchange). Features summed over may be split: then partial sums are folded. */
+ * halo exchange). Features summed over may be split, and the taps of large kernels: then partial sums are folded. */
 #include "plan/planner.h"
 #include "graph/contract.h"
 #include "graph/factors.h"
@@ -85,16 +85,6 @@ static void features_between(const void *context, int64_t begin, int64_t end, in
 
 /* -- how everything is cut -------------------------------------------------------------------------------------------------- */
 
-static bool free_axes(const sliding *s, const oly_split *cut)
-{
-    for (int d = 0; d < s->out.rank; d++)
-        for (int j = 0; j < cut->axes.n; j++)
-            for (int k = 0; k < s->out.split[d].axes.n; k++)
-                if (s->out.split[d].axes.axis[k] == cut->axes.axis[j])
-                    return false;
-    return cut->parts > 1;
-}
-
 /* A dimension that stays keeps the operand's own cuts where their axes are the wanted ones. */
 static void keep_cuts(sliding *s, const oly_layout *operand, int from, int to)
 {
@@ -103,51 +93,159 @@ static void keep_cuts(sliding *s, const oly_layout *operand, int from, int to)
         s->out.split[to] = operand->split[from];
 }
 
-static void cut_convolution(sliding *s, const oly_layout *x)
+/* Taps of the kernel that are divided between devices: they see the operand's elements around theirs. */
+static oly_region_dim tap_region(const sliding *s, int d)
 {
-    const oly_node *n = s->node;
-    oly_layout k = oly_operand_layout(s->p, s->f, n->in[1]);
-    bool grouped = s->w->groups > 1;
-    if (s->w->batch_groups == 1)
-        keep_cuts(s, x, 0, 0);
-    keep_cuts(s, &k, 0, 1);
-    s->kernel = (oly_layout){.mesh = s->out.mesh, .rank = k.rank};
-    for (int d = 0; d < k.rank; d++) {
-        s->kernel.shape[d] = k.shape[d];
-        s->kernel.split[d] = oly_split_whole(k.shape[d]);
-    }
+    const oly_sliding_window *w = s->w;
+    int at = s->out.rank - (int)w->rank + d;
+    return (oly_region_dim){.split = s->kernel.split[at],
+                            .n = w->size[d],
+                            .scale = w->dilation[d],
+                            .lo = -w->lo[d],
+                            .hi = (s->out.shape[at] - 1) * w->stride[d] - w->lo[d]};
+}
+
+/* What is needed of the operand. */
+static void see(sliding *s, const oly_type *x)
+{
+    int batch = x->rank - (int)s->w->rank;
+    for (int d = 0; d < s->w->rank; d++)
+        s->seen.dim[batch + d] = s->node->n_in == 2 && s->kernel.split[batch + d].parts > 1
+                                     ? tap_region(s, d)
+                                     : window_region(s, d, x->shape[batch + d]);
+    if (s->node->n_in < 2)
+        return;
     s->kernel.split[0] = s->out.split[1];
-    if (!grouped && free_axes(s, &x->split[1]))
-        s->kernel.split[1] = x->split[1];
-    else if (!grouped && free_axes(s, &k.split[1]))
-        s->kernel.split[1] = k.split[1];
-    s->summed = s->kernel.split[1].axes;
     s->seen.dim[0] = s->w->batch_groups > 1 ? whole(x->shape[0])
                                             : (oly_region_dim){.split = s->out.split[0], .n = x->shape[0], .scale = 1};
     s->seen.dim[1] = (oly_region_dim){.split = s->kernel.split[1], .n = x->shape[1], .scale = 1};
-    if (grouped)
-        s->seen.dim[1] = s->out.split[1].parts == 1
-                             ? whole(x->shape[1])
-                             : grown(s->out.mesh, &s->out.split[1], s->out.shape[1], x->shape[1], features_between, n);
+    if (s->w->groups > 1)
+        s->seen.dim[1] = s->out.split[1].parts == 1 ? whole(x->shape[1])
+                                                    : grown(s->out.mesh, &s->out.split[1], s->out.shape[1], x->shape[1],
+                                                            features_between, s->node);
+}
+
+static bool share(const oly_axis_list *a, const oly_axis_list *b)
+{
+    for (int j = 0; j < a->n; j++)
+        for (int k = 0; k < b->n; k++)
+            if (a->axis[j] == b->axis[k])
+                return true;
+    return false;
+}
+
+/* Elements of the box that a device does not have. */
+static double missing(const oly_box *box, const oly_layout *own, int position)
+{
+    oly_box had = oly_layout_box(own, position), there = oly_box_intersect(box, &had);
+    return (double)(oly_box_count(box) - oly_box_count(&there));
+}
+
+/* Elements that some of the devices get, on average, of both operands. */
+static double elements_moved(const sliding *s, const oly_layout *operand)
+{
+    enum { SAMPLE = 8 };
+    int n = s->out.mesh->n_devices, sample = n < SAMPLE ? n : SAMPLE;
+    double moved = 0;
+    for (int k = 0; k < sample; k++) {
+        int position = (int)((int64_t)n * k / sample);
+        oly_box x = oly_region_box(&s->seen, operand[0].shape, position), w = oly_layout_box(&s->kernel, position);
+        moved += missing(&x, &operand[0], position) + missing(&w, &operand[1], position);
+    }
+    return moved / sample;
+}
+
+static double part_size(const oly_layout *l)
+{
+    double n = 1;
+    for (int d = 0; d < l->rank; d++)
+        n *= (double)l->shape[d] / l->split[d].parts;
+    return n;
+}
+
+/* Divides what is summed along dimension d of the kernel as `cut` says, if that moves less than not to: then partial sums are
+ * folded, and scattered where the same axes cut the result. Where an operand is only sliced a sum that is handed round counts as
+ * one that is scattered, as for products. */
+static void try_summing(sliding *s, const oly_layout *operand, int d, const oly_split *cut, bool one_way, double *least)
+{
+    sliding tried = *s;
+    bool scattered = false;
+    if (cut->parts == 1 || share(&cut->axes, &s->summed))
+        return;
+    for (int e = 0; e < tried.out.rank; e++) {
+        oly_split *split = &tried.out.split[e];
+        oly_axis_list kept = {0};
+        while (kept.n < split->axes.n && !share(&cut->axes, &(oly_axis_list){1, {split->axes.axis[kept.n]}})) {
+            kept.axis[kept.n] = split->axes.axis[kept.n];
+            kept.n++;
+        }
+        if (kept.n == split->axes.n)
+            continue;
+        *split = oly_split_canonical(tried.out.mesh, &kept, tried.out.shape[e]);
+        scattered = true;
+    }
+    tried.kernel.split[d] = *cut;
+    oly_append_axes(&tried.summed, &cut->axes);
+    see(&tried, &s->node->in[0]->type);
+    double folded = part_size(&tried.out) * (cut->parts - 1) / cut->parts;
+    double moved = elements_moved(&tried, operand) + (scattered || one_way ? 1 : 2) * folded;
+    if (moved >= *least)
+        return;
+    *least = moved;
+    *s = tried;
+}
+
+/* Features, and taps of kernels that are as large as arrays: gradients of kernels are convolutions by other arrays. */
+static void cut_sums(sliding *s, const oly_layout *operand)
+{
+    int rank = operand[0].rank, first = rank - (int)s->w->rank;
+    for (int d = 1; d < rank; d++) {
+        const oly_split *x = &operand[0].split[d], *w = &operand[1].split[d];
+        double least = elements_moved(s, operand);
+        if (s->w->groups > 1 || s->w->batch_groups > 1 || (d >= first && s->w->base_dilation[d - first] > 1))
+            continue;
+        sliding before = *s;
+        bool alike = oly_axis_list_equal(&x->axes, &w->axes);
+        try_summing(s, operand, d, w, alike || x->parts == 1, &least);
+        if (alike || share(&x->axes, &s->summed))
+            continue;
+        if (d == 1) {
+            sliding by_kernel = *s;
+            *s = before;
+            double bound = least;
+            try_summing(s, operand, d, x, w->parts == 1, &least);
+            if (least >= bound)
+                *s = by_kernel;
+        } else if (!share(&x->axes, &s->out.split[d].axes)) {
+            oly_split cut = oly_split_canonical(s->out.mesh, &x->axes, operand[1].shape[d]);
+            try_summing(s, operand, d, &cut, w->parts == 1, &least);
+        }
+    }
 }
 
 static void cut(sliding *s)
 {
-    oly_layout x = oly_operand_layout(s->p, s->f, s->node->in[0]);
+    oly_layout operand[2] = {oly_operand_layout(s->p, s->f, s->node->in[0])}, *x = &operand[0], *k = &operand[1];
     s->out = oly_node_layout(s->p, s->f, s->node);
-    s->seen = (oly_region){.mesh = s->out.mesh, .rank = x.rank};
+    s->seen = (oly_region){.mesh = s->out.mesh, .rank = x->rank};
+    for (int d = 0; s->node->n_in < 2 && d < x->rank - (int)s->w->rank; d++) {
+        keep_cuts(s, x, d, d);
+        s->seen.dim[d] = (oly_region_dim){.split = s->out.split[d], .n = x->shape[d], .scale = 1};
+    }
     if (s->node->n_in == 2) {
-        cut_convolution(s, &x);
-    } else {
-        for (int d = 0; d < x.rank - (int)s->w->rank; d++) {
-            keep_cuts(s, &x, d, d);
-            s->seen.dim[d] = (oly_region_dim){.split = s->out.split[d], .n = x.shape[d], .scale = 1};
+        *k = oly_operand_layout(s->p, s->f, s->node->in[1]);
+        if (s->w->batch_groups == 1)
+            keep_cuts(s, x, 0, 0);
+        keep_cuts(s, k, 0, 1);
+        s->kernel = (oly_layout){.mesh = s->out.mesh, .rank = k->rank};
+        for (int d = 0; d < k->rank; d++) {
+            s->kernel.shape[d] = k->shape[d];
+            s->kernel.split[d] = oly_split_whole(k->shape[d]);
         }
     }
-    for (int d = 0; d < s->w->rank; d++) {
-        int at = x.rank - (int)s->w->rank + d;
-        s->seen.dim[at] = window_region(s, d, x.shape[at]);
-    }
+    see(s, &s->node->in[0]->type);
+    if (s->node->n_in == 2 && x->mesh == s->out.mesh && k->mesh == s->out.mesh)
+        cut_sums(s, operand);
 }
 
 /* -- the step --------------------------------------------------------------------------------------------------------------- */
@@ -164,6 +262,24 @@ static oly_local_operand operand_of(const oly_type *type, const oly_box *b)
     return x;
 }
 
+/* The window of a device that has the taps of box `b`. */
+static const oly_sliding_window *window_at(const sliding *s, const oly_box *b)
+{
+    int first = b->rank - (int)s->w->rank;
+    bool all = true;
+    for (int d = 0; d < s->w->rank; d++)
+        all = all && s->kernel.split[first + d].parts == 1;
+    oly_sliding_window *w = all ? NULL : OLY_PLAN_NEW(s->p, oly_sliding_window, 1);
+    if (!w)
+        return all ? s->w : NULL;
+    *w = *s->w;
+    for (int d = 0; d < w->rank; d++) {
+        w->size[d] = b->hi[first + d] - b->lo[first + d];
+        w->lo[d] -= b->lo[first + d] * w->dilation[d];
+    }
+    return w;
+}
+
 static oly_status fill_device(const sliding *s, int device, int slot, oly_local_work *work)
 {
     const oly_node *n = s->node;
@@ -176,8 +292,12 @@ static oly_status fill_device(const sliding *s, int device, int slot, oly_local_
     oly_place *in = OLY_PLAN_NEW(p, oly_place, n->n_in);
     OLY_PLAN_CHECK(operands ? in : NULL);
     oly_box out = oly_layout_box(&s->out, position);
+    const oly_sliding_window *window = s->w;
     for (int k = 0; k < n->n_in; k++) {
         oly_box b = k ? oly_layout_box(&s->kernel, position) : oly_region_box(&s->seen, n->in[0]->type.shape, position);
+        if (k)
+            window = window_at(s, &b);
+        OLY_PLAN_CHECK(window);
         operands[k] = operand_of(&n->in[k]->type, &b);
         in[k] = s->reading[k].place[device];
         for (int d = 0; d < n->in[k]->type.rank; d++) /* the place's strides are those of steps of the region */
@@ -187,7 +307,7 @@ static oly_status fill_device(const sliding *s, int device, int slot, oly_local_
                                   .n_in = n->n_in,
                                   .in = operands,
                                   .out = operand_of(&n->type, &out),
-                                  .window = s->w};
+                                  .window = window};
     work->in = in;
     work->out_base = oly_cell(p->plan, device, slot);
     work->chunks[0] = oly_local_chunks(&work->task, 0);
