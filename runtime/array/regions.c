@@ -14,28 +14,13 @@ typedef struct region {
     const oly_sharding *in_shardings, *out_shardings; /* one of them: Explicit inside, or outside */
 } region;
 
-static oly_status untyped(oly_graph *g, oly_node *x, oly_node **out)
-{
-    *out = x;
-    return x->type.mesh ? oly_graph_add(g, OLY_OP_auto_axes, 1, &x, NULL, out) : OLY_OK;
-}
-
-/* Explicit over its mesh, whatever the value's own. */
-static oly_status typed(oly_graph *g, oly_node *x, oly_sharding sharding, oly_node **out)
-{
-    oly_params p;
-    memset(&p, 0, sizeof p);
-    p.sharding = sharding;
-    return oly_graph_add(g, OLY_OP_place, 1, &x, &p, out);
-}
-
 static oly_status cross(oly_trace *t, oly_array x, const oly_sharding *shardings, int k, oly_array *out)
 {
     oly_node *node;
     OLY_TRY(oly_trace_node(t, x, &node));
-    OLY_TRY(untyped(t->graph, node, &node));
+    OLY_TRY(oly_build_auto_axes(t->graph, node, &node));
     if (shardings)
-        OLY_TRY(typed(t->graph, node, shardings[k], &node));
+        OLY_TRY(oly_build_explicit_axes(t->graph, node, shardings[k], &node));
     *out = oly_array_traced(t->graph, node);
     return *out ? OLY_OK : OLY_MEMORY;
 }

@@ -32,6 +32,12 @@ oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int
 oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in);
 /* The operands of a select (condition, two branches) likewise; a rank-0 condition has no say. source: jnp.where */
 oly_status oly_build_choice(oly_graph *g, oly_node **in);
+/* A mask made by the library (a diagonal) chooses among the elements of x: x may not be split. fails [select_conflict] */
+oly_status oly_build_check_masked(const char *name, const oly_type *x);
+/* Without the sharding part of its type: the planner decides. */
+oly_status oly_build_auto_axes(oly_graph *g, oly_node *x, oly_node **out);
+/* With the sharding part `out` says, whatever it had. */
+oly_status oly_build_explicit_axes(oly_graph *g, oly_node *x, oly_sharding sharding, oly_node **out);
 oly_status oly_build_apply(oly_graph *g, oly_op op, int n_in, oly_node *const *in, oly_node **out);
 
 /* Converts n operands to the type they meet in (in place). */

@@ -65,6 +65,23 @@ static oly_status meet(int n, oly_node *const *in, oly_type *common)
     return OLY_OK;
 }
 
+/* No axis may split two dimensions of what the operands meet in. */
+static oly_status check_once(const char *name, oly_node *const *in, int n, const oly_type *common)
+{
+    unsigned used = 0;
+    for (int d = 0; d < common->rank; d++)
+        for (int k = 0; k < common->axes[d].n; k++) {
+            int axis = common->axes[d].axis[k];
+            if (used >> axis & 1)
+                return oly_sharding_fail_types(name, &in[0]->type, &in[n - 1]->type, "duplicate_axis",
+                                               "the operands meet in %s, with axis '%s' twice; move one with "
+                                               "oly_reshard",
+                                               oly_type_short(common), common->mesh->name[axis]);
+            used |= 1u << axis;
+        }
+    return OLY_OK;
+}
+
 oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
 {
     oly_node *before[8];
@@ -79,13 +96,41 @@ oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
     oly_type common = in[0]->type;
     oly_type_clear_sharding(&common);
     OLY_TRY(meet(n, before, &common));
-    oly_sharding out = common.mesh ? oly_type_sharding(&common) : NULL;
-    if (common.mesh && !out)
+    if (!common.mesh || !common.mesh->explicit_axes)
+        return OLY_OK; /* inside a map: nothing is split by type */
+    OLY_TRY(check_once("broadcast", before, n, &common));
+    oly_sharding out = oly_type_sharding(&common);
+    if (!out)
         return OLY_MEMORY;
     for (int k = 0; k < n; k++)
         if (in[k]->type.mesh) /* the others adapt */
             OLY_TRY(oly_build_reshard(g, in[k], out, &in[k]));
     return OLY_OK;
+}
+
+oly_status oly_build_check_masked(const char *name, const oly_type *x)
+{
+    for (int d = 0; x->mesh && x->mesh->explicit_axes && d < x->rank; d++)
+        if (x->axes[d].n > 0)
+            return oly_sharding_fail_types(name, x, NULL, "select_conflict",
+                                           "elements are chosen by a mask, which is not split, but dimension %d of the "
+                                           "operand is; move it with oly_reshard",
+                                           d);
+    return OLY_OK;
+}
+
+oly_status oly_build_auto_axes(oly_graph *g, oly_node *x, oly_node **out)
+{
+    *out = x;
+    return x->type.mesh ? oly_graph_add(g, OLY_OP_auto_axes, 1, &x, NULL, out) : OLY_OK;
+}
+
+oly_status oly_build_explicit_axes(oly_graph *g, oly_node *x, oly_sharding sharding, oly_node **out)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.sharding = sharding;
+    return oly_graph_add(g, OLY_OP_place, 1, &x, &p, out);
 }
 
 oly_status oly_build_choice(oly_graph *g, oly_node **in)

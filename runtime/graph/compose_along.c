@@ -142,6 +142,10 @@ oly_status oly_compose_argreduce(oly_graph *g, int n_in, oly_node *const *in, co
         OLY_TRY(oly_build_number(g, p.dtype, 0, &zero));
         return oly_build_broadcast(g, zero, x->rank, x->shape, out);
     }
+    oly_node *line; /* of all dimensions: refused where the array in one line would be */
+    int64_t all = oly_type_size(x);
+    if (recipe->all_axes && x->mesh && x->mesh->explicit_axes)
+        OLY_TRY(oly_build_reshape(g, in[0], 1, &all, &line));
     OLY_TRY(oly_graph_add(g, recipe->op, 1, in, &p, out));
     return recipe->keepdims ? oly_build_reshape(g, *out, x->rank, shape, out) : OLY_OK;
 }

@@ -1,5 +1,6 @@
 /* Einsum as sums, diagonals and products of two: the order of jax.numpy.einsum, so that types, shardings and sums are its
- * own. Two operands at a time, in the order of least work; each pair is one dot_general. */
+ * own. Two operands at a time, in the order of least work; each pair is one dot_general. Of more than two, a sharding asked for
+ * over Explicit axes makes the products between the planner's matter. */
 #include "graph/build.h"
 #include "graph/compose_contract.h"
 #include "graph/einsum.h"
@@ -16,8 +17,9 @@ typedef struct work {
     oly_graph *g;
     const oly_recipe *recipe;
     oly_einsum e;
-    oly_dtype dtype; /* of sums and result */
-    bool whole;      /* one step makes the result: it may be told where that is wanted */
+    oly_dtype dtype;       /* of sums and result */
+    bool whole;            /* one step makes the result: it may be told where that is wanted */
+    oly_sharding sum_lies; /* over Explicit axes, of one operand: where its sums lie */
 } work;
 
 static uint64_t set_of(int n, const uint8_t *index)
@@ -68,7 +70,7 @@ static oly_status sum_dimensions(const work *w, value *v, const bool *summed)
     oly_op op = v->node->type.dtype == OLY_BOOL ? OLY_OP_reduce_max : OLY_OP_reduce_sum;
     OLY_TRY(oly_graph_add(w->g, op, 1, &v->node, &p, &v->node));
     drop(v, summed);
-    return OLY_OK;
+    return w->sum_lies ? oly_build_reshard(w->g, v->node, w->sum_lies, &v->node) : OLY_OK;
 }
 
 /* Sums over indices that only this operand has, once. */
@@ -100,6 +102,7 @@ static oly_status keep_diagonal(oly_graph *g, value *v, int n, const int *dims)
 {
     oly_node *first, *zero, *choose[3];
     const oly_type *x = &v->node->type;
+    OLY_TRY(oly_build_check_masked("einsum", x));
     OLY_TRY(index_along(g, x, dims[0], &first));
     OLY_TRY(oly_build_number(g, x->dtype, 0, &zero));
     OLY_TRY(oly_build_broadcast(g, zero, x->rank, x->shape, &zero));
@@ -385,7 +388,10 @@ oly_status oly_compose_einsum(oly_graph *g, int n_in, oly_node *const *in, const
     const oly_type *type[OLY_EINSUM_OPERANDS];
     value values[OLY_EINSUM_OPERANDS] = {{0}}, result = {0};
     work w = {.g = g, .recipe = recipe, .whole = n_in <= 2};
+    oly_sharding wanted = recipe->params.sharding;
+    bool typed = wanted && wanted->mesh->explicit_axes;
     oly_type meet = in[0]->type;
+    w.sum_lies = typed && n_in == 1 ? wanted : NULL;
     for (int k = 0; k < n_in; k++) {
         type[k] = &in[k]->type;
         meet.dtype = oly_promote(&meet, type[k], &meet.weak);
@@ -396,6 +402,8 @@ oly_status oly_compose_einsum(oly_graph *g, int n_in, oly_node *const *in, const
         OLY_TRY(oly_product_check_type(meet.dtype, w.dtype));
     for (int k = 0; k < n_in; k++) {
         values[k] = (value){.node = in[k], .n = w.e.operand[k].n};
+        if (typed && n_in > 2)
+            OLY_TRY(oly_build_auto_axes(g, in[k], &values[k].node));
         memcpy(values[k].index, w.e.operand[k].index, sizeof values[k].index);
     }
     result.n = w.e.result.n;
@@ -414,5 +422,7 @@ oly_status oly_compose_einsum(oly_graph *g, int n_in, oly_node *const *in, const
     }
     oly_node *last = values[0].node;
     OLY_TRY(oly_build_convert(g, last, w.dtype, !recipe->dtype_given && meet.weak, &last));
+    if (typed && n_in > 2)
+        return oly_build_explicit_axes(g, last, wanted, out);
     return oly_product_place(g, last, recipe, out);
 }

@@ -105,7 +105,7 @@ static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index
     for (int d = 0; d < rank; d++)
         for (int k = 0; k < t.axes[d].n; k++) {
             if (used >> t.axes[d].axis[k] & 1)
-                return oly_sharding_fail_types("indexing", &x->type, &index->type, "out_duplicate",
+                return oly_sharding_fail_types("indexing", &x->type, &index->type, "duplicate_axis",
                                                "the part that is meant would be split along axis '%s' twice; move one "
                                                "with oly_reshard, or say how the result is to be sharded "
                                                "(.out_sharding)",
@@ -231,8 +231,11 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
         OLY_TRY(check_not_empty(&in[0]->type, d, &index[0]->type));
     index_params(&p, recipe, 0, 0, n_in - 1);
     oly_sharding slice;
-    if (!p.sharding)
+    if (!p.sharding) {
         OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
+        if (index[0]->type.rank == 0 && p.index_mode == OLY_INDEX_CLIP)
+            p.sharding = slice; /* one slice: the rest of the array stays as it is split */
+    }
     return gather(g, in[0], n_in - 1, index, &p, out);
 }
 

@@ -1,6 +1,7 @@
 /* Compositions that put elements elsewhere: padding, turning round, rolling, repeating, stacking, diagonals and triangles. */
 #include "graph/compose_rearrange.h"
 #include "graph/build.h"
+#include "graph/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -192,7 +193,7 @@ static oly_status check_product(const oly_type *x, int d, int64_t n, int64_t tim
 /* Copies of blocks do not lie in blocks: over explicit axes the program says where they go. */
 static oly_status check_not_sharded(const oly_type *x, int d, int64_t times, const char *rule)
 {
-    if (times == 1 || !x->mesh || x->axes[d].n == 0)
+    if (!x->mesh || x->axes[d].n == 0)
         return OLY_OK;
     return oly_fail(OLY_SHARDING,
                     "%" PRId64 " copies of dimension %d of %s, which is sharded: how they are to be sharded cannot be "
@@ -205,7 +206,8 @@ static oly_status tile_axis(oly_graph *g, oly_node *x, int d, int64_t times, oly
 {
     int64_t shape[OLY_MAX_RANK];
     OLY_TRY(check_product(&x->type, d, x->type.shape[d], times));
-    OLY_TRY(check_not_sharded(&x->type, d, times, "tile_sharded"));
+    if (times != 1)
+        OLY_TRY(check_not_sharded(&x->type, d, times, "tile_sharded"));
     memcpy(shape, x->type.shape, sizeof shape);
     *out = x;
     if (times == 1)
@@ -523,6 +525,12 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     int64_t rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1];
     int64_t first_row = offset < 0 ? smaller(-offset, rows) : 0,
             first_column = offset > 0 ? smaller(offset, columns) : 0;
+    for (int d = rank - 2; d < rank && x->type.mesh && first_row < rows && first_column < columns; d++)
+        if (x->type.axes[d].n > 0)
+            return oly_sharding_fail_types("diagonal", &x->type, NULL, "gather_ambiguous",
+                                           "dimension %d, along the diagonal, is split, and the result could not be "
+                                           "made without moving data: move it with oly_reshard",
+                                           d);
     OLY_TRY(oly_rearrange_part(g, x, rank - 2, first_row, rows, &x));
     OLY_TRY(oly_rearrange_part(g, x, rank - 1, first_column, columns, &x));
     rows -= first_row;
@@ -579,6 +587,8 @@ oly_status oly_compose_trace(oly_graph *g, int n_in, oly_node *const *in, const 
     (void)n_in;
     oly_node *x, *places;
     OLY_TRY(matrix_last(g, in[0], recipe, &x));
+    if (x->type.rank == 2) /* the mask of more dimensions is broadcast, and moves */
+        OLY_TRY(oly_build_check_masked("trace", &x->type));
     OLY_TRY(compare_places(g, x->type.rank, x->type.shape, recipe->params.start[0], OLY_OP_eq, &places));
     OLY_TRY(keep_where(g, places, x, true, &x));
     oly_recipe sum;

@@ -118,6 +118,12 @@ static unsigned replicated_axes(const oly_type *x)
     return ~used;
 }
 
+/* A value without dimensions, repeated for all elements: it adapts to the others. */
+static bool is_number(const oly_node *x)
+{
+    return x->type.rank == 0 || (x->op == OLY_OP_broadcast && x->in[0]->type.rank == 0);
+}
+
 oly_status oly_sharding_common_reduced(const oly_node *node, unsigned *reduced)
 {
     *reduced = 0;
@@ -131,7 +137,7 @@ oly_status oly_sharding_common_reduced(const oly_node *node, unsigned *reduced)
     }
     for (int k = 0; *reduced && k < node->n_in; k++) {
         const oly_type *x = &node->in[k]->type;
-        if (x->mesh && x->reduced != *reduced && (*reduced & ~x->unreduced))
+        if (x->mesh && x->reduced != *reduced && (*reduced & ~x->unreduced) && !is_number(node->in[k]))
             return oly_sharding_fail(node, "reduced_conflict",
                                      "operand %d is %s along an axis that another is reduced along ({R:...}); move "
                                      "the reduced one with oly_reshard",
