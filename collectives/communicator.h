@@ -52,6 +52,18 @@ typedef struct oly_exchange oly_exchange;
 /* Takes the messages over (copies them). element_bytes of all pieces. */
 oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
                              const oly_message *receives, oly_exchange **exchange);
+/* An exchange of which only the outline is known: its messages are listed when it is first started, which for many of them takes
+ * as long as sending them. */
+typedef struct oly_exchange_outline {
+    int64_t bytes_sent, bytes_received; /* about */
+    int peers;                          /* about */
+    int n_buffers;                      /* that it sends from, then as many that it receives into */
+    const int *buffers;
+    oly_status (*list)(const void *context, oly_exchange **exchange); /* NULL: nothing to send or receive */
+    const void *context;
+} oly_exchange_outline;
+/* Keeps the pointer. */
+oly_status oly_exchange_make_later(const oly_exchange_outline *outline, oly_exchange **exchange);
 void oly_exchange_free(oly_exchange *x);
 int64_t oly_exchange_bytes_sent(const oly_exchange *x);
 int64_t oly_exchange_bytes_received(const oly_exchange *x);

@@ -211,6 +211,8 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
 {
     if (x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
+    if (x->outline)
+        OLY_TRY(oly_exchange_list(x));
     if (x->block_bytes > 0 && !(x->block = oly_staging_take(x->block_bytes)))
         return OLY_MEMORY;
     begin_replay(x);

@@ -40,6 +40,7 @@ typedef struct exchange_rounds {
 } exchange_rounds;
 
 struct oly_exchange {
+    const oly_exchange_outline *outline; /* until its messages are listed; then NULL */
     int n_sends, n_receives, n_peers;
     exchange_message *sends, *receives; /* owned, as all arrays below */
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
@@ -63,6 +64,8 @@ static inline exchange_message *oly_exchange_message(const oly_exchange *x, int 
 {
     return number < x->n_receives ? &x->receives[number] : &x->sends[number - x->n_receives];
 }
+/* Lists the messages of an exchange that has an outline only. */
+oly_status oly_exchange_list(oly_exchange *x);
 /* Of an exchange that is freed: takes it off the list of those under way, and leaves what it has in flight to MPI. */
 void oly_exchange_stop(oly_exchange *x);
 #endif

@@ -186,14 +186,23 @@ static oly_status make_block(oly_exchange *x)
     return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
 }
 
-static void count_peers(oly_exchange *x)
+static int compare_ranks(const void *a, const void *b)
 {
-    for (int i = 0; i < x->n_receives + x->n_sends; i++) {
-        int j = 0;
-        while (oly_exchange_message(x, j)->peer != oly_exchange_message(x, i)->peer)
-            j++;
-        x->n_peers += i == j;
-    }
+    return *(const int *)a - *(const int *)b;
+}
+
+static oly_status count_peers(oly_exchange *x)
+{
+    int n = x->n_receives + x->n_sends, *peers = oly_malloc(sizeof *peers * (size_t)(n + 1));
+    if (!peers)
+        return oly_out_of_memory(sizeof *peers * (size_t)n, "an exchange");
+    for (int i = 0; i < n; i++)
+        peers[i] = oly_exchange_message(x, i)->peer;
+    qsort(peers, (size_t)n, sizeof *peers, compare_ranks);
+    for (int i = 0; i < n; i++)
+        x->n_peers += i == 0 || peers[i] != peers[i - 1];
+    oly_release(peers);
+    return OLY_OK;
 }
 
 static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly_message *sends,
@@ -209,7 +218,7 @@ static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly
         OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
     for (int i = 0; i < x->n_receives + x->n_sends; i++)
         x->big = x->big || oly_exchange_message(x, i)->big;
-    count_peers(x);
+    OLY_TRY(count_peers(x));
     if (oly_simulated())
         return OLY_OK;
     OLY_TRY(make_slots(x));
@@ -231,6 +240,26 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
         return status;
     }
     *exchange = x;
+    return OLY_OK;
+}
+
+oly_status oly_exchange_make_later(const oly_exchange_outline *outline, oly_exchange **exchange)
+{
+    oly_exchange *x = *exchange = oly_calloc(1, sizeof *x);
+    if (!x)
+        return oly_out_of_memory(sizeof *x, "an exchange");
+    x->outline = outline;
+    return OLY_OK;
+}
+
+oly_status oly_exchange_list(oly_exchange *x)
+{
+    oly_exchange *listed;
+    OLY_TRY(x->outline->list(x->outline->context, &listed));
+    x->outline = NULL;
+    if (listed)
+        *x = *listed;
+    oly_release(listed); /* what it points to is x's now */
     return OLY_OK;
 }
 
@@ -273,12 +302,12 @@ static int64_t sum_of_bytes(const exchange_message *messages, int n)
 
 int64_t oly_exchange_bytes_sent(const oly_exchange *x)
 {
-    return sum_of_bytes(x->sends, x->n_sends);
+    return x->outline ? x->outline->bytes_sent : sum_of_bytes(x->sends, x->n_sends);
 }
 
 int64_t oly_exchange_bytes_received(const oly_exchange *x)
 {
-    return sum_of_bytes(x->receives, x->n_receives);
+    return x->outline ? x->outline->bytes_received : sum_of_bytes(x->receives, x->n_receives);
 }
 
 int64_t oly_exchange_memory(const oly_exchange *x)
@@ -288,11 +317,13 @@ int64_t oly_exchange_memory(const oly_exchange *x)
 
 int oly_exchange_peers(const oly_exchange *x)
 {
-    return x->n_peers;
+    return x->outline ? x->outline->peers : x->n_peers;
 }
 
 void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
 {
+    for (int k = 0; x->outline && k < 2 * x->outline->n_buffers; k++)
+        visit(context, x->outline->buffers[k], k >= x->outline->n_buffers);
     for (int i = 0; i < x->n_receives + x->n_sends; i++)
         for (int k = 0; k < oly_exchange_message(x, i)->n_pieces; k++)
             visit(context, oly_exchange_message(x, i)->walks[k].buffer, i < x->n_receives);

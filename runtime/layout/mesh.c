@@ -146,6 +146,59 @@ static void find_together(struct oly_mesh_impl *m)
     }
 }
 
+/* -- processes as boxes -------------------------------------------------------------------------------------------- */
+
+static int process_at(const struct oly_mesh_impl *m, int position)
+{
+    return oly_mesh_process_of(m->devices ? m->devices[position] : position);
+}
+
+/* Positions are ids, and all processes have as many: runs of positions are boxes when they end where axes do. */
+static bool runs_are_boxes(struct oly_mesh_impl *m)
+{
+    int left = m->process >= 0 ? m->n_devices : oly_mesh_devices_each();
+    if (left == 0 || m->n_devices % left != 0)
+        return false;
+    for (int a = m->n_axes - 1; a >= 0; left /= m->each[a--]) {
+        m->each[a] = left < m->size[a] ? left : m->size[a];
+        if (left % m->each[a] != 0 || m->size[a] % m->each[a] != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The mesh lists its devices: the box of the first process, then whether each box of that size has a process of its own. */
+static bool lists_are_boxes(struct oly_mesh_impl *m)
+{
+    const mesh_entry *e = (const mesh_entry *)m;
+    int n_processes = 1, volume = 1, at[OLY_MAX_RANK];
+    for (int a = m->n_axes - 1, stride = 1; a >= 0; stride *= m->size[a--]) {
+        m->each[a] = 1;
+        while (m->each[a] < m->size[a] && process_at(m, m->each[a] * stride) == process_at(m, 0))
+            m->each[a]++;
+        if (m->size[a] % m->each[a] != 0)
+            return false;
+        volume *= m->each[a];
+    }
+    for (int p = 0; p < m->n_devices; p++) {
+        oly_mesh_coordinates(m, p, at);
+        for (int a = 0; a < m->n_axes; a++)
+            at[a] -= at[a] % m->each[a];
+        if (process_at(m, p) != process_at(m, oly_mesh_position(m, at)))
+            return false;
+        n_processes += p > 0 && process_at(m, e->by_id[p]) != process_at(m, e->by_id[p - 1]);
+    }
+    return n_processes * volume == m->n_devices;
+}
+
+static void find_boxes(struct oly_mesh_impl *m)
+{
+    if (m->everywhere || (m->devices ? lists_are_boxes(m) : runs_are_boxes(m)))
+        return;
+    for (int a = 0; a < m->n_axes; a++)
+        m->each[a] = 0;
+}
+
 /* Equal lists are one, so that comparing meshes never compares lists. */
 static const int *known_list(const struct oly_mesh_impl *m)
 {
@@ -175,6 +228,7 @@ static oly_status complete(mesh_entry *e)
     OLY_TRY(find_local(e));
     e->mesh.process = only_process(&e->mesh);
     find_together(&e->mesh);
+    find_boxes(&e->mesh);
     return OLY_OK;
 }
 

@@ -13,6 +13,8 @@ struct oly_mesh_impl {
     int n_devices;                       /* product of the sizes */
     /* Largest power of two so that aligned runs of that many positions along the axis always belong to one process. */
     int together[OLY_MAX_RANK];
+    /* Coordinates of each axis that a process has, where the processes are boxes of one size that fill the grid; 0: they are not. */
+    int each[OLY_MAX_RANK];
     const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned, equal lists are one */
     uint64_t list_hash; /* of devices */
     int process;        /* the one all devices belong to; -1: several */

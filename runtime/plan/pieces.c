@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int process_of(oly_mesh mesh, int position)
+int oly_process_at(oly_mesh mesh, int position)
 {
     return mesh->everywhere ? oly_mesh_my_process() : oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
@@ -36,8 +36,7 @@ static int replica_in(const mover *m, const int *part, int process)
     return found;
 }
 
-/* Position in from's mesh of the device that gives block `part` to a receiver. */
-static int owner_of(const mover *m, const int *part, int receiver, int receiver_process)
+int oly_owner_of(const mover *m, const int *part, int receiver, int receiver_process)
 {
     const oly_layout *l = m->from;
     int coordinates[OLY_MAX_RANK], own[OLY_MAX_RANK] = {0}, n_free = 0;
@@ -66,7 +65,7 @@ static int owner_of(const mover *m, const int *part, int receiver, int receiver_
             n_free++;
         }
     int preferred = oly_mesh_position(l->mesh, coordinates);
-    if (n_free == 0 || process_of(l->mesh, preferred) == receiver_process)
+    if (n_free == 0 || oly_process_at(l->mesh, preferred) == receiver_process)
         return preferred;
     int near = replica_in(m, part, receiver_process);
     return near >= 0 ? near : preferred;
@@ -174,14 +173,6 @@ static oly_box shifted(const oly_box *box, const int64_t *shift, int sign)
     return b;
 }
 
-/* A part of a receiver's box that lies in one piece at the source: where, and how far it moves. */
-typedef struct run {
-    oly_box box;
-    int64_t shift[OLY_MAX_RANK];
-    bool begun;
-    int64_t at; /* of permutations: the slice to go on with */
-} run;
-
 /* Slices that come from neighbouring slices. */
 static bool next_slices(const mover *m, const oly_box *box, run *r)
 {
@@ -212,8 +203,7 @@ static int64_t first_repetition(const mover *m, const oly_box *box, int d)
     return m->to->dim[d].wraps && n > 0 ? (box->lo[d] - (box->lo[d] < 0 ? n - 1 : 0)) / n * n : 0;
 }
 
-/* The next run of a box; false: no more. *r is zero at first. */
-static bool next_run(const mover *m, const oly_box *box, run *r)
+bool oly_next_run(const mover *m, const oly_box *box, run *r)
 {
     if (m->permutation)
         return next_slices(m, box, r);
@@ -258,9 +248,11 @@ static bool is_shifted(const run *r, int rank)
 static oly_status receive_box(mover *m, int device, int position, const oly_box *shared, const oly_box *holds,
                               const run *r, int owner)
 {
-    int me = oly_mesh_my_process(), process = process_of(m->from->mesh, owner);
+    int me = oly_mesh_my_process(), process = oly_process_at(m->from->mesh, owner);
     if (process != me)
         return add_remote(m, remote_of(process, position, owner, shared, device, false, r));
+    if (m->remotes_only)
+        return OLY_OK;
     if (m->in_place && owner == position && !is_shifted(r, shared->rank))
         return OLY_OK; /* its own part is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
@@ -283,12 +275,12 @@ static int wanted_of(const mover *m, int position, const oly_box *box, const run
     return n;
 }
 
-static oly_status receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
+oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
 {
     oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, &r->box), boxes[OLY_MOST_WANTED];
     if (oly_box_count(&shared) == 0)
         return OLY_OK;
-    int owner = owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, r, boxes);
+    int owner = oly_owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, r, boxes);
     for (int k = 0; k < n; k++)
         OLY_TRY(receive_box(m, device, position, &boxes[k], holds, r, owner));
     return OLY_OK;
@@ -302,7 +294,7 @@ static oly_status receive_run(mover *m, int device, int position, const run *r, 
         part[d] = first[d];
     }
     for (;;) {
-        OLY_TRY(receive_block(m, device, position, r, holds, part));
+        OLY_TRY(oly_receive_block(m, device, position, r, holds, part));
         int d = r->box.rank - 1;
         while (d >= 0 && ++part[d] > last[d]) {
             part[d] = first[d];
@@ -320,7 +312,7 @@ static oly_status receive_all(mover *m, int device)
         return OLY_OK;
     oly_box box = oly_region_box(m->to, m->shape, position);
     run r = {0};
-    while (oly_box_count(&box) > 0 && next_run(m, &box, &r)) {
+    while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
         oly_box holds = shifted(&box, r.shift, -1);
         OLY_TRY(receive_run(m, device, position, &r, &holds));
     }
@@ -345,9 +337,9 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
 {
     oly_box box = oly_region_box(m->to, m->shape, receiver);
     run r = {0};
-    while (oly_box_count(&box) > 0 && next_run(m, &box, &r)) {
+    while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
         oly_box shared = oly_box_intersect(block, &r.box), boxes[OLY_MOST_WANTED];
-        if (oly_box_count(&shared) == 0 || owner_of(m, part, receiver, process) != source)
+        if (oly_box_count(&shared) == 0 || oly_owner_of(m, part, receiver, process) != source)
             continue;
         int n = wanted_of(m, receiver, &shared, &r, boxes);
         for (int k = 0; k < n; k++)
@@ -362,28 +354,38 @@ typedef struct receiver_list {
     int n, capacity, *position;
 } receiver_list;
 
-static oly_status add_receivers(mover *m, receiver_list *list, const oly_box *wanted, const int *fixed)
+static oly_status add_receivers(const mover *m, receiver_list *list, const oly_box *wanted, const int *fixed)
 {
     oly_receivers r = oly_receivers_of(m->to, wanted, fixed);
     for (int receiver; oly_receivers_next(&r, &receiver); list->n++) {
-        list->position = grown(m->p, list->position, list->n, &list->capacity, sizeof *list->position);
-        OLY_PLAN_CHECK(list->position);
+        if (list->n == list->capacity) {
+            int capacity = list->capacity ? 2 * list->capacity : 16,
+                *more = oly_malloc(sizeof *more * (size_t)capacity);
+            OLY_PLAN_CHECK(more);
+            if (list->n)
+                memcpy(more, list->position, sizeof *more * (size_t)list->n);
+            oly_release(list->position);
+            list->position = more;
+            list->capacity = capacity;
+        }
         list->position[list->n] = receiver;
     }
     return OLY_OK;
 }
 
-static oly_status send_to_list(mover *m, int device, int source, const oly_box *block, const int *part,
+/* Releases the list, also after a failure. */
+static oly_status send_to_list(mover *m, oly_status st, int device, int source, const oly_box *block, const int *part,
                                receiver_list *list)
 {
     if (list->n > 0)
         qsort(list->position, (size_t)list->n, sizeof *list->position, in_ascending_order);
-    for (int k = 0; k < list->n; k++) {
-        int process = process_of(m->to->mesh, list->position[k]);
+    for (int k = 0; st == OLY_OK && k < list->n; k++) {
+        int process = oly_process_at(m->to->mesh, list->position[k]);
         if (process != oly_mesh_my_process() && (k == 0 || list->position[k] != list->position[k - 1]))
-            OLY_TRY(send_to(m, device, source, block, part, list->position[k], process));
+            st = send_to(m, device, source, block, part, list->position[k], process);
     }
-    return OLY_OK;
+    oly_release(list->position);
+    return st;
 }
 
 /* The repetitions of dimension d that boxes of the region may meet: the first, and the end of the last. */
@@ -413,12 +415,12 @@ static oly_status send_wanted(mover *m, int device, int source, const oly_box *b
     }
     for (;;) {
         oly_box there = shifted(wanted, shift, 1);
-        OLY_TRY(add_receivers(m, &list, &there, fixed));
+        oly_status st = add_receivers(m, &list, &there, fixed);
         int d = wanted->rank - 1;
         for (; d >= 0 && (shift[d] += m->shape[d]) >= end[d]; d--)
             shift[d] = first[d];
-        if (d < 0)
-            return send_to_list(m, device, source, block, part, &list);
+        if (d < 0 || st != OLY_OK)
+            return send_to_list(m, st, device, source, block, part, &list);
     }
 }
 
@@ -431,14 +433,15 @@ static oly_status send_permuted(mover *m, int device, int source, const oly_box 
         return OLY_MEMORY;
     int d = m->permuted;
     receiver_list list = {0};
-    for (int64_t slice = block->lo[d]; slice < block->hi[d]; slice++) {
+    oly_status st = OLY_OK;
+    for (int64_t slice = block->lo[d]; st == OLY_OK && slice < block->hi[d]; slice++) {
         oly_box wanted = *block;
         wanted.lo[d] = to->source[slice];
         wanted.hi[d] = wanted.lo[d] + 1;
         if (wanted.lo[d] >= 0)
-            OLY_TRY(add_receivers(m, &list, &wanted, fixed));
+            st = add_receivers(m, &list, &wanted, fixed);
     }
-    return send_to_list(m, device, source, block, part, &list);
+    return send_to_list(m, st, device, source, block, part, &list);
 }
 
 /* Every process wants its own copy. */

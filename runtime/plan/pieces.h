@@ -35,7 +35,26 @@ typedef struct mover {
     remote *remotes;  /* until the exchange is made */
     int64_t received; /* most elements one device here gets from others */
     double work;
+    bool remotes_only; /* copies are found before */
+    /* Of those whose remotes are listed later: elements each device here wants, and from how many blocks. Else NULL. */
+    int64_t *wanted_elements, *wanted_blocks;
 } mover;
+
+/* A part of a receiver's box that lies in one piece at the source: where, and how far it moves. */
+typedef struct run {
+    oly_box box;
+    int64_t shift[OLY_MAX_RANK];
+    bool begun;
+    int64_t at; /* of permutations: the slice to go on with */
+} run;
+/* The next run of a box; false: no more. *r is zero at first. */
+bool oly_next_run(const mover *m, const oly_box *box, run *r);
+/* Position in from's mesh of the device that gives block `part` to a receiver. */
+int oly_owner_of(const mover *m, const int *part, int receiver, int receiver_process);
+int oly_process_at(oly_mesh mesh, int position);
+/* Of block `part` a device here, whose box has the run, gets what it shares; `holds` is its whole box shifted to where its elements
+ * are. */
+oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part);
 
 /* Finds the copies and remotes of this process's devices, as receivers and as senders. The caller releases m->remotes, also after
  * a failure. */
@@ -52,6 +71,15 @@ oly_status oly_add_copy(mover *m, int source_device, int source, int device, con
 /* -- reshard.c -- */
 /* Notes from where to where a step moves what, for explanations. */
 oly_status oly_note_transfer(int n, const mover *movers, oly_step *s);
+
+/* One exchange for the remotes of all movements, NULL when there are none. */
+oly_status oly_movers_exchange(int n, const mover *movers, oly_exchange **exchange);
+
+/* -- outline.c -- */
+/* Does listing the movements' remotes take long enough to be left to the first run? */
+bool oly_worth_outline(int n, const mover *movers);
+/* Finds the copies, and makes an exchange whose messages are listed when it is first started. */
+oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange);
 
 /* -- stages.c -- */
 /* Adds the steps of those movements that many processes had better make in stages, and takes them off the list, which keeps its

@@ -122,7 +122,8 @@ static const char *name_of(const mover *m)
 /* What device d gets from others: elements, and from how many sources. */
 static int64_t received_by(const mover *m, int d, int *sources)
 {
-    int64_t elements = 0;
+    int64_t elements = m->wanted_elements ? m->wanted_elements[d] : 0;
+    *sources += m->wanted_blocks ? (int)m->wanted_blocks[d] : 0;
     for (int k = 0; k < m->n_remote; k++)
         if (!m->remotes[k].sending && m->remotes[k].device == d) {
             elements += oly_box_count(&m->remotes[k].box);
@@ -160,6 +161,8 @@ static void describe(int n, mover *movers, oly_step *s)
     s->bytes = most * (int64_t)m->element;
     s->messages = messages;
     s->members = m->to->mesh->n_devices > m->from->mesh->n_devices ? m->to->mesh->n_devices : m->from->mesh->n_devices;
+    if (m->wanted_blocks)
+        s->detail = "messages are listed by the first run";
     s->what = most == 0 && m->from->mesh == m->to->mesh ? "local copy" : name_of(m);
     if (strcmp(s->what, "halo exchange") != 0)
         return;
@@ -212,7 +215,7 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
 }
 
 /* The remote pieces of all movements, one list. */
-static oly_status make_one_exchange(int n, mover *movers, oly_exchange **exchange)
+oly_status oly_movers_exchange(int n, const mover *movers, oly_exchange **exchange)
 {
     int total = 0;
     *exchange = NULL;
@@ -239,14 +242,14 @@ static oly_status make_moves(int n, mover *movers, oly_block *b)
     oly_planner *p = movers[0].p;
     oly_exchange *exchange;
     int n_copies = 0;
-    for (int k = 0; k < n; k++) {
+    bool later = oly_worth_outline(n, movers);
+    for (int k = 0; k < n && !later; k++)
         OLY_TRY(oly_find_pieces(&movers[k]));
+    OLY_TRY(later ? oly_make_outline(n, movers, &exchange) : oly_movers_exchange(n, movers, &exchange));
+    for (int k = 0; k < n; k++)
         n_copies += movers[k].n_copies;
-    }
     oly_copy_work *copies = n == 1 ? movers[0].copies : OLY_PLAN_NEW(p, oly_copy_work, n_copies + 1);
-    OLY_PLAN_CHECK(copies || n_copies == 0 ? p : NULL);
-    OLY_TRY(make_one_exchange(n, movers, &exchange));
-    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange");
+    oly_step *s = copies || n_copies == 0 ? oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange") : NULL;
     if (!s) {
         oly_exchange_free(exchange);
         return oly_out_of_memory(0, "a plan");
@@ -265,7 +268,7 @@ static oly_status make_moves(int n, mover *movers, oly_block *b)
         oly_slot_use(p, movers[k].to_slot);
     }
     describe(n, movers, s);
-    if (exchange)
+    if (exchange && !later)
         OLY_TRY(note_arrivals(n, movers, s));
     return oly_note_transfer(n, movers, s);
 }

@@ -19,7 +19,7 @@
 
 /* A mesh as a grid of processes. */
 typedef struct grid {
-    int each[OLY_MAX_RANK]; /* coordinates of an axis that a process has */
+    const int *each;        /* coordinates of an axis that a process has */
     int size[OLY_MAX_RANK]; /* processes along an axis */
     int n;                  /* in all */
 } grid;
@@ -43,19 +43,38 @@ typedef struct stager {
 
 static bool grid_of(oly_mesh mesh, grid *g)
 {
-    int left = oly_mesh_devices_each();
-    if (mesh->everywhere || mesh->devices || left == 0 || mesh->n_devices % left != 0)
-        return false;
-    g->n = mesh->n_devices / left;
-    for (int a = mesh->n_axes - 1; a >= 0; a--) {
-        int size = mesh->size[a];
-        g->each[a] = left % size == 0 ? size : left;
-        if (size % g->each[a] != 0)
+    *g = (grid){.each = mesh->each, .n = 1};
+    for (int a = 0; a < mesh->n_axes; a++) {
+        if (mesh->each[a] == 0)
             return false;
-        g->size[a] = size / g->each[a];
-        left /= g->each[a];
+        g->size[a] = mesh->size[a] / mesh->each[a];
+        g->n *= g->size[a];
     }
-    return left == 1;
+    return !mesh->everywhere;
+}
+
+/* Row-major place in the grid <-> process; -1: it has no device of the mesh. */
+static int number_of(oly_mesh mesh, const grid *g, int process)
+{
+    int first, n = oly_mesh_devices_of(process, &first), position = -1, at[OLY_MAX_RANK], number = 0;
+    for (int id = first; id < first + n && position < 0; id++)
+        position = oly_mesh_position_of(mesh, id);
+    if (position < 0)
+        return -1;
+    oly_mesh_coordinates(mesh, position, at);
+    for (int a = 0; a < mesh->n_axes; a++)
+        number = number * g->size[a] + at[a] / g->each[a];
+    return number;
+}
+
+static int process_of(oly_mesh mesh, const grid *g, int number)
+{
+    int at[OLY_MAX_RANK];
+    for (int a = mesh->n_axes - 1; a >= 0; a--) {
+        at[a] = number % g->size[a] * g->each[a];
+        number /= g->size[a];
+    }
+    return oly_mesh_process_of(oly_mesh_device_id(mesh, oly_mesh_position(mesh, at)));
 }
 
 static unsigned axes_of(const oly_axis_list *l)
@@ -185,7 +204,7 @@ static bool is_broadcast(const mover *m, grid *g)
     oly_mesh mesh = m->to->mesh;
     oly_axis_list all = none;
     if (axes_to(m) != 0 || !is_plain(m) || m->from->mesh->process < 0 || !grid_of(mesh, g) ||
-        m->from->mesh->process >= g->n)
+        number_of(mesh, g, m->from->mesh->process) < 0)
         return false;
     for (int a = 0; a < mesh->n_axes; a++)
         all.axis[all.n++] = (uint8_t)a;
@@ -220,7 +239,8 @@ static oly_step *add_step(stager *s, const char *what)
 /* The copies within this process, which every process has as a step. */
 static oly_status add_copies(stager *s, const char *what)
 {
-    int n = 0, capacity = s->p->plan->slot_capacity;
+    int n = 0;
+    const oly_plan *plan = s->p->plan;
     double work = 0;
     for (int j = 0; j < s->n; j++) {
         oly_slot_use(s->p, s->movers[j]->from_slot);
@@ -236,8 +256,9 @@ static oly_status add_copies(stager *s, const char *what)
             int64_t elements = 1;
             for (int d = 0; d < c->task.rank; d++)
                 elements *= c->task.extent[d];
-            if (c->from.base / capacity != c->to.base / capacity)
-                s->received[c->to.base / capacity] += elements * (int64_t)m->element;
+            int device = oly_cell_device(plan, c->to.base);
+            if (oly_cell_device(plan, c->from.base) != device)
+                s->received[device] += elements * (int64_t)m->element;
             copies[n++] = *c;
         }
         work += m->work;
@@ -352,6 +373,16 @@ static int runs_of(const grid *g, int axis, int first, int count, int *begin, in
     return n;
 }
 
+/* A number for a device's coordinates along some axes among those that a process has: the same on every process. */
+static int lane_of(const stager *s, int position, unsigned axes)
+{
+    int at[OLY_MAX_RANK], lane = 0;
+    oly_mesh_coordinates(s->mesh, position, at);
+    for (int a = 0; a < s->mesh->n_axes; a++)
+        lane = lane * s->grid.each[a] + ((axes >> a & 1) ? at[a] % s->grid.each[a] : 0);
+    return lane;
+}
+
 /* The wires of one movement to or from one peer: of devices that have the same the first sends, and all that want it receive. */
 static oly_status add_wires(stager *s, oly_wires *wires, int item, int axis, int peer, bool sending, int first,
                             int count)
@@ -369,7 +400,10 @@ static oly_status add_wires(stager *s, oly_wires *wires, int item, int axis, int
             box = oly_box_intersect(&box, &holds);
             if (oly_box_count(&box) == 0)
                 continue;
-            oly_wire wire = {peer, sending, {(int64_t)item << 32 | d, k}, oly_piece_in(m, d, m->to_slot, &holds, &box)};
+            oly_wire wire = {peer,
+                             sending,
+                             {(int64_t)item << 32 | lane_of(s, position, differ), k},
+                             oly_piece_in(m, d, m->to_slot, &holds, &box)};
             if (sending)
                 OLY_TRY(oly_wires_add(s->p, wires, &wire));
             for (int e = 0; e < s->p->plan->n_devices && !sending; e++)
@@ -397,12 +431,12 @@ static bool place_of(const stager *s, int *place)
 }
 
 /* The process `distance` further along the axis, round its end. */
-static int process_at(const stager *s, const int *place, int axis, int distance)
+static int further(const stager *s, const int *place, int axis, int distance)
 {
-    int process = 0, size = s->grid.size[axis];
+    int number = 0, size = s->grid.size[axis];
     for (int a = 0; a < s->mesh->n_axes; a++)
-        process = process * s->grid.size[a] + (a == axis ? ((place[a] + distance) % size + size) % size : place[a]);
-    return process;
+        number = number * s->grid.size[a] + (a == axis ? ((place[a] + distance) % size + size) % size : place[a]);
+    return process_of(s->mesh, &s->grid, number);
 }
 
 static oly_status gather_along(stager *s, int axis)
@@ -413,9 +447,9 @@ static oly_status gather_along(stager *s, int axis)
         oly_wires wires = {0};
         int count = distance < size - distance ? distance : size - distance;
         for (int j = 0; j < s->n && here; j++) {
-            OLY_TRY(add_wires(s, &wires, j, axis, process_at(s, place, axis, -distance), true, place[axis], count));
-            OLY_TRY(add_wires(s, &wires, j, axis, process_at(s, place, axis, distance), false, place[axis] + distance,
-                              count));
+            OLY_TRY(add_wires(s, &wires, j, axis, further(s, place, axis, -distance), true, place[axis], count));
+            OLY_TRY(
+                add_wires(s, &wires, j, axis, further(s, place, axis, distance), false, place[axis] + distance, count));
         }
         const char *detail =
             oly_plan_say(s->p, "stage %d of %d between %d processes, what %d had from the one %d further along %s",
@@ -461,21 +495,21 @@ static oly_status add_whole(stager *s, oly_wires *wires, int item, int peer, boo
 
 static oly_status add_broadcast(stager *s)
 {
-    int root = s->movers[0]->from->mesh->process, me = oly_mesh_my_process(), n = s->grid.n, place[OLY_MAX_RANK];
-    bool here = place_of(s, place);
+    int process = s->movers[0]->from->mesh->process, n = s->grid.n;
+    int root = number_of(s->mesh, &s->grid, process), me = number_of(s->mesh, &s->grid, oly_mesh_my_process());
     int distance = (me - root + n) % n;
-    if (me == root)
+    if (oly_mesh_my_process() == process)
         for (int j = 0; j < s->n; j++)
             OLY_TRY(oly_find_copies(s->movers[j]));
     OLY_TRY(add_copies(s, "broadcast"));
     s->n_stages = log2_of(n);
     for (int have = 1; have < n; have *= 2) {
         oly_wires wires = {0};
-        for (int j = 0; j < s->n && here; j++) {
+        for (int j = 0; j < s->n && me >= 0; j++) {
             if (distance < have && distance + have < n)
-                OLY_TRY(add_whole(s, &wires, j, (me + have) % n, true));
+                OLY_TRY(add_whole(s, &wires, j, process_of(s->mesh, &s->grid, (me + have) % n), true));
             else if (distance >= have && distance < 2 * have)
-                OLY_TRY(add_whole(s, &wires, j, (me - have + n) % n, false));
+                OLY_TRY(add_whole(s, &wires, j, process_of(s->mesh, &s->grid, (me - have + n) % n), false));
         }
         const char *detail = oly_plan_say(s->p, "stage %d of %d between %d processes, %d have it and send it on",
                                           ++s->stage, s->n_stages, n, have);

@@ -1,0 +1,268 @@
+/* Movements in which a device deals with very many others, as in an all-to-all over a long axis: planning them works out what this
+ * process keeps and how much comes and goes; which box goes to whom is listed when the step first runs, in the time that
+ * sending so many messages takes anyway. So planning costs the same for any number of devices. Called by reshard.c. */
+#include "plan/pieces.h"
+#include "core/option.h"
+#include <string.h>
+
+enum { FEW_BLOCKS = 8 }; /* for each device and each process that sends directly */
+
+/* What is needed to list the remotes when the planner is gone. */
+typedef struct later {
+    oly_planner planner;
+    oly_exchange_outline outline;
+    int n;
+    mover *movers;
+} later;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* -- how many ---------------------------------------------------------------------------------------------------------------- */
+
+/* Blocks of `from` that meet a run: all parts between the first and the last. */
+static int64_t blocks_in(const mover *m, const run *r)
+{
+    int64_t n = 1;
+    for (int d = 0; d < r->box.rank; d++) {
+        if (r->box.hi[d] <= r->box.lo[d])
+            return 0;
+        const oly_split *s = &m->from->split[d];
+        n *= oly_split_part_of(s, m->shape[d], r->box.hi[d] - 1) - oly_split_part_of(s, m->shape[d], r->box.lo[d]) + 1;
+    }
+    return n;
+}
+
+/* Blocks that a device's box shares something with, and the elements they have of it. */
+static int64_t blocks_for(const mover *m, int position, int64_t *elements)
+{
+    oly_box box = oly_region_box(m->to, m->shape, position);
+    run r = {0};
+    int64_t n = 0;
+    *elements = 0;
+    while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
+        n += blocks_in(m, &r);
+        *elements += oly_box_count(&r.box);
+    }
+    return n;
+}
+
+/* About how many devices want something of a device's block, and how many of them the same. */
+static int64_t receivers_of(const mover *m, int source, int64_t *alike)
+{
+    oly_mesh from = m->from->mesh, to = m->to->mesh;
+    int fixed[OLY_MAX_RANK];
+    *alike = 1;
+    if (to->everywhere)
+        return *alike = oly_mesh_processes();
+    for (int a = 0; a < OLY_MAX_RANK; a++)
+        fixed[a] = -1;
+    if (from == to) {
+        oly_mesh_coordinates(from, source, fixed);
+        for (int d = 0; d < m->from->rank; d++)
+            for (int k = 0; k < m->from->split[d].axes.n; k++)
+                fixed[m->from->split[d].axes.axis[k]] = -1;
+    }
+    oly_box block = oly_layout_box(m->from, source);
+    if (oly_box_count(&block) == 0)
+        return 0;
+    oly_receivers r = oly_receivers_of(m->to, &block, fixed);
+    for (int k = 0; k < r.n_free; k++)
+        *alike *= to->size[r.free_axis[k]];
+    int64_t n = *alike;
+    for (int d = 0; d < m->to->rank && !r.none; d++) {
+        int64_t parts = r.last[d] - r.first[d] + 1, one_in = 1;
+        const oly_axis_list *axes = &m->to->dim[d].split.axes;
+        for (int k = 0; k < axes->n; k++)
+            one_in *= r.fixed[axes->axis[k]] < 0 ? 1 : to->size[axes->axis[k]];
+        n *= (parts + one_in - 1) / one_in;
+    }
+    return r.none ? 0 : n;
+}
+
+/* Movements that many devices take part in, without margins: those have few partners. */
+static bool is_plain(const mover *m)
+{
+    for (int d = 0; d < m->to->rank; d++)
+        if (m->to->dim[d].wraps)
+            return false;
+    return !m->in_place && m->wanted.n == 0 && !m->from->mesh->everywhere;
+}
+
+bool oly_worth_outline(int n, const mover *movers)
+{
+    int64_t blocks = 0, elements, alike;
+    int n_devices = movers[0].p->plan->n_devices;
+    if (oly_mesh_processes() <=
+        2 * oly_option.direct_processes + 1) /* consumers begin before all is there: overlap.c */
+        return false;
+    for (int k = 0; k < n; k++)
+        for (int d = 0; d < n_devices; d++) {
+            const mover *m = &movers[k];
+            int target = oly_position_in(m->p, m->to->mesh, d), source = oly_position_in(m->p, m->from->mesh, d);
+            if (!is_plain(m))
+                return false;
+            if (target >= 0)
+                blocks += blocks_for(m, target, &elements);
+            if (source >= 0 && !m->permutation)
+                blocks += receivers_of(m, source, &alike);
+        }
+    return blocks > (int64_t)FEW_BLOCKS * oly_option.direct_processes * n * n_devices;
+}
+
+/* -- what stays here ------------------------------------------------------------------------------------------------------------ */
+
+/* The parts that the e-th device here holds. False: none, or an earlier one holds the same. */
+static bool own_parts(const mover *m, int e, int *part)
+{
+    const oly_layout *l = m->from;
+    int at[OLY_MAX_RANK], other[OLY_MAX_RANK], position = oly_position_in(m->p, l->mesh, e);
+    if (position < 0)
+        return false;
+    oly_mesh_coordinates(l->mesh, position, at);
+    for (int d = 0; d < l->rank; d++)
+        part[d] = oly_split_part_at(&l->split[d], l->mesh, at);
+    for (int k = 0; k < e; k++) {
+        position = oly_position_in(m->p, l->mesh, k);
+        bool same = position >= 0;
+        if (same)
+            oly_mesh_coordinates(l->mesh, position, other);
+        for (int d = 0; d < l->rank && same; d++)
+            same = oly_split_part_at(&l->split[d], l->mesh, other) == part[d];
+        if (same)
+            return false;
+    }
+    return true;
+}
+
+/* Of what a device here gets, that which devices here have. */
+static oly_status find_own(mover *m, int device, int position)
+{
+    oly_box box = oly_region_box(m->to, m->shape, position);
+    int part[OLY_MAX_RANK], me = oly_mesh_my_process();
+    run r = {0};
+    while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
+        oly_box holds = box;
+        for (int d = 0; d < box.rank; d++) {
+            holds.lo[d] -= r.shift[d];
+            holds.hi[d] -= r.shift[d];
+        }
+        for (int e = 0; e < m->p->plan->n_devices; e++)
+            if (own_parts(m, e, part) && oly_process_at(m->from->mesh, oly_owner_of(m, part, position, me)) == me)
+                OLY_TRY(oly_receive_block(m, device, position, &r, &holds, part));
+    }
+    return OLY_OK;
+}
+
+static oly_status find_copies(mover *m)
+{
+    const oly_plan *plan = m->p->plan;
+    m->wanted_elements = OLY_PLAN_NEW(m->p, int64_t, plan->n_devices);
+    m->wanted_blocks = OLY_PLAN_NEW(m->p, int64_t, plan->n_devices);
+    OLY_PLAN_CHECK(m->wanted_elements ? m->wanted_blocks : NULL);
+    for (int d = 0; d < plan->n_devices; d++) {
+        int position = oly_position_in(m->p, m->to->mesh, d), before = m->n_copies;
+        if (position < 0)
+            continue;
+        m->wanted_blocks[d] = blocks_for(m, position, &m->wanted_elements[d]);
+        OLY_TRY(find_own(m, d, position));
+        for (int k = before; k < m->n_copies; k++) {
+            int64_t n = 1;
+            for (int e = 0; e < m->copies[k].task.rank; e++)
+                n *= m->copies[k].task.extent[e];
+            m->wanted_elements[d] -= n;
+            m->wanted_blocks[d]--;
+        }
+    }
+    return OLY_OK;
+}
+
+/* -- the outline ------------------------------------------------------------------------------------------------------------ */
+
+static oly_status list_remotes(const void *context, oly_exchange **exchange)
+{
+    const later *l = context;
+    oly_status st = OLY_OK;
+    mover *movers = oly_calloc((size_t)l->n, sizeof *movers);
+    if (!movers)
+        return oly_out_of_memory(sizeof *movers * (size_t)l->n, "an exchange");
+    for (int k = 0; k < l->n && st == OLY_OK; k++) {
+        movers[k] = l->movers[k];
+        st = oly_find_pieces(&movers[k]);
+    }
+    if (st == OLY_OK)
+        st = oly_movers_exchange(l->n, movers, exchange);
+    for (int k = 0; k < l->n; k++)
+        oly_release(movers[k].remotes);
+    oly_release(movers);
+    return st;
+}
+
+/* A copy of the mover that lasts as long as the plan. */
+static oly_status keep_mover(later *l, const mover *m, mover *kept)
+{
+    oly_layout *from = OLY_PLAN_NEW(m->p, oly_layout, 1);
+    oly_region *to = OLY_PLAN_NEW(m->p, oly_region, 1);
+    OLY_PLAN_CHECK(from ? to : NULL);
+    *from = *m->from;
+    *to = *m->to;
+    *kept = (mover){.p = &l->planner,
+                    .node = m->node,
+                    .from = from,
+                    .to = to,
+                    .from_slot = m->from_slot,
+                    .to_slot = m->to_slot,
+                    .permutation = m->permutation,
+                    .permuted = m->permuted,
+                    .shape = from->shape,
+                    .element = m->element,
+                    .remotes_only = true};
+    return OLY_OK;
+}
+
+/* How much comes and goes, and from how many ranks: about. */
+static void estimate(int n, const mover *movers, oly_exchange_outline *o)
+{
+    int n_devices = movers[0].p->plan->n_devices;
+    int64_t blocks = 0, receivers = 0;
+    for (int k = 0; k < n; k++)
+        for (int d = 0; d < n_devices; d++) {
+            const mover *m = &movers[k];
+            int source = oly_position_in(m->p, m->from->mesh, d);
+            int64_t alike = 0;
+            o->bytes_received += m->wanted_elements[d] * (int64_t)m->element;
+            blocks += m->wanted_blocks[d];
+            if (source < 0)
+                continue;
+            oly_box block = oly_layout_box(m->from, source);
+            receivers += receivers_of(m, source, &alike);
+            o->bytes_sent += alike * oly_box_count(&block) * (int64_t)m->element;
+        }
+    o->peers = (int)least(blocks > receivers ? blocks : receivers, oly_mesh_processes() - 1);
+}
+
+oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange)
+{
+    oly_planner *p = movers[0].p;
+    later *l = OLY_PLAN_NEW(p, later, 1);
+    int n_devices = p->plan->n_devices, n_buffers = n * n_devices;
+    int *buffers = OLY_PLAN_NEW(p, int, 2 * n_buffers + 1);
+    mover *kept = OLY_PLAN_NEW(p, mover, n);
+    OLY_PLAN_CHECK(l && buffers ? kept : NULL);
+    l->planner = (oly_planner){.plan = p->plan, .mesh = p->mesh, .position = p->position};
+    l->n = n;
+    l->movers = kept;
+    for (int k = 0; k < n; k++) {
+        OLY_TRY(find_copies(&movers[k]));
+        OLY_TRY(keep_mover(l, &movers[k], &kept[k]));
+        for (int d = 0; d < n_devices; d++) {
+            buffers[k * n_devices + d] = oly_cell(p->plan, d, movers[k].from_slot);
+            buffers[n_buffers + k * n_devices + d] = oly_cell(p->plan, d, movers[k].to_slot);
+        }
+    }
+    l->outline = (oly_exchange_outline){.n_buffers = n_buffers, .buffers = buffers, .list = list_remotes, .context = l};
+    estimate(n, movers, &l->outline);
+    return oly_exchange_make_later(&l->outline, exchange);
+}
