@@ -125,7 +125,7 @@ static bool may_take(const oly_plan *plan, int input, int output)
         return false;
     const oly_step *s = step_numbered(plan->main, in->last);
     if (s && s->kind == OLY_STEP_STENCIL) /* reads its input in the first pass, writes its result in the last */
-        return s->out_slot == output && s->stencil.count > s->stencil.pass;
+        return !s->stencil.march && s->out_slot == output && s->stencil.count > s->stencil.pass;
     return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, input, output);
 }
 

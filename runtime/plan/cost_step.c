@@ -1,5 +1,6 @@
 /* Predicted time of a plan's steps. See cost.h. A process's devices share its work evenly, and each is thought to have a core. */
 #include "plan/cost.h"
+#include "plan/march.h"
 
 static double larger(double a, double b)
 {
@@ -55,6 +56,8 @@ static double stencil_price(const oly_plan *plan, const oly_step *s)
 {
     const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
     int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
+    if (s->stencil.march)
+        return (double)passes * (s->stencil.march->seconds + block_price(plan, s->stencil.margins[0]));
     double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
     double once = larger(2 * oly_price_memory((double)field->bytes),
                          oly_price_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));

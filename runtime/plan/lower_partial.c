@@ -49,7 +49,7 @@ static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_f
         int slot = oly_slot_new(p, &region, oly_dtype_size(what[k].dtype));
         OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
         p->plan->slots[slot].block = f->block;
-        moves[k] = (oly_movement){node, from, what[k].slot, &region, slot, wanted};
+        moves[k] = (oly_movement){node, from, what[k].slot, &region, slot, wanted, false};
         what[k].slot = slot;
     }
     if (n_found == 2 && oly_dtype_size(what[0].dtype) != oly_dtype_size(what[1].dtype)) {

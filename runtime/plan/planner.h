@@ -290,6 +290,7 @@ typedef struct oly_movement {
     const oly_region *to;
     int to_slot;
     oly_wanted wanted; /* of `to` */
+    bool in_place;     /* from_slot is to_slot, whose own parts are right (oly_reshard_margins) */
 } oly_movement;
 /* The same for several values of elements of one size, in one step and one exchange. */
 oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements);
@@ -407,6 +408,10 @@ bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *f
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 /* -- stencil_overlap.c: its tiles that need no margins are worked while those are on their way. first: what brings the first ones. -- */
 oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *first, oly_stencil_work *work);
+
+/* -- march.c -- */
+/* Lowers the loop as steps of fields over one grid, many at once, when it is of that kind. *done tells. */
+oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 
 /* -- invariant.c -- */
 oly_status oly_move_invariants(oly_graph *g);

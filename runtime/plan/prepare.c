@@ -196,7 +196,7 @@ static oly_status fetch_together(oly_planner *p, int n, root *roots)
                 int slot = oly_slot_new(p, &r->hull, oly_dtype_size(r->node->type.dtype));
                 if (slot < 0)
                     return OLY_MEMORY;
-                movements[n_movements++] = (oly_movement){r->node, v->layout, v->slot, &r->hull, slot, wanted};
+                movements[n_movements++] = (oly_movement){r->node, v->layout, v->slot, &r->hull, slot, wanted, false};
                 OLY_TRY(oly_add_replica(p, v, &r->hull, &wanted, slot));
             }
             if (j > first)

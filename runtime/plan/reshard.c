@@ -303,6 +303,7 @@ oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movemen
                             .to = v->to,
                             .from_slot = v->from_slot,
                             .to_slot = v->to_slot,
+                            .in_place = v->in_place,
                             .wanted = v->wanted,
                             .shape = v->from->shape,
                             .element = oly_dtype_size(v->node->type.dtype)};

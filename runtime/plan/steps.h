@@ -199,6 +199,7 @@ typedef struct oly_step {
             bool overlaps;         /* inner tiles are worked while margins are on their way */
             double early;          /* share of a pass's work that these are */
             const oly_stencil_work *device;
+            const struct oly_march *march; /* not one linear form: worked by tile programs (march.h); else NULL */
         } stencil;
     };
 } oly_step;

@@ -1,4 +1,5 @@
 /* Which slots a step reads and writes on this process, those of the blocks inside it included. */
+#include "plan/march.h"
 #include "plan/schedule.h"
 
 typedef struct visitor {
@@ -111,8 +112,23 @@ static void loop_uses(const visitor *v, const oly_step *s)
     block_uses(v, s->loop.body);
 }
 
+static void march_uses(const visitor *v, const oly_march *m)
+{
+    for (int j = 0; j < m->form.n_fields; j++) {
+        use_slot(v, m->first_slot[j], false);
+        use_slot(v, m->field_slot[0][j], true);
+        use_slot(v, m->field_slot[1][j], true);
+        use_slot(v, m->out_slot[j], true);
+    }
+    for (int d = 0; d < v->plan->n_devices; d++)
+        for (int k = 0; m->device[d].here && k < m->form.n_fixed; k++)
+            use_cell(v, m->device[d].fixed[k].base, false);
+}
+
 static void stencil_uses(const visitor *v, const oly_step *s)
 {
+    if (s->stencil.march)
+        march_uses(v, s->stencil.march);
     use_slot(v, s->stencil.first_slot, false);
     for (int k = 0; k < 2; k++) {
         use_slot(v, s->stencil.field_slot[k], true);

@@ -374,7 +374,7 @@ static oly_status run_step(oly_run *r, const oly_step *s)
     case OLY_STEP_FOLD: return run_fold(r, s);
     case OLY_STEP_LOOP: return run_loop(r, s);
     case OLY_STEP_BRANCH: return run_branch(r, s);
-    case OLY_STEP_STENCIL: return oly_run_stencil(r, s);
+    case OLY_STEP_STENCIL: return s->stencil.march ? oly_run_march(r, s) : oly_run_stencil(r, s);
     case OLY_STEP_WAIT: return s->from < 0 ? oly_exchange_join(s->awaited) : oly_exchange_await(s->awaited, s->from);
     }
     return OLY_OK;

@@ -5,6 +5,9 @@
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step);
 
+/* march_run.c */
+oly_status oly_run_march(oly_run *r, const oly_step *step);
+
 /* interpret.c */
 oly_status oly_run_block(oly_run *r, const oly_block *b);
 void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work);

@@ -1,0 +1,465 @@
+/* Plans of loops over fields (march.h): every device holds its block of each field with margins; a pass brings the margins from
+ * the neighbours, of all fields in one message each, and advances some steps tile by tile. How many follows from the price of
+ * the exchange, the margins that are computed twice, and the way through memory. Called by lower_loop.c. */
+#include "core/option.h"
+#include "plan/cost.h"
+#include "plan/march_plan.h"
+#include <string.h>
+
+typedef struct lowering {
+    oly_planner *p;
+    oly_frame *f;
+    oly_node *loop;
+    oly_layout layout; /* of every field */
+    oly_march *march;
+    oly_region region; /* of the slots with margins */
+    bool margins;
+    int64_t count, extent[OLY_MARCH_RANK]; /* steps; of the largest block */
+} lowering;
+
+static bool is_cut(const lowering *w, int d)
+{
+    return w->layout.split[d].parts > 1 || w->march->form.wraps[d];
+}
+
+/* -- how many steps a pass -------------------------------------------------------------------------------------------------- */
+
+static int sort_in(int64_t *list, int n, int64_t x)
+{
+    int k = n;
+    while (k > 0 && list[k - 1] > x)
+        k--;
+    if (k > 0 && list[k - 1] == x)
+        return n;
+    memmove(list + k + 1, list + k, sizeof *list * (size_t)(n - k));
+    list[k] = x;
+    return n + 1;
+}
+
+/* Elements round a block that are needed of a field. */
+static double points_needed(const lowering *w, const oly_march_need *needs, int n)
+{
+    int64_t edge[OLY_MARCH_RANK][128];
+    int n_edges[OLY_MARCH_RANK] = {0}, at[OLY_MARCH_RANK] = {0}, rank = w->march->form.rank;
+    double total = 0, block = 1;
+    for (int d = 0; d < rank; d++) {
+        block *= (double)w->extent[d];
+        for (int k = 0; k < n; k++) {
+            n_edges[d] = sort_in(edge[d], n_edges[d], is_cut(w, d) ? needs[k].lo[d] : 0);
+            n_edges[d] = sort_in(edge[d], n_edges[d], w->extent[d] + (is_cut(w, d) ? needs[k].hi[d] : 0));
+        }
+        n_edges[d] = sort_in(edge[d], n_edges[d], 0);
+        n_edges[d] = sort_in(edge[d], n_edges[d], w->extent[d]);
+    }
+    for (;;) { /* over the cells between the edges */
+        bool in = false;
+        for (int k = 0; k < n && !in; k++) {
+            in = true;
+            for (int d = 0; d < rank && in; d++)
+                in = !is_cut(w, d) ||
+                     (edge[d][at[d]] >= needs[k].lo[d] && edge[d][at[d] + 1] <= w->extent[d] + needs[k].hi[d]);
+        }
+        double points = in;
+        for (int d = 0; d < rank; d++)
+            points *= (double)(edge[d][at[d] + 1] - edge[d][at[d]]);
+        total += points;
+        int d = rank - 1;
+        while (d >= 0 && ++at[d] == n_edges[d] - 1)
+            at[d--] = 0;
+        if (d < 0)
+            break;
+    }
+    return total > block ? total - block : 0;
+}
+
+typedef struct exchange_price {
+    double seconds, bytes;
+} exchange_price;
+
+static exchange_price price_exchange(const lowering *w, const oly_march_pass *pass)
+{
+    exchange_price x = {0, 0};
+    oly_level level = OLY_LEVEL_PROCESS;
+    double neighbours = 1;
+    bool corners = pass->steps > 1;
+    for (int j = 0; j < w->march->form.n_fields; j++)
+        x.bytes += (double)oly_dtype_size(w->march->form.field[j]->type.dtype) *
+                   points_needed(w, pass->needs[j], pass->n_needs[j]);
+    for (int d = 0; d < w->layout.rank; d++) {
+        int sides = (pass->field_lo[d] < 0) + (pass->field_hi[d] > 0);
+        if (w->layout.split[d].parts == 1 || sides == 0)
+            continue;
+        oly_level here = oly_axes_level(w->layout.mesh, &w->layout.split[d].axes);
+        level = here > level ? here : level;
+        neighbours = corners ? neighbours * (1 + sides) : neighbours + sides;
+    }
+    if (neighbours > 1)
+        x.seconds = oly_price_transfer(level, x.bytes, (int)neighbours - 1);
+    return x;
+}
+
+static bool fits_blocks(const lowering *w, const oly_march_pass *pass)
+{
+    for (int d = 0; d < w->layout.rank; d++)
+        if (is_cut(w, d) && (-pass->field_lo[d] > w->extent[d] || pass->field_hi[d] > w->extent[d]))
+            return false;
+    return true;
+}
+
+/* The cheapest of some numbers of steps whose margins are no wider than a block, and that do not bring much more than single steps. */
+static oly_status choose_steps(lowering *w)
+{
+    static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+    oly_march *m = w->march;
+    double best = -1, single = 0;
+    if (oly_option.halo_steps) {
+        int64_t steps = oly_option.halo_steps < w->count ? oly_option.halo_steps : w->count;
+        OLY_TRY(oly_march_unroll(w->p, &m->form, (int)steps, &m->pass));
+        m->seconds = (double)steps * oly_march_tile(&m->form, &m->pass, w->extent, m->tile);
+        return OLY_OK;
+    }
+    for (size_t k = 0; k < sizeof candidates / sizeof *candidates && candidates[k] <= w->count; k++) {
+        oly_march_pass pass;
+        int64_t tile[OLY_MARCH_RANK];
+        int steps = candidates[k];
+        OLY_TRY(oly_march_unroll(w->p, &m->form, steps, &pass));
+        exchange_price x = price_exchange(w, &pass);
+        double a_step = oly_march_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
+        if (k > 0 && (!fits_blocks(w, &pass) || x.bytes > 2 * single * steps))
+            break;
+        single = k == 0 ? x.bytes : single;
+        if (best < 0 || all < best) {
+            best = all;
+            m->pass = pass;
+            m->seconds = a_step * steps;
+            memcpy(m->tile, tile, sizeof tile);
+        } else if (all > 1.5 * best) {
+            break;
+        }
+    }
+    return OLY_OK;
+}
+
+/* -- margins ------------------------------------------------------------------------------------------------------------------ */
+
+static void find_region(lowering *w)
+{
+    const oly_march *m = w->march;
+    w->region = oly_region_of_layout(&w->layout);
+    for (int d = 0; d < w->layout.rank; d++) {
+        oly_region_dim *r = &w->region.dim[d];
+        int64_t lo = m->pass.field_lo[d], hi = m->pass.field_hi[d];
+        if (!is_cut(w, d) || (lo == 0 && hi == 0))
+            continue;
+        r->lo = lo;
+        r->hi = hi;
+        r->wraps = m->form.wraps[d];
+        w->margins = true;
+    }
+}
+
+/* What a pass reads of field j: around each device's block, and the block. */
+static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, oly_wanted *wanted)
+{
+    int n = pass->n_needs[j];
+    oly_region *part = OLY_PLAN_NEW(w->p, oly_region, n + 1);
+    OLY_PLAN_CHECK(part);
+    for (int k = 0; k < n; k++) {
+        const oly_march_need *need = &pass->needs[j][k];
+        part[k] = oly_region_of_layout(&w->layout);
+        for (int d = 0; d < w->layout.rank; d++) {
+            int64_t size = w->layout.shape[d], from = need->from[d] > 0 ? need->from[d] : 0;
+            int64_t to = need->to[d] < size ? need->to[d] : size;
+            if (is_cut(w, d) || need->lo[d] == need->hi[d])
+                part[k].dim[d] = (oly_region_dim){.split = oly_split_sliced(&w->layout.split[d], from, 1),
+                                                  .n = to - from,
+                                                  .scale = 1,
+                                                  .lo = from + need->lo[d],
+                                                  .hi = from + need->hi[d],
+                                                  .wraps = w->march->form.wraps[d]};
+        }
+    }
+    part[n] = oly_region_of_layout(&w->layout);
+    *wanted = (oly_wanted){n + 1, part};
+    return OLY_OK;
+}
+
+/* Brings what a pass reads of all fields: those with elements of one size together. from NULL: within the slots. */
+static oly_status bring_margins(lowering *w, oly_block *b, const oly_march_pass *pass, const int *from, const int *to)
+{
+    const oly_march_form *form = &w->march->form;
+    oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
+    OLY_PLAN_CHECK(moves);
+    for (size_t element = 1; element <= 16; element *= 2) {
+        int n = 0;
+        for (int j = 0; j < form->n_fields; j++) {
+            if (oly_dtype_size(form->field[j]->type.dtype) != element)
+                continue;
+            moves[n] = (oly_movement){.node = form->field[j],
+                                      .from = &w->layout,
+                                      .from_slot = from ? from[j] : to[j],
+                                      .to = &w->region,
+                                      .to_slot = to[j],
+                                      .in_place = !from};
+            OLY_TRY(find_wanted(w, pass, j, &moves[n++].wanted));
+        }
+        OLY_TRY(oly_plan_moves(w->p, b, n, moves));
+    }
+    return OLY_OK;
+}
+
+/* -- slots ------------------------------------------------------------------------------------------------------------------ */
+
+static oly_status new_slots(lowering *w, const oly_region *r, int *slots)
+{
+    for (int j = 0; j < w->march->form.n_fields; j++) {
+        slots[j] = oly_slot_new(w->p, r, oly_dtype_size(w->march->form.field[j]->type.dtype));
+        if (slots[j] < 0)
+            return OLY_MEMORY;
+        w->p->plan->slots[slots[j]].block = w->f->block;
+    }
+    return OLY_OK;
+}
+
+static oly_status take_fields(lowering *w, oly_block **blocks)
+{
+    oly_march *m = w->march;
+    int n = m->form.n_fields, *first = OLY_PLAN_NEW(w->p, int, n), *before = OLY_PLAN_NEW(w->p, int, n);
+    int *field[2] = {OLY_PLAN_NEW(w->p, int, n), OLY_PLAN_NEW(w->p, int, n)};
+    int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
+    OLY_PLAN_CHECK(first && before && field[0] ? field[1] : NULL);
+    for (int j = 0; j < n; j++)
+        OLY_TRY(oly_materialise(w->p, w->f, w->loop->in[j], &w->layout, &before[j]));
+    memcpy(first, before, sizeof *first * (size_t)n);
+    if (w->margins) {
+        OLY_TRY(new_slots(w, &w->region, first));
+        OLY_TRY(bring_margins(w, w->f->block, m->first.steps ? &m->first : &m->pass, before, first));
+    }
+    memcpy(field[0], first, sizeof *first * (size_t)n);
+    memcpy(field[1], first, sizeof *first * (size_t)n);
+    if (!w->margins && passes > 2)
+        OLY_TRY(new_slots(w, &w->region, field[0]));
+    if (passes > 1)
+        OLY_TRY(new_slots(w, &w->region, field[1]));
+    for (int k = 0; k < 2 && w->margins && passes > 1; k++) {
+        blocks[k] = oly_block_new(w->p);
+        OLY_PLAN_CHECK(blocks[k]);
+        OLY_TRY(bring_margins(w, blocks[k], &m->pass, NULL, field[k]));
+    }
+    m->first_slot = first;
+    m->field_slot[0] = field[0];
+    m->field_slot[1] = field[1];
+    return OLY_OK;
+}
+
+static oly_status settle(lowering *w)
+{
+    oly_region r = oly_region_of_layout(&w->layout);
+    int *out = OLY_PLAN_NEW(w->p, int, w->march->form.n_fields);
+    OLY_PLAN_CHECK(out);
+    OLY_TRY(new_slots(w, &r, out));
+    for (int k = 0; k < w->f->graph->n_nodes; k++) {
+        oly_node *n = w->f->graph->nodes[k];
+        if (oly_ops[n->op].lowering != OLY_LOWER_RESULT || n->in[0] != w->loop)
+            continue;
+        oly_value *v = oly_value_of(w->f, n);
+        OLY_TRY(oly_set_layout(w->p, v, &w->layout));
+        v->slot = out[n->params.dimension];
+        v->block = w->f->block;
+    }
+    w->march->out_slot = out;
+    return OLY_OK;
+}
+
+/* -- what comes from outside ------------------------------------------------------------------------------------------------- */
+
+static oly_region region_of_fixed(const lowering *w, const oly_march_fixed *x)
+{
+    oly_region r = {.mesh = w->layout.mesh, .rank = x->node->type.rank};
+    for (int e = 0; e < r.rank; e++) {
+        int d = x->dim[e];
+        if (d < 0)
+            r.dim[e] =
+                (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1, .lo = x->at[e], .hi = x->at[e]};
+        else
+            r.dim[e] = (oly_region_dim){.split = w->layout.split[d],
+                                        .n = w->layout.shape[d],
+                                        .scale = 1,
+                                        .lo = w->march->pass.lo[d] + x->low[d],
+                                        .hi = w->march->pass.hi[d] + x->high[d],
+                                        .wraps = w->march->form.wraps[d]};
+    }
+    return r;
+}
+
+static void place_fixed(const oly_march_fixed *x, const oly_region *r, int position, const oly_place *at,
+                        oly_march_place *place)
+{
+    oly_box box = oly_region_box(r, x->node->type.shape, position);
+    *place = (oly_march_place){.base = at->base, .offset = at->offset};
+    for (int e = 0; e < r->rank; e++)
+        if (x->dim[e] >= 0) {
+            place->stride[x->dim[e]] = at->stride[e];
+            place->origin[x->dim[e]] = box.lo[e];
+        }
+}
+
+/* Brought once, before the loop, as far as the margins go. */
+static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *regions)
+{
+    const oly_march_form *form = &w->march->form;
+    oly_frame *body = w->f->bodies[w->loop->index];
+    oly_node **nodes = OLY_PLAN_NEW(w->p, oly_node *, form->n_fixed + 1);
+    OLY_PLAN_CHECK(nodes);
+    for (int k = 0; k < form->n_fixed; k++) {
+        nodes[k] = (oly_node *)form->fixed[k].node;
+        regions[k] = region_of_fixed(w, &form->fixed[k]);
+    }
+    OLY_TRY(oly_prepare(w->p, body, form->n_fixed, nodes, regions));
+    for (int k = 0; k < form->n_fixed; k++) {
+        OLY_TRY(oly_demand(w->p, body, nodes[k], &regions[k], &readings[k]));
+        OLY_TRY(oly_constant_in_memory(w->p, w->f, w->layout.mesh, &readings[k]));
+    }
+    return OLY_OK;
+}
+
+static oly_status fill_devices(lowering *w, const oly_reading *readings, const oly_region *regions, double *work)
+{
+    const oly_march_form *form = &w->march->form;
+    oly_march_device *devices = OLY_PLAN_NEW(w->p, oly_march_device, w->p->plan->n_devices);
+    OLY_PLAN_CHECK(devices);
+    for (int d = 0; d < w->p->plan->n_devices; d++) {
+        int position = oly_position_in(w->p, w->layout.mesh, d);
+        if (position < 0)
+            continue;
+        oly_march_place *fixed = OLY_PLAN_NEW(w->p, oly_march_place, form->n_fixed + 1);
+        OLY_PLAN_CHECK(fixed);
+        for (int k = 0; k < form->n_fixed; k++)
+            place_fixed(&form->fixed[k], &regions[k], position, &readings[k].place[d], &fixed[k]);
+        devices[d].block = oly_layout_box(&w->layout, position);
+        devices[d].field = oly_region_box(&w->region, w->layout.shape, position);
+        devices[d].here = oly_box_count(&devices[d].block) > 0;
+        devices[d].fixed = fixed;
+        *work += (double)oly_box_count(&devices[d].block);
+    }
+    w->march->device = devices;
+    return OLY_OK;
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------------------ */
+
+static void say_margin(oly_text *t, const char *comma, int64_t below, int64_t above, int d)
+{
+    if (below == above)
+        oly_text_add(t, "%s %lld element%s each way along dimension %d", comma, (long long)below, below == 1 ? "" : "s",
+                     d);
+    else
+        oly_text_add(t, "%s %lld element%s from below and %lld from above along dimension %d", comma, (long long)below,
+                     below == 1 ? "" : "s", (long long)above, d);
+}
+
+static void describe(lowering *w, oly_step *s, const oly_block *margins)
+{
+    const oly_march *m = w->march;
+    int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
+    oly_text t = {0};
+    oly_text_add(&t, "%d field%s, %lld steps in %lld pass%s of up to %d", m->form.n_fields,
+                 m->form.n_fields == 1 ? "" : "s", (long long)w->count, (long long)passes, passes == 1 ? "" : "es",
+                 m->pass.steps);
+    const char *comma = "";
+    for (int k = 0; margins && k < margins->n_steps; k++) {
+        const oly_step *move = &margins->steps[k];
+        s->bytes += move->bytes;
+        s->wire += move->wire;
+        s->messages += move->messages;
+        s->members = move->members;
+    }
+    if (margins)
+        oly_text_add(&t, "; one halo exchange a pass:");
+    for (int d = 0; d < w->layout.rank && margins; d++)
+        if (w->region.dim[d].lo || w->region.dim[d].hi) {
+            say_margin(&t, comma, -w->region.dim[d].lo, w->region.dim[d].hi, d);
+            comma = ",";
+        }
+    s->detail = oly_plan_say(w->p, "%s", oly_text_chars(&t));
+    oly_text_free(&t);
+}
+
+static double instructions_of(const oly_march_form *form)
+{
+    double n = 0;
+    for (int k = 0; k < form->n_stages; k++)
+        n += form->stages[k].n_pieces ? form->stages[k].pieces[0].program.n_instructions : 0;
+    return n;
+}
+
+static oly_status add_step(lowering *w)
+{
+    oly_march *m = w->march;
+    oly_block *blocks[2] = {NULL, NULL};
+    oly_reading *readings = OLY_PLAN_NEW(w->p, oly_reading, m->form.n_fixed + 1);
+    oly_region *regions = OLY_PLAN_NEW(w->p, oly_region, m->form.n_fixed + 1);
+    double points = 0;
+    OLY_PLAN_CHECK(readings ? regions : NULL);
+    OLY_TRY(bring_fixed(w, readings, regions));
+    OLY_TRY(take_fields(w, blocks));
+    OLY_TRY(settle(w));
+    OLY_TRY(fill_devices(w, readings, regions, &points));
+    for (int k = 0; k < m->form.n_fixed; k++)
+        oly_reading_use(w->p, &readings[k]);
+    for (int j = 0; j < m->form.n_fields; j++) {
+        oly_slot_use(w->p, m->first_slot[j]);
+        oly_slot_use(w->p, m->field_slot[0][j]);
+        oly_slot_use(w->p, m->field_slot[1][j]);
+        oly_slot_use(w->p, m->out_slot[j]);
+    }
+    oly_step *s = oly_step_add(w->p, w->f->block, OLY_STEP_STENCIL, m->form.field[0], "stencil");
+    OLY_PLAN_CHECK(s);
+    s->work = points * (double)w->count * instructions_of(&m->form);
+    s->out_slot = m->out_slot[0];
+    s->stencil.count = w->count;
+    s->stencil.pass = m->pass.steps;
+    s->stencil.first_slot = m->first_slot[0];
+    for (int k = 0; k < 2; k++) {
+        s->stencil.field_slot[k] = m->field_slot[k][0];
+        s->stencil.margins[k] = blocks[k];
+    }
+    s->stencil.march = m;
+    describe(w, s, blocks[0]);
+    return OLY_OK;
+}
+
+/* Do all fields lie alike? Where? */
+static bool find_layout(lowering *w)
+{
+    oly_frame *body = w->f->bodies[w->loop->index];
+    for (int j = 0; j < w->march->form.n_fields; j++) {
+        oly_layout l = oly_node_layout(w->p, body, body->graph->inputs[1 + j]);
+        if (j > 0 && !oly_layout_equal(&l, &w->layout))
+            return false;
+        w->layout = l;
+    }
+    for (int d = 0; d < w->layout.rank; d++)
+        w->extent[d] = oly_split_cut(&w->layout.split[d], w->layout.shape[d], 1);
+    return true;
+}
+
+oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
+{
+    lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower};
+    bool found;
+    if (w.count < 2)
+        return OLY_OK;
+    w.march = OLY_PLAN_NEW(p, oly_march, 1);
+    OLY_PLAN_CHECK(w.march);
+    OLY_TRY(oly_march_find(p, n, &w.march->form, &found));
+    if (!found || !find_layout(&w))
+        return OLY_OK;
+    *done = true;
+    w.march->lower = n->params.lower;
+    OLY_TRY(choose_steps(&w));
+    if (w.count % w.march->pass.steps)
+        OLY_TRY(oly_march_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), &w.march->first));
+    find_region(&w);
+    return add_step(&w);
+}

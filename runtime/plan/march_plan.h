@@ -1,0 +1,13 @@
+/* Between the files that plan loops over fields (march.h); private to them. */
+#ifndef OLY_PLAN_MARCH_PLAN_H
+#define OLY_PLAN_MARCH_PLAN_H
+#include "plan/march.h"
+#include "plan/planner.h"
+
+/* march_form.c: what a loop's body does; *found false: nothing of this kind. */
+oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found);
+/* march_pass.c: what so many steps at once compute and need. */
+oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, oly_march_pass *pass);
+/* The elements of tiles and their price: seconds a step of one device's block of these extents. */
+double oly_march_tile(const oly_march_form *form, const oly_march_pass *pass, const int64_t *extent, int64_t *tile);
+#endif

@@ -1,0 +1,315 @@
+/* Running loops over fields (plan/march.h): passes over the fields, tiles of all devices spread over the threads, margins in
+ * between. A tile works all steps of a pass: the stages of each step over the part that later ones need, in buffers of its own,
+ * from the fields before the pass to those after it. */
+#include "device/workers.h"
+#include "plan/march.h"
+#include "run/stencil_run.h"
+#include <stdatomic.h>
+#include <string.h>
+
+typedef struct march_sweep {
+    oly_run *run;
+    const oly_march *march;
+    const oly_march_pass *pass;
+    bool last;
+    int64_t counter;      /* at the first step */
+    const int *from, *to; /* [n_fields] slots */
+    oly_buffer **scratch; /* per thread, taken when it first works a tile */
+    int64_t window[OLY_MARCH_RANK];
+    size_t buffer_bytes;
+    _Atomic bool failed;
+} march_sweep;
+
+/* Where values lie: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
+typedef struct lying {
+    char *base;
+    int64_t origin[OLY_MARCH_RANK], stride[OLY_MARCH_RANK];
+} lying;
+
+typedef struct march_tile {
+    const march_sweep *sweep;
+    const oly_march_device *device;
+    int number; /* of the device */
+    char *memory;
+    int64_t lo[OLY_MARCH_RANK], hi[OLY_MARCH_RANK]; /* of what is written */
+} march_tile;
+
+static lying lying_in(void *base, const oly_box *b)
+{
+    lying l = {.base = base};
+    int64_t stride = 1;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        l.origin[d] = b->lo[d];
+        l.stride[d] = stride;
+        stride *= b->hi[d] - b->lo[d];
+    }
+    return l;
+}
+
+static void *slot_at(const march_tile *t, int slot)
+{
+    return t->sweep->run->base[oly_cell(t->sweep->run->plan, t->number, slot)];
+}
+
+static lying result_at(const march_tile *t, int j)
+{
+    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->last ? &t->device->block : &t->device->field);
+}
+
+static lying instance_at(const march_tile *t, int k)
+{
+    const march_sweep *s = t->sweep;
+    const oly_march_instance *i = &s->pass->instance[k];
+    if (i->target >= 0)
+        return result_at(t, i->target);
+    lying l = {.base = t->memory + (size_t)i->buffer * s->buffer_bytes};
+    int64_t stride = 1;
+    for (int d = s->march->form.rank - 1; d >= 0; d--) {
+        l.origin[d] = t->lo[d] + s->pass->lo[d];
+        l.stride[d] = stride;
+        stride *= s->window[d];
+    }
+    return l;
+}
+
+static lying fixed_at(const march_tile *t, int k)
+{
+    const oly_march_place *p = &t->device->fixed[k];
+    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->run->base[p->base] + p->offset};
+    memcpy(l.origin, p->origin, sizeof l.origin);
+    memcpy(l.stride, p->stride, sizeof l.stride);
+    return l;
+}
+
+static lying find(const march_tile *t, const oly_march_instance *i, oly_march_ref of, int32_t *counter)
+{
+    if (of.kind == OLY_MARCH_FIELD && i)
+        of = i->fields[of.index];
+    else if (of.kind == OLY_MARCH_STAGE && i)
+        of.index += i->step * t->sweep->march->form.n_stages;
+    switch (of.kind) {
+    case OLY_MARCH_FIELD: return lying_in(slot_at(t, t->sweep->from[of.index]), &t->device->field);
+    case OLY_MARCH_STAGE: return instance_at(t, of.index);
+    case OLY_MARCH_FIXED: return fixed_at(t, of.index);
+    case OLY_MARCH_COUNTER: break;
+    }
+    return (lying){.base = (char *)counter};
+}
+
+static void place(const lying *l, int rank, const int64_t *lo, const int64_t *shift, size_t element,
+                  oly_tile_operand *to)
+{
+    to->base = l->base;
+    for (int d = 0; d < rank; d++) {
+        to->base += (lo[d] + (shift ? shift[d] : 0) - l->origin[d]) * l->stride[d] * (int64_t)element;
+        to->stride[d] = l->stride[d];
+    }
+}
+
+static void run_piece(const march_tile *t, const oly_march_instance *i, int k, const oly_march_piece *piece,
+                      const int64_t *lo, const int64_t *hi, const int64_t *turn)
+{
+    const oly_march_form *form = &t->sweep->march->form;
+    const oly_march_stage *stage = &form->stages[i->stage];
+    const oly_tile_program *p = &piece->program;
+    oly_tile_operand loads[OLY_TILE_REGISTERS], store;
+    oly_tile_box box = {.rank = form->rank};
+    int32_t counter = (int32_t)(t->sweep->counter + i->step);
+    for (int d = 0; d < form->rank; d++) {
+        box.extent[d] = hi[d] - lo[d];
+        box.origin[d] = lo[d] - stage->align[d] - turn[d];
+        box.whole[d] = stage->node->type.shape[d];
+    }
+    for (int l = 0; l < p->n_loads; l++) {
+        lying at = find(t, i, piece->loads[l].of, &counter);
+        place(&at, form->rank, lo, piece->loads[l].shift, oly_dtype_size((oly_dtype)p->load_dtype[l]), &loads[l]);
+    }
+    lying at = instance_at(t, k);
+    place(&at, form->rank, lo, NULL, oly_dtype_size((oly_dtype)p->store_dtype[0]), &store);
+    oly_tile_run(p, &box, loads, &store, 0, 1);
+}
+
+static int64_t floor_divide(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Every image of the piece, where dimensions go round, as far as the instance is needed. */
+static void run_images(const march_tile *t, const oly_march_instance *i, int k, const oly_march_piece *piece)
+{
+    const oly_march_form *form = &t->sweep->march->form;
+    int64_t first[OLY_MARCH_RANK], last[OLY_MARCH_RANK], image[OLY_MARCH_RANK];
+    for (int d = 0; d < form->rank; d++) {
+        int64_t lo = t->lo[d] + i->lo[d], hi = t->hi[d] + i->hi[d], n = form->shape[d];
+        first[d] = form->wraps[d] ? floor_divide(lo - piece->hi[d], n) + 1 : 0;
+        last[d] = form->wraps[d] ? floor_divide(hi - 1 - piece->lo[d], n) : 0;
+        image[d] = first[d];
+        if (first[d] > last[d])
+            return;
+    }
+    for (;;) {
+        int64_t lo[OLY_MARCH_RANK], hi[OLY_MARCH_RANK], turn[OLY_MARCH_RANK];
+        bool any = true;
+        for (int d = 0; d < form->rank; d++) {
+            turn[d] = image[d] * form->shape[d];
+            lo[d] = t->lo[d] + i->lo[d] > piece->lo[d] + turn[d] ? t->lo[d] + i->lo[d] : piece->lo[d] + turn[d];
+            hi[d] = t->hi[d] + i->hi[d] < piece->hi[d] + turn[d] ? t->hi[d] + i->hi[d] : piece->hi[d] + turn[d];
+            any = any && lo[d] < hi[d];
+        }
+        if (any)
+            run_piece(t, i, k, piece, lo, hi, turn);
+        int d = form->rank - 1;
+        while (d >= 0 && ++image[d] > last[d]) {
+            image[d] = first[d];
+            d--;
+        }
+        if (d < 0)
+            return;
+    }
+}
+
+/* What is not written where the result is to be, or was there before the pass. */
+static void copy_result(const march_tile *t, int j)
+{
+    const oly_march_form *form = &t->sweep->march->form;
+    oly_march_ref of = t->sweep->pass->result[j];
+    if (of.kind == OLY_MARCH_STAGE && t->sweep->pass->instance[of.index].target == j)
+        return;
+    lying from = find(t, NULL, of, NULL), to = result_at(t, j);
+    oly_copy_task task = {.element_bytes = oly_dtype_size(form->field[j]->type.dtype), .rank = form->rank};
+    oly_tile_operand a, b;
+    place(&from, form->rank, t->lo, NULL, task.element_bytes, &a);
+    place(&to, form->rank, t->lo, NULL, task.element_bytes, &b);
+    for (int d = 0; d < form->rank; d++) {
+        task.extent[d] = t->hi[d] - t->lo[d];
+        task.from_stride[d] = from.stride[d];
+        task.to_stride[d] = to.stride[d];
+    }
+    int chunks = oly_copy_chunks(&task);
+    for (int c = 0; c < chunks; c++)
+        oly_copy_run(&task, b.base, a.base, c, chunks);
+}
+
+/* -- tiles ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t parts_along(const march_sweep *s, const oly_march_device *device, int d)
+{
+    int64_t n = device->block.hi[d] - device->block.lo[d];
+    return (n + s->march->tile[d] - 1) / s->march->tile[d];
+}
+
+static int tiles_on(const march_sweep *s, int device)
+{
+    const oly_march_device *v = &s->march->device[device];
+    int64_t n = v->here;
+    for (int d = 0; d < s->march->form.rank && n; d++)
+        n *= parts_along(s, v, d);
+    return (int)n;
+}
+
+static void work_tile(void *context, int i)
+{
+    march_sweep *s = context;
+    const oly_march_form *form = &s->march->form;
+    int device = 0, slot = oly_workers_slot();
+    for (int n; i >= (n = tiles_on(s, device)); device++)
+        i -= n;
+    march_tile t = {.sweep = s, .device = &s->march->device[device], .number = device};
+    size_t bytes = s->buffer_bytes * (size_t)s->pass->n_buffers;
+    if (bytes && !s->scratch[slot] && !(s->scratch[slot] = oly_buffer_take(bytes))) {
+        s->failed = true;
+        return;
+    }
+    t.memory = bytes ? s->scratch[slot]->data : NULL;
+    int64_t number = i;
+    for (int d = form->rank - 1; d >= 0; d--) {
+        int64_t parts = parts_along(s, t.device, d), k = number % parts;
+        int64_t n = t.device->block.hi[d] - t.device->block.lo[d];
+        number /= parts;
+        t.lo[d] = t.device->block.lo[d] + n * k / parts;
+        t.hi[d] = t.device->block.lo[d] + n * (k + 1) / parts;
+    }
+    for (int k = 0; k < s->pass->steps * form->n_stages; k++) {
+        const oly_march_instance *instance = &s->pass->instance[k];
+        const oly_march_stage *stage = &form->stages[instance->stage];
+        for (int p = 0; p < stage->n_pieces && instance->needed; p++)
+            run_images(&t, instance, k, &stage->pieces[p]);
+    }
+    for (int j = 0; j < form->n_fields; j++)
+        copy_result(&t, j);
+}
+
+static void run_sweep(march_sweep *s, double work)
+{
+    int total = 0;
+    for (int d = 0; d < s->run->plan->n_devices; d++)
+        total += tiles_on(s, d);
+    if (work > 40000)
+        oly_parallel(total, work_tile, s);
+    else
+        for (int i = 0; i < total; i++)
+            work_tile(s, i);
+}
+
+/* Buffers as large as the pass needs, a line of the cache apart from one another's addresses. */
+static void size_buffers(march_sweep *s)
+{
+    const oly_march_form *form = &s->march->form;
+    size_t element = 1, points = 1;
+    for (int k = 0; k < form->n_stages; k++)
+        if (oly_dtype_size(form->stages[k].node->type.dtype) > element)
+            element = oly_dtype_size(form->stages[k].node->type.dtype);
+    for (int d = 0; d < form->rank; d++) {
+        int64_t longest = 1;
+        for (int v = 0; v < s->run->plan->n_devices; v++) {
+            const oly_box *b = &s->march->device[v].block;
+            int64_t parts = s->march->device[v].here ? parts_along(s, &s->march->device[v], d) : 1;
+            int64_t n = s->march->device[v].here ? (b->hi[d] - b->lo[d] + parts - 1) / parts : 1;
+            longest = n > longest ? n : longest;
+        }
+        s->window[d] = longest + s->pass->hi[d] - s->pass->lo[d];
+        if (d == form->rank - 1)
+            s->window[d] = (s->window[d] + 15) / 16 * 16;
+        points *= (size_t)s->window[d];
+    }
+    s->buffer_bytes = (points * element + 63) / 64 * 64 + 64;
+}
+
+static void drop_scratch(march_sweep *s, int slots)
+{
+    for (int k = 0; k < slots; k++) {
+        oly_buffer_drop(s->scratch[k]);
+        s->scratch[k] = NULL;
+    }
+}
+
+oly_status oly_run_march(oly_run *r, const oly_step *step)
+{
+    const oly_march *m = step->stencil.march;
+    march_sweep s = {.run = r, .march = m, .from = m->first_slot};
+    int slots = oly_workers_slots();
+    oly_buffer *table = oly_buffer_take(sizeof(oly_buffer *) * (size_t)slots);
+    if (!table)
+        return oly_buffer_fail(sizeof(oly_buffer *) * (size_t)slots, "a stencil's tiles");
+    s.scratch = memset(table->data, 0, table->bytes);
+    oly_status st = OLY_OK;
+    for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.pass->steps, pass++) {
+        const oly_march_pass *now = pass == 0 && m->first.steps ? &m->first : &m->pass;
+        int next = (int)((pass + 1) % 2);
+        if (now != s.pass) {
+            drop_scratch(&s, slots);
+            s.pass = now;
+            size_buffers(&s);
+        }
+        s.counter = m->lower + at;
+        s.last = at + now->steps >= step->stencil.count;
+        s.to = s.last ? m->out_slot : m->field_slot[next];
+        run_sweep(&s, step->work);
+        s.from = s.to;
+        if (!s.last && step->stencil.margins[next])
+            st = oly_run_block(r, step->stencil.margins[next]);
+    }
+    drop_scratch(&s, slots);
+    oly_buffer_drop(table);
+    return s.failed ? oly_buffer_fail(s.buffer_bytes, "a stencil's tiles") : st;
+}
