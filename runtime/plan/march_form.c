@@ -401,8 +401,10 @@ static int value_of(finder *f, const oly_node *n, const spot *at, int depth)
         return -1;
     if (depth > DEEPEST)
         return fail(f);
-    if (m->input == 0)
-        return read_value(f, n, at, OLY_MARCH_COUNTER, 0);
+    if (m->input == 0) {
+        int counter = oly_march_read(f->code, &(oly_march_load){{OLY_MARCH_COUNTER, 0}, {0}}, n->type.dtype);
+        return counter < 0 ? fail(f) : counter;
+    }
     if (m->input > 0 && m->input <= f->form->n_fields)
         return read_value(f, n, at, OLY_MARCH_FIELD, m->input - 1);
     if (m->input > 0)

@@ -1,0 +1,180 @@
+/* run: layouts  What loops over fields promise: the bits of single steps on one device, for every number of steps between exchanges,
+ * on every mesh; and as many exchanges as there are passes.
+ *   MARCH_PROGRAM=name  only this one
+ *   MARCH_LIST=1        prints what each moves, and goes on after a failure */
+#include "check.h"
+#include "march_programs.h"
+#include <inttypes.h>
+
+enum { STEPS = 7 };
+
+typedef struct placement {
+    const char *mesh, *spec;
+    int rank;
+    int64_t shape[3];
+} placement;
+
+static const placement placements[] = {
+    {"x=8", "x", 1, {64}},
+    {"x=8", "x", 1, {61}},
+    {"x=8", "x", 1, {13}}, /* blocks narrower than the margins */
+    {"x=2, y=4", "y", 1, {23}},
+    {"x=8", "None", 1, {300}},
+    {"x=4, y=2", "x, y", 2, {16, 16}},
+    {"x=2, y=4", "x, y", 2, {13, 11}},
+    {"x=2, y=4", "y, None", 2, {9, 40}},
+    {"x=8", "None, x", 2, {6, 83}},
+    {"x=2, y=2, z=2", "x, y, z", 3, {6, 6, 6}},
+    {"x=2, y=4", "y, None, x", 3, {9, 4, 5}},
+};
+
+static int64_t size_of(const placement *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->rank; d++)
+        n *= p->shape[d];
+    return n;
+}
+
+/* Of what type are the fields of a program? */
+static oly_dtype dtype_of(const march_program *p, int field)
+{
+    if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
+        return OLY_INT32;
+    return strcmp(p->name, "two_sizes") == 0 && field == 1 ? OLY_FLOAT64 : OLY_FLOAT32;
+}
+
+static oly_array make(const march_program *p, const placement *at, int which)
+{
+    int64_t n = size_of(at);
+    float *data = malloc(sizeof *data * (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)((i * 7919 + which * 104729 + 13) % 1009) / 1009;
+    oly_array x = oly_from_host(data, OLY_FLOAT32, at->rank, at->shape);
+    free(data);
+    if (which < p->n_fields && dtype_of(p, which) == OLY_INT32)
+        return oly_astype(oly_gt(x, 0.6), OLY_INT32);
+    return which < p->n_fields ? oly_astype(x, dtype_of(p, which)) : x;
+}
+
+static void advance(const oly_array *in, oly_array *out, void *user)
+{
+    const march_program *p = user;
+    memcpy(out, in, sizeof *out * (size_t)p->n_fields);
+    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    oly_fori(2, 2 + STEPS, p->body, p->n_fields, out, NULL);
+}
+
+/* One step as a function of its own. */
+static void step(const oly_array *in, oly_array *out, void *user)
+{
+    const march_program *p = user;
+    memcpy(out, in, sizeof *out * (size_t)p->n_fields);
+    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    p->body(in[p->n_fields + p->n_fixed], out, NULL);
+}
+
+static void run_alone(const march_program *p, const placement *at, oly_array *fields)
+{
+    oly_array in[2 * MARCH_MOST], out[MARCH_MOST], *wanted[MARCH_MOST];
+    int n = p->n_fields + p->n_fixed;
+    oly_fn f = oly_jit(step, n + 1, p->n_fields, .user = (void *)p, .name = p->name);
+    for (int k = 0; k < n; k++)
+        in[k] = make(p, at, k);
+    for (int i = 2; i < 2 + STEPS; i++) {
+        int32_t counter = i;
+        in[n] = oly_from_host(&counter, OLY_INT32, 0, NULL);
+        for (int k = 0; k < p->n_fields; k++) {
+            out[k] = NULL;
+            wanted[k] = &out[k];
+        }
+        if (oly_call(f, n + 1, in, p->n_fields, wanted) != OLY_OK)
+            fail_msg("%s: %s", p->name, oly_last_error());
+        memcpy(in, out, sizeof *out * (size_t)p->n_fields);
+    }
+    memcpy(fields, in, sizeof *in * (size_t)p->n_fields);
+}
+
+static int complaints;
+
+static void complain(const march_program *p, const placement *at, const char *steps, const char *what, int64_t got)
+{
+    char text[300];
+    snprintf(text, sizeof text, "%s of (%d, %d, %d) by %s over %s, %s steps a pass: %s %" PRId64, p->name,
+             (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], at->spec, at->mesh, steps, what, got);
+    complaints++;
+    if (!getenv("MARCH_LIST"))
+        fail_msg("%s", text);
+    printf("WRONG %s\n", text);
+}
+
+static void check_program(const march_program *p, const placement *at, const char *steps_a_pass, oly_array *expected)
+{
+    oly_array in[2 * MARCH_MOST], out[MARCH_MOST] = {NULL}, *wanted[MARCH_MOST];
+    oly_mesh mesh = oly_make_mesh(at->mesh);
+    oly_plan_costs costs;
+    int n = p->n_fields + p->n_fixed;
+    oly_fn f = oly_jit(advance, n, p->n_fields, .user = (void *)p, .name = p->name);
+    for (int k = 0; k < n; k++)
+        in[k] = oly_device_put(make(p, at, k), oly_named(mesh, at->spec));
+    for (int k = 0; k < p->n_fields; k++)
+        wanted[k] = &out[k];
+    if (oly_call(f, n, in, p->n_fields, wanted) != OLY_OK || oly_costs_n(&costs, f, n, in) != OLY_OK)
+        fail_msg("%s: %s", p->name, oly_last_error());
+    for (int k = 0; k < p->n_fields; k++) {
+        size_t bytes = (size_t)size_of(at) * (dtype_of(p, k) == OLY_FLOAT64 ? 8 : 4);
+        char *a = malloc(bytes), *b = malloc(bytes);
+        oly_process_allgather(out[k], a, bytes);
+        oly_process_allgather(expected[k], b, bytes);
+        size_t i = 0;
+        while (i < bytes && a[i] == b[i])
+            i++;
+        if (i < bytes && !p->apart) /* sums over several devices have an order of their own */
+            complain(p, at, steps_a_pass, "another value at byte", (int64_t)i);
+        free(a);
+        free(b);
+    }
+    int pass = atoi(steps_a_pass), passes = pass ? (STEPS + pass - 1) / pass : STEPS;
+    bool two = strcmp(p->name, "two_sizes") == 0; /* elements of two sizes: two exchanges */
+    int fixed = 2 * p->n_fixed;                   /* before the loop: to where the loop reads it, and its margins */
+    if (!p->apart && costs.collectives > passes * (1 + two) + fixed)
+        complain(p, at, steps_a_pass, "exchanges:", costs.collectives);
+    if (getenv("MARCH_LIST"))
+        printf("%s %s (%d,%d,%d) %s: %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec, (int)at->shape[0],
+               (int)at->shape[1], (int)at->shape[2], steps_a_pass, costs.wire_bytes, costs.collectives);
+}
+
+static void many_steps_give_the_bits_of_single_ones(void **state)
+{
+    static const char *const passes[] = {"", "1", "2", "3", "7"};
+    const char *only = getenv("MARCH_PROGRAM");
+    (void)state;
+    for (size_t s = 0; s < sizeof passes / sizeof *passes; s++) {
+        setenv("OLYMPUS_HALO_STEPS", passes[s], 1);
+        if (!*passes[s])
+            unsetenv("OLYMPUS_HALO_STEPS");
+        oly_init(NULL, NULL);
+        oly_set_error_mode(OLY_ERRORS_RETURN);
+        for (const march_program *p = march_programs; p->name; p++)
+            for (size_t k = 0; k < sizeof placements / sizeof *placements; k++)
+                if (placements[k].rank == p->rank && (!only || strcmp(only, p->name) == 0))
+                    OLY_SCOPE
+                    {
+                        oly_array expected[MARCH_MOST];
+                        run_alone(p, &placements[k], expected);
+                        check_program(p, &placements[k], passes[s], expected);
+                    }
+        assert_int_equal(complaints, 0);
+        assert_int_equal(oly_finalize(), 0);
+    }
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(many_steps_give_the_bits_of_single_ones),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
