@@ -110,7 +110,8 @@ BODY(mask_of_numbers)
 {
     oly_array u = c[0], i_all = oly_arange(oly_shape(u)[0], OLY_INT32);
     oly_array inner = oly_logical_and(oly_gt(i_all, 0), oly_lt(i_all, oly_shape(u)[0] - 1));
-    oly_array next = oly_pad(oly_mul(0.5, oly_add(at(u, ":-2"), at(u, "2:"))), 0, ((int64_t[]){1}), ((int64_t[]){1}), NULL);
+    oly_array next =
+        oly_pad(oly_mul(0.5, oly_add(at(u, ":-2"), at(u, "2:"))), 0, ((int64_t[]){1}), ((int64_t[]){1}), NULL);
     c[0] = oly_where(inner, next, u);
 }
 
@@ -160,14 +161,16 @@ BODY(two_sizes)
 
 static oly_array around(oly_array u)
 {
-    return oly_sub(oly_add(oly_add(oly_roll(u, 1, 0), oly_roll(u, -1, 0)), oly_add(oly_roll(u, 1, 1), oly_roll(u, -1, 1))),
-                   oly_mul(4, u));
+    return oly_sub(
+        oly_add(oly_add(oly_roll(u, 1, 0), oly_roll(u, -1, 0)), oly_add(oly_roll(u, 1, 1), oly_roll(u, -1, 1))),
+        oly_mul(4, u));
 }
 
 static oly_array around_inner(oly_array u)
 {
-    return oly_sub(oly_add(oly_add(at(u, ":-2, 1:-1"), at(u, "2:, 1:-1")), oly_add(at(u, "1:-1, :-2"), at(u, "1:-1, 2:"))),
-                   oly_mul(4, at(u, "1:-1, 1:-1")));
+    return oly_sub(
+        oly_add(oly_add(at(u, ":-2, 1:-1"), at(u, "2:, 1:-1")), oly_add(at(u, "1:-1, :-2"), at(u, "1:-1, 2:"))),
+        oly_mul(4, at(u, "1:-1, 1:-1")));
 }
 
 BODY(gray_scott)
@@ -188,7 +191,8 @@ BODY(plate_wave)
 BODY(jacobi)
 {
     oly_array u = c[0];
-    oly_array next = oly_mul(0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))), at(march_fixed[0], "1:-1, 1:-1")));
+    oly_array next = oly_mul(
+        0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))), at(march_fixed[0], "1:-1, 1:-1")));
     c[0] = oly_update(u, "1:-1, 1:-1", next);
 }
 

@@ -20,12 +20,13 @@ static void linear_body(oly_array i, oly_array *carry, void *user)
     carry[0] = heat_step(carry[0]);
 }
 
-/* Not a sum of shifted parts: takes the general way. */
+/* Carries of two shapes: takes the general way. */
 static void other_body(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
     (void)user;
     carry[0] = oly_sin(heat_step(carry[0]));
+    carry[1] = oly_mul(2, carry[1]);
 }
 
 static void linear(const oly_array *in, oly_array *out, void *user)
@@ -36,8 +37,9 @@ static void linear(const oly_array *in, oly_array *out, void *user)
 
 static void other(const oly_array *in, oly_array *out, void *user)
 {
-    out[0] = in[0];
-    oly_fori(0, 100, other_body, 1, out, user);
+    oly_array carry[] = {in[0], oly_ones(OLY_FLOAT32, 3)};
+    oly_fori(0, 100, other_body, 2, carry, user);
+    out[0] = carry[0];
 }
 
 static void product(const oly_array *in, oly_array *out, void *user)

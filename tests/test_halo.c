@@ -283,6 +283,8 @@ static void check_loop(const halo_program *p, const placement *at)
         int64_t needed = 0;
         for (int s = 0; s < oly_shard_count(in[0]); s++)
             needed += STEPS * missing_on(p, &d, s, in, out);
+        if (!getenv("OLYMPUS_HALO_STEPS")) /* many steps bring margins of fields that one step reads in place only */
+            needed *= p->n_in;
         bool counts = !at->small && p->times == 1 && (at->rank == 1 || getenv("OLYMPUS_HALO_STEPS"));
         if (counts &&
             (costs.wire_bytes > 4 * needed || (getenv("OLYMPUS_HALO_STEPS") && costs.wire_bytes < 4 * needed)))

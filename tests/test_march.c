@@ -140,8 +140,9 @@ static void check_program(const march_program *p, const placement *at, const cha
     if (!p->apart && costs.collectives > passes * (1 + two) + fixed)
         complain(p, at, steps_a_pass, "exchanges:", costs.collectives);
     if (getenv("MARCH_LIST"))
-        printf("%s %s (%d,%d,%d) %s: %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec, (int)at->shape[0],
-               (int)at->shape[1], (int)at->shape[2], steps_a_pass, costs.wire_bytes, costs.collectives);
+        printf("%s %s (%d,%d,%d) %s: %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec,
+               (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], steps_a_pass, costs.wire_bytes,
+               costs.collectives);
 }
 
 static void many_steps_give_the_bits_of_single_ones(void **state)
