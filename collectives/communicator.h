@@ -68,8 +68,10 @@ void oly_exchange_free(oly_exchange *x);
 int64_t oly_exchange_bytes_sent(const oly_exchange *x);
 int64_t oly_exchange_bytes_received(const oly_exchange *x);
 int oly_exchange_peers(const oly_exchange *x); /* ranks it sends to or receives from */
-/* Bytes through which its messages are packed, at most OLYMPUS_EXCHANGE_MEMORY; besides, every message has one of up to 8 KiB. */
+/* Bytes through which its messages are packed; besides, every message has one of up to 8 KiB. All that are under way together have
+ * at most oly_exchange_memory_limit, three quarters of OLYMPUS_EXCHANGE_MEMORY: another one waits in oly_exchange_start. */
 int64_t oly_exchange_memory(const oly_exchange *x);
+int64_t oly_exchange_memory_limit(void);
 
 /* What every message carries in front, so that ranks that have come apart are told so: */
 typedef struct oly_ticket {

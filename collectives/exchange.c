@@ -43,6 +43,13 @@ static void abandon(oly_exchange *x)
     x->block = NULL;
 }
 
+static void give_block(oly_exchange *x)
+{
+    if (x->block)
+        oly_staging_give(x->block);
+    x->block = NULL;
+}
+
 /* -- left under way ---------------------------------------------------------------------------------------- */
 
 static oly_exchange *first_left; /* of the one lane */
@@ -207,14 +214,16 @@ static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *c
     return go_on(x, false, base);
 }
 
+static oly_status take_block(oly_exchange *x);
+
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
     if (x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
     if (x->outline)
         OLY_TRY(oly_exchange_list(x));
-    if (x->block_bytes > 0 && !(x->block = oly_staging_take(x->block_bytes)))
-        return OLY_MEMORY;
+    if (x->block_bytes > 0)
+        OLY_TRY(take_block(x));
     begin_replay(x);
     for (int i = 0; i < x->n_receives; i++)
         OLY_TRY(post(x, i, NULL));
@@ -333,17 +342,51 @@ static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void 
         int error = code == MPI_SUCCESS ? MPI_SUCCESS : x->statuses[k].MPI_ERROR;
         OLY_TRY(complete(x, x->indices[k], &x->statuses[k], error, ticket, base));
     }
+    if (x->left == 0)
+        give_block(x);
+    return OLY_OK;
+}
+
+/* n: how much has come to an end. */
+static oly_status advance_all(int *n)
+{
+    *n = 0;
+    for (oly_exchange *x = first_left; x; x = x->next_left) {
+        int some = 0;
+        if (x->left > 0)
+            OLY_TRY(complete_some(x, &x->ticket, x->base, &some));
+        *n += some;
+    }
     return OLY_OK;
 }
 
 oly_status oly_exchange_advance(void)
 {
-    for (oly_exchange *x = first_left; x; x = x->next_left) {
+    int n;
+    return advance_all(&n);
+}
+
+/* Waits for room where those under way have all of it. Ranks start exchanges in one order, so the earliest of all that are not
+ * over has been started everywhere, or will be as soon as those before it are over. */
+static oly_status take_block(oly_exchange *x)
+{
+    oly_wait w = {0};
+    for (;;) {
+        const oly_exchange *late = first_left;
+        while (late && late->left == 0)
+            late = late->next_left;
+        OLY_TRY(oly_staging_take(x->block_bytes, late, &x->block));
+        if (x->block)
+            return OLY_OK;
         int n;
-        if (x->left > 0)
-            OLY_TRY(complete_some(x, &x->ticket, x->base, &n));
+        OLY_TRY(advance_all(&n));
+        if (n > 0)
+            w = (oly_wait){0};
+        else if (!oly_wait_more(&w)) {
+            oly_world_break();
+            return too_late(late, &late->ticket);
+        }
     }
-    return OLY_OK;
 }
 
 /* Until `left`, of the exchange or one of its messages, is 0. */
@@ -373,9 +416,7 @@ oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *
         return status;
     }
     x->started = false;
-    if (x->block)
-        oly_staging_give(x->block);
-    x->block = NULL;
+    give_block(x);
     return OLY_OK;
 }
 

@@ -10,16 +10,16 @@
 
 enum { SHORTEST_CHUNK = 1 << 16, LONGEST_CHUNK = 1 << 30, CHUNKS_IN_LIMIT = 16 };
 
-/* Bytes that packed messages of one exchange may take, half of them sent and half received. */
-static int64_t limit(void)
+/* Bytes that packed messages of one exchange may take one way, sent or received. */
+static int64_t limit_one_way(void)
 {
-    return oly_option.exchange_memory << 20;
+    return oly_exchange_memory_limit() / 2;
 }
 
 /* Longest part of a payload that goes in one MPI message: the same on all ranks. */
 static int64_t chunk_bytes(void)
 {
-    int64_t bytes = limit() / CHUNKS_IN_LIMIT;
+    int64_t bytes = (oly_option.exchange_memory << 20) / CHUNKS_IN_LIMIT;
     return bytes < SHORTEST_CHUNK ? SHORTEST_CHUNK : bytes > LONGEST_CHUNK ? LONGEST_CHUNK : bytes;
 }
 
@@ -155,7 +155,7 @@ static oly_status place_in_rounds(oly_exchange *x, bool receives, int n)
         if (x->slots[i].receives == receives && !x->slots[i].message->direct)
             r->order[r->n++] = i;
     qsort_r(r->order, (size_t)r->n, sizeof *r->order, in_round_order, x->slots);
-    r->n_buffers = (int)(limit() / 2 / chunk_bytes());
+    r->n_buffers = (int)(limit_one_way() / chunk_bytes());
     for (int k = 0; k < r->n; k++)
         x->slots[r->order[k]].memory = x->block_bytes + (k % r->n_buffers) * chunk_bytes();
     x->block_bytes += r->n_buffers * chunk_bytes();
@@ -175,10 +175,10 @@ static oly_status make_block(oly_exchange *x)
         int n = 0;
         for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
             if (x->slots[i].receives == (bool)receives && !x->slots[i].message->direct) {
-                bytes += x->slots[i].bytes;
+                bytes += (x->slots[i].bytes + 63) / 64 * 64;
                 n++;
             }
-        if (bytes <= limit() / 2)
+        if (bytes <= limit_one_way())
             place_at_once(x, receives);
         else
             OLY_TRY(place_in_rounds(x, receives, n));

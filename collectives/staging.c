@@ -1,6 +1,7 @@
 /* Blocks for packed messages. See staging.h. */
 #include "staging.h"
 #include "core/error.h"
+#include "core/option.h"
 #include <pthread.h>
 
 typedef struct block {
@@ -13,13 +14,30 @@ typedef struct block {
 static block *blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static block *find(int64_t bytes, bool also_taken)
+static int64_t peak;
+
+/* Of at most `most` bytes. */
+static block *find(int64_t bytes, int64_t most, bool also_taken)
 {
     block *best = NULL;
     for (block *b = blocks; b; b = b->next)
-        if (b->bytes >= bytes && (also_taken || !b->taken) && (!best || b->bytes < best->bytes))
+        if (b->bytes >= bytes && b->bytes <= most && (also_taken || !b->taken) && (!best || b->bytes < best->bytes))
             best = b;
     return best;
+}
+
+static int64_t bytes_of_all(bool also_idle)
+{
+    int64_t bytes = 0;
+    for (const block *b = blocks; b; b = b->next)
+        bytes += also_idle || b->taken ? b->bytes : 0;
+    return bytes;
+}
+
+/* The rest is for partial results that wait to be folded (plan/fold.c). */
+int64_t oly_exchange_memory_limit(void)
+{
+    return (oly_option.exchange_memory << 20) / 4 * 3;
 }
 
 static void free_idle(void)
@@ -35,40 +53,62 @@ static void free_idle(void)
     }
 }
 
+/* NULL: out of memory. */
 static block *add(int64_t bytes)
 {
     block *b = oly_malloc(sizeof *b + (size_t)bytes);
     if (b) {
         *b = (block){.next = blocks, .bytes = bytes};
         blocks = b;
+        int64_t all = bytes_of_all(true);
+        peak = all > peak ? all : peak;
     }
     return b;
 }
 
 oly_status oly_staging_reserve(int64_t bytes)
 {
+    oly_status status = OLY_OK;
     pthread_mutex_lock(&lock);
-    bool there = find(bytes, true);
-    if (!there) {
+    if (!find(bytes, INT64_MAX, true)) {
         free_idle(); /* smaller ones: this one will do for what they were for */
-        there = add(bytes);
+        int64_t taken = bytes_of_all(true);
+        if ((taken == 0 || taken + bytes <= oly_exchange_memory_limit()) && !add(bytes))
+            status = OLY_MEMORY;
     }
     pthread_mutex_unlock(&lock);
-    return there ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
+    return status == OLY_OK ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
-char *oly_staging_take(int64_t bytes)
+/* A free block, better not one much too large: it may be all that the limit leaves. NULL: there is none. */
+static block *find_free(int64_t bytes)
 {
+    block *b = find(bytes, 2 * bytes, false);
+    if (!b && bytes_of_all(true) + bytes > oly_exchange_memory_limit())
+        b = find(bytes, INT64_MAX, false);
+    return b;
+}
+
+oly_status oly_staging_take(int64_t bytes, bool wait, char **memory)
+{
+    bool room = true;
     pthread_mutex_lock(&lock);
-    block *b = find(bytes, false);
-    if (!b)
+    block *b = find_free(bytes);
+    if (!b && bytes_of_all(true) + bytes > oly_exchange_memory_limit()) {
+        int64_t taken = bytes_of_all(false);
+        room = !wait || taken == 0 || taken + bytes <= oly_exchange_memory_limit();
+        if (room)
+            free_idle();
+    }
+    if (!b && room) {
         b = add(bytes);
+        b = b ? b : find(bytes, INT64_MAX, false);
+    }
     if (b)
         b->taken = true;
     pthread_mutex_unlock(&lock);
-    if (!b)
-        oly_out_of_memory((size_t)bytes, "the messages of an exchange");
-    return b ? b->memory : NULL;
+    *memory = b ? b->memory : NULL;
+    return b || !room ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
 static block *block_of(char *memory)
@@ -96,10 +136,17 @@ void oly_staging_abandon(char *memory)
 
 int64_t oly_staging_bytes(void)
 {
-    int64_t bytes = 0;
     pthread_mutex_lock(&lock);
-    for (block *b = blocks; b; b = b->next)
-        bytes += b->bytes;
+    int64_t bytes = bytes_of_all(true);
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+int64_t oly_staging_peak(void)
+{
+    pthread_mutex_lock(&lock);
+    int64_t bytes = peak;
+    peak = bytes_of_all(true);
     pthread_mutex_unlock(&lock);
     return bytes;
 }

@@ -5,6 +5,9 @@
  *   RESHARD_PAIRS=n  how many pairs of shardings (2,500 on each of four layouts)
  *   RESHARD_PRINT=1  print every step before it runs */
 #include "check.h"
+#include "core/option.h"
+#include "device/memory.h"
+#include "staging.h"
 #include <inttypes.h>
 #include <olympus.h>
 
@@ -474,6 +477,45 @@ static void gathers_go_in_stages(void **state)
     unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 
+/* -- memory ------------------------------------------------------------------------------------------------------------- */
+
+static int64_t largest_block(const walk *w, const place *p)
+{
+    int64_t most = 0;
+    for (int q = 0; q < p->n_devices; q++) {
+        int64_t bytes = bytes_at(w, p, q, NULL, -1);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* Moves an array and looks at what that has taken besides the array before and after: a device nothing, or, of a sum, its
+ * terms and what it makes of them; the process what messages are packed in, and partial results that came from others. */
+static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x)
+{
+    int64_t limit = oly_option.exchange_memory << 20, slack = 4096;
+    int64_t before = largest_block(w, &w->at), after = largest_block(w, to);
+    oly_block_until_ready(x);
+    oly_pool_stop(); /* frees what is idle; the peak begins anew */
+    oly_staging_stop();
+    oly_staging_peak();
+    oly_array y = to->is_explicit ? oly_reshard(x, to->sharding) : oly_device_put(x, to->sharding);
+    if (!y)
+        fail_walk(w, "refused");
+    oly_block_until_ready(y);
+    oly_pool_statistics s = oly_pool_statistics_get();
+    int64_t extra = (int64_t)s.peak_bytes - (int64_t)s.in_use_bytes, packed = oly_staging_peak();
+    int64_t a_device = (w->at.unreduced ? before + 2 * after : 0) + slack;
+    int64_t extra_allowed = oly_local_device_count() * a_device + (w->at.unreduced ? limit / 4 : 0);
+    extra_allowed += extra_allowed / 8; /* the pool's buffers come in sizes */
+    char why[160];
+    snprintf(why, sizeof why, "%" PRId64 " bytes besides blocks of %" PRId64 " and %" PRId64 ", %" PRId64 " packed",
+             extra, before, after, packed);
+    if (packed > limit / 4 * 3 || extra > extra_allowed)
+        fail_walk(w, why);
+    return y;
+}
+
 /* Arrays of megabytes between two places, when exchanges may pack a mebibyte. */
 static void large_arrays_go_in_rounds(void **state)
 {
@@ -491,11 +533,91 @@ static void large_arrays_go_in_rounds(void **state)
                 draw_mesh(&w, &next, false);
                 draw_spec(&w, &next, 0);
                 tell(&w, &w.at, &next);
-                x = oly_device_put(x, next.sharding);
+                x = step ? moved_within_bounds(&w, &next, x) : oly_device_put(x, next.sharding);
                 check_array(&w, &next, 0, x);
                 w.at = next;
             }
         }
+    oly_finalize();
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+}
+
+/* Sums over devices, of megabytes on each, are finished in rounds. */
+static void large_sums_are_finished_in_rounds(void **state)
+{
+    (void)state;
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_enable_x64(true);
+    for (uint64_t seed = 1; seed <= 6; seed++)
+        OLY_SCOPE
+        {
+            walk w = {.seed = seed, .random = mixed(seed), .dtype = OLY_INT64, .rank = 2, .shape = {3, 91033}};
+            if (seed % 2)
+                w.shape[0] = 517, w.shape[1] = 523;
+            draw_mesh(&w, &w.at, true);
+            draw_spec(&w, &w.at, 1 + (unsigned)below(&w, (1 << w.at.n_axes) - 1));
+            tell(&w, &(place){0}, &w.at);
+            oly_array x = unfinished(&w, &w.at, 0, w.at.n_devices);
+            for (unsigned left = w.at.unreduced; left;) {
+                place next = w.at;
+                left &= seed < 3 ? 0 : (unsigned)below(&w, 1 << MOST_AXES);
+                draw_spec(&w, &next, left);
+                tell(&w, &w.at, &next);
+                x = moved_within_bounds(&w, &next, x);
+                w.at = next;
+            }
+            check_array(&w, &w.at, 0, x);
+        }
+    oly_enable_x64(false);
+    oly_finalize();
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+}
+
+enum { AT_ONCE = 8, SIDE = 1024 };
+
+static void turn_many(const oly_array *in, oly_array *out, void *user)
+{
+    oly_mesh mesh = user;
+    for (int k = 0; k < AT_ONCE; k++) {
+        oly_array here = oly_with_sharding_constraint(oly_mul(in[0], (double)(k + 1)), oly_named(mesh, "x"));
+        out[k] = oly_with_sharding_constraint(here, oly_named(mesh, "None, x"));
+    }
+}
+
+/* Movements that do not depend on each other, each of which would pack as much as all of them may. */
+static void many_at_once_share_one_bound(void **state)
+{
+    (void)state;
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    oly_init(NULL, NULL);
+    OLY_SCOPE
+    {
+        oly_mesh mesh = oly_make_mesh("x=8");
+        oly_array in =
+            oly_device_put(oly_reshape(oly_arange(SIDE * SIDE, OLY_FLOAT32), SIDE, SIDE), oly_named(mesh, "x"));
+        oly_fn f = oly_jit(turn_many, 1, AT_ONCE, .user = (void *)mesh);
+        oly_array out[AT_ONCE], *results[AT_ONCE];
+        for (int k = 0; k < AT_ONCE; k++)
+            results[k] = &out[k];
+        oly_block_until_ready(in);
+        oly_staging_stop();
+        oly_staging_peak();
+        for (int again = 0; again < 3; again++) {
+            oly_call(f, OLY_IN(in), AT_ONCE, results);
+            for (int k = 0; k < AT_ONCE; k++)
+                OLY_FOR_EACH_SHARD(s, out[k])
+            for (int64_t i = 0; i < s.extent[0]; i++)
+                for (int64_t j = 0; j < s.extent[1]; j++) {
+                    float wanted = (float)(k + 1) * (float)((s.start[0] + i) * SIDE + s.start[1] + j);
+                    if (((const float *)s.memory)[i * s.extent[1] + j] != wanted)
+                        fail_msg("element %d, %d of result %d is wrong", (int)i, (int)j, k);
+                }
+        }
+        assert_in_range(oly_staging_peak(), 0, 3 << 18);
+        assert_true(oly_process_count() == 1 || oly_staging_peak() > 0);
+    }
     oly_finalize();
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
@@ -522,6 +644,8 @@ static void arrays_go_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_go_anywhere), cmocka_unit_test(gathers_go_in_stages),
-                                       cmocka_unit_test(large_arrays_go_in_rounds)};
+                                       cmocka_unit_test(large_arrays_go_in_rounds),
+                                       cmocka_unit_test(large_sums_are_finished_in_rounds),
+                                       cmocka_unit_test(many_at_once_share_one_bound)};
     return CHECK_MAIN(tests);
 }

@@ -77,6 +77,16 @@ static size_t first_fit(const oly_plan *plan, const int *placed, int n, const ol
     return offset;
 }
 
+/* Devices that have nothing in a slot need no memory for it; the smallest (counters of loops) are on all of them. */
+static void note_devices(const oly_plan *plan, const oly_slot *s, size_t *scratch)
+{
+    for (int d = 0; d < plan->n_devices; d++) {
+        size_t bytes = rounded(s->bytes) == rounded(1) ? s->bytes : s->device_bytes[d];
+        if (bytes && s->offset + rounded(bytes) > scratch[d])
+            scratch[d] = s->offset + rounded(bytes);
+    }
+}
+
 /* -- donated inputs ----------------------------------------------------------------------------------------------- */
 
 static const oly_step *step_numbered(const oly_block *b, int number)
@@ -156,8 +166,11 @@ oly_status oly_assign_memory(oly_planner *p)
     oly_plan *plan = p->plan;
     int *order = OLY_PLAN_NEW(p, int, plan->n_slots + 1), *placed = OLY_PLAN_NEW(p, int, plan->n_slots + 1), n = 0,
         n_placed = 0;
+    size_t *scratch = OLY_PLAN_NEW(p, size_t, plan->n_devices);
     OLY_PLAN_CHECK(order);
     OLY_PLAN_CHECK(placed);
+    OLY_PLAN_CHECK(scratch);
+    plan->device_scratch = scratch;
     extend_lives(plan, plan->main);
     for (int k = 0; k < plan->n_slots; k++)
         if (plan->slots[k].kind == OLY_SLOT_SCRATCH && plan->slots[k].bytes)
@@ -174,6 +187,7 @@ oly_status oly_assign_memory(oly_planner *p)
         placed[n_placed++] = order[k];
         if (s->offset + rounded(s->bytes) > plan->scratch_bytes)
             plan->scratch_bytes = s->offset + rounded(s->bytes);
+        note_devices(plan, s, scratch);
     }
     return OLY_OK;
 }

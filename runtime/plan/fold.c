@@ -1,121 +1,27 @@
-/* Reductions over devices. The order is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same bits
- * however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first: the
- * order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products are
- * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose positions
- * one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of two of
- * adjacent positions is a branch of the tree, whoever folds it. Every device needs the partials of a list of positions, folds them in that order, and all the
- * devices of one process with the same list share one fold. Small groups of several axes are folded in one go (nested).
- * Small partials go to everybody, who folds them all; of large ones each process folds a slice and hands it round. */
+/* The steps of reductions over devices, stage by stage (fold_order.c). Every device needs the partials of a list of positions, folds
+ * them in that order, and all the devices of one process with the same list share one fold. Small partials go to everybody, who folds
+ * them all; of large ones each process folds a slice and hands it round. What would take too much memory of one process goes in
+ * rounds, each of a part of the elements. Called by fold_wait.c. */
+#include "plan/fold.h"
 #include "plan/wires.h"
+#include "core/option.h"
 #include <string.h>
 
-enum { RADIX = 16, MOST_SOURCES = 64, SLICED_BYTES = 1 << 15, MOST_DIGITS = 5 * OLY_MAX_RANK, MOST_TOGETHER = 64 };
-
-/* A value whose partials lie in its slot, where the result will lie too. */
-typedef struct oly_folded {
-    const oly_node *node;
-    const oly_layout *layout;
-    int slot;
-    oly_fold_rule rule;
-} oly_folded;
-
-/* One digit of a stage: positions along `axis` at distance `stride`, up to `radix` of them. Runs of `same` positions (at most
- * `stride`) belong to one process and have the same partial: any one of them will do. */
-typedef struct digit {
-    int axis, stride, radix, same;
-} digit;
-
-typedef struct stage {
-    int n_digits;
-    digit digits[4];
-} stage;
-
-/* Coordinates along one digit that the position at c folds: subtrees of `stride` positions, each of which has the same
- * value everywhere; of a last, smaller subtree the representative wraps. */
-static int digit_sources(oly_mesh mesh, const digit *g, int c, int *sources)
-{
-    int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), n = 0;
-    for (int j = 0; j < g->radix && base + j * g->stride < size; j++) {
-        int start = base + j * g->stride, count = size - start < g->stride ? size - start : g->stride;
-        sources[n++] = start + c % g->stride % count / g->same * g->same;
-    }
-    return n;
-}
-
-/* The positions whose partials the device at `position` folds, nested by digit. */
-static int sources_of(oly_mesh mesh, const stage *s, int position, int *counts, int *sources)
-{
-    int coordinates[OLY_MAX_RANK], list[4][RADIX], at[4] = {0}, n = 0;
-    oly_mesh_coordinates(mesh, position, coordinates);
-    for (int k = 0; k < s->n_digits; k++)
-        counts[k] = digit_sources(mesh, &s->digits[k], coordinates[s->digits[k].axis], list[k]);
-    for (;;) {
-        for (int k = 0; k < s->n_digits; k++)
-            coordinates[s->digits[k].axis] = list[k][at[k]];
-        sources[n++] = oly_mesh_position(mesh, coordinates);
-        int k = s->n_digits - 1;
-        while (k >= 0 && ++at[k] == counts[k])
-            at[k--] = 0;
-        if (k < 0)
-            return n;
-    }
-}
-
-/* Coordinates along one digit that fold the partial at c, those whose list of sources has it: at least one of each process. */
-static oly_status digit_users(oly_planner *p, const digit *g, int c, int *n_users, int **users)
-{
-    int size = p->mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
-    int count = size - start < g->stride ? size - start : g->stride, first = c - start;
-    int end = first + g->same < count ? first + g->same : count;
-    if (count % g->same == 0) /* one of each run of a process speaks for all */
-        end = first + 1;
-    int most = g->radix * (end - first) * ((g->stride + count - 1) / count);
-    *n_users = 0;
-    *users = OLY_PLAN_NEW(p, int, most + 1);
-    OLY_PLAN_CHECK(*users);
-    if (first % g->same != 0)
-        return OLY_OK; /* others of its run have the same */
-    for (int j = 0; j < g->radix; j++)
-        for (int turn = 0; turn < g->stride; turn += count)
-            for (int at = turn + first; at < turn + end && at < g->stride; at++)
-                if (base + j * g->stride + at < size)
-                    (*users)[(*n_users)++] = base + j * g->stride + at;
-    return OLY_OK;
-}
-
-/* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
-static oly_status users_of(oly_planner *p, const stage *s, int position, int *n_users, int **users)
-{
-    int coordinates[OLY_MAX_RANK], n[4], at[4] = {0}, *list[4], total = 1;
-    oly_mesh_coordinates(p->mesh, position, coordinates);
-    for (int k = 0; k < s->n_digits; k++) {
-        OLY_TRY(digit_users(p, &s->digits[k], coordinates[s->digits[k].axis], &n[k], &list[k]));
-        total *= n[k];
-    }
-    *users = OLY_PLAN_NEW(p, int, total + 1);
-    OLY_PLAN_CHECK(*users);
-    for (*n_users = 0; *n_users < total;) {
-        for (int k = 0; k < s->n_digits; k++)
-            coordinates[s->digits[k].axis] = list[k][at[k]];
-        (*users)[(*n_users)++] = oly_mesh_position(p->mesh, coordinates);
-        for (int k = s->n_digits - 1; k >= 0 && ++at[k] == n[k]; k--)
-            at[k] = 0;
-    }
-    return OLY_OK;
-}
+enum { SLICED_BYTES = 1 << 15 };
 
 /* Folds one value after the other; what all of them send goes in one exchange. */
 typedef struct folder {
     oly_planner *p;
     const oly_node *node;
     const oly_layout *layout;
-    const stage *stage;
-    int64_t item;      /* number of the value, in the upper half: first part of the keys of its pieces */
-    bool sliced;       /* each process folds a slice and hands it round: large partials of several processes */
+    const oly_fold_stage *stage;
+    int64_t item; /* number of the value, in the upper half: first part of the keys of its pieces */
+    bool sliced;  /* each process folds a slice and hands it round: large partials of several processes */
+    int round, n_rounds;
     int slot, staging; /* staging: slot of device 0 for partials of other processes */
     int64_t received;  /* bytes in staging so far */
     oly_wires partials, results;
-    int group, n_sources, sources[MOST_SOURCES]; /* of the device before: most have the same */
+    int group, n_sources, sources[OLY_FOLD_SOURCES]; /* of the device before: most have the same */
     int n_staged, staged_capacity;
     struct staged {
         int position;
@@ -174,15 +80,24 @@ static int processes_of(const folder *f, const int *sources, int n, int *process
     return found;
 }
 
-/* The slice of n elements that process `r` folds. */
+/* Of n elements those of this round. */
+static void round_of(const folder *f, int64_t n, int64_t *begin, int64_t *end)
+{
+    *begin = n / f->n_rounds * f->round + n % f->n_rounds * f->round / f->n_rounds;
+    *end = n / f->n_rounds * (f->round + 1) + n % f->n_rounds * (f->round + 1) / f->n_rounds;
+}
+
+/* The slice of n elements that process `r` folds in this round. */
 static void slice_of(const folder *f, const int *processes, int n_processes, int r, int64_t n, int64_t *begin,
                      int64_t *end)
 {
+    int64_t first, last;
     int j = 0;
     while (j < n_processes && processes[j] != r)
         j++;
-    *begin = f->sliced ? n * j / n_processes : 0;
-    *end = f->sliced ? n * (j + 1) / n_processes : n;
+    round_of(f, n, &first, &last);
+    *begin = f->sliced ? first + (last - first) * j / n_processes : first;
+    *end = f->sliced ? first + (last - first) * (j + 1) / n_processes : last;
 }
 
 /* Where this process finds [begin, end) of another's partial, counted from element 0. */
@@ -219,14 +134,15 @@ static oly_status stage_partial(folder *f, int group, int position, int64_t begi
 /* What other processes fold of device d's partial. */
 static oly_status send_partial(folder *f, int d)
 {
-    int n_users, *users, position = f->p->position[d], counts[4], sources[MOST_SOURCES], processes[MOST_SOURCES];
+    int n_users, *users, position = f->p->position[d], counts[4], sources[OLY_FOLD_SOURCES],
+                         processes[OLY_FOLD_SOURCES];
     int64_t n = elements_at(f, position), begin, end;
     if (n == 0)
         return OLY_OK;
-    OLY_TRY(users_of(f->p, f->stage, position, &n_users, &users));
+    OLY_TRY(oly_fold_users(f->p, f->stage, position, &n_users, &users));
     if (n_users == 0)
         return OLY_OK;
-    int n_sources = sources_of(f->p->mesh, f->stage, position, counts, sources);
+    int n_sources = oly_fold_sources(f->p->mesh, f->stage, position, counts, sources);
     int n_processes = processes_of(f, sources, n_sources, processes);
     for (int k = 0; k < n_users; k++) {
         int r = process_at(f->p->mesh, users[k]);
@@ -276,8 +192,8 @@ static int same_list(const oly_fold_work *g, const int *bases, const int64_t *of
 static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_groups, int *counts)
 {
     oly_planner *p = f->p;
-    int sources[MOST_SOURCES], processes[MOST_SOURCES];
-    int n = sources_of(p->mesh, f->stage, p->position[d], counts, sources);
+    int sources[OLY_FOLD_SOURCES], processes[OLY_FOLD_SOURCES];
+    int n = oly_fold_sources(p->mesh, f->stage, p->position[d], counts, sources);
     if (*n_groups > 0 && n == f->n_sources && memcmp(sources, f->sources, sizeof *sources * (size_t)n) == 0) {
         oly_fold_work *same = &groups[f->group];
         ((int *)same->out_base)[same->n_outs++] = cell_of(f, d, f->slot);
@@ -320,24 +236,30 @@ static oly_status add_device(folder *f, int d, oly_fold_work *groups, int *n_gro
 static oly_status hand_all_round(folder *f, const oly_fold_work *groups, int n_groups)
 {
     for (int g = 0; g < n_groups && f->sliced; g++) {
-        int sources[MOST_SOURCES], counts[4], processes[MOST_SOURCES];
-        int n = sources_of(f->p->mesh, f->stage, groups[g].first_source, counts, sources);
+        int sources[OLY_FOLD_SOURCES], counts[4], processes[OLY_FOLD_SOURCES];
+        int n = oly_fold_sources(f->p->mesh, f->stage, groups[g].first_source, counts, sources);
         int n_processes = processes_of(f, sources, n, processes);
         OLY_TRY(hand_round(f, &groups[g], sources, processes, n_processes, elements_at(f, groups[g].first_source)));
     }
     return OLY_OK;
 }
 
+/* Bytes of the first part, which is the largest: the same on every process. */
+static int64_t largest_part(const folder *f)
+{
+    int64_t most = 1;
+    for (int d = 0; d < f->layout->rank; d++)
+        most *= oly_split_cut(&f->layout->split[d], f->layout->shape[d], 1);
+    return most * (int64_t)element_of(f);
+}
+
 /* Slices pay when partials are large and all members of a group fold the same list. */
 static bool worth_slicing(const folder *f)
 {
-    int64_t most = 1;
     for (int k = 0; k < f->stage->n_digits; k++)
         if (f->stage->digits[k].same != f->stage->digits[k].stride)
             return false;
-    for (int d = 0; d < f->layout->rank; d++)
-        most *= oly_split_cut(&f->layout->split[d], f->layout->shape[d], 1);
-    return most * (int64_t)element_of(f) > SLICED_BYTES; /* of the first, largest part: the same on every process */
+    return largest_part(f) > SLICED_BYTES;
 }
 
 static oly_status staging_slot(folder *f)
@@ -384,14 +306,17 @@ static oly_status fold_item(folder *f, bool in_pairs, oly_fold_work *groups, int
     return hand_all_round(f, groups + first, n);
 }
 
-static void describe(oly_planner *p, oly_step *step, int n_items, const oly_folded *items, const int *group_end,
+static void describe(const folder *f, oly_step *step, int n_items, const oly_folded *items, const int *group_end,
                      int members)
 {
+    oly_planner *p = f->p;
     for (int k = 0, g = 0; k < n_items; k++) {
         int64_t bytes = 0;
         for (; g < group_end[k]; g++) {
             oly_box b = oly_layout_box(items[k].layout, step->fold.groups[g].first_source);
-            int64_t n = oly_box_count(&b) * (int64_t)oly_dtype_size(items[k].node->type.dtype);
+            int64_t begin, end;
+            round_of(f, oly_box_count(&b), &begin, &end);
+            int64_t n = (end - begin) * (int64_t)oly_dtype_size(items[k].node->type.dtype);
             bytes = n > bytes ? n : bytes;
             step->work +=
                 (double)(step->fold.groups[g].end - step->fold.groups[g].begin) * step->fold.groups[g].n_sources;
@@ -407,11 +332,19 @@ static void describe(oly_planner *p, oly_step *step, int n_items, const oly_fold
                                                combiner_name(items[0].rule.combiner), members, n_items);
 }
 
-/* One stage of every value. */
-static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                            const oly_folded *items, const stage *const *stages)
+static void take_up(folder *f, const oly_folded *item, const oly_fold_stage *stage)
 {
-    folder f = {.p = p, .node = items[0].node};
+    f->node = item->node;
+    f->layout = item->layout;
+    f->slot = item->slot;
+    f->stage = stage;
+}
+
+/* One round of one stage of every value. */
+static oly_status add_round(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                            const oly_folded *items, const oly_fold_stage *const *stages, int round, int n_rounds)
+{
+    folder f = {.p = p, .node = items[0].node, .round = round, .n_rounds = n_rounds};
     oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, n_items * p->plan->n_devices + 1);
     int *group_end = OLY_PLAN_NEW(p, int, n_items);
     OLY_PLAN_CHECK(groups);
@@ -421,10 +354,7 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *a
     OLY_TRY(staging_slot(&f));
     for (int k = 0; k < n_items; k++) {
         f.item = (int64_t)k << 32;
-        f.node = items[k].node;
-        f.layout = items[k].layout;
-        f.slot = items[k].slot;
-        f.stage = stages[k];
+        take_up(&f, &items[k], stages[k]);
         OLY_TRY(fold_item(&f, items[k].rule.in_pairs, groups, &n_groups, &members));
         group_end[k] = n_groups;
         sliced = sliced || f.sliced;
@@ -454,100 +384,105 @@ static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *a
     step->fold.sliced = sliced;
     step->fold.n_groups = n_groups;
     step->fold.groups = groups;
-    describe(p, step, n_items, items, group_end, members);
+    describe(&f, step, n_items, items, group_end, members);
     for (int k = 0; k < n_items; k++)
         oly_slot_use(p, items[k].slot);
     oly_slot_use(p, f.staging);
     return OLY_OK;
 }
 
-/* -- the stages ------------------------------------------------------------------------------------------------------ */
+/* -- rounds ------------------------------------------------------------------------------------------------------------ */
 
-static bool is_local(oly_mesh mesh, const digit *g)
+int64_t oly_fold_limit(void)
 {
-    int reach = g->stride * g->radix, together = mesh->together[g->axis];
-    return reach <= together || together >= mesh->size[g->axis];
+    return (oly_option.exchange_memory << 20) / 4;
 }
 
-static bool is_even(oly_mesh mesh, const digit *g)
+/* At most what a process keeps of others' partials for one value, if all goes in one round. */
+static int64_t staged_by(const folder *f, int process)
 {
-    return mesh->size[g->axis] % (g->stride * g->radix) == 0;
-}
-
-/* The digits that fold the whole axis, from `n` on; how many there are then. */
-static int axis_digits(oly_mesh mesh, const oly_fold_rule *rule, int axis, digit *digits, int n)
-{
-    int size = mesh->size[axis], together = mesh->together[axis];
-    for (int stride = 1; stride < size; n++) {
-        int radix = RADIX, rest = (size + stride - 1) / stride;
-        if (rule->in_pairs && stride < together && together < size && together / stride < radix)
-            radix = together / stride;
-        radix = radix < rest ? radix : rest;
-        digits[n] = (digit){axis, stride, radix, stride < together ? stride : together};
-        stride *= radix;
+    int first, n_last = 0, last[OLY_FOLD_SOURCES], n = oly_mesh_devices_of(process, &first);
+    int64_t bytes = 0;
+    for (int id = first; id < first + n; id++) {
+        int position = oly_mesh_position_of(f->p->mesh, id), counts[4], sources[OLY_FOLD_SOURCES];
+        if (position < 0)
+            continue;
+        int n_sources = oly_fold_sources(f->p->mesh, f->stage, position, counts, sources);
+        if (n_sources == n_last && memcmp(sources, last, sizeof *sources * (size_t)n_sources) == 0)
+            continue; /* as the device before */
+        n_last = n_sources;
+        memcpy(last, sources, sizeof *sources * (size_t)n_sources);
+        int processes[OLY_FOLD_SOURCES], n_processes = processes_of(f, sources, n_sources, processes);
+        int64_t begin, end;
+        slice_of(f, processes, n_processes, process, elements_at(f, position), &begin, &end);
+        for (int k = 0; k < n_sources; k++)
+            if (process_at(f->p->mesh, sources[k]) != process)
+                bytes += (end - begin) * (int64_t)element_of(f) + 64;
     }
-    return n;
+    return bytes;
 }
 
-static int digits_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, digit *digits)
+/* More than any process keeps of others' partials, roughly. */
+static int64_t staged_at_most(oly_planner *p, int n_items, const oly_folded *items, const oly_fold_stage *const *stages)
 {
-    int n = 0;
-    for (int k = 0; k < mesh->n_axes; k++) {
-        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k; /* whatever the order in the spec */
-        for (int j = 0; j < axes->n; j++)
-            if (axes->axis[j] == a)
-                n = axis_digits(mesh, rule, a, digits, n);
+    folder f = {.p = p};
+    int64_t bytes = 0, each = oly_mesh_devices_each(), lists = p->mesh->n_devices;
+    lists = each && each < lists ? each : lists;
+    for (int k = 0; k < n_items; k++) {
+        int64_t sources = 1;
+        take_up(&f, &items[k], stages[k]);
+        for (int j = 0; j < stages[k]->n_digits; j++)
+            sources *= stages[k]->digits[j].radix;
+        bytes += sources * lists * (largest_part(&f) + 64);
     }
-    return n;
+    return bytes;
 }
 
-/* Every digit is of at least two positions. */
-static int most_digits(oly_mesh mesh, const oly_axis_list *axes)
+/* The same on every process: of what the one that keeps most keeps. Where processes are very many, they are alike. */
+static int rounds_of(oly_planner *p, int n_items, const oly_folded *items, const oly_fold_stage *const *stages)
 {
-    int n = 0;
-    for (int k = 0; k < axes->n; k++)
-        for (int size = mesh->size[axes->axis[k]] - 1; size > 0; size /= 2)
-            n++;
-    return n;
-}
-
-/* At most one stage a digit. */
-static int stages_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, stage *stages)
-{
-    digit digits[MOST_DIGITS];
-    int n = digits_of(mesh, rule, axes, digits), n_stages = 0;
-    for (int k = 0; k < n; n_stages++) {
-        stage *s = &stages[n_stages];
-        bool local = is_local(mesh, &digits[k]);
-        s->n_digits = 0;
-        for (int sources = digits[k].radix; k < n && s->n_digits < 4 && sources <= MOST_SOURCES / 2; k++) {
-            if (s->n_digits > 0 &&
-                (digits[k].axis == digits[k - 1].axis || !is_even(mesh, &digits[k]) || !is_even(mesh, &digits[k - 1])))
-                break; /* nested digits have as many sources on every device */
-            if (local && !is_local(mesh, &digits[k]))
-                break; /* each process sends what it has folded as far as it can alone */
-            local = local && is_local(mesh, &digits[k]);
-            s->digits[s->n_digits++] = digits[k];
-            sources *= k + 1 < n ? digits[k + 1].radix : 1;
+    enum { MOST_COUNTED = 64 };
+    folder f = {.p = p, .n_rounds = 1};
+    int64_t most = staged_at_most(p, n_items, items, stages), limit = oly_fold_limit() / 16 * 15;
+    int n = oly_mesh_processes(), step = (n + MOST_COUNTED - 1) / MOST_COUNTED;
+    if (most <= limit)
+        return 1;
+    most = 0;
+    for (int r = 0; r < n; r += step) {
+        int64_t bytes = 0;
+        for (int k = 0; k < n_items; k++) {
+            take_up(&f, &items[k], stages[k]);
+            f.sliced = worth_slicing(&f);
+            bytes += staged_by(&f, r);
         }
+        most = bytes > most ? bytes : most;
     }
-    return n_stages;
+    return most <= limit ? 1 : (int)((most + limit - 1) / limit);
+}
+
+/* One stage of every value. */
+static oly_status add_stage(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                            const oly_folded *items, const oly_fold_stage *const *stages)
+{
+    int n_rounds = rounds_of(p, n_items, items, stages);
+    for (int round = 0; round < n_rounds; round++)
+        OLY_TRY(add_round(p, b, axes, n_items, items, stages, round, n_rounds));
+    return OLY_OK;
 }
 
 /* The values' last stages go together, then those before. */
-static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                           const oly_folded *items)
+oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items)
 {
-    int most = most_digits(p->mesh, axes), n_stages[MOST_TOGETHER], rounds = 0;
-    stage *stages = OLY_PLAN_NEW(p, stage, most * n_items + 1);
+    int most = oly_fold_most_stages(p->mesh, axes), n_stages[OLY_FOLD_TOGETHER], rounds = 0;
+    oly_fold_stage *stages = OLY_PLAN_NEW(p, oly_fold_stage, most * n_items + 1);
     OLY_PLAN_CHECK(stages);
     for (int k = 0; k < n_items; k++) {
-        n_stages[k] = stages_of(p->mesh, &items[k].rule, axes, stages + k * most);
+        n_stages[k] = oly_fold_stages(p->mesh, &items[k].rule, axes, stages + k * most);
         rounds = n_stages[k] > rounds ? n_stages[k] : rounds;
     }
     for (int left = rounds; left > 0; left--) {
-        oly_folded now[MOST_TOGETHER];
-        const stage *of[MOST_TOGETHER];
+        oly_folded now[OLY_FOLD_TOGETHER];
+        const oly_fold_stage *of[OLY_FOLD_TOGETHER];
         int n = 0;
         for (int k = 0; k < n_items; k++)
             if (n_stages[k] >= left) {
@@ -555,111 +490,6 @@ static oly_status fold_all(oly_planner *p, oly_block *b, const oly_axis_list *ax
                 of[n++] = &stages[k * most + n_stages[k] - left];
             }
         OLY_TRY(add_stage(p, b, axes, n, now, of));
-    }
-    return OLY_OK;
-}
-
-int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
-                   int *sources)
-{
-    stage s = {0};
-    int product = 1;
-    for (int k = 0; k < mesh->n_axes; k++) {
-        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k;
-        for (int j = 0; j < axes->n; j++)
-            if (axes->axis[j] == a && mesh->size[a] > 1) {
-                product *= mesh->size[a];
-                if (s.n_digits == 4 || mesh->size[a] > RADIX || product > MOST_SOURCES)
-                    return 0;
-                s.digits[s.n_digits++] = (digit){a, 1, mesh->size[a], 1};
-            }
-    }
-    memset(counts, 0, sizeof *counts * 4);
-    return s.n_digits ? sources_of(mesh, &s, position, counts, sources) : 0;
-}
-
-/* -- folds that wait -------------------------------------------------------------------------------------------------- */
-
-/* A reduction over devices is put off until its value is read: others over the same axes that have come by then go with it, in
- * one exchange. */
-struct oly_waiting_fold {
-    oly_waiting_fold *next;
-    oly_node *node;
-    oly_fold_rule rule;
-    oly_axis_list axes;
-};
-
-oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
-                          const oly_axis_list *axes)
-{
-    oly_waiting_fold *w = OLY_PLAN_NEW(p, oly_waiting_fold, 1), **last = &f->waiting;
-    OLY_PLAN_CHECK(w);
-    *w = (oly_waiting_fold){NULL, n, *rule, *axes};
-    while (*last)
-        last = &(*last)->next;
-    *last = w;
-    oly_value_of(f, n)->waits = true;
-    return OLY_OK;
-}
-
-const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n)
-{
-    const oly_waiting_fold *w = f->waiting;
-    while (w && w->node != n)
-        w = w->next;
-    oly_put_off *off = w ? OLY_PLAN_NEW(p, oly_put_off, 1) : NULL;
-    if (off)
-        *off = (oly_put_off){true, w->rule, w->axes};
-    return off;
-}
-
-void oly_waits_no_more(oly_frame *f, const oly_node *n)
-{
-    for (oly_waiting_fold **at = &f->waiting; *at; at = &(*at)->next)
-        if ((*at)->node == n) {
-            *at = (*at)->next;
-            break;
-        }
-    oly_value_of(f, n)->waits = false;
-    f->n_folded++;
-}
-
-static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
-{
-    return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&
-           a->node->type.dtype == b->node->type.dtype;
-}
-
-/* All that go together with w, which is the first. */
-static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_fold *w)
-{
-    oly_folded items[MOST_TOGETHER];
-    oly_waiting_fold key = *w;
-    int n = 0;
-    for (oly_waiting_fold **at = &f->waiting; *at;) {
-        if (n == MOST_TOGETHER || !go_together(*at, &key)) {
-            at = &(*at)->next;
-            continue;
-        }
-        oly_value *v = oly_value_of(f, (*at)->node);
-        v->waits = false;
-        f->n_folded++;
-        items[n++] = (oly_folded){(*at)->node, v->layout, v->slot, (*at)->rule};
-        *at = (*at)->next;
-    }
-    return fold_all(p, f->block, &key.axes, n, items);
-}
-
-oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n)
-{
-    if (n && !oly_value_of(f, n)->waits)
-        return OLY_OK;
-    for (oly_waiting_fold *w; (w = f->waiting);) {
-        while (n && w->node != n)
-            w = w->next;
-        OLY_TRY(fold_together(p, f, w));
-        if (n)
-            return OLY_OK;
     }
     return OLY_OK;
 }

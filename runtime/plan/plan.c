@@ -64,8 +64,8 @@ oly_step *oly_step_add(oly_planner *p, oly_block *b, oly_step_kind kind, const o
 int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
 {
     oly_plan *plan = p->plan;
-    if (plan->n_slots == plan->slot_capacity) {
-        int capacity = plan->slot_capacity ? 2 * plan->slot_capacity : 16;
+    if (plan->n_slots == plan->slot_room) {
+        int capacity = plan->slot_room ? 2 * plan->slot_room : 16;
         oly_slot *slots = OLY_PLAN_NEW(p, oly_slot, capacity);
         if (!slots) {
             oly_out_of_memory(sizeof *slots * (size_t)capacity, "a plan");
@@ -74,7 +74,7 @@ int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
         if (plan->n_slots)
             memcpy(slots, plan->slots, sizeof *slots * (size_t)plan->n_slots);
         plan->slots = slots;
-        plan->slot_capacity = capacity;
+        plan->slot_room = capacity;
     }
     oly_slot *s = &plan->slots[plan->n_slots];
     int64_t everything[OLY_MAX_RANK];

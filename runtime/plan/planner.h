@@ -305,7 +305,7 @@ oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *nod
 oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
                                 int from_slot, const oly_region *to, int to_slot, int d, oly_permutation permutation);
 
-/* -- fold.c -- */
+/* -- fold_wait.c, fold_order.c -- */
 /* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
 typedef struct oly_fold_rule {
     oly_combiner combiner;

@@ -1,10 +1,9 @@
 /* Reductions over devices whose result stays cut over the same devices: every device gets its box of all partials in its group
  * and folds that alone (reduce-scatter): half the bytes of an all-reduce, and no device holds the whole. The order of the fold is
- * fold.c's. */
+ * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. */
+#include "plan/fold.h"
 #include "plan/wires.h"
 #include <string.h>
-
-enum { MOST_SOURCES = 64 };
 
 typedef struct scatterer {
     oly_planner *p;
@@ -12,6 +11,7 @@ typedef struct scatterer {
     const oly_layout *partial, *target;
     int slot, staging; /* partials; boxes of them that do not lie ready to be folded */
     int64_t element;
+    int round, n_rounds;
     int n_copies, n_sources;
     int counts[4];
     bool in_pairs;
@@ -89,13 +89,44 @@ static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, in
     c->chunks = oly_copy_chunks(&c->task);
 }
 
+/* The part of a box that is folded in round `round` of `n`, a run of its elements: some rows, or of one row some. */
+static oly_box part_of(oly_box box, int64_t round, int64_t n)
+{
+    for (int d = 0; d < box.rank && n > 1; d++) {
+        int64_t extent = box.hi[d] - box.lo[d], lo = box.lo[d], each = extent > 1 ? n / extent : n;
+        if (extent <= 1)
+            continue;
+        if (each > 1 && round >= each * extent) { /* nothing is left */
+            box.hi[d] = lo;
+            return box;
+        }
+        if (each <= 1) {
+            box.lo[d] = lo + extent * round / n;
+            box.hi[d] = lo + extent * (round + 1) / n;
+            return box;
+        }
+        box.lo[d] = lo + round / each;
+        box.hi[d] = box.lo[d] + 1;
+        round %= each;
+        n = each;
+    }
+    if (n > 1 && round > 0 && box.rank > 0)
+        box.hi[0] = box.lo[0]; /* it has fewer elements than there are rounds */
+    return box;
+}
+
+static oly_box target_box(const scatterer *s, int position)
+{
+    return part_of(oly_layout_box(s->target, position), s->round, s->n_rounds);
+}
+
 /* What device d folds: its box of every partial of the group. */
 static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_fold_work *w, oly_step *move)
 {
     oly_planner *p = s->p;
     int position = p->position[d];
-    oly_box box = oly_layout_box(s->target, position);
-    int64_t n = oly_box_count(&box), used = 0;
+    oly_box box = target_box(s, position), all = oly_layout_box(s->target, position);
+    int64_t n = oly_box_count(&box), used = 0, begin = place_in(s, 0, &all, &box).offset / s->element;
     int *bases = OLY_PLAN_NEW(p, int, s->n_sources), *out = OLY_PLAN_NEW(p, int, 1);
     int64_t *offsets = OLY_PLAN_NEW(p, int64_t, s->n_sources);
     OLY_PLAN_CHECK(bases && offsets ? out : NULL);
@@ -107,11 +138,11 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
             move->wire += n * s->element;
         if (device >= 0 && is_run(&from, &box)) {
             bases[k] = from.base;
-            offsets[k] = from.offset;
+            offsets[k] = from.offset - begin * s->element;
             continue;
         }
         bases[k] = cell_of(s, d, s->staging);
-        offsets[k] = used;
+        offsets[k] = used - begin * s->element;
         if (device >= 0) {
             add_copy(s, &from, &box, d, used);
         } else {
@@ -125,7 +156,7 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
     }
     p->plan->slots[s->staging].device_bytes[d] = (size_t)used;
     *out = cell_of(s, d, target_slot);
-    *w = (oly_fold_work){s->n_sources, bases, offsets, 0, n, 1, out, position, s->in_pairs, 0, {0}};
+    *w = (oly_fold_work){s->n_sources, bases, offsets, begin, begin + n, 1, out, position, s->in_pairs, 0, {0}};
     for (; w->n_counts < 4 && s->counts[w->n_counts] > 0; w->n_counts++)
         w->counts[w->n_counts] = s->counts[w->n_counts];
     return OLY_OK;
@@ -137,7 +168,7 @@ static oly_status send(scatterer *s, int d, const int *members)
     int position = s->p->position[d];
     oly_box whole = oly_layout_box(s->partial, position);
     for (int k = 0; k < s->n_sources; k++) {
-        oly_box box = oly_layout_box(s->target, members[k]);
+        oly_box box = target_box(s, members[k]);
         int process = process_at(s, members[k]);
         if (process == oly_mesh_my_process() || oly_box_count(&box) == 0)
             continue;
@@ -158,19 +189,118 @@ static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule
     step->fold.dtype = s->node->type.dtype;
     step->fold.n_groups = n_groups;
     step->fold.groups = groups;
-    for (int g = 0; g < n_groups; g++) {
-        step->work += (double)groups[g].end * s->n_sources;
-    }
+    for (int g = 0; g < n_groups; g++)
+        step->work += (double)(groups[g].end - groups[g].begin) * s->n_sources;
     oly_slot_use(s->p, s->slot);
     oly_slot_use(s->p, s->staging);
     oly_slot_use(s->p, target_slot);
     return OLY_OK;
 }
 
+/* One round: brings the boxes of its part, and folds them. */
+static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rule, const oly_axis_list *axes,
+                            int target_slot)
+{
+    oly_planner *p = s->p;
+    int sources[OLY_FOLD_SOURCES], n_groups = 0;
+    s->n_sources = oly_fold_group(p->mesh, rule, axes, 0, s->counts, sources);
+    s->staging = oly_slot_new(p, NULL, 0);
+    s->n_copies = 0;
+    s->copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s->n_sources + 1);
+    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
+    OLY_PLAN_CHECK(s->copies && s->staging >= 0 ? groups : NULL);
+    oly_step move = {0};
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        if (p->position[d] < 0)
+            continue;
+        oly_fold_group(p->mesh, rule, axes, p->position[d], s->counts, sources);
+        OLY_TRY(receive(s, d, sources, target_slot, &groups[n_groups++], &move));
+        OLY_TRY(send(s, d, sources));
+    }
+    oly_slot *staging = &p->plan->slots[s->staging];
+    for (int d = 0; d < p->plan->n_devices; d++)
+        staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
+    staging->block = b;
+    oly_exchange *exchange;
+    OLY_TRY(oly_wires_exchange(p, &s->wires, (size_t)s->element, &exchange));
+    oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, s->node, "reduce-scatter");
+    if (!step) {
+        oly_exchange_free(exchange);
+        return oly_out_of_memory(0, "a plan");
+    }
+    oly_box box = target_box(s, 0); /* the first part is the largest */
+    step->exchange = exchange;
+    step->out_slot = s->staging;
+    step->move.n_copies = s->n_copies;
+    step->move.copies = s->copies;
+    step->wire = move.wire;
+    step->members = s->n_sources;
+    step->over = *axes;
+    step->messages = s->n_sources - 1;
+    step->bytes = oly_box_count(&box) * s->element * (s->n_sources - 1);
+    for (int k = 0; k < s->n_copies; k++)
+        step->work += 1;
+    oly_slot_use(p, s->slot);
+    oly_slot_use(p, s->staging);
+    return add_fold(s, b, rule, n_groups, groups, target_slot);
+}
+
+/* What a process would keep of partials that do not lie ready to be folded. */
+static int64_t staged_by(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int process)
+{
+    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_FOLD_SOURCES];
+    int64_t bytes = 0;
+    for (int id = first; id < first + n; id++) {
+        int position = oly_mesh_position_of(s->p->mesh, id);
+        if (position < 0)
+            continue;
+        int n_sources = oly_fold_group(s->p->mesh, rule, axes, position, counts, sources);
+        oly_box box = oly_layout_box(s->target, position);
+        for (int k = 0; k < n_sources; k++) {
+            oly_box whole = oly_layout_box(s->partial, sources[k]);
+            oly_place from = place_in(s, 0, &whole, &box);
+            if (process_at(s, sources[k]) != process || !is_run(&from, &box))
+                bytes += oly_box_count(&box) * s->element + 64;
+        }
+    }
+    return bytes;
+}
+
+/* The same on every process, see fold.c. */
+static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int n_sources)
+{
+    enum { MOST_COUNTED = 64 };
+    int64_t limit = oly_fold_limit() / 16 * 15, most = 0;
+    int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : s->p->mesh->n_devices;
+    oly_box largest = oly_layout_box(s->target, 0);
+    if (each * n_sources * (oly_box_count(&largest) * s->element + 64) <= limit)
+        return 1;
+    int n = oly_mesh_processes(), step = (n + MOST_COUNTED - 1) / MOST_COUNTED;
+    for (int r = 0; r < n; r += step) {
+        int64_t bytes = staged_by(s, rule, axes, r);
+        most = bytes > most ? bytes : most;
+    }
+    if (most <= limit)
+        return 1;
+    int rounds = (int)((most + limit - 1) / limit);
+    for (int64_t all = oly_box_count(&largest), part = all; rounds < all;
+         rounds *= 2) { /* whole rows may be too much */
+        part = 0;
+        for (int k = 0; k < rounds; k += rounds / 16 + 1) {
+            oly_box box = part_of(largest, k, rounds);
+            part = oly_box_count(&box) > part ? oly_box_count(&box) : part;
+        }
+        if (part * (most / all) <= limit)
+            break;
+    }
+    return rounds;
+}
+
 oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                             const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                             int target_slot)
 {
+    int counts[4], sources[OLY_FOLD_SOURCES];
     scatterer s = {.p = p,
                    .node = node,
                    .partial = partial,
@@ -178,46 +308,10 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                    .slot = slot,
                    .in_pairs = rule->in_pairs,
                    .element = (int64_t)oly_dtype_size(node->type.dtype)};
-    int sources[MOST_SOURCES], n_groups = 0;
-    s.n_sources = oly_fold_group(p->mesh, rule, axes, 0, s.counts, sources);
-    s.staging = oly_slot_new(p, NULL, 0);
-    s.copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s.n_sources + 1);
-    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
-    OLY_PLAN_CHECK(s.copies && s.staging >= 0 ? groups : NULL);
-    oly_step move = {0};
-    for (int d = 0; d < p->plan->n_devices; d++) {
-        if (p->position[d] < 0)
-            continue;
-        oly_fold_group(p->mesh, rule, axes, p->position[d], s.counts, sources);
-        OLY_TRY(receive(&s, d, sources, target_slot, &groups[n_groups++], &move));
-        OLY_TRY(send(&s, d, sources));
-    }
-    oly_slot *staging = &p->plan->slots[s.staging];
-    for (int d = 0; d < p->plan->n_devices; d++)
-        staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
-    staging->block = b;
-    oly_exchange *exchange;
-    OLY_TRY(oly_wires_exchange(p, &s.wires, (size_t)s.element, &exchange));
-    oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, node, "reduce-scatter");
-    if (!step) {
-        oly_exchange_free(exchange);
-        return oly_out_of_memory(0, "a plan");
-    }
-    oly_box box = oly_layout_box(target, 0); /* the first part is the largest */
-    step->exchange = exchange;
-    step->out_slot = s.staging;
-    step->move.n_copies = s.n_copies;
-    step->move.copies = s.copies;
-    step->wire = move.wire;
-    step->members = s.n_sources;
-    step->over = *axes;
-    step->messages = s.n_sources - 1;
-    step->bytes = oly_box_count(&box) * s.element * (s.n_sources - 1);
-    for (int k = 0; k < s.n_copies; k++)
-        step->work += 1;
-    oly_slot_use(p, slot);
-    oly_slot_use(p, s.staging);
-    return add_fold(&s, b, rule, n_groups, groups, target_slot);
+    s.n_rounds = rounds_of(&s, rule, axes, oly_fold_group(p->mesh, rule, axes, 0, counts, sources));
+    for (s.round = 0; s.round < s.n_rounds; s.round++)
+        OLY_TRY(add_round(&s, b, rule, axes, target_slot));
+    return OLY_OK;
 }
 
 /* -- which of the two ------------------------------------------------------------------------------------------------ */
@@ -258,7 +352,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* every device has all of it */
     oly_layout wanted = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n), target;
-    int counts[4], sources[MOST_SOURCES];
+    int counts[4], sources[OLY_FOLD_SOURCES];
     if (!scattered_layout(p, v->layout, &wanted, axes, &target) ||
         oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0) {
         bool done;

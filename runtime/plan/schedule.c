@@ -62,6 +62,7 @@ typedef struct scheduler {
     int *order, n_placed;
     double seconds;    /* of work placed so far */
     int64_t under_way; /* bytes */
+    int64_t packed;    /* bytes of memory that these take: what is more would only wait to start */
     bool changed;
     int *mover; /* of each slot: the movement that last wrote it; -1 */
     oly_parts *parts;
@@ -311,10 +312,34 @@ static oly_status find_dependences(scheduler *s)
 
 /* -- the order ------------------------------------------------------------------------------------------------------------ */
 
-static int64_t bytes_of(const item *it)
+/* The exchange that an item leaves under way; NULL: none. */
+static const oly_exchange *left_by(const item *it)
 {
     const oly_exchange *x = it->step.kind == OLY_STEP_FOLD ? it->step.second : it->step.exchange;
-    return x && it->step.starts ? oly_exchange_bytes_sent(x) + oly_exchange_bytes_received(x) : 0;
+    return it->step.starts ? x : NULL;
+}
+
+static int64_t bytes_of(const item *it)
+{
+    const oly_exchange *x = left_by(it);
+    return x ? oly_exchange_bytes_sent(x) + oly_exchange_bytes_received(x) : 0;
+}
+
+static int64_t packed_by(const item *it)
+{
+    return left_by(it) ? oly_exchange_memory(left_by(it)) : 0;
+}
+
+/* Would it wait to start, until others are over? */
+static bool is_held_up(const scheduler *s, const item *it)
+{
+    return s->packed > 0 && packed_by(it) > 0 && s->packed + packed_by(it) > oly_exchange_memory_limit();
+}
+
+/* May it start early, besides those under way? */
+static bool has_room(const scheduler *s, const item *it)
+{
+    return s->under_way == 0 || (s->under_way + bytes_of(it) <= (int64_t)MOST_UNDER_WAY << 20 && !is_held_up(s, it));
 }
 
 static void place(scheduler *s, int k)
@@ -326,8 +351,11 @@ static void place(scheduler *s, int k)
     s->order[s->n_placed++] = k;
     s->seconds += it->seconds;
     s->under_way += bytes_of(it);
-    if (it->start >= 0 && it->step.from < 0)
+    s->packed += packed_by(it);
+    if (it->start >= 0 && it->step.from < 0) {
         s->under_way -= bytes_of(&s->items[it->start]);
+        s->packed -= packed_by(&s->items[it->start]);
+    }
     for (int e = it->first_edge; e >= 0; e = s->edges[e].next)
         s->items[s->edges[e].to].waits--;
 }
@@ -379,12 +407,11 @@ static void place_all(scheduler *s)
         while (s->items[oldest].placed)
             oldest++;
         int64_t bytes = numbered < s->n && numbered < first + FAR ? bytes_of(&s->items[numbered]) : 0;
-        if (bytes && is_ready(&s->items[numbered]) &&
-            (s->under_way == 0 || s->under_way + bytes <= (int64_t)MOST_UNDER_WAY << 20)) {
+        if (bytes && is_ready(&s->items[numbered]) && has_room(s, &s->items[numbered])) {
             place(s, numbered);
             continue;
         }
-        if (first < s->n && is_ready(&s->items[first])) {
+        if (first < s->n && is_ready(&s->items[first]) && !is_held_up(s, &s->items[first])) {
             place(s, first);
             continue;
         }

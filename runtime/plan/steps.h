@@ -230,9 +230,10 @@ typedef struct oly_plan {
     oly_plan_value *inputs, *outputs;
     const int *input_slot, *output_slot;
     const int *reusable; /* [n_outputs] input whose memory the output may take when it is donated; -1 */
-    int n_slots, slot_capacity;
+    int n_slots, slot_room;
     oly_slot *slots;
-    size_t scratch_bytes; /* per device */
+    size_t scratch_bytes;         /* of the device that has most */
+    const size_t *device_scratch; /* [n_devices] bytes of each */
     oly_block *main;
     int n_steps; /* in all blocks */
     /* Where layouts were chosen by price (choose.c): bytes that all devices receive and predicted seconds of what they decide, as

@@ -244,8 +244,8 @@ static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *cons
     const oly_plan *plan = p->plan;
     bool scratch = plan->scratch_bytes && !oly_simulated();
     for (int d = 0; scratch && d < plan->n_devices; d++)
-        if (!(r->scratch[d] = oly_buffer_take(plan->scratch_bytes)))
-            return oly_buffer_fail(plan->scratch_bytes, "intermediate values");
+        if (!(r->scratch[d] = oly_buffer_take(plan->device_scratch[d])))
+            return oly_buffer_fail(plan->device_scratch[d], "intermediate values");
     for (int s = 0; s < plan->n_slots; s++) {
         const oly_slot *slot = &plan->slots[s];
         for (int d = 0; d < plan->n_devices; d++) {

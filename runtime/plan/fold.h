@@ -1,0 +1,43 @@
+/* The order of reductions over devices (fold_order.c), and the steps that make them (fold.c), between those files, fold_wait.c and
+ * scatter.c; private to them. */
+#ifndef OLY_PLAN_FOLD_H
+#define OLY_PLAN_FOLD_H
+#include "plan/planner.h"
+
+enum { OLY_FOLD_SOURCES = 64 }; /* most partials that one fold puts together */
+
+/* One digit of a stage: positions along `axis` at distance `stride`, up to `radix` of them. Runs of `same` positions (at most
+ * `stride`) belong to one process and have the same partial: any one of them will do. */
+typedef struct oly_fold_digit {
+    int axis, stride, radix, same;
+} oly_fold_digit;
+
+typedef struct oly_fold_stage {
+    int n_digits;
+    oly_fold_digit digits[4];
+} oly_fold_stage;
+
+/* -- fold_order.c -- */
+/* The positions whose partials the device at `position` folds in this stage, nested by digit: how many; counts: of each digit. */
+int oly_fold_sources(oly_mesh mesh, const oly_fold_stage *s, int position, int *counts, int *sources);
+/* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
+oly_status oly_fold_users(oly_planner *p, const oly_fold_stage *s, int position, int *n_users, int **users);
+/* The stages that fold a value over axes, the first one first: how many, at most oly_fold_most_stages. */
+int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_stage *stages);
+int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes);
+
+/* -- fold.c -- */
+/* A value whose partials lie in its slot, where the result will lie too. */
+typedef struct oly_folded {
+    const oly_node *node;
+    const oly_layout *layout;
+    int slot;
+    oly_fold_rule rule;
+} oly_folded;
+enum { OLY_FOLD_TOGETHER = 64 };
+/* Adds the steps that fold these values, at most OLY_FOLD_TOGETHER, of one combiner and element type. */
+oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items);
+/* Bytes of other processes' partials that may wait to be folded at the same time: a quarter of OLYMPUS_EXCHANGE_MEMORY. What needs
+ * more goes in rounds, each of a part of the elements. */
+int64_t oly_fold_limit(void);
+#endif
