@@ -1,6 +1,6 @@
 /* Lowering: each operation in its layout becomes steps. One function per kind of lowering (ops.h); none knows an operation's
  * name. Nodes are taken by depth (group.c), so that everything a group reads is there. */
-#include "plan/planner.h"
+#include "plan/delay.h"
 #include "graph/factors.h"
 #include "core/half.h"
 #include <string.h>
@@ -64,8 +64,12 @@ typedef struct load {
 typedef struct tiler {
     oly_planner *p;
     oly_frame *f;
-    oly_group *g;
+    const oly_group *g;
     oly_layout layout;
+    const oly_partial_work *partial; /* NULL: all that is read is complete */
+    bool elsewhere;                  /* then: on those devices where what is complete does not count */
+    int zero;                        /* then: a register */
+    bool *made_of_partials;          /* [n_nodes of the group] */
     int n_loads, n_stores, n_instructions, n_registers;
     load *loads;
     const oly_node **stores;
@@ -103,6 +107,30 @@ static int free_register(tiler *t)
     return -1;
 }
 
+/* Is the operand one of the partials, or made of some? */
+static bool is_partial(const tiler *t, const oly_node *n)
+{
+    int k = index_in(t, n);
+    if (k >= 0)
+        return t->made_of_partials[k];
+    while (oly_ops[n->op].lowering == OLY_LOWER_VIEW)
+        n = n->in[0];
+    for (int j = 0; j < t->partial->n_partials; j++)
+        if (t->partial->partials[j] == n)
+            return true;
+    return false;
+}
+
+static oly_status find_partials(tiler *t)
+{
+    t->made_of_partials = OLY_PLAN_NEW(t->p, bool, t->g->n_nodes + 1);
+    OLY_PLAN_CHECK(t->made_of_partials);
+    for (int k = 0; k < t->g->n_nodes; k++)
+        for (int j = 0; j < t->g->nodes[k]->n_in; j++)
+            t->made_of_partials[k] = t->made_of_partials[k] || is_partial(t, t->g->nodes[k]->in[j]);
+    return OLY_OK;
+}
+
 static oly_status gather_loads(tiler *t)
 {
     int most = 0, n = 0;
@@ -125,6 +153,28 @@ static oly_status gather_loads(tiler *t)
     OLY_TRY(oly_prepare(t->p, t->f, n, nodes, regions));
     for (int k = 0; k < n; k++)
         OLY_TRY(oly_demand(t->p, t->f, nodes[k], &regions[k], &t->loads[k].reading));
+    return OLY_OK;
+}
+
+/* Is it complete, and added? */
+static bool counts_once(const tiler *t, const oly_node *n, int j)
+{
+    oly_linearity how = oly_linearity_of(n->op);
+    if (!t->elsewhere || (how != OLY_LINEAR_SUM && how != OLY_LINEAR_DIFFERENCE))
+        return false;
+    return !is_partial(t, n->in[j]) && (is_partial(t, n->in[0]) || is_partial(t, n->in[1]));
+}
+
+static oly_status take_zero(tiler *t)
+{
+    oly_node zero = {.type = t->g->nodes[t->g->n_nodes - 1]->type};
+    oly_tile_instruction *i = &t->instructions[t->n_instructions++];
+    t->zero = free_register(t);
+    if (t->zero < 0)
+        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
+                        OLY_TILE_REGISTERS);
+    oly_splat_instruction(&zero, i);
+    i->out = (int16_t)t->zero;
     return OLY_OK;
 }
 
@@ -179,7 +229,7 @@ static oly_status emit_node(tiler *t, int k)
                                     .in = {-1, -1, -1},
                                     .attribute = n->params.dimension};
         for (int j = 0; j < n->n_in; j++)
-            i->in[j] = (int16_t)register_of(t, n->in[j]);
+            i->in[j] = (int16_t)(counts_once(t, n, j) ? t->zero : register_of(t, n->in[j]));
     }
     i->out = (int16_t)t->reg[k];
     int then = oly_tile_then(oly_ops[n->op].detail);
@@ -200,12 +250,14 @@ static oly_status emit_node(tiler *t, int k)
 static oly_status emit_program(tiler *t)
 {
     int n = t->g->n_nodes;
-    t->instructions = OLY_PLAN_NEW(t->p, oly_tile_instruction, 2 * n + t->n_loads + 1);
+    t->instructions = OLY_PLAN_NEW(t->p, oly_tile_instruction, 2 * n + t->n_loads + 2);
     t->reg = OLY_PLAN_NEW(t->p, int, n);
     t->last_use = OLY_PLAN_NEW(t->p, int, n);
     t->stores = OLY_PLAN_NEW(t->p, const oly_node *, n);
     OLY_PLAN_CHECK(t->instructions && t->reg && t->last_use ? t->stores : NULL);
     OLY_TRY(take_operand_registers(t));
+    if (t->elsewhere)
+        OLY_TRY(take_zero(t));
     for (int k = 0; k < n; k++) {
         t->last_use[k] = used_outside(t, k) ? n : k;
         for (int j = k + 1; j < n && t->last_use[k] < n; j++)
@@ -279,38 +331,46 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
     return OLY_OK;
 }
 
-oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
+/* Does this device work the program: where what is complete counts once, is it the first of its group, or one of the others? */
+static bool takes_part(const tiler *t, int device)
 {
-    tiler t = {.p = p, .f = f, .g = g};
+    int position = oly_position_in(t->p, t->layout.mesh, device), coordinates[OLY_MAX_RANK];
+    if (!t->partial || !t->partial->adds_complete || position < 0)
+        return true;
+    bool first = true;
+    oly_mesh_coordinates(t->layout.mesh, position, coordinates);
+    for (int k = 0; k < t->partial->axes.n; k++)
+        first = first && coordinates[t->partial->axes.axis[k]] == 0;
+    return first != t->elsewhere;
+}
+
+static oly_status add_tile_step(tiler *t)
+{
+    oly_planner *p = t->p;
     oly_tile_program program;
-    oly_put_off off;
-    OLY_TRY(oly_settle_group(p, f, g));
-    t.layout = g->layout;
-    OLY_TRY(oly_put_off_group(p, f, g, &off));
-    OLY_TRY(gather_loads(&t));
-    OLY_TRY(emit_program(&t));
-    for (int k = 0; k < t.n_stores; k++)
-        OLY_TRY(oly_settle(p, f, t.stores[k], &t.layout));
-    OLY_TRY(fill_program(&t, &program));
+    OLY_TRY(fill_program(t, &program));
     oly_tile_work *work = OLY_PLAN_NEW(p, oly_tile_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);
     double total = 0;
     for (int d = 0; d < p->plan->n_devices; d++) {
-        OLY_TRY(fill_device(&t, &program, d, &work[d]));
+        if (!takes_part(t, d))
+            continue;
+        OLY_TRY(fill_device(t, &program, d, &work[d]));
         int64_t n = 1;
         for (int k = 0; k < work[d].box.rank; k++)
             n *= work[d].box.extent[k];
-        total += (double)n * t.n_instructions;
+        total += (double)n * t->n_instructions;
     }
-    for (int k = 0; k < t.n_loads; k++)
-        oly_reading_use(p, &t.loads[k].reading);
-    oly_step *s = oly_step_add(p, f->block, OLY_STEP_TILE, g->nodes[g->n_nodes - 1],
+    for (int k = 0; k < t->n_loads; k++)
+        oly_reading_use(p, &t->loads[k].reading);
+    const oly_group *g = t->g;
+    oly_step *s = oly_step_add(p, t->f->block, OLY_STEP_TILE, g->nodes[g->n_nodes - 1],
                                g->n_nodes == 1 ? oly_ops[g->nodes[0]->op].name : "elementwise");
     OLY_PLAN_CHECK(s);
     s->tile.program = program;
     s->tile.device = work;
     s->work = total;
-    s->out_slot = t.n_stores ? oly_value_of(f, t.stores[t.n_stores - 1])->slot : -1;
+    s->out_slot = t->n_stores ? oly_value_of(t->f, t->stores[t->n_stores - 1])->slot : -1;
     if (g->n_nodes > 1) {
         oly_text names = {0};
         for (int k = 0; k < g->n_nodes; k++)
@@ -318,10 +378,41 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
         s->detail = oly_plan_say(p, "%s", oly_text_chars(&names));
         oly_text_free(&names);
     }
+    for (int k = 0; k < t->n_stores; k++)
+        oly_slot_use(p, oly_value_of(t->f, t->stores[k])->slot);
+    return OLY_OK;
+}
+
+oly_status oly_lower_part(oly_planner *p, oly_frame *f, const oly_group *g, const oly_partial_work *work)
+{
+    tiler t = {.p = p, .f = f, .g = g, .layout = g->layout, .partial = work};
+    OLY_TRY(gather_loads(&t));
+    OLY_TRY(emit_program(&t));
     for (int k = 0; k < t.n_stores; k++)
-        oly_slot_use(p, oly_value_of(f, t.stores[k])->slot);
+        OLY_TRY(oly_settle(p, f, t.stores[k], &t.layout));
+    OLY_TRY(add_tile_step(&t));
+    if (!work || !work->adds_complete)
+        return OLY_OK;
+    OLY_TRY(find_partials(&t));
+    t.elsewhere = true;
+    t.n_stores = t.n_instructions = t.n_registers = 0;
+    memset(t.busy, 0, sizeof t.busy);
+    OLY_TRY(emit_program(&t));
+    return add_tile_step(&t);
+}
+
+oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
+{
+    OLY_TRY(oly_put_off_group(p, f, g));
+    if (g->lowered)
+        return OLY_OK;
+    oly_group rest = *g;
+    if (g->left) {
+        rest.nodes = g->left;
+        rest.n_nodes = g->n_left;
+    }
     g->lowered = true;
-    return off.any ? oly_fold_value(p, f, g->nodes[index_in(&t, t.stores[0])], &off.rule, &off.axes) : OLY_OK;
+    return oly_lower_part(p, f, &rest, NULL);
 }
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
@@ -408,7 +499,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
             out.split[out.rank++] = in.split[d];
         }
     }
-    OLY_TRY(oly_put_off_reduce(p, f, n, (oly_combiner)oly_ops[n->op].detail, &axes));
+    OLY_TRY(oly_put_off_reduce(p, f, n, &in, (oly_combiner)oly_ops[n->op].detail, &axes));
     OLY_TRY(oly_demand_array(p, f, n->in[0], &in, &reading));
     OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);

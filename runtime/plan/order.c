@@ -2,7 +2,7 @@
  * comes in one exchange. What needs a reduction over devices that waits comes after all that does not, so that reductions meet
  * and go together. Every node is looked at when its last operand is ready: the time is linear in the graph (times the logarithm
  * of what is ready at once). */
-#include "plan/planner.h"
+#include "plan/delay.h"
 #include <string.h>
 
 /* Nodes are known by their place in the order: by depth, then by number. The nodes of a group are lowered with its first. */
@@ -265,6 +265,51 @@ static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
     return note_users(o);
 }
 
+/* Is all that the group reads there, or waits? */
+static bool can_be_read(oly_frame *f, int number)
+{
+    const oly_group *g = &f->groups[number];
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in; j++) {
+            const oly_node *in = g->nodes[k]->in[j];
+            oly_layout l;
+            while (oly_ops[in->op].lowering == OLY_LOWER_VIEW)
+                in = in->in[0];
+            if (oly_value_of(f, in)->group != number && !oly_is_constant(in) && !oly_natural_layout(f, in, &l))
+                return false;
+        }
+    return true;
+}
+
+/* The same for those that read the value, directly or through views. */
+static oly_status put_off_users(order *o, int node)
+{
+    for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {
+        oly_node *user = o->f->graph->nodes[o->node[o->user[j]]];
+        int group = oly_value_of(o->f, user)->group;
+        if (o->done[o->user[j]])
+            continue;
+        if (oly_ops[user->op].lowering == OLY_LOWER_VIEW)
+            OLY_TRY(put_off_users(o, user->index));
+        if (group < 0 || o->f->groups[group].lowered || !can_be_read(o->f, group))
+            continue;
+        o->p->reader = user;
+        OLY_TRY(oly_put_off_group(o->p, o->f, &o->f->groups[group]));
+    }
+    return OLY_OK;
+}
+
+/* What only puts waiting values together is worked on their partials, everywhere, before the first of them is reduced. */
+static oly_status put_off(order *o)
+{
+    const oly_node *outer = o->p->reader;
+    for (int k = 0; k < o->n_waiting; k++)
+        OLY_TRY(put_off_users(o, o->waiting[k]));
+    o->p->reader = outer;
+    look_at_waiting(o);
+    return OLY_OK;
+}
+
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
 {
     order o;
@@ -290,6 +335,9 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
             next++;
         if (next == o.n)
             return OLY_OK;
+        OLY_TRY(put_off(&o));
+        if (o.n_ready > 0)
+            continue;
         OLY_TRY(lower_place(&o, next)); /* nothing else is left to do: the wait of what it reads ends */
     }
 }

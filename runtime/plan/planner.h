@@ -84,6 +84,8 @@ typedef struct oly_value {
 typedef struct oly_group {
     int n_nodes;
     oly_node **nodes;
+    int n_left; /* of the nodes, once some were worked before the others (delay_group.c); left NULL: all */
+    oly_node **left;
     bool lowered, settled, prepared; /* settled: `layout` is chosen; prepared: what it reads of neighbours is there */
     oly_layout layout;
     int next; /* a group that goes on with its values, as one group would have become too large; -1 */
@@ -331,12 +333,10 @@ const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n
 /* In its slot are partials for good: who reads them makes a value of them that waits itself. */
 void oly_waits_no_more(oly_frame *f, const oly_node *n);
 
-/* -- delay.c -- */
-/* A group that only puts values together which wait alike: it may work on their partials, and its result waits. */
-oly_status oly_put_off_group(oly_planner *p, oly_frame *f, const oly_group *g, oly_put_off *off);
-/* A reduction of a value that waits for one of the same kind: works on its partials, and over these axes, too. */
-oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, oly_combiner combiner,
-                              oly_axis_list *axes);
+/* -- delay.c: see delay.h, too -- */
+/* A reduction of a value that waits for one of the same kind, read in layout `in`: works on its partials, and over these axes, too. */
+oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
+                              oly_combiner combiner, oly_axis_list *axes);
 /* A value of which only parts are read: only they are folded. *done tells. */
 oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
                              const oly_axis_list *axes, bool *done);

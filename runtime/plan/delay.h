@@ -1,0 +1,32 @@
+/* Reductions over devices put off past what is linear: what delay.c and delay_group.c share with those that lower. Private to
+ * runtime/plan. */
+#ifndef OLY_PLAN_DELAY_H
+#define OLY_PLAN_DELAY_H
+#include "plan/planner.h"
+
+/* -- delay.c -- */
+/* The value that the operand is, directly or through views that nothing else reads, if it waits; else NULL. */
+oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand);
+/* Is an elementwise node linear in those of its (at most two) operands that are partial, the other being complete? */
+bool oly_is_linear_in(const oly_node *n, bool first, bool second);
+/* Is a dimension cut over one of the axes? */
+bool oly_cut_over(const oly_layout *l, const oly_axis_list *axes);
+
+/* -- delay_group.c -- */
+/* Works those parts of a group that only put together values which wait alike on their partials; what comes of it waits. They
+ * are no more among what is left of the group. All that the group reads must be there, or wait. */
+oly_status oly_put_off_group(oly_planner *p, oly_frame *f, oly_group *g);
+/* Will what reads the value, and is linear, be smaller? */
+bool oly_shrinks_later(oly_frame *f, const oly_node *n);
+
+/* -- lower.c -- */
+/* Nodes of a group worked on partials: what is complete is added on the first device of each group along the axes. */
+typedef struct oly_partial_work {
+    oly_axis_list axes;
+    int n_partials;
+    oly_node *const *partials; /* what waits; nodes read it directly or through views */
+    bool adds_complete;
+} oly_partial_work;
+/* Steps for a settled group. work: NULL for values that are complete. */
+oly_status oly_lower_part(oly_planner *p, oly_frame *f, const oly_group *g, const oly_partial_work *work);
+#endif
