@@ -368,29 +368,178 @@ static void sum_of_products(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_matmul(oly_transpose(in[0]), in[1]), oly_matmul(oly_transpose(in[1]), in[0]));
 }
 
+/* What is complete is added once, in the middle of things and before something that is not linear. */
+static void complete_addends(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(in[1], .axes = "0");
+    out[0] = oly_tanh(oly_mul(0.01, oly_add(oly_sub(in[2], a), oly_sub(b, oly_exp(in[2])))));
+}
+
+static void complete_factors(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(in[1], .axes = "0");
+    out[0] = oly_add(oly_mul(a, in[2]), oly_neg(oly_div(b, oly_add(in[2], 3))));
+}
+
+static void turned_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(oly_reshape(in[0], 64, 8, 12), .axes = "0");
+    oly_array b = oly_sum(oly_reshape(in[1], 64, 12, 8), .axes = "0");
+    out[0] = oly_sub(oly_transpose(a), oly_mul(0.5, b));
+}
+
+static void reshaped_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_reshape(oly_sum(in[0], .axes = "0"), 8, 12), b = oly_sum(in[1], .axes = "0");
+    out[0] = oly_sub(a, oly_reshape(b, 8, 12));
+}
+
+static void repeated_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array rows = oly_broadcast_to(oly_reshape(oly_sum(in[0], .axes = "0", .keepdims = true), 1, 96), 96, 96);
+    out[0] = oly_cos(oly_add(oly_matmul(oly_transpose(in[0]), in[1]), rows));
+}
+
+static void weighted_total(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(in[2], oly_neg(oly_sum(in[0], .axes = "0"))));
+}
+
+static void narrow_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_matmul(oly_transpose(in[0]), oly_slice(in[1], ":, :4"));
+}
+
+static void product_narrowed(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array w = oly_broadcast_to(oly_reshape(in[2], 96, 1), 96, 4);
+    out[0] = oly_matmul(oly_matmul(oly_transpose(in[0]), in[1]), w);
+}
+
+static void wide_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_astype(oly_sum(oly_astype(in[0], OLY_FLOAT64), .axes = "0"), OLY_FLOAT32);
+}
+
+static void widened_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(oly_astype(in[1], OLY_FLOAT64), .axes = "0");
+    out[0] = oly_astype(oly_add(oly_astype(a, OLY_FLOAT64), b), OLY_FLOAT32);
+}
+
+/* Two groups that go on with something else: their sums go together all the same. */
+static void two_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array both = oly_concatenate(1, in[0], in[1]);
+    out[0] = oly_sum(both, .axes = "0");
+}
+
+static void two_of_two(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(in[1], .axes = "0");
+    oly_array c = oly_sum(oly_abs(in[0]), .axes = "0"), d = oly_sum(oly_abs(in[1]), .axes = "0");
+    out[0] = oly_concatenate(0, oly_tanh(oly_add(a, b)), oly_cos(oly_sub(c, d)));
+}
+
+/* Stays as it is: the result is larger than what waits, or what waits is read otherwise, too. */
+static void repeated_alone(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array rows = oly_broadcast_to(oly_reshape(oly_sum(in[0], .axes = "0"), 1, 96), 96, 96);
+    out[0] = oly_mul(2, rows);
+}
+
+static void also_read(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0");
+    out[0] = oly_mul(oly_add(oly_mul(a, in[2]), 1), oly_tanh(a));
+}
+
 static void reductions_move_past_what_is_linear(void **state)
 {
     static const struct {
         oly_function function, as;
         int64_t count;
-    } rows[] = {{sum_of_sums, one_sum, 96},
-                {sum_again, total, 1},
-                {part_of_sum, part_first, 8},
-                {sum_of_products, one_product, 96 * 96}};
+        double tolerance;
+    } rows[] = {{sum_of_sums, one_sum, 96, 1e-4},
+                {sum_again, total, 1, 1e-4},
+                {part_of_sum, part_first, 8, 1e-4},
+                {sum_of_products, one_product, 96 * 96, 1e-4},
+                {complete_addends, one_sum, 96, 1e-4},
+                {complete_factors, one_sum, 96, 1e-4},
+                {turned_sums, one_sum, 96, 1e-4},
+                {reshaped_sums, one_sum, 96, 1e-4},
+                {repeated_sum, one_product, 96 * 96, 1e-4},
+                {weighted_total, total, 1, 1e-4},
+                {product_narrowed, narrow_product, 96 * 4, 1e-4},
+                {widened_sum, wide_sum, 96, 1e-4},
+                {two_of_two, two_sums, 192, 1e-4},
+                {repeated_alone, one_sum, 96 * 96, 1e-4},
+                {also_read, one_sum, 96, 1e-4}};
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(64, 96), oly_cos(data(64, 96))};
+    oly_array plain[] = {data(64, 96), oly_cos(data(64, 96)), oly_reshape(data(1, 96), 96)};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
-                      oly_device_put(plain[1], oly_named(mesh, "x, None"))};
-    for (int k = 0; k < 4; k++) {
+                      oly_device_put(plain[1], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[2], oly_named(mesh, "None"))};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         oly_plan_costs costs, as;
-        oly_fn f = oly_jit_with(rows[k].function, "f", 2, 1, (oly_jit_options){.user = NULL});
-        oly_fn g = oly_jit_with(rows[k].as, "g", 2, 1, (oly_jit_options){.user = NULL});
-        assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
-        assert_int_equal(oly_costs_n(&as, g, 2, in), OLY_OK);
-        assert_int_equal(costs.wire_bytes, as.wire_bytes);
-        assert_int_equal(costs.collectives, as.collectives);
-        expect_same(rows[k].function, 2, plain, in, rows[k].count, 1e-4);
+        oly_fn f = oly_jit_with(rows[k].function, "f", 3, 1, (oly_jit_options){.user = NULL});
+        oly_fn g = oly_jit_with(rows[k].as, "g", 3, 1, (oly_jit_options){.user = NULL});
+        assert_int_equal(oly_costs_n(&costs, f, 3, in), OLY_OK);
+        assert_int_equal(oly_costs_n(&as, g, 3, in), OLY_OK);
+        if (costs.wire_bytes != as.wire_bytes || costs.collectives != as.collectives)
+            fail_msg("row %zu: %lld bytes in %d collectives, not %lld in %d", k, (long long)costs.wire_bytes,
+                     (int)costs.collectives, (long long)as.wire_bytes, (int)as.collectives);
+        expect_same(rows[k].function, 3, plain, in, rows[k].count, rows[k].tolerance);
+    }
+}
+
+/* One row a device: its partials are the rows, and the first device alone has what is complete. */
+static void addend_and_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array a = oly_sum(in[0], .axes = "0"), b = oly_sum(in[1], .axes = "0");
+    out[0] = oly_abs(oly_add(oly_sub(in[2], a), oly_mul(b, in[2])));
+}
+
+static void delayed_sums_have_one_order_on_every_layout(void **state)
+{
+    enum { N = 96, DEVICES = 8 };
+    float a[DEVICES * N], b[DEVICES * N], x[N], got[N];
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain[] = {data(DEVICES, N), oly_cos(data(DEVICES, N)), oly_reshape(oly_exp(data(1, N)), N)}, out;
+    oly_process_allgather(plain[0], a, sizeof a);
+    oly_process_allgather(plain[1], b, sizeof b);
+    oly_process_allgather(plain[2], x, sizeof x);
+    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[1], oly_named(mesh, "x, None")),
+                      oly_device_put(plain[2], oly_named(mesh, "None"))};
+    oly_fn f = oly_jit_with(addend_and_rows, "f", 3, 1, (oly_jit_options){.user = NULL});
+    assert_int_equal(oly_call_n(f, 3, in, 1, (oly_array *[]){&out}), OLY_OK);
+    oly_process_allgather(out, got, sizeof got);
+    for (int j = 0; j < N; j++) {
+        float v[DEVICES];
+        for (int d = 0; d < DEVICES; d++) {
+            float product = b[d * N + j] * x[j];
+            v[d] = ((d == 0 ? x[j] : 0) - a[d * N + j]) + product;
+        }
+        float wanted = fabsf(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
+        assert_memory_equal(&got[j], &wanted, sizeof wanted);
     }
 }
 
@@ -402,6 +551,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, setup, teardown),
         cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, setup, teardown),
+        cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, setup, teardown),
         cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -55,7 +55,8 @@ typedef enum oly_linearity {
     OLY_LINEAR_DIFFERENCE,
     OLY_LINEAR_NEGATION,
     OLY_LINEAR_PRODUCT,
-    OLY_LINEAR_QUOTIENT
+    OLY_LINEAR_QUOTIENT,
+    OLY_LINEAR_CAST
 } oly_linearity;
 oly_linearity oly_linearity_of(oly_op op);
 

@@ -25,6 +25,9 @@ bool oly_is_linear_in(const oly_node *n, bool first, bool second)
     case OLY_LINEAR_NEGATION: return first;
     case OLY_LINEAR_PRODUCT: return first != second;
     case OLY_LINEAR_QUOTIENT: return !whole && first && !second;
+    case OLY_LINEAR_CAST: /* every value of the one type is one of the other: a sum there is no worse */
+        return first && !whole && oly_dtype_kind(n->in[0]->type.dtype) == kind &&
+               oly_dtype_size(n->in[0]->type.dtype) < oly_dtype_size(n->type.dtype);
     case OLY_NOT_LINEAR: break;
     }
     return false;
@@ -62,6 +65,43 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, c
         (combiner != OLY_COMBINE_SUM || oly_type_size(&n->type) > oly_type_size(&root->type)))
         return OLY_OK; /* it is repeated first */
     oly_append_axes(axes, &w->axes);
+    oly_waits_no_more(f, root);
+    return OLY_OK;
+}
+
+oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
+                               const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule)
+{
+    for (int o = 0; o < 2; o++) {
+        oly_node *root = n->in[o]->n_uses == 1 ? oly_waiting_root(f, n->in[o]) : NULL;
+        const oly_put_off *w = root ? oly_waits_for(p, f, root) : NULL;
+        oly_layout natural;
+        if (!w || w->rule.combiner != OLY_COMBINE_SUM || root->type.dtype != n->type.dtype || share(&w->axes, axes) ||
+            !oly_natural_layout(f, n->in[o], &natural) || natural.mesh != p->mesh || out->mesh != p->mesh ||
+            oly_cut_over(out, &w->axes) || oly_cut_over(&operand[0], &w->axes) || oly_cut_over(&operand[1], &w->axes))
+            continue;
+        oly_region r = oly_region_of_layout(&operand[o]);
+        oly_box whole = oly_layout_box(oly_value_of(f, root)->layout, 0), part = oly_layout_box(out, 0);
+        if (!oly_region_inside_layout(&r, &natural) || oly_box_count(&part) >= oly_box_count(&whole))
+            continue;
+        rule->in_pairs = w->rule.in_pairs && (axes->n == 0 || rule->in_pairs);
+        oly_append_axes(axes, &w->axes);
+        oly_waits_no_more(f, root);
+        return OLY_OK;
+    }
+    return OLY_OK;
+}
+
+oly_status oly_put_off_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
+                               const oly_layout *out, oly_put_off *off)
+{
+    oly_node *root = n->in[0]->n_uses == 1 ? oly_waiting_root(f, n->in[0]) : NULL;
+    const oly_put_off *w = root == n->in[0] ? oly_waits_for(p, f, root) : NULL;
+    off->any = w && in->mesh == p->mesh && oly_layout_equal(oly_value_of(f, root)->layout, in) &&
+               !oly_cut_over(out, &w->axes) && oly_shrinks_later(f, n);
+    if (!off->any)
+        return OLY_OK;
+    *off = *w;
     oly_waits_no_more(f, root);
     return OLY_OK;
 }

@@ -11,6 +11,12 @@ oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand);
 bool oly_is_linear_in(const oly_node *n, bool first, bool second);
 /* Is a dimension cut over one of the axes? */
 bool oly_cut_over(const oly_layout *l, const oly_axis_list *axes);
+/* A product with a value that waits, whose result is smaller: works on its partials; adds to the axes that are summed over. */
+oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
+                               const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule);
+/* A reshape that leaves every element where it is, of a value that waits, if it is less later: the result waits. */
+oly_status oly_put_off_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
+                               const oly_layout *out, oly_put_off *off);
 
 /* -- delay_group.c -- */
 /* Works those parts of a group that only put together values which wait alike on their partials; what comes of it waits. They

@@ -42,9 +42,9 @@ static bool is_leaf(const cone *c, const oly_node *operand)
     if (!root || root->type.dtype == OLY_BOOL)
         return false;
     const oly_put_off *w = oly_waits_for(c->p, c->f, root);
-    if (!w || w->rule.combiner != OLY_COMBINE_SUM || w->rule.in_pairs != c->off.rule.in_pairs ||
-        !oly_axis_list_equal(&w->axes, &c->off.axes) || !oly_natural_layout(c->f, operand, &natural) ||
-        natural.mesh != c->p->mesh || oly_cut_over(&natural, &c->off.axes))
+    if (!w || w->rule.combiner != OLY_COMBINE_SUM || !oly_axis_list_equal(&w->axes, &c->off.axes) ||
+        !oly_natural_layout(c->f, operand, &natural) || natural.mesh != c->p->mesh ||
+        oly_cut_over(&natural, &c->off.axes))
         return false;
     oly_region r = oly_region_of_layout(&c->g->layout);
     return oly_region_inside_layout(&r, &natural);
@@ -93,11 +93,13 @@ static void take(cone *c, int last)
 
 static bool add_leaf(cone *c, oly_node *root)
 {
+    const oly_put_off *w = oly_waits_for(c->p, c->f, root);
     for (int k = 0; k < c->n_leaves; k++)
         if (c->leaves[k] == root)
             return true;
-    if (c->n_leaves == MOST_LEAVES)
+    if (c->n_leaves == MOST_LEAVES || !w)
         return false;
+    c->off.rule.in_pairs = c->off.rule.in_pairs && w->rule.in_pairs; /* else one after the other */
     c->leaves[c->n_leaves++] = root;
     return true;
 }
@@ -106,6 +108,7 @@ static bool add_leaf(cone *c, oly_node *root)
 static bool is_closed(cone *c, int last)
 {
     c->n_leaves = 0;
+    c->off.rule.in_pairs = true;
     c->adds_complete = false;
     for (int k = 0; k < c->g->n_nodes; k++) {
         oly_node *n = c->g->nodes[k];
@@ -122,7 +125,7 @@ static bool is_closed(cone *c, int last)
             if (place_in(c->g, n->in[j]) >= 0)
                 continue;
             oly_node *root = oly_waiting_root(c->f, n->in[j]);
-            if (n->in[j]->n_uses != uses_in(c, n->in[j]) || root->type.dtype != n->type.dtype || !add_leaf(c, root))
+            if (n->in[j]->n_uses != uses_in(c, n->in[j]) || !add_leaf(c, root))
                 return false;
         }
     }
@@ -136,6 +139,11 @@ static int64_t elements_of(const oly_layout *l)
 {
     oly_box b = oly_layout_box(l, 0);
     return oly_box_count(&b);
+}
+
+static int64_t bytes_of(const oly_node *n, int64_t elements)
+{
+    return elements * (int64_t)oly_dtype_size(n->type.dtype);
 }
 
 static oly_node *only_user(const oly_frame *f, const oly_node *n)
@@ -153,26 +161,36 @@ static oly_node *only_user(const oly_frame *f, const oly_node *n)
     return user;
 }
 
+/* Is it a value that waits, or will be one, seen through views and reshapes? */
+static bool will_wait(oly_frame *f, const oly_node *n)
+{
+    while ((oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_ops[n->op].lowering == OLY_LOWER_RESHAPE) &&
+           !oly_value_of(f, n)->waits)
+        n = n->in[0];
+    return !oly_captured(f, n) && oly_value_of(f, n)->waits;
+}
+
 bool oly_shrinks_later(oly_frame *f, const oly_node *n)
 {
-    int64_t elements = oly_type_size(&n->type);
+    int64_t bytes = bytes_of(n, oly_type_size(&n->type));
     for (int k = 0; k < LONGEST; k++) {
         const oly_node *user = only_user(f, n);
         if (!user)
             return false;
         oly_lowering how = oly_ops[user->op].lowering;
         bool first = user->in[0] == n, second = user->n_in == 2 && user->in[1] == n;
-        if (how == OLY_LOWER_TILE && (!oly_is_linear_in(user, first, second) || user->type.dtype != n->type.dtype))
+        if (how == OLY_LOWER_TILE && !oly_is_linear_in(user, first, second))
             return false;
         if (how == OLY_LOWER_TILE && user->n_in == 2 && oly_linearity_of(user->op) != OLY_LINEAR_PRODUCT &&
-            oly_waiting_root(f, user->in[first ? 1 : 0]))
+            will_wait(f, user->in[first ? 1 : 0]))
             return true; /* two become one */
         if (how == OLY_LOWER_REDUCE && (oly_combiner)oly_ops[user->op].detail != OLY_COMBINE_SUM)
             return false;
-        if (how != OLY_LOWER_TILE && how != OLY_LOWER_VIEW && how != OLY_LOWER_REDUCE)
+        if (how != OLY_LOWER_TILE && how != OLY_LOWER_VIEW && how != OLY_LOWER_REDUCE && how != OLY_LOWER_RESHAPE &&
+            how != OLY_LOWER_CONTRACT)
             return false;
         n = user;
-        if (oly_type_size(&n->type) < elements)
+        if (bytes_of(n, oly_type_size(&n->type)) < bytes)
             return true;
     }
     return false;
@@ -180,9 +198,9 @@ bool oly_shrinks_later(oly_frame *f, const oly_node *n)
 
 static bool is_less(const cone *c, const oly_node *result)
 {
-    int64_t before = 0, after = elements_of(&c->g->layout);
+    int64_t before = 0, after = bytes_of(result, elements_of(&c->g->layout));
     for (int k = 0; k < c->n_leaves; k++)
-        before += elements_of(oly_value_of(c->f, c->leaves[k])->layout);
+        before += bytes_of(c->leaves[k], elements_of(oly_value_of(c->f, c->leaves[k])->layout));
     return after < before || (after == before && oly_shrinks_later(c->f, result));
 }
 

@@ -84,6 +84,7 @@ static bool accumulate(const oly_node *carry, const oly_node *v, double scale, i
         return number(v->in[1], &c) && accumulate(carry, v->in[0], scale * c, depth + 1, f);
     case OLY_LINEAR_QUOTIENT:
         return number(v->in[1], &c) && c != 0 && accumulate(carry, v->in[0], scale / c, depth + 1, f);
+    case OLY_LINEAR_CAST:
     case OLY_NOT_LINEAR: break;
     }
     return false;

@@ -2,7 +2,7 @@
  * each device. Dimensions are merged by strides alone into batches of [m, k] by [k, n]; where an operand's do not, or the kernel
  * could not read it, the step copies the device's part first. What one device does is no business of the others: the steps are
  * the same on every process. */
-#include "plan/planner.h"
+#include "plan/delay.h"
 #include "core/text.h"
 #include "graph/contract.h"
 #include <string.h>
@@ -502,10 +502,11 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
         cut_result(&x);
         cut_operands(&x);
     }
+    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
+    OLY_TRY(oly_put_off_product(p, f, n, x.operand, &x.out, &x.summed, &rule));
     for (int o = 0; o < 2; o++)
         OLY_TRY(oly_demand_array(p, f, n->in[o], &x.operand[o], &x.reading[o]));
     OLY_TRY(oly_settle(p, f, n, &x.out));
     OLY_TRY(add_step(&x, f));
-    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
     return oly_fold_value(p, f, n, &rule, &x.summed);
 }

@@ -2,7 +2,7 @@
  * the result's dimensions take over those of theirs. Every device then has the same elements before and after, in the same order,
  * as long as in each dimension, of either side, a factor is only cut when those before it are cut to single elements; other
  * axes are gathered first, and those of factors that one side has alone. */
-#include "plan/planner.h"
+#include "plan/delay.h"
 #include "graph/factors.h"
 
 /* The axes that cut each factor. */
@@ -110,9 +110,11 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
         out.split[d] = split_of(&c, &fs.result[d], out.shape[d]);
     }
     oly_value *v = oly_value_of(f, n);
+    oly_put_off off;
+    OLY_TRY(oly_put_off_reshape(p, f, n, &in, &out, &off));
     OLY_TRY(oly_materialise(p, f, n->in[0], &in, &v->slot));
     p->plan->slots[v->slot].shared = true;
     OLY_TRY(oly_set_layout(p, v, &out));
     v->block = f->block;
-    return OLY_OK;
+    return off.any ? oly_fold_value(p, f, n, &off.rule, &off.axes) : OLY_OK;
 }
