@@ -153,6 +153,36 @@ static void copy_part(const oly_local_task *t, const part *p, const void *in, vo
     (&c, (char *)out + to * (int64_t)c.element_bytes, (const char *)in + from * (int64_t)c.element_bytes, 0, 1);
 }
 
+/* The part of what several results add up to: where the operand's box is its elements, elsewhere what a sum does not see. */
+static void begin_part(const oly_local_task *t, const part *p, const void *in, void *out)
+{
+    const oly_local_operand *x = &t->in[0], *y = &t->out;
+    oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
+    int64_t from = 0, to = 0, runs = 1, run = 1, bytes = (int64_t)c.element_bytes;
+    int cut = p->dimension < 0 ? 0 : p->dimension;
+    int64_t low = p->dimension < 0 ? 0 : p->low, high = p->dimension < 0 && y->rank > 0 ? y->extent[0] : p->high;
+    for (int d = 0; d < y->rank; d++)
+        *(d < cut ? &runs : &run) *= d == cut ? high - low : y->extent[d];
+    for (int64_t k = 0; k < runs; k++)
+        oly_combine_identity(
+            OLY_COMBINE_SUM, x->dtype,
+            (char *)out + (y->rank ? k * y->extent[cut] + low : 0) * (y->rank ? y->stride[cut] : 1) * bytes, run);
+    for (int d = 0; d < x->rank; d++) {
+        int64_t begin = y->origin[d] + (d == cut ? low : 0), end = y->origin[d] + (d == cut ? high : y->extent[d]);
+        begin = begin > x->origin[d] ? begin : x->origin[d];
+        end = end < x->origin[d] + x->extent[d] ? end : x->origin[d] + x->extent[d];
+        if (end <= begin)
+            return;
+        c.extent[d] = end - begin;
+        c.from_stride[d] = x->stride[d];
+        c.to_stride[d] = y->stride[d];
+        from += (begin - x->origin[d]) * x->stride[d];
+        to += (begin - y->origin[d]) * y->stride[d];
+    }
+    if (in)
+        OLY_ISA_NAME(oly_copy_run)(&c, (char *)out + to * bytes, (const char *)in + from * bytes, 0, 1);
+}
+
 /* Does position k belong to a batch of the part? */
 static bool has_batch(const part *p, const oly_positions *positions, int64_t k)
 {
@@ -214,7 +244,9 @@ void OLY_ISA_NAME(oly_scatter_run)(const oly_local_task *t, const void *const *i
     int64_t bytes = oly_element_bytes[u->dtype], to_offset, from_offset;
     combine *apply = combine_of[t->op - OLY_LOCAL_SCATTER][u->dtype];
     part p = part_of(t, chunk, n_chunks);
-    if (in[0] != out)
+    if (t->partial)
+        begin_part(t, &p, in[0], out);
+    else if (in[0] != out)
         copy_part(t, &p, in[0], out);
     windows w = windows_of(t, &p, &to_offset, &from_offset);
     oly_positions positions = oly_positions_of(t, in, &t->out, u);

@@ -135,6 +135,22 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     return OLY_OK;
 }
 
+bool oly_is_at_hand(oly_frame *f, const oly_node *node, const oly_region *region)
+{
+    oly_node *outer = oly_captured(f, node);
+    if (outer)
+        return oly_is_at_hand(f->outer, outer, region);
+    const oly_value *v = oly_value_of(f, node);
+    if (oly_is_constant(node) || oly_find_replica(v, region))
+        return true;
+    oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
+    if (inside) {
+        oly_region inner = oly_view_region(node, region);
+        return oly_is_at_hand(f, inside, &inner);
+    }
+    return v->slot >= 0 && oly_region_inside_layout(region, v->layout);
+}
+
 oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
                       oly_reading *reading)
 {

@@ -14,6 +14,7 @@ enum { LONG_RUN = 16 };
 
 typedef struct product {
     oly_planner *p;
+    oly_frame *f; /* NULL: nothing lies anywhere yet */
     oly_node *node;
     const oly_contraction *c;
     oly_contraction_dims dims;
@@ -87,7 +88,7 @@ static double elements_moved(const product *x, const oly_layout *out, int k, con
         for (int d = 0; d < l.rank; d++)
             there *= (double)l.shape[d] * common_share(&l.split[d], &x->operand[o].split[d]);
         oly_region r = oly_region_of_layout(&l);
-        if (!oly_region_inside_layout(&r, &x->operand[o]))
+        if (!oly_region_inside_layout(&r, &x->operand[o]) && !(x->f && oly_is_at_hand(x->f, x->node->in[o], &r)))
             moved += part_size(&l) - there;
     }
     return moved;
@@ -492,7 +493,7 @@ static oly_status add_step(product *x, oly_frame *f)
 
 oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    product x = {.p = p, .node = n, .c = &n->params.contraction, .out = oly_node_layout(p, f, n)};
+    product x = {.p = p, .f = f, .node = n, .c = &n->params.contraction, .out = oly_node_layout(p, f, n)};
     OLY_TRY(oly_contraction_read(&n->in[0]->type, &n->in[1]->type, x.c, &x.dims));
     for (int o = 0; o < 2; o++)
         x.operand[o] = oly_operand_layout(p, f, n->in[o]);

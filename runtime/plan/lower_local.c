@@ -139,6 +139,17 @@ static int part_at(const oly_local_step *s, int position)
     return d < x->rank ? oly_split_part_at(&x->split[d], x->mesh, coordinates) : 0;
 }
 
+/* Of results that add up only one may begin with operand 0 where all have the same: that of the first. */
+static bool begins_empty(const oly_local_step *s, int position)
+{
+    int coordinates[OLY_MAX_RANK];
+    oly_mesh_coordinates(s->out.mesh, position, coordinates);
+    for (int k = 0; k < s->over.n; k++)
+        if (coordinates[s->over.axis[k]] > 0 && !uses_axis(&s->in[0], s->over.axis[k]))
+            return true;
+    return false;
+}
+
 static oly_status fill_device(oly_planner *p, const oly_local_step *s, int device, oly_local_work *w)
 {
     const oly_params *q = &s->node->params;
@@ -155,6 +166,8 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
         in[k] = s->reading[k].place[device];
         memcpy(operands[k].stride, in[k].stride, sizeof operands[k].stride);
     }
+    if (begins_empty(s, position))
+        memset(operands[0].extent, 0, sizeof operands[0].extent);
     oly_local_task *t = &w->task;
     *t = (oly_local_task){.op = s->op,
                           .n_in = s->n_in,

@@ -1,7 +1,7 @@
 /* Operations along dimensions that are split, and gathers from them, without bringing the dimensions together: each device works
  * its part, and what the parts found, which is little, goes round. Running results begin with those of the parts before; the
  * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
- * has each. Called by lower_local.c, for every node of its kind. */
+ * has each, and so do what devices add to an array each with its own updates. Called by lower_local.c, for every node of its kind. */
 #include "plan/local.h"
 #include <string.h>
 
@@ -203,14 +203,31 @@ static oly_status top_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const 
 
 /* -- gathers ---------------------------------------------------------------------------------------------------------- */
 
-static bool uses_any(const oly_layout *l, const oly_axis_list *axes)
+static bool has_axis(const oly_axis_list *axes, int axis)
 {
-    for (int d = 0; d < l->rank; d++)
-        for (int j = 0; j < l->split[d].axes.n; j++)
-            for (int k = 0; k < axes->n; k++)
-                if (l->split[d].axes.axis[j] == axes->axis[k])
-                    return true;
+    for (int k = 0; k < axes->n; k++)
+        if (axes->axis[k] == axis)
+            return true;
     return false;
+}
+
+/* Cut by none of the axes. True: some of them did. */
+static bool leave_axes(oly_layout *l, const oly_axis_list *axes)
+{
+    bool any = false;
+    for (int d = 0; d < l->rank; d++) {
+        const oly_axis_list *had = &l->split[d].axes;
+        oly_axis_list kept = {0};
+        while (kept.n < had->n && !has_axis(axes, had->axis[kept.n])) {
+            kept.axis[kept.n] = had->axis[kept.n];
+            kept.n++;
+        }
+        if (kept.n == had->n)
+            continue;
+        l->split[d] = oly_split_canonical(l->mesh, &kept, l->shape[d]);
+        any = true;
+    }
+    return any;
 }
 
 /* Elements of the largest part. */
@@ -224,33 +241,86 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
-/* Bringing the array costs each device nearly all of it, adding up results twice those. */
+/* Every device looks up what lies in its part of the array, and the results add up: where the axes of the array cut the result too,
+ * each looks up all that the axes divide, and the sum is scattered. Unless bringing the array moves less. */
 static oly_status gather_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                     const oly_local_step *s, bool *done)
 {
-    oly_layout in = s->in[0];
+    oly_local_step *part = oly_local_step_new(p, n, &s->out);
     oly_axis_list axes = {0};
-    for (int k = 0; k < n->params.n_axes; k++) {
-        int d = n->params.axes[k];
-        if (own->split[d].parts == 1 || uses_any(&s->out, &own->split[d].axes))
-            continue;
-        in.split[d] = own->split[d];
-        oly_append_axes(&axes, &own->split[d].axes);
+    OLY_PLAN_CHECK(part);
+    for (int k = 0; k < n->params.n_axes; k++)
+        oly_append_axes(&axes, &own->split[n->params.axes[k]].axes);
+    if (axes.n == 0)
+        return OLY_OK;
+    double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
+    bool scattered = leave_axes(&part->out, &axes);
+    double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
+    for (int k = 0; k < n->n_in; k++) {
+        part->in[k] = s->in[k];
+        leave_axes(&part->in[k], &axes);
+        if (k)
+            moved += (double)oly_dtype_size(s->dtype[k]) * (part_size(&part->in[k]) - part_size(&s->in[k]));
     }
-    if (axes.n == 0 || 2 * part_size(&s->out) >= part_size(&s->in[0]))
+    for (int k = 0; k < n->params.n_axes; k++)
+        part->in[0].split[n->params.axes[k]] = own->split[n->params.axes[k]];
+    oly_region whole = oly_region_of_layout(&s->in[0]);
+    if (moved >= element * (part_size(&s->in[0]) - part_size(&part->in[0])) || oly_is_at_hand(f, n->in[0], &whole))
         return OLY_OK;
     *done = true;
-    oly_local_step *part = oly_local_step_new(p, n, &s->out);
-    OLY_PLAN_CHECK(part);
-    for (int k = 0; k < n->n_in; k++)
-        part->in[k] = s->in[k];
-    part->in[0] = in;
     part->partial = true;
     OLY_TRY(oly_local_demand(p, f, part));
-    OLY_TRY(oly_settle(p, f, n, &s->out));
+    OLY_TRY(oly_settle(p, f, n, &part->out));
     part->slot = oly_value_of(f, n)->slot;
     OLY_TRY(oly_local_step_add(p, f, part));
     return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
+}
+
+/* -- scatters --------------------------------------------------------------------------------------------------------- */
+
+/* Bytes that a device gets of operand k. */
+static double bytes_moved(oly_frame *f, const oly_local_step *s, int k)
+{
+    oly_region r = oly_region_of_layout(&s->in[k]);
+    return oly_is_at_hand(f, s->node->in[k], &r) ? 0 : part_size(&s->in[k]) * (double)oly_dtype_size(s->dtype[k]);
+}
+
+/* Updates that are spread over devices stay there: every device adds its own, and the results add up; the array itself is in one of
+ * them, or a part of it in each. Unless bringing the updates moves less. */
+static oly_status scatter_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
+{
+    int updates = n->n_in - 1, n_index = n->in[1]->type.rank;
+    oly_layout own;
+    oly_local_step *part = oly_local_step_new(p, n, &s->out);
+    OLY_PLAN_CHECK(part);
+    if (!oly_natural_layout(f, n->in[updates], &own) || own.mesh != p->mesh)
+        return OLY_OK;
+    for (int d = n->params.n_batch; d < n_index; d++)
+        oly_append_axes(&part->over, &own.split[d].axes);
+    if (part->over.n == 0)
+        return OLY_OK;
+    double members = oly_axis_list_parts(p->mesh, &part->over), moved = 0, without = 0;
+    bool scattered = leave_axes(&part->out, &part->over);
+    part->in[0] = s->in[0];
+    for (int k = 1; k < n->n_in; k++) {
+        part->in[k] = s->in[k];
+        leave_axes(&part->in[k], &part->over);
+        for (int d = n->params.n_batch; d < n_index; d++)
+            part->in[k].split[d] = own.split[d];
+        moved += bytes_moved(f, part, k);
+        without += bytes_moved(f, s, k);
+    }
+    moved +=
+        (scattered ? 1 : 2) * part_size(&part->out) * (double)oly_dtype_size(n->type.dtype) * (members - 1) / members;
+    if (moved >= without * (members - 1) / members)
+        return OLY_OK;
+    *done = true;
+    part->partial = true;
+    OLY_TRY(oly_local_demand(p, f, part));
+    OLY_TRY(oly_settle(p, f, n, &part->out));
+    part->slot = oly_value_of(f, n)->slot;
+    OLY_TRY(oly_local_step_add(p, f, part));
+    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &part->over);
 }
 
 /* -- which ------------------------------------------------------------------------------------------------------------ */
@@ -261,6 +331,8 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     oly_layout own;
     bool is_split = false;
     *done = false;
+    if (s->op == OLY_LOCAL_SCATTER_ADD)
+        return scatter_from_parts(p, f, n, s, done);
     if (!lies(p, f, n, &own))
         return OLY_OK;
     switch (oly_local_way_of(s->op)) {

@@ -147,10 +147,14 @@ static double elements_moved(const sliding *s, const oly_layout *operand)
     enum { SAMPLE = 8 };
     int n = s->out.mesh->n_devices, sample = n < SAMPLE ? n : SAMPLE;
     double moved = 0;
+    oly_region kernel = oly_region_of_layout(&s->kernel);
+    bool x_there = oly_is_at_hand(s->f, s->node->in[0], &s->seen);
+    bool kernel_there = oly_is_at_hand(s->f, s->node->in[1], &kernel);
     for (int k = 0; k < sample; k++) {
         int position = (int)((int64_t)n * k / sample);
         oly_box x = oly_region_box(&s->seen, operand[0].shape, position), w = oly_layout_box(&s->kernel, position);
-        moved += missing(&x, &operand[0], position) + missing(&w, &operand[1], position);
+        moved += x_there ? 0 : missing(&x, &operand[0], position);
+        moved += kernel_there ? 0 : missing(&w, &operand[1], position);
     }
     return moved / sample;
 }

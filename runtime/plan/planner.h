@@ -237,6 +237,8 @@ oly_status oly_constant_in_memory(oly_planner *p, oly_frame *f, oly_mesh mesh, o
 oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node);
 /* A replica that has all of a region; NULL: none. */
 oly_replica *oly_find_replica(const oly_value *v, const oly_region *r);
+/* Has every device what it needs of the region, in its part or in a copy made before? */
+bool oly_is_at_hand(oly_frame *f, const oly_node *node, const oly_region *region);
 oly_status oly_add_replica(oly_planner *p, oly_value *v, const oly_region *r, const oly_wanted *wanted, int slot);
 /* The part of its operand that a view needs for a region of itself. */
 oly_region oly_view_region(const oly_node *n, const oly_region *r);
