@@ -446,15 +446,20 @@ PROGRAM(space_pooled)
 
 #define ROW(f, rank, n_in, n_out, least)                                                                               \
     {                                                                                                                  \
-#f, f, rank, n_in, n_out, least, 1, 1, false                                                                   \
+#f, f, rank, n_in, n_out, least, 1, 1, 0, false                                                                \
     }
 #define LARGE_ROW(f, rank, n_in, n_out, least)                                                                         \
     {                                                                                                                  \
-#f, f, rank, n_in, n_out, least, 1, 1, true                                                                    \
+#f, f, rank, n_in, n_out, least, 1, 1, 0, true                                                                 \
     }
 #define LOOSE_ROW(f, rank, n_in, n_out, least, exchanges)                                                              \
     {                                                                                                                  \
-#f, f, rank, n_in, n_out, least, exchanges, 2, true                                                            \
+#f, f, rank, n_in, n_out, least, exchanges, 2, 0, true                                                         \
+    }
+
+#define RING_ROW(f, rank, n_in, n_out, least, twice)                                                                   \
+    {                                                                                                                  \
+#f, f, rank, n_in, n_out, least, 1, 1, twice, true                                                             \
     }
 
 const halo_program halo_programs[] = {
@@ -506,7 +511,7 @@ const halo_program halo_programs[] = {
     ROW(one_corner, 2, 1, 1, 3),
     ROW(wide_star, 2, 1, 1, 5),
     LARGE_ROW(torus_5, 2, 1, 1, 1),
-    LOOSE_ROW(torus_9, 2, 1, 1, 1, 1),
+    RING_ROW(torus_9, 2, 1, 1, 1, 4),
     LARGE_ROW(diagonal_roll, 2, 1, 1, 1),
     ROW(flipped_plate, 2, 1, 1, 1),
     ROW(plate_differences, 2, 1, 1, 2),
@@ -514,9 +519,9 @@ const halo_program halo_programs[] = {
     ROW(plate_joined, 2, 1, 1, 2),
     ROW(plate_part, 2, 1, 1, 3),
     ROW(plate_filled, 2, 1, 1, 1),
-    ROW(convolution_same, 2, 1, 1, 3),
-    ROW(convolution_valid, 2, 1, 1, 3),
-    ROW(convolution_strided, 2, 1, 1, 3),
+    LARGE_ROW(convolution_same, 2, 1, 1, 3),
+    LARGE_ROW(convolution_valid, 2, 1, 1, 3),
+    LARGE_ROW(convolution_strided, 2, 1, 1, 3),
     LARGE_ROW(convolution_dilated, 2, 1, 1, 3),
     ROW(plate_pooled, 2, 1, 1, 3),
     ROW(plate_wave, 2, 2, 2, 3),
@@ -526,5 +531,5 @@ const halo_program halo_programs[] = {
     ROW(seven_padded, 3, 1, 1, 1),
     LARGE_ROW(torus_7, 3, 1, 1, 1),
     ROW(space_pooled, 3, 1, 1, 3),
-    {NULL, NULL, 0, 0, 0, 0, 0, 0, false},
+    {NULL, NULL, 0, 0, 0, 0, 0, 0, 0, false},
 };

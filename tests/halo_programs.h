@@ -11,8 +11,12 @@ typedef struct halo_program {
     int rank, n_in, n_out; /* all inputs have one shape */
     int least;             /* extents from which on it means something */
     int exchanges;         /* that one run may take at most */
-    int times; /* the bytes are at most so many times those needed; 1: just those. 2: values between two steps move,
-                            * too, or an element is wanted on both ends of a dimension that is not split */
+    int times; /* the bytes are at most so many times those needed; 1: just those. 2: a value between two steps is read by its
+                            * neighbours, too. It lies where its operand does, and every device computes its own part of
+                            * it; what is needed of the operand alone would be less only if neighbours computed the
+                            * elements in between, and those that settle at the results' own cuts, twice */
+    int twice; /* elements that each device receives twice where one of two dimensions is not split: both ends of the
+                            * rows that come from neighbours, which it wants beyond the other end as well */
     bool large_only; /* bytes count only where each device has two elements along every split dimension: with fewer, an
                             * element may be wanted from both sides, or the values between steps may not be split */
 } halo_program;

@@ -20,12 +20,14 @@ static void sine_body(oly_array i, oly_array *carry, void *user)
     (void)i, (void)user;
     oly_array u = carry[0];
     carry[0] = oly_update(u, "1:-1", oly_sin(oly_add(oly_slice(u, ":-2"), oly_slice(u, "2:"))));
+    carry[1] = oly_mul(2, carry[1]); /* of another shape: else the loop would be one step */
 }
 
 static void sines(const oly_array *in, oly_array *out, void *user)
 {
-    out[0] = in[0];
-    oly_fori(0, 7, sine_body, 1, out, user);
+    oly_array carry[] = {in[0], oly_ones(OLY_FLOAT32, 3)};
+    oly_fori(0, 7, sine_body, 2, carry, user);
+    out[0] = carry[0];
 }
 
 static void added(const oly_array *in, oly_array *out, void *user)

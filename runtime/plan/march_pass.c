@@ -1,8 +1,9 @@
 /* Many steps of a loop over fields at once (march.h): over which margins each stage of each step is computed, what is read of the
  * fields round what is written, in which buffers of a tile values live, and how large tiles had better be. From the form and the
  * number of steps alone. Called by march.c. */
-#include "plan/march_plan.h"
+#include "core/error.h"
 #include "plan/cost.h"
+#include "plan/march_plan.h"
 #include <string.h>
 
 enum { MOST_NEEDS = 48, FEW_NEEDS = 6 };
@@ -250,9 +251,8 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
     int n = steps * form->n_stages;
     *pass = (oly_march_pass){.steps = steps};
     pass->instance = OLY_PLAN_NEW(p, oly_march_instance, n + 1);
-    u.needs = OLY_PLAN_NEW(p, need_list, n + form->n_fields);
     u.field = OLY_PLAN_NEW(p, oly_march_ref *, steps + 1);
-    OLY_PLAN_CHECK(pass->instance && u.needs ? u.field : NULL);
+    OLY_PLAN_CHECK(pass->instance ? u.field : NULL);
     for (int s = 0; s <= steps; s++) {
         u.field[s] = OLY_PLAN_NEW(p, oly_march_ref, form->n_fields);
         OLY_PLAN_CHECK(u.field[s]);
@@ -267,10 +267,36 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
         }
     }
     pass->result = u.field[steps];
+    u.needs = oly_calloc((size_t)(n + form->n_fields), sizeof *u.needs);
+    OLY_PLAN_CHECK(u.needs);
     find_needs(&u);
-    OLY_TRY(keep_needs(p, &u));
+    oly_status st = keep_needs(p, &u);
+    oly_release(u.needs);
+    OLY_TRY(st);
     find_targets(&u);
     return give_buffers(p, &u);
+}
+
+oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int64_t *shape, int steps, int *n,
+                           const oly_march_need **needs)
+{
+    oly_march_load loads[OLY_STENCIL_TAPS + 1] = {{{OLY_MARCH_FIELD, 0}, {0}}}; /* what is not replaced stays */
+    oly_march_ref out = {OLY_MARCH_STAGE, 0};
+    oly_march_piece piece = {.program.n_loads = stencil->n_taps + 1, .loads = loads};
+    oly_march_stage stage = {.n_pieces = 1, .pieces = &piece};
+    oly_march_form form = {.rank = stencil->rank, .n_fields = 1, .n_stages = 1, .stages = &stage, .out = &out};
+    oly_march_pass pass;
+    for (int d = 0; d < stencil->rank; d++)
+        form.shape[d] = piece.hi[d] = shape[d];
+    for (int t = 0; t < stencil->n_taps; t++) {
+        loads[t + 1] = loads[0];
+        for (int d = 0; d < stencil->rank; d++)
+            loads[t + 1].shift[d] = stencil->offset[t][d];
+    }
+    OLY_TRY(oly_march_unroll(p, &form, steps, &pass));
+    *n = pass.n_needs[0];
+    *needs = pass.needs[0];
+    return OLY_OK;
 }
 
 /* -- tiles ------------------------------------------------------------------------------------------------------------------ */

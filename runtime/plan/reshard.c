@@ -119,15 +119,31 @@ static const char *name_of(const mover *m)
     return "halo exchange";
 }
 
-/* What device d gets from others: elements, and from how many sources. */
-static int64_t received_by(const mover *m, int d, int *sources)
+/* Positions that a device gets something from, each once; beyond so many, all count. */
+typedef struct source_list {
+    int n, more, position[64];
+} source_list;
+
+static void add_source(source_list *l, int position)
+{
+    for (int k = 0; k < l->n; k++)
+        if (l->position[k] == position)
+            return;
+    if (l->n < 64)
+        l->position[l->n++] = position;
+    else
+        l->more++;
+}
+
+/* What device d gets from others: elements, and from which sources. */
+static int64_t received_by(const mover *m, int d, source_list *sources)
 {
     int64_t elements = m->wanted_elements ? m->wanted_elements[d] : 0;
-    *sources += m->wanted_blocks ? (int)m->wanted_blocks[d] : 0;
+    sources->more += m->wanted_blocks ? (int)m->wanted_blocks[d] : 0;
     for (int k = 0; k < m->n_remote; k++)
         if (!m->remotes[k].sending && m->remotes[k].device == d) {
             elements += oly_box_count(&m->remotes[k].box);
-            ++*sources;
+            add_source(sources, m->remotes[k].source);
         }
     for (int k = 0; k < m->n_copies; k++) {
         const oly_copy_work *c = &m->copies[k];
@@ -139,7 +155,7 @@ static int64_t received_by(const mover *m, int d, int *sources)
         for (int e = 0; e < c->task.rank; e++)
             n *= c->task.extent[e];
         elements += n;
-        ++*sources;
+        add_source(sources, oly_position_in(m->p, m->from->mesh, oly_cell_device(plan, c->from.base)));
     }
     return elements;
 }
@@ -151,12 +167,12 @@ static void describe(int n, mover *movers, oly_step *s)
     int messages = 0;
     for (int d = 0; d < m->p->plan->n_devices; d++) {
         int64_t elements = 0;
-        int sources = 0;
+        source_list sources = {0};
         for (int k = 0; k < n; k++)
             elements += received_by(&movers[k], d, &sources);
         s->wire += elements * (int64_t)m->element;
         most = elements > most ? elements : most;
-        messages = sources > messages ? sources : messages;
+        messages = sources.n + sources.more > messages ? sources.n + sources.more : messages;
     }
     s->bytes = most * (int64_t)m->element;
     s->messages = messages;

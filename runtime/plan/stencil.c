@@ -2,7 +2,7 @@
  * may go round (rolls). Then many time steps run from cache: every device holds its block with margins of several steps' width;
  * a pass brings the margins from the neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points
  * outside the replaced part never change. The first pass has the steps that are left over, and brings no more than they read. */
-#include "plan/planner.h"
+#include "plan/march_plan.h"
 #include "graph/view.h"
 #include "core/option.h"
 #include <string.h>
@@ -165,10 +165,33 @@ static oly_region with_margins(const found *s, const oly_layout *l, int steps)
     return r;
 }
 
-/* What `steps` steps read of their margins: all of that many cells, a single step what its taps reach (no corners, when none does). */
+/* What several steps read: of several dimensions not the far corners, when no tap is diagonal. */
+static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
+{
+    const oly_march_need *needs;
+    int n;
+    OLY_TRY(oly_march_reach(p, &s->stencil, l->shape, steps, &n, &needs));
+    oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
+    OLY_PLAN_CHECK(part);
+    for (int k = 0; k < n; k++) {
+        part[k] = with_margins(s, l, steps);
+        for (int d = 0; d < l->rank; d++)
+            if (has_margins(s, l, d)) {
+                part[k].dim[d].lo = needs[k].lo[d];
+                part[k].dim[d].hi = needs[k].hi[d];
+            }
+    }
+    part[n] = oly_region_of_layout(l); /* its own block */
+    *w = (oly_wanted){n + 1, part};
+    return OLY_OK;
+}
+
+/* What `steps` steps read of their margins; a single step what its taps reach from the part that is replaced. */
 static oly_status margins_read(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
 {
     int n = steps == 1 ? s->stencil.n_taps : 1;
+    if (steps > 1 && l->rank > 1)
+        return margins_of_steps(p, s, l, steps, w);
     oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     part[0] = with_margins(s, l, steps);
