@@ -28,8 +28,10 @@ int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k)
         return 0;
     if (k >= s->parts)
         return n;
-    int64_t cut = balanced_cut(s->base / s->unit, s->parts, k) * s->unit;
-    return smaller(larger(ceil_divide(cut - s->start, s->step), 0), n);
+    int64_t cut = s->unit == 1 ? balanced_cut(s->base, s->parts, k) /* divisions are most of the work */
+                               : balanced_cut(s->base / s->unit, s->parts, k) * s->unit;
+    cut -= s->start;
+    return smaller(larger(s->step == 1 ? cut : ceil_divide(cut, s->step), 0), n);
 }
 
 oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t n)

@@ -36,9 +36,9 @@ static int64_t blocks_in(const mover *m, const run *r)
 }
 
 /* Blocks that a device's box shares something with, and the elements they have of it. */
-static int64_t blocks_for(const mover *m, int position, int64_t *elements)
+static int64_t blocks_for(const mover *m, const oly_box *target, int64_t *elements)
 {
-    oly_box box = oly_region_box(m->to, m->shape, position);
+    oly_box box = *target;
     run r = {0};
     int64_t n = 0;
     *elements = 0;
@@ -102,10 +102,13 @@ bool oly_worth_outline(int n, const mover *movers)
         for (int d = 0; d < n_devices; d++) {
             const mover *m = &movers[k];
             int target = oly_position_in(m->p, m->to->mesh, d), source = oly_position_in(m->p, m->from->mesh, d);
+            oly_box box;
             if (!is_plain(m))
                 return false;
-            if (target >= 0)
-                blocks += blocks_for(m, target, &elements);
+            if (target >= 0) {
+                box = oly_region_box(m->to, m->shape, target);
+                blocks += blocks_for(m, &box, &elements);
+            }
             if (source >= 0 && !m->permutation)
                 blocks += receivers_of(m, source, &alike);
         }
@@ -140,7 +143,7 @@ static bool own_parts(const mover *m, int e, int *part)
 /* Of what a device here gets, that which devices here have. */
 static oly_status find_own(mover *m, int device, int position)
 {
-    oly_box box = oly_region_box(m->to, m->shape, position);
+    oly_box box = m->target[device];
     int part[OLY_MAX_RANK], me = oly_mesh_my_process();
     run r = {0};
     while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
@@ -162,11 +165,12 @@ static oly_status find_copies(mover *m)
     m->wanted_elements = OLY_PLAN_NEW(m->p, int64_t, plan->n_devices);
     m->wanted_blocks = OLY_PLAN_NEW(m->p, int64_t, plan->n_devices);
     OLY_PLAN_CHECK(m->wanted_elements ? m->wanted_blocks : NULL);
+    OLY_TRY(oly_keep_boxes(m));
     for (int d = 0; d < plan->n_devices; d++) {
         int position = oly_position_in(m->p, m->to->mesh, d), before = m->n_copies;
         if (position < 0)
             continue;
-        m->wanted_blocks[d] = blocks_for(m, position, &m->wanted_elements[d]);
+        m->wanted_blocks[d] = blocks_for(m, &m->target[d], &m->wanted_elements[d]);
         OLY_TRY(find_own(m, d, position));
         for (int k = before; k < m->n_copies; k++) {
             int64_t n = 1;
@@ -195,7 +199,7 @@ static oly_status list_remotes(const void *context, oly_exchange **exchange)
     if (st == OLY_OK)
         st = oly_movers_exchange(l->n, movers, exchange);
     for (int k = 0; k < l->n; k++)
-        oly_release(movers[k].remotes);
+        oly_forget_pieces(&movers[k]);
     oly_release(movers);
     return st;
 }
@@ -218,6 +222,8 @@ static oly_status keep_mover(later *l, const mover *m, mover *kept)
                     .permuted = m->permuted,
                     .shape = from->shape,
                     .element = m->element,
+                    .held = m->held,
+                    .target = m->target,
                     .remotes_only = true};
     return OLY_OK;
 }
@@ -236,9 +242,8 @@ static void estimate(int n, const mover *movers, oly_exchange_outline *o)
             blocks += m->wanted_blocks[d];
             if (source < 0)
                 continue;
-            oly_box block = oly_layout_box(m->from, source);
             receivers += receivers_of(m, source, &alike);
-            o->bytes_sent += alike * oly_box_count(&block) * (int64_t)m->element;
+            o->bytes_sent += alike * oly_box_count(&m->held[d]) * (int64_t)m->element;
         }
     o->peers = (int)least(blocks > receivers ? blocks : receivers, oly_mesh_processes() - 1);
 }

@@ -114,19 +114,33 @@ static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes
     return memory;
 }
 
-/* What from_slot holds of a position. */
-static oly_box held_box(const mover *m, int source)
+oly_status oly_keep_boxes(mover *m)
 {
-    return m->in_place ? oly_region_box(m->to, m->shape, source) : oly_layout_box(m->from, source);
+    int n = m->p->plan->n_devices;
+    if (m->held)
+        return OLY_OK;
+    oly_box *held = OLY_PLAN_NEW(m->p, oly_box, n + 1), *target = OLY_PLAN_NEW(m->p, oly_box, n + 1);
+    OLY_PLAN_CHECK(held ? target : NULL);
+    for (int d = 0; d < n; d++) {
+        int from = oly_position_in(m->p, m->from->mesh, d), to = oly_position_in(m->p, m->to->mesh, d);
+        if (to >= 0)
+            target[d] = oly_region_box(m->to, m->shape, to);
+        if (m->in_place)
+            held[d] = target[d];
+        else if (from >= 0)
+            held[d] = oly_layout_box(m->from, from);
+    }
+    m->held = held;
+    m->target = target;
+    return OLY_OK;
 }
 
-oly_status oly_add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box)
+oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *holds, const oly_box *box)
 {
     m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
     OLY_PLAN_CHECK(m->copies);
     oly_copy_work *c = &m->copies[m->n_copies++];
-    oly_box block = held_box(m, source);
-    *c = (oly_copy_work){.from = corner(m, source_device, m->from_slot, &block, box),
+    *c = (oly_copy_work){.from = corner(m, source_device, m->from_slot, &m->held[source_device], box),
                          .to = corner(m, device, m->to_slot, holds, box)};
     c->task = (oly_copy_task){.element_bytes = m->element, .rank = box->rank};
     for (int d = 0; d < box->rank; d++) {
@@ -142,7 +156,7 @@ oly_status oly_add_copy(mover *m, int source_device, int source, int device, con
 static oly_status add_remote(mover *m, remote r)
 {
     if (m->n_remote == m->remote_capacity) {
-        int capacity = m->remote_capacity ? 2 * m->remote_capacity : 8;
+        int capacity = m->remote_capacity ? 4 * m->remote_capacity : 32;
         remote *more = oly_malloc(sizeof *more * (size_t)capacity);
         OLY_PLAN_CHECK(more);
         if (m->n_remote)
@@ -259,16 +273,22 @@ static oly_status receive_box(mover *m, int device, int position, const oly_box 
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
             holder = d;
-    return oly_add_copy(m, holder, owner, device, holds, shared);
+    return oly_add_copy(m, holder, device, holds, shared);
 }
 
 /* What of a box of a run is wanted at a position: a list of boxes. */
-static int wanted_of(const mover *m, int position, const oly_box *box, const run *r, oly_box *boxes)
+static int wanted_of(mover *m, int position, const oly_box *box, const run *r, oly_box *boxes)
 {
     boxes[0] = *box;
     if (m->wanted.n == 0)
         return 1;
     oly_box there = shifted(box, r->shift, 1);
+    if (m->wanted_at != position + 1) {
+        m->wanted_at = position + 1;
+        m->wanted_box = oly_region_box(&m->wanted.part[0], m->shape, position);
+    }
+    if (oly_box_contains(&m->wanted_box, &there)) /* most are */
+        return 1;
     int n = oly_wanted_boxes(&m->wanted, m->shape, position, &there, boxes);
     for (int k = 0; k < n; k++)
         boxes[k] = shifted(&boxes[k], r->shift, -1);
@@ -310,7 +330,7 @@ static oly_status receive_all(mover *m, int device)
     int position = oly_position_in(m->p, m->to->mesh, device);
     if (position < 0)
         return OLY_OK;
-    oly_box box = oly_region_box(m->to, m->shape, position);
+    oly_box box = m->target[device];
     run r = {0};
     while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
         oly_box holds = shifted(&box, r.shift, -1);
@@ -493,6 +513,7 @@ static oly_status send_all(mover *m, int device)
 
 oly_status oly_find_pieces(mover *m)
 {
+    OLY_TRY(oly_keep_boxes(m));
     for (int d = 0; d < m->p->plan->n_devices; d++) {
         OLY_TRY(receive_all(m, d));
         OLY_TRY(send_all(m, d));
@@ -502,6 +523,7 @@ oly_status oly_find_pieces(mover *m)
 
 oly_status oly_find_copies(mover *m)
 {
+    OLY_TRY(oly_keep_boxes(m));
     for (int d = 0; d < m->p->plan->n_devices; d++)
         OLY_TRY(receive_all(m, d));
     return OLY_OK;
@@ -518,11 +540,24 @@ oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *hold
     return piece;
 }
 
-oly_piece oly_piece_of(const remote *r)
+oly_status oly_place_pieces(mover *m)
 {
-    const mover *m = r->mover;
-    oly_box holds = r->sending ? held_box(m, r->source) : oly_region_box(m->to, m->shape, r->receiver);
-    if (!r->sending)
-        holds = shifted(&holds, r->shift, -1);
-    return oly_piece_in(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
+    if (m->pieces || m->n_remote == 0)
+        return OLY_OK;
+    m->pieces = oly_malloc(sizeof *m->pieces * (size_t)m->n_remote);
+    OLY_PLAN_CHECK(m->pieces);
+    for (int k = 0; k < m->n_remote; k++) {
+        const remote *r = &m->remotes[k];
+        oly_box holds = r->sending ? m->held[r->device] : shifted(&m->target[r->device], r->shift, -1);
+        m->pieces[k] = oly_piece_in(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
+    }
+    return OLY_OK;
+}
+
+void oly_forget_pieces(mover *m)
+{
+    oly_release(m->remotes);
+    oly_release(m->pieces);
+    m->remotes = NULL;
+    m->pieces = NULL;
 }

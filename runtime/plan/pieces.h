@@ -29,10 +29,15 @@ typedef struct mover {
     oly_wanted wanted; /* of `to` */
     const int64_t *shape;
     size_t element;
+    const oly_box *held,
+        *target; /* [n_devices] boxes in from_slot and to_slot of each device here; NULL: not worked out yet */
     int n_copies, copy_capacity;
     oly_copy_work *copies;
     int n_remote, remote_capacity;
-    remote *remotes;  /* until the exchange is made */
+    remote *remotes;   /* until the exchange is made */
+    oly_piece *pieces; /* [n_remote] where this process's end of each lies; NULL: not worked out yet */
+    int wanted_at;     /* the position whose box of the first part that is wanted this is, counted from 1; 0: none */
+    oly_box wanted_box;
     int64_t received; /* most elements one device here gets from others */
     double work;
     bool remotes_only; /* copies are found before */
@@ -56,24 +61,27 @@ int oly_process_at(oly_mesh mesh, int position);
  * are. */
 oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part);
 
-/* Finds the copies and remotes of this process's devices, as receivers and as senders. The caller releases m->remotes, also after
+/* Finds the copies and remotes of this process's devices, as receivers and as senders; with oly_forget_pieces in the end, also after
  * a failure. */
 oly_status oly_find_pieces(mover *m);
+void oly_forget_pieces(mover *m);
+/* Works out m->held and m->target, if need be. */
+oly_status oly_keep_boxes(mover *m);
 /* The same of a process all of whose devices take from its own only. */
 oly_status oly_find_copies(mover *m);
-/* Where this process's end of a remote lies. */
-oly_piece oly_piece_of(const remote *r);
+/* Works out m->pieces, if need be. */
+oly_status oly_place_pieces(mover *m);
 /* Where a box lies in a slot of a device that holds the box `holds`. */
 oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
-/* Adds a copy of `box` between two devices of this process: from the one at position `source`, to one that holds `holds`. */
-oly_status oly_add_copy(mover *m, int source_device, int source, int device, const oly_box *holds, const oly_box *box);
+/* Adds a copy of `box` between two devices of this process, the other one of which holds `holds`. */
+oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *holds, const oly_box *box);
 
 /* -- reshard.c -- */
 /* Notes from where to where a step moves what, for explanations. */
 oly_status oly_note_transfer(int n, const mover *movers, oly_step *s);
 
 /* One exchange for the remotes of all movements, NULL when there are none. */
-oly_status oly_movers_exchange(int n, const mover *movers, oly_exchange **exchange);
+oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange);
 
 /* -- outline.c -- */
 /* Does listing the movements' remotes take long enough to be left to the first run? */

@@ -301,9 +301,10 @@ oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movemen
 oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
                             const oly_region *to, int to_slot);
 
-/* The same within a slot that holds `region` boxes already, of which each device's own part is right: brings the margins. */
-oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
-                               const oly_region *region, const oly_wanted *wanted, int slot);
+/* The same within two slots that hold `region` boxes already, of which each device's own part is right: two new blocks
+ * bring the margins of each. */
+oly_status oly_reshard_margins(oly_planner *p, oly_block *b[2], const oly_node *node, const oly_layout *from,
+                               const oly_region *region, const oly_wanted *wanted, const int slot[2]);
 
 /* The slices of dimension d change places: slice i of `to` is slice source[i] of the value; others stay as they are. */
 oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,

@@ -9,7 +9,7 @@
 
 static int in_message_order(const void *a, const void *b)
 {
-    const remote *x = a, *y = b;
+    const remote *x = *(const remote *const *)a, *y = *(const remote *const *)b;
     if (x->sending != y->sending)
         return x->sending ? -1 : 1;
     if (x->peer != y->peer)
@@ -30,24 +30,24 @@ static bool same_bytes(const remote *a, const remote *b)
 }
 
 /* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. */
-static void fill_message(const remote *remotes, int n, oly_message *message)
+static void fill_message(const remote *const *remotes, int n, oly_message *message)
 {
-    message->peer = remotes[0].peer;
+    message->peer = remotes[0]->peer;
     for (int k = 0; k < n; k++) {
         int same = -1, shown = 0;
         for (int j = 0; j < k && same < 0; j++)
-            if (same_bytes(&remotes[j], &remotes[k]))
+            if (same_bytes(remotes[j], remotes[k]))
                 same = j;
-        shown = same < 0 || !remotes[k].sending;
+        shown = same < 0 || !remotes[k]->sending;
         if (!shown)
             continue;
-        message->same[message->n_pieces] = remotes[k].sending ? -1 : same;
-        message->pieces[message->n_pieces++] = oly_piece_of(&remotes[k]);
+        message->same[message->n_pieces] = remotes[k]->sending ? -1 : same;
+        message->pieces[message->n_pieces++] = remotes[k]->mover->pieces[remotes[k] - remotes[k]->mover->remotes];
     }
 }
 
 /* One exchange for all of them. */
-static oly_status make_exchange(size_t element, int n_remote, remote *remotes, oly_exchange **exchange)
+static oly_status make_exchange(size_t element, int n_remote, const remote **remotes, oly_exchange **exchange)
 {
     qsort(remotes, (size_t)n_remote, sizeof *remotes, in_message_order);
     oly_message *messages = oly_calloc((size_t)n_remote, sizeof *messages);
@@ -59,11 +59,11 @@ static oly_status make_exchange(size_t element, int n_remote, remote *remotes, o
         st = oly_out_of_memory(sizeof *pieces * (size_t)n_remote, "an exchange");
     for (int k = 0; st == OLY_OK && k < n_remote;) {
         int end = k + 1;
-        while (end < n_remote && remotes[end].peer == remotes[k].peer && remotes[end].sending == remotes[k].sending)
+        while (end < n_remote && remotes[end]->peer == remotes[k]->peer && remotes[end]->sending == remotes[k]->sending)
             end++;
         messages[n].pieces = pieces + k;
         messages[n].same = same + k;
-        n_sends += remotes[k].sending;
+        n_sends += remotes[k]->sending;
         fill_message(&remotes[k], end - k, &messages[n++]);
         k = end;
     }
@@ -221,46 +221,45 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
     OLY_PLAN_CHECK(arrivals);
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].n_remote; j++) {
-            remote r = movers[k].remotes[j];
-            r.mover = &movers[k];
-            if (!r.sending)
-                arrivals[s->move.n_arrivals++] = (oly_arrival){r.peer, oly_piece_of(&r)};
+            const remote *r = &movers[k].remotes[j];
+            if (!r->sending)
+                arrivals[s->move.n_arrivals++] = (oly_arrival){r->peer, movers[k].pieces[j]};
         }
     s->move.arrivals = arrivals;
     return OLY_OK;
 }
 
 /* The remote pieces of all movements, one list. */
-oly_status oly_movers_exchange(int n, const mover *movers, oly_exchange **exchange)
+oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
 {
     int total = 0;
     *exchange = NULL;
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        OLY_TRY(oly_place_pieces(&movers[k]));
         total += movers[k].n_remote;
+    }
     if (total == 0)
         return OLY_OK;
-    remote *all = oly_malloc(sizeof *all * (size_t)total);
+    const remote **all = oly_malloc(sizeof *all * (size_t)total);
     OLY_PLAN_CHECK(all);
     total = 0;
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].n_remote; j++) {
-            all[total] = movers[k].remotes[j];
-            all[total].mover = &movers[k];
-            all[total++].item = k;
+            movers[k].remotes[j].mover = &movers[k];
+            movers[k].remotes[j].item = k;
+            all[total++] = &movers[k].remotes[j];
         }
     oly_status st = make_exchange(movers[0].element, total, all, exchange);
     oly_release(all);
     return st;
 }
 
-static oly_status make_moves(int n, mover *movers, oly_block *b)
+/* Their step, of pieces that are found, unless it is better to list them later. */
+static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
 {
     oly_planner *p = movers[0].p;
     oly_exchange *exchange;
     int n_copies = 0;
-    bool later = oly_worth_outline(n, movers);
-    for (int k = 0; k < n && !later; k++)
-        OLY_TRY(oly_find_pieces(&movers[k]));
     OLY_TRY(later ? oly_make_outline(n, movers, &exchange) : oly_movers_exchange(n, movers, &exchange));
     for (int k = 0; k < n; k++)
         n_copies += movers[k].n_copies;
@@ -293,10 +292,13 @@ static oly_status make_moves(int n, mover *movers, oly_block *b)
 static oly_status add_moves(int n, mover *movers, oly_block *b)
 {
     oly_status st = oly_plan_stages(&n, movers, b);
+    bool later = st == OLY_OK && n > 0 && oly_worth_outline(n, movers);
+    for (int k = 0; k < n && st == OLY_OK && !later; k++)
+        st = oly_find_pieces(&movers[k]);
     if (st == OLY_OK && n > 0)
-        st = make_moves(n, movers, b);
+        st = make_step(n, movers, later, b);
     for (int k = 0; k < n; k++)
-        oly_release(movers[k].remotes);
+        oly_forget_pieces(&movers[k]);
     return st;
 }
 
@@ -359,18 +361,50 @@ oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *no
                     b);
 }
 
-oly_status oly_reshard_margins(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
-                               const oly_region *region, const oly_wanted *wanted, int slot)
+/* The pieces that were found for one slot, in another one laid out alike. */
+static oly_status move_to_slot(mover *m, int slot)
 {
-    return add_move((mover){.p = p,
-                            .node = node,
-                            .from = from,
-                            .to = region,
-                            .in_place = true,
-                            .wanted = *wanted,
-                            .from_slot = slot,
-                            .to_slot = slot,
-                            .shape = from->shape,
-                            .element = oly_dtype_size(node->type.dtype)},
-                    b);
+    const oly_plan *plan = m->p->plan;
+    oly_copy_work *copies = OLY_PLAN_NEW(m->p, oly_copy_work, m->n_copies + 1);
+    OLY_PLAN_CHECK(copies);
+    for (int k = 0; k < m->n_copies; k++) {
+        copies[k] = m->copies[k];
+        copies[k].from.base = oly_cell(plan, oly_cell_device(plan, copies[k].from.base), slot);
+        copies[k].to.base = oly_cell(plan, oly_cell_device(plan, copies[k].to.base), slot);
+    }
+    for (int k = 0; k < m->n_remote; k++)
+        m->pieces[k].buffer = oly_cell(plan, m->remotes[k].device, slot);
+    m->copies = copies;
+    m->from_slot = m->to_slot = slot;
+    return OLY_OK;
+}
+
+oly_status oly_reshard_margins(oly_planner *p, oly_block *b[2], const oly_node *node, const oly_layout *from,
+                               const oly_region *region, const oly_wanted *wanted, const int slot[2])
+{
+    mover m = {.p = p,
+               .node = node,
+               .from = from,
+               .to = region,
+               .in_place = true,
+               .wanted = *wanted,
+               .from_slot = slot[0],
+               .to_slot = slot[0],
+               .shape = from->shape,
+               .element = oly_dtype_size(node->type.dtype)};
+    for (int k = 0; k < wanted->n; k++)
+        if (oly_region_equal(&wanted->part[k], region))
+            m.wanted.n = 0; /* all of it */
+    oly_status st = oly_find_pieces(&m);
+    for (int k = 0; k < 2 && st == OLY_OK; k++) {
+        b[k] = oly_block_new(p);
+        oly_slot_use(p, slot[k]);
+        st = b[k] ? OLY_OK : oly_out_of_memory(0, "a plan");
+        if (st == OLY_OK && k > 0)
+            st = move_to_slot(&m, slot[k]);
+        if (st == OLY_OK)
+            st = make_step(1, &m, false, b[k]);
+    }
+    oly_forget_pieces(&m);
+    return st;
 }

@@ -318,20 +318,20 @@ static int first_alike(const stager *s, int device, unsigned axes)
 static oly_status copy_own(stager *s, mover *m)
 {
     unsigned from = axes_from(m), to = axes_to(m);
+    OLY_TRY(oly_keep_boxes(m));
     for (int d = 0; d < s->p->plan->n_devices; d++) {
         int position = position_at(s, d);
         if (position < 0)
             continue;
-        oly_box holds = oly_region_box(m->to, m->shape, position);
+        oly_box holds = m->target[d];
         for (int e = 0; e < s->p->plan->n_devices; e++) {
             int source = position_at(s, e);
             if (source < 0 || !agree(s->mesh, position, source, to & from) || first_alike(s, e, from) != e)
                 continue; /* not wanted, or another here has the same */
             int device = agree(s->mesh, position, source, from) ? d : e;
-            source = position_at(s, device);
-            oly_box block = oly_layout_box(m->from, source), box = oly_box_intersect(&block, &holds);
+            oly_box box = oly_box_intersect(&m->held[device], &holds);
             if (oly_box_count(&box) > 0)
-                OLY_TRY(oly_add_copy(m, device, source, d, &holds, &box));
+                OLY_TRY(oly_add_copy(m, device, d, &holds, &box));
         }
     }
     return OLY_OK;
@@ -394,7 +394,7 @@ static oly_status add_wires(stager *s, oly_wires *wires, int item, int axis, int
         int position = position_at(s, d);
         if (position < 0 || first_alike(s, d, differ) != d)
             continue;
-        oly_box holds = oly_region_box(m->to, m->shape, position);
+        oly_box holds = m->target[d];
         for (int k = 0; k < n_runs; k++) {
             oly_box box = gathered_box(s, m, position, axis, begin[k], end[k]);
             box = oly_box_intersect(&box, &holds);

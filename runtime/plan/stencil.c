@@ -291,14 +291,6 @@ static int field_slot(oly_planner *p, oly_frame *f, const oly_region *r, size_t 
     return slot;
 }
 
-static oly_status margin_block(oly_planner *p, const oly_node *n, const oly_layout *l, const oly_region *r,
-                               const oly_wanted *wanted, int slot, oly_block **block)
-{
-    *block = oly_block_new(p);
-    OLY_PLAN_CHECK(*block);
-    return oly_reshard_margins(p, *block, n, l, r, wanted, slot);
-}
-
 static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, const oly_layout *l, size_t element,
                          int *slot)
 {
@@ -353,8 +345,8 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     oly_block *blocks[2] = {NULL, NULL};
     oly_wanted wanted;
     OLY_TRY(margins_read(p, &s, &l, steps, &wanted));
-    for (int k = 0; k < 2 && margins && passes > 1; k++)
-        OLY_TRY(margin_block(p, input, &l, &r, &wanted, fields[k], &blocks[k]));
+    if (margins && passes > 1)
+        OLY_TRY(oly_reshard_margins(p, blocks, input, &l, &r, &wanted, fields));
     OLY_TRY(settle(p, f, n, &l, element, &out));
     oly_stencil_work *work = OLY_PLAN_NEW(p, oly_stencil_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);
