@@ -1,5 +1,6 @@
 /* Rows of small calls, where the time goes to the library and not to the data: calling, queueing, planning. */
 #include "bench.h"
+#include <stdio.h>
 
 static float ones(int64_t i)
 {
@@ -175,6 +176,48 @@ static void run_plan(const bench_row *row)
     bench_report_call(row->name, bench_best(plan_and_run, &p));
 }
 
+/* -- movements between all devices ------------------------------------------------------------------------------------ */
+
+typedef struct moving {
+    oly_array x;
+    oly_sharding to;
+} moving;
+
+static void place(const oly_array *in, oly_array *out, void *to)
+{
+    out[0] = oly_device_put(in[0], to);
+}
+
+static void plan_and_move(void *data)
+{
+    moving *m = data;
+    OLY_SCOPE
+    {
+        oly_block_until_ready(oly_apply(oly_jit(place, 1, 1, .user = (void *)m->to), m->x));
+    }
+}
+
+/* As many columns as devices, or four. */
+static void run_plan_moving(const bench_row *row, int64_t columns, const char *to)
+{
+    char axes[32];
+    int n = oly_device_count();
+    snprintf(axes, sizeof axes, "x=%d", n);
+    oly_mesh mesh = oly_make_mesh(axes);
+    moving m = {oly_device_put(oly_zeros(OLY_FLOAT32, n, columns), oly_named(mesh, "x")), oly_named(mesh, to)};
+    bench_report_call(row->name, bench_best(plan_and_move, &m));
+}
+
+static void run_plan_gather(const bench_row *row)
+{
+    run_plan_moving(row, 4, "");
+}
+
+static void run_plan_all_to_all(const bench_row *row)
+{
+    run_plan_moving(row, oly_device_count(), "None, x");
+}
+
 const bench_row bench_call_rows[] = {
     {"call", "x + 1 compiled, 4 elements a device, one after the other", run_call, 10000, 10},
     {"call_wait", "the same, waiting for each", run_call_wait, 10000, 10},
@@ -184,5 +227,7 @@ const bench_row bench_call_rows[] = {
     {"plan_10", "tracing, planning and first run of a program of 10 operations", run_plan, 10, 10},
     {"plan_1000", "the same of 1,000 operations", run_plan, 1000, 20},
     {"plan_10000", "the same of 10,000 operations", run_plan, 10000, 30},
+    {"plan_gather", "the same of an all-gather over all devices", run_plan_gather, 0, 0},
+    {"plan_all_to_all", "the same of an all-to-all", run_plan_all_to_all, 0, 0},
     {0},
 };

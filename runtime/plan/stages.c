@@ -36,7 +36,10 @@ typedef struct stager {
     unsigned gathered;   /* those over which that is done */
     int stage, n_stages;
     int64_t *received; /* [n_devices] bytes, in this step */
-    bool begun;        /* some step moves something */
+    int n_devices;
+    int *
+        at; /* [n_devices][OLY_MAX_RANK] coordinates of this process's devices; the first is -1 where one is not in the mesh */
+    bool begun; /* some step moves something */
 } stager;
 
 /* -- which movements ------------------------------------------------------------------------------------------------------ */
@@ -221,7 +224,7 @@ static oly_step *add_step(stager *s, const char *what)
         return NULL;
     step->out_slot = m->to_slot;
     step->members = s->mesh->n_devices;
-    for (int d = 0; d < s->p->plan->n_devices; d++) {
+    for (int d = 0; d < s->n_devices; d++) {
         step->wire += s->received[d];
         step->bytes = s->received[d] > step->bytes ? s->received[d] : step->bytes;
         s->received[d] = 0;
@@ -287,17 +290,20 @@ static oly_status add_exchange(stager *s, const char *what, oly_wires *wires, co
     return OLY_OK;
 }
 
-static int position_at(const stager *s, int device)
+static const int *coordinates_of(const stager *s, int device)
 {
-    return oly_position_in(s->p, s->mesh, device);
+    return s->at + (ptrdiff_t)device * OLY_MAX_RANK;
 }
 
-static bool agree(oly_mesh mesh, int position, int other, unsigned axes)
+static bool is_here(const stager *s, int device)
 {
-    int x[OLY_MAX_RANK], y[OLY_MAX_RANK];
-    oly_mesh_coordinates(mesh, position, x);
-    oly_mesh_coordinates(mesh, other, y);
-    for (int a = 0; a < mesh->n_axes; a++)
+    return *coordinates_of(s, device) >= 0;
+}
+
+static bool agree(const stager *s, int device, int other, unsigned axes)
+{
+    const int *x = coordinates_of(s, device), *y = coordinates_of(s, other);
+    for (int a = 0; a < s->mesh->n_axes; a++)
         if ((axes >> a & 1) && x[a] != y[a])
             return false;
     return true;
@@ -306,8 +312,8 @@ static bool agree(oly_mesh mesh, int position, int other, unsigned axes)
 /* The first device here that agrees with `device` along the axes. */
 static int first_alike(const stager *s, int device, unsigned axes)
 {
-    int position = position_at(s, device), d = 0;
-    while (d < device && (position_at(s, d) < 0 || !agree(s->mesh, position_at(s, d), position, axes)))
+    int d = 0;
+    while (d < device && !(is_here(s, d) && agree(s, d, device, axes)))
         d++;
     return d;
 }
@@ -319,31 +325,24 @@ static oly_status copy_own(stager *s, mover *m)
 {
     unsigned from = axes_from(m), to = axes_to(m);
     OLY_TRY(oly_keep_boxes(m));
-    for (int d = 0; d < s->p->plan->n_devices; d++) {
-        int position = position_at(s, d);
-        if (position < 0)
-            continue;
-        oly_box holds = m->target[d];
-        for (int e = 0; e < s->p->plan->n_devices; e++) {
-            int source = position_at(s, e);
-            if (source < 0 || !agree(s->mesh, position, source, to & from) || first_alike(s, e, from) != e)
+    for (int d = 0; d < s->n_devices; d++)
+        for (int e = 0; e < s->n_devices && is_here(s, d); e++) {
+            if (!is_here(s, e) || !agree(s, d, e, to & from) || first_alike(s, e, from) != e)
                 continue; /* not wanted, or another here has the same */
-            int device = agree(s->mesh, position, source, from) ? d : e;
-            oly_box box = oly_box_intersect(&m->held[device], &holds);
+            int source = agree(s, d, e, from) ? d : e;
+            oly_box box = oly_box_intersect(&m->held[source], &m->target[d]);
             if (oly_box_count(&box) > 0)
-                OLY_TRY(oly_add_copy(m, device, d, &holds, &box));
+                OLY_TRY(oly_add_copy(m, source, d, &m->target[d], &box));
         }
-    }
     return OLY_OK;
 }
 
-/* What the devices have that lie where `position` does, but for the axes gathered over, and at [first, end) along `axis`. */
-static oly_box gathered_box(const stager *s, const mover *m, int position, int axis, int first, int end)
+/* What the devices have that lie where `device` does, but for the axes gathered over, and at [first, end) along `axis`. */
+static oly_box gathered_box(const stager *s, const mover *m, int device, int axis, int first, int end)
 {
     const oly_layout *l = m->from;
-    int at[OLY_MAX_RANK];
+    const int *at = coordinates_of(s, device);
     oly_box box = {.rank = l->rank};
-    oly_mesh_coordinates(s->mesh, position, at);
     for (int d = 0; d < l->rank; d++) {
         int64_t lo = 0, hi = 1;
         for (int k = 0; k < l->split[d].axes.n; k++) {
@@ -374,10 +373,10 @@ static int runs_of(const grid *g, int axis, int first, int count, int *begin, in
 }
 
 /* A number for a device's coordinates along some axes among those that a process has: the same on every process. */
-static int lane_of(const stager *s, int position, unsigned axes)
+static int lane_of(const stager *s, int device, unsigned axes)
 {
-    int at[OLY_MAX_RANK], lane = 0;
-    oly_mesh_coordinates(s->mesh, position, at);
+    const int *at = coordinates_of(s, device);
+    int lane = 0;
     for (int a = 0; a < s->mesh->n_axes; a++)
         lane = lane * s->grid.each[a] + ((axes >> a & 1) ? at[a] % s->grid.each[a] : 0);
     return lane;
@@ -390,25 +389,23 @@ static oly_status add_wires(stager *s, oly_wires *wires, int item, int axis, int
     const mover *m = s->movers[item];
     int begin[2], end[2], n_runs = runs_of(&s->grid, axis, first, count, begin, end);
     unsigned to = axes_to(m), differ = to | (axes_from(m) & ~s->gathered & ~(1u << axis));
-    for (int d = 0; d < s->p->plan->n_devices; d++) {
-        int position = position_at(s, d);
-        if (position < 0 || first_alike(s, d, differ) != d)
+    for (int d = 0; d < s->n_devices; d++) {
+        if (!is_here(s, d) || first_alike(s, d, differ) != d)
             continue;
-        oly_box holds = m->target[d];
         for (int k = 0; k < n_runs; k++) {
-            oly_box box = gathered_box(s, m, position, axis, begin[k], end[k]);
-            box = oly_box_intersect(&box, &holds);
+            oly_box box = gathered_box(s, m, d, axis, begin[k], end[k]);
+            box = oly_box_intersect(&box, &m->target[d]);
             if (oly_box_count(&box) == 0)
                 continue;
             oly_wire wire = {peer,
                              sending,
-                             {(int64_t)item << 32 | lane_of(s, position, differ), k},
-                             oly_piece_in(m, d, m->to_slot, &holds, &box)};
+                             {(int64_t)item << 32 | lane_of(s, d, differ), k},
+                             oly_piece_in(m, d, m->to_slot, &m->target[d], &box)};
             if (sending)
                 OLY_TRY(oly_wires_add(s->p, wires, &wire));
-            for (int e = 0; e < s->p->plan->n_devices && !sending; e++)
-                if (position_at(s, e) >= 0 && agree(s->mesh, position_at(s, e), position, to)) {
-                    wire.piece = oly_piece_in(m, e, m->to_slot, &holds, &box);
+            for (int e = 0; e < s->n_devices && !sending; e++)
+                if (is_here(s, e) && agree(s, e, d, to)) {
+                    wire.piece.buffer = oly_cell(s->p->plan, e, m->to_slot);
                     s->received[e] += oly_box_count(&box) * (int64_t)m->element;
                     OLY_TRY(oly_wires_add(s->p, wires, &wire));
                 }
@@ -420,11 +417,10 @@ static oly_status add_wires(stager *s, oly_wires *wires, int item, int axis, int
 /* This process's place in the grid. False: it has no device of the mesh. */
 static bool place_of(const stager *s, int *place)
 {
-    for (int d = 0; d < s->p->plan->n_devices; d++)
-        if (position_at(s, d) >= 0) {
-            oly_mesh_coordinates(s->mesh, position_at(s, d), place);
+    for (int d = 0; d < s->n_devices; d++)
+        if (is_here(s, d)) {
             for (int a = 0; a < s->mesh->n_axes; a++)
-                place[a] /= s->grid.each[a];
+                place[a] = coordinates_of(s, d)[a] / s->grid.each[a];
             return true;
         }
     return false;
@@ -477,19 +473,19 @@ static oly_status add_gather(stager *s)
 static oly_status add_whole(stager *s, oly_wires *wires, int item, int peer, bool sending)
 {
     const mover *m = s->movers[item];
-    bool sent = false;
-    for (int d = 0; d < s->p->plan->n_devices; d++) {
-        int position = position_at(s, d);
-        if (position < 0 || (sending && sent))
-            continue;
-        oly_box box = oly_region_box(m->to, m->shape, position);
-        if (oly_box_count(&box) == 0)
-            continue;
-        sent = true;
-        s->received[d] += sending ? 0 : oly_box_count(&box) * (int64_t)m->element;
-        OLY_TRY(oly_wires_add(s->p, wires,
-                              &(oly_wire){peer, sending, {item, 0}, oly_piece_in(m, d, m->to_slot, &box, &box)}));
-    }
+    int first = 0;
+    while (!is_here(s, first))
+        first++;
+    const oly_box *box = &m->target[first];
+    oly_wire wire = {peer, sending, {item, 0}, oly_piece_in(m, first, m->to_slot, box, box)};
+    if (oly_box_count(box) == 0)
+        return OLY_OK;
+    for (int d = first; d < (sending ? first + 1 : s->n_devices); d++)
+        if (is_here(s, d)) {
+            wire.piece.buffer = oly_cell(s->p->plan, d, m->to_slot);
+            s->received[d] += sending ? 0 : oly_box_count(box) * (int64_t)m->element;
+            OLY_TRY(oly_wires_add(s->p, wires, &wire));
+        }
     return OLY_OK;
 }
 
@@ -498,9 +494,8 @@ static oly_status add_broadcast(stager *s)
     int process = s->movers[0]->from->mesh->process, n = s->grid.n;
     int root = number_of(s->mesh, &s->grid, process), me = number_of(s->mesh, &s->grid, oly_mesh_my_process());
     int distance = (me - root + n) % n;
-    if (oly_mesh_my_process() == process)
-        for (int j = 0; j < s->n; j++)
-            OLY_TRY(oly_find_copies(s->movers[j]));
+    for (int j = 0; j < s->n; j++)
+        OLY_TRY(oly_mesh_my_process() == process ? oly_find_copies(s->movers[j]) : oly_keep_boxes(s->movers[j]));
     OLY_TRY(add_copies(s, "broadcast"));
     s->n_stages = log2_of(n);
     for (int have = 1; have < n; have *= 2) {
@@ -520,14 +515,29 @@ static oly_status add_broadcast(stager *s)
 
 /* -- all of them ------------------------------------------------------------------------------------------------------------- */
 
+/* Where the devices here are in the mesh. */
+static oly_status find_coordinates(stager *s)
+{
+    s->n_devices = s->p->plan->n_devices;
+    s->at = OLY_PLAN_NEW(s->p, int, (s->n_devices + 1) * OLY_MAX_RANK);
+    s->received = OLY_PLAN_NEW(s->p, int64_t, s->n_devices + 1);
+    OLY_PLAN_CHECK(s->at ? s->received : NULL);
+    for (int d = 0; d < s->n_devices; d++) {
+        int position = oly_position_in(s->p, s->mesh, d);
+        s->at[d * OLY_MAX_RANK] = -1;
+        if (position >= 0 && s->mesh->n_axes > 0)
+            oly_mesh_coordinates(s->mesh, position, s->at + (ptrdiff_t)d * OLY_MAX_RANK);
+    }
+    return OLY_OK;
+}
+
 /* Takes those off the list that go with `key`, the first of them. */
 static oly_status take_alike(stager *s, int *n, mover *movers, const mover *key, bool gather)
 {
     int left = 0;
     mover *taken = OLY_PLAN_NEW(s->p, mover, *n);
     s->movers = OLY_PLAN_NEW(s->p, mover *, *n);
-    s->received = OLY_PLAN_NEW(s->p, int64_t, s->p->plan->n_devices + 1);
-    OLY_PLAN_CHECK(taken && s->movers ? s->received : NULL);
+    OLY_PLAN_CHECK(taken ? s->movers : NULL);
     oly_mesh from = key->from->mesh, to = key->to->mesh;
     for (int k = 0; k < *n; k++) {
         const mover *m = &movers[k];
@@ -558,6 +568,7 @@ oly_status oly_plan_stages(int *n, mover *movers, oly_block *b)
             continue;
         }
         mover key = movers[k];
+        OLY_TRY(find_coordinates(&s));
         OLY_TRY(take_alike(&s, n, movers, &key, gather));
         OLY_TRY(gather ? add_gather(&s) : add_broadcast(&s));
     }
