@@ -291,8 +291,9 @@ static oly_status put_off_users(order *o, int node)
             continue;
         if (oly_ops[user->op].lowering == OLY_LOWER_VIEW)
             OLY_TRY(put_off_users(o, user->index));
-        if (group < 0 || o->f->groups[group].lowered || !can_be_read(o->f, group))
+        if (group < 0 || o->f->groups[group].lowered || o->f->groups[group].looked_through || !can_be_read(o->f, group))
             continue;
+        o->f->groups[group].looked_through = true;
         o->p->reader = user;
         OLY_TRY(oly_put_off_group(o->p, o->f, &o->f->groups[group]));
     }

@@ -87,6 +87,7 @@ typedef struct oly_group {
     int n_left; /* of the nodes, once some were worked before the others (delay_group.c); left NULL: all */
     oly_node **left;
     bool lowered, settled, prepared; /* settled: `layout` is chosen; prepared: what it reads of neighbours is there */
+    bool looked_through;             /* for what may be worked before what waits is reduced (order.c) */
     oly_layout layout;
     int next; /* a group that goes on with its values, as one group would have become too large; -1 */
 } oly_group;

@@ -334,8 +334,9 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
             return OLY_MEMORY;
         oly_movement move = {.node = input, .from = &l, .from_slot = out, .to = &r, .to_slot = first};
         OLY_TRY(margins_read(p, &s, &l, (int)(count % steps ? count % steps : steps), &move.wanted));
+        int n_steps = f->block->n_steps;
         OLY_TRY(oly_plan_moves(p, f->block, 1, &move));
-        brings = f->block->n_steps - 1;
+        brings = f->block->n_steps == n_steps + 1 ? n_steps : -1;
     }
     int64_t passes = (count + steps - 1) / steps;
     fields[0] = margins ? first : passes > 2 ? field_slot(p, f, &r, element) : first;

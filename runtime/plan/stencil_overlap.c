@@ -66,10 +66,19 @@ static const oly_step *margins_of(const oly_step *s, int k)
     return b && b->n_steps == 1 && b->steps[0].kind == OLY_STEP_MOVE ? &b->steps[0] : NULL;
 }
 
+/* Is it said what the movement brings? Not when its boxes are listed later (outline.c). */
+static bool is_known(const oly_step *move)
+{
+    return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;
+}
+
 static bool find_sides(const oly_plan *plan, const oly_step *s, const oly_step *first, oly_stencil_work *work)
 {
     const oly_step *moves[3] = {first, margins_of(s, 0), margins_of(s, 1)};
     bool any = false;
+    for (int k = 0; k < 3; k++)
+        if (!is_known(moves[k]) || (k > 0 && s->stencil.margins[k - 1] && !moves[k]))
+            return false;
     for (int d = 0; d < plan->n_devices; d++) {
         work[d].late = 0;
         for (int k = 0; k < 6; k++)
