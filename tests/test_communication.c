@@ -543,6 +543,46 @@ static void delayed_sums_have_one_order_on_every_layout(void **state)
     }
 }
 
+/* -- reshapes ------------------------------------------------------------------------------------------------------------ */
+
+static void flatten(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_reshape(in[0], 24 * 40 * 16);
+}
+
+static void merge(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(oly_reshape(in[0], 24 * 40, 16), 1);
+}
+
+/* What a reshape cannot keep where it is goes round once: no device gets the whole array, unless all shall have it. */
+static void reshapes_gather_nothing(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array plain = oly_reshape(oly_arange(24 * 40 * 16, OLY_FLOAT32), 24, 40, 16);
+    static const char *const specs[] = {"None, x", "None, None, x"};
+    static const oly_function functions[] = {flatten, merge};
+    for (int k = 0; k < 4; k++) {
+        oly_sharding result = oly_named(mesh, "x");
+        oly_array x = oly_device_put(plain, oly_named(mesh, specs[k % 2]));
+        oly_fn f = oly_jit_with(functions[k / 2], "f", 1, 1, (oly_jit_options){.out_shardings = &result});
+        oly_plan_costs costs;
+        char *text = explained(f, 1, &x);
+        assert_null(strstr(text, "all-gather"));
+        free(text);
+        assert_int_equal(oly_costs(&costs, f, x), OLY_OK);
+        assert_in_range(costs.scratch_bytes, 0, 24 * 40 * 16 * sizeof(float) / 4);
+        oly_array y = oly_apply(f, x);
+        OLY_FOR_EACH_SHARD(s, y)
+        for (int64_t i = 0, width = s.rank == 2 ? s.extent[1] : 1; i < s.extent[0] * width; i++)
+            if (((const float *)s.memory)[i] != (float)(s.start[0] * width + i + k / 2))
+                fail_msg("element %lld is wrong", (long long)i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +592,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, setup, teardown),
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, setup, teardown),
         cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, setup, teardown),
+        cmocka_unit_test_setup_teardown(reshapes_gather_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -1,7 +1,8 @@
 /* Reshapes: no work where every device's part stays in its place. The axes of a dimension are handed to its factors, major first;
  * the result's dimensions take over those of theirs. Every device then has the same elements before and after, in the same order,
  * as long as in each dimension, of either side, a factor is only cut when those before it are cut to single elements; other
- * axes are gathered first, and those of factors that one side has alone. */
+ * axes cut another factor from now on, where the result shall be cut over them (an all-to-all), or else are gathered first, as are those of
+ * factors that one side has alone. */
 #include "plan/delay.h"
 #include "graph/factors.h"
 
@@ -73,6 +74,65 @@ static bool keep_whole(cuts *c, const oly_dim_factors *dims, int rank)
     return changed;
 }
 
+/* Takes axes away until every device has the same elements before and after. */
+static void keep_in_place(cuts *c, const oly_layout *in, const oly_layout *out)
+{
+    keep_shared(c, out->rank);
+    while (keep_whole(c, c->f->operand[0], in->rank) || keep_whole(c, c->f->result, out->rank))
+        ;
+}
+
+static bool cuts_over(const cuts *c, int axis)
+{
+    for (int k = 0; k < c->f->n_factors; k++)
+        for (int j = 0; j < c->axes[k].n; j++)
+            if (c->axes[k].axis[j] == axis)
+                return true;
+    return false;
+}
+
+/* Are these axes of the operand that have been taken away? */
+static bool are_lost(const cuts *c, const oly_layout *in, const oly_axis_list *axes)
+{
+    for (int k = 0; k < axes->n; k++) {
+        bool had = false;
+        for (int d = 0; d < in->rank; d++)
+            for (int j = 0; j < in->split[d].axes.n; j++)
+                had = had || in->split[d].axes.axis[j] == axes->axis[k];
+        if (!had || cuts_over(c, axes->axis[k]))
+            return false;
+    }
+    return axes->n > 0;
+}
+
+static bool is_whole(const cuts *c, const oly_dim_factors *dim)
+{
+    for (int k = 0; k < dim->n; k++)
+        if (c->axes[dim->factor[k]].n)
+            return false;
+    return true;
+}
+
+/* Axes taken away cut the result where it shall be cut over them, if every device's part then stays in its place. */
+static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, const oly_axis_list *wanted)
+{
+    for (int d = 0; d < out->rank; d++) {
+        cuts other = *c;
+        const oly_dim_factors *dim = &c->f->result[d];
+        if (dim->n == 0 || c->f->size[dim->factor[0]] <= 1 || !is_whole(c, dim) || !are_lost(c, in, &wanted[d]))
+            continue;
+        hand_out(&other, dim, &wanted[d]);
+        keep_in_place(&other, in, out);
+        bool all = true;
+        for (int k = 0; k < wanted[d].n; k++)
+            all = all && cuts_over(&other, wanted[d].axis[k]);
+        for (int k = 0; k < c->f->n_factors; k++)
+            all = all && other.axes[k].n >= c->axes[k].n;
+        if (all)
+            *c = other;
+    }
+}
+
 /* The dimension's split: in whole blocks of the factors that are not cut. */
 static oly_split split_of(const cuts *c, const oly_dim_factors *dim, int64_t extent)
 {
@@ -100,9 +160,8 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_TRY(oly_factors_of(n, &fs));
     for (int d = 0; d < in.rank; d++)
         hand_out(&c, &fs.operand[0][d], &in.split[d].axes);
-    keep_shared(&c, out.rank);
-    while (keep_whole(&c, fs.operand[0], in.rank) || keep_whole(&c, fs.result, out.rank))
-        ;
+    keep_in_place(&c, &in, &out);
+    cut_elsewhere(&c, &in, &out, oly_value_of(f, n)->axes);
     for (int d = 0; d < in.rank; d++)
         in.split[d] = split_of(&c, &fs.operand[0][d], in.shape[d]);
     for (int d = 0; d < out.rank; d++) {
