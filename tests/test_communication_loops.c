@@ -132,7 +132,7 @@ static int count(const char *text, const char *word)
     return n;
 }
 
-static char *explained(oly_fn f, int n, const oly_array *in)
+static __attribute__((noinline)) char *explained(oly_fn f, int n, const oly_array *in)
 {
     char *text = NULL;
     size_t size = 0;
