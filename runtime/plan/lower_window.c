@@ -168,8 +168,8 @@ static double part_size(const oly_layout *l)
 }
 
 /* Divides what is summed along dimension d of the kernel as `cut` says, if that moves less than not to: then partial sums are
- * folded, and scattered where the same axes cut the result. Where an operand is only sliced a sum that is handed round counts as
- * one that is scattered, as for products. */
+ * folded, and scattered where the same axes cut the result (if that halves what moves: who needs an array whole may not be alone).
+ * Where an operand is only sliced a sum that is handed round counts as one that is scattered, as for products. */
 static void try_summing(sliding *s, const oly_layout *operand, int d, const oly_split *cut, bool one_way, double *least)
 {
     sliding tried = *s;
@@ -193,7 +193,7 @@ static void try_summing(sliding *s, const oly_layout *operand, int d, const oly_
     see(&tried, &s->node->in[0]->type);
     double folded = part_size(&tried.out) * (cut->parts - 1) / cut->parts;
     double moved = elements_moved(&tried, operand) + (scattered || one_way ? 1 : 2) * folded;
-    if (moved >= *least)
+    if ((scattered ? 2 : 1) * moved >= *least)
         return;
     *least = moved;
     *s = tried;

@@ -17,6 +17,7 @@ typedef struct order {
     int n_ready, *ready;     /* a heap of places, the smallest on top */
     int n_waiting, *waiting; /* nodes whose reduction waits */
     int n_folded;            /* f's, when they were last looked through */
+    int *leads;              /* [place]: the most times that something which comes of it may be reduced over devices */
 } order;
 
 /* -- what is ready ----------------------------------------------------------------------------------------------------- */
@@ -250,6 +251,29 @@ static oly_status note_users(order *o)
     return OLY_OK;
 }
 
+static bool may_reduce(const oly_node *n)
+{
+    switch (oly_ops[n->op].lowering) {
+    case OLY_LOWER_REDUCE:
+    case OLY_LOWER_CONTRACT:
+    case OLY_LOWER_WINDOW:
+    case OLY_LOWER_LOCAL: return true;
+    default: return false;
+    }
+}
+
+static void note_leads(order *o)
+{
+    for (int place = o->n - 1; place >= 0; place--) { /* users come later */
+        int node = o->node[place];
+        for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {
+            int leads = o->leads[o->user[j]] + may_reduce(o->f->graph->nodes[o->node[o->user[j]]]);
+            if (leads > o->leads[o->unit[node]])
+                o->leads[o->unit[node]] = leads;
+        }
+    }
+}
+
 static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
 {
     int n = f->graph->n_nodes;
@@ -260,9 +284,12 @@ static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
         OLY_PLAN_CHECK(*lists[k]);
     }
     o->done = OLY_PLAN_NEW(p, bool, n + 1);
-    OLY_PLAN_CHECK(o->done);
+    o->leads = OLY_PLAN_NEW(p, int, n + 1);
+    OLY_PLAN_CHECK(o->done ? o->leads : NULL);
     OLY_TRY(sort_by_depth(o));
-    return note_users(o);
+    OLY_TRY(note_users(o));
+    note_leads(o);
+    return OLY_OK;
 }
 
 /* Is all that the group reads there, or waits? */
@@ -311,6 +338,38 @@ static oly_status put_off(order *o)
     return OLY_OK;
 }
 
+/* Is all that the node, or its group, reads there, or waits? */
+static bool is_next(const order *o, int place)
+{
+    const oly_node *n = o->f->graph->nodes[o->node[place]];
+    int group = o->f->values[n->index].group, count = group < 0 ? 1 : o->f->groups[group].n_nodes;
+    for (int k = 0; k < count; k++) {
+        const oly_node *member = group < 0 ? n : o->f->groups[group].nodes[k];
+        for (int j = 0; j < member->n_in; j++) {
+            int unit = o->unit[member->in[j]->index];
+            if (unit != place && !o->done[unit])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Nothing is left to do but what reads values that wait: first what most further reductions come of, so that others that wait go
+ * with these. */
+static int end_of_waiting(const order *o, int first)
+{
+    enum { MOST = 256 };
+    int best = first;
+    for (int k = 0; k < o->n_waiting && k < MOST; k++)
+        for (int j = o->first_user[o->waiting[k]]; j < o->first_user[o->waiting[k] + 1]; j++) {
+            int place = o->user[j];
+            bool better = o->leads[place] > o->leads[best] || (o->leads[place] == o->leads[best] && place < best);
+            if (!o->done[place] && better && is_next(o, place))
+                best = place;
+        }
+    return best;
+}
+
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
 {
     order o;
@@ -339,6 +398,6 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         OLY_TRY(put_off(&o));
         if (o.n_ready > 0)
             continue;
-        OLY_TRY(lower_place(&o, next)); /* nothing else is left to do: the wait of what it reads ends */
+        OLY_TRY(lower_place(&o, end_of_waiting(&o, next))); /* the wait of what it reads ends */
     }
 }
