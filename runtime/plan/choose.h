@@ -1,15 +1,17 @@
 /* What the choice by price is made of: units (nodes or groups that are laid out together), what they read, and the price of a
- * decision. Private to choose.c, choose_units.c and choose_price.c. */
+ * decision. Private to choose.c and its choose_*.c. */
 #ifndef OLY_PLAN_CHOOSE_H
 #define OLY_PLAN_CHOOSE_H
 #include "graph/contract.h"
 #include "plan/cost.h"
 #include "plan/planner.h"
+#include <limits.h>
 
 enum {
     OLY_CHOOSE_AXES = 8,
-    OLY_CHOOSE_UNITS = 96,
-    OLY_CHOOSE_READS = 32,
+    OLY_CHOOSE_UNITS = 8192, /* of a graph; of larger ones nothing is chosen */
+    OLY_CHOOSE_WINDOW = 64,  /* units whose decisions are open at a time */
+    OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
     OLY_CHOOSE_SAMPLE = 64
 };
@@ -40,10 +42,33 @@ typedef struct oly_decision {
     oly_cuts work, summed, wanted, lies;
 } oly_decision;
 
+/* Decisions for the units from the first on, those of the last few in a ring: those before them are the same whatever else is
+ * decided. */
+typedef struct oly_decided {
+    const oly_decision *settled, *recent;
+    int begin; /* of the ring */
+} oly_decided;
+
+static inline const oly_decision *oly_decided_at(const oly_decided *d, int unit)
+{
+    return unit < d->begin ? &d->settled[unit] : &d->recent[unit % OLY_CHOOSE_WINDOW];
+}
+
+/* All of them, one after the other. */
+static inline oly_decided oly_decided_all(const oly_decision *d)
+{
+    return (oly_decided){d, NULL, INT_MAX};
+}
+
+struct oly_chooser;
+
 typedef struct oly_unit_read {
     int source;                /* the unit that makes it; -1: it lies where it lies */
     oly_cuts fixed;            /* there */
     const oly_node *root;      /* the value in memory behind views */
+    struct oly_chooser *owner; /* of the graph that root is in: this one, or one around it */
+    int entry;                 /* index of root, or of the input by which it comes in */
+    int unit, previous;        /* who reads; the read before that comes in by the same entry, -1: none */
     int8_t to[OLY_MAX_RANK];   /* of each dimension as the unit sees it, that of the root; -1: none */
     int8_t from[OLY_MAX_RANK]; /* the other way */
     int operand;
@@ -70,7 +95,32 @@ typedef struct oly_unit {
     double bytes; /* of an element */
 } oly_unit;
 
+/* What a value of a graph around is read like by a body. */
+typedef struct oly_outer_need {
+    struct oly_chooser *owner;
+    const oly_node *root;
+    bool known; /* else it is read in a way the model does not know */
+    oly_cuts cuts;
+} oly_outer_need;
+
+typedef struct oly_bill {
+    double seconds, wire; /* wire: bytes that all devices receive */
+} oly_bill;
+
+/* One graph's choices: the function's, or those of a loop's body or a branch. */
 typedef struct oly_chooser {
+    struct oly_chooser *outer, *first_child,
+        *next; /* of the graph around; of those inside nodes; that of the same graph around */
+    /* How often it is worked when the graph around is worked once; by which its seconds and its bytes are multiplied. */
+    oly_bill times;
+    oly_cuts *carries;    /* [n_carry] of a loop: where they lie at the start and the end of an iteration */
+    oly_cuts *propagated; /* [n_carry] the same as propagation has it */
+    int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
+    oly_outer_need *needs;
+    bool too_large;              /* nothing is chosen */
+    bool fresh;                  /* the units are found, for the carries as they are */
+    bool without_outer;          /* prices are without what comes from graphs around */
+    const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
     oly_frame *f;
     oly_mesh mesh;
@@ -78,14 +128,16 @@ typedef struct oly_chooser {
     bool *split;          /* [n_groups] whose nodes are units of their own; NULL: none */
     oly_unit *units;      /* in the order of lowering */
     oly_unit_read *reads; /* of unit u: from first_read */
+    int *last_read;       /* [n_nodes] of what comes in there, so far; -1: none */
     int *unit_of;         /* [n_nodes] -1: none */
     bool *elsewhere;      /* [n_nodes] read in ways the model does not know: there may be copies */
     int n_brought;        /* values that no unit makes are wanted like this, whatever is chosen */
-    oly_unit_demand brought[OLY_CHOOSE_READS];
+    int brought_capacity;
+    oly_unit_demand *brought;
     oly_level level[OLY_CHOOSE_AXES];
-    int n_sample;     /* positions looked at: all of a small mesh, of a large one some here and there */
-    double scale;     /* positions each stands for */
-    int *coordinates; /* [n_sample][OLY_CHOOSE_AXES] */
+    int n_sample;           /* positions looked at: all of a small mesh, of a large one some here and there */
+    double scale;           /* positions each stands for */
+    const int *coordinates; /* [n_sample][OLY_CHOOSE_AXES] */
     oly_arena *arena;
     struct {
         const oly_node *node;
@@ -96,22 +148,45 @@ typedef struct oly_chooser {
 
 /* choose_units.c: what can be chosen; the reads' layouts and greedy decisions are filled in order. */
 oly_status oly_find_units(oly_chooser *c);
-
+/* Follows views, and captures into graphs around, to the value in memory: root, owner, entry and dimensions of r. False: some view
+ * shows only a part, or is pinned. */
+bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
+/* Where a value lies that has been traced, without choices; false: nobody knows. */
+bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 /* What a reduction does with an operand that lies so. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
+/* Notes what a body reads of values around under these decisions. */
+void oly_note_needs(oly_chooser *c, const oly_decision *decided);
+/* The loop's or branch's result number k in the graph around; NULL: nobody wants it. */
+const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k);
+
+/* choose_search.c */
+/* Finds the units and looks for decisions that are cheaper than those of propagation; *best is NULL where there are none. The bills
+ * are of this graph alone, without what is brought for bodies inside it. */
+oly_status oly_search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen);
+oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided);
+/* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. Where levels
+ * are seen, time alone: a byte is not what another one is. */
+bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy);
+bool oly_same_decision(const oly_decision *a, const oly_decision *b);
+
+/* choose_loop.c */
+/* Looks for other layouts of a loop's carries, with which it is cheaper. */
+oly_status oly_choose_carries(oly_chooser *c, bool *changed);
 
 /* choose_price.c */
-typedef struct oly_bill {
-    double seconds, wire; /* wire: bytes that all devices receive */
-} oly_bill;
-void oly_chooser_sample(oly_chooser *c);
+void oly_chooser_sample(oly_chooser *c, int *coordinates);
 /* Elements that all devices receive when a value goes from one layout to another. */
 double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to);
+/* Adds what that costs. */
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill);
 /* Sets where the result of a decision lies: scattered as wanted, where the plan can do that. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
 /* Where a read's value lies, under the decisions so far; and where it must for the decision `d` of its reader. */
-oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decision *decided);
+oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided);
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d);
 /* A unit's share under decision d, those of the units before being in `decided`. */
-oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decision *decided, const oly_decision *d);
+oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
+/* What is brought of values that no unit makes. */
+oly_bill oly_brought_price(oly_chooser *c);
 #endif

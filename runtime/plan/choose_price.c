@@ -76,7 +76,7 @@ oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
 /* -- movements --------------------------------------------------------------------------------------------------------- */
 
 /* All positions, or of a large mesh so many that are spread as if by chance, alike on every process. */
-void oly_chooser_sample(oly_chooser *c)
+void oly_chooser_sample(oly_chooser *c, int *sample)
 {
     int n = c->mesh->n_devices;
     c->n_sample = n < OLY_CHOOSE_SAMPLE ? n : OLY_CHOOSE_SAMPLE;
@@ -86,8 +86,9 @@ void oly_chooser_sample(oly_chooser *c)
         /* not evenly: steps of a multiple of an axis would see one coordinate only */
         oly_mesh_coordinates(c->mesh, first + (int)((uint64_t)k * 2654435761u % (uint64_t)apart), coordinates);
         for (int a = 0; a < c->mesh->n_axes; a++)
-            c->coordinates[k * OLY_CHOOSE_AXES + a] = coordinates[a];
+            sample[k * OLY_CHOOSE_AXES + a] = coordinates[a];
     }
+    c->coordinates = sample;
     c->scale = (double)n / c->n_sample;
 }
 
@@ -185,7 +186,7 @@ static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int 
     bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
-static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
 {
     double elements = oly_elements_moved(c, n, from, to);
     oly_cuts differ = 0;
@@ -199,9 +200,9 @@ static void add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_c
 
 /* -- a unit ------------------------------------------------------------------------------------------------------------ */
 
-oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decision *decided)
+oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided)
 {
-    return r->source >= 0 ? decided[r->source].lies : r->fixed;
+    return r->source >= 0 ? oly_decided_at(decided, r->source)->lies : r->fixed;
 }
 
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d)
@@ -249,32 +250,30 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
         d->lies = target;
 }
 
+enum { MOST_OTHERS = 24 };
+
 /* Has the value been brought where it is needed, for an earlier reader or since it is wanted there in the end? */
-static bool is_there(oly_chooser *c, int unit, int read, oly_cuts needs, const oly_decision *decided,
+static bool is_there(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided,
                      const oly_decision *d)
 {
-    const oly_unit_read *r = &c->reads[read];
-    for (int k = 0; k < read; k++) {
+    int looked_at = 0;
+    for (int k = r->previous; k >= 0 && looked_at < MOST_OTHERS; k = c->reads[k].previous, looked_at++) {
         const oly_unit_read *other = &c->reads[k];
-        if (other->root != r->root)
+        const oly_unit *u = &c->units[other->unit];
+        if (other->root != r->root || !u->trusted || u->kind == OLY_UNIT_REDUCE)
             continue;
-        int reader = unit;
-        while (c->units[reader].first_read > k)
-            reader--;
-        const oly_unit *u = &c->units[reader];
-        if (!u->trusted || u->kind == OLY_UNIT_REDUCE)
-            continue;
-        oly_cuts had = oly_read_needs(c, u, other, reader == unit ? d : &decided[reader]);
+        oly_cuts had = oly_read_needs(c, u, other, other->unit == r->unit ? d : oly_decided_at(decided, other->unit));
         if (oly_elements_moved(c, r->root, had, needs) <= 0)
             return true;
     }
-    const oly_unit *u = &c->units[unit], *source = r->source >= 0 ? &c->units[r->source] : NULL;
+    const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
     const oly_unit_demand *wanted = source ? source->demand : c->brought;
     for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
         if (wanted[k].node == r->root && oly_elements_moved(c, r->root, wanted[k].cuts, needs) <= 0)
             return true;
     /* perhaps: that is said in favour of what propagation proposes only */
-    return c->elsewhere[r->root->index] && needs == oly_read_needs(c, u, r, &u->greedy);
+    const oly_unit *u = &c->units[r->unit];
+    return c->elsewhere[r->entry] && needs == oly_read_needs(c, u, r, &u->greedy);
 }
 
 static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
@@ -295,15 +294,35 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
     add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
 }
 
-oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decision *decided, const oly_decision *d)
+/* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
+ * times less. */
+static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, oly_bill *bill)
+{
+    oly_bill once = {0};
+    if (r->owner == c) {
+        oly_add_movement(c, r->root, lies, needs, bill);
+        return;
+    }
+    if (c->without_outer)
+        return;
+    oly_add_movement(c, r->root, lies, needs, &once);
+    for (const oly_chooser *at = c; at != r->owner; at = at->outer) {
+        once.seconds /= at->times.seconds;
+        once.wire /= at->times.wire;
+    }
+    bill->seconds += once.seconds;
+    bill->wire += once.wire;
+}
+
+oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
 {
     const oly_unit *u = &c->units[unit];
     oly_bill bill = {0};
     for (int k = 0; k < u->n_reads && u->kind != OLY_UNIT_REDUCE; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
         oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
-        if (oly_elements_moved(c, r->root, lies, needs) > 0 && !is_there(c, unit, u->first_read + k, needs, decided, d))
-            add_movement(c, r->root, lies, needs, &bill);
+        if (oly_elements_moved(c, r->root, lies, needs) > 0 && !is_there(c, r, needs, decided, d))
+            add_read(c, r, lies, needs, &bill);
     }
     add_sum(c, u, d, &bill);
     for (int k = 0; k < u->n_demands; k++) {
@@ -311,8 +330,19 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decision *decided, c
         for (int j = 0; j < k; j++)
             again = again || (u->demand[j].node == u->demand[k].node && u->demand[j].cuts == u->demand[k].cuts);
         if (!again)
-            add_movement(c, u->demand[k].node, d->lies, u->demand[k].cuts, &bill);
+            oly_add_movement(c, u->demand[k].node, d->lies, u->demand[k].cuts, &bill);
     }
     bill.seconds += u->work / (oly_cuts_parts(c->mesh, d->work) * oly_cuts_parts(c->mesh, d->summed));
+    return bill;
+}
+
+oly_bill oly_brought_price(oly_chooser *c)
+{
+    oly_bill bill = {0};
+    for (int k = 0; k < c->n_brought; k++) {
+        oly_cuts lies;
+        if (oly_lies_now(c, c->brought[k].node, &lies))
+            oly_add_movement(c, c->brought[k].node, lies, c->brought[k].cuts, &bill);
+    }
     return bill;
 }

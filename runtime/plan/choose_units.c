@@ -27,22 +27,34 @@ static bool is_clear(const oly_node *n)
 
 /* -- values behind views ------------------------------------------------------------------------------------------------ */
 
-/* Follows views to the value in memory. False: one of them shows only a part, or is pinned. */
-static bool trace(const oly_node *n, oly_unit_read *r)
+bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
 {
     bool clear = true;
     for (int d = 0; d < OLY_MAX_RANK; d++)
         r->to[d] = d < n->type.rank ? (int8_t)d : -1;
     int rank = n->type.rank;
-    for (; is_view(n); n = n->in[0]) {
+    r->owner = c;
+    for (const oly_node *outer;;) {
+        if ((outer = oly_captured(r->owner->f, n))) {
+            if (r->owner == c)
+                r->entry = n->index;
+            r->owner = r->owner->outer;
+            n = outer;
+            continue;
+        }
+        if (!is_view(n))
+            break;
         oly_view_dim dims[OLY_MAX_RANK];
         oly_view_of(n, dims);
         clear = clear && is_clear(n);
         for (int d = 0; d < rank; d++)
             if (r->to[d] >= 0)
                 r->to[d] = (int8_t)dims[r->to[d]].from;
+        n = n->in[0];
     }
     r->root = n;
+    if (r->owner == c)
+        r->entry = n->index;
     memset(r->from, -1, sizeof r->from);
     for (int d = 0; d < rank; d++)
         if (r->to[d] >= 0)
@@ -50,14 +62,53 @@ static bool trace(const oly_node *n, oly_unit_read *r)
     return clear;
 }
 
+static int input_number(const oly_graph *g, const oly_node *n)
+{
+    for (int k = 0; k < g->n_inputs; k++)
+        if (g->inputs[k] == n)
+            return k;
+    return -1;
+}
+
+static bool is_loop(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_LOOP;
+}
+
+/* Results of a loop lie as its carries do, those of branches as the graph around wants them. */
+static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    const oly_chooser *body = c->f->bodies[n->in[0]->index]->chooser;
+    if (is_loop(n->in[0]))
+        *cuts = body->carries[n->params.dimension];
+    return true;
+}
+
 /* Where a value that no unit makes lies, if that is known. */
 static bool lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_value *v = value_of(c, n);
-    bool input = oly_ops[n->op].lowering == OLY_LOWER_INPUT && v->layout && v->layout->mesh == c->mesh;
+    bool is_input = oly_ops[n->op].lowering == OLY_LOWER_INPUT;
+    bool input = is_input && v->layout && v->layout->mesh == c->mesh;
     bool placed = oly_is_placed(n) && oly_settles_all(&n->params) && n->params.sharding->mesh == c->mesh;
     *cuts = oly_cuts_of(v->axes, n->type.rank);
+    if (is_input && c->carries && !oly_captured(c->f, n)) {
+        int k = input_number(c->f->graph, n);
+        *cuts = k > 0 ? c->carries[k - 1] : 0; /* every device has the counter */
+        return k >= 0;
+    }
+    if (oly_ops[n->op].lowering == OLY_LOWER_RESULT)
+        return result_lies(c, n, cuts);
     return (input && oly_layout_is_canonical(v->layout)) || placed;
+}
+
+bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    const oly_unit *u = c->unit_of && c->unit_of[n->index] >= 0 ? &c->units[c->unit_of[n->index]] : NULL;
+    if (!u)
+        return lies_fixed(c, n, cuts);
+    *cuts = u->greedy.lies;
+    return u->trusted;
 }
 
 /* -- units -------------------------------------------------------------------------------------------------------------- */
@@ -74,32 +125,49 @@ static oly_unit *new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
 static bool add_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand)
 {
     oly_unit_read *r = &c->reads[c->n_reads];
-    *r = (oly_unit_read){.source = -1, .operand = operand};
+    *r = (oly_unit_read){.source = -1, .operand = operand, .unit = c->n_units - 1};
     if (oly_is_constant(in))
         return u->kind == OLY_UNIT_GROUP;
-    bool clear = trace(in, r);
+    bool clear = oly_trace_read(c, in, r);
     if (oly_is_constant(r->root))
         return clear && u->kind == OLY_UNIT_GROUP;
-    r->source = c->unit_of[r->root->index];
+    r->source = r->owner == c ? c->unit_of[r->root->index] : -1;
     for (int k = u->first_read; k < c->n_reads; k++)
         if (u->kind == OLY_UNIT_GROUP && c->reads[k].root == r->root &&
             memcmp(c->reads[k].to, r->to, sizeof r->to) == 0)
             return clear;
     if (c->n_reads == c->read_capacity)
         return false;
-    c->n_reads++;
+    r->previous = c->last_read[r->entry];
+    c->last_read[r->entry] = c->n_reads++;
     u->n_reads++;
-    return clear && (r->source >= 0 ? c->units[r->source].trusted : lies_fixed(c, r->root, &r->fixed));
+    return clear && (r->source >= 0 ? c->units[r->source].trusted : oly_lies_now(r->owner, r->root, &r->fixed));
+}
+
+/* A value of a graph around, as this one reads it whatever is decided. */
+static void need(oly_chooser *c, const oly_unit_read *r, bool known, oly_cuts cuts)
+{
+    if (c->n_needs < c->need_capacity)
+        c->needs[c->n_needs++] = (oly_outer_need){r->owner, r->root, known, cuts};
 }
 
 /* A value that is read in an unknown way stays where it is. */
+static void pin_root(oly_chooser *c, const oly_node *root)
+{
+    c->elsewhere[root->index] = true;
+    if (c->unit_of[root->index] >= 0)
+        c->units[c->unit_of[root->index]].pinned = true;
+}
+
 static void pin(oly_chooser *c, const oly_node *n)
 {
     oly_unit_read r;
-    trace(n, &r);
-    c->elsewhere[r.root->index] = true;
-    if (c->unit_of[r.root->index] >= 0)
-        c->units[c->unit_of[r.root->index]].pinned = true;
+    oly_trace_read(c, n, &r);
+    c->elsewhere[r.entry] = true;
+    if (r.owner == c)
+        pin_root(c, r.root);
+    else
+        need(c, &r, false, 0);
 }
 
 static bool in_group(const oly_chooser *c, const oly_group *g, const oly_node *n)
@@ -246,27 +314,65 @@ static void add_reduce(oly_chooser *c, oly_node *n)
 
 /* -- demands ------------------------------------------------------------------------------------------------------------ */
 
-/* A value must lie like this for somebody whose layout is fixed. */
-static void demand(oly_chooser *c, const oly_node *n, oly_cuts cuts)
+static void demand_root(oly_chooser *c, const oly_node *root, oly_cuts cuts)
 {
-    oly_unit_read r;
-    if (!trace(n, &r)) {
-        pin(c, n);
-        return;
-    }
-    int k = c->unit_of[r.root->index];
+    int k = c->unit_of[root->index];
     oly_unit *u = k >= 0 ? &c->units[k] : NULL;
-    oly_unit_demand wanted = {r.root, oly_cuts_mapped(c->mesh, cuts, r.to)};
-    if (u ? u->n_demands == OLY_CHOOSE_WANTS : c->n_brought == OLY_CHOOSE_READS)
-        pin(c, n);
+    oly_unit_demand wanted = {root, cuts};
+    for (int j = 0; !u && j < c->n_brought; j++)
+        if (c->brought[j].node == root && c->brought[j].cuts == cuts)
+            return;
+    if (u ? u->n_demands == OLY_CHOOSE_WANTS : c->n_brought == c->brought_capacity)
+        pin_root(c, root);
     else if (u)
         u->demand[u->n_demands++] = wanted;
     else
         c->brought[c->n_brought++] = wanted;
 }
 
+/* A value must lie like this for somebody whose layout is fixed. */
+static void demand(oly_chooser *c, const oly_node *n, oly_cuts cuts)
+{
+    oly_unit_read r;
+    if (oly_is_constant(n))
+        return;
+    if (!oly_trace_read(c, n, &r))
+        pin(c, n);
+    else if (r.owner == c)
+        demand_root(c, r.root, oly_cuts_mapped(c->mesh, cuts, r.to));
+    else
+        need(c, &r, true, oly_cuts_mapped(c->mesh, cuts, r.to));
+}
+
+const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k)
+{
+    for (int j = n->index + 1; j < f->graph->n_nodes; j++) {
+        const oly_node *r = f->graph->nodes[j];
+        if (oly_ops[r->op].lowering == OLY_LOWER_RESULT && r->in[0] == n && r->params.dimension == k)
+            return r;
+    }
+    return NULL;
+}
+
+/* What a body gives: carries again, or what all branches give. */
+static void demand_given(oly_chooser *c)
+{
+    const oly_graph *g = c->f->graph;
+    for (int k = 0; k < g->n_outputs; k++) {
+        const oly_node *result = c->carries ? NULL : oly_result_node(c->f->outer, c->f->loop, k);
+        if (c->carries && k < c->f->loop->params.n_carry)
+            demand(c, g->outputs[k], c->carries[k]);
+        else if (result)
+            demand(c, g->outputs[k], oly_cuts_of(value_of(c->outer, result)->axes, result->type.rank));
+    }
+}
+
 static void demand_outputs(oly_chooser *c)
 {
+    if (c->outer) {
+        demand_given(c);
+        return;
+    }
     for (int k = 0; k < c->f->graph->n_outputs; k++) {
         oly_node *n = c->f->graph->outputs[k];
         oly_sharding s = c->p->request->outputs ? c->p->request->outputs[k] : NULL;
@@ -278,22 +384,65 @@ static void demand_outputs(oly_chooser *c)
     }
 }
 
+/* What the bodies inside this graph read of it. */
+static void look_into(oly_chooser *c, const oly_chooser *body)
+{
+    for (int k = 0; k < body->n_needs; k++) {
+        const oly_outer_need *need = &body->needs[k];
+        if (need->owner == c && need->known)
+            demand_root(c, need->root, need->cuts);
+        else if (need->owner == c)
+            pin_root(c, need->root);
+    }
+    for (const oly_chooser *child = body->first_child; child; child = child->next)
+        look_into(c, child);
+}
+
+static void look_at_operands(oly_chooser *c, const oly_node *n)
+{
+    const oly_frame *body = c->f->bodies[n->index];
+    oly_cuts cuts;
+    for (int j = 0; j < n->n_in; j++) {
+        bool captured = body && j >= (is_loop(n) ? n->params.n_carry : 1);
+        if (captured && body->chooser->unit_of)
+            continue; /* the bodies say how */
+        if (oly_is_placed(n) && lies_fixed(c, n, &cuts))
+            demand(c, n->in[j], cuts);
+        else if (body && !captured && is_loop(n))
+            demand(c, n->in[j], body->chooser->carries[j]);
+        else
+            pin(c, n->in[j]);
+    }
+}
+
 /* Readers of other kinds. */
 static void look_at_readers(oly_chooser *c)
 {
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
         oly_node *n = c->f->graph->nodes[k];
         int unit = c->unit_of[k];
-        oly_cuts cuts;
-        if ((unit >= 0 && c->units[unit].trusted) || (is_view(n) && is_clear(n)))
+        if ((unit >= 0 && c->units[unit].trusted) || (is_view(n) && is_clear(n)) ||
+            oly_ops[n->op].lowering == OLY_LOWER_RESULT)
             continue;
-        for (int j = 0; j < n->n_in; j++)
-            if (oly_is_placed(n) && lies_fixed(c, n, &cuts))
-                demand(c, n->in[j], cuts);
-            else
-                pin(c, n->in[j]);
+        look_at_operands(c, n);
     }
     demand_outputs(c);
+    for (const oly_chooser *child = c->first_child; child; child = child->next)
+        look_into(c, child);
+}
+
+void oly_note_needs(oly_chooser *c, const oly_decision *decided)
+{
+    c->n_needs = c->n_fixed_needs;
+    for (int k = 0; k < c->n_units; k++) {
+        const oly_unit *u = &c->units[k];
+        for (int j = 0; j < u->n_reads && u->trusted; j++) {
+            const oly_unit_read *r = &c->reads[u->first_read + j];
+            bool known = u->kind != OLY_UNIT_REDUCE;
+            if (r->owner != c)
+                need(c, r, known, known ? oly_read_needs(c, u, r, decided ? &decided[k] : &u->greedy) : 0);
+        }
+    }
 }
 
 /* What its readers would read of a unit is worth a try. */
@@ -340,32 +489,48 @@ static oly_status order_nodes(oly_chooser *c, int **order)
     return OLY_OK;
 }
 
+static oly_status make_room(oly_chooser *c, int n_units, int n_reads)
+{
+    int n_nodes = c->f->graph->n_nodes, most = n_reads + c->f->graph->n_outputs;
+    c->units = NEW(c, oly_unit, n_units + 1);
+    c->reads = NEW(c, oly_unit_read, n_reads + 1);
+    c->unit_of = NEW(c, int, n_nodes + 1);
+    c->last_read = NEW(c, int, n_nodes + 1);
+    c->elsewhere = NEW(c, bool, n_nodes + 1);
+    OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere && c->last_read ? c->unit_of : NULL);
+    c->read_capacity = n_reads;
+    c->brought_capacity = most < OLY_CHOOSE_BROUGHT ? most : OLY_CHOOSE_BROUGHT;
+    c->brought = NEW(c, oly_unit_demand, c->brought_capacity + 1);
+    OLY_PLAN_CHECK(c->brought);
+    if (c->outer && !c->needs) {
+        c->need_capacity = 2 * most + 1; /* each operand once in the graph, once in what is decided */
+        c->needs = NEW(c, oly_outer_need, c->need_capacity);
+        OLY_PLAN_CHECK(c->needs);
+    }
+    for (int k = 0; k < n_nodes; k++)
+        c->unit_of[k] = c->last_read[k] = -1;
+    c->n_units = c->n_reads = c->n_brought = c->n_needs = 0;
+    return OLY_OK;
+}
+
 oly_status oly_find_units(oly_chooser *c)
 {
     const oly_graph *g = c->f->graph;
     int *order, n_units = 0, n_reads = 0;
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *n = g->nodes[k];
-        if (!makes_unit(c, n))
-            continue;
-        n_units += oly_ops[n->op].lowering != OLY_LOWER_TILE || (c->split && c->split[value_of(c, n)->group]);
         n_reads += n->n_in;
+        if (makes_unit(c, n))
+            n_units += oly_ops[n->op].lowering != OLY_LOWER_TILE || (c->split && c->split[value_of(c, n)->group]);
     }
     for (int k = 0; k < c->f->n_groups; k++)
         n_units += !(c->split && c->split[k]);
-    c->n_units = c->n_reads = 0;
-    if (n_units > OLY_CHOOSE_UNITS || n_units == 0)
-        return OLY_OK; /* too many to try */
-    c->units = NEW(c, oly_unit, n_units);
-    c->reads = NEW(c, oly_unit_read, n_reads + 1);
-    c->unit_of = NEW(c, int, g->n_nodes + 1);
-    c->elsewhere = NEW(c, bool, g->n_nodes + 1);
-    c->n_brought = 0;
-    OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere ? c->unit_of : NULL);
-    c->read_capacity = n_reads;
+    OLY_TRY(make_room(c, n_units, n_reads));
+    if (n_units > OLY_CHOOSE_UNITS) {
+        c->too_large = true;
+        return OLY_OK;
+    }
     OLY_TRY(order_nodes(c, &order));
-    for (int k = 0; k < g->n_nodes; k++)
-        c->unit_of[k] = -1;
     for (int k = 0; k < g->n_nodes; k++) {
         oly_node *n = g->nodes[order[k]];
         if (!makes_unit(c, n) || c->unit_of[n->index] >= 0)
@@ -378,5 +543,9 @@ oly_status oly_find_units(oly_chooser *c)
     }
     look_at_readers(c);
     note_wants(c);
+    c->fresh = true;
+    c->n_fixed_needs = c->n_needs;
+    if (c->outer)
+        oly_note_needs(c, NULL);
     return OLY_OK;
 }

@@ -108,6 +108,7 @@ typedef struct oly_frame {
     struct oly_waiting_fold *waiting;
     int n_folded;              /* of those that waited */
     struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
+    struct oly_chooser *chooser; /* while layouts are chosen by price */
 } oly_frame;
 
 #define OLY_MOST_GRIDS 4

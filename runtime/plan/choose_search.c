@@ -1,0 +1,473 @@
+/* The search for cheaper decisions in one graph: a beam search over its units in the order in which they will be lowered. Partial
+ * solutions that leave all that will still be read in the same places are one, so on a chain it is dynamic programming. Decisions
+ * a window of units back are settled, as the best solution has them, so that the time is linear in the graph. What is found is
+ * taken where it is clearly better, stretch by stretch: from one point where all lies as propagation has it to the next. See
+ * choose.h. */
+#include "plan/choose.h"
+#include <string.h>
+
+enum { BEAM = 6, MOST_CANDIDATES = 24 };
+
+/* One way to decide the units so far; `recent` is a ring of those that are not settled. */
+typedef struct state {
+    oly_bill bill;
+    bool greedy; /* every decision is that of propagation */
+    oly_decision *recent;
+} state;
+
+typedef struct step {
+    int from; /* state */
+    oly_decision decision;
+    oly_bill bill;
+    bool greedy;
+} step;
+
+typedef struct candidates {
+    int n;
+    oly_decision d[MOST_CANDIDATES];
+} candidates;
+
+typedef struct search {
+    oly_chooser *c;
+    oly_decision *settled; /* [n_units] */
+    int begin;             /* of what is not settled */
+    int *last_reader;      /* [n_units] -1: none */
+    int n_live, *live;     /* units that are not settled and will still be read */
+    state states[2][BEAM + 1];
+} search;
+
+static oly_decided decided_by(const search *s, const state *by)
+{
+    return (oly_decided){s->settled, by->recent, s->begin};
+}
+
+/* -- what a unit may do ------------------------------------------------------------------------------------------------ */
+
+bool oly_same_decision(const oly_decision *a, const oly_decision *b)
+{
+    return a->work == b->work && a->summed == b->summed && a->lies == b->lies;
+}
+
+static void consider(oly_chooser *c, const oly_unit *u, oly_decision d, candidates *list)
+{
+    oly_settle_sum(c, u, &d);
+    if (u->pinned && d.lies != u->greedy.lies)
+        return;
+    if (d.lies == d.work)
+        d.wanted = u->kind == OLY_UNIT_GROUP ? d.work : u->greedy.wanted;
+    for (int k = 0; k < list->n; k++)
+        if (oly_same_decision(&list->d[k], &d))
+            return;
+    if (list->n < MOST_CANDIDATES)
+        list->d[list->n++] = d;
+}
+
+/* No device may be left without elements where without the choice none is: cuts finer than the extent are not tried. */
+static oly_cuts fitting(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
+{
+    oly_axis_list axes[OLY_MAX_RANK];
+    oly_cuts_axes(c->mesh, cuts, axes, n->type.rank);
+    for (int d = 0; d < n->type.rank; d++)
+        while (axes[d].n > 0 && oly_axis_list_parts(c->mesh, &axes[d]) > n->type.shape[d])
+            axes[d].n--;
+    return oly_cuts_of(axes, n->type.rank);
+}
+
+/* Where the unit's operand lies, in dimensions as the unit sees them. */
+static oly_cuts seen(const oly_chooser *c, const oly_unit *u, int read, const oly_decided *decided)
+{
+    const oly_unit_read *r = &c->reads[u->first_read + read];
+    return oly_cuts_mapped(c->mesh, oly_read_lies(r, decided), r->from);
+}
+
+static void try_group(oly_chooser *c, const oly_unit *u, oly_cuts cuts, candidates *list)
+{
+    cuts = fitting(c, u->node, cuts);
+    consider(c, u, (oly_decision){cuts, 0, cuts, cuts}, list);
+}
+
+/* As one of the operands lies, as two of them together, as it is wanted, or all of it everywhere. */
+static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
+{
+    for (int k = 0; k < u->n_reads; k++) {
+        oly_cuts cuts = seen(c, u, k, decided);
+        try_group(c, u, cuts, list);
+        for (int j = 0; j < u->n_reads && u->n_reads <= 4; j++)
+            try_group(c, u, oly_cuts_merged(c->mesh, cuts, seen(c, u, j, decided)), list);
+    }
+    for (int k = 0; k < u->n_wants; k++)
+        try_group(c, u, u->wants[k], list);
+    for (int k = 0; k < u->n_demands; k++)
+        try_group(c, u, u->demand[k].cuts, list);
+    try_group(c, u, 0, list);
+}
+
+/* With these contracting cuts: the loop cut as wanted there; a sum scattered as wanted, or not at all. */
+static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, candidates *list)
+{
+    oly_cuts work = fitting(c, u->node, oly_cuts_without(c->mesh, cuts, summed));
+    consider(c, u, (oly_decision){work, summed, work, 0}, list);
+    consider(c, u, (oly_decision){work, summed, u->greedy.wanted, 0}, list);
+    for (int k = 0; k < u->n_wants && summed; k++)
+        consider(c, u, (oly_decision){work, summed, u->wants[k], 0}, list);
+    for (int k = 0; k < u->n_demands && summed; k++)
+        consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
+}
+
+static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
+{
+    const oly_contraction *product = &u->node->params.contraction;
+    oly_cuts free[2], pairs[3] = {0};
+    for (int o = 0; o < 2; o++) {
+        int8_t result[OLY_MAX_RANK], pair[OLY_MAX_RANK];
+        oly_cuts cuts = seen(c, u, o, decided);
+        memset(result, -1, sizeof result);
+        memset(pair, -1, sizeof pair);
+        for (int e = 0; e < u->node->in[o]->type.rank; e++)
+            result[e] = (int8_t)u->dims->result[o][e];
+        for (int k = 0; k < product->n_contract; k++)
+            pair[product->contract[o][k]] = (int8_t)k;
+        free[o] = oly_cuts_mapped(c->mesh, cuts, result);
+        pairs[o] = oly_cuts_mapped(c->mesh, cuts, pair);
+    }
+    for (int s = 2; s >= 0; s--) {
+        if ((s < 2 && pairs[s] == 0) || (s == 1 && pairs[1] == pairs[0]))
+            continue;
+        try_product(c, u, pairs[s], u->greedy.work, list);
+        try_product(c, u, pairs[s], u->greedy.wanted, list);
+        for (int o = 0; o < 2; o++) {
+            try_product(c, u, pairs[s], oly_cuts_merged(c->mesh, free[o], free[1 - o]), list);
+            try_product(c, u, pairs[s], free[o], list);
+        }
+        for (int k = 0; k < u->n_wants; k++)
+            try_product(c, u, pairs[s], u->wants[k], list);
+        for (int k = 0; k < u->n_demands; k++)
+            try_product(c, u, pairs[s], u->demand[k].cuts, list);
+        try_product(c, u, pairs[s], 0, list);
+    }
+}
+
+static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
+{
+    oly_decision d = {0};
+    oly_reduction_cuts(c, u, seen(c, u, 0, decided), &d);
+    d.wanted = d.work;
+    consider(c, u, d, list);
+    d.wanted = u->greedy.wanted;
+    consider(c, u, d, list);
+    for (int k = 0; k < u->n_wants; k++) {
+        d.wanted = u->wants[k];
+        consider(c, u, d, list);
+    }
+    for (int k = 0; k < u->n_demands; k++) {
+        d.wanted = u->demand[k].cuts;
+        consider(c, u, d, list);
+    }
+}
+
+static void find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
+                            candidates *list)
+{
+    list->n = 0;
+    if (greedy)
+        list->d[list->n++] = u->greedy;
+    switch (u->kind) {
+    case OLY_UNIT_GROUP:
+        if (!greedy)
+            list->d[list->n++] = u->greedy;
+        group_candidates(c, u, decided, list);
+        break;
+    case OLY_UNIT_CONTRACT:
+        if (!greedy)
+            list->d[list->n++] = u->greedy;
+        product_candidates(c, u, decided, list);
+        break;
+    case OLY_UNIT_REDUCE: reduction_candidates(c, u, decided, list); break;
+    }
+}
+
+/* -- the search -------------------------------------------------------------------------------------------------------- */
+
+/* Do two steps leave everything that will still be read in the same places? */
+static bool alike(const search *s, const state *states, const step *a, const step *b)
+{
+    if (a->decision.lies != b->decision.lies)
+        return false;
+    if (a->from == b->from)
+        return true;
+    for (int k = 0; k < s->n_live; k++) {
+        int at = s->live[k] % OLY_CHOOSE_WINDOW;
+        if (states[a->from].recent[at].lies != states[b->from].recent[at].lies)
+            return false;
+    }
+    return true;
+}
+
+/* Keeps the cheapest steps, and that of propagation. */
+static int keep(const search *s, const state *states, step *steps, int n, const step *next)
+{
+    for (int k = 0; k < n; k++)
+        if (!steps[k].greedy && !next->greedy && alike(s, states, &steps[k], next)) {
+            if (next->bill.seconds < steps[k].bill.seconds)
+                steps[k] = *next;
+            return n;
+        }
+    if (n < BEAM + 1) {
+        steps[n] = *next;
+        return n + 1;
+    }
+    int worst = -1;
+    for (int k = 0; k < n; k++)
+        if (!steps[k].greedy && (worst < 0 || steps[k].bill.seconds > steps[worst].bill.seconds))
+            worst = k;
+    if (next->greedy || next->bill.seconds < steps[worst].bill.seconds)
+        steps[worst] = *next;
+    return n;
+}
+
+static void find_last_readers(const oly_chooser *c, int *last)
+{
+    for (int k = 0; k < c->n_units; k++)
+        last[k] = -1;
+    for (int k = 0; k < c->n_reads; k++)
+        if (c->reads[k].source >= 0)
+            last[c->reads[k].source] = c->reads[k].unit;
+}
+
+/* Units that are read after `unit`. */
+static void look_at_live(search *s, int unit)
+{
+    int kept = 0;
+    if (unit > 0)
+        s->live[s->n_live++] = unit - 1;
+    for (int k = 0; k < s->n_live; k++)
+        if (s->live[k] >= s->begin && s->last_reader[s->live[k]] > unit)
+            s->live[kept++] = s->live[k];
+    s->n_live = kept;
+}
+
+/* Settles the oldest unit as the best state has it; states that have it otherwise end. */
+static int settle(search *s, state *states, int n)
+{
+    int at = s->begin % OLY_CHOOSE_WINDOW, best = 0, kept = 0;
+    for (int k = 1; k < n; k++)
+        if (states[k].bill.seconds < states[best].bill.seconds)
+            best = k;
+    s->settled[s->begin++] = states[best].recent[at];
+    oly_decision first = states[best].recent[at];
+    for (int k = 0; k < n; k++)
+        if (oly_same_decision(&states[k].recent[at], &first) && states[k].recent[at].wanted == first.wanted) {
+            state swapped = states[kept];
+            states[kept++] = states[k];
+            states[k] = swapped;
+        }
+    return kept;
+}
+
+/* Decides one unit more in every state. */
+static int advance(search *s, state *states, int n, state *next, int unit)
+{
+    oly_chooser *c = s->c;
+    step steps[BEAM + 1];
+    int n_steps = 0;
+    candidates list;
+    const oly_unit *u = &c->units[unit];
+    look_at_live(s, unit);
+    for (int k = 0; k < n; k++) {
+        oly_decided decided = decided_by(s, &states[k]);
+        list.n = 1;
+        list.d[0] = u->greedy;
+        if (u->trusted)
+            find_candidates(c, u, &decided, states[k].greedy, &list);
+        for (int j = 0; j < list.n; j++) {
+            oly_bill bill = {0};
+            if (u->trusted)
+                bill = oly_unit_price(c, unit, &decided, &list.d[j]);
+            step t = {k,
+                      list.d[j],
+                      {states[k].bill.seconds + bill.seconds, states[k].bill.wire + bill.wire},
+                      states[k].greedy && j == 0};
+            n_steps = keep(s, states, steps, n_steps, &t);
+        }
+    }
+    for (int k = 0; k < n_steps; k++) {
+        memcpy(next[k].recent, states[steps[k].from].recent, sizeof(oly_decision) * OLY_CHOOSE_WINDOW);
+        next[k].recent[unit % OLY_CHOOSE_WINDOW] = steps[k].decision;
+        next[k].bill = steps[k].bill;
+        next[k].greedy = steps[k].greedy;
+    }
+    return n_steps;
+}
+
+/* -- what is taken ------------------------------------------------------------------------------------------------------- */
+
+static oly_bill added(oly_bill a, oly_bill b)
+{
+    return (oly_bill){a.seconds + b.seconds, a.wire + b.wire};
+}
+
+static oly_bill price_of(oly_chooser *c, int unit, const oly_decision *decided)
+{
+    oly_decided all = oly_decided_all(decided);
+    return c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_bill){0};
+}
+
+oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided)
+{
+    oly_bill all = oly_brought_price(c);
+    for (int k = 0; k < c->n_units; k++)
+        all = added(all, price_of(c, k, decided));
+    return all;
+}
+
+bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy)
+{
+    double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
+    if (oly_rates_now()->by_level)
+        return chosen->seconds < (0.99 - margin) * greedy->seconds;
+    return chosen->wire <= (1 - margin) * greedy->wire - 1 && chosen->seconds < (0.99 - margin) * greedy->seconds;
+}
+
+/* Decisions of stretches that are not clearly better are those of propagation again. True: any is left. */
+static bool take_stretches(search *s, oly_decision *found, const oly_decision *greedy)
+{
+    oly_chooser *c = s->c;
+    oly_bill chosen = {0}, before = {0};
+    int begin = 0, open = 0; /* open: decided otherwise and still to be read */
+    bool differs = false, any = false;
+    int *ends = s->live; /* [unit + 1]: how many such end there */
+    memset(ends, 0, sizeof *ends * (size_t)(c->n_units + 2));
+    for (int k = 0; k < c->n_units; k++) {
+        chosen = added(chosen, price_of(c, k, found));
+        before = added(before, price_of(c, k, greedy));
+        differs = differs || !oly_same_decision(&found[k], &greedy[k]);
+        if (found[k].lies != greedy[k].lies && s->last_reader[k] > k) {
+            open++;
+            ends[s->last_reader[k]]++;
+        }
+        open -= ends[k];
+        if (open > 0 && k + 1 < c->n_units)
+            continue;
+        if (differs && !oly_is_better(c, &chosen, &before))
+            memcpy(&found[begin], &greedy[begin], sizeof *found * (size_t)(k + 1 - begin));
+        else
+            any = any || differs;
+        begin = k + 1;
+        differs = false;
+        chosen = before = (oly_bill){0};
+    }
+    return any;
+}
+
+static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
+{
+    memset(s, 0, sizeof *s);
+    s->c = c;
+    s->settled = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    s->last_reader = OLY_ARENA_NEW(c->arena, int, c->n_units + 1);
+    s->live = OLY_ARENA_NEW(c->arena, int, c->n_units + 2);
+    *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    oly_decision *rings = OLY_ARENA_NEW(c->arena, oly_decision, 2 * (BEAM + 1) * OLY_CHOOSE_WINDOW);
+    OLY_PLAN_CHECK(s->settled && s->last_reader && s->live && *greedy ? rings : NULL);
+    for (int k = 0; k < 2 * (BEAM + 1); k++)
+        s->states[k / (BEAM + 1)][k % (BEAM + 1)].recent = rings + k * OLY_CHOOSE_WINDOW;
+    for (int k = 0; k < c->n_units; k++)
+        (*greedy)[k] = c->units[k].greedy;
+    find_last_readers(c, s->last_reader);
+    s->states[0][0].greedy = true;
+    return OLY_OK;
+}
+
+/* A state's whole solution. */
+static oly_status collect(search *s, const state *by, oly_decision **all)
+{
+    oly_chooser *c = s->c;
+    *all = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    OLY_PLAN_CHECK(*all);
+    memcpy(*all, s->settled, sizeof **all * (size_t)s->begin);
+    for (int k = s->begin; k < c->n_units; k++)
+        (*all)[k] = by->recent[k % OLY_CHOOSE_WINDOW];
+    return OLY_OK;
+}
+
+/* The best of the last states that are better than what propagation has, as a whole or in stretches. */
+static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy, const oly_bill *before,
+                            oly_decision **best, oly_bill *chosen)
+{
+    for (int k = 0; k < n; k++) {
+        oly_decision *found;
+        oly_bill bill = added(states[k].bill, oly_brought_price(s->c));
+        if (states[k].greedy)
+            continue;
+        OLY_TRY(collect(s, &states[k], &found));
+        if (!oly_is_better(s->c, &bill, before)) {
+            if (!take_stretches(s, found, greedy))
+                continue;
+            bill = oly_bill_of(s->c, found);
+        }
+        if (bill.seconds < chosen->seconds && (bill.wire < before->wire || oly_rates_now()->by_level)) {
+            *best = found;
+            *chosen = bill;
+        }
+    }
+    return OLY_OK;
+}
+
+static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
+{
+    search s;
+    oly_decision *greedy;
+    int n = 1, side = 0;
+    *best = NULL;
+    OLY_TRY(make_search(&s, c, &greedy));
+    *before = *chosen = oly_bill_of(c, greedy);
+    if (before->wire <= 0)
+        return OLY_OK;
+    for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
+        if (unit - s.begin == OLY_CHOOSE_WINDOW)
+            n = settle(&s, s.states[side], n);
+        n = advance(&s, s.states[side], n, s.states[1 - side], unit);
+    }
+    return take_best(&s, s.states[side], n, greedy, before, best, chosen);
+}
+
+/* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless
+ * there are too many. */
+static oly_status split_groups(oly_chooser *c)
+{
+    bool any = false;
+    int n_units = c->n_units, n_groups = c->f->n_groups;
+    oly_decision *decided = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    bool *split = OLY_ARENA_NEW(c->arena, bool, n_groups + 1);
+    OLY_PLAN_CHECK(decided ? split : NULL);
+    for (int k = 0; k < c->n_units; k++)
+        decided[k] = c->units[k].greedy;
+    for (int k = 0; k < c->n_units; k++) {
+        const oly_unit *u = &c->units[k];
+        if (u->group && u->group->n_nodes > 1 && price_of(c, k, decided).wire > 0) {
+            split[u->group - c->f->groups] = any = true;
+            n_units += u->group->n_nodes - 1;
+        }
+    }
+    if (!any || n_units > OLY_CHOOSE_UNITS)
+        return OLY_OK;
+    c->split = split;
+    return oly_find_units(c);
+}
+
+oly_status oly_search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen)
+{
+    if (!c->fresh || c->split || c->first_child) {
+        c->split = NULL;
+        OLY_TRY(oly_find_units(c));
+    }
+    OLY_TRY(split_groups(c));
+    OLY_TRY(look(c, best, greedy, chosen));
+    if (!*best && c->split) {
+        c->split = NULL;
+        OLY_TRY(oly_find_units(c));
+    }
+    if (c->outer)
+        oly_note_needs(c, *best);
+    return OLY_OK;
+}
