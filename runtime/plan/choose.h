@@ -8,8 +8,10 @@
 #include <limits.h>
 
 enum {
+    OLY_CHOOSE_SHARED = 4, /* readers among which prices are shared, at least */
     OLY_CHOOSE_AXES = 8,
     OLY_CHOOSE_UNITS = 8192, /* of a graph; of larger ones nothing is chosen */
+    OLY_CHOOSE_QUICK = 256,  /* of a graph; larger ones are searched once, by a narrower beam */
     OLY_CHOOSE_WINDOW = 64,  /* units whose decisions are open at a time */
     OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
@@ -71,6 +73,8 @@ typedef struct oly_unit_read {
     int unit, previous;        /* who reads; the read before that comes in by the same entry, -1: none */
     int8_t to[OLY_MAX_RANK];   /* of each dimension as the unit sees it, that of the root; -1: none */
     int8_t from[OLY_MAX_RANK]; /* the other way */
+    /* Of a product's operand: of each dimension of the result, and of each contracting pair, that of the root; -1: none. */
+    int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
     int operand;
 } oly_unit_read;
 
@@ -117,8 +121,10 @@ typedef struct oly_chooser {
     oly_cuts *propagated; /* [n_carry] the same as propagation has it */
     int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
     oly_outer_need *needs;
+    bool as_propagated;          /* what propagation proposes is what it would do, no carry lies elsewhere */
     bool too_large;              /* nothing is chosen */
     bool fresh;                  /* the units are found, for the carries as they are */
+    bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
     bool without_outer;          /* prices are without what comes from graphs around */
     const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
@@ -129,6 +135,7 @@ typedef struct oly_chooser {
     oly_unit *units;      /* in the order of lowering */
     oly_unit_read *reads; /* of unit u: from first_read */
     int *last_read;       /* [n_nodes] of what comes in there, so far; -1: none */
+    int *n_readers;       /* [n_nodes] how many reads */
     int *unit_of;         /* [n_nodes] -1: none */
     bool *elsewhere;      /* [n_nodes] read in ways the model does not know: there may be copies */
     int n_brought;        /* values that no unit makes are wanted like this, whatever is chosen */
@@ -185,7 +192,8 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
 /* Where a read's value lies, under the decisions so far; and where it must for the decision `d` of its reader. */
 oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided);
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d);
-/* A unit's share under decision d, those of the units before being in `decided`. */
+/* A unit's share under decision d, those of the units before being in `decided`. With `sharing` what is brought for one of several
+ * readers costs each its part of that, as if all would read it so: how a search sees the worth of what only pays in the end. */
 oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
 /* What is brought of values that no unit makes. */
 oly_bill oly_brought_price(oly_chooser *c);

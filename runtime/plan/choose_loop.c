@@ -192,6 +192,19 @@ static oly_status refresh(loop *l)
     return l->c->fresh ? OLY_OK : price(l, &l->bill, &l->decided);
 }
 
+static oly_status try_all(loop *l, bool together, bool *changed)
+{
+    for (int k = 0; k < l->n && l->tries > 0 && l->bill.wire > 0; k++) {
+        if (!l->carries[k].free)
+            continue;
+        OLY_TRY(refresh(l));
+        find_places(l, k);
+        for (int j = 0; j < l->carries[k].n_places; j++)
+            OLY_TRY(try_place(l, k, l->carries[k].place[j], together, changed));
+    }
+    return OLY_OK;
+}
+
 oly_status oly_choose_carries(oly_chooser *c, bool *changed)
 {
     loop l = {.c = c, .n = c->f->loop->params.n_carry, .tries = 4 + MOST_UNITS_LOOKED_AT / (c->n_units + 1)};
@@ -202,14 +215,11 @@ oly_status oly_choose_carries(oly_chooser *c, bool *changed)
     for (int k = 0; k < l.n; k++)
         look_at_carry(&l, k);
     OLY_TRY(price(&l, &l.bill, &l.decided));
-    for (int together = 1; together >= 0; together--)
-        for (int k = 0; k < l.n && l.tries > 0 && l.bill.wire > 0; k++) {
-            if (!l.carries[k].free)
-                continue;
-            OLY_TRY(refresh(&l));
-            find_places(&l, k);
-            for (int j = 0; j < l.carries[k].n_places; j++)
-                OLY_TRY(try_place(&l, k, l.carries[k].place[j], together, changed));
-        }
+    for (bool again = true; again;) {
+        again = false;
+        OLY_TRY(try_all(&l, true, &again));
+        OLY_TRY(try_all(&l, false, &again));
+        *changed = *changed || again;
+    }
     return refresh(&l);
 }

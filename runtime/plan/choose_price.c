@@ -209,16 +209,7 @@ oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_
 {
     if (u->kind == OLY_UNIT_GROUP)
         return oly_cuts_mapped(c->mesh, d->work, r->to);
-    int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
-    const oly_contraction *product = &u->node->params.contraction;
-    memset(free, -1, sizeof free);
-    memset(pair, -1, sizeof pair);
-    for (int e = 0; e < u->node->in[r->operand]->type.rank; e++)
-        if (u->dims->result[r->operand][e] >= 0)
-            free[u->dims->result[r->operand][e]] = r->to[e];
-    for (int k = 0; k < product->n_contract; k++)
-        pair[k] = r->to[product->contract[r->operand][k]];
-    return oly_cuts_mapped(c->mesh, d->work, free) | oly_cuts_mapped(c->mesh, d->summed, pair);
+    return oly_cuts_mapped(c->mesh, d->work, r->free) | oly_cuts_mapped(c->mesh, d->summed, r->pair);
 }
 
 /* The rule of oly_fold_value. */
@@ -252,9 +243,9 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 
 enum { MOST_OTHERS = 24 };
 
-/* Has the value been brought where it is needed, for an earlier reader or since it is wanted there in the end? */
-static bool is_there(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided,
-                     const oly_decision *d)
+/* Has the value been brought where it is needed for an earlier reader? */
+static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided,
+                       const oly_decision *d)
 {
     int looked_at = 0;
     for (int k = r->previous; k >= 0 && looked_at < MOST_OTHERS; k = c->reads[k].previous, looked_at++) {
@@ -266,6 +257,12 @@ static bool is_there(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, con
         if (oly_elements_moved(c, r->root, had, needs) <= 0)
             return true;
     }
+    return false;
+}
+
+/* Or since it is wanted there in the end? */
+static bool is_wanted(oly_chooser *c, const oly_unit_read *r, oly_cuts needs)
+{
     const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
     const oly_unit_demand *wanted = source ? source->demand : c->brought;
     for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
@@ -273,7 +270,7 @@ static bool is_there(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, con
             return true;
     /* perhaps: that is said in favour of what propagation proposes only */
     const oly_unit *u = &c->units[r->unit];
-    return c->elsewhere[r->entry] && needs == oly_read_needs(c, u, r, &u->greedy);
+    return c->as_propagated && c->elsewhere[r->entry] && needs == oly_read_needs(c, u, r, &u->greedy);
 }
 
 static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
@@ -296,16 +293,16 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
 
 /* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
  * times less. */
-static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, oly_bill *bill)
+static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, bool shared, oly_bill *bill)
 {
     oly_bill once = {0};
-    if (r->owner == c) {
-        oly_add_movement(c, r->root, lies, needs, bill);
-        return;
-    }
-    if (c->without_outer)
+    if (c->without_outer && r->owner != c)
         return;
     oly_add_movement(c, r->root, lies, needs, &once);
+    if (shared) {
+        once.seconds /= c->n_readers[r->entry];
+        once.wire /= c->n_readers[r->entry];
+    }
     for (const oly_chooser *at = c; at != r->owner; at = at->outer) {
         once.seconds /= at->times.seconds;
         once.wire /= at->times.wire;
@@ -321,8 +318,10 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
     for (int k = 0; k < u->n_reads && u->kind != OLY_UNIT_REDUCE; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
         oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
-        if (oly_elements_moved(c, r->root, lies, needs) > 0 && !is_there(c, r, needs, decided, d))
-            add_read(c, r, lies, needs, &bill);
+        bool shared = c->sharing && c->n_readers[r->entry] >= OLY_CHOOSE_SHARED;
+        if (oly_elements_moved(c, r->root, lies, needs) > 0 && (shared || !is_brought(c, r, needs, decided, d)) &&
+            !is_wanted(c, r, needs))
+            add_read(c, r, lies, needs, shared, &bill);
     }
     add_sum(c, u, d, &bill);
     for (int k = 0; k < u->n_demands; k++) {

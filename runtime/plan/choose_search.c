@@ -6,7 +6,7 @@
 #include "plan/choose.h"
 #include <string.h>
 
-enum { BEAM = 6, MOST_CANDIDATES = 24 };
+enum { BEAM = 6, NARROW = 3, MOST_CANDIDATES = 24 };
 
 /* One way to decide the units so far; `recent` is a ring of those that are not settled. */
 typedef struct state {
@@ -25,6 +25,8 @@ typedef struct step {
 typedef struct candidates {
     int n;
     oly_decision d[MOST_CANDIDATES];
+    int n_tried;
+    oly_cuts tried[MOST_CANDIDATES][2]; /* of products: what is summed, and how the loop is cut */
 } candidates;
 
 typedef struct search {
@@ -32,6 +34,7 @@ typedef struct search {
     oly_decision *settled; /* [n_units] */
     int begin;             /* of what is not settled */
     int *last_reader;      /* [n_units] -1: none */
+    int width;             /* of the beam */
     int n_live, *live;     /* units that are not settled and will still be read */
     state states[2][BEAM + 1];
 } search;
@@ -105,12 +108,21 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
 /* With these contracting cuts: the loop cut as wanted there; a sum scattered as wanted, or not at all. */
 static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, candidates *list)
 {
+    for (int k = 0; k < list->n_tried; k++)
+        if (list->tried[k][0] == summed && list->tried[k][1] == cuts)
+            return;
+    if (list->n_tried < MOST_CANDIDATES) {
+        list->tried[list->n_tried][0] = summed;
+        list->tried[list->n_tried++][1] = cuts;
+    }
     oly_cuts work = fitting(c, u->node, oly_cuts_without(c->mesh, cuts, summed));
     consider(c, u, (oly_decision){work, summed, work, 0}, list);
+    if (!summed)
+        return;
     consider(c, u, (oly_decision){work, summed, u->greedy.wanted, 0}, list);
-    for (int k = 0; k < u->n_wants && summed; k++)
+    for (int k = 0; k < u->n_wants; k++)
         consider(c, u, (oly_decision){work, summed, u->wants[k], 0}, list);
-    for (int k = 0; k < u->n_demands && summed; k++)
+    for (int k = 0; k < u->n_demands; k++)
         consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
 }
 
@@ -168,7 +180,7 @@ static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_de
 static void find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
                             candidates *list)
 {
-    list->n = 0;
+    list->n = list->n_tried = 0;
     if (greedy)
         list->d[list->n++] = u->greedy;
     switch (u->kind) {
@@ -212,7 +224,7 @@ static int keep(const search *s, const state *states, step *steps, int n, const 
                 steps[k] = *next;
             return n;
         }
-    if (n < BEAM + 1) {
+    if (n < s->width + 1) {
         steps[n] = *next;
         return n + 1;
     }
@@ -363,6 +375,7 @@ static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
 {
     memset(s, 0, sizeof *s);
     s->c = c;
+    s->width = c->n_units > OLY_CHOOSE_QUICK ? NARROW : BEAM;
     s->settled = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
     s->last_reader = OLY_ARENA_NEW(c->arena, int, c->n_units + 1);
     s->live = OLY_ARENA_NEW(c->arena, int, c->n_units + 2);
@@ -394,12 +407,20 @@ static oly_status collect(search *s, const state *by, oly_decision **all)
 static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy, const oly_bill *before,
                             oly_decision **best, oly_bill *chosen)
 {
+    bool shared = s->c->sharing;
+    int cheapest = 0;
+    s->c->sharing = false;
+    for (int k = 1; k < n; k++)
+        if (states[k].bill.seconds < states[cheapest].bill.seconds)
+            cheapest = k;
     for (int k = 0; k < n; k++) {
         oly_decision *found;
         oly_bill bill = added(states[k].bill, oly_brought_price(s->c));
-        if (states[k].greedy)
+        if (states[k].greedy || (s->c->n_units > OLY_CHOOSE_QUICK && k != cheapest))
             continue;
         OLY_TRY(collect(s, &states[k], &found));
+        if (shared)
+            bill = oly_bill_of(s->c, found);
         if (!oly_is_better(s->c, &bill, before)) {
             if (!take_stretches(s, found, greedy))
                 continue;
@@ -413,22 +434,44 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
     return OLY_OK;
 }
 
-static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
+static oly_status pass(oly_chooser *c, bool sharing, const oly_bill *before, oly_decision **best, oly_bill *chosen)
 {
     search s;
     oly_decision *greedy;
     int n = 1, side = 0;
-    *best = NULL;
     OLY_TRY(make_search(&s, c, &greedy));
-    *before = *chosen = oly_bill_of(c, greedy);
-    if (before->wire <= 0)
-        return OLY_OK;
+    c->sharing = sharing;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
             n = settle(&s, s.states[side], n);
         n = advance(&s, s.states[side], n, s.states[1 - side], unit);
     }
     return take_best(&s, s.states[side], n, greedy, before, best, chosen);
+}
+
+/* Is anything read often enough to be worth bringing for all? */
+static bool is_shared(const oly_chooser *c)
+{
+    for (int k = 0; k < c->n_reads; k++)
+        if (c->n_readers[c->reads[k].entry] >= OLY_CHOOSE_SHARED)
+            return true;
+    return false;
+}
+
+static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
+{
+    oly_decision *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    OLY_PLAN_CHECK(greedy);
+    for (int k = 0; k < c->n_units; k++)
+        greedy[k] = c->units[k].greedy;
+    *best = NULL;
+    *before = *chosen = oly_bill_of(c, greedy);
+    if (before->wire <= 0)
+        return OLY_OK;
+    bool shared = is_shared(c);
+    if (!shared || c->n_units <= OLY_CHOOSE_QUICK)
+        OLY_TRY(pass(c, false, before, best, chosen));
+    return shared ? pass(c, true, before, best, chosen) : OLY_OK;
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless

@@ -140,6 +140,7 @@ static bool add_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operan
         return false;
     r->previous = c->last_read[r->entry];
     c->last_read[r->entry] = c->n_reads++;
+    c->n_readers[r->entry]++;
     u->n_reads++;
     return clear && (r->source >= 0 ? c->units[r->source].trusted : oly_lies_now(r->owner, r->root, &r->fixed));
 }
@@ -249,6 +250,18 @@ static oly_cuts greedy_lies(const oly_chooser *c, const oly_unit_read *r)
     return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
 }
 
+static void map_operand(const oly_unit *u, oly_unit_read *r)
+{
+    const oly_contraction *product = &u->node->params.contraction;
+    memset(r->free, -1, sizeof r->free);
+    memset(r->pair, -1, sizeof r->pair);
+    for (int e = 0; e < u->node->in[r->operand]->type.rank; e++)
+        if (u->dims->result[r->operand][e] >= 0)
+            r->free[u->dims->result[r->operand][e]] = r->to[e];
+    for (int k = 0; k < product->n_contract; k++)
+        r->pair[k] = r->to[product->contract[r->operand][k]];
+}
+
 static oly_status add_contract(oly_chooser *c, oly_node *n)
 {
     oly_unit *u = new_unit(c, OLY_UNIT_CONTRACT, n);
@@ -264,6 +277,8 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
         u->trusted = false;
         return OLY_OK;
     }
+    for (int o = 0; o < 2; o++)
+        map_operand(u, &c->reads[u->first_read + o]);
     oly_layout operand[2], out = layout_of(c, &n->type, u->greedy.wanted);
     double inner = 1;
     for (int o = 0; o < 2; o++) {
@@ -489,6 +504,18 @@ static oly_status order_nodes(oly_chooser *c, int **order)
     return OLY_OK;
 }
 
+/* Do all carries in sight lie as propagation has them? */
+static bool carries_as_propagated(const oly_chooser *c)
+{
+    bool same = !c->outer || c->outer->as_propagated;
+    for (int k = 0; c->carries && k < c->f->loop->params.n_carry; k++)
+        same = same && c->carries[k] == c->propagated[k];
+    for (const oly_chooser *child = c->first_child; child; child = child->next)
+        for (int k = 0; child->carries && k < child->f->loop->params.n_carry; k++)
+            same = same && child->carries[k] == child->propagated[k];
+    return same;
+}
+
 static oly_status make_room(oly_chooser *c, int n_units, int n_reads)
 {
     int n_nodes = c->f->graph->n_nodes, most = n_reads + c->f->graph->n_outputs;
@@ -496,8 +523,9 @@ static oly_status make_room(oly_chooser *c, int n_units, int n_reads)
     c->reads = NEW(c, oly_unit_read, n_reads + 1);
     c->unit_of = NEW(c, int, n_nodes + 1);
     c->last_read = NEW(c, int, n_nodes + 1);
+    c->n_readers = NEW(c, int, n_nodes + 1);
     c->elsewhere = NEW(c, bool, n_nodes + 1);
-    OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere && c->last_read ? c->unit_of : NULL);
+    OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere && c->last_read && c->n_readers ? c->unit_of : NULL);
     c->read_capacity = n_reads;
     c->brought_capacity = most < OLY_CHOOSE_BROUGHT ? most : OLY_CHOOSE_BROUGHT;
     c->brought = NEW(c, oly_unit_demand, c->brought_capacity + 1);
@@ -510,6 +538,7 @@ static oly_status make_room(oly_chooser *c, int n_units, int n_reads)
     for (int k = 0; k < n_nodes; k++)
         c->unit_of[k] = c->last_read[k] = -1;
     c->n_units = c->n_reads = c->n_brought = c->n_needs = 0;
+    c->as_propagated = carries_as_propagated(c);
     return OLY_OK;
 }
 
