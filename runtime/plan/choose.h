@@ -15,6 +15,7 @@ enum {
     OLY_CHOOSE_WINDOW = 64,  /* units whose decisions are open at a time */
     OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
+    OLY_CHOOSE_PAST = 8, /* units that a sum is put off past */
     OLY_CHOOSE_SAMPLE = 64
 };
 
@@ -95,6 +96,8 @@ typedef struct oly_unit {
     oly_unit_demand demand[OLY_CHOOSE_WANTS];
     oly_cuts wants[OLY_CHOOSE_WANTS]; /* what those who read it would read without a choice */
     const oly_contraction_dims *dims;
+    double waiting; /* of the bytes of its sum over devices, should that be put off: see choose_wait.c */
+    int n_past, past[OLY_CHOOSE_PAST];
     double work;  /* seconds, undivided */
     double bytes; /* of an element */
 } oly_unit;
@@ -126,6 +129,7 @@ typedef struct oly_chooser {
     bool fresh;                  /* the units are found, for the carries as they are */
     bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
     bool without_outer;          /* prices are without what comes from graphs around */
+    const oly_decision *whole;   /* while prices are of these decisions */
     const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
     oly_frame *f;
@@ -180,6 +184,11 @@ bool oly_same_decision(const oly_decision *a, const oly_decision *b);
 /* choose_loop.c */
 /* Looks for other layouts of a loop's carries, with which it is cheaper. */
 oly_status oly_choose_carries(oly_chooser *c, bool *changed);
+
+/* choose_wait.c */
+oly_status oly_note_waits(oly_chooser *c);
+/* May the sum be put off, as it is without choices? */
+bool oly_may_wait(const oly_chooser *c, const oly_unit *u, const oly_decision *d);
 
 /* choose_price.c */
 void oly_chooser_sample(oly_chooser *c, int *coordinates);

@@ -287,7 +287,8 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
     if (d->lies != d->work)
         bytes *= (members - 1) * total_elements(c, u->node, d->lies);
     else
-        bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work);
+        bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work) *
+                 (oly_may_wait(c, u, d) ? u->waiting : 1);
     add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
 }
 

@@ -35,6 +35,7 @@ typedef struct search {
     int begin;             /* of what is not settled */
     int *last_reader;      /* [n_units] -1: none */
     int width;             /* of the beam */
+    bool waits;            /* some sums may be put off */
     int n_live, *live;     /* units that are not settled and will still be read */
     state states[2][BEAM + 1];
 } search;
@@ -321,7 +322,10 @@ static oly_bill added(oly_bill a, oly_bill b)
 static oly_bill price_of(oly_chooser *c, int unit, const oly_decision *decided)
 {
     oly_decided all = oly_decided_all(decided);
-    return c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_bill){0};
+    c->whole = decided;
+    oly_bill bill = c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_bill){0};
+    c->whole = NULL;
+    return bill;
 }
 
 oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided)
@@ -375,6 +379,8 @@ static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
 {
     memset(s, 0, sizeof *s);
     s->c = c;
+    for (int k = 0; k < c->n_units; k++)
+        s->waits = s->waits || c->units[k].waiting < 1;
     s->width = c->n_units > OLY_CHOOSE_QUICK ? NARROW : BEAM;
     s->settled = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
     s->last_reader = OLY_ARENA_NEW(c->arena, int, c->n_units + 1);
@@ -419,7 +425,7 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
         if (states[k].greedy || (s->c->n_units > OLY_CHOOSE_QUICK && k != cheapest))
             continue;
         OLY_TRY(collect(s, &states[k], &found));
-        if (shared)
+        if (shared || s->waits)
             bill = oly_bill_of(s->c, found);
         if (!oly_is_better(s->c, &bill, before)) {
             if (!take_stretches(s, found, greedy))
