@@ -12,7 +12,7 @@
 
 enum { LEAST_REPEATS = 3 };
 
-static const bench_row *const tables[] = {bench_heat_rows,     bench_array_rows,   bench_call_rows,
+static const bench_row *const tables[] = {bench_heat_rows,     bench_field_rows,   bench_array_rows, bench_call_rows,
                                           bench_movement_rows, bench_reshard_rows, bench_plan_rows};
 
 #define FOR_EACH_ROW(row)                                                                                              \

@@ -145,6 +145,14 @@ for l in $layouts 3x1 1x1; do
     prints "heat3d $l" heat3d.txt
     agrees "heat3d $l agrees with a plain loop"
 done
+for l in $layouts 3x1 1x1; do
+    rm -f "$scratch/substance.png"
+    run "$(ranks_of "$l")" "$(devices_of "$l")" gray_scott --size 64 --steps 37 --png "$scratch/substance.png"
+    head -n 2 "$scratch/out" >"$scratch/text"
+    prints "gray_scott $l" gray_scott.txt
+    agrees "gray_scott $l agrees with a plain loop"
+done
+holds 'gray_scott writes a picture' test "$(head -c 4 "$scratch/substance.png" | tail -c 3)" = PNG
 for ranks in 1 2 3 8; do
     run $ranks 1 heat2d_mpi --size 97 --steps 33
     cp "$scratch/out" "$scratch/text"
@@ -181,7 +189,7 @@ for program in shard_map linear_algebra placement; do
 done
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
-for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d matmul; do
+for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott matmul; do
     run 1 1 $program --help
     holds "$program --help" grep -q "^usage: $program" "$scratch/out"
 done
