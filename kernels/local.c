@@ -156,7 +156,8 @@ static bool cuts_indexed(const oly_local_task *t)
 
 int oly_local_phases(const oly_local_task *t)
 {
-    return t->op == OLY_LOCAL_DYNAMIC_UPDATE || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
+    bool places = t->op == OLY_LOCAL_DYNAMIC_UPDATE || (t->op == OLY_LOCAL_DYNAMIC_SLICE && t->partial);
+    return places || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
 }
 
 /* Pieces that a task's result falls into at most. */

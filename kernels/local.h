@@ -102,7 +102,7 @@ typedef struct oly_local_task {
                    *   running results: gives the result of the part only (extent 1; float16 and bfloat16 as float32, of
                    *   cumlogsumexp float64); an empty part gives what changes nothing
                    *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch
-                   *   GATHER: elements of other parts are what a sum does not see
+                   *   GATHER, DYNAMIC_SLICE: elements of other parts are what a sum does not see
                    *   SCATTER_ADD: so is what the result has beyond operand 0's box, which may be smaller, before the updates */
     int part;    /* running results with in[1], the results of all parts: which part this is */
     const oly_sliding_window *window;

@@ -177,10 +177,51 @@ static batches batches_of(const oly_local_task *t, int chunk, int n_chunks)
                   : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
 }
 
+/* The place in the result of what lies in this part of in[0], and what a sum does not see elsewhere. */
+static void slice_part(const oly_local_task *t, const void *const *in, void *out, int phase, int chunk, int n_chunks)
+{
+    const oly_local_operand *x = &t->in[0];
+    int64_t bytes = oly_element_bytes[x->dtype], n = oly_local_count(&t->out, -1);
+    char unseen[16];
+    if (phase == 0) {
+        unseen_value(x->dtype, unseen);
+        int64_t begin = n * chunk / n_chunks, end = n * (chunk + 1) / n_chunks;
+        OLY_ISA_NAME(oly_convert).fill[bytes](end - begin, (char *)out + begin * bytes, unseen);
+        return;
+    }
+    oly_copy_task c = {.element_bytes = (size_t)bytes, .rank = x->rank - t->n_batch};
+    batches b = batches_of(t, chunk, n_chunks);
+    for (int64_t k = b.begin; k < b.end; k++) {
+        int64_t from = oly_local_offset(t->n_batch, t->out.extent, x->stride, -1, k);
+        int64_t to = oly_local_offset(t->n_batch, t->out.extent, t->out.stride, -1, k);
+        bool any = true;
+        for (int d = t->n_batch, i = 0; d < x->rank; d++, i++) {
+            const oly_local_operand *start = &t->in[1 + i];
+            int64_t at = oly_local_offset(t->n_batch, t->out.extent, start->stride, -1, k);
+            at = start_of(start, in[1 + i], at, x->size[d], t->out.size[d]) + t->out.origin[d];
+            int64_t low = at > x->origin[d] ? at : x->origin[d], high = at + t->out.extent[d];
+            high = high < x->origin[d] + x->extent[d] ? high : x->origin[d] + x->extent[d];
+            any = any && low < high;
+            from += (low - x->origin[d]) * x->stride[d];
+            to += (low - at) * t->out.stride[d];
+            c.extent[i] = high - low;
+            c.from_stride[i] = x->stride[d];
+            c.to_stride[i] = t->out.stride[d];
+        }
+        if (any)
+            OLY_ISA_NAME(oly_copy_run)
+        (&c, (char *)out + to * bytes, (const char *)in[0] + from * bytes, b.chunk, b.n_chunks);
+    }
+}
+
 void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,
                                          int phase, int chunk, int n_chunks)
 {
-    (void)scratch, (void)phase;
+    (void)scratch;
+    if (t->partial) {
+        slice_part(t, in, out, phase, chunk, n_chunks);
+        return;
+    }
     const oly_local_operand *x = &t->in[0];
     oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank - t->n_batch};
     batches b = batches_of(t, chunk, n_chunks);

@@ -276,6 +276,43 @@ static oly_status gather_from_parts(oly_planner *p, oly_frame *f, oly_node *n, c
     return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
+/* -- parts that start anywhere ---------------------------------------------------------------------------------------- */
+
+/* Every device puts what its part of the array has of the slice to its place, and the results add up. Unless bringing the array
+ * moves less. */
+static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
+                                   const oly_local_step *s, bool *done)
+{
+    oly_local_step *part = oly_local_step_new(p, n, &s->out);
+    oly_axis_list axes = {0};
+    OLY_PLAN_CHECK(part);
+    for (int d = 0; d < own->rank; d++)
+        if (n->type.shape[d] != own->shape[d])
+            oly_append_axes(&axes, &own->split[d].axes);
+    if (axes.n == 0)
+        return OLY_OK;
+    double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
+    bool scattered = leave_axes(&part->out, &axes);
+    for (int k = 0; k < n->n_in; k++) {
+        part->in[k] = s->in[k];
+        leave_axes(&part->in[k], &axes);
+    }
+    for (int d = 0; d < own->rank; d++)
+        if (n->type.shape[d] != own->shape[d])
+            part->in[0].split[d] = own->split[d];
+    double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
+    oly_region whole = oly_region_of_layout(&s->in[0]);
+    if (moved >= element * (part_size(&s->in[0]) - part_size(&part->in[0])) || oly_is_at_hand(f, n->in[0], &whole))
+        return OLY_OK;
+    *done = true;
+    part->partial = true;
+    OLY_TRY(oly_local_demand(p, f, part));
+    OLY_TRY(oly_settle(p, f, n, &part->out));
+    part->slot = oly_value_of(f, n)->slot;
+    OLY_TRY(oly_local_step_add(p, f, part));
+    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
+}
+
 /* -- scatters --------------------------------------------------------------------------------------------------------- */
 
 /* Bytes that a device gets of operand k. */
@@ -347,6 +384,7 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     case OLY_LOCAL_LARGEST:
         return own.split[q->dimension].parts > 1 ? top_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
     case OLY_LOCAL_READS: return gather_from_parts(p, f, n, &own, s, done);
+    case OLY_LOCAL_CUTS: return slice_from_parts(p, f, n, &own, s, done);
     default: return OLY_OK;
     }
 }
