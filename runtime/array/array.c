@@ -10,6 +10,25 @@ enum { LEAST_DEAD = 192, MOST_DEAD = 256 };
 static oly_array dead[MOST_DEAD];  /* a ring */
 static unsigned n_dead, n_revived; /* handles that ever came in, and that went out */
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Those that have been dead for longer and are to be used by anybody: what tracing a thousand operations takes, and would give to the
+ * system and get back each time. A chain through owned.next. */
+enum { MOST_SPARE = 4096 };
+static oly_owned *spare;
+static int n_spare;
+
+/* Those of traced arrays, which have no shards. */
+static bool keep_spare(oly_array x)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return x == NULL; /* none: uses of freed handles shall be seen */
+#endif
+    if (x->room > 0 || n_spare == MOST_SPARE)
+        return false;
+    x->owned.next = spare;
+    spare = &x->owned;
+    n_spare++;
+    return true;
+}
 
 static void destroy(oly_owned *object)
 {
@@ -23,6 +42,8 @@ static void destroy(oly_owned *object)
     if (n_dead - n_revived == MOST_DEAD)
         oldest = dead[n_revived++ % MOST_DEAD];
     dead[n_dead++ % MOST_DEAD] = x;
+    if (oldest && keep_spare(oldest))
+        oldest = NULL;
     pthread_mutex_unlock(&dead_lock);
     oly_release(oldest);
 }
@@ -34,6 +55,11 @@ static oly_array revive(int n_shards)
     pthread_mutex_lock(&dead_lock);
     if (n_dead - n_revived > LEAST_DEAD && dead[n_revived % MOST_DEAD]->room >= n_shards)
         x = dead[n_revived++ % MOST_DEAD];
+    if (!x && n_shards == 0 && spare) {
+        x = (oly_array)spare;
+        spare = spare->next;
+        n_spare--;
+    }
     pthread_mutex_unlock(&dead_lock);
     return x;
 }
@@ -42,6 +68,11 @@ void oly_array_forget_dead(void)
 {
     while (n_revived != n_dead)
         oly_release(dead[n_revived++ % MOST_DEAD]);
+    for (oly_owned *next; spare; spare = next) {
+        next = spare->next;
+        oly_release(spare);
+    }
+    n_spare = 0;
 }
 
 oly_status oly_null_handle(void)

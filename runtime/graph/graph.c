@@ -158,6 +158,14 @@ static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
     return h;
 }
 
+/* Of a list that ends in zeros: most parameters are not used. */
+static uint64_t hash_few(uint64_t h, int n, const int64_t *numbers)
+{
+    while (n > 0 && numbers[n - 1] == 0)
+        n--;
+    return hash_numbers(oly_hash_mix(h, (uint64_t)n), n, numbers);
+}
+
 static uint64_t hash_type(uint64_t h, const oly_type *t)
 {
     h = oly_hash_mix(h, (uint64_t)t->dtype << 16 | (uint64_t)t->weak << 8 | (uint64_t)t->rank);
@@ -173,12 +181,15 @@ static uint64_t hash_type(uint64_t h, const oly_type *t)
 static uint64_t hash_params(uint64_t h, const oly_params *p)
 {
     h = oly_hash_mix(h, (uint64_t)p->dtype << 16 | (uint64_t)p->weak << 8 | (uint64_t)p->n_axes);
-    for (int k = 0; k < OLY_MAX_RANK; k++)
+    int n_axes = OLY_MAX_RANK;
+    while (n_axes > 0 && p->axes[n_axes - 1] == 0)
+        n_axes--;
+    for (int k = 0; k < n_axes; k++)
         h = oly_hash_mix(h, (uint64_t)p->axes[k]);
     h = oly_hash_mix(h, (uint64_t)p->rank << 32 ^ (uint64_t)p->dimension ^ (uint64_t)p->one_by_one << 63);
-    h = hash_numbers(h, OLY_MAX_RANK, p->shape);
-    h = hash_numbers(h, OLY_MAX_RANK, p->start);
-    h = hash_numbers(h, OLY_MAX_RANK, p->step);
+    h = hash_few(h, OLY_MAX_RANK, p->shape);
+    h = hash_few(h, OLY_MAX_RANK, p->start);
+    h = hash_few(h, OLY_MAX_RANK, p->step);
     h = oly_hash_mix(h, (uint64_t)p->value.i); /* the bits of either member */
     h = oly_hash_mix(h, p->sharding ? p->sharding->hash : 0);
     h = oly_hash_mix(h, p->body ? oly_graph_hash(p->body) : 0);
@@ -192,7 +203,8 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (p->permutation ? p->permutation->hash : 0) ^ p->settled ^ (uint64_t)p->unchecked << 32);
     h = oly_hash_mix(h, (uint64_t)p->reverse << 32 | (uint64_t)p->n_batch << 8 | (uint64_t)p->index_mode);
     h = oly_hash_mix(h, (uint64_t)p->count);
-    h = oly_hash(h, &p->contraction, sizeof p->contraction);
+    if (p->contraction.n_contract || p->contraction.n_batch)
+        h = oly_hash(h, &p->contraction, sizeof p->contraction);
     return p->window.rank || p->window.groups ? oly_hash(h, &p->window, sizeof p->window) : h;
 }
 

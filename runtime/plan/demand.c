@@ -14,7 +14,9 @@ oly_region oly_view_region(const oly_node *n, const oly_region *r)
 {
     if (!is_view(n))
         return oly_rolled_region(n, r);
-    oly_region o = {.mesh = r->mesh, .rank = n->in[0]->type.rank};
+    oly_region o;
+    o.mesh = r->mesh;
+    o.rank = n->in[0]->type.rank;
     oly_view_dim dims[OLY_MAX_RANK];
     oly_view_of(n, dims);
     for (int e = 0; e < o.rank; e++)

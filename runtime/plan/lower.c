@@ -141,6 +141,7 @@ static oly_status gather_loads(tiler *t)
     OLY_TRY(oly_room_for_reads(t->p, most));
     oly_node **nodes = t->p->read;
     oly_region *regions = t->p->read_regions;
+    const oly_layout number = {.mesh = t->layout.mesh};
     for (int k = 0; k < t->g->n_nodes; k++)
         for (int j = 0; j < t->g->nodes[k]->n_in; j++) {
             oly_node *in = t->g->nodes[k]->in[j];
@@ -148,7 +149,7 @@ static oly_status gather_loads(tiler *t)
                 continue;
             t->loads[t->n_loads++] = (load){.node = in, .reg = -1};
             nodes[n] = in;
-            regions[n++] = in->type.rank ? oly_region_of_layout(&t->layout) : (oly_region){.mesh = t->layout.mesh};
+            oly_region_from_layout(&regions[n++], in->type.rank ? &t->layout : &number);
         }
     OLY_TRY(oly_prepare(t->p, t->f, n, nodes, regions));
     for (int k = 0; k < n; k++)
@@ -344,6 +345,25 @@ static bool takes_part(const tiler *t, int device)
     return first != t->elsewhere;
 }
 
+/* "mul add sin", of the first few of very many. */
+static const char *names_of(oly_planner *p, const oly_group *g)
+{
+    char names[256];
+    size_t at = 0;
+    for (int k = 0; k < g->n_nodes; k++) {
+        const char *name = oly_ops[g->nodes[k]->op].name;
+        size_t n = strlen(name);
+        if (at + n + 2 > sizeof names)
+            break;
+        memcpy(names + at, name, n);
+        at += n;
+        names[at++] = ' ';
+    }
+    names[at - 1] = 0;
+    char *kept = OLY_PLAN_NEW(p, char, at);
+    return kept ? memcpy(kept, names, at) : "";
+}
+
 static oly_status add_tile_step(tiler *t)
 {
     oly_planner *p = t->p;
@@ -371,13 +391,8 @@ static oly_status add_tile_step(tiler *t)
     s->tile.device = work;
     s->work = total;
     s->out_slot = t->n_stores ? oly_value_of(t->f, t->stores[t->n_stores - 1])->slot : -1;
-    if (g->n_nodes > 1) {
-        oly_text names = {0};
-        for (int k = 0; k < g->n_nodes; k++)
-            oly_text_add(&names, "%s%s", k ? " " : "", oly_ops[g->nodes[k]->op].name);
-        s->detail = oly_plan_say(p, "%s", oly_text_chars(&names));
-        oly_text_free(&names);
-    }
+    if (g->n_nodes > 1)
+        s->detail = names_of(p, g);
     for (int k = 0; k < t->n_stores; k++)
         oly_slot_use(p, oly_value_of(t->f, t->stores[k])->slot);
     return OLY_OK;

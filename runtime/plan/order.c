@@ -113,7 +113,7 @@ static void note_group(oly_planner *p, oly_frame *f, const oly_group *g, bool pa
                 (parts_only && !oly_looks_at(f, in)))
                 continue;
             p->read[*n_read] = in;
-            p->read_regions[(*n_read)++] = oly_region_of_layout(&g->layout);
+            oly_region_from_layout(&p->read_regions[(*n_read)++], &g->layout);
         }
 }
 

@@ -169,6 +169,7 @@ static inline bool oly_is_placed(const oly_node *n)
 
 /* -- region.c: boxes of regions -- */
 oly_region oly_region_of_layout(const oly_layout *l);
+void oly_region_from_layout(oly_region *r, const oly_layout *l); /* the same, where it shall be: regions are large */
 oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position);
 /* The parts of one dimension that may meet [lo, hi), lo < hi, of the value: first > last when there are none. */
 void oly_region_parts(const oly_region_dim *r, int64_t lo, int64_t hi, int *first, int *last);

@@ -216,6 +216,26 @@ static bool is_near(const oly_region *r, const oly_layout *l)
     return same;
 }
 
+/* Is all that is read of the operand just where it lies? So it is with most. */
+static bool lies_there(oly_frame *f, const oly_node *n, const oly_region *r)
+{
+    const oly_value *v = oly_value_of(f, n);
+    const oly_layout *l = v->layout;
+    if (oly_is_constant(n) || (oly_ops[n->op].lowering == OLY_LOWER_VIEW && oly_is_constant(n->in[0])))
+        return true;
+    if (v->slot < 0 || !l || l->mesh != r->mesh || l->rank != r->rank)
+        return false;
+    for (int d = 0; d < r->rank; d++) {
+        const oly_region_dim *x = &r->dim[d];
+        const oly_split *a = &x->split, *b = &l->split[d];
+        if (x->n != l->shape[d] || x->scale != 1 || x->lo != 0 || x->hi != 0 || x->spread > 1 || x->wraps ||
+            a->base != b->base || a->unit != b->unit || a->start != b->start || a->step != b->step ||
+            !oly_axis_list_equal(&a->axes, &b->axes))
+            return false;
+    }
+    return true;
+}
+
 static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions,
                           bool near_only)
 {
@@ -223,6 +243,8 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
     int n_roots = 0;
     for (int k = 0; k < n; k++) {
         oly_frame *at = f;
+        if (lies_there(f, nodes[k], &regions[k]))
+            continue;
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
         const oly_value *v = found ? oly_value_of(at, found) : NULL;

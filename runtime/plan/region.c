@@ -2,13 +2,18 @@
 #include "plan/planner.h"
 #include <string.h>
 
+void oly_region_from_layout(oly_region *r, const oly_layout *l)
+{
+    r->mesh = l->mesh;
+    r->rank = l->rank; /* beyond it nothing is set */
+    for (int d = 0; d < l->rank; d++)
+        r->dim[d] = (oly_region_dim){.split = l->split[d], .n = l->shape[d], .scale = 1};
+}
+
 oly_region oly_region_of_layout(const oly_layout *l)
 {
-    oly_region r; /* beyond its rank nothing is set */
-    r.mesh = l->mesh;
-    r.rank = l->rank;
-    for (int d = 0; d < l->rank; d++)
-        r.dim[d] = (oly_region_dim){.split = l->split[d], .n = l->shape[d], .scale = 1};
+    oly_region r;
+    oly_region_from_layout(&r, l);
     return r;
 }
 
