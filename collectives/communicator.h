@@ -83,6 +83,10 @@ typedef struct oly_ticket {
 /* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Big pieces without gaps are sent
  * from where they are: what is sent must not change before oly_exchange_finish. */
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base);
+/* The same, but nothing is sent yet: what goes to a rank is sent by oly_exchange_send when it is ready, all that is left with peer
+ * -1. Until then nothing else may be waited for: others may be waiting for what is held back. */
+oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *const *send_base);
+oly_status oly_exchange_send(oly_exchange *x, int peer);
 /* Leaves a started exchange under way: it goes on whenever oly_exchange_advance is called and during every wait for another one, so
  * that ranks may end the exchanges they have started in any order. Ended by oly_exchange_join, within the same run. */
 void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);

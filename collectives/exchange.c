@@ -191,32 +191,37 @@ static void begin_replay(oly_exchange *x)
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
         exchange_message *m = oly_exchange_message(x, i);
         m->left = 1 + m->n_chunks;
-        m->arrived = false;
+        m->arrived = m->sent = false;
         if (m->big)
             m->tag = oly_world_payload_tag(m->peer, i < x->n_receives);
     }
 }
 
+static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, void *const *base)
+{
+    exchange_message *m = &x->sends[i];
+    const exchange_slot *first = &x->slots[x->n_receives + i];
+    memcpy(m->staging, ticket, TICKET);
+    for (int k = 0; k < m->n_pieces && m->sources; k++)
+        m->sources[k] = base[m->walks[k].buffer];
+    if (!m->big)
+        pack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
+    m->sent = true;
+    OLY_TRY(post(x, x->n_receives + i, base));
+    return goes_in_rounds(x, first) ? OLY_OK : post_chunks(x, m, base);
+}
+
 static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *const *base)
 {
-    for (int i = 0; i < x->n_sends; i++) {
-        exchange_message *m = &x->sends[i];
-        const exchange_slot *first = &x->slots[x->n_receives + i];
-        memcpy(m->staging, ticket, TICKET);
-        for (int k = 0; k < m->n_pieces && m->sources; k++)
-            m->sources[k] = base[m->walks[k].buffer];
-        if (!m->big)
-            pack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
-        OLY_TRY(post(x, x->n_receives + i, base));
-        if (!goes_in_rounds(x, first))
-            OLY_TRY(post_chunks(x, m, base));
-    }
+    for (int i = 0; i < x->n_sends; i++)
+        if (!x->sends[i].sent)
+            OLY_TRY(start_send(x, i, ticket, base));
     return go_on(x, false, base);
 }
 
 static oly_status take_block(oly_exchange *x);
 
-oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
+oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
     if (x->started)
         return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
@@ -225,9 +230,27 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
     if (x->block_bytes > 0)
         OLY_TRY(take_block(x));
     begin_replay(x);
+    x->ticket = *ticket;
+    x->base = send_base;
     for (int i = 0; i < x->n_receives; i++)
         OLY_TRY(post(x, i, NULL));
+    return OLY_OK;
+}
+
+oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
+{
+    OLY_TRY(oly_exchange_begin(x, ticket, send_base));
     return start_sends(x, ticket, send_base);
+}
+
+oly_status oly_exchange_send(oly_exchange *x, int peer)
+{
+    if (peer < 0)
+        return start_sends(x, &x->ticket, x->base);
+    for (int i = 0; i < x->n_sends && x->rounds[0].n == 0; i++) /* rounds have an order of their own: all at the end */
+        if (x->sends[i].peer == peer && !x->sends[i].sent)
+            OLY_TRY(start_send(x, i, &x->ticket, x->base));
+    return OLY_OK;
 }
 
 /* -- divergence ------------------------------------------------------------------------------------------ */

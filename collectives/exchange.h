@@ -20,6 +20,7 @@ typedef struct exchange_message {
     int tag;                   /* of the chunks, in this replay */
     int left;                  /* requests not complete, in this replay */
     bool arrived;              /* its ticket, in this replay */
+    bool sent;                 /* in this replay */
 } exchange_message;
 
 /* What a request is about. */

@@ -13,13 +13,7 @@ static const double least_seconds = 1e-5;
 
 /* -- boxes -------------------------------------------------------------------------------------------------------------- */
 
-/* Some iterations of a loop nest. */
-typedef struct ranges {
-    int rank;
-    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
-} ranges;
-
-static double volume(const ranges *r)
+double oly_ranges_volume(const oly_ranges *r)
 {
     double n = 1;
     for (int d = 0; d < r->rank; d++)
@@ -44,9 +38,14 @@ static void iterations(int64_t first, int64_t scale, int64_t lo, int64_t hi, int
     }
 }
 
-/* Which of the iterations `all`, reading at `place` of the slot the piece is for, read some of it. The slot is row-major, and the
- * piece has its strides. False: cannot be said. */
-static bool readers(const oly_piece *piece, int64_t element, const oly_place *place, const ranges *all, ranges *found)
+/* Do steps of `stride` from `start` on go beyond [0, end)? As where several dimensions are one loop. */
+static bool leaves(int64_t start, int64_t stride, int64_t steps, int64_t end)
+{
+    return start + stride * steps >= end || start + stride * steps < 0;
+}
+
+bool oly_find_readers(const oly_piece *piece, int64_t element, const oly_place *place, const oly_ranges *all,
+                      oly_ranges *found)
 {
     int64_t at = place->offset / element, in = piece->offset / element;
     bool taken[OLY_MAX_RANK] = {false};
@@ -60,7 +59,8 @@ static bool readers(const oly_piece *piece, int64_t element, const oly_place *pl
             continue;
         while (d < piece->rank && piece->stride[d] > stride)
             d++;
-        if (d == piece->rank || taken[d] || stride % piece->stride[d])
+        if (d == piece->rank || taken[d] || stride % piece->stride[d] ||
+            (d > 0 && leaves(at % piece->stride[d - 1], place->stride[t], all->hi[t] - 1, piece->stride[d - 1])))
             return false;
         taken[d] = true;
     }
@@ -91,7 +91,7 @@ static bool readers(const oly_piece *piece, int64_t element, const oly_place *pl
 }
 
 /* Cuts away what is late, with as little else as possible. */
-static void cut(ranges *inner, const ranges *late)
+static void cut(oly_ranges *inner, const oly_ranges *late)
 {
     int best = -1;
     bool low = false;
@@ -118,21 +118,22 @@ static void cut(ranges *inner, const ranges *late)
 
 /* -- elementwise steps ---------------------------------------------------------------------------------------------------- */
 
-static ranges whole_of(const oly_tile_box *b)
+static oly_ranges whole_of(const oly_tile_box *b)
 {
-    ranges r = {.rank = b->rank};
+    oly_ranges r = {.rank = b->rank};
     for (int d = 0; d < b->rank; d++)
         r.hi[d] = b->extent[d];
     return r;
 }
 
 /* The largest box of a device's part that reads nothing late. False: cannot be said. */
-static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const oly_step *const *moves, ranges *inner)
+static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const oly_step *const *moves,
+                       oly_ranges *inner)
 {
     *inner = whole_of(&w->box);
     if (inner->rank == 0)
         return false;
-    ranges all = *inner, late;
+    oly_ranges all = *inner, late;
     for (int m = 0; m < n; m++)
         for (int k = 0; k < moves[m]->move.n_arrivals; k++) {
             const oly_piece *piece = &moves[m]->move.arrivals[k].piece;
@@ -140,9 +141,9 @@ static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const o
                 int64_t element = (int64_t)oly_dtype_size((oly_dtype)s->tile.program.load_dtype[j]);
                 if (w->loads[j].base != piece->buffer)
                     continue;
-                if (!readers(piece, element, &w->loads[j], &all, &late))
+                if (!oly_find_readers(piece, element, &w->loads[j], &all, &late))
                     return false;
-                if (volume(&late) > 0)
+                if (oly_ranges_volume(&late) > 0)
                     cut(inner, &late);
             }
         }
@@ -150,12 +151,12 @@ static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const o
 }
 
 /* The device's work on a part of its box. */
-static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const ranges *part,
+static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const oly_ranges *part,
                             oly_tile_work *w)
 {
     const oly_tile_program *program = &s->tile.program;
     *w = (oly_tile_work){.box = whole->box};
-    if (volume(part) == 0)
+    if (oly_ranges_volume(part) == 0)
         return OLY_OK;
     oly_place *loads = OLY_PLAN_NEW(p, oly_place, program->n_loads + 1);
     oly_place *stores = OLY_PLAN_NEW(p, oly_place, program->n_stores + 1);
@@ -179,9 +180,9 @@ static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_wo
 }
 
 /* Slab number k around the inner part: 2d below it along dimension d, 2d + 1 above; dimensions before d are the inner part's. */
-static ranges slab(const oly_tile_box *box, const ranges *inner, int k)
+static oly_ranges slab(const oly_tile_box *box, const oly_ranges *inner, int k)
 {
-    ranges r = whole_of(box);
+    oly_ranges r = whole_of(box);
     for (int d = 0; d < k / 2; d++) {
         r.lo[d] = inner->lo[d];
         r.hi[d] = inner->hi[d];
@@ -193,12 +194,12 @@ static ranges slab(const oly_tile_box *box, const ranges *inner, int k)
     return r;
 }
 
-static double rows_of(const ranges *r)
+static double rows_of(const oly_ranges *r)
 {
     double n = 1;
     for (int d = 0; d + 1 < r->rank; d++)
         n *= (double)(r->hi[d] - r->lo[d]);
-    return volume(r) > 0 ? n : 0;
+    return oly_ranges_volume(r) > 0 ? n : 0;
 }
 
 static void add_part(oly_parts *parts, const oly_step *step, double share, int after)
@@ -212,7 +213,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
                              oly_parts *parts)
 {
     int n_devices = p->plan->n_devices, rank = 0, n_slabs = 0;
-    ranges *inner = OLY_PLAN_NEW(p, ranges, n_devices + 1);
+    oly_ranges *inner = OLY_PLAN_NEW(p, oly_ranges, n_devices + 1);
     double slabs[2 * OLY_MAX_RANK] = {0}, all = 0, early = 0, rows = 0;
     OLY_PLAN_CHECK(inner);
     for (int d = 0; d < n_devices; d++) {
@@ -222,12 +223,12 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
         if (!inner_part(s, w, n, moves, &inner[d]) || inner[d].rank == 0)
             return OLY_OK;
         rank = w->box.rank;
-        ranges whole = whole_of(&w->box);
-        all += volume(&whole);
-        early += volume(&inner[d]);
+        oly_ranges whole = whole_of(&w->box);
+        all += oly_ranges_volume(&whole);
+        early += oly_ranges_volume(&inner[d]);
         for (int k = 0; k < 2 * rank; k++) {
-            ranges r = slab(&w->box, &inner[d], k);
-            slabs[k] += volume(&r);
+            oly_ranges r = slab(&w->box, &inner[d], k);
+            slabs[k] += oly_ranges_volume(&r);
             rows += rows_of(&r);
         }
     }
@@ -248,7 +249,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
             const oly_tile_work *w = &s->tile.device[d];
             if (w->chunks == 0)
                 continue;
-            ranges r = k < 0 ? inner[d] : slab(&w->box, &inner[d], k);
+            oly_ranges r = k < 0 ? inner[d] : slab(&w->box, &inner[d], k);
             OLY_TRY(part_work(p, s, w, &r, &work[d]));
         }
         add_part(parts, s, (k < 0 ? early : slabs[k]) / all, k < 0 ? OLY_AFTER_START : OLY_AFTER_WAIT);
@@ -264,16 +265,16 @@ static int needs(const oly_place *at, int64_t first, int64_t count, int64_t stri
                  int64_t element, int n, const oly_step *const *moves, const oly_parts *parts)
 {
     oly_place place = {.base = at->base, .offset = at->offset + first * stride * element, .stride = {stride, along}};
-    ranges all = {.rank = 2, .hi = {count, depth}}, late;
+    oly_ranges all = {.rank = 2, .hi = {count, depth}}, late;
     int found = 0;
     for (int m = 0; m < n; m++)
         for (int k = 0; k < moves[m]->move.n_arrivals; k++) {
             const oly_arrival *a = &moves[m]->move.arrivals[k];
             if (a->piece.buffer != at->base)
                 continue;
-            if (!readers(&a->piece, element, &place, &all, &late))
+            if (!oly_find_readers(&a->piece, element, &place, &all, &late))
                 return -1;
-            for (int j = 0; volume(&late) > 0 && j < parts->n_peers; j++)
+            for (int j = 0; oly_ranges_volume(&late) > 0 && j < parts->n_peers; j++)
                 if (parts->peers[j] == a->peer)
                     found |= 1 << j;
         }

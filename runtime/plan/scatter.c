@@ -179,6 +179,20 @@ static oly_status send(scatterer *s, int d, const int *members)
     return OLY_OK;
 }
 
+/* What is sent, where it is all that is: whoever makes it may send it piece by piece (overlap_scatter.c). */
+static oly_status note_departures(const scatterer *s, oly_step *move)
+{
+    if (s->n_rounds > 1 || s->wires.n == 0)
+        return OLY_OK;
+    oly_arrival *departures = OLY_PLAN_NEW(s->p, oly_arrival, s->wires.n);
+    OLY_PLAN_CHECK(departures);
+    for (int k = 0; k < s->wires.n; k++)
+        if (s->wires.wire[k].sending)
+            departures[move->move.n_departures++] = (oly_arrival){s->wires.wire[k].peer, s->wires.wire[k].piece};
+    move->move.departures = departures;
+    return OLY_OK;
+}
+
 static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule, int n_groups,
                            const oly_fold_work *groups, int target_slot)
 {
@@ -222,6 +236,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
         staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
     staging->block = b;
     oly_exchange *exchange;
+    OLY_TRY(note_departures(s, &move));
     OLY_TRY(oly_wires_exchange(p, &s->wires, (size_t)s->element, &exchange));
     oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, s->node, "reduce-scatter");
     if (!step) {
@@ -233,6 +248,8 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
     step->out_slot = s->staging;
     step->move.n_copies = s->n_copies;
     step->move.copies = s->copies;
+    step->move.n_departures = move.move.n_departures;
+    step->move.departures = move.move.departures;
     step->wire = move.wire;
     step->members = s->n_sources;
     step->over = *axes;

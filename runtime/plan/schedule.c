@@ -131,6 +131,28 @@ static void add_fold(scheduler *s, const oly_step *step)
         add_wait(s, fold.second, step, s->n - 1, -1);
 }
 
+/* The product that was added last sends what the movement takes away, if that pays. */
+static oly_status feed(scheduler *s, const oly_step *step, bool *done)
+{
+    item *last = s->n > 0 ? &s->items[s->n - 1] : NULL;
+    oly_step fed, rest = *step;
+    *done = false;
+    if (!last || last->step.kind != OLY_STEP_GEMM || last->wait >= 0 || !step->exchange || step->alone)
+        return OLY_OK;
+    OLY_TRY(oly_feed_exchange(s->p, &last->step, step, oly_price_step(s->p->plan, step), &fed, done));
+    if (!*done)
+        return OLY_OK;
+    last->step = fed;
+    last->numbered = s->split = true;
+    last->flight = oly_price_step(s->p->plan, step);
+    int start = s->n - 1;
+    rest.exchange = NULL;
+    rest.begun = rest.alone = true;
+    add_item(s, &rest, -1, false);
+    add_wait(s, step->exchange, step, start, -1);
+    return OLY_OK;
+}
+
 static void add_move(scheduler *s, const oly_step *step)
 {
     item *it = add_item(s, step, -1, !step->alone);
@@ -216,9 +238,14 @@ static oly_status add_step(scheduler *s, const oly_step *step)
     int at = s->n;
     if (step->kind == OLY_STEP_FOLD)
         add_fold(s, step);
-    else if (step->kind == OLY_STEP_MOVE)
-        add_move(s, step);
-    else if (step->kind == OLY_STEP_TILE || step->kind == OLY_STEP_GEMM)
+    else if (step->kind == OLY_STEP_MOVE) {
+        bool fed;
+        OLY_TRY(feed(s, step, &fed));
+        if (fed)
+            at = s->n - 2;
+        else
+            add_move(s, step);
+    } else if (step->kind == OLY_STEP_TILE || step->kind == OLY_STEP_GEMM)
         OLY_TRY(add_in_parts(s, step));
     else if (step->kind == OLY_STEP_STENCIL)
         add_stencil(s, step);
@@ -454,7 +481,7 @@ static void keep_together(scheduler *s)
 /* An exchange that is waited for where it starts needs no wait of its own. */
 static bool joins(oly_step *last, const oly_step *next)
 {
-    if (next->kind == OLY_STEP_WAIT && next->from < 0 && last->starts &&
+    if (next->kind == OLY_STEP_WAIT && next->from < 0 && last->starts && last->kind != OLY_STEP_GEMM &&
         next->awaited == (last->kind == OLY_STEP_FOLD ? last->second : last->exchange)) {
         last->starts = false;
         return true;

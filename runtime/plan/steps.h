@@ -60,6 +60,13 @@ typedef struct oly_gemm_work {
     int of;
 } oly_gemm_work;
 
+/* Some of a product's blocks, after which what goes to a process is ready to be sent. */
+typedef struct oly_gemm_phase {
+    int peer; /* -1: the last */
+    double work;
+    const oly_gemm_work *device; /* [n_devices] */
+} oly_gemm_phase;
+
 typedef struct oly_local_work {
     oly_local_task task;
     const oly_place *in; /* [n_in]; base -1: no elements */
@@ -156,6 +163,8 @@ typedef struct oly_step {
             const oly_gemm_work *device;
             int n_copies; /* operands that the kernel could not read as they lie are copied first */
             const oly_copy_work *copies;
+            int n_phases; /* with an exchange, which sends what they make; else 0 */
+            const oly_gemm_phase *phases;
         } gemm;
         struct {
             const oly_local_work *device;
@@ -166,6 +175,8 @@ typedef struct oly_step {
             const oly_copy_work *copies;
             int n_arrivals;
             const oly_arrival *arrivals; /* what the exchange brings, where it is a movement by layouts */
+            int n_departures;
+            const oly_arrival *departures; /* what it takes to others, of a reduce-scatter */
         } move;
         struct {
             oly_combiner combiner;

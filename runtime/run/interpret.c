@@ -188,6 +188,27 @@ static oly_status run_move(oly_run *r, const oly_step *step)
     return step->exchange && !step->starts ? oly_exchange_finish(step->exchange, ticket, r->base) : OLY_OK;
 }
 
+/* Blocks that go to one process after the other; what is made meanwhile is on its way. */
+static oly_status run_product(oly_run *r, const oly_step *step)
+{
+    oly_run_copies(r, step->gemm.copies, step->gemm.n_copies, step->work);
+    if (!step->exchange) {
+        run_spread(r, step, 0);
+        return OLY_OK;
+    }
+    const oly_ticket *ticket = oly_next_ticket(r);
+    OLY_TRY(oly_exchange_begin(step->exchange, ticket, r->base));
+    oly_exchange_leave(step->exchange, ticket, r->base);
+    for (int k = 0; k < step->gemm.n_phases; k++) {
+        oly_step part = *step;
+        part.gemm.device = step->gemm.phases[k].device;
+        part.work = step->gemm.phases[k].work;
+        run_spread(r, &part, 0);
+        OLY_TRY(oly_exchange_send(step->exchange, step->gemm.phases[k].peer));
+    }
+    return OLY_OK;
+}
+
 /* -- reductions over devices ----------------------------------------------------------------------------------------------- */
 
 enum { FOLD_PART = 1 << 14 }; /* elements */
@@ -358,10 +379,7 @@ static oly_status run_step(oly_run *r, const oly_step *s)
 {
     switch (s->kind) {
     case OLY_STEP_TILE: run_spread(r, s, 0); return OLY_OK;
-    case OLY_STEP_GEMM:
-        oly_run_copies(r, s->gemm.copies, s->gemm.n_copies, s->work);
-        run_spread(r, s, 0);
-        return OLY_OK;
+    case OLY_STEP_GEMM: return run_product(r, s);
     case OLY_STEP_REDUCE:
         run_spread(r, s, 0);
         run_spread(r, s, 1);
