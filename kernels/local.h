@@ -62,7 +62,7 @@ typedef enum oly_index_mode {
     OLY_INDEX_FILL, /* a gather gives NaN, the lowest integer, the largest unsigned one, true; a scatter drops them */
     OLY_INDEX_CLIP, /* the nearest inside counts */
     OLY_INDEX_WRAP, /* the remainder of the division by the size counts */
-    OLY_INDEX_PROMISE, /* there are none */
+    OLY_INDEX_PROMISE, /* there are none: a gather clips, a scatter (and the derivative of the gather) drops */
 } oly_index_mode;
 
 #define OLY_LOCAL_MOST 16 /* operands */

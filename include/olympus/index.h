@@ -105,7 +105,8 @@ OLY_API oly_array oly_take_along_axis(oly_array x, oly_array indices, int axis, 
 #define oly_take_along_axis(...) OLY_AT(oly_take_along_axis)(__VA_ARGS__)
 
 /* x.at[i, j, ...].get(): indexes (arrays or C integers) for the leading dimensions, broadcast together:
- * oly_at_get(x, OLY_INDEXES(i, j), .mode = "fill"). Without a mode indexes are clipped, as in x[i, j].
+ * oly_at_get(x, OLY_INDEXES(i, j), .mode = "fill"). Without a mode indexes are clipped, as in x[i, j],
+ * and nothing of a derivative goes back to places that were meant by indexes outside.
  * source: jax.numpy.ndarray.at */
 typedef struct oly_at_options {
     char first_; /* not used: lets the macro begin the list */

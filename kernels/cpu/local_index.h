@@ -53,7 +53,7 @@ static inline int64_t oly_position_step(const oly_positions *p, const int64_t *s
 static inline oly_positions oly_positions_of(const oly_local_task *t, const void *const *in,
                                              const oly_local_operand *array, const oly_local_operand *updates)
 {
-    oly_positions p = {.mode = t->mode,
+    oly_positions p = {.mode = updates && t->mode == OLY_INDEX_PROMISE ? OLY_INDEX_FILL : t->mode,
                        .rank = t->in[1].rank,
                        .n_batch = t->n_batch,
                        .n_axes = t->n_axes,

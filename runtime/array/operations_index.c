@@ -65,7 +65,7 @@ static oly_array at(oly_compose *compose, oly_op op, oly_array x, int n, const o
     oly_recipe recipe;
     begin(&recipe, op);
     recipe.params.sharding = options->out_sharding;
-    oly_status st = read_mode(options->mode, updates ? OLY_INDEX_FILL : OLY_INDEX_CLIP, &recipe.params);
+    oly_status st = read_mode(options->mode, updates ? OLY_INDEX_FILL : OLY_INDEX_PROMISE, &recipe.params);
     if (st == OLY_OK && (n < 1 || n > OLY_MAX_RANK))
         st = oly_fail(OLY_SHAPE, "%d indexes given; give one for each of the leading dimensions", n);
     if (oly_raise(st) != OLY_OK)

@@ -230,6 +230,8 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
     for (int d = 0; d < n_in - 1; d++)
         OLY_TRY(check_not_empty(&in[0]->type, d, &index[0]->type));
     index_params(&p, recipe, 0, 0, n_in - 1);
+    if (index[0]->type.rank == 0 && p.index_mode == OLY_INDEX_PROMISE)
+        p.index_mode = OLY_INDEX_CLIP; /* a dynamic slice */
     oly_sharding slice;
     if (!p.sharding) {
         OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
