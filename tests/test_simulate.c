@@ -230,7 +230,7 @@ static void plans_for_many_devices_are_those_for_few(void **state)
             continue;
         }
         assert_in_range(many[k].heap, 1, 4 * few[k].heap + 200000);
-        assert_in_range(many[k].heap, 1, 2 * some[k].heap);
+        assert_in_range(many[k].heap, 1, 2 * some[k].heap + 16384); /* the exchanges of a fold: with the logarithm */
     }
 }
 
