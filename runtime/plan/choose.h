@@ -10,9 +10,10 @@
 enum {
     OLY_CHOOSE_SHARED = 4, /* readers among which prices are shared, at least */
     OLY_CHOOSE_AXES = 8,
-    OLY_CHOOSE_UNITS = 8192, /* of a graph; of larger ones nothing is chosen */
-    OLY_CHOOSE_QUICK = 256,  /* of a graph; larger ones are searched once, by a narrower beam */
-    OLY_CHOOSE_WINDOW = 64,  /* units whose decisions are open at a time */
+    OLY_CHOOSE_UNITS = 8192,  /* of a graph; of larger ones nothing is chosen */
+    OLY_CHOOSE_THOROUGH = 24, /* of a graph; up to there all passes are tried */
+    OLY_CHOOSE_QUICK = 256,   /* of a graph; larger ones are searched once, by a narrower beam */
+    OLY_CHOOSE_WINDOW = 64,   /* units whose decisions are open at a time */
     OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
     OLY_CHOOSE_PAST = 8, /* units that a sum is put off past */
@@ -127,6 +128,7 @@ typedef struct oly_chooser {
     bool as_propagated;          /* what propagation proposes is what it would do, no carry lies elsewhere */
     bool too_large;              /* nothing is chosen */
     bool fresh;                  /* the units are found, for the carries as they are */
+    bool scattering;             /* sums may also be scattered where nobody has said to want them so */
     bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
     bool without_outer;          /* prices are without what comes from graphs around */
     const oly_decision *whole;   /* while prices are of these decisions */

@@ -6,7 +6,7 @@
 #include "plan/choose.h"
 #include <string.h>
 
-enum { BEAM = 6, NARROW = 3, MOST_CANDIDATES = 24 };
+enum { BEAM = 6, NARROW = 3, MOST_CANDIDATES = 32, MOST_PRODUCTS = 4 };
 
 /* One way to decide the units so far; `recent` is a ring of those that are not settled. */
 typedef struct state {
@@ -21,6 +21,13 @@ typedef struct step {
     oly_bill bill;
     bool greedy;
 } step;
+
+/* A beam has room for a few solutions only: what is tried, and how it is priced, in one pass and in the next. */
+typedef enum passing {
+    PLAIN,
+    SHARING,    /* prices of what is brought are shared: see oly_unit_price */
+    SCATTERING, /* sums may also be scattered where nobody has said to want them so */
+} passing;
 
 typedef struct candidates {
     int n;
@@ -106,6 +113,26 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
     try_group(c, u, 0, list);
 }
 
+/* Scattered to one dimension after the other, whoever wants it so. */
+static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, candidates *list)
+{
+    oly_axis_list summed = {0}, axes[OLY_MAX_RANK];
+    int parts = 1;
+    for (int a = 0; a < c->mesh->n_axes; a++)
+        if (oly_cuts_byte(d.summed, a)) {
+            summed.axis[summed.n++] = (uint8_t)a;
+            parts *= c->mesh->size[a];
+        }
+    for (int e = 0; e < u->node->type.rank; e++) {
+        oly_cuts_axes(c->mesh, d.work, axes, u->node->type.rank);
+        if ((int64_t)oly_axis_list_parts(c->mesh, &axes[e]) * parts > u->node->type.shape[e])
+            continue;
+        oly_append_axes(&axes[e], &summed);
+        d.wanted = oly_cuts_of(axes, u->node->type.rank);
+        consider(c, u, d, list);
+    }
+}
+
 /* With these contracting cuts: the loop cut as wanted there; a sum scattered as wanted, or not at all. */
 static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, candidates *list)
 {
@@ -125,6 +152,8 @@ static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_
         consider(c, u, (oly_decision){work, summed, u->wants[k], 0}, list);
     for (int k = 0; k < u->n_demands; k++)
         consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
+    if (c->scattering)
+        try_scattered(c, u, (oly_decision){work, summed, 0, 0}, list);
 }
 
 static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
@@ -176,6 +205,8 @@ static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_de
         d.wanted = u->demand[k].cuts;
         consider(c, u, d, list);
     }
+    if (d.summed && c->scattering)
+        try_scattered(c, u, d, list);
 }
 
 static void find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
@@ -414,6 +445,7 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
                             oly_decision **best, oly_bill *chosen)
 {
     bool shared = s->c->sharing;
+    double most = *best ? chosen->wire : before->wire - 1; /* what an earlier pass has found goes for less only */
     int cheapest = 0;
     s->c->sharing = false;
     for (int k = 1; k < n; k++)
@@ -432,7 +464,7 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
                 continue;
             bill = oly_bill_of(s->c, found);
         }
-        if (bill.seconds < chosen->seconds && (bill.wire < before->wire || oly_rates_now()->by_level)) {
+        if (bill.seconds < chosen->seconds && (bill.wire <= most || oly_rates_now()->by_level)) {
             *best = found;
             *chosen = bill;
         }
@@ -440,19 +472,28 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
     return OLY_OK;
 }
 
-static oly_status pass(oly_chooser *c, bool sharing, const oly_bill *before, oly_decision **best, oly_bill *chosen)
+static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_decision **best, oly_bill *chosen)
 {
     search s;
     oly_decision *greedy;
     int n = 1, side = 0;
     OLY_TRY(make_search(&s, c, &greedy));
-    c->sharing = sharing;
+    c->sharing = how == SHARING;
+    c->scattering = how == SCATTERING;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
             n = settle(&s, s.states[side], n);
         n = advance(&s, s.states[side], n, s.states[1 - side], unit);
     }
     return take_best(&s, s.states[side], n, greedy, before, best, chosen);
+}
+
+static int n_products(const oly_chooser *c)
+{
+    int n = 0;
+    for (int k = 0; k < c->n_units; k++)
+        n += c->units[k].kind == OLY_UNIT_CONTRACT;
+    return n;
 }
 
 /* Is anything read often enough to be worth bringing for all? */
@@ -476,8 +517,12 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
         return OLY_OK;
     bool shared = is_shared(c);
     if (!shared || c->n_units <= OLY_CHOOSE_QUICK)
-        OLY_TRY(pass(c, false, before, best, chosen));
-    return shared ? pass(c, true, before, best, chosen) : OLY_OK;
+        OLY_TRY(pass(c, PLAIN, before, best, chosen));
+    if (shared)
+        OLY_TRY(pass(c, SHARING, before, best, chosen));
+    return c->n_units <= OLY_CHOOSE_THOROUGH && n_products(c) <= MOST_PRODUCTS
+               ? pass(c, SCATTERING, before, best, chosen)
+               : OLY_OK;
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless
