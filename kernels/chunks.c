@@ -12,6 +12,7 @@
 #define PRODUCT_CHUNKS 16
 #define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer lose efficiency */
 #define LEAST_COLUMNS  256
+#define ROW_BLOCKS     4 /* and no more where columns give enough: squares copy less and can begin with some columns */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -123,7 +124,7 @@ void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 /* -- matrix products ------------------------------------------------------------------------------------------------ */
 
 /* Small products are one block each. Large ones are cut until there are PRODUCT_CHUNKS blocks of at least ENOUGH_WORK and of
- * a size that OpenBLAS likes. */
+ * a size that OpenBLAS likes, into rows and columns alike. */
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
@@ -138,6 +139,10 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
         return s;
     int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : 256;
     s.row_blocks = most(1, least(wanted, t->m / least_rows));
+    int64_t most_columns = most(1, t->n / least_columns);
+    if (s.blas && s.row_blocks > ROW_BLOCKS)
+        s.row_blocks = most(ROW_BLOCKS, divide_up(wanted, most_columns));
+    s.row_blocks = least(s.row_blocks, most(1, t->m / least_rows));
     s.column_blocks = most(1, least(wanted / s.row_blocks, t->n / least_columns));
     s.rows = divide_up(divide_up(t->m, s.row_blocks), 8) * 8;
     s.columns = divide_up(divide_up(t->n, s.column_blocks), 16) * 16;

@@ -188,106 +188,6 @@ static void interiors_are_worked_while_margins_fly(void **state)
     }
 }
 
-/* Rows come from everywhere; the product begins with those that are here. */
-static void gathered_product(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], in[1]), oly_named(oly_make_mesh("x=8"), "None, x"));
-}
-
-static void products_begin_with_the_blocks_that_are_here(void **state)
-{
-    (void)state;
-    oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(512, 256), data(256, 2048)};
-    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
-                      oly_device_put(plain[1], oly_named(mesh, "None, x"))};
-    char *text = explained(oly_jit_with(gathered_product, "f", 2, 1, (oly_jit_options){.user = NULL}), 2, in);
-    assert_int_equal(count(text, " members]"), 1);
-    assert_int_equal(count(text, "all-gather"), 1);
-    if (oly_process_count() == 1)
-        assert_int_equal(count(text, "matrix product"), 1);
-    else
-        assert_true(count(text, "matrix product") > 1);
-    free(text);
-    expect_same(gathered_product, 2, plain, in, 512 * 2048, 1e-3);
-    expect_same_bits(gathered_product, 2, in, 512 * 2048);
-}
-
-/* The second operand comes from everywhere, along its columns. */
-static void gathered_columns(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], in[1]), oly_named(oly_make_mesh("x=8"), "x, None"));
-}
-
-static void products_begin_with_the_columns_that_are_here(void **state)
-{
-    (void)state;
-    oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(2048, 128), data(128, 2048)};
-    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
-                      oly_device_put(plain[1], oly_named(mesh, "None, x"))};
-    char *text = explained(oly_jit_with(gathered_columns, "f", 2, 1, (oly_jit_options){.user = NULL}), 2, in);
-    assert_int_equal(count(text, " members]"), 1);
-    assert_int_equal(count(text, "all-gather"), 1);
-    assert_int_equal(count(text, "matrix product") > 1, oly_process_count() > 1);
-    free(text);
-    expect_same(gathered_columns, 2, plain, in, 2048 * 2048, 1e-3);
-    expect_same_bits(gathered_columns, 2, in, 2048 * 2048);
-}
-
-/* Dimensions of the gathered operand that are one loop of rows: a block of rows may go from one into the next. */
-static void gathered_batch(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array product = oly_einsum("abk,kn->abn", in[0], in[1]);
-    out[0] = oly_with_sharding_constraint(product, oly_named(oly_make_mesh("x=8"), "None, None, x"));
-}
-
-static void blocks_across_dimensions_wait_for_all_they_read(void **state)
-{
-    (void)state;
-    oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {oly_reshape(data(512, 256), 4, 128, 256), data(256, 2048)};
-    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "None, x, None")),
-                      oly_device_put(plain[1], oly_named(mesh, "None, x"))};
-    expect_same(gathered_batch, 2, plain, in, 512 * 2048, 1e-3);
-    expect_same_bits(gathered_batch, 2, in, 512 * 2048);
-}
-
-/* Partial products are summed where they are wanted: the blocks of one process travel while those of the next are worked. */
-static void scattered_rows(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], in[1]), oly_named(oly_make_mesh("x=8"), "x, None"));
-}
-
-static void scattered_columns(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], in[1]), oly_named(oly_make_mesh("x=8"), "None, x"));
-}
-
-static void products_send_blocks_as_they_are_made(void **state)
-{
-    static const oly_function functions[] = {scattered_rows, scattered_columns};
-    (void)state;
-    oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(512, 4096), data(4096, 512)};
-    oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "None, x")),
-                      oly_device_put(plain[1], oly_named(mesh, "x, None"))};
-    for (int k = 0; k < 2; k++) {
-        char *text = explained(oly_jit_with(functions[k], "f", 2, 1, (oly_jit_options){.user = NULL}), 2, in);
-        assert_int_equal(count(text, " members]"), 1);
-        assert_int_equal(count(text, "reduce-scatter"), 1);
-        assert_int_equal(count(text, "sent block by block"), oly_process_count() > 1);
-        free(text);
-        expect_same(functions[k], 2, plain, in, 512 * 512, 1e-2);
-        expect_same_bits(functions[k], 2, in, 512 * 512);
-    }
-}
-
 /* -- out of loops ---------------------------------------------------------------------------------------------------------- */
 
 /* A table that every iteration makes of values from outside, gathered for the product. */
@@ -667,10 +567,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, setup, teardown),
         cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, setup, teardown),
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_begin_with_the_columns_that_are_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(blocks_across_dimensions_wait_for_all_they_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_send_blocks_as_they_are_made, setup, teardown),
     };
     return CHECK_MAIN(tests);
 }
