@@ -15,6 +15,7 @@ struct oly_mesh_impl {
     int together[OLY_MAX_RANK];
     /* Coordinates of each axis that a process has, where the processes are boxes of one size that fill the grid; 0: they are not. */
     int each[OLY_MAX_RANK];
+    _Atomic unsigned level[OLY_MAX_RANK]; /* node.c's note of how far devices along each axis are apart */
     const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned, equal lists are one */
     uint64_t list_hash; /* of devices */
     int process;        /* the one all devices belong to; -1: several */

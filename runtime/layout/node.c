@@ -5,6 +5,7 @@
 
 static int *leaders; /* owned; NULL: nodes of `per_node` processes each */
 static int n_leaders, per_node;
+static unsigned generation = 1; /* of what is said here */
 
 oly_status oly_nodes_set(int n_processes, const int *leader)
 {
@@ -25,6 +26,7 @@ void oly_nodes_uniform(int processes_per_node)
 
 void oly_nodes_forget(void)
 {
+    generation++;
     oly_release(leaders);
     leaders = NULL;
     n_leaders = per_node = 0;
@@ -48,12 +50,10 @@ oly_level oly_level_between(int device_id, int other_device_id)
 /* Rows of a mesh along an axis that are looked at, evenly spread. */
 enum { MOST_ROWS = 64 };
 
-oly_level oly_axis_level(oly_mesh mesh, int axis)
+static oly_level widest_gap(oly_mesh mesh, int axis)
 {
     int stride = 1, size = mesh->size[axis];
     oly_level level = OLY_LEVEL_PROCESS;
-    if (mesh->everywhere || size == 1 || mesh->together[axis] >= size)
-        return level;
     for (int a = axis + 1; a < mesh->n_axes; a++)
         stride *= mesh->size[a];
     int rows = mesh->n_devices / size, looked_at = rows < MOST_ROWS ? rows : MOST_ROWS;
@@ -67,6 +67,21 @@ oly_level oly_axis_level(oly_mesh mesh, int axis)
             level = l > level ? l : level;
         }
     }
+    return level;
+}
+
+/* Of a mesh that lists its devices it is looked up once, as that takes as long as the list is. */
+oly_level oly_axis_level(oly_mesh mesh, int axis)
+{
+    if (mesh->everywhere || mesh->size[axis] == 1 || mesh->together[axis] >= mesh->size[axis])
+        return OLY_LEVEL_PROCESS;
+    if (!mesh->devices)
+        return widest_gap(mesh, axis);
+    unsigned noted = mesh->level[axis];
+    if (noted / OLY_N_LEVELS == generation)
+        return (oly_level)(noted % OLY_N_LEVELS);
+    oly_level level = widest_gap(mesh, axis);
+    ((struct oly_mesh_impl *)(uintptr_t)mesh)->level[axis] = generation * OLY_N_LEVELS + (unsigned)level;
     return level;
 }
 

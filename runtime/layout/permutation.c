@@ -54,7 +54,7 @@ oly_permutation oly_permutation_intern(int n, const int *source)
     return e ? e->permutation : NULL;
 }
 
-oly_permutation oly_permutation_inverse(oly_permutation p)
+static oly_permutation make_inverse(oly_permutation p)
 {
     int *source = oly_malloc(sizeof *source * (size_t)(p->n + 1));
     oly_permutation inverse = NULL;
@@ -69,5 +69,13 @@ oly_permutation oly_permutation_inverse(oly_permutation p)
             source[p->source[k]] = k;
     inverse = oly_permutation_intern(p->n, source);
     oly_release(source);
+    return inverse;
+}
+
+oly_permutation oly_permutation_inverse(oly_permutation p)
+{
+    oly_permutation inverse = p->inverse;
+    if (!inverse && (inverse = make_inverse(p)))
+        ((oly_permutation_impl *)(uintptr_t)p)->inverse = inverse; /* all permutations live as long */
     return inverse;
 }

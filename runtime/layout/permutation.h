@@ -5,7 +5,8 @@
 #include <olympus/base.h>
 
 typedef struct oly_permutation_impl {
-    uint64_t hash; /* the same on all ranks */
+    uint64_t hash;                                        /* the same on all ranks */
+    _Atomic(const struct oly_permutation_impl *) inverse; /* NULL: not asked for yet */
     int n;
     int source[]; /* of each position; -1: it receives nothing */
 } oly_permutation_impl;
