@@ -182,12 +182,29 @@ static void products_send_blocks_as_they_are_made(void **state)
     }
 }
 
+/* What is over in no time is not cut. */
+static void small_products_stay_whole(void **state)
+{
+    static const oly_function functions[] = {scattered_rows, scattered_columns};
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array in[] = {oly_device_put(data(32, 64), oly_named(mesh, "None, x")),
+                      oly_device_put(data(64, 32), oly_named(mesh, "x, None"))};
+    for (int k = 0; k < 2; k++) {
+        char *text = explained(oly_jit_with(functions[k], "f", 2, 1, (oly_jit_options){.user = NULL}), 2, in);
+        assert_int_equal(count(text, "matrix product"), 1);
+        assert_int_equal(count(text, "sent block by block"), 0);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
         cmocka_unit_test_setup_teardown(products_begin_with_the_columns_that_are_here, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_across_dimensions_wait_for_all_they_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(small_products_stay_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(products_send_blocks_as_they_are_made, setup, teardown),
     };
     return CHECK_MAIN(tests);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "array/array.h"
 #include "core/option.h"
+#include "plan/cost.h"
 
 static int setup(void **state)
 {
@@ -153,6 +154,52 @@ static void overlapped_loops_have_the_bits_of_one_device(void **state)
     }
 }
 
+/* -- what pays --------------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) char *explained(oly_fn f, oly_array in)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_non_null(file);
+    assert_int_equal(oly_explain_n(file, f, 1, &in), OLY_OK);
+    fclose(file);
+    return text;
+}
+
+/* Blocks of one tile have nothing to work early. Where messages take long, their borders become tiles of their own; where they
+ * take no time, and in one process, nothing changes. Bits never do. */
+static void borders_are_cut_off_where_messages_take_long(void **state)
+{
+    static const row r = {plate_step, 2, {1700, 130}, "x=8", "x, None", 0};
+    (void)state;
+    body *step = r.step;
+    oly_jit_options options = {.user = &step};
+    oly_array in = oly_device_put(data(r.rank, r.shape, 0.01), oly_named(oly_make_mesh(r.mesh), r.spec));
+    oly_rates before = *oly_rates_now();
+    float *values[2];
+    steps = 60;
+    for (int slow = 0; slow < 2; slow++) {
+        oly_rates rates = before;
+        for (int level = OLY_LEVEL_PROCESS + 1; level < OLY_N_LEVELS; level++)
+            rates.link[level] = slow ? (oly_link){1e-3, 1e8} : (oly_link){1e-9, 1e13};
+        oly_rates_use(&rates);
+        oly_fn f = oly_jit_with(simulate, "f", 1, 1, options);
+        char *text = explained(f, in);
+        bool early = strstr(text, "worked while messages fly") != NULL;
+        values[slow] = fetched(f, in, r.shape[0] * r.shape[1]);
+        free(text);
+        oly_rates_use(&before);
+        if (slow || oly_process_count() == 1)
+            assert_int_equal(early, oly_process_count() > 1);
+        else if (oly_process_count() == 8)
+            assert_false(early);
+    }
+    assert_memory_equal(values[0], values[1], sizeof(float) * (size_t)(r.shape[0] * r.shape[1]));
+    free(values[0]);
+    free(values[1]);
+}
+
 /* -- before the neighbours have begun -------------------------------------------------------------------------------------- */
 
 typedef struct meeting {
@@ -289,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(overlapped_loops_have_the_bits_of_one_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(borders_are_cut_off_where_messages_take_long, setup, teardown),
         cmocka_unit_test_setup_teardown(inner_tiles_come_before_the_wait, setup, teardown),
     };
     return CHECK_MAIN(tests);
