@@ -215,6 +215,9 @@ int oly_stencil_outer(const oly_stencil_share *t, int k);
 size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int steps);
 void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps, const void *source, void *destination,
                      void *scratch, int chunk, int n_chunks);
+/* A row of a sum of taps of several fields, added in the same way: out[i] = sum over taps of coefficient[t] * in[t][i], for n
+ * elements of float32 or float64. `out` is none of the rows. */
+void oly_taps_run(oly_dtype dtype, int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n);
 /* True when there is a kernel for it (dtype, rank, taps, radius up to 4). */
 bool oly_stencil_supported(const oly_stencil *s);
 

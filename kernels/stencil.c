@@ -322,6 +322,11 @@ static oly_stencil_tile tile_of(const oly_stencil *s, const oly_stencil_field *f
     return t;
 }
 
+void oly_taps_run(oly_dtype dtype, int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n)
+{
+    table->taps[dtype == OLY_FLOAT64](n_taps, coefficient, in, out, n);
+}
+
 /* -- running ------------------------------------------------------------------------------------------------------ */
 
 /* One tile's part of the destination, and where it and the source are. */

@@ -25,9 +25,13 @@ typedef struct oly_stencil_tile {
 
 typedef void oly_stencil_work(const oly_stencil_tile *tile);
 
+/* kernel.h, oly_taps_run: of one type. */
+typedef void oly_stencil_taps_work(int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n);
+
 typedef struct oly_stencil_table {
     oly_stencil_work *line[2]; /* float32, float64: one dimension, three neighbouring taps */
     oly_stencil_work *wave[2]; /* anything else */
+    oly_stencil_taps_work *taps[2];
 } oly_stencil_table;
 
 extern const oly_stencil_table oly_stencil_table_base;

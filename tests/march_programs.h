@@ -3,7 +3,7 @@
 #define MARCH_PROGRAMS_H
 #include <olympus.h>
 
-enum { MARCH_MOST = 4 };
+enum { MARCH_MOST = 4, MARCH_PROGRAMS = 40 }; /* at most */
 
 typedef struct march_program {
     const char *name;

@@ -394,12 +394,50 @@ static void only_what_has_a_kernel_is_supported(void **context)
     assert_false(oly_stencil_supported(&s));
 }
 
+/* Rows of several fields: every length, as they end anywhere in a vector; nothing behind the end is written. */
+static void check_row(oly_dtype dtype, int n_taps, int64_t n)
+{
+    enum { MOST = 300 };
+    static double memory[OLY_STENCIL_TAPS][MOST], out[MOST], before[MOST];
+    double coefficient[OLY_STENCIL_TAPS];
+    const void *in[OLY_STENCIL_TAPS];
+    size_t bytes = oly_dtype_size(dtype);
+    for (int t = 0; t < n_taps; t++) {
+        coefficient[t] = random_value();
+        in[t] = (char *)memory[t] + (size_t)random_between(0, 3) * bytes;
+        for (int64_t i = 0; i < n; i++)
+            set((void *)(uintptr_t)in[t], dtype, i, random_value());
+    }
+    memset(out, 7, sizeof out);
+    memcpy(before, out, sizeof out);
+    oly_taps_run(dtype, n_taps, coefficient, in, out, n);
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int t = 0; t < n_taps; t++) {
+            double c = dtype == OLY_FLOAT64 ? coefficient[t] : (float)coefficient[t], u = get(in[t], dtype, i);
+            sum = t == 0 ? (dtype == OLY_FLOAT64 ? c * u : (float)c * (float)u) : multiply_add(c, u, sum, dtype);
+        }
+        assert_true(get(out, dtype, i) == sum);
+    }
+    assert_memory_equal((char *)out + (size_t)n * bytes, (char *)before + (size_t)n * bytes,
+                        sizeof out - (size_t)n * bytes);
+}
+
+static void rows_of_several_fields_give_the_bits_of_the_plain_loop(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(isas); i++)
+        for (int k = 0; k < 200 && use(isas[i]); k++)
+            check_row(k % 2 ? OLY_FLOAT64 : OLY_FLOAT32, (int)random_between(1, OLY_STENCIL_TAPS), k);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(one_dimension_gives_the_bits_of_the_plain_loop),
     cmocka_unit_test(two_dimensions_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(three_dimensions_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(many_tiles_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(the_smallest_numbers_give_the_bits_of_the_plain_loop),
+    cmocka_unit_test(rows_of_several_fields_give_the_bits_of_the_plain_loop),
     cmocka_unit_test(an_empty_write_box_has_no_chunks),
     cmocka_unit_test(steps_fit_the_block),
     cmocka_unit_test(only_what_has_a_kernel_is_supported),

@@ -57,8 +57,10 @@ static bool is_shared_cross(const oly_stencil_tile *t)
 #define PASTE(a, b)  PASTE_(a, b)
 
 oly_stencil_work PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA);
+oly_stencil_taps_work PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
 
 const oly_stencil_table PASTE(oly_stencil_table_, OLY_ISA) = {
     .line = {PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA)},
     .wave = {work_f32, work_f64},
+    .taps = {PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA)},
 };

@@ -33,6 +33,9 @@ typedef struct oly_march_piece {
     int64_t lo[OLY_MARCH_RANK], hi[OLY_MARCH_RANK];
     oly_tile_program program;
     const oly_march_load *loads; /* [program.n_loads] */
+    int n_taps;                  /* more than 0: it is a sum of loads, each times a number, worked as stencils are */
+    const int *tap;              /* [n_taps] loads */
+    const double *coefficient;
 } oly_march_piece;
 
 typedef struct oly_march_stage {
@@ -100,10 +103,10 @@ typedef struct oly_march_device {
 /* The plan of such a loop, beside that of any stencil (steps.h). */
 typedef struct oly_march {
     oly_march_form form;
-    oly_march_pass first, pass; /* the first has the steps that are left over */
-    int64_t lower;              /* the counter's first value */
-    int64_t tile[OLY_MARCH_RANK]; /* elements that are written at a time */
-    double seconds;               /* predicted for a pass on one device */
+    oly_march_pass first, pass;       /* the first has the steps that are left over */
+    int64_t lower;                    /* the counter's first value */
+    int64_t tile[OLY_MARCH_RANK];     /* elements that are written at a time */
+    double seconds;                   /* predicted for a pass on one device */
     const int *first_slot, *out_slot; /* [n_fields] */
     const int *field_slot[2];
     const oly_march_device *device; /* [n_devices] */

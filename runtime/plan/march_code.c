@@ -15,10 +15,11 @@ int oly_march_read(oly_march_code *c, const oly_march_load *load, oly_dtype dtyp
     return c->n_loads++;
 }
 
-static int add(oly_march_code *c, const oly_tile_instruction *i)
+static int add(oly_march_code *c, const oly_tile_instruction *i, const oly_node *of)
 {
     if (c->n_instructions == OLY_MARCH_INSTRUCTIONS)
         return -1;
+    c->of[c->n_instructions] = of;
     c->instructions[c->n_instructions] = *i;
     return OLY_MARCH_LOADS + c->n_instructions++;
 }
@@ -28,7 +29,7 @@ int oly_march_splat(oly_march_code *c, const oly_node *constant)
     oly_tile_instruction i;
     memset(&i, 0, sizeof i);
     oly_splat_instruction(constant, &i);
-    return add(c, &i);
+    return add(c, &i, constant);
 }
 
 int oly_march_operate(oly_march_code *c, const oly_node *n, const int *in, int dimension)
@@ -43,14 +44,92 @@ int oly_march_operate(oly_march_code *c, const oly_node *n, const int *in, int d
         i.in[k] = (int16_t)(k < n->n_in ? in[k] : -1);
     int then = oly_tile_then(oly_ops[n->op].detail);
     if (then < 0)
-        return add(c, &i);
+        return add(c, &i, n);
     oly_tile_instruction next = i; /* the third operand's turn */
     i.in[2] = -1;
     next.op = (uint16_t)then;
-    next.in[0] = (int16_t)add(c, &i);
+    next.in[0] = (int16_t)add(c, &i, NULL);
     next.in[1] = next.in[2];
     next.in[2] = -1;
-    return next.in[0] < 0 ? -1 : add(c, &next);
+    return next.in[0] < 0 ? -1 : add(c, &next, NULL);
+}
+
+/* -- sums of taps ---------------------------------------------------------------------------------------------------- */
+
+typedef struct tap_list {
+    int n, visits, load[OLY_STENCIL_TAPS];
+    double coefficient[OLY_STENCIL_TAPS];
+} tap_list;
+
+enum { MOST_VISITS = 256 }; /* of values: bounds what shared ones cost */
+
+static bool number(const oly_march_code *c, int value, double *x)
+{
+    const oly_node *n = value < OLY_MARCH_LOADS ? NULL : c->of[value - OLY_MARCH_LOADS];
+    if (!n || !oly_is_constant(n) || oly_dtype_kind(n->type.dtype) == OLY_KIND_COMPLEX)
+        return false;
+    *x = oly_dtype_kind(n->type.dtype) == OLY_KIND_FLOAT ? n->params.value.f : (double)n->params.value.i;
+    return true;
+}
+
+static bool add_tap(const oly_march_code *c, tap_list *l, int load, oly_dtype dtype, double coefficient)
+{
+    oly_march_kind kind = c->loads[load].of.kind;
+    if ((kind != OLY_MARCH_FIELD && kind != OLY_MARCH_STAGE) || c->dtype[load] != dtype)
+        return false;
+    for (int t = 0; t < l->n; t++)
+        if (l->load[t] == load) {
+            l->coefficient[t] += coefficient;
+            return true;
+        }
+    if (l->n == OLY_STENCIL_TAPS)
+        return false;
+    l->load[l->n] = load;
+    l->coefficient[l->n++] = coefficient;
+    return true;
+}
+
+/* As linear.c does for one field: the taps keep the order in which the program adds them. */
+static bool add_taps(const oly_march_code *c, tap_list *l, int value, oly_dtype dtype, double scale)
+{
+    double x;
+    if (value < 0 || ++l->visits > MOST_VISITS)
+        return false;
+    if (value < OLY_MARCH_LOADS)
+        return add_tap(c, l, value, dtype, scale);
+    const oly_tile_instruction *i = &c->instructions[value - OLY_MARCH_LOADS];
+    const oly_node *n = c->of[value - OLY_MARCH_LOADS];
+    if (!n || i->to != dtype)
+        return false;
+    switch (oly_linearity_of(n->op)) {
+    case OLY_LINEAR_SUM: return add_taps(c, l, i->in[0], dtype, scale) && add_taps(c, l, i->in[1], dtype, scale);
+    case OLY_LINEAR_DIFFERENCE:
+        return add_taps(c, l, i->in[0], dtype, scale) && add_taps(c, l, i->in[1], dtype, -scale);
+    case OLY_LINEAR_NEGATION: return add_taps(c, l, i->in[0], dtype, -scale);
+    case OLY_LINEAR_PRODUCT:
+        if (number(c, i->in[0], &x))
+            return add_taps(c, l, i->in[1], dtype, scale * x);
+        return number(c, i->in[1], &x) && add_taps(c, l, i->in[0], dtype, scale * x);
+    case OLY_LINEAR_QUOTIENT: return number(c, i->in[1], &x) && x != 0 && add_taps(c, l, i->in[0], dtype, scale / x);
+    default: return false;
+    }
+}
+
+static oly_status find_taps(oly_planner *p, const oly_march_code *c, int value, oly_dtype dtype, oly_march_piece *piece)
+{
+    tap_list l = {0};
+    piece->n_taps = 0;
+    if ((dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) || value < OLY_MARCH_LOADS || !add_taps(c, &l, value, dtype, 1))
+        return OLY_OK;
+    int *tap = OLY_PLAN_NEW(p, int, l.n);
+    double *coefficient = OLY_PLAN_NEW(p, double, l.n);
+    OLY_PLAN_CHECK(tap ? coefficient : NULL);
+    memcpy(tap, l.load, sizeof *tap * (size_t)l.n);
+    memcpy(coefficient, l.coefficient, sizeof *coefficient * (size_t)l.n);
+    piece->n_taps = l.n;
+    piece->tap = tap;
+    piece->coefficient = coefficient;
+    return OLY_OK;
 }
 
 /* -- registers ------------------------------------------------------------------------------------------------------- */
@@ -112,6 +191,7 @@ static bool give_registers(oly_march_code *c, int value, int16_t *store, int *n_
 oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dtype dtype, oly_march_piece *piece,
                             bool *fits)
 {
+    OLY_TRY(find_taps(p, c, value, dtype, piece));
     if (value < OLY_MARCH_LOADS) { /* it is what it reads */
         oly_tile_instruction copy;
         memset(&copy, 0, sizeof copy);
@@ -119,7 +199,7 @@ oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dt
         copy.dtype = copy.to = (uint8_t)dtype;
         copy.in[0] = (int16_t)value;
         copy.in[1] = copy.in[2] = -1;
-        value = add(c, &copy);
+        value = add(c, &copy, NULL);
     }
     int16_t *store = OLY_PLAN_NEW(p, int16_t, 1), *load = OLY_PLAN_NEW(p, int16_t, c->n_loads + 1);
     uint8_t *dtypes = OLY_PLAN_NEW(p, uint8_t, c->n_loads + 2);

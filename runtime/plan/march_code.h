@@ -11,6 +11,7 @@ typedef struct oly_march_code {
     oly_march_load loads[OLY_MARCH_LOADS];
     oly_dtype dtype[OLY_MARCH_LOADS];
     oly_tile_instruction instructions[OLY_MARCH_INSTRUCTIONS]; /* operands are values */
+    const oly_node *of[OLY_MARCH_INSTRUCTIONS];                /* whose operation it is; NULL: a part of one */
 } oly_march_code;
 
 /* Both give the number of the value; -1: too many. */

@@ -312,7 +312,7 @@ static double instructions_of(const oly_march_stage *s)
             points *= (double)most(1, s->pieces[k].hi[d] - s->pieces[k].lo[d]);
         if (points > largest) {
             largest = points;
-            n = s->pieces[k].program.n_instructions;
+            n = s->pieces[k].n_taps ? (s->pieces[k].n_taps + 3) / 4 : s->pieces[k].program.n_instructions;
         }
     }
     return n;

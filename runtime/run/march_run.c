@@ -129,6 +129,42 @@ static void run_piece(const march_tile *t, const oly_march_instance *i, int k, c
     oly_tile_run(p, &box, loads, &store, 0, 1);
 }
 
+/* A sum of taps, row by row. */
+static void run_taps(const march_tile *t, const oly_march_instance *i, int k, const oly_march_piece *piece,
+                     const int64_t *lo, const int64_t *hi)
+{
+    const oly_march_form *form = &t->sweep->march->form;
+    oly_dtype dtype = form->stages[i->stage].node->type.dtype;
+    int64_t element = (int64_t)oly_dtype_size(dtype), row[OLY_MARCH_RANK] = {0};
+    int last = form->rank - 1;
+    const void *in[OLY_STENCIL_TAPS];
+    oly_tile_operand loads[OLY_STENCIL_TAPS], store;
+    for (int l = 0; l < piece->n_taps; l++) {
+        const oly_march_load *load = &piece->loads[piece->tap[l]];
+        lying at = find(t, i, load->of, NULL);
+        place(&at, form->rank, lo, load->shift, (size_t)element, &loads[l]);
+    }
+    lying at = instance_at(t, k);
+    place(&at, form->rank, lo, NULL, (size_t)element, &store);
+    for (;;) {
+        char *out = store.base;
+        for (int d = 0; d < last; d++)
+            out += row[d] * store.stride[d] * element;
+        for (int l = 0; l < piece->n_taps; l++) {
+            const char *from = loads[l].base;
+            for (int d = 0; d < last; d++)
+                from += row[d] * loads[l].stride[d] * element;
+            in[l] = from;
+        }
+        oly_taps_run(dtype, piece->n_taps, piece->coefficient, in, out, hi[last] - lo[last]);
+        int d = last - 1;
+        while (d >= 0 && ++row[d] == hi[d] - lo[d])
+            row[d--] = 0;
+        if (d < 0)
+            return;
+    }
+}
+
 static int64_t floor_divide(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -156,7 +192,9 @@ static void run_images(const march_tile *t, const oly_march_instance *i, int k, 
             hi[d] = t->hi[d] + i->hi[d] < piece->hi[d] + turn[d] ? t->hi[d] + i->hi[d] : piece->hi[d] + turn[d];
             any = any && lo[d] < hi[d];
         }
-        if (any)
+        if (any && piece->n_taps)
+            run_taps(t, i, k, piece, lo, hi);
+        else if (any)
             run_piece(t, i, k, piece, lo, hi, turn);
         int d = form->rank - 1;
         while (d >= 0 && ++image[d] > last[d]) {
