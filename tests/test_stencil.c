@@ -423,9 +423,9 @@ static void check_row(oly_dtype dtype, int n_taps, int64_t n)
                         sizeof out - (size_t)n * bytes);
 }
 
-static void rows_of_several_fields_give_the_bits_of_the_plain_loop(void **state)
+static void rows_of_several_fields_give_the_bits_of_the_plain_loop(void **unused)
 {
-    (void)state;
+    (void)unused;
     for (size_t i = 0; i < COUNT(isas); i++)
         for (int k = 0; k < 200 && use(isas[i]); k++)
             check_row(k % 2 ? OLY_FLOAT64 : OLY_FLOAT32, (int)random_between(1, OLY_STENCIL_TAPS), k);
