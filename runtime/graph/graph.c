@@ -46,110 +46,6 @@ void oly_graph_free(oly_graph *g)
     oly_release(g);
 }
 
-/* Room for one more node. Old lists stay in the arena: doubling makes them at most as large as the last. */
-static oly_status reserve(oly_graph *g)
-{
-    if (g->n_nodes < g->capacity)
-        return OLY_OK;
-    int capacity = g->capacity ? 2 * g->capacity : 32;
-    oly_node **nodes = OLY_ARENA_NEW(&g->arena, oly_node *, capacity);
-    if (!nodes)
-        return oly_out_of_memory(sizeof *nodes * (size_t)capacity, "the nodes of a graph");
-    if (g->n_nodes > 0)
-        memcpy(nodes, g->nodes, sizeof *nodes * (size_t)g->n_nodes);
-    g->nodes = nodes;
-    g->capacity = capacity;
-    return OLY_OK;
-}
-
-static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
-                           oly_node **made)
-{
-    oly_node *node = oly_arena_take(&g->arena, sizeof *node + sizeof *in * (size_t)n_in);
-    if (!node)
-        return oly_out_of_memory(sizeof *node, "a node");
-    node->op = op;
-    node->index = g->n_nodes;
-    node->n_in = n_in;
-    node->site = oly_current_site();
-    if (params)
-        memcpy(&node->params, params, sizeof *params); /* as memory: compared and hashed so */
-    if (node->params.n_branches) {
-        size_t bytes = sizeof(oly_graph *) * (size_t)node->params.n_branches;
-        node->params.branches = oly_arena_take(&g->arena, bytes);
-        if (!node->params.branches)
-            return oly_out_of_memory(bytes, "the branches of a node");
-        memcpy(node->params.branches, params->branches, bytes);
-    }
-    if (n_in > 0) {
-        node->in = (oly_node **)(node + 1);
-        memcpy(node->in, in, sizeof *in * (size_t)n_in);
-    }
-    *made = node;
-    return OLY_OK;
-}
-
-oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
-                         oly_node **node)
-{
-    const oly_op_row *row = &oly_ops[op];
-    oly_node *made = NULL;
-    if (n_in < 0 || (row->n_operands >= 0 && n_in != row->n_operands))
-        return oly_fail(OLY_INVALID, "%s: %d operands given, takes %d", row->name, n_in, row->n_operands);
-    for (int k = 0; k < n_in; k++)
-        if (in[k]->index >= g->n_nodes || g->nodes[in[k]->index] != in[k])
-            return oly_fail(OLY_TRACE,
-                            "%s: operand %d belongs to another traced function; pass it in as an input of this one",
-                            row->name, k);
-    oly_node *aligned[8];
-    OLY_TRY(oly_vary_operands(g, op, n_in, &in, aligned));
-    OLY_TRY(reserve(g));
-    OLY_TRY(new_node(g, op, n_in, in, params, &made));
-    OLY_TRY(row->typing(made));
-    OLY_TRY(oly_sharding_rule_apply(made));
-    OLY_TRY(oly_type_check(&made->type));
-    for (int k = 0; k < n_in; k++)
-        in[k]->n_uses++;
-    g->nodes[g->n_nodes++] = made;
-    *node = made;
-    return OLY_OK;
-}
-
-oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
-{
-    int limit = (int)(sizeof g->inputs / sizeof g->inputs[0]);
-    if (g->n_inputs == limit)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays", g->name,
-                        limit);
-    oly_params params;
-    memset(&params, 0, sizeof params);
-    params.dtype = type->dtype;
-    params.weak = type->weak;
-    params.rank = type->rank;
-    for (int d = 0; d < type->rank && d < OLY_MAX_RANK; d++)
-        params.shape[d] = type->shape[d];
-    OLY_TRY(oly_graph_add(g, OLY_OP_input, 0, NULL, &params, node));
-    oly_type *made = &(*node)->type; /* the sharding part is given too */
-    made->mesh = type->mesh;
-    memcpy(made->axes, type->axes, sizeof made->axes);
-    made->unreduced = type->unreduced;
-    made->reduced = type->reduced;
-    made->varying = type->varying;
-    g->inputs[g->n_inputs++] = *node;
-    return OLY_OK;
-}
-
-oly_status oly_graph_output(oly_graph *g, oly_node *node)
-{
-    int limit = (int)(sizeof g->outputs / sizeof g->outputs[0]);
-    if (g->n_outputs == limit)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays", g->name,
-                        limit);
-    g->outputs[g->n_outputs++] = node;
-    node->n_uses++;
-    return OLY_OK;
-}
-
 /* -- fingerprint: member by member, so that neither pointers nor the gaps between members count ---------- */
 static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
 {
@@ -192,9 +88,6 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = hash_few(h, OLY_MAX_RANK, p->step);
     h = oly_hash_mix(h, (uint64_t)p->value.i); /* the bits of either member */
     h = oly_hash_mix(h, p->sharding ? p->sharding->hash : 0);
-    h = oly_hash_mix(h, p->body ? oly_graph_hash(p->body) : 0);
-    for (int k = 0; k < p->n_branches; k++)
-        h = oly_hash_mix(h, oly_graph_hash(p->branches[k]));
     h = oly_hash_mix(h, (uint64_t)p->n_carry << 32 | (uint64_t)p->predicate);
     h = oly_hash_mix(h, (uint64_t)p->lower);
     h = oly_hash_mix(h, (uint64_t)p->upper);
@@ -208,15 +101,130 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     return p->window.rank || p->window.groups ? oly_hash(h, &p->window, sizeof p->window) : h;
 }
 
+/* Room for one more node. Old lists stay in the arena: doubling makes them at most as large as the last. */
+static oly_status reserve(oly_graph *g)
+{
+    if (g->n_nodes < g->capacity)
+        return OLY_OK;
+    int capacity = g->capacity ? 2 * g->capacity : 32;
+    oly_node **nodes = OLY_ARENA_NEW(&g->arena, oly_node *, capacity);
+    if (!nodes)
+        return oly_out_of_memory(sizeof *nodes * (size_t)capacity, "the nodes of a graph");
+    if (g->n_nodes > 0)
+        memcpy(nodes, g->nodes, sizeof *nodes * (size_t)g->n_nodes);
+    g->nodes = nodes;
+    g->capacity = capacity;
+    return OLY_OK;
+}
+
+static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
+                           oly_node **made)
+{
+    size_t before = (sizeof *in * (size_t)n_in + 15) / 16 * 16; /* the operands lie before it */
+    char *piece = oly_arena_take(&g->arena, before + sizeof(oly_node));
+    if (!piece)
+        return oly_out_of_memory(sizeof(oly_node), "a node");
+    oly_node *node = (oly_node *)(piece + before);
+    node->op = op;
+    node->index = g->n_nodes;
+    node->n_in = n_in;
+    node->site = oly_current_site();
+    if (params)
+        memcpy(&node->params, params, sizeof *params); /* as memory: compared and hashed so */
+    if (node->params.n_branches) {
+        size_t bytes = sizeof(oly_graph *) * (size_t)node->params.n_branches;
+        node->params.branches = oly_arena_take(&g->arena, bytes);
+        if (!node->params.branches)
+            return oly_out_of_memory(bytes, "the branches of a node");
+        memcpy(node->params.branches, params->branches, bytes);
+    }
+    if (n_in > 0) {
+        node->in = (oly_node **)piece;
+        memcpy(node->in, in, sizeof *in * (size_t)n_in);
+    }
+    *made = node;
+    return OLY_OK;
+}
+
+oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
+                         oly_node **node)
+{
+    const oly_op_row *row = &oly_ops[op];
+    oly_node *made = NULL;
+    if (n_in < 0 || (row->n_operands >= 0 && n_in != row->n_operands))
+        return oly_fail(OLY_INVALID, "%s: %d operands given, takes %d", row->name, n_in, row->n_operands);
+    for (int k = 0; k < n_in; k++)
+        if (in[k]->index >= g->n_nodes || g->nodes[in[k]->index] != in[k])
+            return oly_fail(OLY_TRACE,
+                            "%s: operand %d belongs to another traced function; pass it in as an input of this one",
+                            row->name, k);
+    oly_node *aligned[8];
+    OLY_TRY(oly_vary_operands(g, op, n_in, &in, aligned));
+    OLY_TRY(reserve(g));
+    OLY_TRY(new_node(g, op, n_in, in, params, &made));
+    OLY_TRY(row->typing(made));
+    OLY_TRY(oly_sharding_rule_apply(made));
+    OLY_TRY(oly_type_check(&made->type));
+    for (int k = 0; k < n_in; k++)
+        in[k]->n_uses++;
+    made->hash = hash_params(hash_type(0, &made->type), &made->params);
+    g->nodes[g->n_nodes++] = made;
+    *node = made;
+    return OLY_OK;
+}
+
+oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
+{
+    int limit = (int)(sizeof g->inputs / sizeof g->inputs[0]);
+    if (g->n_inputs == limit)
+        return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays", g->name,
+                        limit);
+    oly_params params;
+    memset(&params, 0, sizeof params);
+    params.dtype = type->dtype;
+    params.weak = type->weak;
+    params.rank = type->rank;
+    for (int d = 0; d < type->rank && d < OLY_MAX_RANK; d++)
+        params.shape[d] = type->shape[d];
+    OLY_TRY(oly_graph_add(g, OLY_OP_input, 0, NULL, &params, node));
+    oly_type *made = &(*node)->type; /* the sharding part is given too */
+    made->mesh = type->mesh;
+    memcpy(made->axes, type->axes, sizeof made->axes);
+    made->unreduced = type->unreduced;
+    made->reduced = type->reduced;
+    made->varying = type->varying;
+    (*node)->hash = hash_type((*node)->hash, made);
+    g->inputs[g->n_inputs++] = *node;
+    return OLY_OK;
+}
+
+oly_status oly_graph_output(oly_graph *g, oly_node *node)
+{
+    int limit = (int)(sizeof g->outputs / sizeof g->outputs[0]);
+    if (g->n_outputs == limit)
+        return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays", g->name,
+                        limit);
+    g->outputs[g->n_outputs++] = node;
+    node->n_uses++;
+    return OLY_OK;
+}
+
 uint64_t oly_graph_hash(const oly_graph *g)
 {
     uint64_t h = oly_hash_mix(0, (uint64_t)g->n_nodes);
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_node *node = g->nodes[k];
+        oly_graph_ahead(g, k, 1);
         h = oly_hash_text(h, oly_ops[node->op].name);
         for (int j = 0; j < node->n_in; j++)
             h = oly_hash_mix(h, (uint64_t)node->in[j]->index + 1);
-        h = hash_params(hash_type(h, &node->type), &node->params);
+        h = oly_hash_mix(h, node->hash);
+        oly_graph *const *graphs;
+        int n_graphs = oly_node_graphs(node, &graphs);
+        if (n_graphs > 0) /* passes change loops and what is in them */
+            h = hash_params(h, &node->params);
+        for (int j = 0; j < n_graphs; j++)
+            h = oly_hash_mix(h, oly_graph_hash(graphs[j]));
     }
     for (int k = 0; k < g->n_outputs; k++)
         h = oly_hash_mix(h, (uint64_t)g->outputs[k]->index + 1);
@@ -233,6 +241,7 @@ void oly_graph_prune(oly_graph *g)
         g->outputs[k]->n_uses++;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         oly_node *n = g->nodes[k];
+        oly_graph_ahead(g, k, -1);
         if (n->n_uses == 0 && n->op != OLY_OP_input)
             continue;
         for (int j = 0; j < n->n_in; j++)

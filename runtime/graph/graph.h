@@ -19,8 +19,13 @@ typedef struct oly_contraction {
 } oly_contraction;
 
 /* What an operation is told beside its operands. Unused members are zero, so that parameters can be hashed and compared as
- * memory. */
+ * memory. First what every pass of the planner looks at, see oly_node. */
 typedef struct oly_params {
+    oly_sharding sharding; /* place */
+    oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
+    int n_branches;        /* branch: graphs whose inputs are the operands after the index; results have equal types */
+    uint32_t settled;      /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
+    oly_graph **branches;
     oly_dtype dtype; /* input, convert, iota, constant */
     bool weak;       /* input, convert, constant */
     int n_axes;
@@ -32,22 +37,17 @@ typedef struct oly_params {
     union {
         int64_t i;
         double f;
-    } value;               /* constant: f for floating and complex dtypes, else i */
-    double imaginary;      /* constant of a complex dtype */
-    oly_sharding sharding; /* place */
-    oly_graph *body;       /* loop: inputs are the counter, the carries, the captures; outputs the new carries */
-    int n_carry;           /* loop */
-    int64_t lower, upper;  /* loop */
-    int predicate;  /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
-    int n_branches; /* branch: graphs whose inputs are the operands after the index; results have equal types */
-    oly_graph **branches;
+    } value;              /* constant: f for floating and complex dtypes, else i */
+    double imaginary;     /* constant of a complex dtype */
+    int n_carry;          /* loop */
+    int64_t lower, upper; /* loop */
+    int predicate;   /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
     bool one_by_one; /* reduce: partials of devices are folded one after the other, as those of products */
     /* shard_map */
     oly_mesh mesh;               /* collectives: whose axes; they are Manual there */
     bool unchecked;              /* collectives: types do not tell along which axes values vary */
     oly_axis_list over;          /* collectives: the axes, major first */
     oly_permutation permutation; /* ppermute: of the positions along `over`; permute: along dimension */
-    uint32_t settled; /* place, broadcast: mesh axes (bits) that sharding settles, others stay open; 0: all */
     /* along a dimension, and by value (dtype: of the indexes that result) */
     bool reverse;   /* sort, running results: from the end; argsort: descending; searchsorted: side "right" */
     int n_batch;    /* gather, scatter, searchsorted, dynamic slices: leading dimensions that all operands share */
@@ -64,15 +64,17 @@ static inline bool oly_settles_all(const oly_params *p)
     return p->settled == 0 || p->settled == (1u << p->sharding->mesh->n_axes) - 1;
 }
 
+/* Passes over all nodes are bound by memory: what they look at lies in one cache line, with up to two operands before it. */
 struct oly_node {
     oly_op op;
     int index; /* in the graph */
     int n_in;
+    int n_uses; /* operands of other nodes plus outputs that name it */
     oly_node **in;
-    oly_type type;
     oly_params params;
+    oly_type type;
+    uint64_t hash; /* of parameters and type, but for the graphs inside, as they were when the node was added */
     oly_site site; /* the caller's line */
-    int n_uses;    /* operands of other nodes plus outputs that name it */
 };
 
 /* A number that is known while planning. */
@@ -93,6 +95,17 @@ struct oly_graph {
     int n_walks;      /* derivatives being taken now */
     bool unsorted;    /* nodes have got operands that come later: to be sorted after the last walk */
 };
+
+/* For a pass over the nodes, forwards or (by = -1) backwards, that is at node k: has the cache bring a later one. */
+static inline void oly_graph_ahead(const oly_graph *g, int k, int by)
+{
+    enum { AHEAD = 8 };
+    int later = k + by * AHEAD;
+    if (later < 0 || later >= g->n_nodes)
+        return;
+    __builtin_prefetch(g->nodes[later]);
+    __builtin_prefetch(&g->nodes[later]->type);
+}
 
 /* The graphs inside a node (a loop's body, branches): how many. */
 int oly_node_graphs(const oly_node *node, oly_graph *const **graphs);

@@ -50,6 +50,7 @@ static void number_values(oly_flows *fl, oly_frame *f)
     f->first_number = fl->n_values;
     fl->n_values += f->graph->n_nodes;
     for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
         oly_value_of(f, f->graph->nodes[k])->silent = made_of_constants(f, f->graph->nodes[k]);
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
             number_values(fl, body);
@@ -248,6 +249,7 @@ static oly_status add_frame(oly_flows *fl, oly_frame *f)
 {
     for (int k = 0; k < f->graph->n_nodes; k++) {
         const oly_node *n = f->graph->nodes[k];
+        oly_graph_ahead(f->graph, k, 1);
         switch (oly_ops[n->op].lowering) {
         case OLY_LOWER_LOOP: OLY_TRY(add_loop(fl, f, n)); break;
         case OLY_LOWER_BRANCH: OLY_TRY(add_branches(fl, f, n)); break;

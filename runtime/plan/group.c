@@ -48,6 +48,7 @@ static void raise_depths(oly_frame *f, int *limit)
     for (int k = 0; k < g->n_outputs; k++)
         limit[g->outputs[k]->index] = oly_value_of(f, g->outputs[k])->depth;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
+        oly_graph_ahead(g, k, -1);
         oly_node *n = g->nodes[k];
         oly_value *v = oly_value_of(f, n);
         if (fusible(n) && limit[k] != INT32_MAX && limit[k] > v->depth)
@@ -135,12 +136,15 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
     int *scratch = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *count = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
     int n_ids = 0;
     OLY_PLAN_CHECK(size && of && scratch ? count : NULL);
-    for (int k = 0; k < g->n_nodes; k++)
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         f->values[k].depth = least_depth(f, g->nodes[k]);
+    }
     raise_depths(f, scratch);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_node *n = g->nodes[k];
         oly_value *v = &f->values[k];
+        oly_graph_ahead(g, k, 1);
         int least = least_depth(f, n);
         v->depth = least > v->depth ? least : v->depth;
         if (oly_ops[n->op].lowering == OLY_LOWER_WRITE && oly_ops[n->op].detail == OLY_WRITE_PART)
@@ -174,11 +178,13 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         }
     for (int k = 0; k < f->n_groups; k++)
         f->groups[k].next = -1;
-    for (int k = 0; k < g->n_nodes; k++)
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         for (int j = 0; j < g->nodes[k]->n_in; j++) {
             int from = oly_value_of(f, g->nodes[k]->in[j])->group;
             if (from >= 0 && from != f->values[k].group && joins(f, g->nodes[k]->in[j], g->nodes[k]))
                 f->groups[from].next = f->values[k].group;
         }
+    }
     return OLY_OK;
 }

@@ -168,6 +168,7 @@ oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_g
     OLY_PLAN_CHECK(f->values);
     OLY_PLAN_CHECK(f->bodies);
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         f->values[k].slot = f->values[k].group = -1;
         oly_graph *const *graphs;
         for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--) {
@@ -238,6 +239,7 @@ static oly_mesh placed_mesh(const oly_graph *g, bool manual)
     oly_mesh m = NULL;
     for (int k = 0; k < g->n_nodes; k++) {
         const oly_params *n = &g->nodes[k]->params;
+        oly_graph_ahead(g, k, 1);
         oly_graph *const *graphs;
         if (n->sharding && (n->settled || !manual))
             m = more_explicit(m, n->sharding->mesh);
@@ -315,6 +317,7 @@ static void mark_mesh(oly_mesh mesh, owners *o)
 static void mark_placed(const oly_graph *g, owners *o)
 {
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         if (g->nodes[k]->params.sharding)
             mark_mesh(g->nodes[k]->params.sharding->mesh, o);
         oly_graph *const *graphs;

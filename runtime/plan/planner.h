@@ -63,22 +63,24 @@ typedef struct oly_choice {
 
 /* What the planner knows of a node. */
 typedef struct oly_value {
-    oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
-    oly_reason *reasons;              /* why, the newest first */
-    const oly_choice *choice;         /* NULL: as propagated */
-    uint32_t closed;                  /* mesh axes (bits) that lie as chosen by the user: none may be added */
-    uint16_t open_dimensions;         /* bits: not those of the user's choice, all axes may be added there */
-    bool silent;                      /* made of constants alone: lies where its users want it (flow.h) */
-    const oly_layout *layout;         /* where it lies, once lowered; NULL: not yet (oly_set_layout) */
-    int slot;                         /* -1: not in memory (views, constants) */
-    oly_block *block;                 /* that computes it */
+    /* one cache line of what most passes look at */
+    _Alignas(64) const oly_choice *choice; /* NULL: as propagated */
+    const oly_layout *layout;              /* where it lies, once lowered; NULL: not yet (oly_set_layout) */
+    oly_block *block;                      /* that computes it */
     oly_replica *replicas;
-    bool rolled;                /* read through, see roll.c */
+    const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
+    int slot;                   /* -1: not in memory (views, constants) */
     int group;                  /* of fused nodes; -1 */
     int depth;                  /* see group.c */
+    uint32_t closed;            /* mesh axes (bits) that lie as chosen by the user: none may be added */
+    uint16_t open_dimensions;   /* bits: not those of the user's choice, all axes may be added there */
+    bool silent;                /* made of constants alone: lies where its users want it (flow.h) */
+    bool rolled;                /* read through, see roll.c */
     bool written_over;          /* a loop's carry that stays where it is: see lower_loop.c */
     bool waits;                 /* in its slot are partials: see oly_fold_later */
-    const oly_node *written_by; /* the update that writes it into a larger array, if any: where it had better lie */
+    /* the rest */
+    oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
+    oly_reason *reasons;              /* why, the newest first */
 } oly_value;
 
 typedef struct oly_group {
@@ -106,8 +108,8 @@ typedef struct oly_frame {
     oly_group *groups;
     oly_block *block;
     struct oly_waiting_fold *waiting;
-    int n_folded;              /* of those that waited */
-    struct oly_frame **bodies; /* [graph->n_nodes]; frames of the graphs inside nodes */
+    int n_folded;                /* of those that waited */
+    struct oly_frame **bodies;   /* [graph->n_nodes]; frames of the graphs inside nodes */
     struct oly_chooser *chooser; /* while layouts are chosen by price */
 } oly_frame;
 

@@ -401,6 +401,7 @@ static void settle_constants(walk *w, oly_frame *f)
     for (int k = f->graph->n_nodes - 1; k >= 0; k--) {
         oly_node *n = f->graph->nodes[k];
         oly_value *v = oly_value_of(f, n);
+        oly_graph_ahead(f->graph, k, -1);
         bool given = false;
         for (int j = 0; !f->loop && v->silent && j < f->graph->n_outputs; j++)
             given = given || f->graph->outputs[j] == n;
@@ -416,6 +417,7 @@ static void settle_constants(walk *w, oly_frame *f)
 static void fix_places(oly_planner *p, oly_frame *f)
 {
     for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
         oly_node *n = f->graph->nodes[k];
         oly_value *v = oly_value_of(f, n);
         bool typed = n->type.mesh && oly_mesh_same_grid(n->type.mesh, p->mesh);
