@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${BUILD:-build}
 oracle=$build/tests/oracle
-sharded=(tests/oracle/{toy,viz,heat,prog,auto,auto_more,reshard,grad,types,train})
+sharded=(tests/oracle/{toy,viz,heat,prog,auto,auto_more,reshard,grad,types,train,{prog,reshard,grad,types}_more})
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 passed=0 failed=0 skipped=0
