@@ -139,7 +139,8 @@ static bool is_output(const oly_frame *f, const oly_node *n)
 {
     for (int k = 0; k < f->graph->n_outputs; k++) {
         const oly_node *o = f->graph->outputs[k];
-        while (oly_ops[o->op].lowering == OLY_LOWER_VIEW)
+        int8_t from[OLY_MAX_RANK];
+        while (oly_ops[o->op].lowering == OLY_LOWER_VIEW || oly_is_thin(o, from))
             o = o->in[0];
         if (o == n)
             return true;

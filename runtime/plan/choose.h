@@ -164,6 +164,8 @@ oly_status oly_find_units(oly_chooser *c);
 /* Follows views, and captures into graphs around, to the value in memory: root, owner, entry and dimensions of r. False: some view
  * shows only a part, or is pinned. */
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
+/* Does a reshape only add or drop dimensions of one element? Then it lies as its operand does; from[d]: dimension there, or -1. */
+bool oly_is_thin(const oly_node *n, int8_t *from);
 /* Where a value lies that has been traced, without choices; false: nobody knows. */
 bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 /* What a reduction does with an operand that lies so. */

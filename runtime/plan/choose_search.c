@@ -27,6 +27,8 @@ typedef enum passing {
     PLAIN,
     SHARING,    /* prices of what is brought are shared: see oly_unit_price */
     SCATTERING, /* sums may also be scattered where nobody has said to want them so */
+    FRUGAL,     /* fewest bytes, then least time */
+    FRUGAL_SCATTERING,
 } passing;
 
 typedef struct candidates {
@@ -42,6 +44,7 @@ typedef struct search {
     int begin;             /* of what is not settled */
     int *last_reader;      /* [n_units] -1: none */
     int width;             /* of the beam */
+    bool frugal;           /* fewest bytes first; else least time */
     bool waits;            /* some sums may be put off */
     int n_live, *live;     /* units that are not settled and will still be read */
     state states[2][BEAM + 1];
@@ -247,12 +250,19 @@ static bool alike(const search *s, const state *states, const step *a, const ste
     return true;
 }
 
+static bool cheaper(const search *s, const oly_bill *a, const oly_bill *b)
+{
+    if (s->frugal && (a->wire < b->wire - 0.5 || b->wire < a->wire - 0.5))
+        return a->wire < b->wire;
+    return a->seconds < b->seconds;
+}
+
 /* Keeps the cheapest steps, and that of propagation. */
 static int keep(const search *s, const state *states, step *steps, int n, const step *next)
 {
     for (int k = 0; k < n; k++)
         if (!steps[k].greedy && !next->greedy && alike(s, states, &steps[k], next)) {
-            if (next->bill.seconds < steps[k].bill.seconds)
+            if (cheaper(s, &next->bill, &steps[k].bill))
                 steps[k] = *next;
             return n;
         }
@@ -262,9 +272,9 @@ static int keep(const search *s, const state *states, step *steps, int n, const 
     }
     int worst = -1;
     for (int k = 0; k < n; k++)
-        if (!steps[k].greedy && (worst < 0 || steps[k].bill.seconds > steps[worst].bill.seconds))
+        if (!steps[k].greedy && (worst < 0 || cheaper(s, &steps[worst].bill, &steps[k].bill)))
             worst = k;
-    if (next->greedy || next->bill.seconds < steps[worst].bill.seconds)
+    if (next->greedy || cheaper(s, &next->bill, &steps[worst].bill))
         steps[worst] = *next;
     return n;
 }
@@ -295,7 +305,7 @@ static int settle(search *s, state *states, int n)
 {
     int at = s->begin % OLY_CHOOSE_WINDOW, best = 0, kept = 0;
     for (int k = 1; k < n; k++)
-        if (states[k].bill.seconds < states[best].bill.seconds)
+        if (cheaper(s, &states[k].bill, &states[best].bill))
             best = k;
     s->settled[s->begin++] = states[best].recent[at];
     oly_decision first = states[best].recent[at];
@@ -464,7 +474,8 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
                 continue;
             bill = oly_bill_of(s->c, found);
         }
-        if (bill.seconds < chosen->seconds && (bill.wire <= most || oly_rates_now()->by_level)) {
+        if (s->frugal ? bill.wire < 0.98 * chosen->wire - 1
+                      : bill.seconds < chosen->seconds && (bill.wire <= most || oly_rates_now()->by_level)) {
             *best = found;
             *chosen = bill;
         }
@@ -478,8 +489,9 @@ static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_
     oly_decision *greedy;
     int n = 1, side = 0;
     OLY_TRY(make_search(&s, c, &greedy));
+    s.frugal = how == FRUGAL || how == FRUGAL_SCATTERING;
     c->sharing = how == SHARING;
-    c->scattering = how == SCATTERING;
+    c->scattering = how == SCATTERING || how == FRUGAL_SCATTERING;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
             n = settle(&s, s.states[side], n);
@@ -520,9 +532,12 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
         OLY_TRY(pass(c, PLAIN, before, best, chosen));
     if (shared)
         OLY_TRY(pass(c, SHARING, before, best, chosen));
-    return c->n_units <= OLY_CHOOSE_THOROUGH && n_products(c) <= MOST_PRODUCTS
-               ? pass(c, SCATTERING, before, best, chosen)
-               : OLY_OK;
+    if (c->n_units <= OLY_CHOOSE_THOROUGH && n_products(c) <= MOST_PRODUCTS)
+        OLY_TRY(pass(c, SCATTERING, before, best, chosen));
+    if (c->n_units > OLY_CHOOSE_QUICK || oly_rates_now()->by_level)
+        return OLY_OK;
+    OLY_TRY(pass(c, FRUGAL, before, best, chosen));
+    return pass(c, FRUGAL_SCATTERING, before, best, chosen);
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless

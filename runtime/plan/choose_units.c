@@ -18,10 +18,45 @@ static bool is_view(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
 }
 
+bool oly_is_thin(const oly_node *n, int8_t *from)
+{
+    const oly_type *x = n->n_in == 1 ? &n->in[0]->type : NULL;
+    if (oly_ops[n->op].lowering != OLY_LOWER_RESHAPE)
+        return false;
+    int e = 0;
+    for (int d = 0; d < n->type.rank; d++) {
+        from[d] = -1;
+        if (n->type.shape[d] == 1)
+            continue;
+        while (e < x->rank && x->shape[e] == 1)
+            e++;
+        if (e == x->rank || x->shape[e] != n->type.shape[d])
+            return false;
+        from[d] = (int8_t)e++;
+    }
+    while (e < x->rank && x->shape[e] == 1)
+        e++;
+    return e == x->rank;
+}
+
+/* Does the value look at its operand? Which dimension is which: `from`. */
+static bool looks_through(const oly_node *n, int8_t *from)
+{
+    if (!is_view(n))
+        return oly_is_thin(n, from);
+    oly_view_dim dims[OLY_MAX_RANK];
+    oly_view_of(n, dims);
+    for (int d = 0; d < n->type.rank; d++)
+        from[d] = (int8_t)dims[d].from;
+    return true;
+}
+
 /* A view of all elements of its operand, each in one place or repeated, which says nothing of its own about where it lies. */
 static bool is_clear(const oly_node *n)
 {
     int how = oly_ops[n->op].detail;
+    if (!is_view(n))
+        return !n->params.settled;
     return (how == OLY_VIEW_SAME || how == OLY_VIEW_TRANSPOSE || how == OLY_VIEW_BROADCAST) && !n->params.settled;
 }
 
@@ -42,14 +77,13 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
             n = outer;
             continue;
         }
-        if (!is_view(n))
+        int8_t from[OLY_MAX_RANK];
+        if (!looks_through(n, from))
             break;
-        oly_view_dim dims[OLY_MAX_RANK];
-        oly_view_of(n, dims);
         clear = clear && is_clear(n);
         for (int d = 0; d < rank; d++)
             if (r->to[d] >= 0)
-                r->to[d] = (int8_t)dims[r->to[d]].from;
+                r->to[d] = from[r->to[d]];
         n = n->in[0];
     }
     r->root = n;
@@ -436,7 +470,8 @@ static void look_at_readers(oly_chooser *c)
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
         oly_node *n = c->f->graph->nodes[k];
         int unit = c->unit_of[k];
-        if ((unit >= 0 && c->units[unit].trusted) || (is_view(n) && is_clear(n)) ||
+        int8_t from[OLY_MAX_RANK];
+        if ((unit >= 0 && c->units[unit].trusted) || (looks_through(n, from) && is_clear(n)) ||
             oly_ops[n->op].lowering == OLY_LOWER_RESULT)
             continue;
         look_at_operands(c, n);
