@@ -1,12 +1,13 @@
 /* run: layouts  What the choice by price promises: plans that never move more than those of propagation alone, with the
  * same shardings of results and the values of one device; layouts of matrix products that follow from what moving costs; the
- * same choice every time. */
+ * same choice every time; large graphs are chosen, too, in linear time. */
 #include "check.h"
 #include "core/option.h"
 #include "random_matrices.h"
 #include <inttypes.h>
 #include <olympus.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int start(void **state)
 {
@@ -230,6 +231,59 @@ static void choices_are_the_same_every_time(void **state)
         }
 }
 
+/* -- large graphs -------------------------------------------------------------------------------------------------- */
+
+/* A product and an elementwise operation, again and again, with two matrices in turn. */
+static void chain(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    for (int k = 0; k < *(int *)user / 2; k++)
+        out[0] = oly_relu(oly_matmul(out[0], in[1 + k % 2]));
+}
+
+/* Bytes, and processor time of tracing and planning, the shortest of some. */
+static int64_t plan_chain(int operations, bool choose, double *seconds)
+{
+    oly_mesh mesh = oly_make_mesh("x=2, y=4");
+    oly_array in[3] = {numbers(mesh, 64, 64, "x, y"), numbers(mesh, 64, 64, "x, y"), numbers(mesh, 64, 64, "y, x")};
+    oly_plan_costs costs = {0};
+    oly_option.choose = choose;
+    *seconds = 1e9;
+    for (int k = 0; k < 5; k++)
+        OLY_SCOPE
+        {
+            struct timespec begin, end;
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+            assert_int_equal(oly_costs_n(&costs, oly_jit(chain, 3, 1, .user = &operations), 3, in), OLY_OK);
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+            double took = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+            *seconds = took < *seconds ? took : *seconds;
+        }
+    oly_option.choose = 1;
+    return costs.wire_bytes;
+}
+
+static void large_graphs_are_chosen_in_linear_time(void **state)
+{
+    (void)state;
+    if (oly_process_count() > 1)
+        return;
+    double few = 0;
+    static const int sizes[] = {90, 250, 1000, 4000};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        double greedy_seconds, seconds;
+        int64_t greedy = plan_chain(sizes[k], false, &greedy_seconds), chosen = plan_chain(sizes[k], true, &seconds);
+        print_message("%d operations: %" PRId64 " bytes, as propagated %" PRId64
+                      "; %.2f ms to plan, without choice %.2f\n",
+                      sizes[k], chosen, greedy, 1e3 * seconds, 1e3 * greedy_seconds);
+        assert_true((double)chosen < 0.6 * (double)greedy); /* every product moves half */
+        if (sizes[k] == 1000)
+            few = seconds;
+        if (sizes[k] == 4000)
+            assert_true(seconds < 4 * 2.5 * few);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(products_follow_the_prices, start, finish),
         cmocka_unit_test_setup_teardown(small_work_is_done_everywhere, start, finish),
         cmocka_unit_test_setup_teardown(choices_are_the_same_every_time, start, finish),
+        cmocka_unit_test_setup_teardown(large_graphs_are_chosen_in_linear_time, start, finish),
     };
     return CHECK_MAIN(tests);
 }
