@@ -149,7 +149,7 @@ static bool is_output(const oly_frame *f, const oly_node *n)
 }
 
 /* The value lies there from now on; what the caller gets stays as it was. */
-static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_choice *choice)
+static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_choice *choice, const oly_node *by)
 {
     oly_value *v = oly_value_of(c->f, n);
     oly_axis_list axes[OLY_MAX_RANK];
@@ -162,7 +162,7 @@ static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_cho
         if (oly_axis_list_equal(&v->axes[d], &axes[d]))
             continue;
         v->axes[d] = axes[d];
-        oly_note_reason(c->p, v, d, (oly_reason){.why = OLY_WHY_PRICE, .node = n});
+        oly_note_reason(c->p, v, d, (oly_reason){.why = OLY_WHY_PRICE, .node = by});
     }
 }
 
@@ -203,9 +203,9 @@ static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decisio
     choice->seconds[1] = chosen->seconds;
     choice->differs = !oly_same_decision(d, &u->greedy);
     for (int j = 0; u->group && j < u->group->n_nodes; j++)
-        move(c, u->group->nodes[j], d->lies, choice);
+        move(c, u->group->nodes[j], d->lies, choice, u->group->nodes[j]);
     if (!u->group)
-        move(c, u->node, d->lies, choice);
+        move(c, u->node, d->lies, choice, u->node);
     return OLY_OK;
 }
 
@@ -223,9 +223,9 @@ static oly_status take(oly_chooser *c, const oly_bill *greedy, const oly_bill *c
         const oly_node *result = c->carries[k] != c->propagated[k] ? oly_result_node(c->f->outer, c->f->loop, k) : NULL;
         if (c->carries[k] == c->propagated[k])
             continue;
-        move(c, c->f->graph->inputs[1 + k], c->carries[k], NULL);
+        move(c, c->f->graph->inputs[1 + k], c->carries[k], NULL, c->f->loop);
         if (result)
-            move(c->outer, result, c->carries[k], NULL);
+            move(c->outer, result, c->carries[k], NULL, c->f->loop);
     }
     return OLY_OK;
 }
