@@ -114,7 +114,7 @@ static oly_status choose_steps(lowering *w)
     double best = -1, single = 0;
     if (oly_option.halo_steps) {
         int64_t steps = oly_option.halo_steps < w->count ? oly_option.halo_steps : w->count;
-        OLY_TRY(oly_march_unroll(w->p, &m->form, (int)steps, &m->pass));
+        OLY_TRY(oly_march_unroll(w->p, &m->form, (int)steps, false, &m->pass));
         m->seconds = (double)steps * oly_march_tile(&m->form, &m->pass, w->extent, m->tile);
         return OLY_OK;
     }
@@ -122,7 +122,7 @@ static oly_status choose_steps(lowering *w)
         oly_march_pass pass;
         int64_t tile[OLY_MARCH_RANK];
         int steps = candidates[k];
-        OLY_TRY(oly_march_unroll(w->p, &m->form, steps, &pass));
+        OLY_TRY(oly_march_unroll(w->p, &m->form, steps, true, &pass));
         exchange_price x = price_exchange(w, &pass);
         double a_step = oly_march_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
         if (k > 0 && (!fits_blocks(w, &pass) || x.bytes > 2 * single * steps))
@@ -137,7 +137,7 @@ static oly_status choose_steps(lowering *w)
             break;
         }
     }
-    return OLY_OK;
+    return m->pass.steps > 1 ? oly_march_unroll(w->p, &m->form, m->pass.steps, false, &m->pass) : OLY_OK;
 }
 
 /* -- margins ------------------------------------------------------------------------------------------------------------------ */
@@ -459,7 +459,7 @@ oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done
     w.march->lower = n->params.lower;
     OLY_TRY(choose_steps(&w));
     if (w.count % w.march->pass.steps)
-        OLY_TRY(oly_march_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), &w.march->first));
+        OLY_TRY(oly_march_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), false, &w.march->first));
     find_region(&w);
     return add_step(&w);
 }

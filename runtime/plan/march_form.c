@@ -2,6 +2,7 @@
  * carries' new values become stages; all else becomes part of their programs. A stage is cut into pieces within which every
  * update, padding and concatenation on the way is one of its operands. Called by march.c. */
 #include "plan/march_code.h"
+#include "core/error.h"
 #include "graph/view.h"
 #include <string.h>
 
@@ -33,7 +34,6 @@ typedef struct meeting {
 
 typedef struct finder {
     oly_planner *p;
-    const oly_node *loop;
     const oly_graph *body;
     oly_march_form *form;
     meeting *meetings; /* [n_nodes] */
@@ -483,7 +483,7 @@ static void join_all(oly_march_stage *s, int rank)
 
 static oly_status make_stage(finder *f, const oly_node *n, oly_march_stage *s)
 {
-    oly_march_piece todo[MOST_PIECES + 2];
+    oly_march_piece todo[MOST_PIECES + 2], done[MOST_PIECES + 1];
     int n_todo = 1, rank = f->form->rank;
     if (n->type.rank != rank) {
         f->fails = true;
@@ -492,8 +492,7 @@ static oly_status make_stage(finder *f, const oly_node *n, oly_march_stage *s)
     f->root = n;
     s->node = n;
     s->n_pieces = 0;
-    s->pieces = OLY_PLAN_NEW(f->p, oly_march_piece, MOST_PIECES);
-    OLY_PLAN_CHECK(s->pieces);
+    s->pieces = done;
     memset(todo, 0, sizeof *todo);
     memcpy(todo[0].hi, n->type.shape, sizeof(int64_t) * (size_t)rank);
     while (n_todo > 0 && !f->fails) {
@@ -510,6 +509,9 @@ static oly_status make_stage(finder *f, const oly_node *n, oly_march_stage *s)
         f->fails = f->fails || s->n_pieces + n_todo > MOST_PIECES;
     }
     join_all(s, rank);
+    s->pieces = OLY_PLAN_NEW(f->p, oly_march_piece, s->n_pieces + 1);
+    OLY_PLAN_CHECK(s->pieces);
+    memcpy(s->pieces, done, sizeof *done * (size_t)s->n_pieces);
     memcpy(s->align, meeting_of(f, n)->align, sizeof s->align);
     for (int k = 0; k < s->n_pieces; k++)
         for (int d = 0; d < rank; d++) {
@@ -580,39 +582,50 @@ static bool has_grid(const oly_node *loop, oly_march_form *form)
     return true;
 }
 
-oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found)
+static oly_status find_form(finder *f, bool *found)
 {
-    finder f = {.p = p, .loop = loop, .body = loop->params.body, .form = form};
-    const oly_graph *g = f.body;
-    *found = false;
-    memset(form, 0, sizeof *form);
-    if (!has_grid(loop, form) || !may_be_found(g))
-        return OLY_OK;
-    f.fixed_capacity = 2 * g->n_nodes + 2;
-    f.meetings = OLY_PLAN_NEW(p, meeting, g->n_nodes + 1);
-    f.code = OLY_PLAN_NEW(p, oly_march_code, 1);
-    f.known = OLY_PLAN_NEW(p, known, MOST_KNOWN);
-    form->fixed = OLY_PLAN_NEW(p, oly_march_fixed, f.fixed_capacity);
-    form->out = OLY_PLAN_NEW(p, oly_march_ref, form->n_fields);
-    form->field = OLY_PLAN_NEW(p, const oly_node *, form->n_fields);
-    OLY_PLAN_CHECK(f.meetings && f.code && f.known && form->fixed && form->out ? form->field : NULL);
-    find_dependence(&f);
+    oly_march_form *form = f->form;
+    const oly_graph *g = f->body;
+    find_dependence(f);
     for (int j = 0; j < form->n_fields; j++) {
         form->field[j] = g->inputs[1 + j];
-        meeting *m = meeting_of(&f, g->outputs[j]);
-        f.fails = f.fails || m->input == 0 || m->input > form->n_fields;
+        meeting *m = meeting_of(f, g->outputs[j]);
+        f->fails = f->fails || m->input == 0 || m->input > form->n_fields;
         m->is_stage = m->input < 0;
     }
     do
-        OLY_TRY(make_stages(&f));
-    while (f.again && !f.fails);
-    if (f.fails || !f.aside || !goes_round(&f))
+        OLY_TRY(make_stages(f));
+    while (f->again && !f->fails);
+    if (f->fails || !f->aside || !goes_round(f))
         return OLY_OK;
     for (int j = 0; j < form->n_fields; j++) {
-        const meeting *m = meeting_of(&f, g->outputs[j]);
+        const meeting *m = meeting_of(f, g->outputs[j]);
         form->out[j] =
             m->input > 0 ? (oly_march_ref){OLY_MARCH_FIELD, m->input - 1} : (oly_march_ref){OLY_MARCH_STAGE, m->stage};
     }
     *found = true;
     return OLY_OK;
+}
+
+oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found)
+{
+    finder f = {.p = p, .body = loop->params.body, .form = form};
+    size_t n = (size_t)f.body->n_nodes + 1;
+    *found = false;
+    memset(form, 0, sizeof *form);
+    if (!has_grid(loop, form) || !may_be_found(f.body))
+        return OLY_OK;
+    f.fixed_capacity = 2 * (int)n;
+    f.meetings = oly_calloc(n, sizeof *f.meetings);
+    f.code = oly_malloc(sizeof *f.code);
+    f.known = oly_malloc(sizeof *f.known * MOST_KNOWN);
+    form->fixed = OLY_PLAN_NEW(p, oly_march_fixed, f.fixed_capacity);
+    form->out = OLY_PLAN_NEW(p, oly_march_ref, form->n_fields);
+    form->field = OLY_PLAN_NEW(p, const oly_node *, form->n_fields);
+    bool taken = f.meetings && f.code && f.known && form->fixed && form->out && form->field;
+    oly_status st = taken ? find_form(&f, found) : oly_out_of_memory(0, "a plan");
+    oly_release(f.meetings);
+    oly_release(f.code);
+    oly_release(f.known);
+    return st;
 }

@@ -6,17 +6,18 @@
 #include "plan/march_plan.h"
 #include <string.h>
 
-enum { MOST_NEEDS = 48, FEW_NEEDS = 6 };
+enum { MOST_NEEDS = 48, FEW_NEEDS = 4, ONE_NEED = 2 }; /* lists are shorter than these */
 
 /* Of a value: what is read of it. */
 typedef struct need_list {
     int n;
-    oly_march_need need[MOST_NEEDS];
+    oly_march_need *need; /* [limit] */
 } need_list;
 
 typedef struct unroller {
     const oly_march_form *form;
     oly_march_pass *pass;
+    int limit;             /* of lists */
     need_list *needs;      /* of the stages of each step, then of the fields */
     oly_march_ref **field; /* [steps + 1][n_fields]: what carries are before each step, and in the end */
 } unroller;
@@ -109,7 +110,7 @@ static need_list *needs_of(unroller *u, oly_march_ref of, int step)
 /* What a piece reads where its stage is needed. With one step a pass, elements that the piece does not compute are left out. */
 static void read_piece(unroller *u, const oly_march_piece *piece, const oly_march_need *at, int step)
 {
-    int rank = u->form->rank, limit = u->pass->steps == 1 ? MOST_NEEDS : FEW_NEEDS;
+    int rank = u->form->rank;
     oly_march_need within = *at;
     for (int d = 0; d < rank && u->pass->steps == 1; d++)
         if (at->lo[d] == at->hi[d] && !u->form->wraps[d]) {
@@ -127,7 +128,7 @@ static void read_piece(unroller *u, const oly_march_piece *piece, const oly_marc
             need.lo[d] += load->shift[d];
             need.hi[d] += load->shift[d];
         }
-        put_need(needs_of(u, load->of, step), &need, rank, limit);
+        put_need(needs_of(u, load->of, step), &need, rank, u->limit);
     }
 }
 
@@ -139,7 +140,7 @@ static void find_needs(unroller *u)
     for (int d = 0; d < form->rank; d++)
         here.to[d] = form->shape[d];
     for (int j = 0; j < form->n_fields; j++)
-        put_need(needs_of(u, (oly_march_ref){OLY_MARCH_FIELD, j}, pass->steps), &here, form->rank, MOST_NEEDS);
+        put_need(needs_of(u, (oly_march_ref){OLY_MARCH_FIELD, j}, pass->steps), &here, form->rank, u->limit);
     for (int k = pass->steps * form->n_stages - 1; k >= 0; k--) {
         oly_march_instance *i = &pass->instance[k];
         const need_list *l = &u->needs[k];
@@ -245,9 +246,9 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
-oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, oly_march_pass *pass)
+oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass)
 {
-    unroller u = {.form = form, .pass = pass};
+    unroller u = {.form = form, .pass = pass, .limit = steps == 1 ? MOST_NEEDS : roughly ? ONE_NEED : FEW_NEEDS};
     int n = steps * form->n_stages;
     *pass = (oly_march_pass){.steps = steps};
     pass->instance = OLY_PLAN_NEW(p, oly_march_instance, n + 1);
@@ -267,10 +268,17 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
         }
     }
     pass->result = u.field[steps];
-    u.needs = oly_calloc((size_t)(n + form->n_fields), sizeof *u.needs);
-    OLY_PLAN_CHECK(u.needs);
-    find_needs(&u);
-    oly_status st = keep_needs(p, &u);
+    size_t lists = (size_t)(n + form->n_fields);
+    u.needs = oly_calloc(lists, sizeof *u.needs);
+    oly_march_need *memory = oly_calloc(lists * (size_t)u.limit, sizeof *memory);
+    oly_status st = u.needs && memory ? OLY_OK : oly_out_of_memory(0, "a plan");
+    for (size_t k = 0; k < lists && st == OLY_OK; k++)
+        u.needs[k].need = memory + k * (size_t)u.limit;
+    if (st == OLY_OK) {
+        find_needs(&u);
+        st = keep_needs(p, &u);
+    }
+    oly_release(memory);
     oly_release(u.needs);
     OLY_TRY(st);
     find_targets(&u);
@@ -293,7 +301,7 @@ oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int
         for (int d = 0; d < stencil->rank; d++)
             loads[t + 1].shift[d] = stencil->offset[t][d];
     }
-    OLY_TRY(oly_march_unroll(p, &form, steps, &pass));
+    OLY_TRY(oly_march_unroll(p, &form, steps, false, &pass));
     *n = pass.n_needs[0];
     *needs = pass.needs[0];
     return OLY_OK;

@@ -6,8 +6,8 @@
 
 /* march_form.c: what a loop's body does; *found false: nothing of this kind. */
 oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found);
-/* march_pass.c: what so many steps at once compute and need. */
-oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, oly_march_pass *pass);
+/* march_pass.c: what so many steps at once compute and need; roughly: with all corners, which takes a tenth of the time. */
+oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass);
 /* What so many steps of a linear form read round what they write: boxes that together leave out most corners that nobody reads. */
 oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int64_t *shape, int steps, int *n,
                            const oly_march_need **needs);
