@@ -11,7 +11,7 @@
 #define PIECE       ((size_t)64) /* large pieces are aligned so, smaller ones to SMALL_PIECE */
 #define SMALL_PIECE ((size_t)16)
 #define FIRST_BLOCK ((size_t)4096)
-#define MOST_KEPT   ((size_t)64 << 20) /* bytes: what planning ten thousand operations takes */
+#define MOST_KEPT   ((size_t)128 << 20) /* bytes: what planning fifteen thousand operations takes */
 
 enum { SIZES = 10, LARGEST = SIZES - 1, ONE_OF_A_KIND = SIZES }; /* a block made for one large piece is not kept */
 
