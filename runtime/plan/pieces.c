@@ -120,7 +120,8 @@ oly_status oly_keep_boxes(mover *m)
     if (m->held)
         return OLY_OK;
     oly_box *held = OLY_PLAN_NEW(m->p, oly_box, n + 1), *target = OLY_PLAN_NEW(m->p, oly_box, n + 1);
-    OLY_PLAN_CHECK(held ? target : NULL);
+    m->wanted_box = OLY_PLAN_NEW(m->p, oly_box, m->wanted.n + 1);
+    OLY_PLAN_CHECK(held && target ? m->wanted_box : NULL);
     for (int d = 0; d < n; d++) {
         int from = oly_position_in(m->p, m->from->mesh, d), to = oly_position_in(m->p, m->to->mesh, d);
         if (to >= 0)
@@ -285,11 +286,10 @@ static int wanted_of(mover *m, int position, const oly_box *box, const run *r, o
     oly_box there = shifted(box, r->shift, 1);
     if (m->wanted_at != position + 1) {
         m->wanted_at = position + 1;
-        m->wanted_box = oly_region_box(&m->wanted.part[0], m->shape, position);
+        for (int k = 0; k < m->wanted.n; k++)
+            m->wanted_box[k] = oly_region_box(&m->wanted.part[k], m->shape, position);
     }
-    if (oly_box_contains(&m->wanted_box, &there)) /* most are */
-        return 1;
-    int n = oly_wanted_boxes(&m->wanted, m->shape, position, &there, boxes);
+    int n = oly_wanted_boxes(m->wanted.n, m->wanted_box, &there, boxes);
     for (int k = 0; k < n; k++)
         boxes[k] = shifted(&boxes[k], r->shift, -1);
     return n;

@@ -36,8 +36,8 @@ typedef struct mover {
     int n_remote, remote_capacity;
     remote *remotes;   /* until the exchange is made */
     oly_piece *pieces; /* [n_remote] where this process's end of each lies; NULL: not worked out yet */
-    int wanted_at;     /* the position whose box of the first part that is wanted this is, counted from 1; 0: none */
-    oly_box wanted_box;
+    int wanted_at;     /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
+    oly_box *wanted_box;
     int64_t received; /* most elements one device here gets from others */
     double work;
     bool remotes_only; /* copies are found before */

@@ -275,9 +275,9 @@ oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nod
 /* The same for parts that are to be had from neighbours only: what must be resharded altogether is left to its demand. */
 oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
                                   const oly_region *regions);
-/* What is wanted of a box of the region at a mesh position: boxes that do not overlap, at most OLY_MOST_WANTED; how many. */
+/* What of a box lies in some parts: boxes that do not overlap, at most OLY_MOST_WANTED; how many. */
 #define OLY_MOST_WANTED 64
-int oly_wanted_boxes(const oly_wanted *w, const int64_t *shape, int position, const oly_box *within, oly_box *boxes);
+int oly_wanted_boxes(int n, const oly_box *parts, const oly_box *within, oly_box *boxes);
 
 /* -- roll.c -- */
 /* Is result element i operand in[0]->in[0]'s element start + i, from the end on its first ones, along a dimension? */

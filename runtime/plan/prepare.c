@@ -72,21 +72,21 @@ static void hull_of(oly_box *hull, const oly_box *b)
     }
 }
 
-int oly_wanted_boxes(const oly_wanted *w, const int64_t *shape, int position, const oly_box *within, oly_box *boxes)
+int oly_wanted_boxes(int n, const oly_box *parts, const oly_box *within, oly_box *boxes)
 {
     box_list list = {0, boxes};
     oly_box hull = {0};
     int64_t total = 0;
     bool all = true;
-    for (int k = 0; k < w->n; k++) {
-        oly_box b = oly_region_box(&w->part[k], shape, position);
-        b = oly_box_intersect(&b, within);
-        if (oly_box_count(&b) == 0)
-            continue;
-        if (oly_box_equal(&b, within)) {
-            boxes[0] = b;
+    for (int k = 0; k < n; k++)
+        if (oly_box_count(&parts[k]) > 0 && oly_box_contains(&parts[k], within)) {
+            boxes[0] = *within;
             return 1;
         }
+    for (int k = 0; k < n; k++) {
+        oly_box b = oly_box_intersect(&parts[k], within);
+        if (oly_box_count(&b) == 0)
+            continue;
         if (hull.rank == 0)
             hull = b;
         hull_of(&hull, &b);
