@@ -249,6 +249,34 @@ oly_status oly_compose_reshard(oly_graph *g, int n_in, oly_node *const *in, cons
     return oly_build_reshard(g, in[0], to, out);
 }
 
+/* A constraint that names Auto axes only, on a mesh that has Explicit ones too, says nothing of those: *out has them as the type
+ * of x does. Unchanged when it names one. */
+static oly_status keep_explicit(const oly_type *x, oly_sharding s, oly_sharding *out)
+{
+    oly_type named = {.rank = x->rank};
+    oly_spec spec = s->spec;
+    oly_type_set_sharding(&named, s);
+    bool names_any = named.unreduced || named.reduced || x->mesh != s->mesh;
+    for (int d = 0; d < x->rank; d++)
+        names_any = names_any || named.axes[d].n > 0;
+    *out = s;
+    if (names_any)
+        return OLY_OK;
+    spec.n_dims = x->rank;
+    spec.unreduced = x->unreduced;
+    spec.reduced = x->reduced;
+    for (int d = 0; d < x->rank; d++) {
+        oly_axis_list here = {0};
+        if (d < s->spec.n_dims)
+            here = s->spec.dim[d];
+        spec.dim[d] = x->axes[d];
+        for (int k = 0; k < here.n; k++)
+            spec.dim[d].axis[spec.dim[d].n++] = here.axis[k];
+    }
+    *out = oly_sharding_intern(s->mesh, &spec, x->rank);
+    return *out ? OLY_OK : OLY_MEMORY;
+}
+
 /* On Explicit axes the sharding is known: it is only checked. */
 oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
@@ -257,6 +285,10 @@ oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, c
     if (!s->mesh->explicit_axes)
         return oly_compose_place(g, n_in, in, recipe, out);
     OLY_TRY(oly_sharding_check_constraint(s, wanted.rank));
+    oly_recipe whole = *recipe;
+    if (s->mesh->explicit_axes != (1u << s->mesh->n_axes) - 1)
+        OLY_TRY(keep_explicit(&in[0]->type, s, &s));
+    whole.params.sharding = s;
     oly_type_set_sharding(&wanted, s);
     oly_type_keep_open(&wanted, &in[0]->type, s);
     wanted.varying = in[0]->type.varying;
@@ -267,7 +299,7 @@ oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, c
                                        oly_type_short(&wanted));
     bool only_explicit = s->mesh->explicit_axes == (1u << s->mesh->n_axes) - 1;
     *out = in[0];
-    return only_explicit ? OLY_OK : oly_compose_place(g, n_in, in, recipe, out);
+    return only_explicit ? OLY_OK : oly_compose_place(g, n_in, in, &whole, out);
 }
 
 oly_status oly_compose_place(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)

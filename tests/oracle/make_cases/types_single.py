@@ -1,4 +1,5 @@
-"""types: one random statement each.  types_single.py COUNT SEED FOLDER [STATEMENT,..]"""
+"""types: one random statement each.  types_single.py COUNT SEED FOLDER [STATEMENT,.. [mixed]]
+mixed: the mesh has an Auto axis too."""
 from candidates import *
 from trace_types import trace_types
 CLASSES = [("contract_ambiguous", "Contracting dimensions are sharded and it is ambiguous"), ("slice_indivisible", "^slicing on sharded dims"),
@@ -24,9 +25,10 @@ if __name__ == "__main__":
     if len(sys.argv) > 4: ops = sys.argv[4].split(",")
     rr = random.Random(seed)
     for k in range(n):
-        op = rr.choice(ops); g = G(seed * 100000 + k)
+        op = rr.choice(ops); mesh, other_axis = rr.choice([(dict(x=4), " y=2:auto"), (dict(x=2, y=2), " z=2:auto")]) if len(sys.argv) > 5 else (None, "")
+        g = G(seed * 100000 + k, mesh)
         statement(g, op)
-        text = g.head() + g.lets
+        head = g.head(); text = [head[0] + other_axis] + head[1:] + g.lets
         c = Case("x"); c.lines = [l.split() for l in text]
         t, e = trace_types(c)
         lines = text
