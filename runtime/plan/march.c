@@ -140,15 +140,27 @@ static oly_status choose_steps(lowering *w)
     return m->pass.steps > 1 ? oly_march_unroll(w->p, &m->form, m->pass.steps, false, &m->pass) : OLY_OK;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* -- margins ------------------------------------------------------------------------------------------------------------------ */
 
+/* Wide enough for both passes: fields that change places may make fewer steps read farther. */
 static void find_region(lowering *w)
 {
     const oly_march *m = w->march;
     w->region = oly_region_of_layout(&w->layout);
     for (int d = 0; d < w->layout.rank; d++) {
         oly_region_dim *r = &w->region.dim[d];
-        int64_t lo = m->pass.field_lo[d], hi = m->pass.field_hi[d];
+        int64_t lo = least(m->pass.field_lo[d], m->first.field_lo[d]);
+        int64_t hi = most(m->pass.field_hi[d], m->first.field_hi[d]);
         if (!is_cut(w, d) || (lo == 0 && hi == 0))
             continue;
         r->lo = lo;
@@ -285,8 +297,8 @@ static oly_region region_of_fixed(const lowering *w, const oly_march_fixed *x)
             r.dim[e] = (oly_region_dim){.split = w->layout.split[d],
                                         .n = w->layout.shape[d],
                                         .scale = 1,
-                                        .lo = w->march->pass.lo[d] + x->low[d],
-                                        .hi = w->march->pass.hi[d] + x->high[d],
+                                        .lo = least(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
+                                        .hi = most(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
                                         .wraps = w->march->form.wraps[d]};
     }
     return r;
