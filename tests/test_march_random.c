@@ -1,0 +1,215 @@
+/* run: layouts  Loops over fields with random bodies of rolls, updates, padding, concatenations, masks and products: the same bits on
+ * eight devices as on one, for any number of steps between exchanges, and the values of single steps.
+ *   MARCH_CASES=first,last   others */
+#include "check.h"
+#include <math.h>
+#include <olympus.h>
+
+enum { MOST_FIELDS = 3, MOST_VALUES = 16 };
+
+typedef struct random_case {
+    unsigned seed, state;
+    int n_fields, n_operations, rank, steps;
+    int64_t shape[2];
+} random_case;
+
+static int draw(random_case *c, int64_t n)
+{
+    c->state = c->state * 1664525u + 1013904223u;
+    return (int)((c->state >> 8) % (unsigned)n);
+}
+
+static void name_part(const random_case *c, int d, int64_t from, int64_t to, char *text)
+{
+    sprintf(text, "%s%d:%d%s", d == 1 ? ":, " : "", (int)from, (int)to, c->rank == 2 && d == 0 ? ", :" : "");
+}
+
+static oly_array part(const random_case *c, oly_array x, int d, int64_t from, int64_t to)
+{
+    char text[64];
+    name_part(c, d, from, to, text);
+    return oly_slice(x, text);
+}
+
+static oly_array updated(random_case *c, oly_array x, oly_array y, int d)
+{
+    int64_t size = c->shape[d], from = draw(c, size - 1), to = from + 1 + draw(c, size - from);
+    int64_t other = draw(c, size - (to - from) + 1);
+    char text[64];
+    other = llabs(other - from) > 4 ? from : other;
+    name_part(c, d, from, to, text);
+    return oly_update(x, text, oly_mul(0.5, part(c, y, d, other, other + to - from)));
+}
+
+static oly_array padded(random_case *c, oly_array x, int d)
+{
+    int64_t size = c->shape[d], below = draw(c, 4), above = draw(c, 4), from = draw(c, below + above + 1);
+    int64_t low[2] = {0, 0}, high[2] = {0, 0};
+    low[d] = below;
+    high[d] = above;
+    return oly_pad(part(c, x, d, from, from + size - below - above), 0.25, low, high, NULL);
+}
+
+static oly_array joined(random_case *c, oly_array x, oly_array y, oly_array z, int d)
+{
+    int64_t size = c->shape[d], width = 1 + draw(c, 3), from = draw(c, 2) ? 0 : size - width;
+    return oly_concatenate(d, part(c, x, d, from, from + width),
+                           oly_add(part(c, y, d, 0, size - width), part(c, z, d, width, size)));
+}
+
+static oly_array slope(random_case *c, oly_array x, int d)
+{
+    int64_t one[2] = {0, 0}, size = c->shape[d];
+    one[d] = 1;
+    oly_array p = oly_pad(x, 0, one, one, NULL);
+    return oly_mul(0.5, oly_sub(part(c, p, d, 0, size), part(c, p, d, 2, size + 2)));
+}
+
+static oly_array spread(oly_array x, oly_array y, oly_array z, int d)
+{
+    return oly_add(oly_mul(0.3, x), oly_mul(0.2, oly_add(oly_roll(y, 1, d), oly_roll(z, -1, d))));
+}
+
+static oly_array operation(random_case *c, oly_array x, oly_array y, oly_array z)
+{
+    int d = draw(c, c->rank);
+    switch (draw(c, 10)) {
+    case 0: return oly_roll(x, draw(c, 7) - 3, d);
+    case 1: return updated(c, x, y, d);
+    case 2: return padded(c, x, d);
+    case 3: return joined(c, x, y, z, d);
+    case 4: return oly_where(oly_gt(x, 0.3), y, z);
+    case 5: return oly_mul(x, y);
+    case 6: return oly_sub(oly_mul(0.7, x), oly_mul(0.4, y));
+    case 7: return oly_max2(x, oly_sin(y));
+    case 8: return spread(x, y, z, d);
+    default: return slope(c, x, d);
+    }
+}
+
+/* The same body whenever it is recorded: it begins with the case's seed. */
+static void body(oly_array i, oly_array *carry, void *user)
+{
+    random_case *c = user;
+    oly_array values[MOST_VALUES];
+    int n = c->n_fields;
+    (void)i;
+    memcpy(values, carry, sizeof *carry * (size_t)n);
+    c->state = c->seed;
+    for (int k = 0; k < c->n_operations; k++, n++) {
+        int x = draw(c, n), y = draw(c, n), z = draw(c, n);
+        values[n] = operation(c, values[x], values[y], values[z]);
+    }
+    for (int k = 0; k < c->n_fields; k++) {
+        oly_array result = values[n - 1 - draw(c, 3)];
+        carry[k] = draw(c, 4) ? oly_mul(0.9, result) : result;
+    }
+}
+
+static void many(const oly_array *in, oly_array *out, void *user)
+{
+    const random_case *c = user;
+    memcpy(out, in, sizeof *in * (size_t)c->n_fields);
+    oly_fori(0, c->steps, body, c->n_fields, out, user);
+}
+
+static void single(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, sizeof *in * (size_t)((const random_case *)user)->n_fields);
+    body(NULL, out, user);
+}
+
+static void apply(oly_fn f, int n, const oly_array *in, oly_array *out)
+{
+    oly_array *wanted[MOST_FIELDS];
+    for (int k = 0; k < n; k++) {
+        out[k] = NULL;
+        wanted[k] = &out[k];
+    }
+    assert_int_equal(oly_call_n(f, n, in, n, wanted), OLY_OK);
+}
+
+static float *values_of(oly_array x, size_t bytes)
+{
+    float *data = malloc(bytes);
+    assert_int_equal(oly_process_allgather(x, data, bytes), OLY_OK);
+    return data;
+}
+
+static void check_case(int number)
+{
+    static const char *const places[][2] = {{"x=4, y=2", "x, y"}, {"x=2, y=4", "x, y"}, {"x=4, y=2", "y, None"}};
+    random_case c = {.state = (unsigned)number * 7919u + 1};
+    c.n_fields = 1 + draw(&c, MOST_FIELDS);
+    c.n_operations = 3 + draw(&c, 7);
+    c.rank = 1 + draw(&c, 2);
+    c.steps = 2 + draw(&c, 6);
+    c.shape[0] = 9 + draw(&c, 40);
+    c.shape[1] = 8 + draw(&c, 12);
+    const char *const *place = places[draw(&c, 3)];
+    c.seed = c.state;
+    size_t count = (size_t)(c.shape[0] * (c.rank == 2 ? c.shape[1] : 1)), bytes = count * sizeof(float);
+    oly_mesh mesh = oly_make_mesh(c.rank == 1 ? "x=8" : place[0]);
+    oly_array in[MOST_FIELDS], spread_out[MOST_FIELDS], one[MOST_FIELDS], eight[MOST_FIELDS], plain[MOST_FIELDS];
+    float *data = malloc(bytes);
+    for (int k = 0; k < c.n_fields; k++) {
+        for (size_t i = 0; i < count; i++)
+            data[i] = (float)((i * 7919 + (size_t)k * 31 + 13) % 1009) / 1009;
+        plain[k] = in[k] = oly_from_host(data, OLY_FLOAT32, c.rank, c.shape);
+        spread_out[k] = oly_device_put(in[k], oly_named(mesh, c.rank == 1 ? "x" : place[1]));
+    }
+    free(data);
+    oly_fn loop = oly_jit(many, c.n_fields, c.n_fields, .user = &c);
+    oly_fn step = oly_jit(single, c.n_fields, c.n_fields, .user = &c);
+    apply(loop, c.n_fields, in, one);
+    apply(loop, c.n_fields, spread_out, eight);
+    for (int i = 0; i < c.steps; i++) {
+        oly_array before[MOST_FIELDS];
+        memcpy(before, plain, sizeof before);
+        apply(step, c.n_fields, before, plain);
+    }
+    for (int k = 0; k < c.n_fields; k++) {
+        float *a = values_of(one[k], bytes), *b = values_of(eight[k], bytes), *e = values_of(plain[k], bytes);
+        if (memcmp(a, b, bytes) != 0)
+            fail_msg("case %d: field %d has other bits on eight devices", number, k);
+        for (size_t i = 0; i < count; i++)
+            if (!(fabsf(a[i] - e[i]) <= 1e-3f * (1 + fabsf(e[i]))))
+                fail_msg("case %d: field %d is %g at %zu, by single steps %g", number, k, (double)a[i], i,
+                         (double)e[i]);
+        free(a);
+        free(b);
+        free(e);
+    }
+}
+
+static void random_bodies_give_the_same_everywhere(void **state)
+{
+    static const char *const passes[] = {"3", "2", "0"};
+    int first = 230, last = 260;
+    const char *cases = getenv("MARCH_CASES");
+    (void)state;
+    if (cases)
+        sscanf(cases, "%d,%d", &first, &last);
+    for (int p = 0; p < 3; p++) {
+        setenv("OLYMPUS_HALO_STEPS", passes[p], 1);
+        oly_init(NULL, NULL);
+        for (int k = first; k <= last; k++)
+            OLY_SCOPE
+            {
+                check_case(k);
+            }
+        assert_int_equal(oly_finalize(), 0);
+        first += cases ? 0 : 60;
+        last += cases ? 0 : 60;
+    }
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(random_bodies_give_the_same_everywhere),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
