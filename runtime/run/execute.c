@@ -1,6 +1,8 @@
 /* Binding and submitting runs. See execute.h. Replays allocate nothing: run objects are reused, buffers come from the pool. */
 #include "run/execute.h"
 #include "run/interpret.h"
+#include "run/tile_memory.h"
+#include "device/workers.h"
 #include "core/hash.h"
 #include "core/simulate.h"
 #include <pthread.h>
@@ -15,6 +17,7 @@ struct oly_program {
     pthread_mutex_t lock;
     oly_run *idle; /* owned */
     int running;   /* under lock */
+    size_t tile_bytes;
     pthread_cond_t done;
 };
 
@@ -108,6 +111,7 @@ static oly_status bind(oly_program *p)
         for (int s = 0; s < n_shards[k]; s++)
             output_device[k][s] = device_of_shard(plan, plan->outputs[k].sharding->mesh, s);
     }
+    p->tile_bytes = oly_simulated() ? 0 : oly_tile_bytes(plan);
     p->input_shard = input_shard;
     p->output_device = output_device;
     p->n_output_shards = n_shards;
@@ -149,6 +153,7 @@ void oly_program_free(oly_program *p)
     while (p->idle) {
         oly_run *r = p->idle;
         p->idle = r->next;
+        pthread_mutex_destroy(&r->turn);
         oly_release(r);
     }
     pthread_mutex_destroy(&p->lock);
@@ -179,15 +184,18 @@ static oly_run *take_run(oly_program *p)
     pthread_mutex_unlock(&p->lock);
     if (r)
         return r;
-    size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices;
+    size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices, tiles = (size_t)oly_workers_slots();
     r = oly_calloc(1, sizeof *r + cells * (sizeof(void *) + sizeof(oly_buffer *)) +
-                          sizeof(oly_buffer *) * (size_t)(plan->n_devices + 1));
+                          sizeof(oly_buffer *) * ((size_t)plan->n_devices + tiles));
     if (r) {
         r->plan = plan;
         r->program = p;
         r->base = (void **)(r + 1);
         r->owner = (oly_buffer **)(r->base + cells);
         r->scratch = r->owner + cells;
+        r->tiles = r->scratch + plan->n_devices;
+        r->tile_bytes = p->tile_bytes;
+        pthread_mutex_init(&r->turn, NULL);
     }
     return r;
 }
@@ -212,6 +220,8 @@ static void release_run(oly_job *job)
         oly_buffer_drop(r->scratch[d]);
         r->scratch[d] = NULL;
     }
+    oly_buffer_drop(r->tile);
+    r->tile = NULL;
     for (int s = 0; s < plan->n_slots; s++)
         for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s);
@@ -246,6 +256,8 @@ static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *cons
     for (int d = 0; scratch && d < plan->n_devices; d++)
         if (!(r->scratch[d] = oly_buffer_take(plan->device_scratch[d])))
             return oly_buffer_fail(plan->device_scratch[d], "intermediate values");
+    if (r->tile_bytes && !(r->tile = oly_buffer_take(r->tile_bytes)))
+        return oly_buffer_fail(r->tile_bytes, "a stencil's tiles");
     for (int s = 0; s < plan->n_slots; s++) {
         const oly_slot *slot = &plan->slots[s];
         for (int d = 0; d < plan->n_devices; d++) {

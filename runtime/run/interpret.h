@@ -12,6 +12,10 @@ typedef struct oly_run {
     void **base;          /* by oly_cell */
     oly_buffer **owner;   /* the same; NULL for scratch */
     oly_buffer **scratch; /* [device] */
+    oly_buffer **tiles;   /* [oly_workers_slots()] see tile_memory.h */
+    oly_buffer *tile;     /* in reserve */
+    size_t tile_bytes;
+    pthread_mutex_t turn;
     oly_ticket ticket;
     pthread_t thread;   /* that interprets, while exchanges are under way */
     oly_status advance; /* what bringing them on in between came to */

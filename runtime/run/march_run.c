@@ -4,7 +4,7 @@
 #include "device/workers.h"
 #include "plan/march.h"
 #include "run/stencil_run.h"
-#include <stdatomic.h>
+#include "run/tile_memory.h"
 #include <string.h>
 
 typedef struct march_sweep {
@@ -14,10 +14,8 @@ typedef struct march_sweep {
     bool last;
     int64_t counter;      /* at the first step */
     const int *from, *to; /* [n_fields] slots */
-    oly_buffer **scratch; /* per thread, taken when it first works a tile */
     int64_t window[OLY_MARCH_RANK];
     size_t buffer_bytes;
-    _Atomic bool failed;
 } march_sweep;
 
 /* Where values lie: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
@@ -249,16 +247,12 @@ static void work_tile(void *context, int i)
 {
     march_sweep *s = context;
     const oly_march_form *form = &s->march->form;
-    int device = 0, slot = oly_workers_slot();
+    int device = 0;
     for (int n; i >= (n = tiles_on(s, device)); device++)
         i -= n;
     march_tile t = {.sweep = s, .device = &s->march->device[device], .number = device};
-    size_t bytes = s->buffer_bytes * (size_t)s->pass->n_buffers;
-    if (bytes && !s->scratch[slot] && !(s->scratch[slot] = oly_buffer_take(bytes))) {
-        s->failed = true;
-        return;
-    }
-    t.memory = bytes ? s->scratch[slot]->data : NULL;
+    bool turn = false;
+    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(s->run, &turn) : NULL;
     int64_t number = i;
     for (int d = form->rank - 1; d >= 0; d--) {
         int64_t parts = parts_along(s, t.device, d), k = number % parts;
@@ -275,6 +269,7 @@ static void work_tile(void *context, int i)
     }
     for (int j = 0; j < form->n_fields; j++)
         copy_result(&t, j);
+    oly_tile_end(s->run, turn);
 }
 
 static void run_sweep(march_sweep *s, double work)
@@ -312,30 +307,31 @@ static void size_buffers(march_sweep *s)
     }
     s->buffer_bytes = (points * element + 63) / 64 * 64 + 64;
 }
-
-static void drop_scratch(march_sweep *s, int slots)
+size_t oly_march_tile_bytes(const oly_plan *plan, const oly_step *step)
 {
-    for (int k = 0; k < slots; k++) {
-        oly_buffer_drop(s->scratch[k]);
-        s->scratch[k] = NULL;
+    const oly_march *m = step->stencil.march;
+    const oly_march_pass *passes[] = {&m->first, &m->pass};
+    oly_run r = {.plan = plan};
+    size_t most = 0;
+    for (int k = 0; k < 2; k++) {
+        march_sweep s = {.run = &r, .march = m, .pass = passes[k]};
+        if (passes[k]->steps > 0)
+            size_buffers(&s);
+        size_t bytes = s.buffer_bytes * (size_t)passes[k]->n_buffers;
+        most = bytes > most ? bytes : most;
     }
+    return most;
 }
 
 oly_status oly_run_march(oly_run *r, const oly_step *step)
 {
     const oly_march *m = step->stencil.march;
     march_sweep s = {.run = r, .march = m, .from = m->first_slot};
-    int slots = oly_workers_slots();
-    oly_buffer *table = oly_buffer_take(sizeof(oly_buffer *) * (size_t)slots);
-    if (!table)
-        return oly_buffer_fail(sizeof(oly_buffer *) * (size_t)slots, "a stencil's tiles");
-    s.scratch = memset(table->data, 0, table->bytes);
     oly_status st = OLY_OK;
     for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.pass->steps, pass++) {
         const oly_march_pass *now = pass == 0 && m->first.steps ? &m->first : &m->pass;
         int next = (int)((pass + 1) % 2);
         if (now != s.pass) {
-            drop_scratch(&s, slots);
             s.pass = now;
             size_buffers(&s);
         }
@@ -347,7 +343,6 @@ oly_status oly_run_march(oly_run *r, const oly_step *step)
         if (!s.last && step->stencil.margins[next])
             st = oly_run_block(r, step->stencil.margins[next]);
     }
-    drop_scratch(&s, slots);
-    oly_buffer_drop(table);
-    return s.failed ? oly_buffer_fail(s.buffer_bytes, "a stencil's tiles") : st;
+    oly_tiles_drop(r);
+    return st;
 }

@@ -3,8 +3,8 @@
  *
  *      margins set out, inner tiles, wait, tiles along the borders; margins of what they made set out, inner tiles, ... */
 #include "run/stencil_run.h"
+#include "run/tile_memory.h"
 #include "device/workers.h"
-#include <stdatomic.h>
 #include <string.h>
 
 typedef enum part { ALL, INNER, OUTER } part;
@@ -14,12 +14,9 @@ typedef struct sweep {
     const oly_step *step;
     int steps;
     bool last;
-    part part;            /* which tiles */
-    bool under_way;       /* messages that need MPI to be called now and then */
-    int from, to;         /* slots */
-    oly_buffer **scratch; /* per thread, taken when it first works a tile */
-    size_t scratch_bytes;
-    _Atomic bool failed;
+    part part;      /* which tiles */
+    bool under_way; /* messages that need MPI to be called now and then */
+    int from, to;   /* slots */
 } sweep;
 
 static const oly_stencil_field *field(const sweep *s, int device)
@@ -57,15 +54,13 @@ static void tile(void *context, int i)
     int device = 0;
     for (int n; i >= (n = tiles_on(s, device)); device++)
         i -= n;
-    oly_buffer **scratch = &s->scratch[oly_workers_slot()];
-    if (!*scratch && !(*scratch = oly_buffer_take(s->scratch_bytes))) {
-        s->failed = true;
-        return;
-    }
-    const oly_run *r = s->run;
+    oly_run *r = s->run;
+    bool turn;
+    void *memory = oly_tile_begin(r, &turn);
     oly_stencil_run(s->step->stencil.stencil, field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
-                    r->base[oly_cell(r->plan, device, s->to)], (*scratch)->data, tile_number(s, device, i),
+                    r->base[oly_cell(r->plan, device, s->to)], memory, tile_number(s, device, i),
                     oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps));
+    oly_tile_end(r, turn);
     if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
         oly_advance_exchanges(s->run);
 }
@@ -96,10 +91,10 @@ static oly_status run_sweep(sweep *s, oly_exchange *x)
     return OLY_OK;
 }
 
-static size_t scratch_needed(const oly_run *r, const oly_step *step)
+size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 {
     size_t most = 0;
-    for (int d = 0; d < r->plan->n_devices; d++)
+    for (int d = 0; d < plan->n_devices; d++)
         for (int64_t steps = step->stencil.pass; steps > 0;
              steps = steps == step->stencil.pass ? step->stencil.count % steps : 0) {
             const oly_stencil_work *w = &step->stencil.device[d];
@@ -113,12 +108,7 @@ static size_t scratch_needed(const oly_run *r, const oly_step *step)
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
-    sweep s = {.run = r, .step = step, .from = step->stencil.first_slot, .scratch_bytes = scratch_needed(r, step)};
-    int slots = oly_workers_slots();
-    oly_buffer *table = oly_buffer_take(sizeof(oly_buffer *) * (size_t)slots);
-    if (!table)
-        return oly_buffer_fail(sizeof(oly_buffer *) * (size_t)slots, "a stencil's tiles");
-    s.scratch = memset(table->data, 0, table->bytes);
+    sweep s = {.run = r, .step = step, .from = step->stencil.first_slot};
     oly_exchange *under_way = step->awaited;
     oly_status st = OLY_OK;
     for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.steps, pass++) {
@@ -137,8 +127,6 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step)
         if (step->stencil.overlaps)
             under_way = step->stencil.margins[next]->steps[0].exchange;
     }
-    for (int k = 0; k < slots; k++)
-        oly_buffer_drop(s.scratch[k]);
-    oly_buffer_drop(table);
-    return s.failed ? oly_buffer_fail(s.scratch_bytes, "a stencil's tiles") : st;
+    oly_tiles_drop(r);
+    return st;
 }

@@ -1,0 +1,53 @@
+/* Memory for tiles. See tile_memory.h. */
+#include "run/tile_memory.h"
+#include "device/workers.h"
+#include "run/stencil_run.h"
+
+static size_t bytes_of(const oly_plan *plan, const oly_block *b)
+{
+    size_t most = 0;
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        size_t bytes = 0;
+        if (s->kind == OLY_STEP_STENCIL)
+            bytes = 1 + (s->stencil.march ? oly_march_tile_bytes(plan, s) : oly_stencil_tile_bytes(plan, s));
+        else if (s->kind == OLY_STEP_LOOP)
+            bytes = bytes_of(plan, s->loop.body);
+        most = bytes > most ? bytes : most;
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++) {
+            bytes = bytes_of(plan, s->branch.blocks[j]);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+size_t oly_tile_bytes(const oly_plan *plan)
+{
+    return bytes_of(plan, plan->main);
+}
+
+void *oly_tile_begin(oly_run *r, bool *turn)
+{
+    oly_buffer **mine = &r->tiles[oly_workers_slot()];
+    if (!*mine)
+        *mine = oly_buffer_take(r->tile_bytes);
+    *turn = !*mine;
+    if (*turn)
+        pthread_mutex_lock(&r->turn);
+    return *turn ? r->tile->data : (*mine)->data;
+}
+
+void oly_tile_end(oly_run *r, bool turn)
+{
+    if (turn)
+        pthread_mutex_unlock(&r->turn);
+}
+
+void oly_tiles_drop(oly_run *r)
+{
+    for (int k = 0; k < oly_workers_slots(); k++) {
+        oly_buffer_drop(r->tiles[k]);
+        r->tiles[k] = NULL;
+    }
+}
