@@ -8,6 +8,9 @@ typedef void oly_use_visit(void *context, int slot, bool writes);
 /* Names every slot the step reads or writes on this process, some more than once; those of blocks inside it too. */
 void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit, void *context);
 
+/* -- schedule_numbers.c: numbers steps and finds lives of slots anew -- */
+void oly_number_again(oly_planner *p);
+
 /* -- overlap.c -- */
 enum { OLY_MOST_PEERS = 16, OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
 typedef struct oly_part {
