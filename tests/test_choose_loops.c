@@ -162,13 +162,13 @@ static void a_training_loop_has_the_layouts_of_its_steps(void **state)
             outcome loop = {0}, greedy = {0}, steps = {0};
             run_training(t, false, true, &loop);
             run_training(t, false, false, &greedy);
-            run_training(t, true, true, &steps);
-            for (int o = 0; o < (t->hidden ? 2 : 1); o++) {
-                compare(loop.out[o], steps.out[o]);
+            for (int o = 0; o < (t->hidden ? 2 : 1); o++)
                 compare(loop.out[o], greedy.out[o]);
-            }
             if (oly_process_count() > 1)
                 continue; /* each counts its own devices */
+            run_training(t, true, true, &steps);
+            for (int o = 0; o < (t->hidden ? 2 : 1); o++)
+                compare(loop.out[o], steps.out[o]);
             print_message("%s: %" PRId64 " bytes, as propagated %" PRId64 ", written out %" PRId64 "\n", t->name,
                           loop.costs.wire_bytes, greedy.costs.wire_bytes, steps.costs.wire_bytes);
             assert_true(loop.costs.wire_bytes <= greedy.costs.wire_bytes);
@@ -341,7 +341,7 @@ static void plan_looped(looped *l, const oly_array *in, bool choose, outcome *o)
 static void random_loops_never_move_more(void **state)
 {
     (void)state;
-    int most = oly_process_count() > 1 ? 16 : 240;
+    int most = oly_process_count() > 1 ? 12 : 240;
     int programs = getenv("PROGRAMS") ? atoi(getenv("PROGRAMS")) : most;
     int first = getenv("SEED") ? atoi(getenv("SEED")) : 0, cheaper = 0, moving = 0;
     int64_t saved = 0, all = 0;
