@@ -83,6 +83,11 @@ static double elements_moved(const product *x, const oly_layout *out, int k, con
         for (int d = 0; d < l.rank; d++)
             if (x->dims.result[o][d] >= 0)
                 l.split[d] = out->split[x->dims.result[o][d]];
+        for (int j = 0; j < x->c->n_contract; j++) /* an axis that cuts pair k cuts no other */
+            if (j != k) {
+                int d = x->c->contract[o][j];
+                l.split[d] = without(out->mesh, &l.split[d], &cut->axes, l.shape[d]);
+            }
         l.split[x->c->contract[o][k]] = *cut;
         l.mesh = out->mesh;
         for (int d = 0; d < l.rank; d++)
