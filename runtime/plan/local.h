@@ -17,7 +17,8 @@ typedef struct oly_local_step {
     int slot;    /* of the result */
     int scratch; /* made with the step; partial results begin it */
     bool partial, reverse;
-    oly_axis_list over; /* partial results of what writes add up over these: where operand 0 is alike, one device has it */
+    oly_axis_list
+        over; /* partial results of what writes add up over these: where operand 0 is alike, one device has it */
 } oly_local_step;
 
 /* For a node: its kernel, operands' types, and result. The layouts of operands are still open. NULL: out of memory. */
