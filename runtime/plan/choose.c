@@ -42,8 +42,9 @@ static oly_status take_carries(oly_chooser *c)
 /* A chooser for the frame, and for those inside it. */
 static oly_status make_choosers(const oly_chooser *like, oly_chooser *outer, oly_frame *f, oly_chooser **made)
 {
-    oly_chooser *c = OLY_ARENA_NEW(like->arena, oly_chooser, 1), **last = &c->first_child;
+    oly_chooser *c = OLY_ARENA_NEW(like->arena, oly_chooser, 1);
     OLY_PLAN_CHECK(c);
+    oly_chooser **last = &c->first_child;
     *c = *like;
     c->outer = outer;
     c->f = f;
