@@ -185,7 +185,7 @@ static void check_case(int number)
 static void random_bodies_give_the_same_everywhere(void **state)
 {
     static const char *const passes[] = {"3", "2", "0"};
-    int first = 230, last = 260;
+    int first = 740, last = 770; /* 755: fields change places, and fewer steps read farther */
     const char *cases = getenv("MARCH_CASES");
     (void)state;
     if (cases)
