@@ -77,6 +77,25 @@ static void elements_are_where_they_belong(void **state)
         check_rearrangements(line(6, oly_named(mesh, shardings[k])));
 }
 
+/* No dimension of one side is made of those of the other; the result shall be cut all the same. */
+static void reshape_across(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_reshape(in[0], 4, 3);
+}
+
+static void reshapes_keep_the_order_where_nothing_fits(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {"x=8", "x=4", "x=2"};
+    for (int k = 0; k < 3; k++) {
+        oly_sharding split = oly_named(oly_make_mesh(meshes[k]), "x");
+        oly_fn f = oly_jit(reshape_across, 1, 1, .out_shardings = &split);
+        oly_array x = oly_device_put(oly_reshape(oly_arange(12, OLY_INT32), 3, 4), split);
+        VALUES(oly_apply(f, x), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    }
+}
+
 static void slices_run_backwards(void **state)
 {
     (void)state;

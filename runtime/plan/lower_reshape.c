@@ -113,6 +113,16 @@ static bool is_whole(const cuts *c, const oly_dim_factors *dim)
     return true;
 }
 
+/* Has the operand the factor, too? Else cutting it would not say which of the operand's elements a device has. */
+static bool is_shared(const cuts *c, const oly_layout *in, int factor)
+{
+    for (int d = 0; d < in->rank; d++)
+        for (int k = 0; k < c->f->operand[0][d].n; k++)
+            if (c->f->operand[0][d].factor[k] == factor)
+                return true;
+    return false;
+}
+
 /* Axes taken away cut the result where it shall be cut over them, if every device's part then stays in its place. */
 static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, const oly_axis_list *wanted)
 {
@@ -127,7 +137,7 @@ static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, 
         for (int k = 0; k < wanted[d].n; k++)
             all = all && cuts_over(&other, wanted[d].axis[k]);
         for (int k = 0; k < c->f->n_factors; k++)
-            all = all && other.axes[k].n >= c->axes[k].n;
+            all = all && other.axes[k].n >= c->axes[k].n && (other.axes[k].n == 0 || is_shared(c, in, k));
         if (all)
             *c = other;
     }
