@@ -270,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(elements_are_where_they_belong, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(reshapes_keep_the_order_where_nothing_fits, check_start, check_finish),
         cmocka_unit_test_setup_teardown(slices_run_backwards, check_start, check_finish),
         cmocka_unit_test_setup_teardown(the_longest_steps, check_start, check_finish),
         cmocka_unit_test_setup_teardown(numbers_in_a_row, check_start, check_finish),
