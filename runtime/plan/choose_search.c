@@ -159,6 +159,45 @@ static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_
         try_scattered(c, u, (oly_decision){work, summed, 0, 0}, list);
 }
 
+static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
+{
+    for (int axis = 0; axis < mesh->n_axes; axis++)
+        if (oly_cuts_byte(a, axis) && oly_cuts_byte(b, axis))
+            return true;
+    return false;
+}
+
+/* Axes that cut pairs of one operand, but of the other what stays, cannot do both: instead of them axes that cut neither cut the
+ * pairs, one of the same size first. */
+static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts stays)
+{
+    const oly_contraction *product = &u->node->params.contraction;
+    oly_axis_list axes[OLY_MAX_RANK];
+    oly_cuts used = pairs | stays;
+    oly_cuts_axes(c->mesh, pairs, axes, OLY_MAX_RANK);
+    for (int k = 0; k < product->n_contract; k++) {
+        oly_axis_list kept = {0};
+        int64_t left = u->node->in[0]->type.shape[product->contract[0][k]];
+        for (int j = 0; j < axes[k].n; j++) {
+            int axis = axes[k].axis[j], size = c->mesh->size[axis];
+            for (int a = 0, other = -1; oly_cuts_byte(stays, axes[k].axis[j]) && a <= c->mesh->n_axes; a++) {
+                if (a == c->mesh->n_axes)
+                    axis = other;
+                else if (!oly_cuts_byte(used, a) &&
+                         (other < 0 || (c->mesh->size[other] != size && c->mesh->size[a] == size)))
+                    other = a;
+            }
+            if (axis < 0 || c->mesh->size[axis] > left)
+                continue;
+            left /= c->mesh->size[axis];
+            used |= (oly_cuts)1 << (8 * axis);
+            kept.axis[kept.n++] = (uint8_t)axis;
+        }
+        axes[k] = kept;
+    }
+    return oly_cuts_of(axes, product->n_contract);
+}
+
 static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
 {
     const oly_contraction *product = &u->node->params.contraction;
@@ -190,6 +229,12 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
             try_product(c, u, pairs[s], u->demand[k].cuts, list);
         try_product(c, u, pairs[s], 0, list);
     }
+    for (int o = 0; o < 2; o++)
+        if (shares_axes(c->mesh, pairs[o], free[1 - o])) {
+            oly_cuts idle = with_idle_axes(c, u, pairs[o], free[0] | free[1]);
+            if (idle)
+                try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
+        }
 }
 
 static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
