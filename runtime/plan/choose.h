@@ -96,7 +96,8 @@ typedef struct oly_unit {
     int n_reads, first_read, n_demands, n_wants;
     oly_unit_demand demand[OLY_CHOOSE_WANTS];
     oly_cuts wants[OLY_CHOOSE_WANTS]; /* what those who read it would read without a choice */
-    const oly_contraction_dims *dims;
+    const oly_contraction_dims *dims; /* of products, and of convolutions: one over the features */
+    const oly_contraction *product;
     double waiting; /* of the bytes of its sum over devices, should that be put off: see choose_wait.c */
     int n_past, past[OLY_CHOOSE_PAST];
     double work;  /* seconds, undivided */
@@ -125,12 +126,13 @@ typedef struct oly_chooser {
     oly_cuts *propagated; /* [n_carry] the same as propagation has it */
     int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
     oly_outer_need *needs;
-    bool as_propagated;          /* what propagation proposes is what it would do, no carry lies elsewhere */
-    bool too_large;              /* nothing is chosen */
-    bool fresh;                  /* the units are found, for the carries as they are */
-    bool scattering;             /* sums may also be scattered where nobody has said to want them so */
-    bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
-    bool without_outer;          /* prices are without what comes from graphs around */
+    bool as_propagated;      /* what propagation proposes is what it would do, no carry lies elsewhere */
+    bool too_large;          /* nothing is chosen */
+    bool fresh;              /* the units are found, for the carries as they are */
+    bool scattering;         /* sums may also be scattered where nobody has said to want them so */
+    bool idling, could_idle; /* pairs of products may be cut over axes that cut neither operand; there is one to try */
+    bool sharing;            /* prices share what is brought among all that might read it: see oly_unit_price */
+    bool without_outer;      /* prices are without what comes from graphs around */
     const oly_decision *whole;   /* while prices are of these decisions */
     const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
@@ -175,6 +177,16 @@ void oly_note_needs(oly_chooser *c, const oly_decision *decided);
 /* The loop's or branch's result number k in the graph around; NULL: nobody wants it. */
 const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k);
 
+/* choose_window.c: convolutions as products over the features of operand and kernel. */
+bool oly_is_convolution(const oly_node *n);
+/* Sets dims and product, greedy decision and work of a unit whose operands lie so without choices. */
+oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lies);
+/* What devices get of their neighbours' places where places are cut. */
+void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill);
+/* The layout of a value that is cut so. */
+oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
+oly_cuts oly_layout_cuts(const oly_layout *l);
+
 /* choose_search.c */
 /* Finds the units and looks for decisions that are cheaper than those of propagation; *best is NULL where there are none. The bills
  * are of this graph alone, without what is brought for bodies inside it. */
@@ -200,6 +212,8 @@ void oly_chooser_sample(oly_chooser *c, int *coordinates);
 double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to);
 /* Adds what that costs. */
 void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill);
+/* Bytes that all devices receive from others along the axes `over`, so many times one after the other. */
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill);
 /* Sets where the result of a decision lies: scattered as wanted, where the plan can do that. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
 /* Where a read's value lies, under the decisions so far; and where it must for the decision `d` of its reader. */

@@ -167,13 +167,33 @@ double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_
     return c->memory[h].elements;
 }
 
+oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts)
+{
+    oly_layout l = {.mesh = c->mesh, .rank = type->rank};
+    oly_axis_list axes[OLY_MAX_RANK];
+    oly_cuts_axes(c->mesh, cuts, axes, type->rank);
+    for (int d = 0; d < type->rank; d++) {
+        l.shape[d] = type->shape[d];
+        l.split[d] = oly_split_canonical(c->mesh, &axes[d], l.shape[d]);
+    }
+    return l;
+}
+
+oly_cuts oly_layout_cuts(const oly_layout *l)
+{
+    oly_axis_list axes[OLY_MAX_RANK];
+    for (int d = 0; d < l->rank; d++)
+        axes[d] = l->split[d].axes;
+    return oly_cuts_of(axes, l->rank);
+}
+
 /* Messages of a device travel together: what waits is about the logarithm of their number. */
 static double stages(double members)
 {
     return members > 1 ? ceil(log2(members)) : 0;
 }
 
-static void add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)
 {
     oly_level level = OLY_LEVEL_PROCESS;
     double members = 1;
@@ -195,7 +215,7 @@ void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts
     for (int a = 0; a < c->mesh->n_axes; a++)
         if (oly_cuts_byte(from, a) != oly_cuts_byte(to, a))
             differ |= (oly_cuts)1 << (8 * a);
-    add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, 1, bill);
+    oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, 1, bill);
 }
 
 /* -- a unit ------------------------------------------------------------------------------------------------------------ */
@@ -289,7 +309,7 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
     else
         bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work) *
                  (oly_may_wait(c, u, d) ? u->waiting : 1);
-    add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
+    oly_add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
 }
 
 /* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
@@ -325,6 +345,7 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
             add_read(c, r, lies, needs, shared, &bill);
     }
     add_sum(c, u, d, &bill);
+    oly_add_margins(c, u, d, &bill);
     for (int k = 0; k < u->n_demands; k++) {
         bool again = false;
         for (int j = 0; j < k; j++)

@@ -29,6 +29,7 @@ typedef enum passing {
     SCATTERING, /* sums may also be scattered where nobody has said to want them so */
     FRUGAL,     /* fewest bytes, then least time */
     FRUGAL_SCATTERING,
+    FRUGAL_IDLING, /* pairs of products may be cut over axes that cut neither operand */
 } passing;
 
 typedef struct candidates {
@@ -171,7 +172,7 @@ static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
  * pairs, one of the same size first. */
 static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts stays)
 {
-    const oly_contraction *product = &u->node->params.contraction;
+    const oly_contraction *product = u->product;
     oly_axis_list axes[OLY_MAX_RANK];
     oly_cuts used = pairs | stays;
     oly_cuts_axes(c->mesh, pairs, axes, OLY_MAX_RANK);
@@ -200,7 +201,7 @@ static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts
 
 static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
 {
-    const oly_contraction *product = &u->node->params.contraction;
+    const oly_contraction *product = u->product;
     oly_cuts free[2], pairs[3] = {0};
     for (int o = 0; o < 2; o++) {
         int8_t result[OLY_MAX_RANK], pair[OLY_MAX_RANK];
@@ -229,12 +230,13 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
             try_product(c, u, pairs[s], u->demand[k].cuts, list);
         try_product(c, u, pairs[s], 0, list);
     }
-    for (int o = 0; o < 2; o++)
-        if (shares_axes(c->mesh, pairs[o], free[1 - o])) {
-            oly_cuts idle = with_idle_axes(c, u, pairs[o], free[0] | free[1]);
-            if (idle)
-                try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
-        }
+    for (int o = 0; o < 2; o++) {
+        bool both = shares_axes(c->mesh, pairs[o], free[1 - o]);
+        oly_cuts idle = both ? with_idle_axes(c, u, pairs[o], free[0] | free[1]) : 0;
+        c->could_idle = c->could_idle || idle;
+        if (idle && c->idling)
+            try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
+    }
 }
 
 static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
@@ -534,8 +536,9 @@ static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_
     oly_decision *greedy;
     int n = 1, side = 0;
     OLY_TRY(make_search(&s, c, &greedy));
-    s.frugal = how == FRUGAL || how == FRUGAL_SCATTERING;
+    s.frugal = how >= FRUGAL;
     c->sharing = how == SHARING;
+    c->idling = how == FRUGAL_IDLING;
     c->scattering = how == SCATTERING || how == FRUGAL_SCATTERING;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
@@ -573,6 +576,7 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
     if (before->wire <= 0)
         return OLY_OK;
     bool shared = is_shared(c);
+    c->could_idle = false;
     if (!shared || c->n_units <= OLY_CHOOSE_QUICK)
         OLY_TRY(pass(c, PLAIN, before, best, chosen));
     if (shared)
@@ -582,7 +586,8 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
     if (c->n_units > OLY_CHOOSE_QUICK || oly_rates_now()->by_level)
         return OLY_OK;
     OLY_TRY(pass(c, FRUGAL, before, best, chosen));
-    return pass(c, FRUGAL_SCATTERING, before, best, chosen);
+    OLY_TRY(pass(c, FRUGAL_SCATTERING, before, best, chosen));
+    return c->could_idle ? pass(c, FRUGAL_IDLING, before, best, chosen) : OLY_OK;
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless

@@ -258,27 +258,6 @@ static void add_tile(oly_chooser *c, oly_node *first)
     u->greedy.work = u->greedy.wanted = u->greedy.lies = oly_cuts_of(value_of(c, last)->axes, last->type.rank);
 }
 
-/* The layout of an operand as the unit sees it. */
-static oly_layout layout_of(const oly_chooser *c, const oly_type *type, oly_cuts cuts)
-{
-    oly_layout l = {.mesh = c->mesh, .rank = type->rank};
-    oly_axis_list axes[OLY_MAX_RANK];
-    oly_cuts_axes(c->mesh, cuts, axes, type->rank);
-    for (int d = 0; d < type->rank; d++) {
-        l.shape[d] = type->shape[d];
-        l.split[d] = oly_split_canonical(c->mesh, &axes[d], l.shape[d]);
-    }
-    return l;
-}
-
-static oly_cuts cuts_of_layout(const oly_layout *l)
-{
-    oly_axis_list axes[OLY_MAX_RANK];
-    for (int d = 0; d < l->rank; d++)
-        axes[d] = l->split[d].axes;
-    return oly_cuts_of(axes, l->rank);
-}
-
 static oly_cuts greedy_lies(const oly_chooser *c, const oly_unit_read *r)
 {
     return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
@@ -286,7 +265,7 @@ static oly_cuts greedy_lies(const oly_chooser *c, const oly_unit_read *r)
 
 static void map_operand(const oly_unit *u, oly_unit_read *r)
 {
-    const oly_contraction *product = &u->node->params.contraction;
+    const oly_contraction *product = u->product;
     memset(r->free, -1, sizeof r->free);
     memset(r->pair, -1, sizeof r->pair);
     for (int e = 0; e < u->node->in[r->operand]->type.rank; e++)
@@ -303,6 +282,7 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     OLY_PLAN_CHECK(dims);
     OLY_TRY(oly_contraction_read(&n->in[0]->type, &n->in[1]->type, &n->params.contraction, dims));
     u->dims = dims;
+    u->product = &n->params.contraction;
     u->pinned = value_of(c, n)->closed;
     u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
     for (int o = 0; o < 2; o++)
@@ -313,15 +293,15 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     }
     for (int o = 0; o < 2; o++)
         map_operand(u, &c->reads[u->first_read + o]);
-    oly_layout operand[2], out = layout_of(c, &n->type, u->greedy.wanted);
+    oly_layout operand[2], out = oly_cuts_layout(c, &n->type, u->greedy.wanted);
     double inner = 1;
     for (int o = 0; o < 2; o++) {
         const oly_unit_read *r = &c->reads[u->first_read + o];
-        operand[o] = layout_of(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from));
+        operand[o] = oly_cuts_layout(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from));
     }
     oly_axis_list summed;
     oly_cut_product(c->p, n, operand, &out, &summed);
-    u->greedy.work = cuts_of_layout(&out);
+    u->greedy.work = oly_layout_cuts(&out);
     oly_axis_list pairs[OLY_MAX_RANK];
     for (int k = 0; k < n->params.contraction.n_contract; k++) {
         pairs[k] = operand[0].split[n->params.contraction.contract[0][k]].axes;
@@ -330,6 +310,27 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     u->greedy.summed = oly_cuts_of(pairs, n->params.contraction.n_contract);
     oly_settle_sum(c, u, &u->greedy);
     u->work = oly_price_gemm(n->type.dtype, elements(n) * inner);
+    return OLY_OK;
+}
+
+static oly_status add_convolution(oly_chooser *c, oly_node *n)
+{
+    oly_unit *u = new_unit(c, OLY_UNIT_CONTRACT, n);
+    u->pinned = value_of(c, n)->closed;
+    u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
+    for (int o = 0; o < 2; o++)
+        u->trusted = add_read(c, u, n->in[o], o) && u->trusted;
+    u->trusted = u->trusted && u->n_reads == 2;
+    if (!u->trusted)
+        return OLY_OK;
+    oly_cuts lies[2];
+    for (int o = 0; o < 2; o++) {
+        const oly_unit_read *r = &c->reads[u->first_read + o];
+        lies[o] = oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from);
+    }
+    OLY_TRY(oly_convolution_unit(c, u, lies));
+    for (int o = 0; o < 2; o++)
+        map_operand(u, &c->reads[u->first_read + o]);
     return OLY_OK;
 }
 
@@ -517,6 +518,7 @@ static bool makes_unit(const oly_chooser *c, const oly_node *n)
     case OLY_LOWER_TILE: return value_of(c, n)->group >= 0;
     case OLY_LOWER_REDUCE:
     case OLY_LOWER_CONTRACT: return true;
+    case OLY_LOWER_WINDOW: return oly_is_convolution(n);
     default: return false;
     }
 }
@@ -602,6 +604,7 @@ oly_status oly_find_units(oly_chooser *c)
         switch (oly_ops[n->op].lowering) {
         case OLY_LOWER_CONTRACT: OLY_TRY(add_contract(c, n)); break;
         case OLY_LOWER_REDUCE: add_reduce(c, n); break;
+        case OLY_LOWER_WINDOW: OLY_TRY(add_convolution(c, n)); break;
         default: add_tile(c, n); break;
         }
     }

@@ -148,8 +148,8 @@ static double elements_moved(const sliding *s, const oly_layout *operand)
     int n = s->out.mesh->n_devices, sample = n < SAMPLE ? n : SAMPLE;
     double moved = 0;
     oly_region kernel = oly_region_of_layout(&s->kernel);
-    bool x_there = oly_is_at_hand(s->f, s->node->in[0], &s->seen);
-    bool kernel_there = oly_is_at_hand(s->f, s->node->in[1], &kernel);
+    bool x_there = s->f && oly_is_at_hand(s->f, s->node->in[0], &s->seen);
+    bool kernel_there = s->f && oly_is_at_hand(s->f, s->node->in[1], &kernel);
     for (int k = 0; k < sample; k++) {
         int position = (int)((int64_t)n * k / sample);
         oly_box x = oly_region_box(&s->seen, operand[0].shape, position), w = oly_layout_box(&s->kernel, position);
@@ -227,17 +227,16 @@ static void cut_sums(sliding *s, const oly_layout *operand)
     }
 }
 
-static void cut(sliding *s)
+/* With whole kernels. */
+static void begin(sliding *s, const oly_layout *operand)
 {
-    oly_layout operand[2] = {oly_operand_layout(s->p, s->f, s->node->in[0])}, *x = &operand[0], *k = &operand[1];
-    s->out = oly_node_layout(s->p, s->f, s->node);
+    const oly_layout *x = &operand[0], *k = &operand[1];
     s->seen = (oly_region){.mesh = s->out.mesh, .rank = x->rank};
     for (int d = 0; s->node->n_in < 2 && d < x->rank - (int)s->w->rank; d++) {
         keep_cuts(s, x, d, d);
         s->seen.dim[d] = (oly_region_dim){.split = s->out.split[d], .n = x->shape[d], .scale = 1};
     }
     if (s->node->n_in == 2) {
-        *k = oly_operand_layout(s->p, s->f, s->node->in[1]);
         if (s->w->batch_groups == 1)
             keep_cuts(s, x, 0, 0);
         keep_cuts(s, k, 0, 1);
@@ -247,9 +246,39 @@ static void cut(sliding *s)
             s->kernel.split[d] = oly_split_whole(k->shape[d]);
         }
     }
+}
+
+static void cut_as_moves_least(sliding *s, const oly_layout *operand)
+{
     see(s, &s->node->in[0]->type);
-    if (s->node->n_in == 2 && x->mesh == s->out.mesh && k->mesh == s->out.mesh)
+    if (s->node->n_in == 2 && operand[0].mesh == s->out.mesh && operand[1].mesh == s->out.mesh)
         cut_sums(s, operand);
+}
+
+static void cut(sliding *s)
+{
+    const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
+    oly_layout operand[2] = {oly_operand_layout(s->p, s->f, s->node->in[0])};
+    if (s->node->n_in == 2)
+        operand[1] = oly_operand_layout(s->p, s->f, s->node->in[1]);
+    s->out = choice ? oly_axes_layout(s->p, s->node, choice->work) : oly_node_layout(s->p, s->f, s->node);
+    begin(s, operand);
+    if (!choice) {
+        cut_as_moves_least(s, operand);
+        return;
+    }
+    s->kernel.split[1] = oly_split_canonical(s->p->mesh, &choice->summed[0], s->kernel.shape[1]);
+    s->summed = choice->summed[0];
+    see(s, &s->node->in[0]->type);
+}
+
+void oly_cut_convolution(oly_planner *p, oly_node *n, const oly_layout operand[2], oly_layout *out, oly_layout *kernel)
+{
+    sliding s = {.p = p, .node = n, .w = &n->params.window, .out = *out};
+    begin(&s, operand);
+    cut_as_moves_least(&s, operand);
+    *out = s.out;
+    *kernel = s.kernel;
 }
 
 /* -- the step --------------------------------------------------------------------------------------------------------------- */

@@ -379,6 +379,8 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 /* How a product is cut when nothing is chosen: given where its operands lie and its result had better, sets the cuts it is worked
  * in, and the axes over which partial products are summed. */
 oly_status oly_cut_product(oly_planner *p, oly_node *n, oly_layout operand[2], oly_layout *out, oly_axis_list *summed);
+/* The same of a convolution: sets the cuts of the result, and those of the kernel. */
+void oly_cut_convolution(oly_planner *p, oly_node *n, const oly_layout operand[2], oly_layout *out, oly_layout *kernel);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 bool oly_writes_parts(const oly_node *n); /* is its result operand 0 with parts replaced? */
 bool oly_local_writes_parts(const oly_node *n);
