@@ -17,7 +17,8 @@ enum {
     OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
     OLY_CHOOSE_PAST = 8, /* units that a sum is put off past */
-    OLY_CHOOSE_SAMPLE = 64
+    OLY_CHOOSE_SAMPLE = 64,
+    OLY_CHOOSE_CANDIDATES = 32
 };
 
 /* How the dimensions of a value are cut over the axes of the mesh: for each axis a byte, dimension + 1 and, in the low half, its
@@ -187,6 +188,19 @@ void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, o
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
 oly_cuts oly_layout_cuts(const oly_layout *l);
 
+/* choose_candidates.c */
+typedef struct oly_candidates {
+    int n;
+    oly_decision d[OLY_CHOOSE_CANDIDATES];
+    int n_tried;
+    oly_cuts tried[OLY_CHOOSE_CANDIDATES][2]; /* of products: what is summed, and how the loop is cut */
+} oly_candidates;
+
+bool oly_same_decision(const oly_decision *a, const oly_decision *b);
+/* With `greedy`, what propagation has comes first. */
+void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
+                         oly_candidates *list);
+
 /* choose_search.c */
 /* Finds the units and looks for decisions that are cheaper than those of propagation; *best is NULL where there are none. The bills
  * are of this graph alone, without what is brought for bodies inside it. */
@@ -195,7 +209,6 @@ oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided);
 /* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. Where levels
  * are seen, time alone: a byte is not what another one is. */
 bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy);
-bool oly_same_decision(const oly_decision *a, const oly_decision *b);
 
 /* choose_loop.c */
 /* Looks for other layouts of a loop's carries, with which it is cheaper. */

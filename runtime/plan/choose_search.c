@@ -6,7 +6,7 @@
 #include "plan/choose.h"
 #include <string.h>
 
-enum { BEAM = 6, NARROW = 3, MOST_CANDIDATES = 32, MOST_PRODUCTS = 4 };
+enum { BEAM = 6, NARROW = 3, MOST_PRODUCTS = 4 };
 
 /* One way to decide the units so far; `recent` is a ring of those that are not settled. */
 typedef struct state {
@@ -32,13 +32,6 @@ typedef enum passing {
     FRUGAL_IDLING, /* pairs of products may be cut over axes that cut neither operand */
 } passing;
 
-typedef struct candidates {
-    int n;
-    oly_decision d[MOST_CANDIDATES];
-    int n_tried;
-    oly_cuts tried[MOST_CANDIDATES][2]; /* of products: what is summed, and how the loop is cut */
-} candidates;
-
 typedef struct search {
     oly_chooser *c;
     oly_decision *settled; /* [n_units] */
@@ -54,230 +47,6 @@ typedef struct search {
 static oly_decided decided_by(const search *s, const state *by)
 {
     return (oly_decided){s->settled, by->recent, s->begin};
-}
-
-/* -- what a unit may do ------------------------------------------------------------------------------------------------ */
-
-bool oly_same_decision(const oly_decision *a, const oly_decision *b)
-{
-    return a->work == b->work && a->summed == b->summed && a->lies == b->lies;
-}
-
-static void consider(oly_chooser *c, const oly_unit *u, oly_decision d, candidates *list)
-{
-    oly_settle_sum(c, u, &d);
-    if (u->pinned && d.lies != u->greedy.lies)
-        return;
-    if (d.lies == d.work)
-        d.wanted = u->kind == OLY_UNIT_GROUP ? d.work : u->greedy.wanted;
-    for (int k = 0; k < list->n; k++)
-        if (oly_same_decision(&list->d[k], &d))
-            return;
-    if (list->n < MOST_CANDIDATES)
-        list->d[list->n++] = d;
-}
-
-/* No device may be left without elements where without the choice none is: cuts finer than the extent are not tried. */
-static oly_cuts fitting(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
-{
-    oly_axis_list axes[OLY_MAX_RANK];
-    oly_cuts_axes(c->mesh, cuts, axes, n->type.rank);
-    for (int d = 0; d < n->type.rank; d++)
-        while (axes[d].n > 0 && oly_axis_list_parts(c->mesh, &axes[d]) > n->type.shape[d])
-            axes[d].n--;
-    return oly_cuts_of(axes, n->type.rank);
-}
-
-/* Where the unit's operand lies, in dimensions as the unit sees them. */
-static oly_cuts seen(const oly_chooser *c, const oly_unit *u, int read, const oly_decided *decided)
-{
-    const oly_unit_read *r = &c->reads[u->first_read + read];
-    return oly_cuts_mapped(c->mesh, oly_read_lies(r, decided), r->from);
-}
-
-static void try_group(oly_chooser *c, const oly_unit *u, oly_cuts cuts, candidates *list)
-{
-    cuts = fitting(c, u->node, cuts);
-    consider(c, u, (oly_decision){cuts, 0, cuts, cuts}, list);
-}
-
-/* As one of the operands lies, as two of them together, as it is wanted, or all of it everywhere. */
-static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
-{
-    for (int k = 0; k < u->n_reads; k++) {
-        oly_cuts cuts = seen(c, u, k, decided);
-        try_group(c, u, cuts, list);
-        for (int j = 0; j < u->n_reads && u->n_reads <= 4; j++)
-            try_group(c, u, oly_cuts_merged(c->mesh, cuts, seen(c, u, j, decided)), list);
-    }
-    for (int k = 0; k < u->n_wants; k++)
-        try_group(c, u, u->wants[k], list);
-    for (int k = 0; k < u->n_demands; k++)
-        try_group(c, u, u->demand[k].cuts, list);
-    try_group(c, u, 0, list);
-}
-
-/* Scattered to one dimension after the other, whoever wants it so. */
-static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, candidates *list)
-{
-    oly_axis_list summed = {0}, axes[OLY_MAX_RANK];
-    int parts = 1;
-    for (int a = 0; a < c->mesh->n_axes; a++)
-        if (oly_cuts_byte(d.summed, a)) {
-            summed.axis[summed.n++] = (uint8_t)a;
-            parts *= c->mesh->size[a];
-        }
-    for (int e = 0; e < u->node->type.rank; e++) {
-        oly_cuts_axes(c->mesh, d.work, axes, u->node->type.rank);
-        if ((int64_t)oly_axis_list_parts(c->mesh, &axes[e]) * parts > u->node->type.shape[e])
-            continue;
-        oly_append_axes(&axes[e], &summed);
-        d.wanted = oly_cuts_of(axes, u->node->type.rank);
-        consider(c, u, d, list);
-    }
-}
-
-/* With these contracting cuts: the loop cut as wanted there; a sum scattered as wanted, or not at all. */
-static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, candidates *list)
-{
-    for (int k = 0; k < list->n_tried; k++)
-        if (list->tried[k][0] == summed && list->tried[k][1] == cuts)
-            return;
-    if (list->n_tried < MOST_CANDIDATES) {
-        list->tried[list->n_tried][0] = summed;
-        list->tried[list->n_tried++][1] = cuts;
-    }
-    oly_cuts work = fitting(c, u->node, oly_cuts_without(c->mesh, cuts, summed));
-    consider(c, u, (oly_decision){work, summed, work, 0}, list);
-    if (!summed)
-        return;
-    consider(c, u, (oly_decision){work, summed, u->greedy.wanted, 0}, list);
-    for (int k = 0; k < u->n_wants; k++)
-        consider(c, u, (oly_decision){work, summed, u->wants[k], 0}, list);
-    for (int k = 0; k < u->n_demands; k++)
-        consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
-    if (c->scattering)
-        try_scattered(c, u, (oly_decision){work, summed, 0, 0}, list);
-}
-
-static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
-{
-    for (int axis = 0; axis < mesh->n_axes; axis++)
-        if (oly_cuts_byte(a, axis) && oly_cuts_byte(b, axis))
-            return true;
-    return false;
-}
-
-/* Axes that cut pairs of one operand, but of the other what stays, cannot do both: instead of them axes that cut neither cut the
- * pairs, one of the same size first. */
-static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts stays)
-{
-    const oly_contraction *product = u->product;
-    oly_axis_list axes[OLY_MAX_RANK];
-    oly_cuts used = pairs | stays;
-    oly_cuts_axes(c->mesh, pairs, axes, OLY_MAX_RANK);
-    for (int k = 0; k < product->n_contract; k++) {
-        oly_axis_list kept = {0};
-        int64_t left = u->node->in[0]->type.shape[product->contract[0][k]];
-        for (int j = 0; j < axes[k].n; j++) {
-            int axis = axes[k].axis[j], size = c->mesh->size[axis];
-            for (int a = 0, other = -1; oly_cuts_byte(stays, axes[k].axis[j]) && a <= c->mesh->n_axes; a++) {
-                if (a == c->mesh->n_axes)
-                    axis = other;
-                else if (!oly_cuts_byte(used, a) &&
-                         (other < 0 || (c->mesh->size[other] != size && c->mesh->size[a] == size)))
-                    other = a;
-            }
-            if (axis < 0 || c->mesh->size[axis] > left)
-                continue;
-            left /= c->mesh->size[axis];
-            used |= (oly_cuts)1 << (8 * axis);
-            kept.axis[kept.n++] = (uint8_t)axis;
-        }
-        axes[k] = kept;
-    }
-    return oly_cuts_of(axes, product->n_contract);
-}
-
-static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
-{
-    const oly_contraction *product = u->product;
-    oly_cuts free[2], pairs[3] = {0};
-    for (int o = 0; o < 2; o++) {
-        int8_t result[OLY_MAX_RANK], pair[OLY_MAX_RANK];
-        oly_cuts cuts = seen(c, u, o, decided);
-        memset(result, -1, sizeof result);
-        memset(pair, -1, sizeof pair);
-        for (int e = 0; e < u->node->in[o]->type.rank; e++)
-            result[e] = (int8_t)u->dims->result[o][e];
-        for (int k = 0; k < product->n_contract; k++)
-            pair[product->contract[o][k]] = (int8_t)k;
-        free[o] = oly_cuts_mapped(c->mesh, cuts, result);
-        pairs[o] = oly_cuts_mapped(c->mesh, cuts, pair);
-    }
-    for (int s = 2; s >= 0; s--) {
-        if ((s < 2 && pairs[s] == 0) || (s == 1 && pairs[1] == pairs[0]))
-            continue;
-        try_product(c, u, pairs[s], u->greedy.work, list);
-        try_product(c, u, pairs[s], u->greedy.wanted, list);
-        for (int o = 0; o < 2; o++) {
-            try_product(c, u, pairs[s], oly_cuts_merged(c->mesh, free[o], free[1 - o]), list);
-            try_product(c, u, pairs[s], free[o], list);
-        }
-        for (int k = 0; k < u->n_wants; k++)
-            try_product(c, u, pairs[s], u->wants[k], list);
-        for (int k = 0; k < u->n_demands; k++)
-            try_product(c, u, pairs[s], u->demand[k].cuts, list);
-        try_product(c, u, pairs[s], 0, list);
-    }
-    for (int o = 0; o < 2; o++) {
-        bool both = shares_axes(c->mesh, pairs[o], free[1 - o]);
-        oly_cuts idle = both ? with_idle_axes(c, u, pairs[o], free[0] | free[1]) : 0;
-        c->could_idle = c->could_idle || idle;
-        if (idle && c->idling)
-            try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
-    }
-}
-
-static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, candidates *list)
-{
-    oly_decision d = {0};
-    oly_reduction_cuts(c, u, seen(c, u, 0, decided), &d);
-    d.wanted = d.work;
-    consider(c, u, d, list);
-    d.wanted = u->greedy.wanted;
-    consider(c, u, d, list);
-    for (int k = 0; k < u->n_wants; k++) {
-        d.wanted = u->wants[k];
-        consider(c, u, d, list);
-    }
-    for (int k = 0; k < u->n_demands; k++) {
-        d.wanted = u->demand[k].cuts;
-        consider(c, u, d, list);
-    }
-    if (d.summed && c->scattering)
-        try_scattered(c, u, d, list);
-}
-
-static void find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
-                            candidates *list)
-{
-    list->n = list->n_tried = 0;
-    if (greedy)
-        list->d[list->n++] = u->greedy;
-    switch (u->kind) {
-    case OLY_UNIT_GROUP:
-        if (!greedy)
-            list->d[list->n++] = u->greedy;
-        group_candidates(c, u, decided, list);
-        break;
-    case OLY_UNIT_CONTRACT:
-        if (!greedy)
-            list->d[list->n++] = u->greedy;
-        product_candidates(c, u, decided, list);
-        break;
-    case OLY_UNIT_REDUCE: reduction_candidates(c, u, decided, list); break;
-    }
 }
 
 /* -- the search -------------------------------------------------------------------------------------------------------- */
@@ -371,7 +140,7 @@ static int advance(search *s, state *states, int n, state *next, int unit)
     oly_chooser *c = s->c;
     step steps[BEAM + 1];
     int n_steps = 0;
-    candidates list;
+    oly_candidates list;
     const oly_unit *u = &c->units[unit];
     look_at_live(s, unit);
     for (int k = 0; k < n; k++) {
@@ -379,7 +148,7 @@ static int advance(search *s, state *states, int n, state *next, int unit)
         list.n = 1;
         list.d[0] = u->greedy;
         if (u->trusted)
-            find_candidates(c, u, &decided, states[k].greedy, &list);
+            oly_find_candidates(c, u, &decided, states[k].greedy, &list);
         for (int j = 0; j < list.n; j++) {
             oly_bill bill = {0};
             if (u->trusted)

@@ -448,14 +448,14 @@ static void device_part(product *x, int device, int slot, oly_gemm_work *w, doub
 /* -- the step --------------------------------------------------------------------------------------------------------------- */
 
 /* "by price: result P('x', None), sum over y" */
-static const char *choice_text(oly_planner *p, const oly_node *n, const oly_choice *choice)
+const char *oly_choice_text(oly_planner *p, const oly_node *n, int n_pairs, const oly_choice *choice)
 {
     oly_text t = {0};
     oly_spec spec = {.n_dims = n->type.rank};
     memcpy(spec.dim, choice->work, sizeof *spec.dim * (size_t)n->type.rank);
     oly_text_add(&t, "by price: result ");
     oly_spec_text(&t, p->mesh, &spec, n->type.rank);
-    for (int k = 0, first = 1; k < n->params.contraction.n_contract; k++)
+    for (int k = 0, first = 1; k < n_pairs; k++)
         for (int j = 0; j < choice->summed[k].n; j++, first = 0)
             oly_text_add(&t, "%s%s", first ? ", sums over " : ", ", p->mesh->name[choice->summed[k].axis[j]]);
     const char *said = oly_plan_say(p, "%s", oly_text_chars(&t));
@@ -484,7 +484,7 @@ static oly_status add_step(product *x, oly_frame *f)
     oly_step *s = oly_step_add(p, f->block, OLY_STEP_GEMM, x->node, "matrix product");
     OLY_PLAN_CHECK(s);
     if (v->choice && v->choice->differs)
-        s->detail = choice_text(p, x->node, v->choice);
+        s->detail = oly_choice_text(p, x->node, x->c->n_contract, v->choice);
     s->gemm.device = work;
     s->gemm.n_copies = x->n_copies;
     s->gemm.copies = x->copies;

@@ -381,6 +381,8 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_cut_product(oly_planner *p, oly_node *n, oly_layout operand[2], oly_layout *out, oly_axis_list *summed);
 /* The same of a convolution: sets the cuts of the result, and those of the kernel. */
 void oly_cut_convolution(oly_planner *p, oly_node *n, const oly_layout operand[2], oly_layout *out, oly_layout *kernel);
+/* What was chosen of a product, or a convolution, of so many contracting pairs: "by price: ..." */
+const char *oly_choice_text(oly_planner *p, const oly_node *n, int n_pairs, const oly_choice *choice);
 oly_status oly_lower_write(oly_planner *p, oly_frame *f, oly_node *n);
 bool oly_writes_parts(const oly_node *n); /* is its result operand 0 with parts replaced? */
 bool oly_local_writes_parts(const oly_node *n);
