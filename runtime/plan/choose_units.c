@@ -62,6 +62,22 @@ static bool is_clear(const oly_node *n)
 
 /* -- values behind views ------------------------------------------------------------------------------------------------ */
 
+static bool lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
+
+/* A part of an input that is not cut where it is taken is a value of its own that lies as the input does: a step of a sequence. */
+static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    if (c->outer || !is_view(n) || oly_ops[n->op].detail != OLY_VIEW_SLICE || n->params.settled ||
+        oly_ops[n->in[0]->op].lowering != OLY_LOWER_INPUT || !lies_fixed(c, n->in[0], cuts))
+        return false;
+    for (int a = 0; a < c->mesh->n_axes; a++) {
+        int d = (oly_cuts_byte(*cuts, a) >> 4) - 1;
+        if (d >= 0 && n->type.shape[d] != n->in[0]->type.shape[d])
+            return false;
+    }
+    return true;
+}
+
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
 {
     bool clear = true;
@@ -78,7 +94,8 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
             continue;
         }
         int8_t from[OLY_MAX_RANK];
-        if (!looks_through(n, from))
+        oly_cuts cuts;
+        if (!looks_through(n, from) || part_lies(r->owner, n, &cuts))
             break;
         clear = clear && is_clear(n);
         for (int d = 0; d < rank; d++)
@@ -133,6 +150,8 @@ static bool lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     }
     if (oly_ops[n->op].lowering == OLY_LOWER_RESULT)
         return result_lies(c, n, cuts);
+    if (part_lies(c, n, cuts))
+        return true;
     return (input && oly_layout_is_canonical(v->layout)) || placed;
 }
 
