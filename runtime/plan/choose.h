@@ -162,8 +162,7 @@ typedef struct oly_chooser {
     } memory[128];
 } oly_chooser;
 
-/* choose_units.c: what can be chosen; the reads' layouts and greedy decisions are filled in order. */
-oly_status oly_find_units(oly_chooser *c);
+/* choose_trace.c */
 /* Follows views, and captures into graphs around, to the value in memory: root, owner, entry and dimensions of r. False: some view
  * shows only a part, or is pinned. */
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
@@ -171,6 +170,15 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
 bool oly_is_thin(const oly_node *n, int8_t *from);
 /* Where a value lies that has been traced, without choices; false: nobody knows. */
 bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
+/* Does the value look at its operand? Which dimension is which: from[d]. And does that show all elements, saying nothing of its own
+ * about where it lies? */
+bool oly_looks_through(const oly_node *n, int8_t *from);
+bool oly_is_clear(const oly_node *n);
+/* Where a value lies that no unit makes; false: nobody knows. */
+bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
+
+/* choose_units.c: what can be chosen; the reads' layouts and greedy decisions are filled in order. */
+oly_status oly_find_units(oly_chooser *c);
 /* What a reduction does with an operand that lies so. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
 /* Notes what a body reads of values around under these decisions. */
