@@ -15,6 +15,8 @@ typedef struct lowering {
     oly_region region; /* of the slots with margins */
     bool margins;
     int64_t count, extent[OLY_MARCH_RANK]; /* steps; of the largest block */
+    int brings;                            /* the step that brings the first margins; -1: none, or several */
+    oly_march_device *devices;
 } lowering;
 
 static bool is_cut(const lowering *w, int d)
@@ -245,7 +247,9 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     memcpy(first, before, sizeof *first * (size_t)n);
     if (w->margins) {
         OLY_TRY(new_slots(w, &w->region, first));
+        int n_steps = w->f->block->n_steps;
         OLY_TRY(bring_margins(w, w->f->block, m->first.steps ? &m->first : &m->pass, before, first));
+        w->brings = w->f->block->n_steps == n_steps + 1 ? n_steps : -1;
     }
     memcpy(field[0], first, sizeof *first * (size_t)n);
     memcpy(field[1], first, sizeof *first * (size_t)n);
@@ -354,7 +358,7 @@ static oly_status fill_devices(lowering *w, const oly_reading *readings, const o
         devices[d].fixed = fixed;
         *work += (double)oly_box_count(&devices[d].block);
     }
-    w->march->device = devices;
+    w->march->device = w->devices = devices;
     return OLY_OK;
 }
 
@@ -393,6 +397,8 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
             say_margin(&t, comma, -w->region.dim[d].lo, w->region.dim[d].hi, d);
             comma = ",";
         }
+    if (s->stencil.overlaps)
+        oly_text_add(&t, "; %.0f %% of a pass is worked while messages fly", 100 * s->stencil.early);
     s->detail = oly_plan_say(w->p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
 }
@@ -437,6 +443,8 @@ static oly_status add_step(lowering *w)
         s->stencil.margins[k] = blocks[k];
     }
     s->stencil.march = m;
+    if (w->brings >= 0)
+        OLY_TRY(oly_overlap_march(w->p, s, &w->f->block->steps[w->brings], m, w->devices));
     describe(w, s, blocks[0]);
     return OLY_OK;
 }
@@ -458,7 +466,7 @@ static bool find_layout(lowering *w)
 
 oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
 {
-    lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower};
+    lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower, .brings = -1};
     bool found;
     if (w.count < 2)
         return OLY_OK;

@@ -1,6 +1,7 @@
 /* Loops whose bodies compute fields over one grid from elements near by, in other ways than one linear form: several fields, masks,
  * padded or joined borders, products of fields. Between march_form.c, which finds what the body does, march_pass.c, which says
- * what many steps at once need, march.c, which plans, and runtime/run/march_run.c, which works them.
+ * what many steps at once need, march.c, which plans, march_overlap.c, which says what of a pass needs no messages, and
+ * runtime/run/march_run.c, which works them.
  *
  * Everything is said in the coordinates of the grid, which the carries have; a value of other extents (the inner part of a field)
  * has a place in it, its `align`. Where a dimension goes round, coordinates go on beyond its ends. */
@@ -95,9 +96,10 @@ typedef struct oly_march_place {
 } oly_march_place;
 
 typedef struct oly_march_device {
-    bool here;                    /* it has a part of the grid */
-    oly_box block, field;         /* what it writes; what the slots with margins hold */
-    const oly_march_place *fixed; /* [n_fixed] */
+    bool here;                                                  /* it has a part of the grid */
+    oly_box block, field;                                       /* what it writes; what the slots with margins hold */
+    int64_t early_lo[OLY_MARCH_RANK], early_hi[OLY_MARCH_RANK]; /* what can be written before messages bring margins */
+    const oly_march_place *fixed;                               /* [n_fixed] */
 } oly_march_device;
 
 /* The plan of such a loop, beside that of any stencil (steps.h). */
@@ -106,10 +108,17 @@ typedef struct oly_march {
     oly_march_pass first, pass;       /* the first has the steps that are left over */
     int64_t lower;                    /* the counter's first value */
     int64_t tile[OLY_MARCH_RANK];     /* elements that are written at a time */
+    bool borders;                     /* tiles end where what can be written early does */
     double seconds;                   /* predicted for a pass on one device */
     const int *first_slot, *out_slot; /* [n_fields] */
     const int *field_slot[2];
     const oly_march_device *device; /* [n_devices] */
 } oly_march;
+
+/* march_overlap.c: the tiles of a device along a dimension; the elements that tile `number` of them writes; and whether one that
+ * writes these can be worked before messages bring margins. */
+int64_t oly_march_parts(const oly_march *m, const oly_march_device *v, int d);
+void oly_march_part(const oly_march *m, const oly_march_device *v, int d, int64_t number, int64_t *lo, int64_t *hi);
+bool oly_march_is_early(const oly_march *m, const oly_march_device *v, const int64_t *lo, const int64_t *hi);
 
 #endif

@@ -13,4 +13,7 @@ oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int
                            const oly_march_need **needs);
 /* The elements of tiles and their price: seconds a step of one device's block of these extents. */
 double oly_march_tile(const oly_march_form *form, const oly_march_pass *pass, const int64_t *extent, int64_t *tile);
+/* march_overlap.c: tiles that need no margins are worked while those are on their way. first: what brings the first ones. */
+oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_march *m,
+                             oly_march_device *device);
 #endif

@@ -6,6 +6,7 @@
  * Called by plan.c, before memory is assigned. Plans of one process stay as they are. */
 #include "plan/schedule.h"
 #include "plan/cost.h"
+#include "plan/march.h"
 #include "core/option.h"
 #include <string.h>
 
@@ -211,10 +212,20 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
     return OLY_OK;
 }
 
-/* A stencil loop waits for its first margins itself, after the tiles that need none. */
+/* The movement that brings the first margins of some field; -1: none. */
+static int mover_of_fields(const scheduler *s, const oly_step *step)
+{
+    const oly_march *m = step->stencil.march;
+    int mover = s->mover[step->stencil.first_slot];
+    for (int j = 0; m && j < m->form.n_fields && mover < 0; j++)
+        mover = s->mover[m->first_slot[j]];
+    return mover;
+}
+
+/* A loop over fields waits for its first margins itself, after the tiles that need none. */
 static void add_stencil(scheduler *s, const oly_step *step)
 {
-    int mover = s->mover[step->stencil.first_slot];
+    int mover = mover_of_fields(s, step);
     item *it = add_item(s, step, -1, true);
     if (!it || mover < 0 || !step->stencil.overlaps)
         return;

@@ -1,11 +1,14 @@
 /* Running loops over fields (plan/march.h): passes over the fields, tiles of all devices spread over the threads, margins in
  * between. A tile works all steps of a pass: the stages of each step over the part that later ones need, in buffers of its own,
- * from the fields before the pass to those after it. */
+ * from the fields before the pass to those after it. Where margins come in messages, a pass begins with the tiles that read none
+ * of those (plan/march_overlap.c), as in stencil_run.c. */
 #include "device/workers.h"
 #include "plan/march.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include <string.h>
+
+typedef enum part { ALL, EARLY, LATE } part;
 
 typedef struct march_sweep {
     oly_run *run;
@@ -16,6 +19,8 @@ typedef struct march_sweep {
     const int *from, *to; /* [n_fields] slots */
     int64_t window[OLY_MARCH_RANK];
     size_t buffer_bytes;
+    part part;      /* which tiles */
+    bool under_way; /* messages that need MPI to be called now and then */
 } march_sweep;
 
 /* Where values lie: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
@@ -228,18 +233,12 @@ static void copy_result(const march_tile *t, int j)
 
 /* -- tiles ---------------------------------------------------------------------------------------------------------------- */
 
-static int64_t parts_along(const march_sweep *s, const oly_march_device *device, int d)
-{
-    int64_t n = device->block.hi[d] - device->block.lo[d];
-    return (n + s->march->tile[d] - 1) / s->march->tile[d];
-}
-
 static int tiles_on(const march_sweep *s, int device)
 {
     const oly_march_device *v = &s->march->device[device];
     int64_t n = v->here;
     for (int d = 0; d < s->march->form.rank && n; d++)
-        n *= parts_along(s, v, d);
+        n *= oly_march_parts(s->march, v, d);
     return (int)n;
 }
 
@@ -252,15 +251,15 @@ static void work_tile(void *context, int i)
         i -= n;
     march_tile t = {.sweep = s, .device = &s->march->device[device], .number = device};
     bool turn = false;
-    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(s->run, &turn) : NULL;
     int64_t number = i;
     for (int d = form->rank - 1; d >= 0; d--) {
-        int64_t parts = parts_along(s, t.device, d), k = number % parts;
-        int64_t n = t.device->block.hi[d] - t.device->block.lo[d];
+        int64_t parts = oly_march_parts(s->march, t.device, d);
+        oly_march_part(s->march, t.device, d, number % parts, &t.lo[d], &t.hi[d]);
         number /= parts;
-        t.lo[d] = t.device->block.lo[d] + n * k / parts;
-        t.hi[d] = t.device->block.lo[d] + n * (k + 1) / parts;
     }
+    if (s->part != ALL && oly_march_is_early(s->march, t.device, t.lo, t.hi) != (s->part == EARLY))
+        return;
+    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(s->run, &turn) : NULL;
     for (int k = 0; k < s->pass->steps * form->n_stages; k++) {
         const oly_march_instance *instance = &s->pass->instance[k];
         const oly_march_stage *stage = &form->stages[instance->stage];
@@ -270,11 +269,15 @@ static void work_tile(void *context, int i)
     for (int j = 0; j < form->n_fields; j++)
         copy_result(&t, j);
     oly_tile_end(s->run, turn);
+    if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
+        oly_advance_exchanges(s->run);
 }
 
-static void run_sweep(march_sweep *s, double work)
+static void run_tiles(march_sweep *s, double work, part which)
 {
     int total = 0;
+    s->part = which;
+    s->under_way = which == EARLY && oly_exchange_any_left();
     for (int d = 0; d < s->run->plan->n_devices; d++)
         total += tiles_on(s, d);
     if (work > 40000)
@@ -282,6 +285,18 @@ static void run_sweep(march_sweep *s, double work)
     else
         for (int i = 0; i < total; i++)
             work_tile(s, i);
+}
+
+/* x: what brings the margins that the pass reads, under way; NULL: they are there. */
+static oly_status run_sweep(march_sweep *s, double work, oly_exchange *x)
+{
+    run_tiles(s, work, x ? EARLY : ALL);
+    if (!x)
+        return OLY_OK;
+    OLY_TRY(s->run->advance);
+    OLY_TRY(oly_exchange_join(x));
+    run_tiles(s, work, LATE);
+    return OLY_OK;
 }
 
 /* Buffers as large as the pass needs, a line of the cache apart from one another's addresses. */
@@ -295,10 +310,13 @@ static void size_buffers(march_sweep *s)
     for (int d = 0; d < form->rank; d++) {
         int64_t longest = 1;
         for (int v = 0; v < s->run->plan->n_devices; v++) {
-            const oly_box *b = &s->march->device[v].block;
-            int64_t parts = s->march->device[v].here ? parts_along(s, &s->march->device[v], d) : 1;
-            int64_t n = s->march->device[v].here ? (b->hi[d] - b->lo[d] + parts - 1) / parts : 1;
-            longest = n > longest ? n : longest;
+            const oly_march_device *device = &s->march->device[v];
+            int64_t parts = device->here ? oly_march_parts(s->march, device, d) : 0;
+            for (int64_t k = 0; k < parts; k++) {
+                int64_t lo, hi;
+                oly_march_part(s->march, device, d, k, &lo, &hi);
+                longest = hi - lo > longest ? hi - lo : longest;
+            }
         }
         s->window[d] = longest + s->pass->hi[d] - s->pass->lo[d];
         if (d == form->rank - 1)
@@ -307,6 +325,7 @@ static void size_buffers(march_sweep *s)
     }
     s->buffer_bytes = (points * element + 63) / 64 * 64 + 64;
 }
+
 size_t oly_march_tile_bytes(const oly_plan *plan, const oly_step *step)
 {
     const oly_march *m = step->stencil.march;
@@ -327,6 +346,7 @@ oly_status oly_run_march(oly_run *r, const oly_step *step)
 {
     const oly_march *m = step->stencil.march;
     march_sweep s = {.run = r, .march = m, .from = m->first_slot};
+    oly_exchange *under_way = step->awaited;
     oly_status st = OLY_OK;
     for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.pass->steps, pass++) {
         const oly_march_pass *now = pass == 0 && m->first.steps ? &m->first : &m->pass;
@@ -338,10 +358,14 @@ oly_status oly_run_march(oly_run *r, const oly_step *step)
         s.counter = m->lower + at;
         s.last = at + now->steps >= step->stencil.count;
         s.to = s.last ? m->out_slot : m->field_slot[next];
-        run_sweep(&s, step->work);
+        st = run_sweep(&s, step->work, under_way);
         s.from = s.to;
-        if (!s.last && step->stencil.margins[next])
-            st = oly_run_block(r, step->stencil.margins[next]);
+        under_way = NULL;
+        if (s.last || !step->stencil.margins[next] || st != OLY_OK)
+            continue;
+        st = oly_run_block(r, step->stencil.margins[next]);
+        if (step->stencil.overlaps)
+            under_way = step->stencil.margins[next]->steps[0].exchange;
     }
     oly_tiles_drop(r);
     return st;

@@ -1,0 +1,264 @@
+/* Tiles of loops over fields (march.h), and which of them can be worked while margins are on their way: those of which no step of
+ * the pass reads, of any field, what lies beyond the sides from which messages bring that field. Every process decides for its own
+ * devices, as values do not depend on tiles. Where few tiles are like that and prices say that it pays, the cells along those
+ * sides become tiles of their own. Called by march.c, when the step is complete; the tiles by runtime/run/march_run.c. */
+#include "plan/cost.h"
+#include "core/option.h"
+#include "plan/march_plan.h"
+#include <string.h>
+
+/* What can be worked early is at least this, and borders of their own gain that share of a pass. */
+static const double least_seconds = 2e-5, least_gain = 0.02;
+
+/* -- tiles ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t parts_of(int64_t n, int64_t tile)
+{
+    return n > 0 ? (n + tile - 1) / tile : 0;
+}
+
+/* Before what can be early, that, and behind it; or all in one. */
+static int spans(const oly_march *m, const oly_march_device *v, int d, int64_t *edge)
+{
+    int n = 0;
+    edge[n++] = v->block.lo[d];
+    if (m->borders && v->early_lo[d] > v->block.lo[d])
+        edge[n++] = v->early_lo[d];
+    if (m->borders && v->early_hi[d] < v->block.hi[d])
+        edge[n++] = v->early_hi[d];
+    edge[n] = v->block.hi[d];
+    return n;
+}
+
+int64_t oly_march_parts(const oly_march *m, const oly_march_device *v, int d)
+{
+    int64_t edge[4], parts = 0;
+    int n = spans(m, v, d, edge);
+    for (int k = 0; k < n; k++)
+        parts += parts_of(edge[k + 1] - edge[k], m->tile[d]);
+    return parts;
+}
+
+void oly_march_part(const oly_march *m, const oly_march_device *v, int d, int64_t number, int64_t *lo, int64_t *hi)
+{
+    int64_t edge[4], parts;
+    int n = spans(m, v, d, edge), k = 0;
+    for (; k < n - 1 && number >= (parts = parts_of(edge[k + 1] - edge[k], m->tile[d])); k++)
+        number -= parts;
+    int64_t extent = edge[k + 1] - edge[k];
+    parts = parts_of(extent, m->tile[d]);
+    *lo = edge[k] + extent * number / parts;
+    *hi = edge[k] + extent * (number + 1) / parts;
+}
+
+bool oly_march_is_early(const oly_march *m, const oly_march_device *v, const int64_t *lo, const int64_t *hi)
+{
+    for (int d = 0; d < m->form.rank; d++)
+        if (lo[d] < v->early_lo[d] || hi[d] > v->early_hi[d])
+            return false;
+    return true;
+}
+
+/* -- the sides that messages bring ---------------------------------------------------------------------------------------- */
+
+typedef struct finder {
+    const oly_plan *plan;
+    const oly_march *march;
+    oly_march_device *device;
+    unsigned *late; /* [n_devices * n_fields] bits 2 d (low) and 2 d + 1 (high) */
+} finder;
+
+static int field_of(const oly_march *m, int slot)
+{
+    for (int j = 0; j < m->form.n_fields; j++)
+        if (slot == m->first_slot[j] || slot == m->field_slot[0][j] || slot == m->field_slot[1][j])
+            return j;
+    return -1;
+}
+
+/* Sides of the device's block beyond which all of the box lies that a message brings; 0: none, or its strides say something else. */
+static unsigned sides_of(const finder *f, const oly_piece *piece, const oly_march_device *v, int field)
+{
+    const oly_march_form *form = &f->march->form;
+    int64_t stride = 1, strides[OLY_MARCH_RANK];
+    int64_t rest = piece->offset / (int64_t)oly_dtype_size(form->field[field]->type.dtype);
+    unsigned sides = 0;
+    if (piece->rank != form->rank)
+        return 0;
+    for (int d = form->rank - 1; d >= 0; d--) {
+        strides[d] = stride;
+        if (piece->stride[d] != stride)
+            return 0;
+        stride *= v->field.hi[d] - v->field.lo[d];
+    }
+    for (int d = 0; d < form->rank; d++) {
+        int64_t lo = v->field.lo[d] + rest / strides[d], hi = lo + piece->extent[d];
+        rest %= strides[d];
+        sides |= (unsigned)(hi <= v->block.lo[d]) << (2 * d);
+        sides |= (unsigned)(lo >= v->block.hi[d]) << (2 * d + 1);
+    }
+    return sides;
+}
+
+/* Adds the sides of what the movement brings; a corner belongs to one of its sides. False: cannot be said. */
+static bool add_sides(const finder *f, const oly_step *move, bool corners)
+{
+    for (int k = 0; move && k < move->move.n_arrivals; k++) {
+        const oly_piece *piece = &move->move.arrivals[k].piece;
+        int device = oly_cell_device(f->plan, piece->buffer);
+        int field = field_of(f->march, oly_cell_slot(f->plan, piece->buffer));
+        if (field < 0 || !f->device[device].here)
+            return false;
+        unsigned *late = &f->late[device * f->march->form.n_fields + field];
+        unsigned sides = sides_of(f, piece, &f->device[device], field), lowest = sides & -sides;
+        if (sides == 0)
+            return false;
+        if ((sides != lowest) == corners && !(*late & sides))
+            *late |= lowest;
+    }
+    return true;
+}
+
+static const oly_step *margins_of(const oly_step *s, int k)
+{
+    const oly_block *b = s->stencil.margins[k];
+    return b && b->n_steps == 1 && b->steps[0].kind == OLY_STEP_MOVE ? &b->steps[0] : NULL;
+}
+
+/* Is it said what the movement brings? Not when its boxes are listed later (outline.c). */
+static bool is_known(const oly_step *move)
+{
+    return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;
+}
+
+static bool find_sides(const finder *f, const oly_step *s, const oly_step *first)
+{
+    const oly_step *moves[3] = {first, margins_of(s, 0), margins_of(s, 1)};
+    bool any = false;
+    for (int k = 0; k < 3; k++)
+        if (!is_known(moves[k]) || (k > 0 && s->stencil.margins[k - 1] && !moves[k]))
+            return false;
+    for (int k = 0; k < 6; k++)
+        if (!add_sides(f, moves[k % 3], k >= 3))
+            return false;
+    for (int k = 0; k < f->plan->n_devices * f->march->form.n_fields; k++)
+        any = any || f->late[k];
+    return any;
+}
+
+/* How far a pass reads a field from what it writes, with all that its windows hold. */
+static void reach_of(const oly_march_pass *pass, int field, int d, int64_t *below, int64_t *above)
+{
+    for (int k = 0; pass->steps > 0 && k < pass->n_needs[field]; k++) {
+        const oly_march_need *need = &pass->needs[field][k];
+        *below = -need->lo[d] > *below ? -need->lo[d] : *below;
+        *above = need->hi[d] > *above ? need->hi[d] : *above;
+    }
+}
+
+static void set_early(const finder *f, oly_march_device *v, const unsigned *late)
+{
+    const oly_march *m = f->march;
+    bool empty = false;
+    for (int d = 0; d < m->form.rank; d++) {
+        v->early_lo[d] = v->block.lo[d];
+        v->early_hi[d] = v->block.hi[d];
+        for (int j = 0; j < m->form.n_fields; j++) {
+            int64_t below = 0, above = 0;
+            reach_of(&m->first, j, d, &below, &above);
+            reach_of(&m->pass, j, d, &below, &above);
+            if (late[j] >> (2 * d) & 1 && v->block.lo[d] + below > v->early_lo[d])
+                v->early_lo[d] = v->block.lo[d] + below;
+            if (late[j] >> (2 * d + 1) & 1 && v->block.hi[d] - above < v->early_hi[d])
+                v->early_hi[d] = v->block.hi[d] - above;
+        }
+        empty = empty || v->early_lo[d] >= v->early_hi[d];
+    }
+    for (int d = 0; d < m->form.rank && empty; d++)
+        v->early_lo[d] = v->early_hi[d] = v->block.hi[d];
+}
+
+/* -- what it takes ---------------------------------------------------------------------------------------------------------- */
+
+/* Work on a device, in elements with about half of the margins round every tile. */
+static void weigh(const oly_march *m, const oly_march_device *v, double *all, double *early)
+{
+    *all = *early = v->here;
+    for (int d = 0; d < m->form.rank && v->here; d++) {
+        double sum = 0, inner = 0;
+        int64_t parts = oly_march_parts(m, v, d);
+        for (int64_t k = 0; k < parts; k++) {
+            int64_t lo, hi;
+            oly_march_part(m, v, d, k, &lo, &hi);
+            double length = (double)(hi - lo) + (double)(m->pass.hi[d] - m->pass.lo[d]) / 2;
+            sum += length;
+            inner += lo >= v->early_lo[d] && hi <= v->early_hi[d] ? length : 0;
+        }
+        *all *= sum;
+        *early *= inner;
+    }
+}
+
+typedef struct forecast {
+    double all, early; /* of all devices, in elements */
+    double seconds;    /* of a pass, on the slowest device */
+} forecast;
+
+/* second: what an element takes. */
+static forecast foresee(const finder *f, double second, double flight)
+{
+    forecast sum = {0};
+    for (int d = 0; d < f->plan->n_devices; d++) {
+        double all, early;
+        weigh(f->march, &f->device[d], &all, &early);
+        double meanwhile = early * second, seconds = all * second - meanwhile;
+        seconds += meanwhile > flight ? meanwhile : flight;
+        sum.all += all;
+        sum.early += early;
+        sum.seconds = seconds > sum.seconds ? seconds : sum.seconds;
+    }
+    return sum;
+}
+
+static double second_of_element(const finder *f)
+{
+    double most = 0;
+    for (int d = 0; d < f->plan->n_devices; d++) {
+        double all, early;
+        weigh(f->march, &f->device[d], &all, &early);
+        most = all > most ? all : most;
+    }
+    return most > 0 ? f->march->seconds / most : 0;
+}
+
+oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_march *m, oly_march_device *device)
+{
+    finder f = {.plan = p->plan, .march = m, .device = device};
+    const oly_step *move = margins_of(s, 0) ? margins_of(s, 0) : first;
+    if (!oly_option.overlap || !move)
+        return OLY_OK;
+    f.late = OLY_PLAN_NEW(p, unsigned, p->plan->n_devices * m->form.n_fields + 1);
+    OLY_PLAN_CHECK(f.late);
+    memset(f.late, 0, sizeof *f.late * (size_t)(p->plan->n_devices * m->form.n_fields + 1));
+    if (!find_sides(&f, s, first))
+        return OLY_OK;
+    for (int d = 0; d < p->plan->n_devices; d++)
+        if (device[d].here)
+            set_early(&f, &device[d], &f.late[d * m->form.n_fields]);
+    double flight = oly_price_step(p->plan, move), second = second_of_element(&f);
+    forecast best = foresee(&f, second, flight);
+    m->borders = true;
+    forecast with_borders = foresee(&f, second, flight);
+    m->borders = with_borders.seconds < (1 - least_gain) * best.seconds;
+    best = m->borders ? with_borders : best;
+    if (best.early * second < least_seconds * p->plan->n_devices) {
+        m->borders = false;
+        return OLY_OK;
+    }
+    s->stencil.overlaps = true;
+    s->stencil.early = best.early / best.all;
+    for (int k = 0; k < 2; k++)
+        if (margins_of(s, k))
+            s->stencil.margins[k]->steps[0].starts = s->stencil.margins[k]->steps[0].exchange != NULL;
+    return OLY_OK;
+}
