@@ -1,4 +1,4 @@
-/* run: layouts  Stencil loops work their inner tiles while margins are on their way: the values are those of one device, bit for bit, and
+/* run: layouts  Stencil loops and loops over several fields work their inner tiles while margins are on their way: the values are those of one device, bit for bit, and
  * a process has results before its neighbours have begun. */
 #include "check.h"
 #include <olympus.h>
@@ -26,6 +26,8 @@ static int teardown(void **state)
     oly_option.halo_steps = 0;
     return oly_finalize();
 }
+
+typedef void body(oly_array i, oly_array *c, void *user);
 
 static int steps;
 
@@ -75,13 +77,40 @@ static void block_step(oly_array i, oly_array *c, void *user)
                     oly_add(oly_mul(0.4, oly_slice(u, "1:-1, 1:-1, 1:-1")), oly_mul(0.1, oly_add(x, oly_add(y, z)))));
 }
 
-typedef void body(oly_array i, oly_array *c, void *user);
-
 static void simulate(const oly_array *in, oly_array *out, void *user)
 {
     body *const *step = user;
     out[0] = in[0];
     oly_fori(0, steps, *step, 1, out, NULL);
+}
+
+/* Two fields, neither a linear form of the other: a wave in a medium that it warms. */
+static void pair_step(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array u = c[0], v = c[1], mid = oly_slice(v, "1:-1, 1:-1"), inner = oly_slice(u, "1:-1, 1:-1");
+    oly_array rows = oly_add(oly_slice(u, ":-2, 1:-1"), oly_slice(u, "2:, 1:-1"));
+    oly_array columns = oly_add(oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:"));
+    oly_array force = oly_mul(0.05, oly_sub(oly_add(rows, columns), oly_mul(4, inner)));
+    c[0] = oly_update(u, "1:-1, 1:-1", oly_add(inner, oly_mul(force, mid)));
+    c[1] = oly_update(v, "1:-1, 1:-1", oly_add(mid, oly_mul(0.01, oly_mul(inner, inner))));
+}
+
+/* Periodic, and its fields change places. */
+static void exchange_step(oly_array i, oly_array *c, void *user)
+{
+    (void)i, (void)user;
+    oly_array u = c[0], v = c[1];
+    c[0] = oly_add(oly_mul(0.5, v), oly_mul(0.25, oly_mul(oly_roll(u, 2, 0), oly_roll(v, -1, 1))));
+    c[1] = u;
+}
+
+static void simulate_pair(const oly_array *in, oly_array *out, void *user)
+{
+    body *const *step = user;
+    out[0] = in[0];
+    out[1] = in[1];
+    oly_fori(0, steps, *step, 2, out, NULL);
 }
 
 static oly_array data(int rank, const int64_t *shape, double factor)
@@ -150,6 +179,52 @@ static void overlapped_loops_have_the_bits_of_one_device(void **state)
                 for (int way = 0; way < 3; way++)
                     free(values[way]);
             }
+        }
+    }
+}
+
+/* Of both fields, one after the other. */
+static float *fetched_pair(oly_fn f, const oly_array *in, int64_t n)
+{
+    oly_array out[2];
+    float *values = malloc(2 * sizeof *values * (size_t)n);
+    assert_int_equal(oly_call_n(f, 2, in, 2, (oly_array *[]){&out[0], &out[1]}), OLY_OK);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(oly_process_allgather(out[k], values + k * n, sizeof *values * (size_t)n), OLY_OK);
+    return values;
+}
+
+static void overlapped_fields_have_the_bits_of_one_device(void **state)
+{
+    static const row pairs[] = {
+        {pair_step, 2, {1700, 130}, "x=8", "x, None", 0},
+        {pair_step, 2, {1200, 1300}, "x=4, y=2", "x, y", 4},
+        {exchange_step, 2, {1600, 1000}, "x=2, y=4", "x, y", 1},
+        {exchange_step, 2, {1700, 900}, "x=2, y=4", "y, x", 3},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        OLY_SCOPE
+        {
+            const row *r = &pairs[k];
+            body *step = r->step;
+            int64_t n = r->shape[0] * r->shape[1];
+            oly_sharding lies = oly_named(oly_make_mesh(r->mesh), r->spec);
+            oly_array plain[] = {data(r->rank, r->shape, 0.01), data(r->rank, r->shape, 0.03)};
+            oly_array in[] = {oly_device_put(plain[0], lies), oly_device_put(plain[1], lies)};
+            float *values[3];
+            oly_option.halo_steps = r->halo_steps;
+            steps = 11; /* and a pass of what is left over */
+            for (int way = 0; way < 3; way++) {
+                oly_option.overlap = way > 0;
+                oly_jit_options options = {.user = &step};
+                values[way] = fetched_pair(oly_jit_with(simulate_pair, "f", 2, 2, options), way == 2 ? plain : in, n);
+            }
+            for (int way = 1; way < 3; way++)
+                if (memcmp(values[0], values[way], 2 * sizeof(float) * (size_t)n))
+                    fail_msg("pair %zu, way %d", k, way);
+            for (int way = 0; way < 3; way++)
+                free(values[way]);
         }
     }
 }
@@ -228,7 +303,7 @@ static void part(meeting *m)
         shm_unlink(name);
 }
 
-enum { MOST_SHARDS = 8 };
+enum { MOST_SHARDS = 16 }; /* of two results */
 
 typedef struct watcher {
     meeting *meeting;
@@ -263,32 +338,74 @@ static bool wait_until_seen(const meeting *m)
 
 /* The first process begins alone. What it has worked meanwhile appears in the memory of its result, which is that of the result
  * before, freed. */
-static void begin_alone(oly_fn f, oly_array in, oly_array before, meeting *m)
+static void begin_alone(oly_fn f, int n, const oly_array *in, oly_array *before, meeting *m)
 {
-    watcher w = {.meeting = m, .n = before->n_shards};
-    oly_array out;
+    watcher w = {.meeting = m};
+    oly_array out[2];
     pthread_t thread;
-    for (int k = 0; k < w.n; k++) {
-        int position;
-        oly_box b = oly_array_box(before, k, &position);
-        w.memory[k] = before->shard[k]->data;
-        w.elements[k] = oly_box_count(&b);
-        w.before[k] = malloc(sizeof(float) * (size_t)w.elements[k]);
-        memcpy(w.before[k], before->shard[k]->data, sizeof(float) * (size_t)w.elements[k]);
+    for (int j = 0; j < n; j++) {
+        for (int k = 0; k < before[j]->n_shards; k++, w.n++) {
+            int position;
+            oly_box b = oly_array_box(before[j], k, &position);
+            w.memory[w.n] = before[j]->shard[k]->data;
+            w.elements[w.n] = oly_box_count(&b);
+            w.before[w.n] = malloc(sizeof(float) * (size_t)w.elements[w.n]);
+            memcpy(w.before[w.n], before[j]->shard[k]->data, sizeof(float) * (size_t)w.elements[w.n]);
+        }
+        oly_free(before[j]);
     }
-    oly_free(before);
     assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
-    assert_int_equal(oly_call_n(f, 1, &in, 1, (oly_array *[]){&out}), OLY_OK);
-    oly_block_until_ready(out);
+    assert_int_equal(oly_call_n(f, n, in, n, (oly_array *[]){&out[0], &out[1]}), OLY_OK);
+    oly_block_until_ready(out[0]);
     w.over = true;
     pthread_join(thread, NULL);
     bool same = false;
     for (int k = 0; k < w.n; k++) {
-        for (int j = 0; j < w.n; j++)
-            same = same || w.memory[k] == out->shard[j]->data;
+        for (int j = 0; j < n * out[0]->n_shards; j++)
+            same = same || w.memory[k] == out[j % n]->shard[j / n]->data;
         free(w.before[k]);
     }
     assert_true(same);
+}
+
+static void everybody_meets(oly_array x, int64_t n)
+{
+    float *values = malloc(sizeof *values * (size_t)n);
+    assert_int_equal(oly_process_allgather(x, values, sizeof *values * (size_t)n), OLY_OK);
+    free(values);
+}
+
+static void check_alone(size_t k, const row *r, int n_fields)
+{
+    body *step = r->step;
+    int64_t n = r->shape[0] * (r->rank > 1 ? r->shape[1] : 1) * (r->rank > 2 ? r->shape[2] : 1);
+    oly_sharding lies = oly_named(oly_make_mesh(r->mesh), r->spec);
+    oly_array one = oly_device_put(data(r->rank, r->shape, 0.01), lies);
+    oly_array other = oly_device_put(data(r->rank, r->shape, 0.03), lies);
+    const oly_array first[] = {one, other}, second[] = {other, one};
+    oly_jit_options options = {.user = &step};
+    oly_fn f = oly_jit_with(n_fields == 2 ? simulate_pair : simulate, "f", n_fields, n_fields, options);
+    meeting *m = meet();
+    steps = 5; /* one pass */
+    oly_option.halo_steps = r->halo_steps;
+    m->seen = 0;
+    everybody_meets(one, n);
+    oly_array before[2], out[2];
+    oly_array *results[] = {&before[0], &before[1]}, *others[] = {&out[0], &out[1]};
+    assert_int_equal(oly_call_n(f, n_fields, first, n_fields, results), OLY_OK);
+    oly_block_until_ready(before[0]);
+    bool seen = true;
+    if (oly_process_index() == 0) {
+        begin_alone(f, n_fields, second, before, m);
+    } else {
+        seen = wait_until_seen(m);
+        assert_int_equal(oly_call_n(f, n_fields, second, n_fields, others), OLY_OK);
+        oly_block_until_ready(out[0]);
+    }
+    if (!seen)
+        fail_msg("row %zu, %d fields: nothing came before the neighbours did", k, n_fields);
+    everybody_meets(one, n);
+    part(m);
 }
 
 static void inner_tiles_come_before_the_wait(void **state)
@@ -298,44 +415,24 @@ static void inner_tiles_come_before_the_wait(void **state)
         {plate_step, 2, {8 * 1024, 96}, "x=8", "x, None", 0},
         {block_step, 3, {16, 8 * 128, 64}, "x=8", "None, x, None", 0},
     };
+    static const row pairs[] = {
+        {pair_step, 2, {8 * 1024, 96}, "x=8", "x, None", 5},
+        {exchange_step, 2, {8 * 512, 128}, "x=8", "x, None", 5},
+    };
     (void)state;
     if (oly_process_count() == 1)
         skip();
-    for (size_t k = 0; k < sizeof alone / sizeof *alone; k++) {
-        const row *r = &alone[k];
-        body *step = r->step;
-        int64_t n = r->shape[0] * (r->rank > 1 ? r->shape[1] : 1) * (r->rank > 2 ? r->shape[2] : 1);
-        oly_sharding lies = oly_named(oly_make_mesh(r->mesh), r->spec);
-        oly_array in[] = {oly_device_put(data(r->rank, r->shape, 0.01), lies),
-                          oly_device_put(data(r->rank, r->shape, 0.03), lies)};
-        oly_fn f = oly_jit_with(simulate, "f", 1, 1, (oly_jit_options){.user = &step});
-        meeting *m = meet();
-        steps = 5; /* one pass */
-        m->seen = 0;
-        free(fetched(f, in[0], n)); /* and everybody has met */
-        oly_array before;
-        assert_int_equal(oly_call_n(f, 1, in, 1, (oly_array *[]){&before}), OLY_OK);
-        oly_block_until_ready(before);
-        bool seen = true;
-        if (oly_process_index() == 0) {
-            begin_alone(f, in[1], before, m);
-        } else {
-            oly_array out;
-            seen = wait_until_seen(m);
-            assert_int_equal(oly_call_n(f, 1, &in[1], 1, (oly_array *[]){&out}), OLY_OK);
-            oly_block_until_ready(out);
-        }
-        if (!seen)
-            fail_msg("row %zu: nothing came before the neighbours did", k);
-        free(fetched(f, in[0], n));
-        part(m);
-    }
+    for (size_t k = 0; k < sizeof alone / sizeof *alone; k++)
+        check_alone(k, &alone[k], 1);
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+        check_alone(k, &pairs[k], 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(overlapped_loops_have_the_bits_of_one_device, setup, teardown),
+        cmocka_unit_test_setup_teardown(overlapped_fields_have_the_bits_of_one_device, setup, teardown),
         cmocka_unit_test_setup_teardown(borders_are_cut_off_where_messages_take_long, setup, teardown),
         cmocka_unit_test_setup_teardown(inner_tiles_come_before_the_wait, setup, teardown),
     };
