@@ -360,6 +360,34 @@ static oly_status scatter_from_parts(oly_planner *p, oly_frame *f, oly_node *n, 
     return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &part->over);
 }
 
+/* Do all that read it, elementwise, want it as the devices would make it from whole lines, each no more of it than now? Then the
+ * operand goes there instead of the result, and parts need hand nothing on. */
+static bool is_wanted_so(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *own, const oly_layout *out)
+{
+    enum { MOST_NODES = 512 };
+    const oly_graph *g = f->graph;
+    bool any = false;
+    if (g->n_nodes > MOST_NODES || oly_is_result(f, n) || part_size(out) > part_size(own) ||
+        oly_dtype_size(n->in[0]->type.dtype) > oly_dtype_size(n->type.dtype))
+        return false;
+    for (int k = n->index + 1; k < g->n_nodes; k++) {
+        const oly_node *user = g->nodes[k];
+        for (int j = 0; j < user->n_in; j++) {
+            if (user->in[j] != n)
+                continue;
+            if (oly_ops[user->op].lowering != OLY_LOWER_TILE)
+                return false;
+            const oly_choice *choice = oly_value_of(f, user)->choice;
+            oly_layout wanted = choice ? oly_axes_layout(p, user, choice->work) : oly_node_layout(p, f, user);
+            for (int d = 0; d < out->rank; d++)
+                if (!oly_axis_list_equal(&wanted.split[d].axes, &out->split[d].axes))
+                    return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
 /* -- which ------------------------------------------------------------------------------------------------------------ */
 
 oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
@@ -376,6 +404,7 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     case OLY_LOCAL_RUNS:
         *done =
             own.split[q->dimension].parts > 1 && own.shape[q->dimension] >= 4 * (int64_t)own.split[q->dimension].parts;
+        *done = *done && !is_wanted_so(p, f, n, &own, &s->out);
         return *done ? running(p, f, n, &own) : OLY_OK;
     case OLY_LOCAL_FINDS:
         for (int k = 0; k < q->n_axes; k++)
