@@ -1,4 +1,4 @@
-/* The program of one piece of a stage while it is being written down. Between march_form.c and march_code.c. */
+/* The program of one piece of a stage while it is being written down. Between march_form.c, march_walk.c and march_code.c. */
 #ifndef OLY_PLAN_MARCH_CODE_H
 #define OLY_PLAN_MARCH_CODE_H
 #include "plan/march_plan.h"
