@@ -363,7 +363,7 @@ static int end_of_waiting(const order *o, int first)
     for (int k = 0; k < o->n_waiting && k < MOST; k++)
         for (int j = o->first_user[o->waiting[k]]; j < o->first_user[o->waiting[k] + 1]; j++) {
             int place = o->user[j];
-            bool better = o->leads[place] > o->leads[best] || (o->leads[place] == o->leads[best] && place < best);
+            bool better = o->leads[place] > o->leads[best] || (place < best && o->leads[place] == o->leads[best]);
             if (!o->done[place] && better && is_next(o, place))
                 best = place;
         }
