@@ -107,8 +107,8 @@ double oly_local_work_of(const oly_local_task *t)
         return t->op == OLY_LOCAL_CONVOLVE ? out * (double)t->in[1].extent[1] : out;
     }
     if (sorts(t)) {
-        double n = (double)t->in[0].extent[t->dimension], steps = 1;
-        for (; n > 1; n /= 2)
+        double steps = 1;
+        for (int64_t n = 1; n < t->in[0].extent[t->dimension]; n *= 2)
             steps++;
         return in * steps;
     }

@@ -87,8 +87,9 @@ oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
     oly_node *before[8];
     bool differ = false;
     for (int k = 0; k < n; k++)
-        differ = differ || in[k]->type.rank != in[0]->type.rank ||
-                 memcmp(in[k]->type.shape, in[0]->type.shape, sizeof *in[k]->type.shape * (size_t)in[0]->type.rank);
+        differ =
+            differ || in[k]->type.rank != in[0]->type.rank ||
+            memcmp(in[k]->type.shape, in[0]->type.shape, sizeof *in[k]->type.shape * (size_t)in[0]->type.rank) != 0;
     if (n > 8 || !differ)
         return oly_build_common_shape(g, n, in);
     memcpy(before, in, sizeof *in * (size_t)n);

@@ -39,7 +39,7 @@ oly_status oly_compose_argsort(oly_graph *g, int n_in, oly_node *const *in, cons
     for (int k = 0; k < n_in; k++) {
         keys[k] = in[k];
         if (k > 0 && (in[k]->type.rank != in[0]->type.rank ||
-                      memcmp(in[k]->type.shape, in[0]->type.shape, sizeof(int64_t) * (size_t)in[0]->type.rank)))
+                      memcmp(in[k]->type.shape, in[0]->type.shape, sizeof(int64_t) * (size_t)in[0]->type.rank) != 0))
             return oly_fail(OLY_SHAPE, "%s and %s (operand %d) cannot be sorted together; give arrays of one shape",
                             oly_type_short(&in[0]->type), oly_type_short(&in[k]->type), k);
         OLY_TRY(read_axis(g, &keys[k], recipe, &p));
