@@ -26,12 +26,13 @@ oly_status oly_factors_dot_general(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-static void parallel(oly_factors *f, oly_dim_factors *x, oly_dim_factors *result, int64_t size)
+/* A dimension of the result, and, if `read`, of an operand. */
+static void parallel(oly_factors *f, bool read, oly_dim_factors *x, oly_dim_factors *result, int64_t size)
 {
     if (size == 1)
         return;
     int factor = oly_factor_new(f, size, OLY_FACTOR_PARALLEL);
-    if (x)
+    if (read)
         oly_factor_attach(x, factor);
     oly_factor_attach(result, factor);
 }
@@ -63,7 +64,7 @@ oly_status oly_factors_window(const oly_node *node, oly_factors *f)
 {
     const oly_type *x = &node->in[0]->type;
     for (int d = 0; d < x->rank - (int)node->params.window.rank; d++)
-        parallel(f, &f->operand[0][d], &f->result[d], x->shape[d]);
+        parallel(f, true, &f->operand[0][d], &f->result[d], x->shape[d]);
     slide(node, f);
     return OLY_OK;
 }
@@ -74,14 +75,14 @@ oly_status oly_factors_conv(const oly_node *node, oly_factors *f)
 {
     const oly_type *w = &node->in[1]->type;
     int64_t groups = node->params.window.groups, batch_groups = node->params.window.batch_groups;
-    parallel(f, batch_groups == 1 ? &f->operand[0][0] : NULL, &f->result[0], node->type.shape[0]);
+    parallel(f, batch_groups == 1, &f->operand[0][0], &f->result[0], node->type.shape[0]);
     if (groups > 1) {
         int factor = oly_factor_new(f, groups, OLY_FACTOR_PARALLEL);
         oly_factor_attach(&f->operand[0][1], factor);
         oly_factor_attach(&f->operand[1][0], factor);
         oly_factor_attach(&f->result[1], factor);
     }
-    parallel(f, &f->operand[1][0], &f->result[1], w->shape[0] / groups);
+    parallel(f, true, &f->operand[1][0], &f->result[1], w->shape[0] / groups);
     if (w->shape[1] != 1) {
         int factor = oly_factor_new(f, w->shape[1], OLY_FACTOR_REDUCTION);
         oly_factor_attach(&f->operand[0][1], factor);

@@ -131,8 +131,8 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
     node->site = oly_current_site();
     if (params)
         memcpy(&node->params, params, sizeof *params); /* as memory: compared and hashed so */
-    if (node->params.n_branches) {
-        size_t bytes = sizeof(oly_graph *) * (size_t)node->params.n_branches;
+    if (params && params->n_branches) {
+        size_t bytes = sizeof(oly_graph *) * (size_t)params->n_branches;
         node->params.branches = oly_arena_take(&g->arena, bytes);
         if (!node->params.branches)
             return oly_out_of_memory(bytes, "the branches of a node");

@@ -11,9 +11,9 @@ static bool is_view(const oly_node *n)
 
 bool oly_is_thin(const oly_node *n, int8_t *from)
 {
-    const oly_type *x = n->n_in == 1 ? &n->in[0]->type : NULL;
-    if (oly_ops[n->op].lowering != OLY_LOWER_RESHAPE)
+    if (oly_ops[n->op].lowering != OLY_LOWER_RESHAPE || n->n_in != 1)
         return false;
+    const oly_type *x = &n->in[0]->type;
     int e = 0;
     for (int d = 0; d < n->type.rank; d++) {
         from[d] = -1;

@@ -268,7 +268,7 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
         }
     }
     pass->result = u.field[steps];
-    size_t lists = (size_t)(n + form->n_fields);
+    size_t lists = (size_t)n + (size_t)form->n_fields;
     u.needs = oly_calloc(lists, sizeof *u.needs);
     oly_march_need *memory = oly_calloc(lists * (size_t)u.limit, sizeof *memory);
     oly_status st = u.needs && memory ? OLY_OK : oly_out_of_memory(0, "a plan");
