@@ -481,8 +481,8 @@ oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes,
         rounds = n_stages[k] > rounds ? n_stages[k] : rounds;
     }
     for (int left = rounds; left > 0; left--) {
-        oly_folded now[OLY_FOLD_TOGETHER];
-        const oly_fold_stage *of[OLY_FOLD_TOGETHER];
+        oly_folded now[OLY_FOLD_TOGETHER] = {0};
+        const oly_fold_stage *of[OLY_FOLD_TOGETHER] = {NULL};
         int n = 0;
         for (int k = 0; k < n_items; k++)
             if (n_stages[k] >= left) {
