@@ -481,15 +481,16 @@ oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes,
         rounds = n_stages[k] > rounds ? n_stages[k] : rounds;
     }
     for (int left = rounds; left > 0; left--) {
-        oly_folded now[OLY_FOLD_TOGETHER] = {0};
-        const oly_fold_stage *of[OLY_FOLD_TOGETHER] = {NULL};
+        oly_folded now[OLY_FOLD_TOGETHER];
+        const oly_fold_stage *of[OLY_FOLD_TOGETHER];
         int n = 0;
         for (int k = 0; k < n_items; k++)
             if (n_stages[k] >= left) {
                 now[n] = items[k];
                 of[n++] = &stages[k * most + n_stages[k] - left];
             }
-        OLY_TRY(add_stage(p, b, axes, n, now, of));
+        if (n > 0)
+            OLY_TRY(add_stage(p, b, axes, n, now, of));
     }
     return OLY_OK;
 }

@@ -273,7 +273,7 @@ static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
     s->out_slot = movers[0].to_slot;
     s->move.copies = copies;
     for (int k = 0; k < n; k++) {
-        if (n > 1 && movers[k].n_copies)
+        if (copies && n > 1 && movers[k].n_copies)
             memcpy(copies + s->move.n_copies, movers[k].copies, sizeof *copies * (size_t)movers[k].n_copies);
         s->move.n_copies += movers[k].n_copies;
         s->work += movers[k].work;

@@ -300,9 +300,8 @@ static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_ax
     if (most <= limit)
         return 1;
     int rounds = (int)((most + limit - 1) / limit);
-    for (int64_t all = oly_box_count(&largest), part = all; rounds < all;
-         rounds *= 2) { /* whole rows may be too much */
-        part = 0;
+    for (int64_t all = oly_box_count(&largest); rounds < all; rounds *= 2) { /* whole rows may be too much */
+        int64_t part = 0;
         for (int k = 0; k < rounds; k += rounds / 16 + 1) {
             oly_box box = part_of(largest, k, rounds);
             part = oly_box_count(&box) > part ? oly_box_count(&box) : part;
