@@ -152,8 +152,8 @@ static void find_needs(unroller *u)
                                   .fields = u->field[k / form->n_stages]};
         for (int j = 0; j < l->n; j++)
             for (int d = 0; d < form->rank; d++) {
-                i->lo[d] = least(i->lo[d], l->need[j].lo[d]);
-                i->hi[d] = most(i->hi[d], l->need[j].hi[d]);
+                i->lo[d] = j == 0 ? l->need[j].lo[d] : least(i->lo[d], l->need[j].lo[d]);
+                i->hi[d] = j == 0 ? l->need[j].hi[d] : most(i->hi[d], l->need[j].hi[d]);
                 pass->lo[d] = least(pass->lo[d], i->lo[d]);
                 pass->hi[d] = most(pass->hi[d], i->hi[d]);
             }
