@@ -201,7 +201,7 @@ int main(int argc, char **argv)
     oly_init(&argc, &argv);
 
     oly_sharding plane = oly_named(square_mesh(), "i, j"), shardings[] = {plane, plane};
-    oly_array first[2], last[2];
+    oly_array first[2] = {NULL, NULL}, last[2] = {NULL, NULL};
     oly_plan_costs costs;
     oly_call(oly_jit(start, 0, 2, .user = &s, .out_shardings = shardings), 0, NULL, OLY_OUT(first[0], first[1]));
 
