@@ -1,7 +1,6 @@
 /* run: layouts  Communication is as little as it can be, begins as early as it can and ends as late: counts and bytes of plans,
  * their order, and values that are those of one device. */
-#include "check.h"
-#include <olympus.h>
+#include "check_communication.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,43 +19,6 @@ static int teardown(void **state)
     return oly_finalize();
 }
 
-static __attribute__((noinline)) char *explained(oly_fn f, int n, const oly_array *in)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&text, &size);
-    assert_non_null(file);
-    assert_int_equal(oly_explain_n(file, f, n, in), OLY_OK);
-    fclose(file);
-    char *steps_end = strstr(text, "  in all:");
-    if (steps_end)
-        *steps_end = 0;
-    return text;
-}
-
-static oly_array data(int64_t rows, int64_t columns)
-{
-    return oly_sin(oly_reshape(oly_arange(rows * columns, OLY_FLOAT32), rows, columns));
-}
-
-/* The function's result on sharded operands is that on one device, nearly or exactly. */
-static void expect_same(oly_function function, int n, const oly_array *plain, const oly_array *sharded, int64_t count,
-                        double tolerance)
-{
-    float *one = malloc(sizeof *one * (size_t)count), *other = malloc(sizeof *other * (size_t)count);
-    oly_array a, b;
-    oly_fn f = oly_jit_with(function, "f", n, 1, (oly_jit_options){.user = NULL});
-    assert_int_equal(oly_call_n(f, n, plain, 1, (oly_array *[]){&a}), OLY_OK);
-    assert_int_equal(oly_call_n(f, n, sharded, 1, (oly_array *[]){&b}), OLY_OK);
-    oly_process_allgather(a, one, sizeof *one * (size_t)count);
-    oly_process_allgather(b, other, sizeof *other * (size_t)count);
-    for (int64_t k = 0; k < count; k++)
-        if (!(fabs((double)one[k] - (double)other[k]) <= tolerance * (1 + fabs((double)one[k]))))
-            fail_msg("element %lld is %.9g, not %.9g", (long long)k, (double)other[k], (double)one[k]);
-    free(one);
-    free(other);
-}
-
 /* -- early and late ------------------------------------------------------------------------------------------------------ */
 
 /* A product summed over the devices, and work that does not need it. */
@@ -72,12 +34,12 @@ static void work_goes_on_while_messages_fly(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(64, 64), data(64, 64), data(64, 64)};
+    oly_array plain[] = {check_matrix(64, 64), check_matrix(64, 64), check_matrix(64, 64)};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "None, x")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None")),
                       oly_device_put(plain[2], oly_named(mesh, "None, None"))};
     oly_fn f = oly_jit_with(independent, "f", 3, 1, (oly_jit_options){.user = NULL});
-    char *text = explained(f, 3, in);
+    char *text = check_steps(f, 3, in);
     const char *start = strstr(text, "partial results set out"), *wait = strstr(text, "wait: for what step");
     if (oly_process_count() == 1) {
         assert_null(start);
@@ -89,7 +51,7 @@ static void work_goes_on_while_messages_fly(void **state)
         assert_true(start < between && between < wait && wait < fold);
     }
     free(text);
-    expect_same(independent, 3, plain, in, 64 * 64, 1e-4);
+    check_same_values(independent, 3, plain, in, 64 * 64, 1e-4);
 }
 
 /* Two exchanges that do not need each other are under way together, in a loop too. */
@@ -116,38 +78,13 @@ static void exchanges_of_a_loop_overlap(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(40, 40), data(40, 40)};
+    oly_array plain[] = {check_matrix(40, 40), check_matrix(40, 40)};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None"))};
     for (int overlap = 0; overlap < 2; overlap++) {
         oly_option.overlap = overlap;
-        expect_same(looped, 2, in, in, 1600, 1e-5);
+        check_same_values(looped, 2, plain, in, 1600, 1e-5);
     }
-}
-
-static int count(const char *text, const char *word)
-{
-    int n = 0;
-    for (; (text = strstr(text, word)); text += strlen(word))
-        n++;
-    return n;
-}
-
-/* The same bits with and without. */
-static void expect_same_bits(oly_function function, int n, const oly_array *in, int64_t count)
-{
-    float *bits[2];
-    for (int overlap = 0; overlap < 2; overlap++) {
-        oly_option.overlap = overlap;
-        oly_array a;
-        oly_fn f = oly_jit_with(function, "f", n, 1, (oly_jit_options){.user = NULL});
-        assert_int_equal(oly_call_n(f, n, in, 1, (oly_array *[]){&a}), OLY_OK);
-        bits[overlap] = malloc(sizeof(float) * (size_t)count);
-        oly_process_allgather(a, bits[overlap], sizeof(float) * (size_t)count);
-    }
-    assert_memory_equal(bits[0], bits[1], sizeof(float) * (size_t)count);
-    free(bits[0]);
-    free(bits[1]);
 }
 
 /* A general stencil: the interior is worked while the margins fly. */
@@ -176,14 +113,15 @@ static void interiors_are_worked_while_margins_fly(void **state)
     static const char *const meshes[][2] = {{"x=8, y=1", "x, y"}, {"x=4, y=2", "x, y"}, {"x=2, y=4", "y, x"}};
     (void)state;
     for (int k = 0; k < 3; k++) {
-        oly_array plain = data(515, 301);
+        oly_array plain = check_matrix(515, 301);
         oly_array in = oly_device_put(plain, oly_named(oly_make_mesh(meshes[k][0]), meshes[k][1]));
-        expect_same(stencil, 1, &plain, &in, 515 * 301, 0);
-        expect_same_bits(stencil, 1, &in, 515 * 301);
-        char *text = explained(oly_jit_with(stencil, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &in);
-        assert_int_equal(count(text, " members]"), 1);
+        check_same_values(stencil, 1, &plain, &in, 515 * 301, 0);
+        check_same_bits(stencil, 1, &in, 515 * 301);
+        char *text = check_steps(oly_jit_with(stencil, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &in);
+        assert_int_equal(check_count(text, " members]"), 1);
         if (k == 0)
-            assert_true(oly_process_count() == 1 ? count(text, "elementwise") == 1 : count(text, "elementwise") > 1);
+            assert_true(oly_process_count() == 1 ? check_count(text, "elementwise") == 1
+                                                 : check_count(text, "elementwise") > 1);
         free(text);
     }
 }
@@ -270,7 +208,7 @@ static void what_stays_the_same_leaves_loops(void **state)
     static const oly_function functions[] = {table_loop, table_while, nested, branched};
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(64, 64), data(64, 64)};
+    oly_array plain[] = {check_matrix(64, 64), check_matrix(64, 64)};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None"))};
     for (int k = 0; k < 4; k++) {
@@ -279,13 +217,13 @@ static void what_stays_the_same_leaves_loops(void **state)
         assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
         /* the table, and the mean: within processes, then between them */
         assert_in_range(costs.collectives, 2, 3);
-        char *text = explained(f, 2, in);
+        char *text = check_steps(f, 2, in);
         const char *loop = strstr(text, "times:");
         loop = loop ? loop : strstr(text, "holds:");
         assert_non_null(loop);
-        assert_int_equal(count(loop, " members]"), 0);
+        assert_int_equal(check_count(loop, " members]"), 0);
         free(text);
-        expect_same(functions[k], 2, plain, in, 64 * 64, 1e-4);
+        check_same_values(functions[k], 2, plain, in, 64 * 64, 1e-4);
     }
 }
 
@@ -465,7 +403,7 @@ static void reductions_move_past_what_is_linear(void **state)
                 {also_read, one_sum, 96, 1e-4}};
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(64, 96), oly_cos(data(64, 96)), oly_reshape(data(1, 96), 96)};
+    oly_array plain[] = {check_matrix(64, 96), oly_cos(check_matrix(64, 96)), oly_reshape(check_matrix(1, 96), 96)};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None")),
                       oly_device_put(plain[2], oly_named(mesh, "None"))};
@@ -478,7 +416,7 @@ static void reductions_move_past_what_is_linear(void **state)
         if (costs.wire_bytes != as.wire_bytes || costs.collectives != as.collectives)
             fail_msg("row %zu: %lld bytes in %d collectives, not %lld in %d", k, (long long)costs.wire_bytes,
                      (int)costs.collectives, (long long)as.wire_bytes, (int)as.collectives);
-        expect_same(rows[k].function, 3, plain, in, rows[k].count, rows[k].tolerance);
+        check_same_values(rows[k].function, 3, plain, in, rows[k].count, rows[k].tolerance);
     }
 }
 
@@ -496,7 +434,9 @@ static void delayed_sums_have_one_order_on_every_layout(void **state)
     float a[DEVICES * N], b[DEVICES * N], x[N], got[N];
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(DEVICES, N), oly_cos(data(DEVICES, N)), oly_reshape(oly_exp(data(1, N)), N)}, out;
+    oly_array plain[] = {check_matrix(DEVICES, N), oly_cos(check_matrix(DEVICES, N)),
+                         oly_reshape(oly_exp(check_matrix(1, N)), N)},
+              out;
     oly_process_allgather(plain[0], a, sizeof a);
     oly_process_allgather(plain[1], b, sizeof b);
     oly_process_allgather(plain[2], x, sizeof x);
@@ -544,7 +484,7 @@ static void reshapes_gather_nothing(void **state)
         oly_array x = oly_device_put(plain, oly_named(mesh, specs[k % 2]));
         oly_fn f = oly_jit_with(functions[k / 2], "f", 1, 1, (oly_jit_options){.out_shardings = &result});
         oly_plan_costs costs;
-        char *text = explained(f, 1, &x);
+        char *text = check_steps(f, 1, &x);
         assert_null(strstr(text, "all-gather"));
         free(text);
         assert_int_equal(oly_costs(&costs, f, x), OLY_OK);

@@ -1,7 +1,6 @@
 /* run: layouts  Communication in loops and branches: what every iteration would do alike is done once before, what several bodies need
  * comes once, small reductions of an iteration go together. Steps of plans, and values, which are those of one device. */
-#include "check.h"
-#include <olympus.h>
+#include "check_communication.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +21,6 @@ static int teardown(void **state)
 }
 
 enum { N = 64 };
-
-static oly_array data(int64_t rows, int64_t columns)
-{
-    return oly_sin(oly_reshape(oly_arange(rows * columns, OLY_FLOAT32), rows, columns));
-}
 
 /* -- programs: in[0] is "x, None", and so is in[1] ------------------------------------------------------------------------- */
 
@@ -122,47 +116,14 @@ static void two_branches(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 4, switching_body, 1, out, (void *)(uintptr_t)in);
 }
 
-/* -- what is gathered once ----------------------------------------------------------------------------------------------------- */
-
-static int count(const char *text, const char *word)
-{
-    int n = 0;
-    for (; (text = strstr(text, word)); text += strlen(word))
-        n++;
-    return n;
-}
-
-static __attribute__((noinline)) char *explained(oly_fn f, int n, const oly_array *in)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = open_memstream(&text, &size);
-    assert_non_null(file);
-    assert_int_equal(oly_explain_n(file, f, n, in), OLY_OK);
-    fclose(file);
-    char *steps_end = strstr(text, "  in all:");
-    if (steps_end)
-        *steps_end = 0;
-    return text;
-}
-
-static float *fetched(oly_fn f, int n_in, const oly_array *in, int64_t n)
-{
-    oly_array out;
-    float *values = malloc(sizeof *values * (size_t)n);
-    assert_int_equal(oly_call_n(f, n_in, in, 1, (oly_array *[]){&out}), OLY_OK);
-    assert_int_equal(oly_process_allgather(out, values, sizeof *values * (size_t)n), OLY_OK);
-    return values;
-}
-
 /* The values are those of one device, nearly, and with and without overlap the same. */
 static void expect_values(oly_function function, const oly_array *plain, const oly_array *in, int64_t n, double near)
 {
     float *values[3];
     for (int way = 0; way < 3; way++) {
         oly_option.overlap = way != 1;
-        values[way] =
-            fetched(oly_jit_with(function, "f", 2, 1, (oly_jit_options){.user = NULL}), 2, way == 2 ? plain : in, n);
+        values[way] = check_values(oly_jit_with(function, "f", 2, 1, (oly_jit_options){.user = NULL}), 2,
+                                   way == 2 ? plain : in, n);
     }
     assert_memory_equal(values[0], values[1], sizeof(float) * (size_t)n);
     for (int64_t k = 0; k < n; k++)
@@ -181,19 +142,19 @@ static void loops_and_branches_gather_once(void **state)
     } rows[] = {{scanned, 1, 3}, {while_condition, 1, 4}, {two_bodies, 1, 1}, {two_branches, 1, 1}};
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(N, N), oly_cos(data(N, N))};
+    oly_array plain[] = {check_matrix(N, N), oly_cos(check_matrix(N, N))};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None"))};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         oly_plan_costs costs;
         oly_fn f = oly_jit_with(rows[k].function, "f", 2, 1, (oly_jit_options){.user = NULL});
-        char *text = explained(f, 2, in);
+        char *text = check_steps(f, 2, in);
         assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
         const char *loop = strstr(text, " times:"), *held = strstr(text, " holds:");
         loop = !loop || (held && held < loop) ? held : loop;
         assert_non_null(loop);
-        if (count(text, "all-gather") != rows[k].gathers || costs.collectives > rows[k].most ||
-            count(loop, " members]") > 0)
+        if (check_count(text, "all-gather") != rows[k].gathers || costs.collectives > rows[k].most ||
+            check_count(loop, " members]") > 0)
             fail_msg("row %zu: %d collectives in\n%s", k, (int)costs.collectives, text);
         free(text);
         expect_values(rows[k].function, plain, in, N * N, 1e-4);
@@ -256,7 +217,7 @@ static void reductions_of_an_iteration_go_together(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
-    oly_array plain[] = {data(N, N), oly_cos(data(N, N))};
+    oly_array plain[] = {check_matrix(N, N), oly_cos(check_matrix(N, N))};
     oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, "x, None")),
                       oly_device_put(plain[1], oly_named(mesh, "x, None"))};
     oly_plan_costs costs, as;

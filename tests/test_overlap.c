@@ -1,7 +1,6 @@
 /* run: layouts  Stencil loops and loops over several fields work their inner tiles while margins are on their way: the values are those of one device, bit for bit, and
  * a process has results before its neighbours have begun. */
-#include "check.h"
-#include <olympus.h>
+#include "check_communication.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -141,15 +140,6 @@ static const row rows[] = {
     {block_step, 3, {60, 300, 70}, "x=2, y=4", "x, y, None", 0},
 };
 
-static float *fetched(oly_fn f, oly_array in, int64_t n)
-{
-    oly_array out;
-    float *values = malloc(sizeof *values * (size_t)n);
-    assert_int_equal(oly_call_n(f, 1, &in, 1, (oly_array *[]){&out}), OLY_OK);
-    assert_int_equal(oly_process_allgather(out, values, sizeof *values * (size_t)n), OLY_OK);
-    return values;
-}
-
 static void overlapped_loops_have_the_bits_of_one_device(void **state)
 {
     (void)state;
@@ -171,7 +161,8 @@ static void overlapped_loops_have_the_bits_of_one_device(void **state)
                 for (int way = 0; way < 3; way++) {
                     oly_option.overlap = way > 0;
                     oly_jit_options options = {.user = &step};
-                    values[way] = fetched(oly_jit_with(simulate, "f", 1, 1, options), way == 2 ? plain : in, n);
+                    oly_fn f = oly_jit_with(simulate, "f", 1, 1, options);
+                    values[way] = check_values(f, 1, way == 2 ? &plain : &in, n);
                 }
                 for (int way = 1; way < 3; way++)
                     if (memcmp(values[0], values[way], sizeof(float) * (size_t)n))
@@ -186,7 +177,7 @@ static void overlapped_loops_have_the_bits_of_one_device(void **state)
 /* Of both fields, one after the other. */
 static float *fetched_pair(oly_fn f, const oly_array *in, int64_t n)
 {
-    oly_array out[2];
+    oly_array out[2] = {NULL, NULL};
     float *values = malloc(2 * sizeof *values * (size_t)n);
     assert_int_equal(oly_call_n(f, 2, in, 2, (oly_array *[]){&out[0], &out[1]}), OLY_OK);
     for (int k = 0; k < 2; k++)
@@ -262,7 +253,7 @@ static void borders_are_cut_off_where_messages_take_long(void **state)
         oly_fn f = oly_jit_with(simulate, "f", 1, 1, options);
         char *text = explained(f, in);
         bool early = strstr(text, "worked while messages fly") != NULL;
-        values[slow] = fetched(f, in, r.shape[0] * r.shape[1]);
+        values[slow] = check_values(f, 1, &in, r.shape[0] * r.shape[1]);
         free(text);
         oly_rates_use(&before);
         if (slow || oly_process_count() == 1)
@@ -341,7 +332,7 @@ static bool wait_until_seen(const meeting *m)
 static void begin_alone(oly_fn f, int n, const oly_array *in, oly_array *before, meeting *m)
 {
     watcher w = {.meeting = m};
-    oly_array out[2];
+    oly_array out[2] = {NULL, NULL};
     pthread_t thread;
     for (int j = 0; j < n; j++) {
         for (int k = 0; k < before[j]->n_shards; k++, w.n++) {
