@@ -5,6 +5,7 @@
 #include "plan/cost.h"
 #include "core/option.h"
 #include "plan/march_plan.h"
+#include "plan/margin_sides.h"
 #include <string.h>
 
 /* What can be worked early is at least this, and borders of their own gain that share of a pass. */
@@ -76,68 +77,42 @@ static int field_of(const oly_march *m, int slot)
     return -1;
 }
 
-/* Sides of the device's block beyond which all of the box lies that a message brings; 0: none, or its strides say something else. */
-static unsigned sides_of(const finder *f, const oly_piece *piece, const oly_march_device *v, int field)
+static oly_block_within block_of(const oly_march_form *form, const oly_march_device *v, int field)
 {
-    const oly_march_form *form = &f->march->form;
-    int64_t stride = 1, strides[OLY_MARCH_RANK];
-    int64_t rest = piece->offset / (int64_t)oly_dtype_size(form->field[field]->type.dtype);
-    unsigned sides = 0;
-    if (piece->rank != form->rank)
-        return 0;
+    oly_block_within own = {.rank = form->rank, .element = (int64_t)oly_dtype_size(form->field[field]->type.dtype)};
+    int64_t stride = 1;
     for (int d = form->rank - 1; d >= 0; d--) {
-        strides[d] = stride;
-        if (piece->stride[d] != stride)
-            return 0;
+        own.stride[d] = stride;
+        own.lo[d] = v->block.lo[d] - v->field.lo[d];
+        own.hi[d] = v->block.hi[d] - v->field.lo[d];
         stride *= v->field.hi[d] - v->field.lo[d];
     }
-    for (int d = 0; d < form->rank; d++) {
-        int64_t lo = v->field.lo[d] + rest / strides[d], hi = lo + piece->extent[d];
-        rest %= strides[d];
-        sides |= (unsigned)(hi <= v->block.lo[d]) << (2 * d);
-        sides |= (unsigned)(lo >= v->block.hi[d]) << (2 * d + 1);
-    }
-    return sides;
+    return own;
 }
 
-/* Adds the sides of what the movement brings; a corner belongs to one of its sides. False: cannot be said. */
+/* Adds the sides of what the movement brings. False: cannot be said. */
 static bool add_sides(const finder *f, const oly_step *move, bool corners)
 {
+    const oly_march_form *form = &f->march->form;
     for (int k = 0; move && k < move->move.n_arrivals; k++) {
         const oly_piece *piece = &move->move.arrivals[k].piece;
         int device = oly_cell_device(f->plan, piece->buffer);
         int field = field_of(f->march, oly_cell_slot(f->plan, piece->buffer));
         if (field < 0 || !f->device[device].here)
             return false;
-        unsigned *late = &f->late[device * f->march->form.n_fields + field];
-        unsigned sides = sides_of(f, piece, &f->device[device], field), lowest = sides & -sides;
-        if (sides == 0)
+        oly_block_within own = block_of(form, &f->device[device], field);
+        if (!oly_margin_side_add(&f->late[device * form->n_fields + field], &own, piece, corners))
             return false;
-        if ((sides != lowest) == corners && !(*late & sides))
-            *late |= lowest;
     }
     return true;
 }
 
-static const oly_step *margins_of(const oly_step *s, int k)
-{
-    const oly_block *b = s->stencil.margins[k];
-    return b && b->n_steps == 1 && b->steps[0].kind == OLY_STEP_MOVE ? &b->steps[0] : NULL;
-}
-
-/* Is it said what the movement brings? Not when its boxes are listed later (outline.c). */
-static bool is_known(const oly_step *move)
-{
-    return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;
-}
-
 static bool find_sides(const finder *f, const oly_step *s, const oly_step *first)
 {
-    const oly_step *moves[3] = {first, margins_of(s, 0), margins_of(s, 1)};
+    const oly_step *moves[3];
     bool any = false;
-    for (int k = 0; k < 3; k++)
-        if (!is_known(moves[k]) || (k > 0 && s->stencil.margins[k - 1] && !moves[k]))
-            return false;
+    if (!oly_margin_moves(s, first, moves))
+        return false;
     for (int k = 0; k < 6; k++)
         if (!add_sides(f, moves[k % 3], k >= 3))
             return false;
@@ -234,7 +209,7 @@ static double second_of_element(const finder *f)
 oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_march *m, oly_march_device *device)
 {
     finder f = {.plan = p->plan, .march = m, .device = device};
-    const oly_step *move = margins_of(s, 0) ? margins_of(s, 0) : first;
+    const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
     if (!oly_option.overlap || !move)
         return OLY_OK;
     f.late = OLY_PLAN_NEW(p, unsigned, p->plan->n_devices * m->form.n_fields + 1);
@@ -258,7 +233,7 @@ oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first,
     s->stencil.overlaps = true;
     s->stencil.early = best.early / best.all;
     for (int k = 0; k < 2; k++)
-        if (margins_of(s, k))
+        if (oly_margins_of(s, k))
             s->stencil.margins[k]->steps[0].starts = s->stencil.margins[k]->steps[0].exchange != NULL;
     return OLY_OK;
 }

@@ -2,8 +2,8 @@
  * that messages bring. Every process decides for its own devices, as values do not depend on tiles. Where no tile, or few, are
  * like that and prices say that it pays, the cells along those sides become tiles of their own. Called by stencil.c, when the
  * step is complete. */
-#include "plan/planner.h"
 #include "plan/cost.h"
+#include "plan/margin_sides.h"
 #include "core/option.h"
 #include <string.h>
 
@@ -12,77 +12,40 @@ static const double least_seconds = 2e-5, least_gain = 0.02;
 
 /* -- the sides that messages bring --------------------------------------------------------------------------------------- */
 
-/* The box of a field that a message brings. False: its strides say something else. */
-static bool box_of(const oly_arrival *a, const oly_stencil_field *f, int rank, int64_t element, int64_t *lo,
-                   int64_t *hi)
+static oly_block_within block_of(const oly_stencil *stencil, const oly_stencil_work *w)
 {
-    int64_t rest = a->piece.offset / element;
-    if (a->piece.rank != rank)
-        return false;
-    for (int d = 0; d < rank; d++) {
-        if (a->piece.stride[d] != f->stride[d])
-            return false;
-        lo[d] = rest / f->stride[d];
-        hi[d] = lo[d] + a->piece.extent[d];
-        rest %= f->stride[d];
+    oly_block_within own = {.rank = stencil->rank, .element = (int64_t)oly_dtype_size(stencil->dtype)};
+    for (int d = 0; d < own.rank; d++) {
+        own.stride[d] = w->within.stride[d];
+        own.lo[d] = w->within.write_lo[d];
+        own.hi[d] = w->within.write_hi[d];
     }
-    return true;
+    return own;
 }
 
-/* Sides of the device's own block beyond which all of the box lies: bits as in oly_stencil_divide. */
-static unsigned beyond(const oly_stencil_field *f, int rank, const int64_t *lo, const int64_t *hi)
+/* Adds the sides of what the movement brings this device. */
+static bool add_sides(const oly_plan *plan, const oly_step *move, int device, const oly_block_within *own, bool corners,
+                      unsigned *late)
 {
-    unsigned sides = 0;
-    for (int d = 0; d < rank; d++) {
-        sides |= (unsigned)(hi[d] <= f->write_lo[d]) << (2 * d);
-        sides |= (unsigned)(lo[d] >= f->write_hi[d]) << (2 * d + 1);
-    }
-    return sides;
-}
-
-/* Adds the sides of what the movement brings this device; a corner belongs to one of its sides. False: cannot be said. */
-static bool add_sides(const oly_plan *plan, const oly_step *s, const oly_step *move, int device, bool corners,
-                      oly_stencil_work *w)
-{
-    int64_t element = (int64_t)oly_dtype_size(s->stencil.stencil->dtype), lo[3], hi[3];
     for (int k = 0; move && k < move->move.n_arrivals; k++) {
-        const oly_arrival *a = &move->move.arrivals[k];
-        if (oly_cell_device(plan, a->piece.buffer) != device)
-            continue;
-        if (!box_of(a, &w->within, s->stencil.stencil->rank, element, lo, hi))
+        const oly_piece *piece = &move->move.arrivals[k].piece;
+        if (oly_cell_device(plan, piece->buffer) == device && !oly_margin_side_add(late, own, piece, corners))
             return false;
-        unsigned sides = beyond(&w->within, s->stencil.stencil->rank, lo, hi), lowest = sides & -sides;
-        if (sides == 0)
-            return false;
-        if ((sides != lowest) == corners && !(w->late & sides))
-            w->late |= lowest;
     }
     return true;
-}
-
-static const oly_step *margins_of(const oly_step *s, int k)
-{
-    const oly_block *b = s->stencil.margins[k];
-    return b && b->n_steps == 1 && b->steps[0].kind == OLY_STEP_MOVE ? &b->steps[0] : NULL;
-}
-
-/* Is it said what the movement brings? Not when its boxes are listed later (outline.c). */
-static bool is_known(const oly_step *move)
-{
-    return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;
 }
 
 static bool find_sides(const oly_plan *plan, const oly_step *s, const oly_step *first, oly_stencil_work *work)
 {
-    const oly_step *moves[3] = {first, margins_of(s, 0), margins_of(s, 1)};
+    const oly_step *moves[3];
     bool any = false;
-    for (int k = 0; k < 3; k++)
-        if (!is_known(moves[k]) || (k > 0 && s->stencil.margins[k - 1] && !moves[k]))
-            return false;
+    if (!oly_margin_moves(s, first, moves))
+        return false;
     for (int d = 0; d < plan->n_devices; d++) {
+        oly_block_within own = block_of(s->stencil.stencil, &work[d]);
         work[d].late = 0;
         for (int k = 0; k < 6; k++)
-            if (!add_sides(plan, s, moves[k % 3], d, k >= 3, &work[d]))
+            if (!add_sides(plan, moves[k % 3], d, &own, k >= 3, &work[d].late))
                 return false;
         any = any || work[d].late;
     }
@@ -134,7 +97,7 @@ static bool set_borders(const oly_step *s, oly_stencil_work *w)
 oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *first, oly_stencil_work *work)
 {
     const oly_plan *plan = p->plan;
-    const oly_step *move = margins_of(s, 0) ? margins_of(s, 0) : first;
+    const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
     if (!oly_option.overlap || !move || !find_sides(plan, s, first, work)) {
         for (int d = 0; d < plan->n_devices; d++)
             work[d].late = 0;
@@ -161,7 +124,7 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
     s->stencil.overlaps = true;
     s->stencil.early = as_is.early / as_is.points;
     for (int k = 0; k < 2; k++)
-        if (margins_of(s, k))
+        if (oly_margins_of(s, k))
             s->stencil.margins[k]->steps[0].starts = s->stencil.margins[k]->steps[0].exchange != NULL;
     return OLY_OK;
 }
