@@ -136,6 +136,19 @@ oly_status oly_keep_boxes(mover *m)
     return OLY_OK;
 }
 
+oly_status oly_room_for_copies(mover *m, int n)
+{
+    if (m->n_copies + n <= m->copy_capacity)
+        return OLY_OK;
+    oly_copy_work *more = OLY_PLAN_NEW(m->p, oly_copy_work, m->n_copies + n);
+    OLY_PLAN_CHECK(more);
+    if (m->n_copies)
+        memcpy(more, m->copies, sizeof *more * (size_t)m->n_copies);
+    m->copies = more;
+    m->copy_capacity = m->n_copies + n;
+    return OLY_OK;
+}
+
 oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *holds, const oly_box *box)
 {
     m->copies = grown(m->p, m->copies, m->n_copies, &m->copy_capacity, sizeof *m->copies);
@@ -154,19 +167,27 @@ oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *
     return OLY_OK;
 }
 
+remote *oly_remote_new(remote **list, int *n, int *capacity)
+{
+    if (*n == *capacity) {
+        int larger = *capacity ? 4 * *capacity : 32;
+        remote *more = oly_malloc(sizeof *more * (size_t)larger);
+        if (!more)
+            return NULL;
+        if (*n)
+            memcpy(more, *list, sizeof *more * (size_t)*n);
+        oly_release(*list);
+        *list = more;
+        *capacity = larger;
+    }
+    return &(*list)[(*n)++];
+}
+
 static oly_status add_remote(mover *m, remote r)
 {
-    if (m->n_remote == m->remote_capacity) {
-        int capacity = m->remote_capacity ? 4 * m->remote_capacity : 32;
-        remote *more = oly_malloc(sizeof *more * (size_t)capacity);
-        OLY_PLAN_CHECK(more);
-        if (m->n_remote)
-            memcpy(more, m->remotes, sizeof *more * (size_t)m->n_remote);
-        oly_release(m->remotes);
-        m->remotes = more;
-        m->remote_capacity = capacity;
-    }
-    m->remotes[m->n_remote++] = r;
+    remote *new = oly_remote_new(&m->remotes, &m->n_remote, &m->remote_capacity);
+    OLY_PLAN_CHECK(new);
+    *new = r;
     return OLY_OK;
 }
 
@@ -211,11 +232,10 @@ static bool next_slices(const mover *m, const oly_box *box, run *r)
     return true;
 }
 
-/* Where the value is continued beyond its ends, the first repetition of it that the box meets begins here. */
-static int64_t first_repetition(const mover *m, const oly_box *box, int d)
+int64_t oly_first_repetition(const mover *m, int d, int64_t lo)
 {
     int64_t n = m->shape[d];
-    return m->to->dim[d].wraps && n > 0 ? (box->lo[d] - (box->lo[d] < 0 ? n - 1 : 0)) / n * n : 0;
+    return m->to->dim[d].wraps && n > 0 ? (lo - (lo < 0 ? n - 1 : 0)) / n * n : 0;
 }
 
 bool oly_next_run(const mover *m, const oly_box *box, run *r)
@@ -228,12 +248,12 @@ bool oly_next_run(const mover *m, const oly_box *box, run *r)
             r->shift[d] += m->shape[d];
             break;
         }
-        r->shift[d] = first_repetition(m, box, d);
+        r->shift[d] = oly_first_repetition(m, d, box->lo[d]);
     }
     if (r->begun && d < 0)
         return false;
     for (d = 0; d < box->rank && !r->begun; d++)
-        r->shift[d] = first_repetition(m, box, d);
+        r->shift[d] = oly_first_repetition(m, d, box->lo[d]);
     r->begun = true;
     r->box = shifted(box, r->shift, -1);
     for (d = 0; d < box->rank; d++) {
@@ -298,6 +318,7 @@ static int wanted_of(mover *m, int position, const oly_box *box, const run *r, o
 oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
 {
     oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, &r->box), boxes[OLY_MOST_WANTED];
+    m->p->plan->looked_at++;
     if (oly_box_count(&shared) == 0)
         return OLY_OK;
     int owner = oly_owner_of(m, part, position, oly_mesh_my_process()), n = wanted_of(m, position, &shared, r, boxes);
@@ -357,6 +378,7 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
 {
     oly_box box = oly_region_box(m->to, m->shape, receiver);
     run r = {0};
+    m->p->plan->looked_at++;
     while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
         oly_box shared = oly_box_intersect(block, &r.box), boxes[OLY_MOST_WANTED];
         if (oly_box_count(&shared) == 0 || oly_owner_of(m, part, receiver, process) != source)
@@ -408,8 +430,7 @@ static oly_status send_to_list(mover *m, oly_status st, int device, int source, 
     return st;
 }
 
-/* The repetitions of dimension d that boxes of the region may meet: the first, and the end of the last. */
-static void repetitions(const mover *m, int d, int64_t *first, int64_t *end)
+void oly_repetitions(const mover *m, int d, int64_t *first, int64_t *end)
 {
     const oly_region_dim *r = &m->to->dim[d];
     int64_t n = m->shape[d], a = r->scale < 0 ? r->scale * (r->n - 1) : 0, b = r->scale < 0 ? 0 : r->scale * (r->n - 1);
@@ -430,7 +451,7 @@ static oly_status send_wanted(mover *m, int device, int source, const oly_box *b
     receiver_list list = {0};
     int64_t first[OLY_MAX_RANK] = {0}, end[OLY_MAX_RANK] = {0}, shift[OLY_MAX_RANK] = {0};
     for (int d = 0; d < wanted->rank; d++) {
-        repetitions(m, d, &first[d], &end[d]);
+        oly_repetitions(m, d, &first[d], &end[d]);
         shift[d] = first[d];
     }
     for (;;) {
@@ -514,6 +535,8 @@ static oly_status send_all(mover *m, int device)
 oly_status oly_find_pieces(mover *m)
 {
     OLY_TRY(oly_keep_boxes(m));
+    if (oly_between_neighbours(m))
+        return oly_find_neighbours(m);
     for (int d = 0; d < m->p->plan->n_devices; d++) {
         OLY_TRY(receive_all(m, d));
         OLY_TRY(send_all(m, d));

@@ -52,6 +52,10 @@ typedef struct run {
     bool begun;
     int64_t at; /* of permutations: the slice to go on with */
 } run;
+/* Where the value is continued beyond its ends, the first repetition of it in dimension d that meets [lo, ..) begins here; the first
+ * that boxes of the region may meet, and the end of the last. */
+int64_t oly_first_repetition(const mover *m, int d, int64_t lo);
+void oly_repetitions(const mover *m, int d, int64_t *first, int64_t *end);
 /* The next run of a box; false: no more. *r is zero at first. */
 bool oly_next_run(const mover *m, const oly_box *box, run *r);
 /* Position in from's mesh of the device that gives block `part` to a receiver. */
@@ -73,8 +77,17 @@ oly_status oly_find_copies(mover *m);
 oly_status oly_place_pieces(mover *m);
 /* Where a box lies in a slot of a device that holds the box `holds`. */
 oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
+/* Adds one to a list of remotes; NULL: out of memory. Nothing in it is set. */
+remote *oly_remote_new(remote **list, int *n, int *capacity);
+/* So many copies will be added. */
+oly_status oly_room_for_copies(mover *m, int n);
 /* Adds a copy of `box` between two devices of this process, the other one of which holds `holds`. */
 oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *holds, const oly_box *box);
+
+/* -- neighbours.c -- */
+/* Is the value cut over the same axes before and after? Then oly_find_neighbours finds the pieces. */
+bool oly_between_neighbours(const mover *m);
+oly_status oly_find_neighbours(mover *m);
 
 /* -- reshard.c -- */
 /* Notes from where to where a step moves what, for explanations. */

@@ -173,6 +173,8 @@ static inline bool oly_is_placed(const oly_node *n)
 oly_region oly_region_of_layout(const oly_layout *l);
 void oly_region_from_layout(oly_region *r, const oly_layout *l); /* the same, where it shall be: regions are large */
 oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position);
+/* What part `part` of one dimension of `size` elements covers of it; lo = hi: nothing. */
+void oly_region_range(const oly_region_dim *r, int64_t size, int64_t part, int64_t *lo, int64_t *hi);
 /* The parts of one dimension that may meet [lo, hi), lo < hi, of the value: first > last when there are none. */
 void oly_region_parts(const oly_region_dim *r, int64_t lo, int64_t hi, int *first, int *last);
 bool oly_region_equal(const oly_region *a, const oly_region *b);

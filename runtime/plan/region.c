@@ -35,8 +35,7 @@ static void raw_range(const oly_region_dim *r, int64_t part, int64_t *lo, int64_
     }
 }
 
-/* Part `part` of one dimension of `size` elements. */
-static void dim_range(const oly_region_dim *r, int64_t size, int64_t part, int64_t *lo, int64_t *hi)
+void oly_region_range(const oly_region_dim *r, int64_t size, int64_t part, int64_t *lo, int64_t *hi)
 {
     int64_t begin = oly_split_cut(&r->split, r->n, part), end = oly_split_cut(&r->split, r->n, part + 1);
     if (end <= begin) {
@@ -79,7 +78,7 @@ oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position)
     bool empty = false;
     oly_mesh_coordinates(r->mesh, position, coordinates);
     for (int d = 0; d < r->rank; d++) {
-        dim_range(&r->dim[d], shape[d], oly_split_part_at(&r->dim[d].split, r->mesh, coordinates), &b.lo[d], &b.hi[d]);
+        oly_region_range(&r->dim[d], shape[d], oly_split_part_at(&r->dim[d].split, r->mesh, coordinates), &b.lo[d], &b.hi[d]);
         empty = empty || b.hi[d] <= b.lo[d];
     }
     for (int d = 0; d < r->rank && empty; d++)
@@ -111,7 +110,7 @@ static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t siz
     int64_t lo, hi, outer = part / (r->split.parts / s->parts);
     if (part < 0 || part >= r->split.parts)
         return true;
-    dim_range(r, size, part, &lo, &hi);
+    oly_region_range(r, size, part, &lo, &hi);
     return hi <= lo || (lo >= oly_split_cut(s, size, outer) && hi <= oly_split_cut(s, size, outer + 1));
 }
 
