@@ -116,6 +116,8 @@ static void check_kept(oracle_program *p, const oracle_line *line)
 {
     const char *spec = check_oracle_value(line, check_oracle_value(line, "out") ? "out" : "spec");
     const oracle_line *in;
+    if (strcmp(line->words[2], "searchsorted") == 0)
+        return; /* lies as the second operand, in which places are sought */
     oly_array x = oracle_program_find(p, line->words[1]);
     for (int k = 0; !spec && line->n_words > 3 && (in = check_oracle_line(p->run->c, "in", k)); k++)
         if (strcmp(in->words[1], line->words[3]) == 0) {

@@ -43,7 +43,7 @@ OLY_API oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options op
 
 /* Sorts n arrays of one shape together: the first `num_keys` decide, the first of them first; the others follow. At most 16.
  *   results  [n], in the order of the operands; NULL on failure
- *   fails    OLY_SHAPE, OLY_INVALID
+ *   fails    OLY_SHAPE, OLY_INVALID, OLY_SHARDING (over Explicit axes: unlike, or split along the axis)
  *   source   jax.lax.sort with num_keys */
 OLY_API oly_status oly_sort_together(int n, const oly_array *operands, int axis, int num_keys, oly_array *results);
 #define oly_sort_together(...) OLY_AT(oly_sort_together)(__VA_ARGS__)
@@ -111,7 +111,8 @@ OLY_API oly_array oly_take_along_axis(oly_array x, oly_array indices, int axis, 
 typedef struct oly_at_options {
     char first_; /* not used: lets the macro begin the list */
     const char *mode;
-    oly_sharding out_sharding; /* of the result; NULL: as the operands say */
+    oly_sharding out_sharding; /* of the result; NULL: as the operands say. Not of one slice (indexes that are all numbers,
+                                * clipped) of Explicit dimensions that stay: these keep their axes */
 } oly_at_options;
 #define OLY_AT_OPTIONS(...)                                                                                            \
     (oly_at_options)                                                                                                   \

@@ -93,7 +93,7 @@ OLY_API oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_
     }
 
 /* The sum over the devices, of which each device keeps one part: of dimension .axis, which has n elements and goes away, or,
- * .tiled, is cut in n. source: jax.lax.psum_scatter */
+ * .tiled, is cut in n. Of bools: whether any is true. source: jax.lax.psum_scatter */
 OLY_API oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options);
 #define oly_psum_scatter(x, ...) OLY_AT(oly_psum_scatter_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, .first_ = 0))
 

@@ -1,7 +1,9 @@
 /* The public operations along one dimension: sorting, running results, places of the largest and smallest. As in operations.c,
  * each fills a recipe for oly_dispatch. */
+#include "array/array.h"
 #include "array/dispatch.h"
 #include "array/slice_notation.h"
+#include "graph/sharding_rule.h"
 #include <string.h>
 
 static void begin(oly_recipe *recipe, oly_op op, int axis)
@@ -32,6 +34,25 @@ oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options)
     return oly_dispatch(oly_compose_argsort, 1, &x, &recipe);
 }
 
+/* Over Explicit axes, operands that are sorted together lie alike, and nowhere along the axis. */
+static oly_status check_together(int n, const oly_array *operands, int axis)
+{
+    const oly_type *first = NULL;
+    int d = axis < 0 ? axis + operands[0]->type.rank : axis;
+    for (int k = 0; k < n && d >= 0 && d < operands[0]->type.rank; k++) {
+        const oly_type *x = &operands[k]->type;
+        if (!x->mesh || !x->mesh->explicit_axes)
+            continue;
+        first = first ? first : x;
+        if (x->axes[d].n > 0 || !oly_axes_same(first, x))
+            return oly_sharding_fail_types("sort", first, x, "sort_sharded",
+                                           "operands that are sorted together must be split alike, and not along "
+                                           "dimension %d, which is sorted; move one with oly_reshard",
+                                           d);
+    }
+    return OLY_OK;
+}
+
 oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int num_keys, oly_array *results)
 {
     oly_enter(__func__);
@@ -55,6 +76,8 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
                                       "operand %d has another shape than operand 0; arrays that are sorted together "
                                       "have one shape",
                                       k));
+    if (check_together(n, operands, axis) != OLY_OK)
+        return oly_raise(OLY_SHARDING);
     begin(&recipe, OLY_OP_argsort, axis);
     recipe.params.dtype = OLY_INT32;
     oly_array order = oly_dispatch(oly_compose_argsort, num_keys, keys, &recipe);

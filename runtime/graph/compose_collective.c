@@ -147,10 +147,12 @@ oly_status oly_compose_psum_scatter(oly_graph *g, int n_in, oly_node *const *in,
     int d;
     OLY_TRY(check_dimension(recipe, &in[0]->type, in[0]->type.rank, recipe->params.dimension, &d));
     OLY_TRY(vary(g, in[0], recipe, &x));
-    if (x->type.dtype == OLY_BOOL)
+    oly_dtype dtype = x->type.dtype; /* bools stay bools: whether any was true */
+    if (dtype == OLY_BOOL)
         OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
     OLY_TRY(recipe->tiled ? cut(g, x, recipe, d, &x) : check_devices(recipe, &x->type, d));
-    return apply(g, OLY_OP_psum_scatter, x, recipe, d, 0, out);
+    OLY_TRY(apply(g, OLY_OP_psum_scatter, x, recipe, d, 0, out));
+    return oly_build_convert(g, *out, dtype, (*out)->type.weak, out);
 }
 
 oly_status oly_compose_all_to_all(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)

@@ -221,6 +221,15 @@ static oly_status check_index_count(const oly_type *x, int n)
     return OLY_OK;
 }
 
+/* Over Explicit axes: is no leading dimension split, so that a slice there takes nothing from the others? */
+static bool keeps_axes(const oly_type *x, int n)
+{
+    bool whole = x->mesh && x->mesh->explicit_axes;
+    for (int d = 0; d < n && whole; d++)
+        whole = x->axes[d].n == 0;
+    return whole;
+}
+
 oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     oly_params p;
@@ -232,11 +241,14 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
     index_params(&p, recipe, 0, 0, n_in - 1);
     if (index[0]->type.rank == 0 && p.index_mode == OLY_INDEX_PROMISE)
         p.index_mode = OLY_INDEX_CLIP; /* a dynamic slice */
+    bool one_slice = index[0]->type.rank == 0 && p.index_mode == OLY_INDEX_CLIP;
+    if (one_slice && keeps_axes(&in[0]->type, n_in - 1))
+        p.sharding = NULL; /* slices take no output sharding */
     oly_sharding slice;
     if (!p.sharding) {
         OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
-        if (index[0]->type.rank == 0 && p.index_mode == OLY_INDEX_CLIP)
-            p.sharding = slice; /* one slice: the rest of the array stays as it is split */
+        if (one_slice)
+            p.sharding = slice; /* the rest of the array stays as it is split */
     }
     return gather(g, in[0], n_in - 1, index, &p, out);
 }

@@ -1,6 +1,7 @@
 /* Mathematical functions of jax.numpy and jax.lax that are combinations of rows, each as JAX writes it: the classes of
  * errors, the special values and the gradients follow from that. */
 #include "graph/compose_math.h"
+#include "graph/sharding_rule.h"
 #include "graph/sketch_words.h"
 #include <float.h>
 #include <math.h>
@@ -103,6 +104,10 @@ static oly_node *whole_power(oly_sketch *s, oly_node *x, int64_t y)
 }
 static oly_status compose_power(oly_graph *g, oly_node *x, int64_t y, oly_node **out)
 {
+    if (x->type.unreduced || x->type.reduced) /* as products it might be defined: JAX's integer_pow is not */
+        return oly_sharding_fail_types("integer_pow", &x->type, NULL, "unsupported",
+                                       "a whole power is not defined on sums over devices ({U:...}) nor on values that "
+                                       "are reduced along axes ({R:...}); move the operand with oly_reshard first");
     BEGIN x = oly_sketch_numeric(s, x);
     if (x && y < 0 && oly_kind_of(x) == OLY_KIND_INTEGER)
         return oly_fail(
@@ -119,13 +124,33 @@ COMPOSE(integer_pow)
     (void)n_in;
     return compose_power(g, in[0], recipe->params.dimension, out);
 }
+/* Whole powers of whole numbers are chosen by the bits of y: where shapes are equal, y must be split wherever x is. */
+static oly_status check_choice(const oly_type *x, const oly_type *y)
+{
+    if (!x->mesh || !y->mesh || y->rank == 0 || oly_axes_same(x, y) || x->rank != y->rank ||
+        memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank) != 0)
+        return OLY_OK;
+    for (int d = 0; d < x->rank; d++)
+        if (x->axes[d].n > 0 && y->axes[d].n == 0)
+            return oly_sharding_fail_types("pow", x, y, "select_conflict",
+                                           "whole numbers are raised to a power by choosing among products by the "
+                                           "exponent, whose dimension %d must be split as that of the base is; move "
+                                           "one with oly_reshard",
+                                           d);
+    return OLY_OK;
+}
 /* A whole number as exponent: by products. */
 COMPOSE(power)
 {
-    const oly_node *y = in[1];
+    (void)n_in, (void)recipe;
+    oly_node *x = in[0], *y = in[1];
     if (oly_is_constant(y) && y->type.weak && oly_kind_of(y) == OLY_KIND_INTEGER)
-        return compose_power(g, in[0], y->params.value.i, out);
-    return oly_compose_binary(g, n_in, in, recipe, out);
+        return compose_power(g, x, y->params.value.i, out);
+    BEGIN oly_sketch_numeric_pair(s, &x, &y);
+    oly_node *result = BINARY(pow, x, y);
+    if (result && oly_kind_of(x) == OLY_KIND_INTEGER)
+        OLY_TRY(check_choice(&x->type, &y->type));
+    DONE(result);
 }
 COMPOSE(reciprocal)
 {

@@ -513,6 +513,21 @@ static oly_status matrix_last(oly_graph *g, oly_node *x, const oly_recipe *recip
     return oly_build_transpose(g, x, order, out);
 }
 
+/* Over Explicit axes no elements come from nowhere: only the other dimensions say how they are split. */
+static oly_status empty_diagonal(oly_graph *g, const oly_node *x, oly_node **out)
+{
+    oly_type t = x->type;
+    t.rank--;
+    t.shape[t.rank - 1] = 0;
+    t.axes[t.rank - 1] = (oly_axis_list){0};
+    t.unreduced = t.reduced = 0;
+    oly_sharding sharding = t.mesh->explicit_axes ? oly_type_sharding(&t) : NULL;
+    if (t.mesh->explicit_axes && !sharding)
+        return OLY_MEMORY;
+    OLY_TRY(oly_build_number(g, t.dtype, 0, out));
+    return oly_build_broadcast_to(g, *out, t.rank, t.shape, sharding, out);
+}
+
 /* The rows and columns the diagonal crosses, as one line in which its elements are evenly spaced. */
 oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
@@ -525,7 +540,9 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     int64_t rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1];
     int64_t first_row = offset < 0 ? smaller(-offset, rows) : 0,
             first_column = offset > 0 ? smaller(offset, columns) : 0;
-    for (int d = rank - 2; d < rank && x->type.mesh && first_row < rows && first_column < columns; d++)
+    if (x->type.mesh && (first_row == rows || first_column == columns))
+        return empty_diagonal(g, x, out);
+    for (int d = rank - 2; d < rank && x->type.mesh; d++)
         if (x->type.axes[d].n > 0)
             return oly_sharding_fail_types("diagonal", &x->type, NULL, "gather_ambiguous",
                                            "dimension %d, along the diagonal, is split, and the result could not be "
@@ -572,11 +589,12 @@ oly_status oly_compose_diag(oly_graph *g, int n_in, oly_node *const *in, const o
     oly_recipe along;
     memset(&along, 0, sizeof along);
     along.params.rank = 1;
-    along.params.start[0] = k > 0 ? k : 0;
-    along.params.shape[0] = k < 0 ? -k : 0;
+    along.params.start[0] = k < 0 ? -k : 0;
+    along.params.shape[0] = k > 0 ? k : 0;
     along.params.step[0] = 1;
     OLY_TRY(oly_build_number(g, x->dtype, 0, &both[1]));
     OLY_TRY(oly_compose_pad(g, 2, both, &along, &line));
+    OLY_TRY(oly_build_reshape(g, line, 2, (int64_t[]){t.shape[0], 1}, &line)); /* element i for row i */
     OLY_TRY(oly_build_broadcast(g, line, 2, t.shape, &line));
     OLY_TRY(compare_places(g, 2, t.shape, k, OLY_OP_eq, &places));
     return keep_where(g, places, line, true, out);

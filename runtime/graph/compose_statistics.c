@@ -202,6 +202,13 @@ oly_status oly_compose_one_hot(oly_graph *g, int n_in, oly_node *const *in, cons
     OLY_TRY(oly_build_convert(g, in[0], p.dtype, false, &both[0]));
     OLY_TRY(oly_graph_add(g, OLY_OP_broadcast, 1, &both[0], &spread_out, &both[0]));
     OLY_TRY(oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, &both[1]));
+    if (x->reduced) { /* the numbers of the classes are whole everywhere: the two do not meet */
+        wider.mesh = x->mesh;
+        oly_sharding whole = oly_type_sharding(&wider);
+        if (!whole)
+            return OLY_MEMORY;
+        OLY_TRY(oly_build_reshard(g, both[1], whole, &both[1]));
+    }
     OLY_TRY(oly_build_apply(g, OLY_OP_eq, 2, both, out));
     return oly_build_convert(g, *out, recipe->params.dtype, false, out);
 }

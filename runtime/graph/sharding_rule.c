@@ -178,7 +178,7 @@ static oly_status find_mesh(const oly_node *node, oly_mesh *mesh)
     return OLY_OK;
 }
 
-static oly_status check_axes_once(const oly_node *node)
+oly_status oly_sharding_once(const oly_node *node)
 {
     const oly_type *t = &node->type;
     unsigned used = t->unreduced | t->reduced;
@@ -211,5 +211,5 @@ oly_status oly_sharding_rule_apply(oly_node *node)
     OLY_TRY(oly_ops[node->op].sharding(node));
     if (node->params.settled)
         oly_sharding_settle(node);
-    return check_axes_once(node);
+    return oly_sharding_once(node);
 }

@@ -31,6 +31,8 @@ oly_status oly_sharding_fail_types(const char *name, const oly_type *x, const ol
 bool oly_axes_merge(oly_axis_list *into, const oly_axis_list *axes);
 /* Are all dimensions (of equally many) split alike? */
 bool oly_axes_same(const oly_type *x, const oly_type *y);
+/* No axis stands twice in the node's type as it is so far. fails [out_duplicate] */
+oly_status oly_sharding_once(const oly_node *node);
 /* params.sharding, if it says anything about Explicit axes; NULL: the rule decides. */
 oly_sharding oly_sharding_asked(const oly_node *node);
 /* The node's type takes what params.sharding says. fails OLY_SHARDING [spec_rank] */

@@ -21,7 +21,7 @@ static oly_status merge_dimensions(oly_node *node)
             if (!oly_axes_merge(&t->axes[d], &x->axes[d]))
                 return conflict(node, d);
     }
-    return OLY_OK;
+    return oly_sharding_once(node); /* before sums over devices are looked at */
 }
 
 oly_status oly_sharding_rule_elementwise(oly_node *node)

@@ -119,12 +119,10 @@ oly_status oly_sharding_rule_scatter(oly_node *node)
     return OLY_OK;
 }
 
-/* Lines in one piece; what is sought may be anywhere. */
+/* Places lie as what is sought does, wherever the sorted array is. */
 oly_status oly_sharding_rule_searchsorted(oly_node *node)
 {
     OLY_TRY(merge_batch(node, 1, "gather_ambiguous", node->type.axes));
-    OLY_TRY(
-        oly_sharding_unsplit(node, 0, node->params.n_batch, "gather_ambiguous", "is searched and may not be split"));
     for (int d = node->params.n_batch; d < node->type.rank; d++)
         node->type.axes[d] = node->in[1]->type.axes[d];
     return oly_sharding_refuse_marks(node);
