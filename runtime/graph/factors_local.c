@@ -115,7 +115,8 @@ oly_status oly_factors_dynamic_update_slice(const oly_node *node, oly_factors *f
     for (int d = 0; d < node->type.rank; d++) {
         bool whole = node->type.shape[d] == node->in[1]->type.shape[d];
         int k = relate(node, f, 0, d, d, whole ? OLY_FACTOR_PARALLEL : OLY_FACTOR_SHIFTED);
-        also(node, f, 1, d, k);
+        if (whole)
+            also(node, f, 1, d, k);
         for (int in = 2; in < node->n_in && d < node->params.n_batch; in++)
             also(node, f, in, d, k);
     }

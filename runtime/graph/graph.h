@@ -132,6 +132,11 @@ oly_status oly_graph_clone(const oly_graph *from, oly_graph **made);
 oly_status oly_graph_sort(oly_graph *g);
 /* Takes out nodes that mean nothing to a plan (those that only stop gradients), in bodies too. */
 void oly_graph_bypass(oly_graph *g);
+/* Takes out rearrangements (rev, transpose, reshape) that are undone after elementwise operations, in bodies too. The graph is as
+ * oly_graph_prune left it, and is so afterwards. */
+oly_status oly_graph_undo(oly_graph *g);
+/* Gives every elementwise operation its own copy of small masks made of indexes and constants, in bodies too; after the same. */
+oly_status oly_graph_recompute(oly_graph *g);
 /* Prints one line a node: "%3 = add %1 %2 : float32[4,8]   heat.c:12", bodies of loops indented, and the outputs. */
 void oly_graph_text(oly_text *t, const oly_graph *g);
 uint64_t oly_graph_hash(const oly_graph *g); /* of operations, parameters, types; the same on every rank */

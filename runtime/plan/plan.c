@@ -545,7 +545,11 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     plan->graph = request->graph;
     oly_graph_bypass(plan->graph);
     oly_graph_prune(plan->graph);
-    oly_status st = oly_move_invariants(plan->graph);
+    oly_status st = oly_graph_undo(plan->graph);
+    if (st == OLY_OK)
+        st = oly_graph_recompute(plan->graph);
+    if (st == OLY_OK)
+        st = oly_move_invariants(plan->graph);
     if (st == OLY_OK)
         st = run_passes(&p);
     if (st != OLY_OK) {

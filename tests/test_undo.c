@@ -1,0 +1,149 @@
+/* run: layouts  What the planner leaves out before it plans: rearrangements that elementwise operations later undo, and masks that
+ * would be sent where every device can make them. Bytes, and values: those of one device. */
+#include "check_communication.h"
+#include <math.h>
+#include <stdlib.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+/* How many steps of the plan for a split operand have the word; its result is that on one device. */
+static int steps_with(const char *word, oly_function function, const char *spec, int64_t rows, int64_t columns)
+{
+    oly_array plain = check_matrix(rows, columns);
+    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh("x=8"), spec));
+    char *text = check_steps(oly_jit_with(function, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
+    int n = check_count(text, word);
+    free(text);
+    check_same_values(function, 1, &plain, &split, rows * columns, 1e-6);
+    return n;
+}
+
+/* The line of every movement ends so. */
+static const char moves[] = " members]";
+
+static void backwards_and_back(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_rev(in[0], 0);
+    out[0] = oly_rev(oly_add(oly_mul(x, oly_sin(x)), 2), 0);
+}
+
+static void regrouped_and_back(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_reshape(in[0], 16, 4, 8);
+    out[0] = oly_reshape(oly_mul(x, oly_exp(x)), 16, 32);
+}
+
+static void turned_and_back(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_transpose(in[0]);
+    out[0] = oly_transpose(oly_div(oly_reshape(oly_transpose(oly_square(oly_transpose(x))), 32, 16), 3));
+}
+
+static void rearrangements_that_are_undone_move_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(steps_with(moves, backwards_and_back, "x", 64, 4), 0);
+    assert_int_equal(steps_with(moves, regrouped_and_back, "None, x", 16, 32), 0);
+    assert_int_equal(steps_with(moves, turned_and_back, "x", 16, 32), 0);
+}
+
+/* The same, in the body of a loop. */
+static void twice(oly_array k, oly_array *carry, void *user)
+{
+    (void)k;
+    oly_array x = carry[0];
+    backwards_and_back(&x, carry, user);
+}
+
+static void in_a_loop(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 2, twice, 1, out, NULL);
+}
+
+static void loops_too(void **state)
+{
+    (void)state;
+    assert_int_equal(steps_with(moves, in_a_loop, "x", 64, 4), 0);
+}
+
+/* Not what others read, nor other dimensions, nor another order. */
+static void half_undone(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_rev(in[0], 0, 1), y = oly_exp(oly_rev(in[0], 0)), z = oly_mul(y, 2);
+    out[0] = oly_add(oly_add(oly_rev(oly_mul(x, 2), 0), oly_rev(z, 0)), oly_add(z, y));
+}
+
+static void regrouped_otherwise(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_reshape(in[0], 32, 16);
+    out[0] = oly_transpose(oly_add(x, oly_square(x)));
+}
+
+static void others_stay(void **state)
+{
+    (void)state;
+    assert_true(steps_with(moves, half_undone, "x", 64, 4) > 0);
+    assert_true(steps_with(moves, regrouped_otherwise, "None, x", 16, 32) > 0);
+}
+
+/* A gradient through the sum of the diagonal: one number for each device, and a mask of indexes. */
+static void diagonal_loss(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_square(oly_trace(in[0]));
+}
+
+static void diagonal_gradient(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_fn loss = oly_jit_with(diagonal_loss, "loss", 1, 1, (oly_jit_options){.user = NULL});
+    out[0] = oly_apply(oly_grad(loss), in[0]);
+}
+
+/* Rows count from the end in one place, split, and in another, whole. */
+static void shared_mask(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array rows = oly_arange(64, OLY_FLOAT32), mask = oly_lt(rows, 40);
+    oly_array whole = oly_with_sharding_constraint(oly_where(mask, oly_sin(rows), rows), oly_named(mesh, "None"));
+    oly_array wide = oly_broadcast_to(oly_reshape(mask, 64, 1), 64, 4);
+    out[0] = oly_add(oly_where(wide, in[0], oly_neg(in[0])), oly_broadcast_to(oly_reshape(whole, 64, 1), 64, 4));
+}
+
+static void masks_are_made_where_they_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(steps_with("all-gather", diagonal_gradient, "None, x", 32, 32), 0);
+    assert_int_equal(steps_with("all-gather", diagonal_gradient, "x", 32, 32), 0);
+    assert_int_equal(steps_with(moves, shared_mask, "x", 64, 4), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rearrangements_that_are_undone_move_nothing),
+        cmocka_unit_test(loops_too),
+        cmocka_unit_test(others_stay),
+        cmocka_unit_test(masks_are_made_where_they_are_read),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
