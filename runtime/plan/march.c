@@ -10,13 +10,17 @@ typedef struct lowering {
     oly_planner *p;
     oly_frame *f;
     oly_node *loop;
-    oly_layout layout; /* of every field */
+    oly_layout layout;   /* of the grid */
+    oly_layout *outside; /* [n_fields] where each is before and after the loop */
+    oly_layout *inside;  /* [n_fields] cut where the grid is */
+    bool shifts;         /* some field lies elsewhere inside */
     oly_march *march;
-    oly_region region; /* of the slots with margins */
+    oly_region *region; /* [n_fields] of the slots with margins */
     bool margins;
     int64_t count, extent[OLY_MARCH_RANK]; /* steps; of the largest block */
     int brings;                            /* the step that brings the first margins; -1: none, or several */
     oly_march_device *devices;
+    const int *result; /* [n_fields] slots after the loop */
 } lowering;
 
 static bool is_cut(const lowering *w, int d)
@@ -154,22 +158,34 @@ static int64_t most(int64_t a, int64_t b)
 
 /* -- margins ------------------------------------------------------------------------------------------------------------------ */
 
-/* Wide enough for both passes: fields that change places may make fewer steps read farther. */
-static void find_region(lowering *w)
+/* Wide enough for both passes: fields that change places may make fewer steps read farther. The device's part of the grid, as the
+ * field counts its elements: it may have none of its own there, but read some. */
+static oly_region region_of_field(lowering *w, int j)
 {
     const oly_march *m = w->march;
-    w->region = oly_region_of_layout(&w->layout);
+    oly_region region = oly_region_of_layout(&w->layout);
     for (int d = 0; d < w->layout.rank; d++) {
-        oly_region_dim *r = &w->region.dim[d];
-        int64_t lo = least(m->pass.field_lo[d], m->first.field_lo[d]);
-        int64_t hi = most(m->pass.field_hi[d], m->first.field_hi[d]);
-        if (!is_cut(w, d) || (lo == 0 && hi == 0))
+        oly_region_dim *r = &region.dim[d];
+        r->lo = r->hi = -m->form.align[j][d];
+        if (!is_cut(w, d))
             continue;
-        r->lo = lo;
-        r->hi = hi;
+        r->lo += least(m->pass.field_lo[d], m->first.field_lo[d]);
+        r->hi += most(m->pass.field_hi[d], m->first.field_hi[d]);
         r->wraps = m->form.wraps[d];
-        w->margins = true;
+        w->margins = w->margins || r->lo != r->hi;
     }
+    return region;
+}
+
+static oly_status find_regions(lowering *w)
+{
+    int n = w->march->form.n_fields;
+    w->region = OLY_PLAN_NEW(w->p, oly_region, n);
+    OLY_PLAN_CHECK(w->region);
+    w->margins = w->shifts;
+    for (int j = 0; j < n; j++)
+        w->region[j] = region_of_field(w, j);
+    return OLY_OK;
 }
 
 /* What a pass reads of field j: around each device's block, and the block. */
@@ -180,46 +196,56 @@ static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, ol
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {
         const oly_march_need *need = &pass->needs[j][k];
-        part[k] = oly_region_of_layout(&w->layout);
+        part[k] = oly_region_of_layout(&w->inside[j]);
         for (int d = 0; d < w->layout.rank; d++) {
             int64_t size = w->layout.shape[d], from = need->from[d] > 0 ? need->from[d] : 0;
-            int64_t to = need->to[d] < size ? need->to[d] : size;
+            int64_t to = need->to[d] < size ? need->to[d] : size, at = from - w->march->form.align[j][d];
             if (is_cut(w, d) || need->lo[d] == need->hi[d])
                 part[k].dim[d] = (oly_region_dim){.split = oly_split_sliced(&w->layout.split[d], from, 1),
                                                   .n = to - from,
                                                   .scale = 1,
-                                                  .lo = from + need->lo[d],
-                                                  .hi = from + need->hi[d],
+                                                  .lo = at + need->lo[d],
+                                                  .hi = at + need->hi[d],
                                                   .wraps = w->march->form.wraps[d]};
         }
     }
-    part[n] = oly_region_of_layout(&w->layout);
+    part[n] = oly_region_of_layout(&w->inside[j]);
     *wanted = (oly_wanted){n + 1, part};
     return OLY_OK;
 }
 
-/* Brings what a pass reads of all fields: those with elements of one size together. from NULL: within the slots. */
+/* Movements of all fields: those with elements of one size together. */
+static oly_status plan_moves(lowering *w, oly_block *b, const oly_movement *all)
+{
+    int n_fields = w->march->form.n_fields;
+    oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, n_fields);
+    OLY_PLAN_CHECK(moves);
+    for (size_t element = 1; element <= 16; element *= 2) {
+        int n = 0;
+        for (int j = 0; j < n_fields; j++)
+            if (oly_dtype_size(all[j].node->type.dtype) == element)
+                moves[n++] = all[j];
+        OLY_TRY(oly_plan_moves(w->p, b, n, moves));
+    }
+    return OLY_OK;
+}
+
+/* Brings what a pass reads of all fields. from NULL: within the slots. */
 static oly_status bring_margins(lowering *w, oly_block *b, const oly_march_pass *pass, const int *from, const int *to)
 {
     const oly_march_form *form = &w->march->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     OLY_PLAN_CHECK(moves);
-    for (size_t element = 1; element <= 16; element *= 2) {
-        int n = 0;
-        for (int j = 0; j < form->n_fields; j++) {
-            if (oly_dtype_size(form->field[j]->type.dtype) != element)
-                continue;
-            moves[n] = (oly_movement){.node = form->field[j],
-                                      .from = &w->layout,
-                                      .from_slot = from ? from[j] : to[j],
-                                      .to = &w->region,
-                                      .to_slot = to[j],
-                                      .in_place = !from};
-            OLY_TRY(find_wanted(w, pass, j, &moves[n++].wanted));
-        }
-        OLY_TRY(oly_plan_moves(w->p, b, n, moves));
+    for (int j = 0; j < form->n_fields; j++) {
+        moves[j] = (oly_movement){.node = form->field[j],
+                                  .from = from ? &w->outside[j] : &w->inside[j],
+                                  .from_slot = from ? from[j] : to[j],
+                                  .to = &w->region[j],
+                                  .to_slot = to[j],
+                                  .in_place = !from};
+        OLY_TRY(find_wanted(w, pass, j, &moves[j].wanted));
     }
-    return OLY_OK;
+    return plan_moves(w, b, moves);
 }
 
 /* -- slots ------------------------------------------------------------------------------------------------------------------ */
@@ -227,7 +253,7 @@ static oly_status bring_margins(lowering *w, oly_block *b, const oly_march_pass 
 static oly_status new_slots(lowering *w, const oly_region *r, int *slots)
 {
     for (int j = 0; j < w->march->form.n_fields; j++) {
-        slots[j] = oly_slot_new(w->p, r, oly_dtype_size(w->march->form.field[j]->type.dtype));
+        slots[j] = oly_slot_new(w->p, &r[j], oly_dtype_size(w->march->form.field[j]->type.dtype));
         if (slots[j] < 0)
             return OLY_MEMORY;
         w->p->plan->slots[slots[j]].block = w->f->block;
@@ -243,10 +269,10 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
     OLY_PLAN_CHECK(first && before && field[0] ? field[1] : NULL);
     for (int j = 0; j < n; j++)
-        OLY_TRY(oly_materialise(w->p, w->f, w->loop->in[j], &w->layout, &before[j]));
+        OLY_TRY(oly_materialise(w->p, w->f, w->loop->in[j], &w->outside[j], &before[j]));
     memcpy(first, before, sizeof *first * (size_t)n);
     if (w->margins) {
-        OLY_TRY(new_slots(w, &w->region, first));
+        OLY_TRY(new_slots(w, w->region, first));
         int n_steps = w->f->block->n_steps;
         OLY_TRY(bring_margins(w, w->f->block, m->first.steps ? &m->first : &m->pass, before, first));
         w->brings = w->f->block->n_steps == n_steps + 1 ? n_steps : -1;
@@ -254,9 +280,9 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     memcpy(field[0], first, sizeof *first * (size_t)n);
     memcpy(field[1], first, sizeof *first * (size_t)n);
     if (!w->margins && passes > 2)
-        OLY_TRY(new_slots(w, &w->region, field[0]));
+        OLY_TRY(new_slots(w, w->region, field[0]));
     if (passes > 1)
-        OLY_TRY(new_slots(w, &w->region, field[1]));
+        OLY_TRY(new_slots(w, w->region, field[1]));
     for (int k = 0; k < 2 && w->margins && passes > 1; k++) {
         blocks[k] = oly_block_new(w->p);
         OLY_PLAN_CHECK(blocks[k]);
@@ -268,23 +294,55 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     return OLY_OK;
 }
 
+static oly_status new_blocks(lowering *w, const oly_layout *lie, int **slots)
+{
+    int n = w->march->form.n_fields;
+    oly_region *r = OLY_PLAN_NEW(w->p, oly_region, n);
+    *slots = OLY_PLAN_NEW(w->p, int, n);
+    OLY_PLAN_CHECK(r ? *slots : NULL);
+    for (int j = 0; j < n; j++)
+        oly_region_from_layout(&r[j], &lie[j]);
+    return new_slots(w, r, *slots);
+}
+
+/* Where the results lie after the loop; before that, in out_slot, as inside. */
 static oly_status settle(lowering *w)
 {
-    oly_region r = oly_region_of_layout(&w->layout);
-    int *out = OLY_PLAN_NEW(w->p, int, w->march->form.n_fields);
-    OLY_PLAN_CHECK(out);
-    OLY_TRY(new_slots(w, &r, out));
+    int *out;
+    OLY_TRY(new_blocks(w, w->outside, &out));
+    w->result = w->march->out_slot = out;
     for (int k = 0; k < w->f->graph->n_nodes; k++) {
         oly_node *n = w->f->graph->nodes[k];
         if (oly_ops[n->op].lowering != OLY_LOWER_RESULT || n->in[0] != w->loop)
             continue;
         oly_value *v = oly_value_of(w->f, n);
-        OLY_TRY(oly_set_layout(w->p, v, &w->layout));
+        OLY_TRY(oly_set_layout(w->p, v, &w->outside[n->params.dimension]));
         v->slot = out[n->params.dimension];
         v->block = w->f->block;
     }
-    w->march->out_slot = out;
+    if (w->shifts) {
+        OLY_TRY(new_blocks(w, w->inside, &out));
+        w->march->out_slot = out;
+    }
     return OLY_OK;
+}
+
+/* Results that lie elsewhere inside go to their places, all at once. */
+static oly_status hand_out(lowering *w)
+{
+    int n = w->march->form.n_fields;
+    oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, n);
+    oly_region *to = OLY_PLAN_NEW(w->p, oly_region, n);
+    OLY_PLAN_CHECK(moves ? to : NULL);
+    for (int j = 0; j < n; j++) {
+        oly_region_from_layout(&to[j], &w->outside[j]);
+        moves[j] = (oly_movement){.node = w->march->form.field[j],
+                                  .from = &w->inside[j],
+                                  .from_slot = w->march->out_slot[j],
+                                  .to = &to[j],
+                                  .to_slot = w->result[j]};
+    }
+    return plan_moves(w, w->f->block, moves);
 }
 
 /* -- what comes from outside ------------------------------------------------------------------------------------------------- */
@@ -339,6 +397,36 @@ static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *re
     return OLY_OK;
 }
 
+/* A box of field j in the grid. */
+static oly_box in_grid(const lowering *w, oly_box b, int j)
+{
+    for (int d = 0; d < b.rank; d++) {
+        b.lo[d] += w->march->form.align[j][d];
+        b.hi[d] += w->march->form.align[j][d];
+    }
+    return b;
+}
+
+static oly_status place_fields(lowering *w, int position, oly_march_device *v)
+{
+    int n = w->march->form.n_fields;
+    oly_box *own = OLY_PLAN_NEW(w->p, oly_box, n), *field = OLY_PLAN_NEW(w->p, oly_box, n);
+    OLY_PLAN_CHECK(own ? field : NULL);
+    for (int j = 0; j < n; j++) {
+        const int64_t *shape = w->inside[j].shape;
+        field[j] = in_grid(w, oly_region_box(&w->region[j], shape, position), j);
+        own[j] = v->block;
+        for (int d = 0; d < w->layout.rank; d++) {
+            int64_t lo = w->march->form.align[j][d], hi = lo + shape[d];
+            own[j].lo[d] = least(most(own[j].lo[d], lo), hi);
+            own[j].hi[d] = least(most(own[j].hi[d], lo), hi);
+        }
+    }
+    v->own = own;
+    v->field = field;
+    return OLY_OK;
+}
+
 static oly_status fill_devices(lowering *w, const oly_reading *readings, const oly_region *regions, double *work)
 {
     const oly_march_form *form = &w->march->form;
@@ -353,7 +441,7 @@ static oly_status fill_devices(lowering *w, const oly_reading *readings, const o
         for (int k = 0; k < form->n_fixed; k++)
             place_fixed(&form->fixed[k], &regions[k], position, &readings[k].place[d], &fixed[k]);
         devices[d].block = oly_layout_box(&w->layout, position);
-        devices[d].field = oly_region_box(&w->region, w->layout.shape, position);
+        OLY_TRY(place_fields(w, position, &devices[d]));
         devices[d].here = oly_box_count(&devices[d].block) > 0;
         devices[d].fixed = fixed;
         *work += (double)oly_box_count(&devices[d].block);
@@ -392,11 +480,13 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
     }
     if (margins)
         oly_text_add(&t, "; one halo exchange a pass:");
-    for (int d = 0; d < w->layout.rank && margins; d++)
-        if (w->region.dim[d].lo || w->region.dim[d].hi) {
-            say_margin(&t, comma, -w->region.dim[d].lo, w->region.dim[d].hi, d);
+    for (int d = 0; d < w->layout.rank && margins; d++) {
+        int64_t lo = w->region[0].dim[d].lo + m->form.align[0][d], hi = w->region[0].dim[d].hi + m->form.align[0][d];
+        if (lo || hi) {
+            say_margin(&t, comma, -lo, hi, d);
             comma = ",";
         }
+    }
     if (s->stencil.overlaps)
         oly_text_add(&t, "; %.0f %% of a pass is worked while messages fly", 100 * s->stencil.early);
     s->detail = oly_plan_say(w->p, "%s", oly_text_chars(&t));
@@ -446,40 +536,96 @@ static oly_status add_step(lowering *w)
     if (w->brings >= 0)
         OLY_TRY(oly_overlap_march(w->p, s, &w->f->block->steps[w->brings], m, w->devices));
     describe(w, s, blocks[0]);
+    return w->shifts ? hand_out(w) : OLY_OK;
+}
+
+/* Are all fields cut over the same axes? */
+static oly_status find_layouts(lowering *w, bool *alike)
+{
+    oly_frame *body = w->f->bodies[w->loop->index];
+    w->outside = OLY_PLAN_NEW(w->p, oly_layout, w->march->form.n_fields);
+    OLY_PLAN_CHECK(w->outside);
+    *alike = true;
+    for (int j = 0; j < w->march->form.n_fields; j++) {
+        oly_layout *l = &w->outside[j];
+        *l = oly_node_layout(w->p, body, body->graph->inputs[1 + j]);
+        for (int d = 0; d < l->rank && *alike; d++) {
+            const oly_split *s = &l->split[d], *first = &w->outside[0].split[d];
+            *alike = s->axes.n == first->axes.n && memcmp(s->axes.axis, first->axes.axis, s->axes.n) == 0 &&
+                     (l->shape[d] != w->outside[0].shape[d] || oly_split_equal(s, first, l->shape[d]));
+        }
+        *alike = *alike && l->mesh == w->outside[0].mesh;
+    }
     return OLY_OK;
 }
 
-/* Do all fields lie alike? Where? */
-static bool find_layout(lowering *w)
+/* How the grid is cut along a dimension if it is cut where field j is outside; and field k then. */
+static oly_split grid_split(const lowering *w, int j, int d)
 {
-    oly_frame *body = w->f->bodies[w->loop->index];
-    for (int j = 0; j < w->march->form.n_fields; j++) {
-        oly_layout l = oly_node_layout(w->p, body, body->graph->inputs[1 + j]);
-        if (j > 0 && !oly_layout_equal(&l, &w->layout))
-            return false;
-        w->layout = l;
+    return oly_split_embedded(&w->outside[j].split[d], w->march->form.align[j][d]);
+}
+
+static oly_split field_split(const lowering *w, const oly_split *grid, int k, int d)
+{
+    return oly_split_sliced(grid, w->march->form.align[k][d], 1);
+}
+
+/* The grid is cut as suits most fields: those that lie elsewhere inside must move at both ends of the loop. */
+static void cut_dimension(lowering *w, int d)
+{
+    int n = w->march->form.n_fields, most_alike = 0;
+    for (int j = 0; j < n && most_alike < n; j++) {
+        oly_split grid = grid_split(w, j, d);
+        int n_alike = 0;
+        for (int k = 0; k < n; k++) {
+            oly_split s = field_split(w, &grid, k, d);
+            n_alike += oly_split_equal(&s, &w->outside[k].split[d], w->outside[k].shape[d]);
+        }
+        if (n_alike > most_alike)
+            w->layout.split[d] = grid;
+        most_alike = n_alike > most_alike ? n_alike : most_alike;
     }
-    for (int d = 0; d < w->layout.rank; d++)
+    w->shifts = w->shifts || most_alike < n;
+}
+
+static oly_status find_cuts(lowering *w)
+{
+    const oly_march_form *form = &w->march->form;
+    w->layout = w->outside[0];
+    memcpy(w->layout.shape, form->shape, sizeof *form->shape * (size_t)form->rank);
+    w->inside = OLY_PLAN_NEW(w->p, oly_layout, form->n_fields);
+    OLY_PLAN_CHECK(w->inside);
+    for (int d = 0; d < form->rank; d++) {
+        cut_dimension(w, d);
         w->extent[d] = oly_split_cut(&w->layout.split[d], w->layout.shape[d], 1);
-    return true;
+    }
+    for (int j = 0; j < form->n_fields; j++) {
+        w->inside[j] = w->outside[j];
+        for (int d = 0; d < form->rank; d++)
+            w->inside[j].split[d] = field_split(w, &w->layout.split[d], j, d);
+    }
+    return OLY_OK;
 }
 
 oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
 {
     lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower, .brings = -1};
-    bool found;
+    bool found, alike = false;
     if (w.count < 2)
         return OLY_OK;
     w.march = OLY_PLAN_NEW(p, oly_march, 1);
     OLY_PLAN_CHECK(w.march);
     OLY_TRY(oly_march_find(p, n, &w.march->form, &found));
-    if (!found || !find_layout(&w))
+    if (found)
+        OLY_TRY(find_layouts(&w, &alike));
+    if (!alike)
         return OLY_OK;
+    OLY_TRY(find_cuts(&w));
     *done = true;
     w.march->lower = n->params.lower;
     OLY_TRY(choose_steps(&w));
     if (w.count % w.march->pass.steps)
         OLY_TRY(oly_march_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), false, &w.march->first));
-    find_region(&w);
+    OLY_TRY(find_regions(&w));
     return add_step(&w);
 }

@@ -3,13 +3,16 @@
  * what many steps at once need, march.c, which plans, march_overlap.c, which says what of a pass needs no messages, and
  * runtime/run/march_run.c, which works them.
  *
- * Everything is said in the coordinates of the grid, which the carries have; a value of other extents (the inner part of a field)
- * has a place in it, its `align`. Where a dimension goes round, coordinates go on beyond its ends. */
+ * Everything is said in the coordinates of the grid, which holds all carries; those of a staggered grid have extents of their own,
+ * as other values have (the inner part of a field), and a place in it, their `align`. All fields are cut where the grid is. Where a
+ * dimension goes round, coordinates go on beyond its ends. */
 #ifndef OLY_PLAN_MARCH_H
 #define OLY_PLAN_MARCH_H
 #include "plan/steps.h"
 
 #define OLY_MARCH_RANK 4
+
+typedef int64_t oly_march_point[OLY_MARCH_RANK];
 
 typedef enum oly_march_kind {
     OLY_MARCH_FIELD,   /* a carry, as it is before the step (before the pass, in oly_march_work) */
@@ -59,6 +62,7 @@ typedef struct oly_march_form {
     int64_t shape[OLY_MARCH_RANK];
     bool wraps[OLY_MARCH_RANK];
     const oly_node **field;  /* the body's inputs */
+    oly_march_point *align;  /* [n_fields] of their elements 0 */
     oly_march_stage *stages; /* each after those it reads */
     oly_march_fixed *fixed;
     oly_march_ref *out; /* [n_fields]: FIELD or STAGE */
@@ -97,7 +101,8 @@ typedef struct oly_march_place {
 
 typedef struct oly_march_device {
     bool here;                                                  /* it has a part of the grid */
-    oly_box block, field;                                       /* what it writes; what the slots with margins hold */
+    oly_box block;                                              /* of the grid: what it writes */
+    const oly_box *own, *field;                                 /* [n_fields] of that; what slots with margins hold */
     int64_t early_lo[OLY_MARCH_RANK], early_hi[OLY_MARCH_RANK]; /* what can be written before messages bring margins */
     const oly_march_place *fixed;                               /* [n_fixed] */
 } oly_march_device;

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include <string.h>
 
-enum { MOST_PIECES = 128 };
+enum { MOST_PIECES = 128, MOST_APART = 8 }; /* extents of fields differ by so much at most */
 
 /* Are there only operations that can be looked through? */
 static bool may_be_found(const oly_graph *g)
@@ -153,8 +153,13 @@ static oly_status make_stages(oly_march_walk *f)
         if (m->is_stage)
             m->stage = form->n_stages++;
     }
-    for (int j = 0; j < form->n_fields; j++)
-        oly_march_meeting_of(f, g->outputs[j])->is_placed = true; /* where the grid is */
+    for (int j = 0; j < form->n_fields; j++) {
+        oly_march_meeting *in = oly_march_meeting_of(f, g->inputs[1 + j]),
+                          *out = oly_march_meeting_of(f, g->outputs[j]);
+        out->is_placed = true;
+        memcpy(in->align, form->align[j], sizeof in->align);
+        memcpy(out->align, form->align[j], sizeof out->align);
+    }
     form->stages = OLY_PLAN_NEW(f->p, oly_march_stage, form->n_stages + 1);
     OLY_PLAN_CHECK(form->stages);
     for (int k = g->n_nodes - 1; k >= 0 && !f->fails; k--)
@@ -163,9 +168,13 @@ static oly_status make_stages(oly_march_walk *f)
     return OLY_OK;
 }
 
-/* What comes from outside must go round with the grid: all of it, not a part. */
+/* Fields and what comes from outside must go round with the grid: all of it, not a part. */
 static bool goes_round(oly_march_walk *f)
 {
+    for (int j = 0; j < f->form->n_fields; j++)
+        for (int d = 0; d < f->form->rank; d++)
+            if (f->form->wraps[d] && f->form->field[j]->type.shape[d] != f->form->shape[d])
+                return false;
     for (int k = 0; k < f->form->n_fixed; k++) {
         const oly_march_fixed *x = &f->form->fixed[k];
         for (int e = 0; e < x->node->type.rank; e++) {
@@ -179,21 +188,31 @@ static bool goes_round(oly_march_walk *f)
     return true;
 }
 
+/* The fields lie in the grid with their middles at one place, the grid is what all of them cover. Where else they might lie to one
+ * another would only make the body read farther. */
 static bool has_grid(const oly_node *loop, oly_march_form *form)
 {
     const oly_graph *body = loop->params.body;
-    form->n_fields = loop->params.n_carry;
-    if (form->n_fields < 1 || body->inputs[1]->type.rank < 1 || body->inputs[1]->type.rank > OLY_MARCH_RANK)
-        return false;
-    form->rank = body->inputs[1]->type.rank;
-    memcpy(form->shape, body->inputs[1]->type.shape, sizeof(int64_t) * (size_t)form->rank);
-    for (int j = 0; j < form->n_fields; j++) {
-        const oly_type *in = &body->inputs[1 + j]->type, *out = &body->outputs[j]->type;
-        if (in->rank != form->rank || out->rank != form->rank || in->dtype != out->dtype)
-            return false;
-        for (int d = 0; d < form->rank; d++)
-            if (in->shape[d] != form->shape[d] || out->shape[d] != form->shape[d] || form->shape[d] < 1)
+    const oly_type *first = &body->inputs[1]->type;
+    form->rank = first->rank;
+    for (int d = 0; d < form->rank; d++) {
+        int64_t lo = 0, hi = first->shape[d];
+        for (int j = 0; j < form->n_fields; j++) {
+            const oly_type *in = &body->inputs[1 + j]->type, *out = &body->outputs[j]->type;
+            if (in->rank != form->rank || out->rank != form->rank || in->dtype != out->dtype ||
+                in->shape[d] != out->shape[d] || in->shape[d] < 1)
                 return false;
+            int64_t at = (first->shape[d] - in->shape[d]) / 2;
+            form->align[j][d] = at;
+            lo = at < lo ? at : lo;
+            hi = at + in->shape[d] > hi ? at + in->shape[d] : hi;
+        }
+        form->shape[d] = hi - lo;
+        for (int j = 0; j < form->n_fields; j++) {
+            form->align[j][d] -= lo;
+            if (form->shape[d] - body->inputs[1 + j]->type.shape[d] > MOST_APART)
+                return false;
+        }
     }
     return true;
 }
@@ -229,6 +248,11 @@ oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *
     size_t n = (size_t)f.body->n_nodes + 1;
     *found = false;
     memset(form, 0, sizeof *form);
+    form->n_fields = loop->params.n_carry;
+    if (form->n_fields < 1 || f.body->inputs[1]->type.rank < 1 || f.body->inputs[1]->type.rank > OLY_MARCH_RANK)
+        return OLY_OK;
+    form->align = OLY_PLAN_NEW(p, oly_march_point, form->n_fields);
+    OLY_PLAN_CHECK(form->align);
     if (!has_grid(loop, form) || !may_be_found(f.body))
         return OLY_OK;
     f.fixed_capacity = 2 * (int)n;

@@ -83,9 +83,9 @@ static oly_block_within block_of(const oly_march_form *form, const oly_march_dev
     int64_t stride = 1;
     for (int d = form->rank - 1; d >= 0; d--) {
         own.stride[d] = stride;
-        own.lo[d] = v->block.lo[d] - v->field.lo[d];
-        own.hi[d] = v->block.hi[d] - v->field.lo[d];
-        stride *= v->field.hi[d] - v->field.lo[d];
+        own.lo[d] = v->own[field].lo[d] - v->field[field].lo[d];
+        own.hi[d] = v->own[field].hi[d] - v->field[field].lo[d];
+        stride *= v->field[field].hi[d] - v->field[field].lo[d];
     }
     return own;
 }

@@ -48,7 +48,7 @@ static int read_value(oly_march_walk *f, const oly_node *n, const oly_march_spot
     if (!is_plain(f, n, at))
         return fail(f);
     for (int d = 0; d < f->form->rank; d++) {
-        load.shift[d] = at->shift[d] + (kind == OLY_MARCH_STAGE ? from[d] : 0) - to[d];
+        load.shift[d] = at->shift[d] + from[d] - to[d];
         if (!bring_near(f, n->type.shape[d], d, &load.shift[d]))
             return fail(f);
         f->aside = f->aside || load.shift[d] != 0;

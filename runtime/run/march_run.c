@@ -56,7 +56,7 @@ static void *slot_at(const march_tile *t, int slot)
 
 static lying result_at(const march_tile *t, int j)
 {
-    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->last ? &t->device->block : &t->device->field);
+    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->last ? &t->device->own[j] : &t->device->field[j]);
 }
 
 static lying instance_at(const march_tile *t, int k)
@@ -91,7 +91,7 @@ static lying find(const march_tile *t, const oly_march_instance *i, oly_march_re
     else if (of.kind == OLY_MARCH_STAGE && i)
         of.index += i->step * t->sweep->march->form.n_stages;
     switch (of.kind) {
-    case OLY_MARCH_FIELD: return lying_in(slot_at(t, t->sweep->from[of.index]), &t->device->field);
+    case OLY_MARCH_FIELD: return lying_in(slot_at(t, t->sweep->from[of.index]), &t->device->field[of.index]);
     case OLY_MARCH_STAGE: return instance_at(t, of.index);
     case OLY_MARCH_FIXED: return fixed_at(t, of.index);
     case OLY_MARCH_COUNTER: break;
@@ -219,13 +219,18 @@ static void copy_result(const march_tile *t, int j)
     lying from = find(t, NULL, of, NULL), to = result_at(t, j);
     oly_copy_task task = {.element_bytes = oly_dtype_size(form->field[j]->type.dtype), .rank = form->rank};
     oly_tile_operand a, b;
-    place(&from, form->rank, t->lo, NULL, task.element_bytes, &a);
-    place(&to, form->rank, t->lo, NULL, task.element_bytes, &b);
-    for (int d = 0; d < form->rank; d++) {
-        task.extent[d] = t->hi[d] - t->lo[d];
+    int64_t lo[OLY_MARCH_RANK];
+    for (int d = 0; d < form->rank; d++) { /* the field may have less than the tile */
+        int64_t hi = t->hi[d] < t->device->own[j].hi[d] ? t->hi[d] : t->device->own[j].hi[d];
+        lo[d] = t->lo[d] > t->device->own[j].lo[d] ? t->lo[d] : t->device->own[j].lo[d];
+        if (lo[d] >= hi)
+            return;
+        task.extent[d] = hi - lo[d];
         task.from_stride[d] = from.stride[d];
         task.to_stride[d] = to.stride[d];
     }
+    place(&from, form->rank, lo, NULL, task.element_bytes, &a);
+    place(&to, form->rank, lo, NULL, task.element_bytes, &b);
     int chunks = oly_copy_chunks(&task);
     for (int c = 0; c < chunks; c++)
         oly_copy_run(&task, b.base, a.base, c, chunks);
