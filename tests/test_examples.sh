@@ -153,6 +153,14 @@ for l in $layouts 3x1 1x1; do
     agrees "gray_scott $l agrees with a plain loop"
 done
 holds 'gray_scott writes a picture' test "$(head -c 4 "$scratch/substance.png" | tail -c 3)" = PNG
+for l in $layouts 3x1 1x1; do
+    rm -f "$scratch/light.png"
+    run "$(ranks_of "$l")" "$(devices_of "$l")" maxwell2d --size 65 --steps 37 --png "$scratch/light.png"
+    head -n 2 "$scratch/out" >"$scratch/text"
+    prints "maxwell2d $l" maxwell2d.txt
+    agrees "maxwell2d $l agrees with a plain loop"
+done
+holds 'maxwell2d writes a picture' test "$(head -c 4 "$scratch/light.png" | tail -c 3)" = PNG
 for ranks in 1 2 3 8; do
     run $ranks 1 heat2d_mpi --size 97 --steps 33
     cp "$scratch/out" "$scratch/text"
@@ -189,7 +197,7 @@ for program in shard_map linear_algebra placement; do
 done
 refuses 'heat2d with a bad option' 'usage: heat2d' 1 1 heat2d --partition 3d
 refuses 'heat2d_mpi with too many ranks' 'too many for 6 inner rows' 8 1 heat2d_mpi --size 8
-for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott matmul; do
+for program in heat1d heat1d_mpi heat2d heat2d_mpi heat3d gray_scott maxwell2d matmul; do
     run 1 1 $program --help
     holds "$program --help" grep -q "^usage: $program" "$scratch/out"
 done

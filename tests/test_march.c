@@ -193,8 +193,65 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
         free((&bits[0][0][0])[k]);
 }
 
+/* Light along a line: e on its points, h between them or also beyond the ends. */
+static void shine(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    oly_array e = carry[0], h = carry[1];
+    bool beyond = *(const int *)user > 0;
+    oly_array wide = beyond ? oly_concatenate(0, oly_slice(e, ":1"), e, oly_slice(e, "-1:")) : e;
+    h = oly_add(h, oly_mul(0.5, oly_sub(oly_slice(wide, "1:"), oly_slice(wide, ":-1"))));
+    oly_array change = oly_mul(0.5, oly_sub(oly_slice(h, "1:"), oly_slice(h, ":-1")));
+    carry[0] = beyond ? oly_add(e, change) : oly_update(e, "1:-1", oly_add(oly_slice(e, "1:-1"), change));
+    carry[1] = h;
+}
+
+static void shine_on(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 2 * sizeof *in);
+    oly_fori(0, 12, shine, 2, out, user);
+}
+
+/* An exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 of e and 4 of h
+ * from below, 4 and 3 from above. Blocks
+ * of n + 1 elements are cut elsewhere than those of n: they go home in the end. */
+static void staggered_fields_go_together(void **state)
+{
+    static const struct {
+        int more, exchanges;
+        int64_t bytes;
+    } rows[] = {{-1, 3, 3 * 7 * 15 * 4}, {1, 4, 0}};
+    (void)state;
+    setenv("OLYMPUS_HALO_STEPS", "4", 1);
+    oly_init(NULL, NULL);
+    oly_mesh mesh = oly_make_mesh("x=8");
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int more = rows[k].more;
+        oly_array e = oly_sin(oly_arange(64, OLY_FLOAT32)), h = oly_zeros(OLY_FLOAT32, 64 + more);
+        oly_array cut[] = {oly_device_put(e, oly_named(mesh, "x")), oly_device_put(h, oly_named(mesh, "x"))};
+        oly_array out[4] = {NULL};
+        oly_plan_costs costs;
+        oly_fn f = oly_jit(shine_on, 2, 2, .user = &more);
+        oly_call(f, OLY_IN(e, h), OLY_OUT(out[0], out[1]));
+        oly_call(f, OLY_IN(cut[0], cut[1]), OLY_OUT(out[2], out[3]));
+        oly_costs(&costs, f, cut[0], cut[1]);
+        assert_int_equal(costs.collectives, rows[k].exchanges);
+        if (rows[k].bytes && oly_process_count() == 1) /* of the devices here */
+            assert_int_equal(costs.wire_bytes, rows[k].bytes);
+        for (int j = 0; j < 2; j++) {
+            float a[65], b[65];
+            oly_process_allgather(out[j], a, sizeof *a * (size_t)oly_dim(out[j], 0));
+            oly_process_allgather(out[2 + j], b, sizeof *b * (size_t)oly_dim(out[j], 0));
+            assert_memory_equal(a, b, sizeof *a * (size_t)oly_dim(out[j], 0));
+        }
+    }
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_steps_give_the_bits_of_single_ones),
+    cmocka_unit_test(staggered_fields_go_together),
 };
 
 int main(void)
