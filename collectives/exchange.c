@@ -23,7 +23,7 @@
 static void abandon(oly_exchange *x)
 {
     int finalized = 0;
-    bool in_block = false;
+    bool in_block = false, in_staging = false;
     MPI_Finalized(&finalized);
     for (int i = 0; i < x->n_requests && !finalized; i++) {
         if (x->requests[i] == MPI_REQUEST_NULL)
@@ -31,11 +31,11 @@ static void abandon(oly_exchange *x)
         if (x->slots[i].receives)
             MPI_Cancel(&x->requests[i]);
         MPI_Request_free(&x->requests[i]);
-        if (x->slots[i].at < 0)
-            x->slots[i].message->staging = NULL;
-        else
-            in_block = true;
+        in_staging = in_staging || x->slots[i].at < 0;
+        in_block = in_block || x->slots[i].at >= 0;
     }
+    if (in_staging)
+        x->staging = NULL;
     if (x->block && in_block)
         oly_staging_abandon(x->block);
     else if (x->block)

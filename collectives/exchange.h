@@ -9,12 +9,12 @@ _Static_assert(TICKET == 128, "the ticket travels between programs built apart")
 
 typedef struct exchange_message {
     int peer, n_pieces;
-    oly_walk *walks;    /* owned */
-    int64_t *positions; /* owned; where each piece lies in the payload */
+    oly_walk *walks;
+    int64_t *positions; /* where each piece lies in the payload */
     int64_t bytes;      /* payload */
     bool big;
     bool direct;               /* big, and one run in the buffer */
-    char *staging;             /* owned; the ticket, then the payload unless big */
+    char *staging;             /* the ticket, then the payload unless big */
     void **sources;            /* owned; sent in rounds: where each piece's buffer is, in this replay */
     int first_chunk, n_chunks; /* its requests beyond the ticket's */
     int tag;                   /* of the chunks, in this replay */
@@ -42,8 +42,9 @@ typedef struct exchange_rounds {
 
 struct oly_exchange {
     const oly_exchange_outline *outline; /* until its messages are listed; then NULL */
-    int n_sends, n_receives, n_peers;
-    exchange_message *sends, *receives; /* owned, as all arrays below */
+    int n_sends, n_receives;
+    exchange_message *receives, *sends; /* owned: one piece of memory, with what they point to */
+    char *staging;                      /* owned: of all messages */
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests not complete, in this replay */
     bool started;
@@ -51,14 +52,14 @@ struct oly_exchange {
     int64_t block_bytes;
     char *block;               /* of staging.h, while it is started; NULL: it needs none */
     exchange_rounds rounds[2]; /* of sends, of receives */
+    exchange_slot *slots;      /* owned: one piece of memory with the three below */
+    MPI_Status *statuses;
+    MPI_Request *requests;
+    int *indices;
     /* while it is left under way */
     oly_exchange *next_left;
     oly_ticket ticket;
     void *const *base;
-    MPI_Request *requests;
-    MPI_Status *statuses;
-    int *indices;
-    exchange_slot *slots;
 };
 
 static inline exchange_message *oly_exchange_message(const oly_exchange *x, int number)

@@ -28,10 +28,21 @@ static bool is_shared(const oly_message *from, int k)
     return from->same && from->same[k] >= 0;
 }
 
-static oly_status place_pieces(exchange_message *m, const oly_message *from, size_t element_bytes)
+/* What is left of the memory that messages point to. */
+typedef struct lists {
+    oly_walk *walks;
+    int64_t *positions, *loops;
+} lists;
+
+static oly_status place_pieces(exchange_message *m, const oly_message *from, size_t element_bytes, lists *left)
 {
+    m->walks = left->walks;
+    m->positions = left->positions;
+    left->walks += m->n_pieces;
+    left->positions += m->n_pieces;
     for (int k = 0; k < m->n_pieces; k++) {
-        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, &m->walks[k]));
+        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, left->loops, &m->walks[k]));
+        left->loops += 2 * m->walks[k].loops;
         if (is_shared(from, k)) {
             int j = from->same[k];
             if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
@@ -49,16 +60,7 @@ static oly_status place_pieces(exchange_message *m, const oly_message *from, siz
     return OLY_OK;
 }
 
-static oly_status make_staging(exchange_message *m, bool receives)
-{
-    int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
-    if (receives && bytes < OLY_FIRST_MESSAGE_BYTES)
-        bytes = OLY_FIRST_MESSAGE_BYTES; /* pages never written to take no memory */
-    m->staging = oly_malloc((size_t)bytes);
-    return m->staging ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
-}
-
-static oly_status make_message(exchange_message *m, const oly_message *from, bool receives, size_t element_bytes)
+static oly_status make_message(exchange_message *m, const oly_message *from, size_t element_bytes, lists *left)
 {
     if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
         return oly_fail(OLY_INVALID,
@@ -67,15 +69,36 @@ static oly_status make_message(exchange_message *m, const oly_message *from, boo
                         from->n_pieces, oly_world_rank(), from->peer, oly_world_size());
     m->peer = from->peer;
     m->n_pieces = from->n_pieces;
-    m->walks = oly_calloc((size_t)m->n_pieces, sizeof *m->walks);
-    m->positions = oly_calloc((size_t)m->n_pieces, sizeof *m->positions);
-    if (m->n_pieces > 0 && (!m->walks || !m->positions))
-        return oly_out_of_memory((size_t)m->n_pieces * sizeof *m->walks, "the pieces of an exchange");
-    OLY_TRY(place_pieces(m, from, element_bytes));
+    OLY_TRY(place_pieces(m, from, element_bytes, left));
     m->big = m->bytes > SMALL_BYTES;
     m->direct = m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
     m->n_chunks = m->big ? (int)((m->bytes - 1) / chunk_bytes() + 1) : 0;
-    return oly_simulated() ? OLY_OK : make_staging(m, receives); /* of a job only thought of, it is never sent */
+    return OLY_OK;
+}
+
+/* Bytes of a message's staging. Whoever receives has room for the longest first message; pages never written to take no memory. */
+static int64_t staging_bytes(const exchange_message *m, bool receives)
+{
+    int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
+    bytes = receives && bytes < OLY_FIRST_MESSAGE_BYTES ? OLY_FIRST_MESSAGE_BYTES : bytes;
+    return (bytes + 63) / 64 * 64;
+}
+
+static oly_status make_staging(oly_exchange *x)
+{
+    int n = x->n_receives + x->n_sends;
+    int64_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += staging_bytes(oly_exchange_message(x, i), i < x->n_receives);
+    x->staging = bytes > 0 ? oly_malloc((size_t)bytes) : NULL;
+    if (bytes > 0 && !x->staging)
+        return oly_out_of_memory((size_t)bytes, "the messages of an exchange");
+    char *left = x->staging;
+    for (int i = 0; i < n; i++) {
+        oly_exchange_message(x, i)->staging = left;
+        left += staging_bytes(oly_exchange_message(x, i), i < x->n_receives);
+    }
+    return OLY_OK;
 }
 
 static void describe_slots(oly_exchange *x, int number)
@@ -104,12 +127,12 @@ static oly_status make_slots(oly_exchange *x)
         x->n_requests += oly_exchange_message(x, i)->n_chunks;
     }
     size_t n = (size_t)x->n_requests;
-    x->requests = oly_calloc(n, sizeof *x->requests);
-    x->statuses = oly_calloc(n, sizeof *x->statuses);
-    x->indices = oly_calloc(n, sizeof *x->indices);
-    x->slots = oly_calloc(n, sizeof *x->slots);
-    if (n > 0 && (!x->requests || !x->statuses || !x->indices || !x->slots))
+    x->slots = oly_calloc(n, sizeof *x->slots + sizeof *x->statuses + sizeof *x->requests + sizeof *x->indices);
+    if (n > 0 && !x->slots)
         return oly_out_of_memory(n * sizeof *x->slots, "the requests of an exchange");
+    x->statuses = (MPI_Status *)(x->slots + n);
+    x->requests = (MPI_Request *)(x->statuses + n);
+    x->indices = (int *)(x->requests + n);
     for (int i = 0; i < x->n_requests; i++)
         x->requests[i] = MPI_REQUEST_NULL;
     for (int i = 0; i < n_messages; i++)
@@ -186,41 +209,45 @@ static oly_status make_block(oly_exchange *x)
     return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
 }
 
-static int compare_ranks(const void *a, const void *b)
+static oly_status make_messages(oly_exchange *x, size_t element_bytes, const oly_message *sends,
+                                const oly_message *receives)
 {
-    return *(const int *)a - *(const int *)b;
-}
-
-static oly_status count_peers(oly_exchange *x)
-{
-    int n = x->n_receives + x->n_sends, *peers = oly_malloc(sizeof *peers * (size_t)(n + 1));
-    if (!peers)
-        return oly_out_of_memory(sizeof *peers * (size_t)n, "an exchange");
-    for (int i = 0; i < n; i++)
-        peers[i] = oly_exchange_message(x, i)->peer;
-    qsort(peers, (size_t)n, sizeof *peers, compare_ranks);
-    for (int i = 0; i < n; i++)
-        x->n_peers += i == 0 || peers[i] != peers[i - 1];
-    oly_release(peers);
+    size_t n_pieces = 0, n_loops = 0, n_messages = (size_t)(x->n_sends + x->n_receives);
+    for (int i = 0; i < x->n_receives + x->n_sends; i++) {
+        const oly_message *m = i < x->n_receives ? &receives[i] : &sends[i - x->n_receives];
+        n_pieces += m->n_pieces > 0 ? (size_t)m->n_pieces : 0;
+        for (int k = 0; k < m->n_pieces; k++)
+            n_loops += (size_t)oly_walk_room(&m->pieces[k]);
+    }
+    lists left;
+    size_t bytes =
+        n_messages * sizeof *x->receives + n_pieces * (sizeof *left.walks + sizeof *left.positions) + n_loops * 8;
+    x->receives = bytes > 0 ? oly_malloc(bytes) : NULL;
+    if (bytes == 0)
+        return OLY_OK;
+    if (!x->receives)
+        return oly_out_of_memory(bytes, "an exchange");
+    memset(x->receives, 0, n_messages * sizeof *x->receives);
+    x->sends = x->receives + x->n_receives;
+    left.walks = (oly_walk *)(x->receives + n_messages);
+    left.positions = (int64_t *)(left.walks + n_pieces);
+    left.loops = left.positions + n_pieces;
+    for (int i = 0; i < x->n_receives; i++)
+        OLY_TRY(make_message(&x->receives[i], &receives[i], element_bytes, &left));
+    for (int i = 0; i < x->n_sends; i++)
+        OLY_TRY(make_message(&x->sends[i], &sends[i], element_bytes, &left));
     return OLY_OK;
 }
 
 static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly_message *sends,
                                 const oly_message *receives)
 {
-    x->sends = oly_calloc((size_t)x->n_sends, sizeof *x->sends);
-    x->receives = oly_calloc((size_t)x->n_receives, sizeof *x->receives);
-    if ((x->n_sends > 0 && !x->sends) || (x->n_receives > 0 && !x->receives))
-        return oly_out_of_memory((size_t)(x->n_sends + x->n_receives) * sizeof *x->sends, "an exchange");
-    for (int i = 0; i < x->n_receives; i++)
-        OLY_TRY(make_message(&x->receives[i], &receives[i], true, element_bytes));
-    for (int i = 0; i < x->n_sends; i++)
-        OLY_TRY(make_message(&x->sends[i], &sends[i], false, element_bytes));
+    OLY_TRY(make_messages(x, element_bytes, sends, receives));
     for (int i = 0; i < x->n_receives + x->n_sends; i++)
         x->big = x->big || oly_exchange_message(x, i)->big;
-    OLY_TRY(count_peers(x));
     if (oly_simulated())
-        return OLY_OK;
+        return OLY_OK; /* of a job only thought of, it is never sent */
+    OLY_TRY(make_staging(x));
     OLY_TRY(make_slots(x));
     return make_block(x);
 }
@@ -263,29 +290,17 @@ oly_status oly_exchange_list(oly_exchange *x)
     return OLY_OK;
 }
 
-static void free_messages(exchange_message *messages, int n)
-{
-    for (int i = 0; messages && i < n; i++) {
-        oly_release(messages[i].walks);
-        oly_release(messages[i].positions);
-        oly_release(messages[i].staging);
-        oly_release(messages[i].sources);
-    }
-    oly_release(messages);
-}
-
 void oly_exchange_free(oly_exchange *x)
 {
     if (!x)
         return;
     oly_exchange_stop(x);
-    free_messages(x->sends, x->n_sends);
-    free_messages(x->receives, x->n_receives);
+    for (int i = 0; x->rounds[0].order && i < x->n_sends; i++)
+        oly_release(x->sends[i].sources);
+    oly_release(x->receives);
+    oly_release(x->staging);
     oly_release(x->rounds[0].order);
     oly_release(x->rounds[1].order);
-    oly_release(x->requests);
-    oly_release(x->statuses);
-    oly_release(x->indices);
     oly_release(x->slots);
     oly_release(x);
 }
@@ -317,14 +332,28 @@ int64_t oly_exchange_memory(const oly_exchange *x)
 
 int oly_exchange_peers(const oly_exchange *x)
 {
-    return x->outline ? x->outline->peers : x->n_peers;
+    int n = x->n_receives;
+    for (int i = 0; i < x->n_sends; i++) {
+        int j = 0;
+        while (j < x->n_receives && x->receives[j].peer != x->sends[i].peer)
+            j++;
+        n += j == x->n_receives;
+    }
+    return x->outline ? x->outline->peers : n;
 }
 
 void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives), void *context)
 {
     for (int k = 0; x->outline && k < 2 * x->outline->n_buffers; k++)
         visit(context, x->outline->buffers[k], k >= x->outline->n_buffers);
-    for (int i = 0; i < x->n_receives + x->n_sends; i++)
-        for (int k = 0; k < oly_exchange_message(x, i)->n_pieces; k++)
-            visit(context, oly_exchange_message(x, i)->walks[k].buffer, i < x->n_receives);
+    for (int receives = 0; receives < 2; receives++) {
+        int n = receives ? x->n_receives : x->n_sends, last = -1;
+        const exchange_message *messages = receives ? x->receives : x->sends;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < messages[i].n_pieces; k++)
+                if (messages[i].walks[k].buffer != last) {
+                    last = messages[i].walks[k].buffer;
+                    visit(context, last, receives);
+                }
+    }
 }

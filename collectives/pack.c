@@ -26,8 +26,14 @@ static oly_status box_bytes(const oly_piece *piece, size_t element_bytes, int64_
     return OLY_OK;
 }
 
-oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk *walk)
+int oly_walk_room(const oly_piece *piece)
 {
+    return piece->rank == 1 && piece->stride[0] == 1 ? 0 : 2 * piece->rank;
+}
+
+oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, int64_t *room, oly_walk *walk)
+{
+    int64_t extents[OLY_MAX_RANK], strides[OLY_MAX_RANK];
     *walk = (oly_walk){.buffer = piece->buffer, .offset = piece->offset, .run = (int64_t)element_bytes};
     OLY_TRY(box_bytes(piece, element_bytes, &walk->bytes));
     if (walk->bytes == 0)
@@ -40,17 +46,18 @@ oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk 
             continue;
         if (walk->loops == 0 && stride == walk->run) {
             walk->run *= extent;
-        } else if (walk->loops > 0 && stride == walk->stride[last] * walk->extent[last]) {
-            walk->extent[last] *= extent;
+        } else if (walk->loops > 0 && stride == strides[last] * extents[last]) {
+            extents[last] *= extent;
         } else {
-            walk->extent[walk->loops] = extent;
-            walk->stride[walk->loops++] = stride;
+            extents[walk->loops] = extent;
+            strides[walk->loops++] = stride;
         }
     }
-    for (int i = 0, j = walk->loops - 1; i < j; i++, j--) {
-        int64_t extent = walk->extent[i], stride = walk->stride[i];
-        walk->extent[i] = walk->extent[j], walk->stride[i] = walk->stride[j];
-        walk->extent[j] = extent, walk->stride[j] = stride;
+    walk->extent = room;
+    walk->stride = room + walk->loops;
+    for (int i = 0; i < walk->loops; i++) {
+        room[i] = extents[walk->loops - 1 - i];
+        room[walk->loops + i] = strides[walk->loops - 1 - i];
     }
     return OLY_OK;
 }

@@ -7,16 +7,18 @@
  * without a gap are one. `run` consecutive bytes are copied for every point of extent[]. */
 typedef struct oly_walk {
     int buffer;
-    int64_t offset;               /* bytes */
-    int64_t bytes;                /* of the whole box */
-    int64_t run;                  /* bytes; equal to `bytes` when the box has no gaps */
-    int loops;                    /* 0: one run (or nothing) */
-    int64_t extent[OLY_MAX_RANK]; /* outermost first */
-    int64_t stride[OLY_MAX_RANK]; /* bytes */
+    int loops;             /* 0: one run (or nothing) */
+    int64_t offset;        /* bytes */
+    int64_t bytes;         /* of the whole box */
+    int64_t run;           /* bytes; equal to `bytes` when the box has no gaps */
+    const int64_t *extent; /* [loops]; outermost first */
+    const int64_t *stride; /* [loops]; bytes */
 } oly_walk;
 
-/* Fails OLY_INVALID, OLY_OVERFLOW. */
-oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, oly_walk *walk);
+/* Numbers that the loops of a piece take at most. */
+int oly_walk_room(const oly_piece *piece);
+/* Writes its loops to `room`, which is to live as long as the walk: 2 * walk->loops numbers. Fails OLY_INVALID, OLY_OVERFLOW. */
+oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, int64_t *room, oly_walk *walk);
 /* Bytes begin to end of the box as it is packed, from or to `packed`; any part will do, also of an element. */
 void oly_walk_pack(const oly_walk *walk, int64_t begin, int64_t end, const void *base, void *packed);
 void oly_walk_unpack(const oly_walk *walk, int64_t begin, int64_t end, void *base, const void *packed);

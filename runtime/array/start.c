@@ -146,6 +146,7 @@ int oly_finalize(void)
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();
+    oly_fold_forget();
     oly_layout_stop();
     oly_nodes_forget();
     oly_pool_stop();

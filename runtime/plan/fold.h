@@ -1,5 +1,5 @@
-/* The order of reductions over devices (fold_order.c), and the steps that make them (fold.c), between those files, fold_wait.c and
- * scatter.c; private to them. */
+/* The order of reductions over devices (fold_order.c), and the steps that make them (fold.c), between those files, fold_pattern.c,
+ * fold_wait.c and scatter.c; private to them. */
 #ifndef OLY_PLAN_FOLD_H
 #define OLY_PLAN_FOLD_H
 #include "plan/planner.h"
@@ -21,7 +21,8 @@ typedef struct oly_fold_stage {
 /* The positions whose partials the device at `position` folds in this stage, nested by digit: how many; counts: of each digit. */
 int oly_fold_sources(oly_mesh mesh, const oly_fold_stage *s, int position, int *counts, int *sources);
 /* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
-oly_status oly_fold_users(oly_planner *p, const oly_fold_stage *s, int position, int *n_users, int **users);
+oly_status oly_fold_users(oly_arena *arena, oly_mesh mesh, const oly_fold_stage *s, int position, int *n_users,
+                          int **users);
 /* The stages that fold a value over axes, the first one first: how many, at most oly_fold_most_stages. */
 int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_stage *stages);
 int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes);

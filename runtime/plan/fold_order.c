@@ -4,7 +4,7 @@
  * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose positions
  * one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of two of
  * adjacent positions is a branch of the tree, whoever folds it. Small groups of several axes are folded in one go (nested).
- * Arithmetic only. Called by fold.c and scatter.c. */
+ * Arithmetic only. Called by fold_pattern.c, fold.c and scatter.c. */
 #include "plan/fold.h"
 #include <string.h>
 
@@ -44,16 +44,17 @@ int oly_fold_sources(oly_mesh mesh, const oly_fold_stage *s, int position, int *
 }
 
 /* Coordinates along one digit that fold the partial at c, those whose list of sources has it: at least one of each process. */
-static oly_status digit_users(oly_planner *p, const oly_fold_digit *g, int c, int *n_users, int **users)
+static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_fold_digit *g, int c, int *n_users,
+                              int **users)
 {
-    int size = p->mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
+    int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
     int count = size - start < g->stride ? size - start : g->stride, first = c - start;
     int end = first + g->same < count ? first + g->same : count;
     if (count % g->same == 0) /* one of each run of a process speaks for all */
         end = first + 1;
     int most = g->radix * (end - first) * ((g->stride + count - 1) / count);
     *n_users = 0;
-    *users = OLY_PLAN_NEW(p, int, most + 1);
+    *users = OLY_ARENA_NEW(arena, int, most + 1);
     OLY_PLAN_CHECK(*users);
     if (first % g->same != 0)
         return OLY_OK; /* others of its run have the same */
@@ -66,20 +67,21 @@ static oly_status digit_users(oly_planner *p, const oly_fold_digit *g, int c, in
 }
 
 /* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
-oly_status oly_fold_users(oly_planner *p, const oly_fold_stage *s, int position, int *n_users, int **users)
+oly_status oly_fold_users(oly_arena *arena, oly_mesh mesh, const oly_fold_stage *s, int position, int *n_users,
+                          int **users)
 {
     int coordinates[OLY_MAX_RANK], n[4], at[4] = {0}, *list[4], total = 1;
-    oly_mesh_coordinates(p->mesh, position, coordinates);
+    oly_mesh_coordinates(mesh, position, coordinates);
     for (int k = 0; k < s->n_digits; k++) {
-        OLY_TRY(digit_users(p, &s->digits[k], coordinates[s->digits[k].axis], &n[k], &list[k]));
+        OLY_TRY(digit_users(arena, mesh, &s->digits[k], coordinates[s->digits[k].axis], &n[k], &list[k]));
         total *= n[k];
     }
-    *users = OLY_PLAN_NEW(p, int, total + 1);
+    *users = OLY_ARENA_NEW(arena, int, total + 1);
     OLY_PLAN_CHECK(*users);
     for (*n_users = 0; *n_users < total;) {
         for (int k = 0; k < s->n_digits; k++)
             coordinates[s->digits[k].axis] = list[k][at[k]];
-        (*users)[(*n_users)++] = oly_mesh_position(p->mesh, coordinates);
+        (*users)[(*n_users)++] = oly_mesh_position(mesh, coordinates);
         for (int k = s->n_digits - 1; k >= 0 && ++at[k] == n[k]; k--)
             at[k] = 0;
     }
