@@ -4,6 +4,7 @@
  * the loops. */
 #include "table.h"
 #include "cpu/elementwise_float.h"
+#include "cpu/math_single.h"
 
 #define ELEMENTWISE_TABLE oly_elementwise_float
 #define OLY_NEG(x)        BY_FLOAT(negative, x)(x)
@@ -115,10 +116,16 @@ FLOAT_FORMULAS(f32, float, OLY_FLOAT32, __builtin_sqrtf, __builtin_floorf, __bui
 FLOAT_FORMULAS(f64, double, OLY_FLOAT64, __builtin_sqrt, __builtin_floor, __builtin_fabs)
 
 /* -- tiles with elements beyond a formula's bound ------------------------------------------------------------------- */
-FAR(far_sine, f32, float, int32_t, __builtin_fabsf, NEAR_F32, sine_f32, sine_far)
-FAR(far_sine, f64, double, int64_t, __builtin_fabs, NEAR_F64, sine_f64, sine_far)
-FAR(far_cosine, f32, float, int32_t, __builtin_fabsf, NEAR_F32, cosine_f32, cosine_far)
-FAR(far_cosine, f64, double, int64_t, __builtin_fabs, NEAR_F64, cosine_f64, cosine_far)
-#define far_sine(s, n, out, x)   far_sine_##s(n, out, x)
-#define far_cosine(s, n, out, x) far_cosine_##s(n, out, x)
+FAR(far_sine, f32, float, __builtin_fabsf, NEAR_F32, sine_f32, sine_far)
+FAR(far_sine, f64, double, __builtin_fabs, NEAR_F64, sine_f64, sine_far)
+FAR(far_cosine, f32, float, __builtin_fabsf, NEAR_F32, cosine_f32, cosine_far)
+FAR(far_cosine, f64, double, __builtin_fabs, NEAR_F64, cosine_f64, cosine_far)
+FAR_WHOLE(far_exponential, f32, float, NEAR_EXP_F32, exp_whole_f32)
+FAR_WHOLE(far_sigmoid, f32, float, NEAR_EXP_F32, sigmoid_whole_f32)
+#define far_exponential_f64(n, out, x) false
+#define far_sigmoid_f64(n, out, x)     false
+#define far_sine(s, n, out, x)         far_sine_##s(n, out, x)
+#define far_cosine(s, n, out, x)       far_cosine_##s(n, out, x)
+#define far_exponential(s, n, out, x)  far_exponential_##s(n, out, x)
+#define far_sigmoid(s, n, out, x)      far_sigmoid_##s(n, out, x)
 #include "cpu/elementwise_loops.h"

@@ -31,8 +31,10 @@
 #define OLY_GT(x, y)      BY_COMPLEX(less, x)(y, x)
 #define OLY_GE(x, y)      BY_COMPLEX(at_most, x)(y, x)
 
-#define far_sine   everywhere
-#define far_cosine everywhere
+#define far_sine        everywhere
+#define far_cosine      everywhere
+#define far_exponential everywhere
+#define far_sigmoid     everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 #define COMPLEX_FORMULAS(s, T, abs_of, exp_of, pow_of, fma_of)                                                         \

@@ -22,21 +22,30 @@ typedef double _Complex pair_f64;
 #define BY_FLOAT(name, x) _Generic((x), float : name##_f32, double : name##_f64)
 
 /* -- tiles with elements beyond a formula's bound ------------------------------------------------------------------- */
-/* True when some element is far (or NaN); the tile is then done here: blocks of 64 by the near formula, the far ones again.
- * The block is kept because out may be x. Bits of magnitudes order like the magnitudes. */
-#define FAR(name, s, T, I, abs_of, BOUND, near, careful)                                                               \
+/* Is some element farther from zero than `bound`, or NaN? Bits of magnitudes order like the magnitudes. */
+#define BEYOND(s, T, U)                                                                                                \
+    static inline bool beyond_##s(int n, const T *x, T bound)                                                          \
+    {                                                                                                                  \
+        U limit, largest = 0;                                                                                          \
+        memcpy(&limit, &bound, sizeof limit);                                                                          \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            U bits;                                                                                                    \
+            memcpy(&bits, &x[i], sizeof bits);                                                                         \
+            bits &= (U)-1 >> 1;                                                                                        \
+            largest = bits > largest ? bits : largest;                                                                 \
+        }                                                                                                              \
+        return largest > limit;                                                                                        \
+    }
+BEYOND(f32, float, uint32_t)
+BEYOND(f64, double, uint64_t)
+
+/* True when some element is far; the tile is then done here: blocks of 64 by the near formula, the far ones again. The block
+ * is kept because out may be x. */
+#define FAR(name, s, T, abs_of, BOUND, near, careful)                                                                  \
     static bool name##_##s(int n, T *out, const T *x)                                                                  \
     {                                                                                                                  \
         const T bound = BOUND;                                                                                         \
-        I limit, any = 0;                                                                                              \
-        memcpy(&limit, &bound, sizeof limit);                                                                          \
-        for (int i = 0; i < n; i++) {                                                                                  \
-            T a = abs_of(x[i]);                                                                                        \
-            I bits;                                                                                                    \
-            memcpy(&bits, &a, sizeof bits);                                                                            \
-            any |= bits > limit;                                                                                       \
-        }                                                                                                              \
-        if (any == 0)                                                                                                  \
+        if (!beyond_##s(n, x, bound))                                                                                  \
             return false;                                                                                              \
         for (int i = 0; i < n; i += 64) {                                                                              \
             T block[64];                                                                                               \
@@ -48,6 +57,15 @@ typedef double _Complex pair_f64;
                 if (abs_of(block[j]) > bound)                                                                          \
                     out[i + j] = (T)careful(block[j]);                                                                 \
         }                                                                                                              \
+        return true;                                                                                                   \
+    }
+/* The same, the whole tile by a formula that is vector code too and where both hold gives the same bits. */
+#define FAR_WHOLE(name, s, T, BOUND, whole)                                                                            \
+    static bool name##_##s(int n, T *out, const T *x)                                                                  \
+    {                                                                                                                  \
+        if (!beyond_##s(n, x, BOUND))                                                                                  \
+            return false;                                                                                              \
+        _Pragma("GCC ivdep") for (int i = 0; i < n; i++) out[i] = whole(x[i]);                                         \
         return true;                                                                                                   \
     }
 #endif

@@ -47,7 +47,7 @@
 #define OLY_REM_FAR(x, y)     BY_FLOAT(remainder_far, x)(x, y)
 #define OLY_REM_CAREFUL(x, y) _Generic((x), float : fmodf, double : fmod)(x, y)
 
-FAR(far_tangent, f32, float, int32_t, __builtin_fabsf, NEAR_F32, tangent_f32, tangent_far)
-FAR(far_tangent, f64, double, int64_t, __builtin_fabs, NEAR_F64, tangent_f64, tangent_far)
+FAR(far_tangent, f32, float, __builtin_fabsf, NEAR_F32, tangent_f32, tangent_far)
+FAR(far_tangent, f64, double, __builtin_fabs, NEAR_F64, tangent_f64, tangent_far)
 #define far_tangent(s, n, out, x) far_tangent_##s(n, out, x)
 #include "cpu/elementwise_loops.h"

@@ -3,7 +3,7 @@
  * 2 ulp. For elementwise_math.c. */
 #ifndef OLY_MATH_EXPONENTIAL_H
 #define OLY_MATH_EXPONENTIAL_H
-#include "cpu/vector_math.h"
+#include "cpu/math_single.h"
 
 /* Horner's rule, from the highest power down. */
 INLINE double polynomial(double x, int n, const double *c)
@@ -16,20 +16,6 @@ INLINE double polynomial(double x, int n, const double *c)
 }
 #define POLYNOMIAL(x, ...)                                                                                             \
     polynomial(x, (int)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)), (const double[]){__VA_ARGS__})
-
-/* a * b + c rounded once, on every processor: the float32 formulas that must give the same bits as JAX need it. Without the
- * instruction: the product is exact in double, the sum is rounded to odd there, which makes the second rounding right. */
-INLINE float fused(float a, float b, float c)
-{
-#ifdef __FP_FAST_FMAF
-    return __builtin_fmaf(a, b, c);
-#else
-    double p = (double)a * b, s = p + c, back = s - p, lost = (p - (s - back)) + (c - back);
-    uint64_t odd = bits_of(s), step = bits_of(lost) >> 63 == odd >> 63 ? 1 : -(uint64_t)1;
-    bool exact = (lost == 0) | (lost != lost) | ((odd & 1) != 0);
-    return (float)of_bits(exact ? odd : odd + step);
-#endif
-}
 
 #define LN2 0x1.62e42fefa39efp-1
 

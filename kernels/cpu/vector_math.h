@@ -1,6 +1,6 @@
 /* Mathematical functions of one element, written so that loops over them become vector code on every instruction set: no
  * branches, no tables. For elementwise.c. float32 functions compute in double and round once, so they are (nearly always)
- * correctly rounded; float64 functions are within about 1 ulp. Polynomials are Chebyshev interpolations on the reduced
+ * correctly rounded, apart from those of math_single.h; float64 functions are within about 1 ulp. Polynomials are Chebyshev interpolations on the reduced
  * interval with the relative errors noted; sine and cosine kernels and the logarithm of float64 have the coefficients of
  * FreeBSD's msun (k_sin.c, k_cos.c, e_log.c). Arithmetic must not be contracted or reassociated. */
 #ifndef OLY_VECTOR_MATH_H
@@ -109,10 +109,6 @@ INLINE double exp_short(double x)
     double k = FMA(x, LOG2_E, ROUNDER) - ROUNDER;
     double r = FMA(-k, LN2_LO, FMA(-k, LN2_HI, x));
     return (1 + expm1_short(r)) * power_of_two(k);
-}
-INLINE float exp_f32(float x)
-{
-    return (float)exp_short(clamp(x, -110, 100));
 }
 
 /* p * 2^k for -2000 < k < 2000 with one rounding. */
@@ -334,13 +330,6 @@ INLINE double with_sign_of(double magnitude, double x)
     return of_bits((bits_of(magnitude) & ~SIGN_BIT) | (bits_of(x) & SIGN_BIT));
 }
 /* tanh|x| = -t / (2 + t) with t = e^(-2|x|) - 1 = 2^k (e^r - 1) + (2^k - 1). */
-INLINE float tanh_f32(float x)
-{
-    double a = -2 * fabs((double)x), y = a < -44 ? -44 : a;
-    double k = FMA(y, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
-    double t = FMA(power, expm1_short(FMA(-k, LN2_LO, FMA(-k, LN2_HI, y))), power - 1);
-    return (float)with_sign_of(t / (2 + t), x);
-}
 INLINE double tanh_f64(double x)
 {
     double a = -2 * fabs(x), y = a < -44 ? -44 : a;
@@ -350,14 +339,6 @@ INLINE double tanh_f64(double x)
     bool near_one = y < -2; /* there 1 - 2e / (1 + e) loses less */
     double quotient = (near_one ? -2 * e : -t) / (2 + t);
     return with_sign_of(near_one ? 1 + quotient : quotient, x);
-}
-/* Rounded after each step, as XLA's 1 / (1 + exp(-x)) is: the last digits that JAX programs print depend on it. Far below zero,
- * where that exp overflows, exp(x) itself. */
-INLINE float sigmoid_f32(float x)
-{
-    double e = exp_short(-clamp(x, -110, 110));
-    float rounded = 1.0f / (1.0f + (float)e);
-    return x < -88 ? (float)(1 / e) : rounded;
 }
 INLINE double sigmoid_f64(double x)
 {

@@ -1,0 +1,100 @@
+/* Functions of one float32 worked in single precision, twice the lanes of the double formulas of vector_math.h: no branches, no
+ * tables. For elementwise*.c. The same operations in the same order on every instruction set, each multiply-add fused, so
+ * the bits are the same. Errors are the largest over all 2^32 arguments (EVERY_FLOAT=1 build/tests/test_every_float). */
+#ifndef OLY_MATH_SINGLE_H
+#define OLY_MATH_SINGLE_H
+#include "cpu/vector_math.h"
+
+/* a * b + c rounded once, on every processor. Without the instruction: the product is exact in double, the sum is rounded to
+ * odd there, which makes the second rounding right. */
+INLINE float fused(float a, float b, float c)
+{
+#ifdef __FP_FAST_FMAF
+    return __builtin_fmaf(a, b, c);
+#else
+    double p = (double)a * b, s = p + c, back = s - p, lost = (p - (s - back)) + (c - back);
+    uint64_t odd = bits_of(s), step = bits_of(lost) >> 63 == odd >> 63 ? 1 : -(uint64_t)1;
+    bool exact = (lost == 0) | (lost != lost) | ((odd & 1) != 0);
+    return (float)of_bits(exact ? odd : odd + step);
+#endif
+}
+INLINE uint32_t word_of(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+INLINE float of_word(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* Adding it rounds to an integer and leaves that integer in the low bits; WITH_BIAS: 127 more, so that a shift gives 2^k. */
+#define SHORT_ROUNDER 0x1.8p23f
+#define WITH_BIAS     (SHORT_ROUNDER + 127)
+#define SHORT_LOG2_E  0x1.715476p+0f
+#define SHORT_LN2_HI  0x1.62e4p-1f /* k * SHORT_LN2_HI is exact for |k| < 512 */
+#define SHORT_LN2_LO  0x1.7f7d1cp-20f
+
+/* -- exp: 0.91 ulp ------------------------------------------------------------------------------------------------------- */
+/* (e^r - 1) / r for |r| <= ln(2)/2: e^r is 2^-28 off. */
+INLINE float exponential_slope(float r)
+{
+    float h = fused(r, 0x1.6b7796p-10f, 0x1.12305ep-7f);
+    h = fused(r, h, 0x1.55567ep-5f);
+    h = fused(r, h, 0x1.5554a2p-3f);
+    h = fused(r, h, 0.5f);
+    return fused(r, h, 1);
+}
+/* For |x| up to this, e^x and its reciprocal are far from both ends of the range. */
+#define NEAR_EXP_F32 87.0f
+INLINE float exp_f32(float x)
+{
+    float shifted = fused(x, SHORT_LOG2_E, WITH_BIAS), k = shifted - WITH_BIAS;
+    float r = fused(-k, SHORT_LN2_LO, fused(-k, SHORT_LN2_HI, x)), power = of_word(word_of(shifted) << 23);
+    return fused(r, exponential_slope(r), 1) * power;
+}
+/* For every x: the power of two in two factors. */
+INLINE float exp_whole_f32(float x)
+{
+    float low = x < -104.5f ? -104.5f : x, y = low > 89 ? 89 : low;
+    float shifted = fused(y, SHORT_LOG2_E, SHORT_ROUNDER), k = shifted - SHORT_ROUNDER;
+    float r = fused(-k, SHORT_LN2_LO, fused(-k, SHORT_LN2_HI, y)), p = fused(r, exponential_slope(r), 1);
+    int32_t n = (int32_t)(word_of(shifted) - word_of(SHORT_ROUNDER)), half = n >> 1;
+    return p * of_word((uint32_t)(half + 127) << 23) * of_word((uint32_t)(n - half + 127) << 23);
+}
+
+/* -- sigmoid: 2.5 ulp ---------------------------------------------------------------------------------------------------- */
+/* Rounded after each step, as XLA's 1 / (1 + exp(-x)) is: the last digits that JAX programs print depend on it. Far below zero,
+ * where that exp overflows, exp(x) itself. */
+INLINE float sigmoid_f32(float x)
+{
+    return 1 / (1 + exp_f32(-x));
+}
+INLINE float sigmoid_whole_f32(float x)
+{
+    bool low = x < -88;
+    float e = exp_whole_f32(low ? x : -x);
+    return low ? e : 1 / (1 + e);
+}
+
+/* -- tanh: 0.999 ulp ----------------------------------------------------------------------------------------------------- */
+/* An odd polynomial near zero (2^-26), else 1 - 1 / (e^(2|x|) / 2 + 1/2). */
+INLINE float tanh_f32(float x)
+{
+    float a = __builtin_fabsf(x), y = a > 9.1f ? 9.1f : a, z = a * a;
+    float shifted = fused(y, 2 * SHORT_LOG2_E, WITH_BIAS), k = shifted - WITH_BIAS;
+    float r = fused(-k, SHORT_LN2_LO / 2, fused(-k, SHORT_LN2_HI / 2, y)), power = of_word(word_of(shifted) << 23);
+    float half = 0.5f * power;
+    float far = 1 - 1 / fused(power * r, exponential_slope(r + r), half + 0.5f);
+    float p = fused(z, 0x1.63369ep-10f, -0x1.c8c758p-8f);
+    p = fused(z, p, 0x1.57ec22p-6f);
+    p = fused(z, p, -0x1.b85782p-5f);
+    p = fused(z, p, 0x1.1104p-3f);
+    p = fused(z, p, -0x1.555514p-2f);
+    float t = a < 0.88f ? fused(a * z, p, a) : far;
+    return of_word(word_of(t) | (word_of(x) & 0x80000000));
+}
+#endif
