@@ -53,16 +53,19 @@ typedef struct oly_exchange oly_exchange;
 oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
                              const oly_message *receives, oly_exchange **exchange);
 /* An exchange of which only the outline is known: its messages are listed when it is first started, which for many of them takes
- * as long as sending them. */
+ * as long as sending them. It may go in stages, one after the other, each an exchange of its own: a stage sends what those before
+ * it have brought. Every rank that takes part in one takes part in all, if only with nothing to send or receive. */
 typedef struct oly_exchange_outline {
     int64_t bytes_sent, bytes_received; /* about */
     int peers;                          /* about */
     int n_buffers;                      /* that it sends from, then as many that it receives into */
     const int *buffers;
-    oly_status (*list)(const void *context, oly_exchange **exchange); /* NULL: nothing to send or receive */
+    int n_stages; /* 1: all at once */
+    bool again;   /* several stages: each is listed anew in every replay, and forgotten when it is over */
+    oly_status (*list)(const void *context, int stage, oly_exchange **exchange); /* NULL: nothing to send or receive */
     const void *context;
 } oly_exchange_outline;
-/* Keeps the pointer. */
+/* Keeps the pointer. One in stages is started and finished with the same base pointers. */
 oly_status oly_exchange_make_later(const oly_exchange_outline *outline, oly_exchange **exchange);
 void oly_exchange_free(oly_exchange *x);
 int64_t oly_exchange_bytes_sent(const oly_exchange *x);
@@ -92,7 +95,7 @@ oly_status oly_exchange_send(oly_exchange *x, int peer);
 void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);
 /* As oly_exchange_finish, with what it was left with. */
 oly_status oly_exchange_join(oly_exchange *x);
-/* Waits for the message of one rank; the exchange stays under way. */
+/* Waits for the message of one rank, and for the stages before; the exchange stays under way. */
 oly_status oly_exchange_await(oly_exchange *x, int peer);
 /* Whether exchanges that were left under way have big messages, which get on only while MPI is called; brings all on without
  * waiting. */

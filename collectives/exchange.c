@@ -78,7 +78,7 @@ void oly_exchange_leave(oly_exchange *x, const oly_ticket *ticket, void *const *
 bool oly_exchange_any_left(void)
 {
     for (const oly_exchange *x = first_left; x; x = x->next_left)
-        if (x->big && x->left > 0)
+        if ((x->big || x->stages) && x->left > 0)
             return true;
     return false;
 }
@@ -220,15 +220,11 @@ static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *c
 }
 
 static oly_status take_block(oly_exchange *x);
+static oly_status begin_last_stages(void);
 
-oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
+/* With the memory that it packs in, if any. */
+static oly_status post_receives(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
-    if (x->started)
-        return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
-    if (x->outline)
-        OLY_TRY(oly_exchange_list(x));
-    if (x->block_bytes > 0)
-        OLY_TRY(take_block(x));
     begin_replay(x);
     x->ticket = *ticket;
     x->base = send_base;
@@ -237,10 +233,62 @@ oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *c
     return OLY_OK;
 }
 
+oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
+{
+    if (x->started)
+        return oly_fail(OLY_STATE, "%s: an exchange is started again before it is finished", ticket->call);
+    OLY_TRY(begin_last_stages());
+    OLY_TRY(oly_exchange_list(x));
+    if (x->block_bytes > 0)
+        OLY_TRY(take_block(x));
+    OLY_TRY(post_receives(x, ticket, send_base));
+    if (x->stages) {
+        x->stage = 0;
+        x->left = x->outline->n_stages;
+    }
+    return OLY_OK;
+}
+
+static oly_status begin_stage(oly_exchange *x);
+
 oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *const *send_base)
 {
     OLY_TRY(oly_exchange_begin(x, ticket, send_base));
-    return start_sends(x, ticket, send_base);
+    return x->stages ? begin_stage(x) : start_sends(x, ticket, send_base);
+}
+
+/* -- stages ---------------------------------------------------------------------------------------------- */
+
+/* If there is room for it; else it is tried again when others have come to an end. */
+static oly_status begin_stage(oly_exchange *x)
+{
+    oly_exchange *s;
+    oly_ticket ticket = x->ticket;
+    OLY_TRY(oly_exchange_take_stage(x, &s));
+    if (s->block_bytes > 0)
+        OLY_TRY(oly_staging_take(s->block_bytes, true, &s->block));
+    if (s->block_bytes > 0 && !s->block)
+        return OLY_OK;
+    x->running = s;
+    ticket.fingerprint += (uint64_t)x->stage;
+    OLY_TRY(post_receives(s, &ticket, x->base));
+    return start_sends(s, &ticket, x->base);
+}
+
+/* Has the message of a rank come, or will none? */
+static bool has_come(const oly_exchange *x, int peer)
+{
+    for (int k = 0; x->left > 0 && k <= x->stage; k++)
+        for (int i = 0; x->stages[k] && i < x->stages[k]->n_receives; i++)
+            if (x->stages[k]->receives[i].peer == peer)
+                return k < x->stage || (x->running && x->stages[k]->receives[i].left == 0);
+    return x->left == 0;
+}
+
+/* Will it begin more stages than the one that is under way? */
+static bool goes_on_beginning(const oly_exchange *x)
+{
+    return x->stages && x->left > 0 && (x->stage + 1 < x->outline->n_stages || !x->running);
 }
 
 oly_status oly_exchange_send(oly_exchange *x, int peer)
@@ -327,6 +375,7 @@ static int name_late(const oly_exchange *x, oly_text *text)
 {
     enum { NAMED = 8 };
     int late = 0;
+    x = x->running ? x->running : x;
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
         const exchange_message *m = oly_exchange_message(x, i);
         if (i == x->n_receives && late > 0)
@@ -352,9 +401,36 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     return OLY_TIMEOUT;
 }
 
+static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n);
+
+/* The same of stages: when one is over the next begins. */
+static oly_status complete_stages(oly_exchange *x, int *n)
+{
+    for (*n = 0; x->left > 0; x->left--) {
+        if (!x->running)
+            OLY_TRY(begin_stage(x));
+        if (!x->running)
+            return OLY_OK;
+        int some = 0;
+        if (x->running->left > 0)
+            OLY_TRY(complete_some(x->running, &x->running->ticket, x->base, &some));
+        *n += some;
+        if (x->running->left > 0)
+            return OLY_OK;
+        x->running->started = false;
+        x->running = NULL;
+        oly_exchange_leave_stage(x);
+        x->stage++;
+        (*n)++;
+    }
+    return OLY_OK;
+}
+
 /* Completes what is there; n: how much that was. */
 static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n)
 {
+    if (x->stages)
+        return complete_stages(x, n);
     *n = 0;
     int code = MPI_Testsome(x->n_requests, x->requests, n, x->indices, x->statuses);
     if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
@@ -412,6 +488,28 @@ static oly_status take_block(oly_exchange *x)
     }
 }
 
+/* Between two ranks only their order tells messages apart. So an exchange begins when those under way have begun their last stages,
+ * as they have then on every rank. */
+static oly_status begin_last_stages(void)
+{
+    oly_wait w = {0};
+    for (const oly_exchange *x = first_left; x;) {
+        int n;
+        if (!goes_on_beginning(x)) {
+            x = x->next_left;
+            continue;
+        }
+        OLY_TRY(advance_all(&n));
+        if (n > 0) {
+            w = (oly_wait){0};
+        } else if (!oly_wait_more(&w)) {
+            oly_world_break();
+            return too_late(x, &x->ticket);
+        }
+    }
+    return OLY_OK;
+}
+
 /* Until `left`, of the exchange or one of its messages, is 0. */
 static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticket *ticket, void *const *base)
 {
@@ -449,9 +547,24 @@ oly_status oly_exchange_join(oly_exchange *x)
     return oly_exchange_finish(x, &x->ticket, x->base);
 }
 
+/* The same of one in stages. */
+static oly_status await_in_stages(oly_exchange *x, int peer)
+{
+    oly_wait w = {0};
+    while (!has_come(x, peer)) {
+        int n;
+        OLY_TRY(advance_all(&n));
+        if (n > 0)
+            w = (oly_wait){0};
+        else if (!oly_wait_more(&w))
+            return too_late(x, &x->ticket);
+    }
+    return OLY_OK;
+}
+
 oly_status oly_exchange_await(oly_exchange *x, int peer)
 {
-    oly_status status = OLY_OK;
+    oly_status status = x->stages ? await_in_stages(x, peer) : OLY_OK;
     for (int i = 0; i < x->n_receives && status == OLY_OK; i++)
         if (x->receives[i].peer == peer)
             status = complete_all(x, &x->receives[i].left, &x->ticket, x->base);

@@ -41,12 +41,15 @@ typedef struct exchange_rounds {
 } exchange_rounds;
 
 struct oly_exchange {
-    const oly_exchange_outline *outline; /* until its messages are listed; then NULL */
+    const oly_exchange_outline *outline; /* until its messages are listed; then NULL, unless it goes in stages */
+    struct oly_exchange **stages; /* owned; what is listed of them, else NULL entries; NULL: it is not one in stages */
+    struct oly_exchange *running; /* the stage that is under way; NULL: it has not begun, for want of room */
+    int stage;                    /* its number, in this replay */
     int n_sends, n_receives;
     exchange_message *receives, *sends; /* owned: one piece of memory, with what they point to */
     char *staging;                      /* owned: of all messages */
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
-    int left;       /* requests not complete, in this replay */
+    int left;       /* requests, or stages, not complete, in this replay */
     bool started;
     bool big; /* some message is */
     int64_t block_bytes;
@@ -66,8 +69,11 @@ static inline exchange_message *oly_exchange_message(const oly_exchange *x, int 
 {
     return number < x->n_receives ? &x->receives[number] : &x->sends[number - x->n_receives];
 }
-/* Lists the messages of an exchange that has an outline only. */
+/* Lists the messages of an exchange that has an outline only, if need be; of one in stages nothing yet. */
 oly_status oly_exchange_list(oly_exchange *x);
+/* The stage x->stage, listed if need be; and what is to be done with it when it is over. */
+oly_status oly_exchange_take_stage(oly_exchange *x, oly_exchange **stage);
+void oly_exchange_leave_stage(oly_exchange *x);
 /* Of an exchange that is freed: takes it off the list of those under way, and leaves what it has in flight to MPI. */
 void oly_exchange_stop(oly_exchange *x);
 #endif

@@ -282,7 +282,14 @@ oly_status oly_exchange_make_later(const oly_exchange_outline *outline, oly_exch
 oly_status oly_exchange_list(oly_exchange *x)
 {
     oly_exchange *listed;
-    OLY_TRY(x->outline->list(x->outline->context, &listed));
+    if (!x->outline || x->stages)
+        return OLY_OK;
+    if (x->outline->n_stages > 1) {
+        size_t n = (size_t)x->outline->n_stages;
+        x->stages = oly_calloc(n, sizeof(oly_exchange *));
+        return x->stages ? OLY_OK : oly_out_of_memory(n * sizeof(oly_exchange *), "the stages of an exchange");
+    }
+    OLY_TRY(x->outline->list(x->outline->context, 0, &listed));
     x->outline = NULL;
     if (listed)
         *x = *listed;
@@ -290,11 +297,33 @@ oly_status oly_exchange_list(oly_exchange *x)
     return OLY_OK;
 }
 
+oly_status oly_exchange_take_stage(oly_exchange *x, oly_exchange **stage)
+{
+    oly_exchange **s = &x->stages[x->stage];
+    if (!*s)
+        OLY_TRY(x->outline->list(x->outline->context, x->stage, s));
+    if (!*s)
+        OLY_TRY(oly_exchange_make(1, 0, NULL, 0, NULL, s));
+    *stage = *s;
+    return OLY_OK;
+}
+
+void oly_exchange_leave_stage(oly_exchange *x)
+{
+    if (x->outline->again) {
+        oly_exchange_free(x->stages[x->stage]);
+        x->stages[x->stage] = NULL;
+    }
+}
+
 void oly_exchange_free(oly_exchange *x)
 {
     if (!x)
         return;
     oly_exchange_stop(x);
+    for (int k = 0; x->stages && k < x->outline->n_stages; k++)
+        oly_exchange_free(x->stages[k]);
+    oly_release(x->stages);
     for (int i = 0; x->rounds[0].order && i < x->n_sends; i++)
         oly_release(x->sends[i].sources);
     oly_release(x->receives);

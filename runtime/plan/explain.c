@@ -262,7 +262,7 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
             OLY_TRY(tell_block(t, s->branch.blocks[j], me, j, depth + 1, times));
         if (told->communicates) {
             int64_t repeats = times * oly_step_repeats(s);
-            t->costs.collectives += s->goes_on ? 0 : repeats;
+            t->costs.collectives += repeats;
             t->costs.wire_bytes += repeats * s->wire;
             t->bytes += repeats * s->bytes;
         }
@@ -362,7 +362,7 @@ static void count(const oly_block *b, int64_t times, oly_plan_costs *costs)
         for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
             count(s->branch.blocks[j], times, costs);
         if (oly_step_communicates(s)) {
-            costs->collectives += s->goes_on ? 0 : times * oly_step_repeats(s);
+            costs->collectives += times * oly_step_repeats(s);
             costs->wire_bytes += times * oly_step_repeats(s) * s->wire;
         }
     }

@@ -9,7 +9,6 @@ enum { FEW_BLOCKS = 8 }; /* for each device and each process that sends directly
 
 /* What is needed to list the remotes when the planner is gone. */
 typedef struct later {
-    oly_planner planner;
     oly_exchange_outline outline;
     int n;
     mover *movers;
@@ -185,8 +184,9 @@ static oly_status find_copies(mover *m)
 
 /* -- the outline ------------------------------------------------------------------------------------------------------------ */
 
-static oly_status list_remotes(const void *context, oly_exchange **exchange)
+static oly_status list_remotes(const void *context, int stage, oly_exchange **exchange)
 {
+    (void)stage;
     const later *l = context;
     oly_status st = OLY_OK;
     mover *movers = oly_calloc((size_t)l->n, sizeof *movers);
@@ -204,15 +204,14 @@ static oly_status list_remotes(const void *context, oly_exchange **exchange)
     return st;
 }
 
-/* A copy of the mover that lasts as long as the plan. */
-static oly_status keep_mover(later *l, const mover *m, mover *kept)
+static oly_status keep_mover(oly_planner *p, const mover *m, mover *kept)
 {
     oly_layout *from = OLY_PLAN_NEW(m->p, oly_layout, 1);
     oly_region *to = OLY_PLAN_NEW(m->p, oly_region, 1);
     OLY_PLAN_CHECK(from ? to : NULL);
     *from = *m->from;
     *to = *m->to;
-    *kept = (mover){.p = &l->planner,
+    *kept = (mover){.p = p,
                     .node = m->node,
                     .from = from,
                     .to = to,
@@ -225,6 +224,18 @@ static oly_status keep_mover(later *l, const mover *m, mover *kept)
                     .held = m->held,
                     .target = m->target,
                     .remotes_only = true};
+    return OLY_OK;
+}
+
+oly_status oly_keep_movers(int n, const mover *movers, oly_planner **planner, mover **kept)
+{
+    const oly_planner *p = movers[0].p;
+    *planner = OLY_PLAN_NEW(p, oly_planner, 1);
+    *kept = OLY_PLAN_NEW(p, mover, n);
+    OLY_PLAN_CHECK(*planner ? *kept : NULL);
+    **planner = (oly_planner){.plan = p->plan, .mesh = p->mesh, .position = p->position};
+    for (int k = 0; k < n; k++)
+        OLY_TRY(keep_mover(*planner, &movers[k], &(*kept)[k]));
     return OLY_OK;
 }
 
@@ -254,20 +265,19 @@ oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange)
     later *l = OLY_PLAN_NEW(p, later, 1);
     int n_devices = p->plan->n_devices, n_buffers = n * n_devices;
     int *buffers = OLY_PLAN_NEW(p, int, 2 * n_buffers + 1);
-    mover *kept = OLY_PLAN_NEW(p, mover, n);
-    OLY_PLAN_CHECK(l && buffers ? kept : NULL);
-    l->planner = (oly_planner){.plan = p->plan, .mesh = p->mesh, .position = p->position};
+    oly_planner *planner;
+    OLY_PLAN_CHECK(l ? buffers : NULL);
     l->n = n;
-    l->movers = kept;
     for (int k = 0; k < n; k++) {
         OLY_TRY(find_copies(&movers[k]));
-        OLY_TRY(keep_mover(l, &movers[k], &kept[k]));
         for (int d = 0; d < n_devices; d++) {
             buffers[k * n_devices + d] = oly_cell(p->plan, d, movers[k].from_slot);
             buffers[n_buffers + k * n_devices + d] = oly_cell(p->plan, d, movers[k].to_slot);
         }
     }
-    l->outline = (oly_exchange_outline){.n_buffers = n_buffers, .buffers = buffers, .list = list_remotes, .context = l};
+    OLY_TRY(oly_keep_movers(n, movers, &planner, &l->movers));
+    l->outline = (oly_exchange_outline){
+        .n_buffers = n_buffers, .buffers = buffers, .n_stages = 1, .list = list_remotes, .context = l};
     estimate(n, movers, &l->outline);
     return oly_exchange_make_later(&l->outline, exchange);
 }

@@ -97,6 +97,8 @@ oly_status oly_note_transfer(int n, const mover *movers, oly_step *s);
 oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange);
 
 /* -- outline.c -- */
+/* Copies of movers whose boxes are worked out, and of what they need of the planner, that last as long as the plan. */
+oly_status oly_keep_movers(int n, const mover *movers, oly_planner **planner, mover **kept);
 /* Does listing the movements' remotes take long enough to be left to the first run? */
 bool oly_worth_outline(int n, const mover *movers);
 /* Finds the copies, and makes an exchange whose messages are listed when it is first started. */

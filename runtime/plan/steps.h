@@ -146,11 +146,10 @@ typedef struct oly_step {
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
     oly_exchange *awaited;           /* WAIT: another step's; STENCIL: brings the first margins meanwhile; or NULL */
     int from;                        /* WAIT: the process whose message is awaited; -1: all of it */
-    bool starts;  /* MOVE, FOLD: its exchange, of a fold the second, is left under way until a WAIT */
-    bool begun;   /* FOLD: the exchange of its partials is over */
-    bool alone;   /* MOVE: copies only, on every process: no message is numbered by it */
-    bool goes_on; /* with the collective that an earlier step began: they are one */
-    double work;  /* element-operations on this process: decides whether a call is small */
+    bool starts; /* MOVE, FOLD: its exchange, of a fold the second, is left under way until a WAIT */
+    bool begun;  /* FOLD: the exchange of its partials is over */
+    bool alone;  /* MOVE: copies only, on every process: no message is numbered by it */
+    double work; /* element-operations on this process: decides whether a call is small */
     union {
         struct {
             oly_tile_program program;

@@ -50,7 +50,7 @@ static bool same_piece(const oly_wire *a, const oly_wire *b)
     return same_message(a, b) && a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
-static void leave(oly_planner *p, oly_wires *w)
+void oly_wires_drop(oly_planner *p, oly_wires *w)
 {
     if (w->capacity > p->spare_capacity) {
         p->spare_wires = w->wire;
@@ -90,6 +90,6 @@ oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes
     oly_release(messages);
     oly_release(pieces);
     oly_release(same);
-    leave(p, w);
+    oly_wires_drop(p, w);
     return st;
 }

@@ -13,10 +13,12 @@ typedef struct oly_wire {
 
 typedef struct oly_wires {
     int n, capacity;
-    oly_wire *wire; /* in the plan's arena, until the exchange is made: then others take its place */
+    oly_wire
+        *wire; /* in the plan's arena, until the exchange is made or they are dropped: then others take its place */
 } oly_wires;
 
 oly_status oly_wires_add(oly_planner *p, oly_wires *w, const oly_wire *wire);
 /* NULL when there are none. A sent piece listed twice with one key and peer is sent once. */
 oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange);
+void oly_wires_drop(oly_planner *p, oly_wires *w);
 #endif
