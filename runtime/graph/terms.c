@@ -83,12 +83,95 @@ static oly_status partial_products(oly_graph *g, const oly_node *node, const oly
     return oly_graph_add(g, node->op, 2, both, &p, out);
 }
 
+static bool has_axis(const oly_axis_list *axes, int axis)
+{
+    for (int k = 0; k < axes->n; k++)
+        if (axes->axis[k] == axis)
+            return true;
+    return false;
+}
+
+static oly_status reshaped(oly_graph *g, oly_node *x, const oly_type *to, oly_node **out)
+{
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    p.rank = to->rank;
+    memcpy(p.shape, to->shape, sizeof p.shape);
+    if (!(p.sharding = oly_type_sharding(to)))
+        return OLY_MEMORY;
+    return oly_graph_add(g, OLY_OP_reshape, 1, &x, &p, out);
+}
+
+/* Terms side by side in dimension 0, one for each device along its axes, summed over those axes that dimension 0 of the wide type has
+ * not, and sharded as that is. */
+static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wide, oly_node **out)
+{
+    const oly_axis_list had = x->type.axes[0];
+    oly_type each = x->type, some = x->type, moved;
+    oly_sharding there;
+    oly_params p;
+    memset(&p, 0, sizeof p);
+    each.rank = some.rank = 0;
+    for (int k = 0; k < had.n; k++) {
+        int axis = had.axis[k], size = x->type.mesh->size[axis];
+        oly_axis_list alone = {.n = 1, .axis = {(uint8_t)axis}};
+        each.shape[each.rank] = size;
+        each.axes[each.rank++] = alone;
+        if (!has_axis(&wide->axes[0], axis)) {
+            p.axes[p.n_axes++] = k;
+            continue;
+        }
+        some.shape[some.rank] = size;
+        some.axes[some.rank++] = alone;
+    }
+    for (int d = 1; d < x->type.rank; d++) {
+        each.shape[each.rank] = some.shape[some.rank] = x->type.shape[d];
+        each.axes[each.rank++] = some.axes[some.rank++] = x->type.axes[d];
+    }
+    OLY_TRY(reshaped(g, x, &each, &x));
+    if (!(p.sharding = oly_type_sharding(&some)))
+        return OLY_MEMORY;
+    OLY_TRY(oly_graph_add(g, OLY_OP_reduce_sum, 1, &x, &p, &x));
+    moved = some;
+    for (int d = 1; d < wide->rank; d++)
+        moved.axes[moved.rank - wide->rank + d] = wide->axes[d];
+    if (!(there = oly_type_sharding(&moved)))
+        return OLY_MEMORY;
+    OLY_TRY(oly_build_reshard(g, x, there, &x));
+    return reshaped(g, x, wide, out);
+}
+
+/* A sum that came from outside and goes on as one, elsewhere or over fewer axes: its terms do. */
+static oly_status moved_terms(oly_graph *g, const oly_node *node, const oly_type *wide, oly_sharding split,
+                              oly_node **out)
+{
+    const oly_node *sum = node->in[0];
+    oly_node *x = sum->n_in ? sum->in[0] : NULL;
+    int64_t terms = 1;
+    if (oly_ops[sum->op].lowering != OLY_LOWER_REDUCE || oly_ops[sum->op].detail != OLY_COMBINE_SUM ||
+        oly_ops[x->op].lowering != OLY_LOWER_INPUT || sum->params.n_axes != 1 || sum->params.axes[0] != 0 ||
+        x->type.mesh != wide->mesh || x->type.rank + x->type.axes[0].n > OLY_MAX_RANK)
+        return OLY_OK;
+    for (int k = 0; k < x->type.axes[0].n; k++)
+        terms *= x->type.mesh->size[x->type.axes[0].axis[k]];
+    for (int k = 0; k < wide->axes[0].n; k++)
+        if (!has_axis(&x->type.axes[0], wide->axes[0].axis[k]))
+            return OLY_OK;
+    if (terms != x->type.shape[0] || wide->axes[0].n == 0)
+        return OLY_OK;
+    if (wide->axes[0].n < x->type.axes[0].n)
+        return sum_over_others(g, x, wide, out);
+    return oly_build_reshard(g, x, split, out);
+}
+
 oly_status oly_build_terms(oly_graph *g, const oly_node *node, const oly_type *wide, oly_sharding split, oly_node **out)
 {
     const oly_op_row *row = &oly_ops[node->op];
     *out = NULL;
     if (!node->params.sharding || node->params.sharding->spec.unreduced != node->type.unreduced)
         return OLY_OK;
+    if (row->lowering == OLY_LOWER_PLACE)
+        return moved_terms(g, node, wide, split, out);
     if (row->lowering == OLY_LOWER_REDUCE && row->detail == OLY_COMBINE_SUM)
         return partial_sums(g, node, wide, split, out);
     return row->lowering == OLY_LOWER_CONTRACT ? partial_products(g, node, wide, split, out) : OLY_OK;

@@ -16,6 +16,7 @@ typedef struct folded {
     const oly_fold_pattern *pattern;
     int64_t largest;   /* bytes of the first device's partial, which is the largest: the same on every process */
     int first, staged; /* number of its first group, and of its first staged partial */
+    int from;          /* the slot of the partials: in the first stage another one, maybe */
     int at[2];         /* the message of its part that is next: of those received, of those sent */
 } folded;
 
@@ -106,13 +107,9 @@ static oly_status make_room(folder *f, int n_groups, int n_staged)
 }
 
 /* Where partials of other processes will lie. */
-static oly_status stage_partials(folder *f, oly_block *b)
+static void stage_partials(folder *f)
 {
-    oly_plan *plan = f->p->plan;
     int64_t bytes = 0, begin, end;
-    f->staging = oly_slot_new(f->p, NULL, 0);
-    if (f->staging < 0)
-        return OLY_MEMORY;
     for (int k = 0; k < f->n; k++) {
         const folded *v = f->values[k];
         for (int j = 0; j < v->part->n_staged; j++) {
@@ -122,17 +119,15 @@ static oly_status stage_partials(folder *f, oly_block *b)
             bytes += ((end - begin) * f->element + 63) / 64 * 64;
         }
     }
-    oly_slot *staging = &plan->slots[f->staging];
-    staging->bytes = staging->device_bytes[0] = (size_t)bytes;
-    staging->block = b;
-    return OLY_OK;
+    oly_slot_grow(f->p, f->staging, 0, (size_t)bytes);
 }
 
 /* The groups of a value, whose lists begin at `bases`, `offsets` and `outs`. */
 static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *offsets, int *outs)
 {
     const oly_plan *plan = f->p->plan;
-    int staging = oly_cell(plan, 0, f->staging), own = oly_cell(plan, 0, v->of->slot);
+    int staging = oly_cell(plan, 0, f->staging), own = oly_cell(plan, 0, v->of->slot),
+        from = oly_cell(plan, 0, v->from);
     for (int k = 0; k < v->part->n_groups; k++) {
         const oly_fold_team *g = &v->part->groups[k];
         oly_fold_work *w = &f->groups[v->first + k];
@@ -148,7 +143,7 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
         memcpy(w->counts, g->counts, sizeof w->counts);
         for (int j = 0; j < g->n_sources; j++) {
             bool here = g->sources[j] >= 0;
-            bases[j] = here ? own + g->sources[j] : staging;
+            bases[j] = here ? from + g->sources[j] : staging;
             offsets[j] = here ? 0 : f->room->offsets[v->staged - 1 - g->sources[j]];
         }
         for (int j = 0; j < g->n_outs; j++)
@@ -160,7 +155,7 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
 }
 
 /* All groups of the step, with their lists, in one piece of memory. */
-static oly_status make_groups(folder *f, oly_block *b, int *n_groups)
+static oly_status make_groups(folder *f, int *n_groups)
 {
     int n = 0, n_staged = 0, n_sources = 0, n_outs = 0;
     for (int k = 0; k < f->n; k++) {
@@ -177,7 +172,7 @@ static oly_status make_groups(folder *f, oly_block *b, int *n_groups)
         for (int g = 0; g < f->values[k]->part->n_groups; g++)
             f->room->counts[f->values[k]->first + g] =
                 elements_at(f->values[k]->of->layout, f->values[k]->part->groups[g].first_source);
-    OLY_TRY(stage_partials(f, b));
+    stage_partials(f);
     size_t lists = sizeof(int64_t) * (size_t)n_sources + sizeof(int) * (size_t)(n_sources + n_outs);
     f->groups = oly_arena_take(&f->p->plan->arena, sizeof *f->groups * (size_t)n + lists);
     OLY_PLAN_CHECK(f->groups);
@@ -212,7 +207,7 @@ static void add_pieces(listing *l, const folded *v, const oly_fold_message *from
 {
     const folder *f = l->f;
     bool staged = !l->results && !sent;
-    int base = oly_cell(f->p->plan, 0, staged ? f->staging : v->of->slot), first = 0;
+    int base = oly_cell(f->p->plan, 0, staged ? f->staging : l->results ? v->of->slot : v->from), first = 0;
     for (int k = 0; k < from->n_pieces; k++) {
         const oly_fold_piece *piece = &from->pieces[k];
         int64_t begin, end;
@@ -332,7 +327,7 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     const oly_folded *first = f->values[0]->of;
     oly_exchange *exchange, *second;
     int n_groups;
-    OLY_TRY(make_groups(f, b, &n_groups));
+    OLY_TRY(make_groups(f, &n_groups));
     OLY_TRY(make_exchange(f, false, &exchange));
     oly_status st = make_exchange(f, true, &second);
     oly_step *step = st == OLY_OK ? oly_step_add(p, b, OLY_STEP_FOLD, first->node, "all-reduce") : NULL;
@@ -350,8 +345,10 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     step->fold.n_groups = n_groups;
     step->fold.groups = f->groups;
     describe(f, step);
-    for (int k = 0; k < f->n; k++)
+    for (int k = 0; k < f->n; k++) {
+        oly_slot_use(p, f->values[k]->from);
         oly_slot_use(p, f->values[k]->of->slot);
+    }
     oly_slot_use(p, f->staging);
     return OLY_OK;
 }
@@ -361,6 +358,28 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 int64_t oly_fold_limit(void)
 {
     return (oly_option.exchange_memory << 20) / 4;
+}
+
+int64_t oly_fold_limit_left(const oly_planner *p)
+{
+    return oly_fold_limit() - (p->fold_share ? p->fold_share->taken : 0);
+}
+
+int oly_fold_staging(oly_planner *p, oly_block *b)
+{
+    int slot = p->fold_share ? p->fold_share->staging : oly_slot_new(p, NULL, 0);
+    if (slot >= 0)
+        p->plan->slots[slot].block = b;
+    return slot;
+}
+
+void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
+{
+    oly_slot *s = &p->plan->slots[slot];
+    if (s->device_bytes[device] < bytes)
+        s->device_bytes[device] = bytes;
+    if (s->bytes < bytes)
+        s->bytes = bytes;
 }
 
 /* At most what a process keeps of others' partials for one value, if all goes in one round. */
@@ -410,7 +429,7 @@ static int64_t staged_at_most(const folder *f)
 static int rounds_of(const folder *f)
 {
     enum { MOST_COUNTED = 64 };
-    int64_t most = staged_at_most(f), limit = oly_fold_limit() / 16 * 15;
+    int64_t most = staged_at_most(f), limit = oly_fold_limit_left(f->p) / 16 * 15;
     int n = oly_mesh_processes(), step = (n + MOST_COUNTED - 1) / MOST_COUNTED;
     if (most <= limit)
         return 1;
@@ -450,10 +469,14 @@ oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes,
         f.n = 0;
         for (int k = 0; k < n_items; k++)
             if (values[k].pattern->n_stages >= left) {
+                values[k].from = values[k].pattern->n_stages == left ? items[k].from : items[k].slot;
                 values[k].part = &values[k].pattern->stages[values[k].pattern->n_stages - left];
                 f.values[f.n++] = &values[k];
             }
         f.n_rounds = rounds_of(&f);
+        f.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
+        if (f.staging < 0)
+            return OLY_MEMORY;
         for (f.round = 0; f.round < f.n_rounds; f.round++)
             OLY_TRY(add_round(&f, b, axes));
     }

@@ -28,11 +28,11 @@ int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_lis
 int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes);
 
 /* -- fold.c -- */
-/* A value whose partials lie in its slot, where the result will lie too. */
+/* A value whose partials lie in slot `from`, and whose result will lie in `slot`, which may be the same. */
 typedef struct oly_folded {
     const oly_node *node;
     const oly_layout *layout;
-    int slot;
+    int from, slot;
     oly_fold_rule rule;
 } oly_folded;
 enum { OLY_FOLD_TOGETHER = 64 };
@@ -41,4 +41,15 @@ oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes,
 /* Bytes of other processes' partials that may wait to be folded at the same time: a quarter of OLYMPUS_EXCHANGE_MEMORY. What needs
  * more goes in rounds, each of a part of the elements. */
 int64_t oly_fold_limit(void);
+/* Folds one after the other in the same memory: each waits for the one before. */
+typedef struct oly_fold_share {
+    int staging;   /* slot for others' partials */
+    int64_t taken; /* bytes of the limit that something else has */
+} oly_fold_share;
+/* Of the planner: what is left of the limit, and a slot for others' partials in block b, a new one or the shared one; -1: out of
+ * memory. */
+int64_t oly_fold_limit_left(const oly_planner *p);
+int oly_fold_staging(oly_planner *p, oly_block *b);
+/* Makes a slot large enough for so many bytes on a device. */
+void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes);
 #endif

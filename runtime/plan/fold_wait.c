@@ -50,6 +50,19 @@ static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
            a->node->type.dtype == b->node->type.dtype;
 }
 
+/* The slot that the folded value goes to: that of the partials, unless they lie in an input. */
+static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, const oly_node *n)
+{
+    if (p->plan->slots[v->slot].kind != OLY_SLOT_INPUT)
+        return OLY_OK;
+    oly_region r = oly_region_of_layout(v->layout);
+    v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
+    if (v->slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[v->slot].block = v->block = f->block;
+    return OLY_OK;
+}
+
 /* All that go together with w, which is the first. */
 static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_fold *w)
 {
@@ -64,7 +77,9 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_
         oly_value *v = oly_value_of(f, (*at)->node);
         v->waits = false;
         f->n_folded++;
-        items[n++] = (oly_folded){(*at)->node, v->layout, v->slot, (*at)->rule};
+        int from = v->slot;
+        OLY_TRY(settle_result(p, f, v, (*at)->node));
+        items[n++] = (oly_folded){(*at)->node, v->layout, from, v->slot, (*at)->rule};
         *at = (*at)->next;
     }
     return oly_fold_all(p, f->block, &key.axes, n, items);

@@ -1,6 +1,7 @@
 /* Lowering: each operation in its layout becomes steps. One function per kind of lowering (ops.h); none knows an operation's
  * name. Nodes are taken by depth (group.c), so that everything a group reads is there. */
 #include "plan/delay.h"
+#include "plan/finish.h"
 #include "graph/factors.h"
 #include "core/half.h"
 #include <string.h>
@@ -501,6 +502,18 @@ oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, con
     return OLY_OK;
 }
 
+/* Has every device one element of each dimension that is reduced, in an input of the plan? Then that is its partial, as it lies. */
+static bool are_partials(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in)
+{
+    const oly_value *v = oly_value_of(f, n->in[0]);
+    if (f->outer || v->slot < 0 || p->plan->slots[v->slot].kind != OLY_SLOT_INPUT || !oly_layout_equal(v->layout, in))
+        return false;
+    for (int d = 0; d < in->rank; d++)
+        if (oly_has_axis(n, d) && (in->split[d].parts != in->shape[d] || in->split[d].base != in->shape[d]))
+            return false;
+    return true;
+}
+
 oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout in = oly_operand_layout(p, f, n->in[0]), out = {.mesh = in.mesh};
@@ -514,7 +527,16 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
             out.split[out.rank++] = in.split[d];
         }
     }
-    OLY_TRY(oly_put_off_reduce(p, f, n, &in, (oly_combiner)oly_ops[n->op].detail, &axes));
+    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, !n->params.one_by_one};
+    OLY_TRY(oly_put_off_reduce(p, f, n, &in, rule.combiner, &axes));
+    if (are_partials(p, f, n, &in)) {
+        oly_value *v = oly_value_of(f, n);
+        OLY_TRY(oly_set_layout(p, v, &out));
+        v->block = f->block;
+        v->slot = oly_value_of(f, n->in[0])->slot;
+        p->plan->slots[v->slot].shared = true;
+        return oly_fold_value(p, f, n, &rule, &axes);
+    }
     OLY_TRY(oly_demand_array(p, f, n->in[0], &in, &reading));
     OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);
@@ -532,21 +554,29 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     s->out_slot = v->slot;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
-    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, !n->params.one_by_one};
     return oly_fold_value(p, f, n, &rule, &axes);
 }
 
 /* -- all ---------------------------------------------------------------------------------------------------------------- */
 
+oly_layout oly_place_layout(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    return oly_mesh_same_grid(n->params.sharding->mesh, p->mesh)
+               ? oly_node_layout(p, f, n)
+               : oly_layout_canonical(n->params.sharding, n->type.rank, n->type.shape);
+}
+
 static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
 {
     OLY_TRY(oly_sharding_check_constraint(n->params.sharding, n->type.rank));
-    oly_layout l = oly_mesh_same_grid(n->params.sharding->mesh, p->mesh)
-                       ? oly_node_layout(p, f, n)
-                       : oly_layout_canonical(n->params.sharding, n->type.rank, n->type.shape);
+    oly_layout l = oly_place_layout(p, f, n);
     oly_value *v = oly_value_of(f, n);
-    OLY_TRY(oly_materialise(p, f, n->in[0], &l, &v->slot));
-    p->plan->slots[v->slot].shared = true;
+    bool done;
+    OLY_TRY(oly_finish_in_parts(p, f, n, &l, &v->slot, &done));
+    if (!done) {
+        OLY_TRY(oly_materialise(p, f, n->in[0], &l, &v->slot));
+        p->plan->slots[v->slot].shared = true;
+    }
     OLY_TRY(oly_set_layout(p, v, &l));
     v->block = f->block;
     return OLY_OK;

@@ -127,11 +127,12 @@ typedef struct oly_planner {
     struct oly_wire *spare_wires; /* see wires.h */
     int spare_capacity;
     struct oly_fold_room *fold_room; /* see fold.c */
-    int read_capacity; /* of the list of what a depth, or a step, reads: oly_room_for_reads */
+    int read_capacity;               /* of the list of what a depth, or a step, reads: oly_room_for_reads */
     oly_node **read;
     oly_region *read_regions;
-    const oly_node *reader;   /* the node being lowered; NULL: none, results are handed out */
-    const oly_layout *newest; /* of those that values have: many in a row are alike */
+    const oly_node *reader;                  /* the node being lowered; NULL: none, results are handed out */
+    const struct oly_fold_share *fold_share; /* see finish.c; NULL: folds take each their own */
+    const oly_layout *newest;                /* of those that values have: many in a row are alike */
 } oly_planner;
 
 #define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
@@ -359,6 +360,9 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                             const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                             int target_slot);
 
+/* The layout of the node's partials, cut further where its value shall be, for a scatter over the axes; false: there is none. */
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes, oly_layout *target);
 /* Puts the partials of a node together, which lie in its slot and layout, over the axes: scattered where its propagated layout
  * is cut over some of them, else for everybody. Sets the node's layout and slot. */
 oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
@@ -374,6 +378,8 @@ oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly
 /* oly_demand of a layout; a constant operand (a broadcast number) is written out first. */
 oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
 void oly_append_axes(oly_axis_list *to, const oly_axis_list *from);
+/* Where a place puts its operand. */
+oly_layout oly_place_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 oly_status oly_lower_node(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_frame(oly_planner *p, oly_frame *f); /* order.c: all nodes */
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g);

@@ -1,6 +1,7 @@
 /* Reductions over devices whose result stays cut over the same devices: every device gets its box of all partials in its group
  * and folds that alone (reduce-scatter): half the bytes of an all-reduce, and no device holds the whole. The order of the fold is
  * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. */
+#include "plan/finish.h"
 #include "plan/fold.h"
 #include "plan/wires.h"
 #include <string.h>
@@ -154,7 +155,7 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
         }
         used += (n * s->element + 63) / 64 * 64;
     }
-    p->plan->slots[s->staging].device_bytes[d] = (size_t)used;
+    oly_slot_grow(p, s->staging, d, (size_t)used);
     *out = cell_of(s, d, target_slot);
     *w = (oly_fold_work){s->n_sources, bases, offsets, begin, begin + n, 1, out, position, s->in_pairs, 0, {0}};
     for (; w->n_counts < 4 && s->counts[w->n_counts] > 0; w->n_counts++)
@@ -218,11 +219,10 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
     oly_planner *p = s->p;
     int sources[OLY_FOLD_SOURCES], n_groups = 0;
     s->n_sources = oly_fold_group(p->mesh, rule, axes, 0, s->counts, sources);
-    s->staging = oly_slot_new(p, NULL, 0);
     s->n_copies = 0;
     s->copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s->n_sources + 1);
     oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
-    OLY_PLAN_CHECK(s->copies && s->staging >= 0 ? groups : NULL);
+    OLY_PLAN_CHECK(s->copies ? groups : NULL);
     oly_step move = {0};
     for (int d = 0; d < p->plan->n_devices; d++) {
         if (p->position[d] < 0)
@@ -231,10 +231,6 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
         OLY_TRY(receive(s, d, sources, target_slot, &groups[n_groups++], &move));
         OLY_TRY(send(s, d, sources));
     }
-    oly_slot *staging = &p->plan->slots[s->staging];
-    for (int d = 0; d < p->plan->n_devices; d++)
-        staging->bytes = staging->device_bytes[d] > staging->bytes ? staging->device_bytes[d] : staging->bytes;
-    staging->block = b;
     oly_exchange *exchange;
     OLY_TRY(note_departures(s, &move));
     OLY_TRY(oly_wires_exchange(p, &s->wires, (size_t)s->element, &exchange));
@@ -287,7 +283,7 @@ static int64_t staged_by(const scatterer *s, const oly_fold_rule *rule, const ol
 static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int n_sources)
 {
     enum { MOST_COUNTED = 64 };
-    int64_t limit = oly_fold_limit() / 16 * 15, most = 0;
+    int64_t limit = oly_fold_limit_left(s->p) / 16 * 15, most = 0;
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : s->p->mesh->n_devices;
     oly_box largest = oly_layout_box(s->target, 0);
     if (each * n_sources * (oly_box_count(&largest) * s->element + 64) <= limit)
@@ -325,6 +321,9 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                    .in_pairs = rule->in_pairs,
                    .element = (int64_t)oly_dtype_size(node->type.dtype)};
     s.n_rounds = rounds_of(&s, rule, axes, oly_fold_group(p->mesh, rule, axes, 0, counts, sources));
+    s.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
+    if (s.staging < 0)
+        return OLY_MEMORY;
     for (s.round = 0; s.round < s.n_rounds; s.round++)
         OLY_TRY(add_round(&s, b, rule, axes, target_slot));
     return OLY_OK;
@@ -344,11 +343,14 @@ static bool all_in(const oly_axis_list *some, int first, const oly_axis_list *ax
     return true;
 }
 
-/* The layout of the partials, cut further where the value shall be; false: nowhere. */
-static bool scattered_layout(oly_planner *p, const oly_layout *partial, const oly_layout *wanted,
-                             const oly_axis_list *axes, oly_layout *target)
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes, oly_layout *target)
 {
-    int n_more = 0;
+    const oly_value *v = oly_value_of(f, n);
+    const oly_layout *partial = v->layout,
+                     all = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n),
+                     *wanted = &all;
+    int n_more = 0, counts[4], sources[OLY_FOLD_SOURCES];
     *target = *partial;
     for (int d = 0; d < partial->rank; d++) {
         const oly_axis_list *have = &partial->split[d].axes, *want = &wanted->split[d].axes;
@@ -358,7 +360,8 @@ static bool scattered_layout(oly_planner *p, const oly_layout *partial, const ol
         n_more += want->n - have->n;
     }
     oly_region r = oly_region_of_layout(target);
-    return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial);
+    return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial) &&
+           oly_fold_group(p->mesh, rule, axes, 0, counts, sources) > 0;
 }
 
 oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
@@ -367,14 +370,14 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     oly_value *v = oly_value_of(f, n);
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* every device has all of it */
-    oly_layout wanted = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n), target;
-    int counts[4], sources[OLY_FOLD_SOURCES];
-    if (!scattered_layout(p, v->layout, &wanted, axes, &target) ||
-        oly_fold_group(p->mesh, rule, axes, 0, counts, sources) == 0) {
+    oly_layout target;
+    if (!oly_scattered_layout(p, f, n, rule, axes, &target)) {
         bool done;
         OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
         return done ? OLY_OK : oly_fold_later(p, f, n, rule, axes);
     }
+    if (oly_finishes_in_parts(p, f, n, &target))
+        return oly_fold_later(p, f, n, rule, axes);
     oly_region r = oly_region_of_layout(&target);
     int slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (slot < 0)
