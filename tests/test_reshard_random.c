@@ -489,8 +489,8 @@ static int64_t largest_block(const walk *w, const place *p)
     return most;
 }
 
-/* Moves an array and looks at what that has taken besides the array before and after: a device nothing, or, of a sum, its
- * terms and what it makes of them; the process what messages are packed in, and partial results that came from others. */
+/* Moves an array and looks at what that has taken besides the array before and after: the process what messages are packed in and, of a
+ * sum, parts of terms on their way to being one; nothing else. */
 static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x)
 {
     int64_t limit = oly_option.exchange_memory << 20, slack = 4096;
@@ -505,8 +505,7 @@ static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x
     oly_block_until_ready(y);
     oly_pool_statistics s = oly_pool_statistics_get();
     int64_t extra = (int64_t)s.peak_bytes - (int64_t)s.in_use_bytes, packed = oly_staging_peak();
-    int64_t a_device = slack;
-    int64_t extra_allowed = oly_local_device_count() * a_device + (w->at.unreduced ? limit / 4 : 0);
+    int64_t extra_allowed = oly_local_device_count() * slack + (w->at.unreduced ? limit / 4 : 0);
     extra_allowed += extra_allowed / 8; /* the pool's buffers come in sizes */
     char why[160];
     snprintf(why, sizeof why, "%" PRId64 " bytes besides blocks of %" PRId64 " and %" PRId64 ", %" PRId64 " packed",

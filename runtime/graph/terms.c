@@ -102,6 +102,20 @@ static oly_status reshaped(oly_graph *g, oly_node *x, const oly_type *to, oly_no
     return oly_graph_add(g, OLY_OP_reshape, 1, &x, &p, out);
 }
 
+/* Is a type cut as another one, and beyond that only over axes of the terms? */
+static bool is_scattered(const oly_type *from, const oly_type *to, const oly_axis_list *terms)
+{
+    for (int d = 0; d < from->rank; d++) {
+        const oly_axis_list *had = &from->axes[d], *has = &to->axes[d];
+        if (has->n < had->n || memcmp(has->axis, had->axis, had->n) != 0)
+            return false;
+        for (int k = had->n; k < has->n; k++)
+            if (!has_axis(terms, has->axis[k]))
+                return false;
+    }
+    return true;
+}
+
 /* Terms side by side in dimension 0, one for each device along its axes, summed over those axes that dimension 0 of the wide type has
  * not, and sharded as that is. */
 static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wide, oly_node **out)
@@ -128,15 +142,15 @@ static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wid
         each.shape[each.rank] = some.shape[some.rank] = x->type.shape[d];
         each.axes[each.rank++] = some.axes[some.rank++] = x->type.axes[d];
     }
-    OLY_TRY(reshaped(g, x, &each, &x));
-    if (!(p.sharding = oly_type_sharding(&some)))
-        return OLY_MEMORY;
-    OLY_TRY(oly_graph_add(g, OLY_OP_reduce_sum, 1, &x, &p, &x));
     moved = some;
     for (int d = 1; d < wide->rank; d++)
         moved.axes[moved.rank - wide->rank + d] = wide->axes[d];
-    if (!(there = oly_type_sharding(&moved)))
+    p.sharding = oly_type_sharding(is_scattered(&some, &moved, &had) ? &moved : &some);
+    there = oly_type_sharding(&moved);
+    if (!p.sharding || !there)
         return OLY_MEMORY;
+    OLY_TRY(reshaped(g, x, &each, &x));
+    OLY_TRY(oly_graph_add(g, OLY_OP_reduce_sum, 1, &x, &p, &x));
     OLY_TRY(oly_build_reshard(g, x, there, &x));
     return reshaped(g, x, wide, out);
 }

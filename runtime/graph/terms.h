@@ -4,7 +4,8 @@
 #include "graph/graph.h"
 
 /* A node of type `wide` (dimension 0: the terms) sharded as `split`: the partial sums or products that each device has, without
- * communication. *out is NULL where the node is no sum or product whose summed dimension is cut evenly over those axes. */
+ * communication; of a sum that came from outside its terms, moved, or added over some of its axes. *out is NULL where the node is
+ * none of these, or the summed dimension is not cut evenly over those axes. */
 oly_status oly_build_terms(oly_graph *g, const oly_node *node, const oly_type *wide, oly_sharding split,
                            oly_node **out);
 #endif
