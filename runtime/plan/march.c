@@ -230,22 +230,47 @@ static oly_status plan_moves(lowering *w, oly_block *b, const oly_movement *all)
     return OLY_OK;
 }
 
-/* Brings what a pass reads of all fields. from NULL: within the slots. */
-static oly_status bring_margins(lowering *w, oly_block *b, const oly_march_pass *pass, const int *from, const int *to)
+/* Brings what the first pass reads of all fields. */
+static oly_status bring_margins(lowering *w, const oly_march_pass *pass, const int *from, const int *to)
 {
     const oly_march_form *form = &w->march->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     OLY_PLAN_CHECK(moves);
     for (int j = 0; j < form->n_fields; j++) {
         moves[j] = (oly_movement){.node = form->field[j],
-                                  .from = from ? &w->outside[j] : &w->inside[j],
-                                  .from_slot = from ? from[j] : to[j],
+                                  .from = &w->outside[j],
+                                  .from_slot = from[j],
                                   .to = &w->region[j],
-                                  .to_slot = to[j],
-                                  .in_place = !from};
+                                  .to_slot = to[j]};
         OLY_TRY(find_wanted(w, pass, j, &moves[j].wanted));
     }
-    return plan_moves(w, b, moves);
+    return plan_moves(w, w->f->block, moves);
+}
+
+/* Brings what the others read, within the slots of the fields, two of each: a new block for each. */
+static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slots[2])
+{
+    const oly_march_form *form = &w->march->form;
+    oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
+    int *of[2] = {OLY_PLAN_NEW(w->p, int, form->n_fields), OLY_PLAN_NEW(w->p, int, form->n_fields)};
+    OLY_PLAN_CHECK(moves && of[0] ? of[1] : NULL);
+    for (int k = 0; k < 2; k++) {
+        blocks[k] = oly_block_new(w->p);
+        OLY_PLAN_CHECK(blocks[k]);
+    }
+    for (size_t element = 1; element <= 16; element *= 2) {
+        int n = 0;
+        for (int j = 0; j < form->n_fields; j++) {
+            if (oly_dtype_size(form->field[j]->type.dtype) != element)
+                continue;
+            moves[n] = (oly_movement){.node = form->field[j], .from = &w->inside[j], .to = &w->region[j]};
+            OLY_TRY(find_wanted(w, &w->march->pass, j, &moves[n].wanted));
+            of[0][n] = slots[0][j];
+            of[1][n++] = slots[1][j];
+        }
+        OLY_TRY(oly_plan_margins(w->p, blocks, n, moves, (const int *const[]){of[0], of[1]}));
+    }
+    return OLY_OK;
 }
 
 /* -- slots ------------------------------------------------------------------------------------------------------------------ */
@@ -274,7 +299,7 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     if (w->margins) {
         OLY_TRY(new_slots(w, w->region, first));
         int n_steps = w->f->block->n_steps;
-        OLY_TRY(bring_margins(w, w->f->block, m->first.steps ? &m->first : &m->pass, before, first));
+        OLY_TRY(bring_margins(w, m->first.steps ? &m->first : &m->pass, before, first));
         w->brings = w->f->block->n_steps == n_steps + 1 ? n_steps : -1;
     }
     memcpy(field[0], first, sizeof *first * (size_t)n);
@@ -283,11 +308,8 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
         OLY_TRY(new_slots(w, w->region, field[0]));
     if (passes > 1)
         OLY_TRY(new_slots(w, w->region, field[1]));
-    for (int k = 0; k < 2 && w->margins && passes > 1; k++) {
-        blocks[k] = oly_block_new(w->p);
-        OLY_PLAN_CHECK(blocks[k]);
-        OLY_TRY(bring_margins(w, blocks[k], &m->pass, NULL, field[k]));
-    }
+    if (w->margins && passes > 1)
+        OLY_TRY(renew_margins(w, blocks, field));
     m->first_slot = first;
     m->field_slot[0] = field[0];
     m->field_slot[1] = field[1];

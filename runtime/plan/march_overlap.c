@@ -66,7 +66,7 @@ typedef struct finder {
     const oly_plan *plan;
     const oly_march *march;
     oly_march_device *device;
-    unsigned *late; /* [n_devices * n_fields] bits 2 d (low) and 2 d + 1 (high) */
+    uint64_t *seen; /* [n_devices * n_fields] sides that arrivals lie beyond */
 } finder;
 
 static int field_of(const oly_march *m, int slot)
@@ -90,18 +90,21 @@ static oly_block_within block_of(const oly_march_form *form, const oly_march_dev
     return own;
 }
 
-/* Adds the sides of what the movement brings. False: cannot be said. */
-static bool add_sides(const finder *f, const oly_step *move, bool corners)
+/* Notes the sides of what the movement brings. False: cannot be said. */
+static bool add_sides(const finder *f, const oly_step *move)
 {
     const oly_march_form *form = &f->march->form;
-    for (int k = 0; move && k < move->move.n_arrivals; k++) {
+    oly_block_within own;
+    for (int k = 0, last = -1; move && k < move->move.n_arrivals; k++) {
         const oly_piece *piece = &move->move.arrivals[k].piece;
         int device = oly_cell_device(f->plan, piece->buffer);
         int field = field_of(f->march, oly_cell_slot(f->plan, piece->buffer));
         if (field < 0 || !f->device[device].here)
             return false;
-        oly_block_within own = block_of(form, &f->device[device], field);
-        if (!oly_margin_side_add(&f->late[device * form->n_fields + field], &own, piece, corners))
+        if (piece->buffer != last)
+            own = block_of(form, &f->device[device], field);
+        last = piece->buffer;
+        if (!oly_margin_sides_add(&f->seen[device * form->n_fields + field], &own, piece))
             return false;
     }
     return true;
@@ -109,15 +112,12 @@ static bool add_sides(const finder *f, const oly_step *move, bool corners)
 
 static bool find_sides(const finder *f, const oly_step *s, const oly_step *first)
 {
-    const oly_step *moves[3];
+    const oly_step *moves[2];
     bool any = false;
-    if (!oly_margin_moves(s, first, moves))
+    if (!oly_margin_moves(s, first, moves) || !add_sides(f, moves[0]) || !add_sides(f, moves[1]))
         return false;
-    for (int k = 0; k < 6; k++)
-        if (!add_sides(f, moves[k % 3], k >= 3))
-            return false;
     for (int k = 0; k < f->plan->n_devices * f->march->form.n_fields; k++)
-        any = any || f->late[k];
+        any = any || f->seen[k];
     return any;
 }
 
@@ -131,7 +131,7 @@ static void reach_of(const oly_march_pass *pass, int field, int d, int64_t *belo
     }
 }
 
-static void set_early(const finder *f, oly_march_device *v, const unsigned *late)
+static void set_early(const finder *f, oly_march_device *v, const uint64_t *seen)
 {
     const oly_march *m = f->march;
     bool empty = false;
@@ -140,11 +140,12 @@ static void set_early(const finder *f, oly_march_device *v, const unsigned *late
         v->early_hi[d] = v->block.hi[d];
         for (int j = 0; j < m->form.n_fields; j++) {
             int64_t below = 0, above = 0;
+            unsigned late = oly_margin_sides_late(seen[j]);
             reach_of(&m->first, j, d, &below, &above);
             reach_of(&m->pass, j, d, &below, &above);
-            if (late[j] >> (2 * d) & 1 && v->block.lo[d] + below > v->early_lo[d])
+            if (late >> (2 * d) & 1 && v->block.lo[d] + below > v->early_lo[d])
                 v->early_lo[d] = v->block.lo[d] + below;
-            if (late[j] >> (2 * d + 1) & 1 && v->block.hi[d] - above < v->early_hi[d])
+            if (late >> (2 * d + 1) & 1 && v->block.hi[d] - above < v->early_hi[d])
                 v->early_hi[d] = v->block.hi[d] - above;
         }
         empty = empty || v->early_lo[d] >= v->early_hi[d];
@@ -212,14 +213,13 @@ oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first,
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
     if (!oly_option.overlap || !move)
         return OLY_OK;
-    f.late = OLY_PLAN_NEW(p, unsigned, p->plan->n_devices * m->form.n_fields + 1);
-    OLY_PLAN_CHECK(f.late);
-    memset(f.late, 0, sizeof *f.late * (size_t)(p->plan->n_devices * m->form.n_fields + 1));
+    f.seen = OLY_PLAN_NEW(p, uint64_t, p->plan->n_devices * m->form.n_fields + 1);
+    OLY_PLAN_CHECK(f.seen);
     if (!find_sides(&f, s, first))
         return OLY_OK;
     for (int d = 0; d < p->plan->n_devices; d++)
         if (device[d].here)
-            set_early(&f, &device[d], &f.late[d * m->form.n_fields]);
+            set_early(&f, &device[d], &f.seen[d * m->form.n_fields]);
     double flight = oly_price_step(p->plan, move), second = second_of_element(&f);
     forecast best = foresee(&f, second, flight);
     m->borders = true;

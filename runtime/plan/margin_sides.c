@@ -13,33 +13,41 @@ static bool is_known(const oly_step *move)
     return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;
 }
 
-bool oly_margin_moves(const oly_step *s, const oly_step *first, const oly_step *moves[3])
+bool oly_margin_moves(const oly_step *s, const oly_step *first, const oly_step *moves[2])
 {
     moves[0] = first;
-    for (int k = 0; k < 2; k++) {
-        moves[k + 1] = oly_margins_of(s, k);
-        if (s->stencil.margins[k] && !moves[k + 1])
+    moves[1] = oly_margins_of(s, 0);
+    for (int k = 0; k < 2; k++)
+        if (s->stencil.margins[k] && !oly_margins_of(s, k))
             return false;
-    }
-    return is_known(moves[0]) && is_known(moves[1]) && is_known(moves[2]);
+    return is_known(moves[0]) && is_known(moves[1]);
 }
 
-bool oly_margin_side_add(unsigned *late, const oly_block_within *own, const oly_piece *piece, bool corners)
+bool oly_margin_sides_add(uint64_t *seen, const oly_block_within *own, const oly_piece *piece)
 {
     int64_t rest = piece->offset / own->element;
     unsigned sides = 0;
     if (piece->rank != own->rank)
         return false;
     for (int d = 0; d < own->rank; d++) {
-        if (piece->stride[d] != own->stride[d])
+        int64_t stride = own->stride[d], lo = stride == 1 ? rest : rest / stride, hi = lo + piece->extent[d];
+        if (piece->stride[d] != stride)
             return false;
-        int64_t lo = rest / own->stride[d], hi = lo + piece->extent[d];
-        rest %= own->stride[d];
+        rest -= lo * stride;
         sides |= (unsigned)(hi <= own->lo[d]) << (2 * d);
         sides |= (unsigned)(lo >= own->hi[d]) << (2 * d + 1);
     }
-    unsigned lowest = sides & -sides;
-    if ((sides != lowest) == corners && !(*late & sides))
-        *late |= lowest;
+    *seen |= (uint64_t)1 << sides;
     return sides != 0;
+}
+
+unsigned oly_margin_sides_late(uint64_t seen)
+{
+    unsigned late = 0;
+    for (unsigned side = 1; side < 64; side *= 2)
+        late |= seen >> side & 1 ? side : 0;
+    for (unsigned sides = 1; sides < 64; sides++)
+        if (seen >> sides & 1 && !(late & sides))
+            late |= sides & -sides;
+    return late;
 }

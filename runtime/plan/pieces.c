@@ -563,24 +563,25 @@ oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *hold
     return piece;
 }
 
-oly_status oly_place_pieces(mover *m)
+void oly_place_remote(const mover *m, const remote *r, oly_piece *piece)
 {
-    if (m->pieces || m->n_remote == 0)
-        return OLY_OK;
-    m->pieces = oly_malloc(sizeof *m->pieces * (size_t)m->n_remote);
-    OLY_PLAN_CHECK(m->pieces);
-    for (int k = 0; k < m->n_remote; k++) {
-        const remote *r = &m->remotes[k];
-        oly_box holds = r->sending ? m->held[r->device] : shifted(&m->target[r->device], r->shift, -1);
-        m->pieces[k] = oly_piece_in(m, r->device, r->sending ? m->from_slot : m->to_slot, &holds, &r->box);
+    const oly_box *holds = r->sending ? &m->held[r->device] : &m->target[r->device];
+    int64_t stride = 1, offset = 0;
+    piece->buffer = oly_cell(m->p->plan, r->device, r->sending ? m->from_slot : m->to_slot);
+    piece->rank = holds->rank;
+    for (int d = holds->rank - 1; d >= 0; d--) {
+        piece->extent[d] = r->box.hi[d] - r->box.lo[d];
+        piece->stride[d] = stride;
+        offset += (r->box.lo[d] - holds->lo[d] + (r->sending ? 0 : r->shift[d])) * stride;
+        stride *= holds->hi[d] - holds->lo[d];
     }
-    return OLY_OK;
+    piece->offset = offset * (int64_t)m->element;
 }
 
 void oly_forget_pieces(mover *m)
 {
     oly_release(m->remotes);
-    oly_release(m->pieces);
+    oly_release(m->all);
     m->remotes = NULL;
-    m->pieces = NULL;
+    m->all = NULL;
 }

@@ -13,6 +13,7 @@ typedef struct remote {
     int device; /* of this process: sender's or receiver's */
     bool sending;
     int64_t shift[OLY_MAX_RANK]; /* of the box on its way */
+    uint64_t order[2];           /* in messages, before where the box begins */
     int item;                    /* the movement's number in its step, and the movement */
     const struct mover *mover;
 } remote;
@@ -34,9 +35,10 @@ typedef struct mover {
     int n_copies, copy_capacity;
     oly_copy_work *copies;
     int n_remote, remote_capacity;
-    remote *remotes;   /* until the exchange is made */
-    oly_piece *pieces; /* [n_remote] where this process's end of each lies; NULL: not worked out yet */
-    int wanted_at;     /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
+    remote *remotes; /* until the exchange is made */
+    int n_all;
+    remote **all, **sorted; /* of the first movement of a step: those of all of them; NULL: not listed yet */
+    int wanted_at; /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
     oly_box *wanted_box;
     int64_t received; /* most elements one device here gets from others */
     double work;
@@ -73,8 +75,8 @@ void oly_forget_pieces(mover *m);
 oly_status oly_keep_boxes(mover *m);
 /* The same of a process all of whose devices take from its own only. */
 oly_status oly_find_copies(mover *m);
-/* Works out m->pieces, if need be. */
-oly_status oly_place_pieces(mover *m);
+/* Where this process's end of a remote lies. */
+void oly_place_remote(const mover *m, const remote *r, oly_piece *piece);
 /* Where a box lies in a slot of a device that holds the box `holds`. */
 oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
 /* Adds one to a list of remotes; NULL: out of memory. Nothing in it is set. */

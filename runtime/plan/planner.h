@@ -303,17 +303,17 @@ typedef struct oly_movement {
     const oly_region *to;
     int to_slot;
     oly_wanted wanted; /* of `to` */
-    bool in_place;     /* from_slot is to_slot, whose own parts are right (oly_reshard_margins) */
+    bool in_place;     /* from_slot is to_slot, whose own parts are right (oly_plan_margins) */
 } oly_movement;
 /* The same for several values of elements of one size, in one step and one exchange. */
 oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements);
 oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
                             const oly_region *to, int to_slot);
 
-/* The same within two slots that hold `region` boxes already, of which each device's own part is right: two new blocks
- * bring the margins of each. */
-oly_status oly_reshard_margins(oly_planner *p, oly_block *b[2], const oly_node *node, const oly_layout *from,
-                               const oly_region *region, const oly_wanted *wanted, const int slot[2]);
+/* The same within slots that hold boxes of `to` already, of which each device's own part is right: block b[j] brings the margins of
+ * slots[j][k] for movement k. The movements' own slots are not looked at. */
+oly_status oly_plan_margins(oly_planner *p, oly_block *const b[2], int n, const oly_movement *movements,
+                            const int *const slots[2]);
 
 /* The slices of dimension d change places: slice i of `to` is slice source[i] of the value; others stay as they are. */
 oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,

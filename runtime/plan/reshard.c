@@ -2,26 +2,54 @@
  * between processes the boxes for one rank travel in one message. */
 #include "plan/pieces.h"
 #include "core/text.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
-static int in_message_order(const void *a, const void *b)
+/* Those to others first; then by peer, movement, receiver and source. */
+static void set_order(remote *r, int item)
 {
-    const remote *x = *(const remote *const *)a, *y = *(const remote *const *)b;
-    if (x->sending != y->sending)
-        return x->sending ? -1 : 1;
-    if (x->peer != y->peer)
-        return x->peer - y->peer;
-    if (x->item != y->item)
-        return x->item - y->item;
-    if (x->receiver != y->receiver)
-        return x->receiver - y->receiver;
-    for (int d = 0; d < x->box.rank && x->source == y->source; d++)
-        if (x->box.lo[d] != y->box.lo[d])
-            return x->box.lo[d] < y->box.lo[d] ? -1 : 1;
-    return x->source - y->source;
+    r->item = item;
+    r->order[0] = (uint64_t)!r->sending << 63 | (uint64_t)r->peer << 31 | (uint64_t)item;
+    r->order[1] = (uint64_t)r->receiver << 32 | (uint64_t)r->source;
+}
+
+static bool is_before(const remote *a, const remote *b)
+{
+    for (int k = 0; k < 2; k++)
+        if (a->order[k] != b->order[k])
+            return a->order[k] < b->order[k];
+    for (int d = 0; d < a->box.rank; d++)
+        if (a->box.lo[d] != b->box.lo[d])
+            return a->box.lo[d] < b->box.lo[d];
+    return false;
+}
+
+static int end_of_run(remote *const *list, int at, int n)
+{
+    while (++at < n && !is_before(list[at], list[at - 1]))
+        ;
+    return at;
+}
+
+/* Sorts by merging runs that are in order: of what a device gets and of what it gives there is about one each. The result is one of
+ * the two lists. */
+static remote **sort_remotes(int n, remote **list, remote **spare)
+{
+    for (int runs = 0; runs != 1;) {
+        remote **to = spare;
+        runs = 0;
+        for (int at = 0, end; at < n; at = end, runs++) {
+            int middle = end_of_run(list, at, n), left = at, right = middle;
+            end = middle < n ? end_of_run(list, middle, n) : n;
+            for (int k = at; k < end; k++)
+                to[k] = right == end || (left < middle && !is_before(list[right], list[left])) ? list[left++]
+                                                                                               : list[right++];
+        }
+        spare = list;
+        list = to;
+    }
+    return list;
 }
 
 static bool same_bytes(const remote *a, const remote *b)
@@ -30,29 +58,28 @@ static bool same_bytes(const remote *a, const remote *b)
 }
 
 /* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. */
-static void fill_message(const remote *const *remotes, int n, oly_message *message)
+static void fill_message(remote *const *remotes, int n, oly_message *message)
 {
     message->peer = remotes[0]->peer;
+    message->n_pieces = 0;
     for (int k = 0; k < n; k++) {
-        int same = -1, shown = 0;
+        int same = -1;
         for (int j = 0; j < k && same < 0; j++)
             if (same_bytes(remotes[j], remotes[k]))
                 same = j;
-        shown = same < 0 || !remotes[k]->sending;
-        if (!shown)
+        if (same >= 0 && remotes[k]->sending)
             continue;
-        message->same[message->n_pieces] = remotes[k]->sending ? -1 : same;
-        message->pieces[message->n_pieces++] = remotes[k]->mover->pieces[remotes[k] - remotes[k]->mover->remotes];
+        message->same[message->n_pieces] = same;
+        oly_place_remote(remotes[k]->mover, remotes[k], &message->pieces[message->n_pieces++]);
     }
 }
 
 /* One exchange for all of them. */
-static oly_status make_exchange(size_t element, int n_remote, const remote **remotes, oly_exchange **exchange)
+static oly_status make_exchange(size_t element, int n_remote, remote *const *remotes, oly_exchange **exchange)
 {
-    qsort(remotes, (size_t)n_remote, sizeof *remotes, in_message_order);
-    oly_message *messages = oly_calloc((size_t)n_remote, sizeof *messages);
-    oly_piece *pieces = oly_calloc((size_t)n_remote, sizeof *pieces);
-    int *same = oly_calloc((size_t)n_remote, sizeof *same);
+    oly_message *messages = oly_malloc(sizeof *messages * (size_t)n_remote);
+    oly_piece *pieces = oly_malloc(sizeof *pieces * (size_t)n_remote);
+    int *same = oly_malloc(sizeof *same * (size_t)n_remote);
     int n = 0, n_sends = 0;
     oly_status st = OLY_OK;
     if (!messages || !pieces || !same)
@@ -135,45 +162,54 @@ static void add_source(source_list *l, int position)
         l->more++;
 }
 
-/* What device d gets from others: elements, and from which sources. */
-static int64_t received_by(const mover *m, int d, source_list *sources)
+/* What a device gets from others: elements, and from which sources. */
+typedef struct intake {
+    int64_t elements;
+    source_list sources;
+} intake;
+
+static void count_intake(const mover *m, intake *devices)
 {
-    int64_t elements = m->wanted_elements ? m->wanted_elements[d] : 0;
-    sources->more += m->wanted_blocks ? (int)m->wanted_blocks[d] : 0;
+    const oly_plan *plan = m->p->plan;
+    for (int d = 0; d < plan->n_devices && m->wanted_elements; d++) {
+        devices[d].elements += m->wanted_elements[d];
+        devices[d].sources.more += (int)m->wanted_blocks[d];
+    }
     for (int k = 0; k < m->n_remote; k++)
-        if (!m->remotes[k].sending && m->remotes[k].device == d) {
-            elements += oly_box_count(&m->remotes[k].box);
-            add_source(sources, m->remotes[k].source);
+        if (!m->remotes[k].sending) {
+            intake *i = &devices[m->remotes[k].device];
+            i->elements += oly_box_count(&m->remotes[k].box);
+            add_source(&i->sources, m->remotes[k].source);
         }
-    for (int k = 0; k < m->n_copies; k++) {
+    for (int k = 0; k < m->n_copies && !m->from->mesh->everywhere; k++) {
         const oly_copy_work *c = &m->copies[k];
-        const oly_plan *plan = m->p->plan;
-        if (oly_cell_device(plan, c->to.base) != d || oly_cell_device(plan, c->from.base) == d ||
-            m->from->mesh->everywhere)
-            continue;
+        int from = oly_cell_device(plan, c->from.base), to = oly_cell_device(plan, c->to.base);
         int64_t n = 1;
+        if (from == to)
+            continue;
         for (int e = 0; e < c->task.rank; e++)
             n *= c->task.extent[e];
-        elements += n;
-        add_source(sources, oly_position_in(m->p, m->from->mesh, oly_cell_device(plan, c->from.base)));
+        devices[to].elements += n;
+        add_source(&devices[to].sources, oly_position_in(m->p, m->from->mesh, from));
     }
-    return elements;
 }
 
-static void describe(int n, mover *movers, oly_step *s)
+static oly_status describe(int n, mover *movers, oly_step *s)
 {
     mover *m = &movers[0];
     int64_t most = 0, extra_lo = 0, extra_hi = 0;
     int messages = 0;
+    intake *devices = oly_calloc((size_t)m->p->plan->n_devices, sizeof *devices);
+    OLY_PLAN_CHECK(devices);
+    for (int k = 0; k < n; k++)
+        count_intake(&movers[k], devices);
     for (int d = 0; d < m->p->plan->n_devices; d++) {
-        int64_t elements = 0;
-        source_list sources = {0};
-        for (int k = 0; k < n; k++)
-            elements += received_by(&movers[k], d, &sources);
-        s->wire += elements * (int64_t)m->element;
-        most = elements > most ? elements : most;
-        messages = sources.n + sources.more > messages ? sources.n + sources.more : messages;
+        int sources = devices[d].sources.n + devices[d].sources.more;
+        s->wire += devices[d].elements * (int64_t)m->element;
+        most = devices[d].elements > most ? devices[d].elements : most;
+        messages = sources > messages ? sources : messages;
     }
+    oly_release(devices);
     s->bytes = most * (int64_t)m->element;
     s->messages = messages;
     s->members = m->to->mesh->n_devices > m->from->mesh->n_devices ? m->to->mesh->n_devices : m->from->mesh->n_devices;
@@ -181,7 +217,7 @@ static void describe(int n, mover *movers, oly_step *s)
         s->detail = "messages are listed by the first run";
     s->what = most == 0 && m->from->mesh == m->to->mesh ? "local copy" : name_of(m);
     if (strcmp(s->what, "halo exchange") != 0)
-        return;
+        return oly_note_transfer(n, movers, s);
     int n_parts = m->wanted.n ? m->wanted.n : 1;
     for (int k = 0; k < n_parts; k++)
         for (int d = 0; d < m->to->rank; d++) {
@@ -195,6 +231,7 @@ static void describe(int n, mover *movers, oly_step *s)
         }
     s->detail = oly_plan_say(m->p, "%lld element%s from the left, %lld from the right", (long long)extra_lo,
                              extra_lo == 1 ? "" : "s", (long long)extra_hi);
+    return oly_note_transfer(n, movers, s);
 }
 
 /* Axes only: of explanations. */
@@ -222,70 +259,108 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].n_remote; j++) {
             const remote *r = &movers[k].remotes[j];
-            if (!r->sending)
-                arrivals[s->move.n_arrivals++] = (oly_arrival){r->peer, movers[k].pieces[j]};
+            if (r->sending)
+                continue;
+            arrivals[s->move.n_arrivals].peer = r->peer;
+            oly_place_remote(&movers[k], r, &arrivals[s->move.n_arrivals++].piece);
         }
     s->move.arrivals = arrivals;
     return OLY_OK;
 }
 
-/* The remote pieces of all movements, one list. */
-oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
+/* The remote pieces of all movements, one list, which the first of them keeps. */
+static oly_status list_remotes(int n, mover *movers)
 {
     int total = 0;
-    *exchange = NULL;
-    for (int k = 0; k < n; k++) {
-        OLY_TRY(oly_place_pieces(&movers[k]));
+    for (int k = 0; k < n; k++)
         total += movers[k].n_remote;
-    }
-    if (total == 0)
+    if (movers[0].all || total == 0)
         return OLY_OK;
-    const remote **all = oly_malloc(sizeof *all * (size_t)total);
+    remote **all = oly_malloc(2 * sizeof *all * (size_t)total);
     OLY_PLAN_CHECK(all);
     total = 0;
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].n_remote; j++) {
-            movers[k].remotes[j].mover = &movers[k];
-            movers[k].remotes[j].item = k;
-            all[total++] = &movers[k].remotes[j];
+            remote *r = all[total++] = &movers[k].remotes[j];
+            r->mover = &movers[k];
+            set_order(r, k);
         }
-    oly_status st = make_exchange(movers[0].element, total, all, exchange);
-    oly_release(all);
-    return st;
+    movers[0].all = all;
+    movers[0].n_all = total;
+    movers[0].sorted = sort_remotes(total, all, all + total);
+    return OLY_OK;
 }
 
-/* Their step, of pieces that are found, unless it is better to list them later. */
-static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
+oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
+{
+    *exchange = NULL;
+    OLY_TRY(list_remotes(n, movers));
+    return movers[0].all ? make_exchange(movers[0].element, movers[0].n_all, movers[0].sorted, exchange) : OLY_OK;
+}
+
+/* The copies of all movements, which may be in other slots by now than when they were found. */
+static oly_status take_copies(int n, const mover *movers, bool again, oly_step *s)
+{
+    const oly_plan *plan = movers[0].p->plan;
+    int total = 0;
+    for (int k = 0; k < n; k++)
+        total += movers[k].n_copies;
+    oly_copy_work *copies = n == 1 && !again ? movers[0].copies : OLY_PLAN_NEW(movers[0].p, oly_copy_work, total + 1);
+    if (total > 0)
+        OLY_PLAN_CHECK(copies);
+    s->move.copies = copies;
+    for (int k = 0; k < n; k++) {
+        const mover *m = &movers[k];
+        if (copies != m->copies && m->n_copies)
+            memcpy(copies + s->move.n_copies, m->copies, sizeof *copies * (size_t)m->n_copies);
+        for (int j = s->move.n_copies; j < s->move.n_copies + m->n_copies && again; j++) {
+            copies[j].from.base = oly_cell(plan, oly_cell_device(plan, copies[j].from.base), m->from_slot);
+            copies[j].to.base = oly_cell(plan, oly_cell_device(plan, copies[j].to.base), m->to_slot);
+        }
+        s->move.n_copies += m->n_copies;
+        s->work += m->work;
+    }
+    return OLY_OK;
+}
+
+/* What is said of a step of the same movements in other slots. */
+static void describe_alike(const oly_step *like, oly_step *s)
+{
+    s->wire = like->wire;
+    s->bytes = like->bytes;
+    s->messages = like->messages;
+    s->members = like->members;
+    s->what = like->what;
+    s->detail = like->detail;
+    s->transfer = like->transfer;
+}
+
+/* Their step, of pieces that are found, unless it is better to list them later. like: the same in other slots, or NULL. */
+static oly_status make_step(int n, mover *movers, bool later, const oly_step *like, oly_block *b)
 {
     oly_planner *p = movers[0].p;
     oly_exchange *exchange;
-    int n_copies = 0;
     OLY_TRY(later ? oly_make_outline(n, movers, &exchange) : oly_movers_exchange(n, movers, &exchange));
-    for (int k = 0; k < n; k++)
-        n_copies += movers[k].n_copies;
-    oly_copy_work *copies = n == 1 ? movers[0].copies : OLY_PLAN_NEW(p, oly_copy_work, n_copies + 1);
-    oly_step *s = copies || n_copies == 0 ? oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange") : NULL;
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange");
     if (!s) {
         oly_exchange_free(exchange);
         return oly_out_of_memory(0, "a plan");
     }
     s->exchange = exchange;
     s->out_slot = movers[0].to_slot;
-    s->move.copies = copies;
+    OLY_TRY(take_copies(n, movers, like != NULL, s));
     for (int k = 0; k < n; k++) {
-        if (copies && n > 1 && movers[k].n_copies)
-            memcpy(copies + s->move.n_copies, movers[k].copies, sizeof *copies * (size_t)movers[k].n_copies);
-        s->move.n_copies += movers[k].n_copies;
-        s->work += movers[k].work;
         if (!movers[k].in_place)
             p->plan->slots[movers[k].to_slot].block = b;
         oly_slot_use(p, movers[k].from_slot);
         oly_slot_use(p, movers[k].to_slot);
     }
-    describe(n, movers, s);
     if (exchange && !later)
         OLY_TRY(note_arrivals(n, movers, s));
-    return oly_note_transfer(n, movers, s);
+    if (!like)
+        return describe(n, movers, s);
+    describe_alike(like, s);
+    return OLY_OK;
 }
 
 /* One step for movements of elements of one size. */
@@ -296,17 +371,24 @@ static oly_status add_moves(int n, mover *movers, oly_block *b)
     for (int k = 0; k < n && st == OLY_OK && !later; k++)
         st = oly_find_pieces(&movers[k]);
     if (st == OLY_OK && n > 0)
-        st = make_step(n, movers, later, b);
+        st = make_step(n, movers, later, NULL, b);
     for (int k = 0; k < n; k++)
         oly_forget_pieces(&movers[k]);
     return st;
 }
 
-static oly_status add_move(mover m, oly_block *b)
+static mover mover_of(oly_planner *p, const oly_movement *v)
 {
-    oly_slot_use(m.p, m.from_slot);
-    oly_slot_use(m.p, m.to_slot);
-    return add_moves(1, &m, b);
+    return (mover){.p = p,
+                   .node = v->node,
+                   .from = v->from,
+                   .to = v->to,
+                   .from_slot = v->from_slot,
+                   .to_slot = v->to_slot,
+                   .in_place = v->in_place,
+                   .wanted = v->wanted,
+                   .shape = v->from->shape,
+                   .element = oly_dtype_size(v->node->type.dtype)};
 }
 
 oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movement *movements)
@@ -314,19 +396,9 @@ oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movemen
     mover *movers = OLY_PLAN_NEW(p, mover, n);
     OLY_PLAN_CHECK(movers);
     for (int k = 0; k < n; k++) {
-        const oly_movement *v = &movements[k];
-        movers[k] = (mover){.p = p,
-                            .node = v->node,
-                            .from = v->from,
-                            .to = v->to,
-                            .from_slot = v->from_slot,
-                            .to_slot = v->to_slot,
-                            .in_place = v->in_place,
-                            .wanted = v->wanted,
-                            .shape = v->from->shape,
-                            .element = oly_dtype_size(v->node->type.dtype)};
-        oly_slot_use(p, v->from_slot);
-        oly_slot_use(p, v->to_slot);
+        movers[k] = mover_of(p, &movements[k]);
+        oly_slot_use(p, movers[k].from_slot);
+        oly_slot_use(p, movers[k].to_slot);
     }
     return n > 0 ? add_moves(n, movers, b) : OLY_OK;
 }
@@ -334,77 +406,41 @@ oly_status oly_plan_moves(oly_planner *p, oly_block *b, int n, const oly_movemen
 oly_status oly_plan_reshard(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from, int from_slot,
                             const oly_region *to, int to_slot)
 {
-    return add_move((mover){.p = p,
-                            .node = node,
-                            .from = from,
-                            .to = to,
-                            .from_slot = from_slot,
-                            .to_slot = to_slot,
-                            .shape = from->shape,
-                            .element = oly_dtype_size(node->type.dtype)},
-                    b);
+    return oly_plan_moves(p, b, 1, &(oly_movement){node, from, from_slot, to, to_slot, {0}, false});
 }
 
 oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *node, const oly_layout *from,
                                 int from_slot, const oly_region *to, int to_slot, int d, oly_permutation permutation)
 {
-    return add_move((mover){.p = p,
-                            .node = node,
-                            .from = from,
-                            .to = to,
-                            .from_slot = from_slot,
-                            .to_slot = to_slot,
-                            .permutation = permutation,
-                            .permuted = d,
-                            .shape = from->shape,
-                            .element = oly_dtype_size(node->type.dtype)},
-                    b);
+    mover m = mover_of(p, &(oly_movement){node, from, from_slot, to, to_slot, {0}, false});
+    m.permutation = permutation;
+    m.permuted = d;
+    oly_slot_use(p, from_slot);
+    oly_slot_use(p, to_slot);
+    return add_moves(1, &m, b);
 }
 
-/* The pieces that were found for one slot, in another one laid out alike. */
-static oly_status move_to_slot(mover *m, int slot)
+oly_status oly_plan_margins(oly_planner *p, oly_block *const b[2], int n, const oly_movement *movements,
+                            const int *const slots[2])
 {
-    const oly_plan *plan = m->p->plan;
-    oly_copy_work *copies = OLY_PLAN_NEW(m->p, oly_copy_work, m->n_copies + 1);
-    OLY_PLAN_CHECK(copies);
-    for (int k = 0; k < m->n_copies; k++) {
-        copies[k] = m->copies[k];
-        copies[k].from.base = oly_cell(plan, oly_cell_device(plan, copies[k].from.base), slot);
-        copies[k].to.base = oly_cell(plan, oly_cell_device(plan, copies[k].to.base), slot);
+    mover *movers = OLY_PLAN_NEW(p, mover, n + 1);
+    oly_status st = OLY_OK;
+    OLY_PLAN_CHECK(movers);
+    for (int k = 0; k < n; k++) {
+        movers[k] = mover_of(p, &movements[k]);
+        movers[k].in_place = true;
     }
-    for (int k = 0; k < m->n_remote; k++)
-        m->pieces[k].buffer = oly_cell(plan, m->remotes[k].device, slot);
-    m->copies = copies;
-    m->from_slot = m->to_slot = slot;
-    return OLY_OK;
-}
-
-oly_status oly_reshard_margins(oly_planner *p, oly_block *b[2], const oly_node *node, const oly_layout *from,
-                               const oly_region *region, const oly_wanted *wanted, const int slot[2])
-{
-    mover m = {.p = p,
-               .node = node,
-               .from = from,
-               .to = region,
-               .in_place = true,
-               .wanted = *wanted,
-               .from_slot = slot[0],
-               .to_slot = slot[0],
-               .shape = from->shape,
-               .element = oly_dtype_size(node->type.dtype)};
-    for (int k = 0; k < wanted->n; k++)
-        if (oly_region_equal(&wanted->part[k], region))
-            m.wanted.n = 0; /* all of it */
-    oly_status st = oly_find_pieces(&m);
-    for (int k = 0; k < 2 && st == OLY_OK; k++) {
-        b[k] = oly_block_new(p);
-        oly_slot_use(p, slot[k]);
-        st = b[k] ? OLY_OK : oly_out_of_memory(0, "a plan");
-        if (st == OLY_OK && k > 0)
-            st = move_to_slot(&m, slot[k]);
+    for (int j = 0; j < 2 && n > 0; j++) {
+        for (int k = 0; k < n; k++) {
+            movers[k].from_slot = movers[k].to_slot = slots[j][k];
+            oly_slot_use(p, slots[j][k]);
+        }
+        for (int k = 0; k < n && j == 0 && st == OLY_OK; k++)
+            st = oly_find_pieces(&movers[k]);
         if (st == OLY_OK)
-            st = make_step(1, &m, false, b[k]);
+            st = make_step(n, movers, false, j == 0 ? NULL : &b[0]->steps[b[0]->n_steps - 1], b[j]);
     }
-    oly_forget_pieces(&m);
+    for (int k = 0; k < n; k++)
+        oly_forget_pieces(&movers[k]);
     return st;
 }

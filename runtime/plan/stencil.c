@@ -344,10 +344,15 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     if (fields[0] < 0 || fields[1] < 0)
         return OLY_MEMORY;
     oly_block *blocks[2] = {NULL, NULL};
-    oly_wanted wanted;
-    OLY_TRY(margins_read(p, &s, &l, steps, &wanted));
-    if (margins && passes > 1)
-        OLY_TRY(oly_reshard_margins(p, blocks, input, &l, &r, &wanted, fields));
+    if (margins && passes > 1) {
+        oly_movement move = {.node = input, .from = &l, .to = &r};
+        for (int k = 0; k < 2; k++) {
+            blocks[k] = oly_block_new(p);
+            OLY_PLAN_CHECK(blocks[k]);
+        }
+        OLY_TRY(margins_read(p, &s, &l, steps, &move.wanted));
+        OLY_TRY(oly_plan_margins(p, blocks, 1, &move, (const int *const[]){&fields[0], &fields[1]}));
+    }
     OLY_TRY(settle(p, f, n, &l, element, &out));
     oly_stencil_work *work = OLY_PLAN_NEW(p, oly_stencil_work, p->plan->n_devices);
     OLY_PLAN_CHECK(work);

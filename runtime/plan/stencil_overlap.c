@@ -23,33 +23,40 @@ static oly_block_within block_of(const oly_stencil *stencil, const oly_stencil_w
     return own;
 }
 
-/* Adds the sides of what the movement brings this device. */
-static bool add_sides(const oly_plan *plan, const oly_step *move, int device, const oly_block_within *own, bool corners,
-                      unsigned *late)
+/* Notes the sides of what the movement brings each device. False: cannot be said. */
+static bool add_sides(const oly_plan *plan, const oly_step *s, const oly_step *move, const oly_stencil_work *work,
+                      uint64_t *seen)
 {
-    for (int k = 0; move && k < move->move.n_arrivals; k++) {
+    oly_block_within own;
+    for (int k = 0, last = -1; move && k < move->move.n_arrivals; k++) {
         const oly_piece *piece = &move->move.arrivals[k].piece;
-        if (oly_cell_device(plan, piece->buffer) == device && !oly_margin_side_add(late, own, piece, corners))
+        int device = oly_cell_device(plan, piece->buffer);
+        if (device != last)
+            own = block_of(s->stencil.stencil, &work[device]);
+        last = device;
+        if (!oly_margin_sides_add(&seen[device], &own, piece))
             return false;
     }
     return true;
 }
 
-static bool find_sides(const oly_plan *plan, const oly_step *s, const oly_step *first, oly_stencil_work *work)
+/* *any: messages bring something. */
+static oly_status find_sides(oly_planner *p, const oly_step *s, const oly_step *first, oly_stencil_work *work,
+                             bool *any)
 {
-    const oly_step *moves[3];
-    bool any = false;
-    if (!oly_margin_moves(s, first, moves))
-        return false;
-    for (int d = 0; d < plan->n_devices; d++) {
-        oly_block_within own = block_of(s->stencil.stencil, &work[d]);
-        work[d].late = 0;
-        for (int k = 0; k < 6; k++)
-            if (!add_sides(plan, moves[k % 3], d, &own, k >= 3, &work[d].late))
-                return false;
-        any = any || work[d].late;
+    const oly_step *moves[2];
+    int n = p->plan->n_devices;
+    uint64_t *seen = OLY_PLAN_NEW(p, uint64_t, n);
+    OLY_PLAN_CHECK(seen);
+    *any = false;
+    bool known = oly_margin_moves(s, first, moves);
+    for (int k = 0; k < 2 && known; k++)
+        known = add_sides(p->plan, s, moves[k], work, seen);
+    for (int d = 0; d < n; d++) {
+        work[d].late = known ? oly_margin_sides_late(seen[d]) : 0;
+        *any = *any || work[d].late;
     }
-    return any;
+    return OLY_OK;
 }
 
 /* -- tiles and what they take ---------------------------------------------------------------------------------------------- */
@@ -98,11 +105,12 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
 {
     const oly_plan *plan = p->plan;
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
-    if (!oly_option.overlap || !move || !find_sides(plan, s, first, work)) {
-        for (int d = 0; d < plan->n_devices; d++)
-            work[d].late = 0;
+    bool any;
+    if (!oly_option.overlap || !move)
         return OLY_OK;
-    }
+    OLY_TRY(find_sides(p, s, first, work, &any));
+    if (!any)
+        return OLY_OK;
     double flight = oly_price_step(plan, move);
     forecast as_is = foresee(plan, s, work, flight);
     oly_stencil_work *cut = OLY_PLAN_NEW(p, oly_stencil_work, plan->n_devices);
