@@ -7,7 +7,13 @@
 #include "core/arena.h"
 #include <string.h>
 
-enum { WAYS = 16, MOST_PARTS = 64 }; /* parts of a dimension that are remembered; parts of the region: bits of a mask */
+enum {
+    WAYS = 16,       /* parts of a dimension that are remembered */
+    MOST_PARTS = 64, /* that are wanted: bits of a mask */
+    KIND_BITS = 5,
+    MOST_KINDS = (1 << KIND_BITS) - 1, /* of strips, in one dimension: OLY_MAX_RANK of them are a number of 64 bits */
+    SHAPE_BITS = 7                     /* products of strips that are remembered */
+};
 
 typedef struct range {
     int64_t lo, hi;
@@ -25,12 +31,20 @@ typedef struct strip {
     int part, position;    /* the other's; and what that adds to its position */
     uint64_t meets, holds; /* wanted parts that have elements of it; that have all of it */
     const line *line;      /* the receiver's */
+    int kind;              /* strips of one kind are alike but for where they begin; MOST_KINDS: not told */
 } strip;
 
 typedef struct strip_list {
     int part, n, room;
     strip *strip;
 } strip_list;
+
+/* What is wanted of the products of strips of certain kinds, as if all strips began at 0. */
+typedef struct shape {
+    uint64_t kinds; /* of all dimensions, from 1 on; 0: none */
+    int n;
+    oly_box *boxes;
+} shape;
 
 typedef struct finder {
     mover *m;
@@ -41,7 +55,10 @@ typedef struct finder {
     const line **line; /* [rank][WAYS] */
     const strip_list **taken, **given;
     int n_copies, copy_capacity;
-    remote *copies; /* within this process */
+    remote *copies;     /* within this process */
+    const strip **kind; /* [rank][MOST_KINDS] the first of each */
+    int n_kinds[OLY_MAX_RANK];
+    shape *shapes; /* [1 << SHAPE_BITS] */
     /* the device that is looked at, and how far */
     int device, here;
     bool sending;
@@ -83,6 +100,42 @@ static int place_of_part(const mover *m, int d, int part)
     return place;
 }
 
+/* What is wanted of a strip, counted from where it begins. */
+static range wanted_of(const strip *s, int k)
+{
+    int64_t lo = s->line->wanted[k].lo - s->shift - s->lo, hi = s->line->wanted[k].hi - s->shift - s->lo;
+    return (range){lo > 0 ? lo : 0, hi < s->hi - s->lo ? hi : s->hi - s->lo};
+}
+
+static bool are_alike(const strip *a, const strip *b)
+{
+    if (a->hi - a->lo != b->hi - b->lo || a->meets != b->meets || a->holds != b->holds)
+        return false;
+    for (uint64_t left = a->meets & ~a->holds; left; left &= left - 1) {
+        int k = __builtin_ctzll(left);
+        range x = wanted_of(a, k), y = wanted_of(b, k);
+        if (x.lo != y.lo || x.hi != y.hi)
+            return false;
+    }
+    return true;
+}
+
+static int kind_of(finder *f, int d, const strip *s)
+{
+    const strip **known = &f->kind[d * MOST_KINDS];
+    int k = 0;
+    while (k < f->n_kinds[d] && !are_alike(known[k], s))
+        k++;
+    if (k == f->n_kinds[d] && k < MOST_KINDS) {
+        strip *kept = OLY_ARENA_NEW(&f->arena, strip, 1); /* lists move as they grow */
+        if (!kept)
+            return MOST_KINDS;
+        *kept = *s;
+        known[f->n_kinds[d]++] = kept;
+    }
+    return k;
+}
+
 /* Adds [lo, hi) of the source's elements, shared with part `part`. */
 static bool add_strip(finder *f, strip_list *list, int d, int64_t lo, int64_t hi, int64_t shift, int part,
                       const line *l)
@@ -102,7 +155,7 @@ static bool add_strip(finder *f, strip_list *list, int d, int64_t lo, int64_t hi
         list->room = room;
     }
     strip *s = &list->strip[list->n++];
-    *s = (strip){lo, hi, shift, part, place_of_part(m, d, part), 0, 0, l};
+    *s = (strip){lo, hi, shift, part, place_of_part(m, d, part), 0, 0, l, 0};
     if (m->wanted.n == 0)
         s->meets = s->holds = 1;
     for (int k = 0; k < m->wanted.n; k++) {
@@ -110,6 +163,7 @@ static bool add_strip(finder *f, strip_list *list, int d, int64_t lo, int64_t hi
         s->meets |= (uint64_t)(w->lo < hi + shift && w->hi > lo + shift && w->lo < w->hi) << k;
         s->holds |= (uint64_t)(w->lo <= lo + shift && w->hi >= hi + shift) << k;
     }
+    s->kind = m->wanted.n > 1 ? kind_of(f, d, s) : 0;
     return true;
 }
 
@@ -176,81 +230,107 @@ static const strip_list *strips_of(finder *f, int d, int part)
 
 /* -- products of strips ------------------------------------------------------------------------------------------------------ */
 
-/* The parts of a product of strips that are wanted: boxes that do not overlap. */
-static int boxes_of(const finder *f, uint64_t meets, uint64_t holds, oly_box *boxes)
+/* The parts of a product of strips that are wanted, boxes that do not overlap, counted from where the strips begin. */
+static int find_boxes(const finder *f, uint64_t meets, oly_box *boxes)
 {
-    const mover *m = f->m;
-    oly_box within, parts[MOST_PARTS];
-    int n = 0;
-    within.rank = m->from->rank;
-    for (int d = 0; d < within.rank; d++) {
-        within.lo[d] = f->at[d]->lo;
-        within.hi[d] = f->at[d]->hi;
-    }
-    boxes[0] = within;
-    if (holds)
-        return 1;
+    int rank = f->m->from->rank, n = 0;
+    oly_box within = {.rank = rank}, parts[MOST_PARTS];
+    for (int d = 0; d < rank; d++)
+        within.hi[d] = f->at[d]->hi - f->at[d]->lo;
     for (; meets; meets &= meets - 1, n++) {
-        int k = __builtin_ctzll(meets);
-        parts[n].rank = within.rank;
-        for (int d = 0; d < within.rank; d++) {
-            const strip *s = f->at[d];
-            int64_t lo = s->line->wanted[k].lo - s->shift, hi = s->line->wanted[k].hi - s->shift;
-            parts[n].lo[d] = lo > s->lo ? lo : s->lo;
-            parts[n].hi[d] = hi < s->hi ? hi : s->hi;
+        parts[n].rank = rank;
+        for (int d = 0; d < rank; d++) {
+            range r = wanted_of(f->at[d], __builtin_ctzll(meets));
+            parts[n].lo[d] = r.lo;
+            parts[n].hi[d] = r.hi;
         }
     }
-    if (n > 1)
-        return oly_wanted_boxes(n, parts, &within, boxes);
-    boxes[0] = parts[0];
-    return n;
+    return oly_wanted_boxes(n, parts, &within, boxes);
 }
 
-/* Each device in f->list's last dimension has been chosen: what it and the other one, at `position`, share. */
+/* The same, remembered. NULL: out of memory. */
+static const shape *shape_of(finder *f, uint64_t meets)
+{
+    oly_box boxes[OLY_MOST_WANTED];
+    uint64_t kinds = 0;
+    for (int d = 0; d < f->m->from->rank; d++)
+        kinds = kinds << KIND_BITS | (uint64_t)f->at[d]->kind;
+    bool told = true;
+    for (int d = 0; d < f->m->from->rank; d++)
+        told = told && f->at[d]->kind < MOST_KINDS;
+    shape *s = &f->shapes[(kinds + 1) * 0x9e3779b97f4a7c15u >> (64 - SHAPE_BITS)];
+    if (told && s->kinds == kinds + 1)
+        return s;
+    s->kinds = told ? kinds + 1 : 0;
+    s->n = find_boxes(f, meets, boxes);
+    s->boxes = OLY_ARENA_NEW(&f->arena, oly_box, s->n + 1);
+    if (!s->boxes)
+        return NULL;
+    memcpy(s->boxes, boxes, sizeof *boxes * (size_t)s->n);
+    return s;
+}
+
+/* Adds one of the boxes that the devices share; NULL: all of the product of strips. */
+static oly_status add_box(finder *f, const oly_box *box, int process, int position)
+{
+    mover *m = f->m;
+    remote *r = process == oly_mesh_my_process() ? oly_remote_new(&f->copies, &f->n_copies, &f->copy_capacity)
+                                                 : oly_remote_new(&m->remotes, &m->n_remote, &m->remote_capacity);
+    OLY_PLAN_CHECK(r);
+    r->peer = process;
+    r->receiver = f->sending ? position : f->here;
+    r->source = f->sending ? f->here : position;
+    r->device = f->device;
+    r->sending = f->sending;
+    r->box.rank = m->from->rank;
+    for (int d = 0; d < m->from->rank; d++) {
+        const strip *s = f->at[d];
+        r->box.lo[d] = s->lo + (box ? box->lo[d] : 0);
+        r->box.hi[d] = box ? s->lo + box->hi[d] : s->hi;
+        r->shift[d] = s->shift;
+    }
+    return OLY_OK;
+}
+
+/* The position of the device that gives what the strips share; -1: nothing comes from it that is not there. */
+static int giver_of(const finder *f, int position)
+{
+    const mover *m = f->m;
+    int part[OLY_MAX_RANK];
+    bool shifted = false;
+    for (int d = 0; d < m->from->rank; d++) {
+        part[d] = f->sending ? f->list[d]->part : f->at[d]->part;
+        shifted = shifted || f->at[d]->shift != 0;
+    }
+    int receiver = f->sending ? position : f->here, giver = f->sending ? f->here : position;
+    if (f->replicas)
+        giver = oly_owner_of(m, part, receiver, oly_process_at(m->from->mesh, receiver));
+    return m->in_place && giver == receiver && !shifted ? -1 : giver;
+}
+
+/* A strip of each dimension has been chosen: what this device and the other one, at `position`, share. */
 static oly_status found(finder *f, uint64_t meets, uint64_t holds, int position)
 {
     mover *m = f->m;
-    oly_mesh mesh = m->from->mesh;
-    int me = oly_mesh_my_process(), process, part[OLY_MAX_RANK], n;
-    int64_t shift[OLY_MAX_RANK];
-    bool shifted = false;
-    oly_box boxes[OLY_MOST_WANTED];
+    int me = oly_mesh_my_process(), process = oly_process_at(m->from->mesh, position);
     m->p->plan->looked_at++;
-    if (f->sending && oly_process_at(mesh, position) == me)
+    if (f->sending && process == me)
         return OLY_OK;
-    for (int d = 0; d < m->from->rank; d++) {
-        part[d] = f->at[d]->part;
-        shift[d] = f->at[d]->shift;
-        shifted = shifted || shift[d] != 0;
+    int giver = giver_of(f, position);
+    if (giver < 0 || (f->sending && giver != f->here))
+        return OLY_OK;
+    if (!f->sending) {
+        position = giver;
+        process = oly_process_at(m->from->mesh, giver);
+        if (process == me && m->remotes_only)
+            return OLY_OK;
     }
-    if (f->sending) {
-        process = oly_process_at(mesh, position);
-        if (f->replicas) {
-            for (int d = 0; d < m->from->rank; d++)
-                part[d] = f->list[d]->part;
-            if (oly_owner_of(m, part, position, process) != f->here)
-                return OLY_OK;
-        }
-    } else {
-        if (f->replicas)
-            position = oly_owner_of(m, part, f->here, me);
-        process = oly_process_at(mesh, position);
-        if (process == me && (m->remotes_only || (m->in_place && position == f->here && !shifted)))
-            return OLY_OK; /* its own part is in place */
-    }
-    n = boxes_of(f, meets, holds, boxes);
-    for (int k = 0; k < n; k++) {
-        remote *r = process == me ? oly_remote_new(&f->copies, &f->n_copies, &f->copy_capacity)
-                                  : oly_remote_new(&m->remotes, &m->n_remote, &m->remote_capacity);
-        OLY_PLAN_CHECK(r);
-        r->peer = process;
-        r->receiver = f->sending ? position : f->here;
-        r->source = f->sending ? f->here : position;
-        r->device = f->device;
-        r->sending = f->sending;
-        r->box = boxes[k];
-        memcpy(r->shift, shift, sizeof *shift * (size_t)m->from->rank);
-    }
+    if (holds)
+        return add_box(f, NULL, process, position);
+    const shape *s = shape_of(f, meets);
+    OLY_PLAN_CHECK(s);
+    for (int k = 0; k < s->n; k++)
+        OLY_TRY(add_box(f, &s->boxes[k], process, position));
     return OLY_OK;
 }
 
@@ -327,7 +407,9 @@ static oly_status find_all(finder *f)
     f->line = OLY_ARENA_NEW(&f->arena, const line *, m->from->rank *WAYS);
     f->taken = OLY_ARENA_NEW(&f->arena, const strip_list *, m->from->rank *WAYS);
     f->given = OLY_ARENA_NEW(&f->arena, const strip_list *, m->from->rank *WAYS);
-    OLY_PLAN_CHECK(f->position && f->line && f->taken ? f->given : NULL);
+    f->kind = OLY_ARENA_NEW(&f->arena, const strip *, m->from->rank *MOST_KINDS);
+    f->shapes = OLY_ARENA_NEW(&f->arena, shape, 1 << SHAPE_BITS);
+    OLY_PLAN_CHECK(f->position && f->line && f->taken && f->given && f->kind ? f->shapes : NULL);
     for (int d = 0; d < n; d++)
         f->position[d] = oly_position_in(m->p, mesh, d);
     for (int d = 0; d < n; d++) {

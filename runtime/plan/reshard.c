@@ -57,16 +57,32 @@ static bool same_bytes(const remote *a, const remote *b)
     return a->item == b->item && a->source == b->source && oly_box_equal(&a->box, &b->box);
 }
 
-/* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. */
-static void fill_message(remote *const *remotes, int n, oly_message *message)
+/* Notes remote k in a table of 2^bits numbers from 1 on, 0: none; the one noted before that has the same bytes; -1: none. */
+static int note_bytes(remote *const *remotes, int k, int *table, int bits)
 {
+    const remote *r = remotes[k];
+    uint64_t hash = (uint64_t)r->source + ((uint64_t)r->item << 32);
+    for (int d = 0; d < r->box.rank; d++)
+        hash = hash * 31 + (uint64_t)(r->box.lo[d] + r->box.hi[d] * 7);
+    uint64_t at = hash * 0x9e3779b97f4a7c15u >> (64 - bits);
+    for (; table[at] > 0; at = (at + 1) & ((1u << bits) - 1))
+        if (same_bytes(remotes[table[at] - 1], r))
+            return table[at] - 1;
+    table[at] = k + 1;
+    return -1;
+}
+
+/* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. table: room for 4 n. */
+static void fill_message(remote *const *remotes, int n, int *table, oly_message *message)
+{
+    int bits = 1;
+    while (1 << bits < 2 * n)
+        bits++;
+    memset(table, 0, sizeof *table << bits);
     message->peer = remotes[0]->peer;
     message->n_pieces = 0;
     for (int k = 0; k < n; k++) {
-        int same = -1;
-        for (int j = 0; j < k && same < 0; j++)
-            if (same_bytes(remotes[j], remotes[k]))
-                same = j;
+        int same = note_bytes(remotes, k, table, bits);
         if (same >= 0 && remotes[k]->sending)
             continue;
         message->same[message->n_pieces] = same;
@@ -79,7 +95,7 @@ static oly_status make_exchange(size_t element, int n_remote, remote *const *rem
 {
     oly_message *messages = oly_malloc(sizeof *messages * (size_t)n_remote);
     oly_piece *pieces = oly_malloc(sizeof *pieces * (size_t)n_remote);
-    int *same = oly_malloc(sizeof *same * (size_t)n_remote);
+    int *same = oly_malloc(5 * sizeof *same * (size_t)n_remote); /* and 4 of a table */
     int n = 0, n_sends = 0;
     oly_status st = OLY_OK;
     if (!messages || !pieces || !same)
@@ -91,7 +107,7 @@ static oly_status make_exchange(size_t element, int n_remote, remote *const *rem
         messages[n].pieces = pieces + k;
         messages[n].same = same + k;
         n_sends += remotes[k]->sending;
-        fill_message(&remotes[k], end - k, &messages[n++]);
+        fill_message(&remotes[k], end - k, same + n_remote, &messages[n++]);
         k = end;
     }
     if (st == OLY_OK)
