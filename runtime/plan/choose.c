@@ -2,7 +2,8 @@
  * from it moves data, a beam search over the products, reductions and elementwise groups, in the order in which they will be
  * lowered, looks for cheaper ones among what their factors allow: which operand is gathered, which sum is left to devices and
  * whether it is scattered, what every device rather works itself. The layouts of propagation are always among the candidates and
- * win unless others are clearly cheaper and move fewer bytes. What users fix, and the shardings of results, never changes.
+ * win unless others move clearly fewer bytes within a ceiling of work (choose_ceiling.c). What users fix, and the shardings of
+ * results, never changes.
  * Bodies of loops and branches come first: what is inside is priced as often as it is worked, what they read of the graph around is
  * brought once, before them (choose_loop.c). Decisions come from the graph, the mesh and the rates alone: every process makes the
  * same. Called by plan.c. */
@@ -19,11 +20,11 @@ static oly_bill times_of(const oly_frame *f)
 {
     const oly_params *p = &f->loop->params;
     if (p->n_branches > 0) /* one of them is worked; the bytes of all are counted */
-        return (oly_bill){1.0 / p->n_branches, 1};
+        return (oly_bill){1.0 / p->n_branches, 1, 0, 0};
     if (p->predicate)
-        return (oly_bill){ASSUMED_ITERATIONS, 1};
+        return (oly_bill){ASSUMED_ITERATIONS, 1, 0, 0};
     double n = p->upper > p->lower ? (double)(p->upper - p->lower) : 1;
-    return (oly_bill){n, n};
+    return (oly_bill){n, n, 0, 0};
 }
 
 static oly_status take_carries(oly_chooser *c)
@@ -104,8 +105,11 @@ static oly_status total(oly_chooser *c, oly_bill *bill)
     for (oly_chooser *child = c->first_child; child; child = child->next) {
         oly_bill inside;
         OLY_TRY(total(child, &inside));
-        bill->seconds += child->times.seconds * inside.seconds;
-        bill->wire += child->times.wire * inside.wire;
+        inside.seconds *= child->times.seconds;
+        inside.excess *= child->times.seconds;
+        inside.wire *= child->times.wire;
+        inside.collectives *= child->times.wire;
+        oly_bill_add(bill, &inside);
     }
     return OLY_OK;
 }
@@ -279,7 +283,7 @@ static oly_status choose(oly_chooser *c)
         if (!any)
             return OLY_OK;
         OLY_TRY(total(c, &chosen));
-        if (chosen.seconds < greedy.seconds && (chosen.wire < greedy.wire || oly_rates_now()->by_level)) {
+        if (oly_may_take(&chosen, &greedy)) {
             c->p->plan->priced_bytes[0] += greedy.wire;
             c->p->plan->priced_bytes[1] += chosen.wire;
             c->p->plan->priced_seconds[0] += greedy.seconds;
@@ -294,7 +298,7 @@ oly_status oly_choose(oly_planner *p, oly_frame *f)
 {
     oly_arena arena = {0};
     int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
-    oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {1, 1}}, *c = NULL;
+    oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {1, 1, 0, 0}}, *c = NULL;
     if (!oly_option.choose || p->mesh->n_devices == 1 || p->mesh->n_axes > OLY_CHOOSE_AXES || p->mesh->explicit_axes)
         return OLY_OK;
     oly_chooser_sample(&like, coordinates);

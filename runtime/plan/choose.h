@@ -101,8 +101,9 @@ typedef struct oly_unit {
     const oly_contraction *product;
     double waiting; /* of the bytes of its sum over devices, should that be put off: see choose_wait.c */
     int n_past, past[OLY_CHOOSE_PAST];
-    double work;  /* seconds, undivided */
-    double bytes; /* of an element */
+    int allowed, least; /* devices that divide its work where bytes decide: see choose_ceiling.c */
+    double work;        /* seconds, undivided */
+    double bytes;       /* of an element */
 } oly_unit;
 
 /* What a value of a graph around is read like by a body. */
@@ -115,7 +116,17 @@ typedef struct oly_outer_need {
 
 typedef struct oly_bill {
     double seconds, wire; /* wire: bytes that all devices receive */
+    double excess;        /* of the seconds, those of work beyond the ceiling */
+    double collectives;
 } oly_bill;
+
+static inline void oly_bill_add(oly_bill *to, const oly_bill *more)
+{
+    to->seconds += more->seconds;
+    to->wire += more->wire;
+    to->excess += more->excess;
+    to->collectives += more->collectives;
+}
 
 /* One graph's choices: the function's, or those of a loop's body or a branch. */
 typedef struct oly_chooser {
@@ -127,13 +138,16 @@ typedef struct oly_chooser {
     oly_cuts *propagated; /* [n_carry] the same as propagation has it */
     int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
     oly_outer_need *needs;
-    bool as_propagated;      /* what propagation proposes is what it would do, no carry lies elsewhere */
-    bool too_large;          /* nothing is chosen */
-    bool fresh;              /* the units are found, for the carries as they are */
-    bool scattering;         /* sums may also be scattered where nobody has said to want them so */
-    bool idling, could_idle; /* pairs of products may be cut over axes that cut neither operand; there is one to try */
-    bool sharing;            /* prices share what is brought among all that might read it: see oly_unit_price */
-    bool without_outer;      /* prices are without what comes from graphs around */
+    bool as_propagated; /* what propagation proposes is what it would do, no carry lies elsewhere */
+    bool too_large;     /* nothing is chosen */
+    bool fresh;         /* the units are found, for the carries as they are */
+    bool scattering;    /* sums may also be scattered where nobody has said to want them so */
+    bool too_dear;      /* what the last pass has found with the fewest bytes goes beyond the ceiling */
+    /* Products may be worked over axes that cut neither operand so: pairs over idle ones, the result over those of pairs; there is
+     * one to try. */
+    bool recutting, could_recut;
+    bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
+    bool without_outer;          /* prices are without what comes from graphs around */
     const oly_decision *whole;   /* while prices are of these decisions */
     const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
@@ -214,9 +228,24 @@ void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *d
  * are of this graph alone, without what is brought for bodies inside it. */
 oly_status oly_search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen);
 oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided);
-/* Fewer bytes, and predicted to take clearly less time; by more where bytes are estimated from some of the devices. Where levels
- * are seen, time alone: a byte is not what another one is. */
+
+/* choose_ceiling.c */
+typedef enum oly_objective {
+    OLY_LEAST_BYTES = 1, /* then time; the work of a device has a ceiling */
+    OLY_LEAST_TIME,      /* with no more bytes than propagation's */
+    OLY_LEAST_TIME_ONLY  /* where levels are seen: a byte is not what another one is */
+} oly_objective;
+oly_objective oly_choose_objective(void);
+/* Is the first better than the second by what is looked for? */
+bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *b);
+/* May it be taken instead of the second, which is that of propagation, and is it clearly better; by more where bytes are estimated
+ * from some of the devices. */
+bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy);
 bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy);
+/* Sets the ceilings of all units. */
+oly_status oly_note_ceilings(oly_chooser *c);
+/* How many devices divide the work of a decision. */
+int oly_decision_parts(oly_mesh mesh, const oly_decision *d);
 
 /* choose_loop.c */
 /* Looks for other layouts of a loop's carries, with which it is cheaper. */

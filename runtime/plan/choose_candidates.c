@@ -62,8 +62,9 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
     try_group(c, u, 0, list);
 }
 
-/* Scattered to one dimension after the other, whoever wants it so. */
-static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, oly_candidates *list)
+/* The result cut over one dimension after the other by the axes of a sum: scattered there, whoever wants it so; or, instead of
+ * summing, worked so. */
+static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, bool worked, oly_candidates *list)
 {
     oly_axis_list summed = {0}, axes[OLY_MAX_RANK];
     int parts = 1;
@@ -78,7 +79,7 @@ static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, oly
             continue;
         oly_append_axes(&axes[e], &summed);
         d.wanted = oly_cuts_of(axes, u->node->type.rank);
-        consider(c, u, d, list);
+        consider(c, u, worked ? (oly_decision){d.wanted, 0, d.wanted, 0} : d, list);
     }
 }
 
@@ -102,7 +103,8 @@ static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_
     for (int k = 0; k < u->n_demands; k++)
         consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
     if (c->scattering)
-        try_scattered(c, u, (oly_decision){work, summed, 0, 0}, list);
+        for (int worked = 0; worked <= c->recutting; worked++)
+            try_scattered(c, u, (oly_decision){work, summed, 0, 0}, worked, list);
 }
 
 static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
@@ -161,6 +163,7 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
         pairs[o] = oly_cuts_mapped(c->mesh, cuts, pair);
     }
     for (int s = 2; s >= 0; s--) {
+        c->could_recut = c->could_recut || pairs[s];
         if ((s < 2 && pairs[s] == 0) || (s == 1 && pairs[1] == pairs[0]))
             continue;
         try_product(c, u, pairs[s], u->greedy.work, list);
@@ -178,8 +181,8 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
     for (int o = 0; o < 2; o++) {
         bool both = shares_axes(c->mesh, pairs[o], free[1 - o]);
         oly_cuts idle = both ? with_idle_axes(c, u, pairs[o], free[0] | free[1]) : 0;
-        c->could_idle = c->could_idle || idle;
-        if (idle && c->idling)
+        c->could_recut = c->could_recut || idle;
+        if (idle && c->recutting)
             try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
     }
 }
@@ -201,7 +204,7 @@ static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_de
         consider(c, u, d, list);
     }
     if (d.summed && c->scattering)
-        try_scattered(c, u, d, list);
+        try_scattered(c, u, d, false, list);
 }
 
 void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,

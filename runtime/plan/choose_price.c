@@ -203,6 +203,7 @@ void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int tim
             members *= c->mesh->size[a];
         }
     bill->wire += bytes;
+    bill->collectives++;
     bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
@@ -323,10 +324,12 @@ static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_
     if (shared) {
         once.seconds /= c->n_readers[r->entry];
         once.wire /= c->n_readers[r->entry];
+        once.collectives /= c->n_readers[r->entry];
     }
     for (const oly_chooser *at = c; at != r->owner; at = at->outer) {
         once.seconds /= at->times.seconds;
         once.wire /= at->times.wire;
+        once.collectives /= at->times.wire;
     }
     bill->seconds += once.seconds;
     bill->wire += once.wire;
@@ -353,7 +356,10 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
         if (!again)
             oly_add_movement(c, u->demand[k].node, d->lies, u->demand[k].cuts, &bill);
     }
-    bill.seconds += u->work / (oly_cuts_parts(c->mesh, d->work) * oly_cuts_parts(c->mesh, d->summed));
+    int parts = oly_decision_parts(c->mesh, d);
+    bill.seconds += u->work / parts;
+    if (parts < u->allowed && u->kind != OLY_UNIT_REDUCE)
+        bill.excess = u->work / parts - u->work / u->allowed;
     return bill;
 }
 

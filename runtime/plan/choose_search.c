@@ -6,7 +6,7 @@
 #include "plan/choose.h"
 #include <string.h>
 
-enum { BEAM = 6, NARROW = 3, MOST_PRODUCTS = 4 };
+enum { BEAM = 12, MOST_PRODUCTS = 4 };
 
 /* One way to decide the units so far; `recent` is a ring of those that are not settled. */
 typedef struct state {
@@ -23,13 +23,12 @@ typedef struct step {
 } step;
 
 /* A beam has room for a few solutions only: what is tried, and how it is priced, in one pass and in the next. */
-typedef enum passing {
-    PLAIN,
-    SHARING,    /* prices of what is brought are shared: see oly_unit_price */
-    SCATTERING, /* sums may also be scattered where nobody has said to want them so */
-    FRUGAL,     /* fewest bytes, then least time */
-    FRUGAL_SCATTERING,
-    FRUGAL_IDLING, /* pairs of products may be cut over axes that cut neither operand */
+typedef struct passing {
+    oly_objective objective;
+    bool sharing;    /* prices of what is brought are shared: see oly_unit_price */
+    bool bounded;    /* nobody works more than the ceiling allows */
+    bool scattering; /* sums may also be scattered where nobody has said to want them so */
+    bool recutting;  /* products may be worked over axes that cut neither operand so */
 } passing;
 
 typedef struct search {
@@ -38,9 +37,11 @@ typedef struct search {
     int begin;             /* of what is not settled */
     int *last_reader;      /* [n_units] -1: none */
     int width;             /* of the beam */
-    bool frugal;           /* fewest bytes first; else least time */
-    bool waits;            /* some sums may be put off */
-    int n_live, *live;     /* units that are not settled and will still be read */
+    oly_objective objective;
+    bool bounded;
+    double most_excess; /* work beyond the ceiling */
+    bool waits;         /* some sums may be put off */
+    int n_live, *live;  /* units that are not settled and will still be read */
     state states[2][BEAM + 1];
 } search;
 
@@ -66,19 +67,12 @@ static bool alike(const search *s, const state *states, const step *a, const ste
     return true;
 }
 
-static bool cheaper(const search *s, const oly_bill *a, const oly_bill *b)
-{
-    if (s->frugal && (a->wire < b->wire - 0.5 || b->wire < a->wire - 0.5))
-        return a->wire < b->wire;
-    return a->seconds < b->seconds;
-}
-
 /* Keeps the cheapest steps, and that of propagation. */
 static int keep(const search *s, const state *states, step *steps, int n, const step *next)
 {
     for (int k = 0; k < n; k++)
         if (!steps[k].greedy && !next->greedy && alike(s, states, &steps[k], next)) {
-            if (cheaper(s, &next->bill, &steps[k].bill))
+            if (oly_is_cheaper(s->objective, &next->bill, &steps[k].bill))
                 steps[k] = *next;
             return n;
         }
@@ -88,9 +82,9 @@ static int keep(const search *s, const state *states, step *steps, int n, const 
     }
     int worst = -1;
     for (int k = 0; k < n; k++)
-        if (!steps[k].greedy && (worst < 0 || cheaper(s, &steps[worst].bill, &steps[k].bill)))
+        if (!steps[k].greedy && (worst < 0 || oly_is_cheaper(s->objective, &steps[worst].bill, &steps[k].bill)))
             worst = k;
-    if (next->greedy || cheaper(s, &next->bill, &steps[worst].bill))
+    if (next->greedy || oly_is_cheaper(s->objective, &next->bill, &steps[worst].bill))
         steps[worst] = *next;
     return n;
 }
@@ -121,7 +115,7 @@ static int settle(search *s, state *states, int n)
 {
     int at = s->begin % OLY_CHOOSE_WINDOW, best = 0, kept = 0;
     for (int k = 1; k < n; k++)
-        if (cheaper(s, &states[k].bill, &states[best].bill))
+        if (oly_is_cheaper(s->objective, &states[k].bill, &states[best].bill))
             best = k;
     s->settled[s->begin++] = states[best].recent[at];
     oly_decision first = states[best].recent[at];
@@ -132,6 +126,12 @@ static int settle(search *s, state *states, int n)
             states[k] = swapped;
         }
     return kept;
+}
+
+/* Where bytes decide, nobody works more than is of use. */
+static bool is_beyond(const search *s, const oly_unit *u, const oly_decision *d)
+{
+    return s->bounded && u->kind != OLY_UNIT_REDUCE && oly_decision_parts(s->c->mesh, d) < u->least;
 }
 
 /* Decides one unit more in every state. */
@@ -150,14 +150,15 @@ static int advance(search *s, state *states, int n, state *next, int unit)
         if (u->trusted)
             oly_find_candidates(c, u, &decided, states[k].greedy, &list);
         for (int j = 0; j < list.n; j++) {
-            oly_bill bill = {0};
-            if (u->trusted)
-                bill = oly_unit_price(c, unit, &decided, &list.d[j]);
-            step t = {k,
-                      list.d[j],
-                      {states[k].bill.seconds + bill.seconds, states[k].bill.wire + bill.wire},
-                      states[k].greedy && j == 0};
-            n_steps = keep(s, states, steps, n_steps, &t);
+            step t = {k, list.d[j], states[k].bill, states[k].greedy && j == 0};
+            if (!t.greedy && is_beyond(s, u, &list.d[j]))
+                continue;
+            if (u->trusted) {
+                oly_bill bill = oly_unit_price(c, unit, &decided, &list.d[j]);
+                oly_bill_add(&t.bill, &bill);
+            }
+            if (t.greedy || !s->bounded || t.bill.excess <= s->most_excess)
+                n_steps = keep(s, states, steps, n_steps, &t);
         }
     }
     for (int k = 0; k < n_steps; k++) {
@@ -173,7 +174,8 @@ static int advance(search *s, state *states, int n, state *next, int unit)
 
 static oly_bill added(oly_bill a, oly_bill b)
 {
-    return (oly_bill){a.seconds + b.seconds, a.wire + b.wire};
+    oly_bill_add(&a, &b);
+    return a;
 }
 
 static oly_bill price_of(oly_chooser *c, int unit, const oly_decision *decided)
@@ -191,14 +193,6 @@ oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided)
     for (int k = 0; k < c->n_units; k++)
         all = added(all, price_of(c, k, decided));
     return all;
-}
-
-bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy)
-{
-    double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
-    if (oly_rates_now()->by_level)
-        return chosen->seconds < (0.99 - margin) * greedy->seconds;
-    return chosen->wire <= (1 - margin) * greedy->wire - 1 && chosen->seconds < (0.99 - margin) * greedy->seconds;
 }
 
 /* Decisions of stretches that are not clearly better are those of propagation again. True: any is left. */
@@ -238,7 +232,6 @@ static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
     s->c = c;
     for (int k = 0; k < c->n_units; k++)
         s->waits = s->waits || c->units[k].waiting < 1;
-    s->width = c->n_units > OLY_CHOOSE_QUICK ? NARROW : BEAM;
     s->settled = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
     s->last_reader = OLY_ARENA_NEW(c->arena, int, c->n_units + 1);
     s->live = OLY_ARENA_NEW(c->arena, int, c->n_units + 2);
@@ -266,16 +259,34 @@ static oly_status collect(search *s, const state *by, oly_decision **all)
     return OLY_OK;
 }
 
+/* Is it better than what earlier passes have found? */
+static bool takes(const search *s, const oly_bill *bill, const oly_bill *chosen, double most)
+{
+    switch (oly_choose_objective()) {
+    case OLY_LEAST_BYTES:
+        return bill->wire < 0.98 * chosen->wire - 1 ||
+               (bill->wire <= chosen->wire + 0.5 &&
+                (bill->collectives < chosen->collectives - 0.5 ||
+                 (bill->collectives < chosen->collectives + 0.5 && bill->seconds < chosen->seconds)));
+    case OLY_LEAST_TIME:
+        return s->objective == OLY_LEAST_BYTES ? bill->wire < 0.98 * chosen->wire - 1
+                                               : bill->seconds < chosen->seconds && bill->wire <= most;
+    default: return bill->seconds < chosen->seconds;
+    }
+}
+
 /* The best of the last states that are better than what propagation has, as a whole or in stretches. */
 static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy, const oly_bill *before,
                             oly_decision **best, oly_bill *chosen)
 {
+    oly_bill fewest = *before;
     bool shared = s->c->sharing;
+    s->c->too_dear = false;
     double most = *best ? chosen->wire : before->wire - 1; /* what an earlier pass has found goes for less only */
     int cheapest = 0;
     s->c->sharing = false;
     for (int k = 1; k < n; k++)
-        if (states[k].bill.seconds < states[cheapest].bill.seconds)
+        if (oly_is_cheaper(s->objective, &states[k].bill, &states[cheapest].bill))
             cheapest = k;
     for (int k = 0; k < n; k++) {
         oly_decision *found;
@@ -286,12 +297,20 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
         if (shared || s->waits)
             bill = oly_bill_of(s->c, found);
         if (!oly_is_better(s->c, &bill, before)) {
+            if (oly_is_cheaper(OLY_LEAST_BYTES, &bill, &fewest)) {
+                fewest = bill;
+                s->c->too_dear = true;
+            }
             if (!take_stretches(s, found, greedy))
                 continue;
             bill = oly_bill_of(s->c, found);
         }
-        if (s->frugal ? bill.wire < 0.98 * chosen->wire - 1
-                      : bill.seconds < chosen->seconds && (bill.wire <= most || oly_rates_now()->by_level)) {
+        bool may = oly_may_take(&bill, before);
+        if (oly_is_cheaper(OLY_LEAST_BYTES, &bill, &fewest)) {
+            fewest = bill;
+            s->c->too_dear = !may;
+        }
+        if (may && takes(s, &bill, chosen, most)) {
             *best = found;
             *chosen = bill;
         }
@@ -305,10 +324,15 @@ static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_
     oly_decision *greedy;
     int n = 1, side = 0;
     OLY_TRY(make_search(&s, c, &greedy));
-    s.frugal = how >= FRUGAL;
-    c->sharing = how == SHARING;
-    c->idling = how == FRUGAL_IDLING;
-    c->scattering = how == SCATTERING || how == FRUGAL_SCATTERING;
+    s.objective = how.objective;
+    s.width = c->n_units > OLY_CHOOSE_QUICK                                        ? BEAM / 4
+              : c->n_units > OLY_CHOOSE_WINDOW || how.objective != OLY_LEAST_BYTES ? BEAM / 2
+                                                                                   : BEAM;
+    s.bounded = how.bounded;
+    s.most_excess = before->seconds;
+    c->sharing = how.sharing;
+    c->recutting = how.recutting;
+    c->scattering = how.scattering;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
             n = settle(&s, s.states[side], n);
@@ -334,6 +358,15 @@ static bool is_shared(const oly_chooser *c)
     return false;
 }
 
+/* Fewest bytes; once more without what goes beyond the ceiling where that has the fewest. */
+static oly_status frugal_pass(oly_chooser *c, passing how, const oly_bill *before, oly_decision **best,
+                              oly_bill *chosen)
+{
+    OLY_TRY(pass(c, how, before, best, chosen));
+    how.bounded = true;
+    return c->too_dear && oly_choose_objective() == OLY_LEAST_BYTES ? pass(c, how, before, best, chosen) : OLY_OK;
+}
+
 static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
 {
     oly_decision *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
@@ -344,19 +377,23 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
     *before = *chosen = oly_bill_of(c, greedy);
     if (before->wire <= 0)
         return OLY_OK;
-    bool shared = is_shared(c);
-    c->could_idle = false;
-    if (!shared || c->n_units <= OLY_CHOOSE_QUICK)
-        OLY_TRY(pass(c, PLAIN, before, best, chosen));
+    bool large = c->n_units > OLY_CHOOSE_QUICK, shared = is_shared(c);
+    oly_objective aim = oly_choose_objective();
+    c->could_recut = false;
+    if (!shared || !large)
+        OLY_TRY(pass(c, (passing){.objective = OLY_LEAST_TIME}, before, best, chosen));
     if (shared)
-        OLY_TRY(pass(c, SHARING, before, best, chosen));
-    if (c->n_units <= OLY_CHOOSE_THOROUGH && n_products(c) <= MOST_PRODUCTS)
-        OLY_TRY(pass(c, SCATTERING, before, best, chosen));
-    if (c->n_units > OLY_CHOOSE_QUICK || oly_rates_now()->by_level)
+        OLY_TRY(pass(c, (passing){.objective = OLY_LEAST_TIME, .sharing = true}, before, best, chosen));
+    if (aim != OLY_LEAST_BYTES && c->n_units <= OLY_CHOOSE_THOROUGH && n_products(c) <= MOST_PRODUCTS)
+        OLY_TRY(pass(c, (passing){.objective = OLY_LEAST_TIME, .scattering = true}, before, best, chosen));
+    if (large || aim == OLY_LEAST_TIME_ONLY)
         return OLY_OK;
-    OLY_TRY(pass(c, FRUGAL, before, best, chosen));
-    OLY_TRY(pass(c, FRUGAL_SCATTERING, before, best, chosen));
-    return c->could_idle ? pass(c, FRUGAL_IDLING, before, best, chosen) : OLY_OK;
+    passing how = {.objective = OLY_LEAST_BYTES};
+    OLY_TRY(frugal_pass(c, how, before, best, chosen));
+    how.scattering = true;
+    OLY_TRY(frugal_pass(c, how, before, best, chosen));
+    how.recutting = true;
+    return c->could_recut && c->n_units <= OLY_CHOOSE_WINDOW ? frugal_pass(c, how, before, best, chosen) : OLY_OK;
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless

@@ -483,6 +483,8 @@ oly_status oly_find_units(oly_chooser *c)
     look_at_readers(c);
     note_wants(c);
     OLY_TRY(oly_note_waits(c));
+    if (oly_choose_objective() == OLY_LEAST_BYTES)
+        OLY_TRY(oly_note_ceilings(c));
     c->fresh = true;
     c->n_fixed_needs = c->n_needs;
     if (c->outer)
