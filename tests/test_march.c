@@ -235,8 +235,9 @@ static void staggered_fields_go_together(void **state)
         oly_call(f, OLY_IN(e, h), OLY_OUT(out[0], out[1]));
         oly_call(f, OLY_IN(cut[0], cut[1]), OLY_OUT(out[2], out[3]));
         oly_costs(&costs, f, cut[0], cut[1]);
-        assert_int_equal(costs.collectives, rows[k].exchanges);
-        if (rows[k].bytes && oly_process_count() == 1) /* of the devices here */
+        if (oly_process_count() == 1) /* of the devices here */
+            assert_int_equal(costs.collectives, rows[k].exchanges);
+        if (rows[k].bytes && oly_process_count() == 1)
             assert_int_equal(costs.wire_bytes, rows[k].bytes);
         for (int j = 0; j < 2; j++) {
             float a[65], b[65];
