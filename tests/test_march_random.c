@@ -6,7 +6,7 @@
 #include <math.h>
 #include <olympus.h>
 
-enum { MOST_FIELDS = 3, MOST_VALUES = 16 };
+enum { MOST_FIELDS = 3, MOST_VALUES = 16, LOOKS = 2 }; /* LOOKS: carries beside the fields */
 
 typedef struct random_case {
     unsigned seed, state;
@@ -140,6 +140,30 @@ static void body(oly_array i, oly_array *carry, void *user)
     }
 }
 
+/* The same, and what is only looked at: a sum for every step, and the largest value so far. */
+static void looked_at(oly_array i, oly_array *carry, void *user)
+{
+    random_case *c = user;
+    oly_array before[MOST_FIELDS], *looks = carry + c->n_fields;
+    oly_operand at[1] = {oly_operand_array(i)};
+    memcpy(before, carry, sizeof *carry * (size_t)c->n_fields);
+    body(i, carry, user);
+    if (draw(c, 2))
+        carry[0] = oly_mul(carry[0], oly_sub(1, oly_mul(0.001, oly_astype(i, OLY_FLOAT32))));
+    int first = draw(c, c->n_fields), second = draw(c, c->n_fields);
+    oly_array x = draw(c, 2) ? before[first] : carry[first], y = oly_mul(carry[second], 0.5);
+    oly_array sum = oly_sum(draw(c, 2) ? oly_mul(x, carry[first]) : oly_sub(x, carry[first]));
+    looks[0] = (oly_dynamic_update_slice)(looks[0], oly_reshape(sum, 1), 1, at);
+    looks[1] = oly_max2(looks[1], oly_add(oly_max(draw(c, 2) ? y : carry[second]), oly_mul(0.001, oly_sum(y))));
+}
+
+static void many_looked_at(const oly_array *in, oly_array *out, void *user)
+{
+    const random_case *c = user;
+    memcpy(out, in, sizeof *in * (size_t)(c->n_fields + LOOKS));
+    oly_fori(0, c->steps, looked_at, c->n_fields + LOOKS, out, user);
+}
+
 static void many(const oly_array *in, oly_array *out, void *user)
 {
     const random_case *c = user;
@@ -155,7 +179,7 @@ static void single(const oly_array *in, oly_array *out, void *user)
 
 static void apply(oly_fn f, int n, const oly_array *in, oly_array *out)
 {
-    oly_array *wanted[MOST_FIELDS];
+    oly_array *wanted[MOST_FIELDS + LOOKS];
     for (int k = 0; k < n; k++) {
         out[k] = NULL;
         wanted[k] = &out[k];
@@ -265,6 +289,77 @@ static void check_cases(int first, int last, bool staggered)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
+/* -- what is only looked at ----------------------------------------------------------------------------------------------- */
+
+enum { CASES = 16 };
+
+/* The bits of the fields and of what is looked at, for any number of steps between exchanges; the fields' those of one device. */
+static void check_looks(int number, bool staggered, char **bits)
+{
+    random_case c = draw_case(number, staggered);
+    c.steps += 5;
+    for (int k = 0; k < c.n_fields; k++) {
+        c.shape[k][0] += c.rank == 1 ? 16384 : 110;
+        c.shape[k][1] += 140;
+    }
+    c.seed = c.state;
+    int n = c.n_fields + LOOKS;
+    oly_mesh mesh = oly_make_mesh(c.rank == 1 ? "x=8" : "x=4, y=2");
+    oly_array in[MOST_FIELDS + LOOKS], spread_out[MOST_FIELDS + LOOKS], one[MOST_FIELDS + LOOKS],
+        eight[MOST_FIELDS + LOOKS];
+    for (int k = 0; k < c.n_fields; k++) {
+        in[k] = start_of(&c, k);
+        spread_out[k] = oly_device_put(in[k], oly_named(mesh, c.rank == 1 ? "x" : "x, y"));
+    }
+    in[n - 2] = spread_out[n - 2] = oly_zeros(OLY_FLOAT32, c.steps);
+    in[n - 1] = spread_out[n - 1] = oly_zeros(OLY_FLOAT32);
+    oly_fn loop = oly_jit(many_looked_at, n, n, .user = &c);
+    apply(loop, n, in, one);
+    apply(loop, n, spread_out, eight);
+    size_t at = 0, total = sizeof(float) * (size_t)(c.steps + 1);
+    for (int k = 0; k < c.n_fields; k++)
+        total += sizeof(float) * count_of(&c, k);
+    char *all = malloc(total);
+    for (int k = 0; k < n; k++) {
+        size_t bytes = sizeof(float) * (size_t)oly_size(eight[k]);
+        float *a = values_of(one[k], bytes), *b = values_of(eight[k], bytes);
+        if (k < c.n_fields && memcmp(a, b, bytes) != 0)
+            fail_msg("case %d: field %d has other bits on eight devices", number, k);
+        for (size_t i = 0; k >= c.n_fields && i < bytes / sizeof(float); i++)
+            if (isfinite(a[i]) && !(fabsf(a[i] - b[i]) <= 1e-2f + 1e-3f * fabsf(a[i])))
+                fail_msg("case %d: %g is seen at %zu on eight devices, %g on one", number, (double)b[i], i,
+                         (double)a[i]);
+        memcpy(all + at, b, bytes);
+        at += bytes;
+        free(a);
+        free(b);
+    }
+    if (*bits && memcmp(*bits, all, total) != 0)
+        fail_msg("case %d: another number of steps a pass gives other bits", number);
+    free(*bits);
+    *bits = all;
+}
+
+static void looking_at_fields_changes_no_bit(void **state)
+{
+    static const char *const passes[] = {"1", "3", "0", "5"};
+    char *bits[CASES] = {NULL};
+    (void)state;
+    for (int p = 0; p < 4; p++) {
+        setenv("OLYMPUS_HALO_STEPS", passes[p], 1);
+        oly_init(NULL, NULL);
+        for (int k = 0; k < CASES; k++)
+            OLY_SCOPE
+            {
+                check_looks(200 + k, k % 2, &bits[k]);
+            }
+        assert_int_equal(oly_finalize(), 0);
+    }
+    for (int k = 0; k < CASES; k++)
+        free(bits[k]);
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
 static void random_bodies_give_the_same_everywhere(void **state)
 {
     (void)state;
@@ -280,6 +375,7 @@ static void fields_of_several_shapes_do_too(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bodies_give_the_same_everywhere),
     cmocka_unit_test(fields_of_several_shapes_do_too),
+    cmocka_unit_test(looking_at_fields_changes_no_bit),
 };
 
 int main(void)

@@ -41,7 +41,9 @@ typedef struct oly_params {
     double imaginary;     /* constant of a complex dtype */
     int n_carry;          /* loop */
     int64_t lower, upper; /* loop */
-    int predicate;   /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
+    int predicate; /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
+    bool
+        unrolled; /* loop: runs once, for several of the program's steps; in it, any: a field after a step (observe.c) */
     bool one_by_one; /* reduce: partials of devices are folded one after the other, as those of products */
     /* shard_map */
     oly_mesh mesh;               /* collectives: whose axes; they are Manual there */

@@ -87,7 +87,7 @@ static exchange_price price_exchange(const lowering *w, const oly_march_pass *pa
     exchange_price x = {0, 0};
     oly_level level = OLY_LEVEL_PROCESS;
     double neighbours = 1;
-    bool corners = pass->steps > 1;
+    bool corners = pass->steps > 1 || w->march->form.unrolled;
     for (int j = 0; j < w->march->form.n_fields; j++)
         x.bytes += (double)oly_dtype_size(w->march->form.field[j]->type.dtype) *
                    points_needed(w, pass->needs[j], pass->n_needs[j]);
@@ -214,10 +214,15 @@ static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, ol
     return OLY_OK;
 }
 
-/* Movements of all fields: those with elements of one size together. */
-static oly_status plan_moves(lowering *w, oly_block *b, const oly_movement *all)
+/* A field that is only written needs nothing beforehand. */
+static bool is_read(const oly_march *m, int j)
 {
-    int n_fields = w->march->form.n_fields;
+    return m->pass.n_needs[j] > 0 || (m->first.steps > 0 && m->first.n_needs[j] > 0);
+}
+
+/* Movements of fields: those with elements of one size together. */
+static oly_status plan_moves(lowering *w, oly_block *b, int n_fields, const oly_movement *all)
+{
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, n_fields);
     OLY_PLAN_CHECK(moves);
     for (size_t element = 1; element <= 16; element *= 2) {
@@ -236,15 +241,18 @@ static oly_status bring_margins(lowering *w, const oly_march_pass *pass, const i
     const oly_march_form *form = &w->march->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     OLY_PLAN_CHECK(moves);
+    int n = 0;
     for (int j = 0; j < form->n_fields; j++) {
-        moves[j] = (oly_movement){.node = form->field[j],
+        if (!is_read(w->march, j))
+            continue;
+        moves[n] = (oly_movement){.node = form->field[j],
                                   .from = &w->outside[j],
                                   .from_slot = from[j],
                                   .to = &w->region[j],
                                   .to_slot = to[j]};
-        OLY_TRY(find_wanted(w, pass, j, &moves[j].wanted));
+        OLY_TRY(find_wanted(w, pass, j, &moves[n++].wanted));
     }
-    return plan_moves(w, w->f->block, moves);
+    return plan_moves(w, w->f->block, n, moves);
 }
 
 /* Brings what the others read, within the slots of the fields, two of each: a new block for each. */
@@ -261,7 +269,7 @@ static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slot
     for (size_t element = 1; element <= 16; element *= 2) {
         int n = 0;
         for (int j = 0; j < form->n_fields; j++) {
-            if (oly_dtype_size(form->field[j]->type.dtype) != element)
+            if (oly_dtype_size(form->field[j]->type.dtype) != element || !is_read(w->march, j))
                 continue;
             moves[n] = (oly_movement){.node = form->field[j], .from = &w->inside[j], .to = &w->region[j]};
             OLY_TRY(find_wanted(w, &w->march->pass, j, &moves[n].wanted));
@@ -275,9 +283,13 @@ static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slot
 
 /* -- slots ------------------------------------------------------------------------------------------------------------------ */
 
-static oly_status new_slots(lowering *w, const oly_region *r, int *slots)
+/* all: those of fields that are only written, too. */
+static oly_status new_slots(lowering *w, const oly_region *r, bool all, int *slots)
 {
     for (int j = 0; j < w->march->form.n_fields; j++) {
+        slots[j] = -1;
+        if (!all && !is_read(w->march, j))
+            continue;
         slots[j] = oly_slot_new(w->p, &r[j], oly_dtype_size(w->march->form.field[j]->type.dtype));
         if (slots[j] < 0)
             return OLY_MEMORY;
@@ -293,11 +305,14 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     int *field[2] = {OLY_PLAN_NEW(w->p, int, n), OLY_PLAN_NEW(w->p, int, n)};
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
     OLY_PLAN_CHECK(first && before && field[0] ? field[1] : NULL);
-    for (int j = 0; j < n; j++)
-        OLY_TRY(oly_materialise(w->p, w->f, w->loop->in[j], &w->outside[j], &before[j]));
+    for (int j = 0; j < n; j++) {
+        before[j] = -1;
+        if (is_read(m, j))
+            OLY_TRY(oly_materialise(w->p, w->f, w->loop->in[j], &w->outside[j], &before[j]));
+    }
     memcpy(first, before, sizeof *first * (size_t)n);
     if (w->margins) {
-        OLY_TRY(new_slots(w, w->region, first));
+        OLY_TRY(new_slots(w, w->region, passes > 2, first));
         int n_steps = w->f->block->n_steps;
         OLY_TRY(bring_margins(w, m->first.steps ? &m->first : &m->pass, before, first));
         w->brings = w->f->block->n_steps == n_steps + 1 ? n_steps : -1;
@@ -305,9 +320,9 @@ static oly_status take_fields(lowering *w, oly_block **blocks)
     memcpy(field[0], first, sizeof *first * (size_t)n);
     memcpy(field[1], first, sizeof *first * (size_t)n);
     if (!w->margins && passes > 2)
-        OLY_TRY(new_slots(w, w->region, field[0]));
+        OLY_TRY(new_slots(w, w->region, true, field[0]));
     if (passes > 1)
-        OLY_TRY(new_slots(w, w->region, field[1]));
+        OLY_TRY(new_slots(w, w->region, true, field[1]));
     if (w->margins && passes > 1)
         OLY_TRY(renew_margins(w, blocks, field));
     m->first_slot = first;
@@ -324,7 +339,7 @@ static oly_status new_blocks(lowering *w, const oly_layout *lie, int **slots)
     OLY_PLAN_CHECK(r ? *slots : NULL);
     for (int j = 0; j < n; j++)
         oly_region_from_layout(&r[j], &lie[j]);
-    return new_slots(w, r, *slots);
+    return new_slots(w, r, true, *slots);
 }
 
 /* Where the results lie after the loop; before that, in out_slot, as inside. */
@@ -364,7 +379,7 @@ static oly_status hand_out(lowering *w)
                                   .to = &to[j],
                                   .to_slot = w->result[j]};
     }
-    return plan_moves(w, w->f->block, moves);
+    return plan_moves(w, w->f->block, n, moves);
 }
 
 /* -- what comes from outside ------------------------------------------------------------------------------------------------- */
@@ -489,9 +504,11 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
     const oly_march *m = w->march;
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
     oly_text t = {0};
-    oly_text_add(&t, "%d field%s, %lld steps in %lld pass%s of up to %d", m->form.n_fields,
-                 m->form.n_fields == 1 ? "" : "s", (long long)w->count, (long long)passes, passes == 1 ? "" : "es",
-                 m->pass.steps);
+    int n_fields = 0;
+    for (int j = 0; j < m->form.n_fields; j++)
+        n_fields += is_read(m, j);
+    oly_text_add(&t, "%d field%s, %lld steps in %lld pass%s of up to %d", n_fields, n_fields == 1 ? "" : "s",
+                 (long long)w->count, (long long)passes, passes == 1 ? "" : "es", m->pass.steps);
     const char *comma = "";
     for (int k = 0; margins && k < margins->n_steps; k++) {
         const oly_step *move = &margins->steps[k];
@@ -633,7 +650,7 @@ oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done
 {
     lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower, .brings = -1};
     bool found, alike = false;
-    if (w.count < 2)
+    if (w.count < 2 && !n->params.unrolled)
         return OLY_OK;
     w.march = OLY_PLAN_NEW(p, oly_march, 1);
     OLY_PLAN_CHECK(w.march);

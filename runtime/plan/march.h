@@ -59,6 +59,7 @@ typedef struct oly_march_fixed {
 
 typedef struct oly_march_form {
     int rank, n_fields, n_stages, n_fixed;
+    bool unrolled; /* its step is several of the program's */
     int64_t shape[OLY_MARCH_RANK];
     bool wraps[OLY_MARCH_RANK];
     const oly_node **field;  /* the body's inputs */

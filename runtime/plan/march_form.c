@@ -7,20 +7,26 @@
 
 enum { MOST_PIECES = 128, MOST_APART = 8 }; /* extents of fields differ by so much at most */
 
+bool oly_march_sees_through(const oly_node *n)
+{
+    switch (oly_ops[n->op].lowering) {
+    case OLY_LOWER_INPUT:
+    case OLY_LOWER_TILE:
+    case OLY_LOWER_VIEW:
+    case OLY_LOWER_WRITE:
+    case OLY_LOWER_PAD:
+    case OLY_LOWER_RESHAPE:
+    case OLY_LOWER_PLACE: return true;
+    default: return false;
+    }
+}
+
 /* Are there only operations that can be looked through? */
 static bool may_be_found(const oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
-        switch (oly_ops[g->nodes[k]->op].lowering) {
-        case OLY_LOWER_INPUT:
-        case OLY_LOWER_TILE:
-        case OLY_LOWER_VIEW:
-        case OLY_LOWER_WRITE:
-        case OLY_LOWER_PAD:
-        case OLY_LOWER_RESHAPE:
-        case OLY_LOWER_PLACE: break;
-        default: return false;
-        }
+        if (!oly_march_sees_through(g->nodes[k]))
+            return false;
     return true;
 }
 
@@ -139,6 +145,18 @@ static oly_status make_stage(oly_march_walk *f, const oly_node *n, oly_march_sta
 
 /* -- stages --------------------------------------------------------------------------------------------------------------- */
 
+/* A value that is a field after a step lies where that does, as others of its extents do. */
+static void place_like_field(oly_march_walk *f, const oly_node *n)
+{
+    const oly_march_form *form = f->form;
+    oly_march_meeting *m = oly_march_meeting_of(f, n);
+    for (int j = 0; j < form->n_fields && !m->is_placed; j++)
+        if (memcmp(n->type.shape, form->field[j]->type.shape, sizeof(int64_t) * (size_t)form->rank) == 0) {
+            memcpy(m->align, form->align[j], sizeof m->align);
+            m->is_placed = true;
+        }
+}
+
 /* Stages in the order of the graph. Users come first, so that each is placed before its own operands are. */
 static oly_status make_stages(oly_march_walk *f)
 {
@@ -154,12 +172,12 @@ static oly_status make_stages(oly_march_walk *f)
             m->stage = form->n_stages++;
     }
     for (int j = 0; j < form->n_fields; j++) {
-        oly_march_meeting *in = oly_march_meeting_of(f, g->inputs[1 + j]),
-                          *out = oly_march_meeting_of(f, g->outputs[j]);
-        out->is_placed = true;
-        memcpy(in->align, form->align[j], sizeof in->align);
-        memcpy(out->align, form->align[j], sizeof out->align);
+        memcpy(oly_march_meeting_of(f, g->inputs[1 + j])->align, form->align[j], sizeof form->align[j]);
+        place_like_field(f, g->outputs[j]);
     }
+    for (int k = 0; k < g->n_nodes; k++)
+        if (g->nodes[k]->params.unrolled)
+            place_like_field(f, g->nodes[k]);
     form->stages = OLY_PLAN_NEW(f->p, oly_march_stage, form->n_stages + 1);
     OLY_PLAN_CHECK(form->stages);
     for (int k = g->n_nodes - 1; k >= 0 && !f->fails; k--)
@@ -228,6 +246,8 @@ static oly_status find_form(oly_march_walk *f, bool *found)
         f->fails = f->fails || m->input == 0 || m->input > form->n_fields;
         m->is_stage = m->input < 0;
     }
+    for (int k = 0; k < g->n_nodes; k++) /* as if each step were a loop's */
+        f->meetings[k].is_stage = f->meetings[k].is_stage || (g->nodes[k]->params.unrolled && f->meetings[k].input < 0);
     do
         OLY_TRY(make_stages(f));
     while (f->again && !f->fails);
@@ -249,6 +269,7 @@ oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *
     *found = false;
     memset(form, 0, sizeof *form);
     form->n_fields = loop->params.n_carry;
+    form->unrolled = loop->params.unrolled;
     if (form->n_fields < 1 || f.body->inputs[1]->type.rank < 1 || f.body->inputs[1]->type.rank > OLY_MARCH_RANK)
         return OLY_OK;
     form->align = OLY_PLAN_NEW(p, oly_march_point, form->n_fields);

@@ -112,7 +112,7 @@ static void read_piece(unroller *u, const oly_march_piece *piece, const oly_marc
 {
     int rank = u->form->rank;
     oly_march_need within = *at;
-    for (int d = 0; d < rank && u->pass->steps == 1; d++)
+    for (int d = 0; d < rank && u->limit == MOST_NEEDS; d++)
         if (at->lo[d] == at->hi[d] && !u->form->wraps[d]) {
             within.from[d] = most(at->from[d], piece->lo[d] - at->lo[d]);
             within.to[d] = least(at->to[d], piece->hi[d] - at->lo[d]);
@@ -248,7 +248,11 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
 
 oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass)
 {
-    unroller u = {.form = form, .pass = pass, .limit = steps == 1 ? MOST_NEEDS : roughly ? ONE_NEED : FEW_NEEDS};
+    unroller u = {.form = form,
+                  .pass = pass,
+                  .limit = steps == 1 && !form->unrolled ? MOST_NEEDS
+                           : roughly                     ? ONE_NEED
+                                                         : FEW_NEEDS};
     int n = steps * form->n_stages;
     *pass = (oly_march_pass){.steps = steps};
     pass->instance = OLY_PLAN_NEW(p, oly_march_instance, n + 1);

@@ -4,7 +4,9 @@
 #include "plan/march.h"
 #include "plan/planner.h"
 
-/* march_form.c: what a loop's body does; *found false: nothing of this kind. */
+/* march_form.c: is it an operation that a march may have? */
+bool oly_march_sees_through(const oly_node *n);
+/* What a loop's body does; *found false: nothing of this kind. */
 oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found);
 /* march_pass.c: what so many steps at once compute and need; roughly: with all corners, which takes a tenth of the time. */
 oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass);

@@ -551,6 +551,8 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     if (st == OLY_OK)
         st = oly_move_invariants(plan->graph);
     if (st == OLY_OK)
+        st = oly_part_observers(&p);
+    if (st == OLY_OK)
         st = run_passes(&p);
     if (st != OLY_OK) {
         oly_plan_free(plan);

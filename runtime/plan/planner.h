@@ -437,6 +437,10 @@ oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done
 /* -- invariant.c -- */
 oly_status oly_move_invariants(oly_graph *g);
 
+/* -- observe.c -- */
+/* Parts loops that only look at their fields: those take several steps at once. */
+oly_status oly_part_observers(oly_planner *p);
+
 /* -- schedule.c -- */
 oly_status oly_schedule(oly_planner *p);
 

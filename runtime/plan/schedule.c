@@ -216,9 +216,9 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
 static int mover_of_fields(const scheduler *s, const oly_step *step)
 {
     const oly_march *m = step->stencil.march;
-    int mover = s->mover[step->stencil.first_slot];
+    int mover = m ? -1 : s->mover[step->stencil.first_slot];
     for (int j = 0; m && j < m->form.n_fields && mover < 0; j++)
-        mover = s->mover[m->first_slot[j]];
+        mover = m->first_slot[j] < 0 ? -1 : s->mover[m->first_slot[j]];
     return mover;
 }
 
