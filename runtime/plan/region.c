@@ -49,19 +49,30 @@ void oly_region_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         *hi = *lo;
 }
 
-/* The first part, 0..parts, whose end (or beginning) is beyond i, counted in the direction in which they ascend. */
+typedef struct range_beyond {
+    const oly_region_dim *dim;
+    bool end;
+    int64_t i;
+} range_beyond;
+
+/* Is the end (or beginning) of a part, counted in the direction in which they ascend, beyond i? */
+static bool is_beyond(const void *context, int64_t part)
+{
+    const range_beyond *b = context;
+    const oly_region_dim *r = b->dim;
+    int64_t lo, hi;
+    raw_range(r, r->scale < 0 ? r->split.parts - 1 - part : part, &lo, &hi);
+    return (b->end ? hi : lo) > b->i;
+}
+
+/* The first part, 0..parts, for which it is. */
 static int64_t first_beyond(const oly_region_dim *r, bool end, int64_t i)
 {
-    int64_t low = 0, high = r->split.parts;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2, lo, hi;
-        raw_range(r, r->scale < 0 ? r->split.parts - 1 - middle : middle, &lo, &hi);
-        if ((end ? hi : lo) > i)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    int64_t scale = r->scale ? r->scale : 1, spread = r->spread > 1 ? r->spread : 1, guess;
+    range_beyond b = {r, end, i};
+    guess = oly_split_guess(&r->split, (i * spread - (end ? r->hi : r->lo)) / scale);
+    return oly_first_where(0, r->split.parts, (r->scale < 0 ? r->split.parts - 1 - guess : guess) + !end, is_beyond,
+                           &b);
 }
 
 void oly_region_parts(const oly_region_dim *r, int64_t lo, int64_t hi, int *first, int *last)
@@ -78,7 +89,8 @@ oly_box oly_region_box(const oly_region *r, const int64_t *shape, int position)
     bool empty = false;
     oly_mesh_coordinates(r->mesh, position, coordinates);
     for (int d = 0; d < r->rank; d++) {
-        oly_region_range(&r->dim[d], shape[d], oly_split_part_at(&r->dim[d].split, r->mesh, coordinates), &b.lo[d], &b.hi[d]);
+        oly_region_range(&r->dim[d], shape[d], oly_split_part_at(&r->dim[d].split, r->mesh, coordinates), &b.lo[d],
+                         &b.hi[d]);
         empty = empty || b.hi[d] <= b.lo[d];
     }
     for (int d = 0; d < r->rank && empty; d++)
