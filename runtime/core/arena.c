@@ -118,7 +118,7 @@ static char *begin_of(const oly_arena *a, size_t bytes)
     return (size_t)(a->block->end - a->block->at) >= before + bytes ? a->block->at + before : NULL;
 }
 
-void *oly_arena_take(oly_arena *a, size_t bytes)
+void *oly_arena_take_raw(oly_arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
         return NULL;
@@ -130,7 +130,13 @@ void *oly_arena_take(oly_arena *a, size_t bytes)
         piece = begin_of(a, bytes);
     }
     a->block->at = piece + bytes;
-    return memset(piece, 0, bytes);
+    return piece;
+}
+
+void *oly_arena_take(oly_arena *a, size_t bytes)
+{
+    void *piece = oly_arena_take_raw(a, bytes);
+    return piece ? memset(piece, 0, bytes) : NULL;
 }
 
 void oly_arena_free(oly_arena *a)

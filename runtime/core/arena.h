@@ -8,7 +8,8 @@ typedef struct oly_arena {
     size_t total;                  /* bytes taken from the system */
 } oly_arena;
 
-void *oly_arena_take(oly_arena *a, size_t bytes); /* NULL when out of memory */
+void *oly_arena_take(oly_arena *a, size_t bytes);     /* NULL when out of memory */
+void *oly_arena_take_raw(oly_arena *a, size_t bytes); /* not zeroed */
 #define OLY_ARENA_NEW(arena, type, count) ((type *)oly_arena_take((arena), sizeof(type) * (size_t)(count)))
 void oly_arena_free(oly_arena *a);
 void oly_arena_trim(void); /* gives back blocks kept for later; at finalize */

@@ -54,8 +54,7 @@ typedef struct finder {
     uint64_t all;      /* every wanted part */
     const line **line; /* [rank][WAYS] */
     const strip_list **taken, **given;
-    int n_copies, copy_capacity;
-    remote *copies;     /* within this process */
+    remote_list copies; /* within this process */
     const strip **kind; /* [rank][MOST_KINDS] the first of each */
     int n_kinds[OLY_MAX_RANK];
     shape *shapes; /* [1 << SHAPE_BITS] */
@@ -274,9 +273,9 @@ static const shape *shape_of(finder *f, uint64_t meets)
 static oly_status add_box(finder *f, const oly_box *box, int process, int position)
 {
     mover *m = f->m;
-    remote *r = process == oly_mesh_my_process() ? oly_remote_new(&f->copies, &f->n_copies, &f->copy_capacity)
-                                                 : oly_remote_new(&m->remotes, &m->n_remote, &m->remote_capacity);
-    OLY_PLAN_CHECK(r);
+    remote_list *list = process == oly_mesh_my_process() ? &f->copies : &m->remotes;
+    OLY_TRY(oly_room_for_remotes(m, list, list->n + 1));
+    remote *r = &list->remote[list->n++];
     r->peer = process;
     r->receiver = f->sending ? position : f->here;
     r->source = f->sending ? f->here : position;
@@ -349,7 +348,7 @@ static oly_status find(finder *f, int d, uint64_t meets, uint64_t holds, int pos
 static oly_status find_for(finder *f, int device, bool sending)
 {
     const mover *m = f->m;
-    int coordinates[OLY_MAX_RANK], rest = f->position[device];
+    int coordinates[OLY_MAX_RANK], rest = f->position[device], products = 1;
     f->device = device;
     f->here = rest;
     f->sending = sending;
@@ -361,6 +360,11 @@ static oly_status find_for(finder *f, int device, bool sending)
         if (f->list[d]->n == 0)
             return OLY_OK;
         rest -= place_of_part(m, d, part);
+        products = products * f->list[d]->n < 64 ? products * f->list[d]->n : 64;
+    }
+    if (!m->remotes.remote && !f->copies.remote) { /* as many as devices like this one need */
+        remote_list *list = m->from->mesh->process < 0 ? &f->m->remotes : &f->copies;
+        OLY_TRY(oly_room_for_remotes(f->m, list, products * m->p->plan->n_devices * 2));
     }
     return find(f, 0, f->all, f->all, rest);
 }
@@ -379,9 +383,9 @@ static int device_at(const finder *f, int position, int other, int of_other)
 static oly_status add_copies(finder *f)
 {
     mover *m = f->m;
-    OLY_TRY(oly_room_for_copies(m, f->n_copies));
-    for (int k = 0; k < f->n_copies; k++) {
-        const remote *r = &f->copies[k];
+    OLY_TRY(oly_room_for_copies(m, f->copies.n));
+    for (int k = 0; k < f->copies.n; k++) {
+        const remote *r = &f->copies.remote[k];
         oly_box holds = m->target[r->device];
         for (int d = 0; d < holds.rank; d++) { /* to where the elements are */
             holds.lo[d] -= r->shift[d];
@@ -443,6 +447,5 @@ oly_status oly_find_neighbours(mover *m)
     finder f = {.m = m};
     oly_status st = find_all(&f);
     oly_arena_free(&f.arena);
-    oly_release(f.copies);
     return st;
 }

@@ -167,27 +167,24 @@ oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *
     return OLY_OK;
 }
 
-remote *oly_remote_new(remote **list, int *n, int *capacity)
+oly_status oly_room_for_remotes(mover *m, remote_list *list, int n)
 {
-    if (*n == *capacity) {
-        int larger = *capacity ? 4 * *capacity : 32;
-        remote *more = oly_malloc(sizeof *more * (size_t)larger);
-        if (!more)
-            return NULL;
-        if (*n)
-            memcpy(more, *list, sizeof *more * (size_t)*n);
-        oly_release(*list);
-        *list = more;
-        *capacity = larger;
-    }
-    return &(*list)[(*n)++];
+    if (n <= list->capacity)
+        return OLY_OK;
+    int capacity = n > 2 * list->capacity ? n : 2 * list->capacity;
+    remote *more = oly_arena_take_raw(&m->scratch, sizeof *more * (size_t)capacity);
+    OLY_PLAN_CHECK(more);
+    if (list->n)
+        memcpy(more, list->remote, sizeof *more * (size_t)list->n);
+    list->remote = more;
+    list->capacity = capacity;
+    return OLY_OK;
 }
 
 static oly_status add_remote(mover *m, remote r)
 {
-    remote *new = oly_remote_new(&m->remotes, &m->n_remote, &m->remote_capacity);
-    OLY_PLAN_CHECK(new);
-    *new = r;
+    OLY_TRY(oly_room_for_remotes(m, &m->remotes, m->remotes.n + 1));
+    m->remotes.remote[m->remotes.n++] = r;
     return OLY_OK;
 }
 
@@ -368,7 +365,7 @@ static int in_ascending_order(const void *a, const void *b)
 /* Has the process been given the box for the receiver before? */
 static bool just_sent(const mover *m, int process, int source, const oly_box *box)
 {
-    const remote *last = m->n_remote > 0 ? &m->remotes[m->n_remote - 1] : NULL;
+    const remote *last = m->remotes.n > 0 ? &m->remotes.remote[m->remotes.n - 1] : NULL;
     return last && last->sending && last->peer == process && last->source == source && oly_box_equal(&last->box, box);
 }
 
@@ -580,8 +577,7 @@ void oly_place_remote(const mover *m, const remote *r, oly_piece *piece)
 
 void oly_forget_pieces(mover *m)
 {
-    oly_release(m->remotes);
-    oly_release(m->all);
-    m->remotes = NULL;
-    m->all = NULL;
+    oly_arena_free(&m->scratch);
+    m->remotes = (remote_list){0};
+    m->all = (sorted_remotes){0};
 }

@@ -18,6 +18,17 @@ typedef struct remote {
     const struct mover *mover;
 } remote;
 
+typedef struct remote_list {
+    int n, capacity;
+    remote *remote;
+} remote_list;
+
+/* The remotes of all movements of a step in the order of messages. */
+typedef struct sorted_remotes {
+    int n;
+    remote **remote; /* NULL: not listed yet */
+} sorted_remotes;
+
 typedef struct mover {
     oly_planner *p;
     const oly_node *node;
@@ -34,11 +45,10 @@ typedef struct mover {
         *target; /* [n_devices] boxes in from_slot and to_slot of each device here; NULL: not worked out yet */
     int n_copies, copy_capacity;
     oly_copy_work *copies;
-    int n_remote, remote_capacity;
-    remote *remotes; /* until the exchange is made */
-    int n_all;
-    remote **all, **sorted; /* of the first movement of a step: those of all of them; NULL: not listed yet */
-    int wanted_at; /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
+    oly_arena scratch;   /* until the exchange is made; the following are in it */
+    remote_list remotes; /* between processes */
+    sorted_remotes all;  /* in the first movement of a step */
+    int wanted_at;       /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
     oly_box *wanted_box;
     int64_t received; /* most elements one device here gets from others */
     double work;
@@ -79,8 +89,8 @@ oly_status oly_find_copies(mover *m);
 void oly_place_remote(const mover *m, const remote *r, oly_piece *piece);
 /* Where a box lies in a slot of a device that holds the box `holds`. */
 oly_piece oly_piece_in(const mover *m, int device, int slot, const oly_box *holds, const oly_box *box);
-/* Adds one to a list of remotes; NULL: out of memory. Nothing in it is set. */
-remote *oly_remote_new(remote **list, int *n, int *capacity);
+/* Makes room in a list for n remotes in all, in m->scratch. */
+oly_status oly_room_for_remotes(mover *m, remote_list *list, int n);
 /* So many copies will be added. */
 oly_status oly_room_for_copies(mover *m, int n);
 /* Adds a copy of `box` between two devices of this process, the other one of which holds `holds`. */

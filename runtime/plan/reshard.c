@@ -91,16 +91,15 @@ static void fill_message(remote *const *remotes, int n, int *table, oly_message 
 }
 
 /* One exchange for all of them. */
-static oly_status make_exchange(size_t element, int n_remote, remote *const *remotes, oly_exchange **exchange)
+static oly_status make_exchange(mover *first, oly_exchange **exchange)
 {
-    oly_message *messages = oly_malloc(sizeof *messages * (size_t)n_remote);
-    oly_piece *pieces = oly_malloc(sizeof *pieces * (size_t)n_remote);
-    int *same = oly_malloc(5 * sizeof *same * (size_t)n_remote); /* and 4 of a table */
-    int n = 0, n_sends = 0;
-    oly_status st = OLY_OK;
-    if (!messages || !pieces || !same)
-        st = oly_out_of_memory(sizeof *pieces * (size_t)n_remote, "an exchange");
-    for (int k = 0; st == OLY_OK && k < n_remote;) {
+    int n = 0, n_sends = 0, n_remote = first->all.n;
+    remote *const *remotes = first->all.remote;
+    oly_message *messages = oly_arena_take_raw(&first->scratch, sizeof *messages * (size_t)n_remote);
+    oly_piece *pieces = oly_arena_take_raw(&first->scratch, sizeof *pieces * (size_t)n_remote);
+    int *same = oly_arena_take_raw(&first->scratch, 5 * sizeof *same * (size_t)n_remote); /* and 4 of a table */
+    OLY_PLAN_CHECK(messages && pieces ? same : NULL);
+    for (int k = 0; k < n_remote;) {
         int end = k + 1;
         while (end < n_remote && remotes[end]->peer == remotes[k]->peer && remotes[end]->sending == remotes[k]->sending)
             end++;
@@ -110,12 +109,7 @@ static oly_status make_exchange(size_t element, int n_remote, remote *const *rem
         fill_message(&remotes[k], end - k, same + n_remote, &messages[n++]);
         k = end;
     }
-    if (st == OLY_OK)
-        st = oly_exchange_make(element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
-    oly_release(messages);
-    oly_release(pieces);
-    oly_release(same);
-    return st;
+    return oly_exchange_make(first->element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
 }
 
 /* -- for people ---------------------------------------------------------------------------------------------------- */
@@ -191,12 +185,13 @@ static void count_intake(const mover *m, intake *devices)
         devices[d].elements += m->wanted_elements[d];
         devices[d].sources.more += (int)m->wanted_blocks[d];
     }
-    for (int k = 0; k < m->n_remote; k++)
-        if (!m->remotes[k].sending) {
-            intake *i = &devices[m->remotes[k].device];
-            i->elements += oly_box_count(&m->remotes[k].box);
-            add_source(&i->sources, m->remotes[k].source);
-        }
+    for (int k = 0; k < m->remotes.n; k++) {
+        const remote *r = &m->remotes.remote[k];
+        if (r->sending)
+            continue;
+        devices[r->device].elements += oly_box_count(&r->box);
+        add_source(&devices[r->device].sources, r->source);
+    }
     for (int k = 0; k < m->n_copies && !m->from->mesh->everywhere; k++) {
         const oly_copy_work *c = &m->copies[k];
         int from = oly_cell_device(plan, c->from.base), to = oly_cell_device(plan, c->to.base);
@@ -268,13 +263,13 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
 {
     int total = 0;
     for (int k = 0; k < n; k++)
-        for (int j = 0; j < movers[k].n_remote; j++)
-            total += !movers[k].remotes[j].sending;
+        for (int j = 0; j < movers[k].remotes.n; j++)
+            total += !movers[k].remotes.remote[j].sending;
     oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, total + 1);
     OLY_PLAN_CHECK(arrivals);
     for (int k = 0; k < n; k++)
-        for (int j = 0; j < movers[k].n_remote; j++) {
-            const remote *r = &movers[k].remotes[j];
+        for (int j = 0; j < movers[k].remotes.n; j++) {
+            const remote *r = &movers[k].remotes.remote[j];
             if (r->sending)
                 continue;
             arrivals[s->move.n_arrivals].peer = r->peer;
@@ -289,21 +284,19 @@ static oly_status list_remotes(int n, mover *movers)
 {
     int total = 0;
     for (int k = 0; k < n; k++)
-        total += movers[k].n_remote;
-    if (movers[0].all || total == 0)
+        total += movers[k].remotes.n;
+    if (movers[0].all.remote || total == 0)
         return OLY_OK;
-    remote **all = oly_malloc(2 * sizeof *all * (size_t)total);
+    remote **all = oly_arena_take_raw(&movers[0].scratch, 2 * sizeof *all * (size_t)total);
     OLY_PLAN_CHECK(all);
     total = 0;
     for (int k = 0; k < n; k++)
-        for (int j = 0; j < movers[k].n_remote; j++) {
-            remote *r = all[total++] = &movers[k].remotes[j];
+        for (int j = 0; j < movers[k].remotes.n; j++) {
+            remote *r = all[total++] = &movers[k].remotes.remote[j];
             r->mover = &movers[k];
             set_order(r, k);
         }
-    movers[0].all = all;
-    movers[0].n_all = total;
-    movers[0].sorted = sort_remotes(total, all, all + total);
+    movers[0].all = (sorted_remotes){total, sort_remotes(total, all, all + total)};
     return OLY_OK;
 }
 
@@ -311,7 +304,7 @@ oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
 {
     *exchange = NULL;
     OLY_TRY(list_remotes(n, movers));
-    return movers[0].all ? make_exchange(movers[0].element, movers[0].n_all, movers[0].sorted, exchange) : OLY_OK;
+    return movers[0].all.n > 0 ? make_exchange(&movers[0], exchange) : OLY_OK;
 }
 
 /* The copies of all movements, which may be in other slots by now than when they were found. */
