@@ -152,6 +152,13 @@ static void chosen(const oly_array *in, oly_array *out, void *user) /* index, va
     oly_switch(in[0], 3, (oly_function[]){twice, negated, constant}, 1, &in[1], 1, out, user);
 }
 
+/* Chosen by and among values that elements have in common, beside one that differs. */
+static void chosen_for_all(const oly_array *in, oly_array *out, void *user) /* element, index, value */
+{
+    chosen(in + 1, out, user);
+    out[0] = oly_add(out[0], in[0]);
+}
+
 static void loops_and_branches(void **state)
 {
     (void)state;
@@ -172,6 +179,9 @@ static void loops_and_branches(void **state)
     oly_vmap(chosen, NULL, OLY_IN(oly_scalar(2, OLY_INT32), x), OLY_AXES_OF(OLY_UNMAPPED, 0), OLY_OUT(a),
              OLY_AXES_OF(0));
     CHECK_NEAR(a, 7, 7, 7, 7, 7, 7);
+    oly_vmap(chosen_for_all, NULL, OLY_IN(x, oly_scalar(1, OLY_INT32), oly_scalar(5, OLY_INT32)),
+             OLY_AXES_OF(0, OLY_UNMAPPED, OLY_UNMAPPED), OLY_OUT(a), OLY_AXES_OF(0));
+    CHECK_NEAR(a, -4, 26, 56, 86, 116, 146);
     check_end();
 }
 

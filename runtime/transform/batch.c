@@ -196,13 +196,14 @@ static uint32_t axes_of(int n, const oly_lifted *in)
     return all;
 }
 
-/* Operations whose result no batch axis touches are taken over as they are, but for those that make axes themselves. */
+/* Operations whose result no batch axis touches are taken over as they are, but for those that make axes themselves and those
+ * with graphs of their own. */
 static oly_status take_over(oly_batch *b, const oly_node *node, oly_lifted *in)
 {
     const oly_op_row *row = &oly_ops[node->op];
     oly_lifted *out = &b->values[node->index];
-    bool plain =
-        row->lowering != OLY_LOWER_MANUAL && row->lowering != OLY_LOWER_LOOP && row->lowering != OLY_LOWER_RESULT;
+    bool plain = row->lowering != OLY_LOWER_MANUAL && row->lowering != OLY_LOWER_LOOP &&
+                 row->lowering != OLY_LOWER_BRANCH && row->lowering != OLY_LOWER_RESULT;
     if (plain && axes_of(node->n_in, in) == 0)
         return oly_batch_apply(b, node->op, node->n_in, in, &node->params, out);
     return rules[node->op](b, node, in, out);
