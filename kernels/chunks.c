@@ -125,6 +125,18 @@ void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 
 /* Small products are one block each. Large ones are cut until there are PRODUCT_CHUNKS blocks of at least ENOUGH_WORK and of
  * a size that OpenBLAS likes, into rows and columns alike. */
+/* Fewer blocks of rows and more of columns, as many blocks in all, where OpenBLAS then copies less: rows of a once for each
+ * block of columns, columns of b once for each block of rows. */
+static void make_squarer(const oly_gemm_task *t, oly_gemm_shape *s, int64_t wanted, int64_t most_columns)
+{
+    int64_t blocks = s->row_blocks * s->column_blocks;
+    for (int64_t rows = s->row_blocks - 1; rows >= 1; rows--) {
+        int64_t columns = least(wanted / rows, most_columns);
+        if (rows * columns >= blocks && t->m * columns + t->n * rows < t->m * s->column_blocks + t->n * s->row_blocks)
+            s->row_blocks = rows, s->column_blocks = columns;
+    }
+}
+
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
@@ -143,7 +155,9 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
     if (s.blas && s.row_blocks > ROW_BLOCKS)
         s.row_blocks = most(ROW_BLOCKS, divide_up(wanted, most_columns));
     s.row_blocks = least(s.row_blocks, most(1, t->m / least_rows));
-    s.column_blocks = most(1, least(wanted / s.row_blocks, t->n / least_columns));
+    s.column_blocks = most(1, least(wanted / s.row_blocks, most_columns));
+    if (s.blas)
+        make_squarer(t, &s, wanted, most_columns);
     s.rows = divide_up(divide_up(t->m, s.row_blocks), 8) * 8;
     s.columns = divide_up(divide_up(t->n, s.column_blocks), 16) * 16;
     s.row_blocks = divide_up(t->m, s.rows);
