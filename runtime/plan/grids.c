@@ -1,6 +1,7 @@
 /* Programs over several meshes of the same devices: {x: 8} and {p: 2, q: 4}. Where the axes of each are runs of the axes of one
  * finer grid, the plan is made on that grid, and what is split over x is split over both of its axes; nothing moves between the
- * meshes. Shardings that are told or handed out keep the meshes of the program. Called by plan.c and propagate.c. */
+ * meshes. Shardings that are told or handed out keep the meshes of the program. The same where reshapes cut inside an axis
+ * (split_axes.c). Called by plan.c and propagate.c. */
 #include "plan/planner.h"
 #include <stdio.h>
 #include <string.h>
@@ -54,31 +55,45 @@ static int run_of(oly_mesh fine, oly_mesh m, int k, int *first)
     return passed == m->size[k] ? n : 0;
 }
 
-/* Distances between neighbours along all axes of all meshes, and the number of devices, ascending; each once. They divide one
- * another, or there is no common grid: 0. */
-static int all_distances(const grids *g, int64_t *distance)
+typedef struct distances {
+    int n;
+    bool too_many;
+    int64_t at[OLY_MAX_RANK + 2];
+} distances;
+
+static void add_distance(distances *all, int64_t d)
 {
-    int n = 0;
+    int at = 0;
+    while (at < all->n && all->at[at] < d)
+        at++;
+    if (at < all->n && all->at[at] == d)
+        return;
+    all->too_many = all->too_many || all->n == OLY_MAX_RANK + 1;
+    if (all->too_many)
+        return;
+    memmove(&all->at[at + 1], &all->at[at], sizeof d * (size_t)(all->n - at));
+    all->at[at] = d;
+    all->n++;
+}
+
+/* Distances between neighbours along all axes of all meshes, and the number of devices, ascending; each once. They divide one
+ * another, or there is no common grid: false. */
+static bool all_distances(const grids *g, const oly_axis_cuts *cuts, distances *all)
+{
+    *all = (distances){0};
     for (int k = 0; k < g->n; k++) {
         int64_t d = 1;
         for (int a = g->mesh[k]->n_axes; a >= 0; a--) {
-            int at = 0;
-            while (at < n && distance[at] < d)
-                at++;
-            if (at == n || distance[at] != d) {
-                if (n == OLY_MAX_RANK + 1)
-                    return 0;
-                memmove(&distance[at + 1], &distance[at], sizeof d * (size_t)(n - at));
-                distance[at] = d;
-                n++;
-            }
+            add_distance(all, d);
             d *= a > 0 ? g->mesh[k]->size[a - 1] : 1;
         }
     }
-    for (int k = 1; k < n; k++)
-        if (distance[k] % distance[k - 1] != 0)
-            return 0;
-    return n;
+    for (int k = 0; k < cuts->n; k++)
+        add_distance(all, cuts->distance[k]);
+    for (int k = 1; k < all->n; k++)
+        if (all->at[k] % all->at[k - 1] != 0)
+            return false;
+    return !all->too_many;
 }
 
 /* One of the meshes when it is as fine as any, else one with axes "x/0", "x/1" in the place of x. */
@@ -121,8 +136,8 @@ oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s)
     return oly_sharding_intern(p->mesh, &spec, s->written_dims);
 }
 
-/* The axes of `list` as whole axes of the mesh m. */
-static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, oly_axis_list *whole)
+/* The axes of `list` as whole axes of the mesh m. `complete`: a part that leads its axis stands for the axis, others for nothing. */
+static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, bool complete, oly_axis_list *whole)
 {
     whole->n = 0;
     for (int at = 0; at < list->n;) {
@@ -131,12 +146,14 @@ static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, oly
             int first, n = run_of(fine, m, k, &first);
             for (int j = 0; j < n && at + j < list->n && list->axis[at + j] == first + j; j++)
                 found = j == n - 1 ? n : 0;
+            if (complete && !found && n > 0 && list->axis[at] == first)
+                found = 1;
             if (found)
                 whole->axis[whole->n++] = (uint8_t)k;
         }
-        if (!found)
+        if (!found && !complete)
             return false;
-        at += found;
+        at += found ? found : 1;
     }
     return true;
 }
@@ -147,7 +164,7 @@ oly_sharding oly_off_grid(const oly_planner *p, oly_sharding s)
         oly_spec spec = s->spec;
         bool whole = true;
         for (int d = 0; whole && d < spec.n_dims; d++)
-            whole = whole_axes(p->mesh, p->meshes[k], &s->spec.dim[d], &spec.dim[d]);
+            whole = whole_axes(p->mesh, p->meshes[k], &s->spec.dim[d], p->n_meshes == 1, &spec.dim[d]);
         if (whole)
             return oly_sharding_intern(p->meshes[k], &spec, s->written_dims);
     }
@@ -192,7 +209,8 @@ static oly_status keep_placed_results(oly_planner *p)
 oly_status oly_unite_grids(oly_planner *p)
 {
     grids g = {.p = p, .n = 1, .mesh = {p->mesh}};
-    int64_t distance[OLY_MAX_RANK + 2];
+    distances all;
+    oly_axis_cuts cuts;
     const oly_plan_request *r = p->request;
     for (int k = 0; k < r->graph->n_inputs; k++)
         if (r->inputs[k].committed)
@@ -203,12 +221,12 @@ oly_status oly_unite_grids(oly_planner *p)
     collect_places(&g, r->graph);
     for (int k = 0; k < p->mesh->n_axes; k++)
         g.impossible = g.impossible || p->mesh->size[k] < 2;
-    if (g.n == 1 || g.impossible || p->mesh->explicit_axes || p->mesh->manual_axes || p->mesh->n_axes == 0)
+    if (g.impossible || p->mesh->explicit_axes || p->mesh->manual_axes || p->mesh->n_axes == 0)
         return OLY_OK;
-    int n = all_distances(&g, distance);
-    if (n == 0)
+    OLY_TRY(oly_find_axis_cuts(p, &cuts));
+    if ((g.n == 1 && cuts.n == 0) || !all_distances(&g, &cuts, &all))
         return OLY_OK;
-    oly_mesh fine = common_grid(&g, distance, n);
+    oly_mesh fine = common_grid(&g, all.at, all.n);
     if (!fine)
         return OLY_MEMORY;
     OLY_TRY(keep_placed_results(p));

@@ -190,6 +190,13 @@ bool oly_region_join(oly_region *hull, const oly_region *r);
 /* Notes why dimension d of a value has just got its axes. */
 void oly_note_reason(oly_planner *p, oly_value *v, int d, oly_reason reason);
 
+/* -- split_axes.c -- */
+/* Distances between neighbours along parts of axes of p->mesh, as reshapes cut them. */
+typedef struct oly_axis_cuts {
+    int n;
+    int64_t distance[OLY_MAX_RANK];
+} oly_axis_cuts;
+oly_status oly_find_axis_cuts(const oly_planner *p, oly_axis_cuts *cuts);
 /* -- grids.c -- */
 /* Finds the grid that several meshes of the same devices share, if there is one, and moves the graph's places to it. */
 oly_status oly_unite_grids(oly_planner *p);

@@ -1,0 +1,137 @@
+/* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves between
+ * the forms. Movements, values (those of one device), and the shardings of results. */
+#include "check_communication.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
+
+static int movements(oly_function function, const char *mesh, const char *spec, int64_t rows, int64_t columns)
+{
+    oly_array plain = check_matrix(rows, columns);
+    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh(mesh), spec));
+    char *text = check_steps(oly_jit_with(function, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
+    int n = check_count(text, " members]");
+    free(text);
+    check_same_values(function, 1, &plain, &split, rows * columns, 1e-5);
+    return n;
+}
+
+/* Halves of the rows, worked on as such, and back. */
+static void halves(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_tile(oly_reshape(in[0], 2, 16, 64), 1, 1, 2);
+    out[0] = oly_reshape(oly_sum(oly_reshape(oly_sin(x), 2, 16, 2, 64), .axes = "2"), 32, 64);
+}
+
+/* Four heads over eight devices: the sums over a head's elements are finished between two of them. */
+static void heads(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_reshape(in[0], 16, 4, 16);
+    out[0] = oly_reshape(oly_softmax(x, -1), 16, 64);
+}
+
+/* Merged: the rows of both dimensions are one. */
+static void merged(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array x = oly_reshape(in[0], 4, 8, 64);
+    out[0] = oly_with_sharding_constraint(oly_reshape(oly_mul(x, oly_cos(x)), 32, 64), oly_named(mesh, "x, None"));
+}
+
+static void in_a_loop_body(oly_array k, oly_array *carry, void *user)
+{
+    (void)k;
+    (void)user;
+    oly_array x = carry[0];
+    halves(&x, carry, NULL);
+}
+
+static void in_a_loop(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 3, in_a_loop_body, 1, out, NULL);
+}
+
+static void reshapes_cut_axes(void **state)
+{
+    (void)state;
+    assert_int_equal(movements(halves, "x=8", "x", 32, 64), 0);
+    assert_int_equal(movements(halves, "x=4, y=2", "(x, y)", 32, 64), 0);
+    assert_int_equal(movements(halves, "x=2, y=4", "(y, x)", 32, 64), 0);
+    assert_int_equal(movements(in_a_loop, "x=8", "x", 32, 64), 0);
+    assert_int_equal(movements(merged, "x=8", "x", 32, 64), 0);
+    oly_array plain = check_matrix(16, 64);
+    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh("x=8"), "None, x"));
+    char *text = check_steps(oly_jit_with(heads, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
+    assert_int_equal(check_count(text, "all-gather"), 0);
+    assert_true(check_count(text, "all-reduce") >= 1);
+    free(text);
+    check_same_values(heads, 1, &plain, &split, 16 * 64, 1e-5);
+}
+
+/* What does not fit is no worse than before: 3 does not divide 8, and a third axis is not asked for. */
+static void thirds(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_reshape(in[0], 3, 16, 8);
+    out[0] = oly_reshape(oly_add(x, oly_exp(x)), 48, 8);
+}
+
+static void others_are_as_before(void **state)
+{
+    (void)state;
+    movements(thirds, "x=8", "x", 48, 8);
+    movements(thirds, "x=2, y=4", "(y, x)", 48, 8);
+}
+
+static void parts(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sin(oly_reshape(in[0], 2, 16, 64));
+}
+
+/* Results are sharded by the program's axes. */
+static void results_name_the_axes_of_the_program(void **state)
+{
+    (void)state;
+    oly_array plain = check_matrix(32, 64);
+    oly_array x = oly_device_put(plain, oly_named(oly_make_mesh("x=8"), "x"));
+    oly_fn f = oly_jit(halves, 1, 1), g = oly_jit(parts, 1, 1);
+    oly_array back = NULL, cut = NULL;
+    char text[128];
+    oly_call(f, OLY_IN(x), OLY_OUT(back));
+    oly_sharding_str(oly_sharding_of(back), text, sizeof text);
+    assert_non_null(strstr(text, "Mesh('x': 8), spec=P('x',)"));
+    oly_call(g, OLY_IN(x), OLY_OUT(cut));
+    oly_sharding_str(oly_sharding_of(cut), text, sizeof text);
+    assert_non_null(strstr(text, "Mesh('x': 8)"));
+    assert_null(strstr(text, "/"));
+    check_same_values(parts, 1, &plain, &x, 32 * 64, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reshapes_cut_axes),
+        cmocka_unit_test(others_are_as_before),
+        cmocka_unit_test(results_name_the_axes_of_the_program),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
