@@ -65,9 +65,10 @@ static int64_t positive(int64_t x)
     return x > 0 ? x : 0;
 }
 
-/* Bytes that move along the dimension, of n elements of `bytes`, when it is worked in cuts `at` and the result lies in `result`:
+/* Bytes that move along the dimension, of n elements of `bytes` and so many times as many of the operands, when it is worked in cuts `at` and the result lies in `result`:
  * for some parts, evenly chosen. */
-static int64_t moved(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes)
+static int64_t moved(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
+                     int64_t times)
 {
     int64_t total = 0, each = (at->parts + MOST_SAMPLES - 1) / MOST_SAMPLES;
     for (int64_t k = 0; k < at->parts; k += each) {
@@ -82,13 +83,14 @@ static int64_t moved(const oly_cut_choice *c, const oly_split *at, const oly_spl
             whole.step = 1;
             int64_t from = oly_split_cut(&whole, whole.base, k), to = oly_split_cut(&whole, whole.base, k + 1);
             int64_t low = begin * x->split.step + x->low, high = (end - 1) * x->split.step + x->high + 1;
-            total += x->bytes * (positive(from - low) + positive(high - to)) / x->split.step;
+            total += times * x->bytes * (positive(from - low) + positive(high - to)) / x->split.step;
         }
     }
     return total;
 }
 
-bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes)
+bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
+                       int64_t times)
 {
-    return moved(c, result, result, n, bytes) <= moved(c, at, result, n, bytes);
+    return moved(c, result, result, n, bytes, times) <= moved(c, at, result, n, bytes, times);
 }

@@ -193,6 +193,26 @@ static const oly_node *result_in(const oly_frame *f, const oly_group *g)
     return NULL;
 }
 
+/* A reduction of what the group makes that is a result. */
+static const oly_node *reduction_of(const oly_frame *f, const oly_group *g)
+{
+    for (int k = 0; k < f->graph->n_outputs; k++) {
+        const oly_node *n = f->graph->outputs[k];
+        if (oly_ops[n->op].lowering == OLY_LOWER_REDUCE && n->in[0] == g->nodes[g->n_nodes - 1])
+            return n;
+    }
+    return NULL;
+}
+
+/* Does dimension d of what is reduced stay, and will it be cut over these axes? */
+static bool stays(oly_frame *f, const oly_node *reduction, int d, const oly_axis_list *axes)
+{
+    int to = 0;
+    for (int e = 0; e < d; e++)
+        to += !oly_has_axis(reduction, e);
+    return !oly_has_axis(reduction, d) && oly_axis_list_equal(&oly_value_of(f, reduction)->axes[to], axes);
+}
+
 /* Where what a group reads lies, along dimension d. */
 static void note_candidates(oly_planner *p, oly_frame *f, const oly_group *g, int d, const oly_axis_list *axes,
                             candidates *c, oly_cut_choice *choice)
@@ -220,7 +240,11 @@ oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g)
     const oly_choice *chosen = oly_value_of(f, last)->choice;
     *l = chosen ? oly_axes_layout(p, last, chosen->work) : oly_node_layout(p, f, last);
     bool has_wanted = wanted_layout(p, f, g, &wanted);
-    const oly_node *result = has_wanted ? NULL : result_in(f, g);
+    const oly_node *result = has_wanted ? NULL : result_in(f, g), *reduction = NULL;
+    if (!has_wanted && !result)
+        result = reduction = reduction_of(f, g);
+    int64_t n_results = reduction ? oly_type_size(&reduction->type) : 0;
+    int64_t times = n_results > 0 ? oly_type_size(&last->type) / n_results : 1;
     oly_cut_choice *choice = result ? oly_cut_choice_new(p) : NULL;
     OLY_PLAN_CHECK(choice || !result ? p : NULL);
     for (int d = 0; d < l->rank; d++) {
@@ -237,8 +261,9 @@ oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g)
         oly_split at = choose(&c, &l->split[d]);
         if (has_wanted && oly_axis_list_equal(&wanted.split[d].axes, &l->split[d].axes))
             l->split[d] = wanted.split[d];
-        else if (!choice || !oly_cut_at_result(choice, &at, &l->split[d], l->shape[d],
-                                               (int64_t)oly_dtype_size(result->type.dtype)))
+        else if (!choice || (reduction && !stays(f, reduction, d, &l->split[d].axes)) ||
+                 !oly_cut_at_result(choice, &at, &l->split[d], l->shape[d], (int64_t)oly_dtype_size(result->type.dtype),
+                                    times))
             l->split[d] = at;
     }
     g->settled = true;

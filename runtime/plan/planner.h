@@ -229,12 +229,14 @@ oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
 oly_layout oly_axes_layout(oly_planner *p, const oly_node *node, const oly_axis_list *axes); /* of these */
 
 /* -- cuts.c -- */
-/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. */
+/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. times: so many
+ * elements are read for each that ends up there (of a sum). */
 typedef struct oly_cut_choice oly_cut_choice;
 oly_cut_choice *oly_cut_choice_new(oly_planner *p);
 void oly_cut_choice_clear(oly_cut_choice *c);
 void oly_cut_choice_add(oly_cut_choice *c, oly_frame *f, const oly_node *read, const oly_split *split);
-bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes);
+bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
+                       int64_t times);
 
 /* -- demand.c: reading values -- */
 /* Where a device's part of a region of a value is. constant: the value is a constant node instead. */

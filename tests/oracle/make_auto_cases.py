@@ -6,8 +6,8 @@ and the collectives it inserts, with each of its two propagators. Needs JAX; the
   make_auto_cases.py make COUNT SEED CASES > PROGRAMS  writes programs: its own, and those of CASES laid out otherwise
   make_auto_cases.py run PROGRAMS > CASES              adds JAX's answers (XLA's messages go to stderr)
 
-The grammar is that of README.md. auto_more/cases.txt holds some of those made with the seeds 1 (300), 2 (600), 7 (500) and 99 (400),
-among them all whose plans moved more than XLA's when they were first tried.
+The grammar is that of README.md. auto_more/cases.txt holds some of those made with several seeds, among them all whose plans moved
+more than XLA's when they were first tried.
 """
 import os
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=16 " + os.environ.get("XLA_FLAGS", "")
@@ -329,7 +329,7 @@ def answer(case, table, shared):
 # -- programs to ask about ---------------------------------------------------------------------------------------------
 
 MESHES = [{"x": 8}, {"x": 8}, {"x": 4, "y": 2}, {"x": 4, "y": 2}, {"x": 2, "y": 4}, {"x": 2, "y": 2, "z": 2}, {"x": 4}, {"x": 2},
-          {"x": 4, "y": 4}, {"x": 16}, {"x": 3, "y": 2}]
+          {"x": 4, "y": 4}, {"x": 16}, {"x": 3, "y": 2}, {"x": 4, "y": 2, "z": 2}]
 
 
 class Maker:
@@ -813,13 +813,93 @@ def graphs(m, train):
         m.rets.append(values[-2][0])
 
 
+def deep(m, train):
+    """More layers, with what is kept between them: residuals, norms, places that somebody asks for."""
+    b, e, f = m.pick(8, 16, 32, 48), m.pick(16, 24, 32), m.pick(32, 48, 64)
+    x = h = m.operand("x", [b, e], roles=[0, None])
+    wrt, asked = [], m.rng.random() < 0.4
+    for k in range(m.pick(2, 3, 4)):
+        u, d = m.operand(f"u{k}", [e, f], roles=[None, 1]), m.operand(f"d{k}", [f, e], roles=[1, None])
+        wrt += [u, d]
+        y = norm_of(m, h, e, 1) if m.rng.random() < 0.4 else h
+        y = activation(m, m.let("matmul", y, u))
+        if asked and m.rng.random() < 0.5:
+            y = m.let("constraint", y, spec=write_spec(m.spec([b, f])))
+        y = m.let("matmul", y, d)
+        h = m.let("add", h, y) if m.rng.random() < 0.6 else y
+        if asked and m.rng.random() < 0.3:
+            h = m.let("constraint", h, spec=write_spec(m.spec([b, e])))
+    if train:
+        m.descend(m.let("reduce_mean", m.let("square", h)), wrt, 0.3)
+    else:
+        m.rets.append(h)
+
+
+def transformer(m, train):
+    b, t, h, d, e, f = m.pick(2, 4, 8), m.pick(8, 16), m.pick(2, 4), m.pick(4, 8), m.pick(16, 32), m.pick(32, 64)
+    x = m.operand("x", [b, t, e], roles=m.pick([0, None, None], [0, 1, None], [None, 0, None]))
+    y, wrt = norm_of(m, x, e, 2), ["wq", "wk", "wv", "wo", "w1", "w2"]
+    q, k, v = (m.let("einsum", y, m.operand(w, [e, h, d], roles=[None, 1, None]), eq="bte,ehd->bthd") for w in wrt[:3])
+    s = m.let("softmax", m.let("mul", m.let("einsum", q, k, eq="bthd,bshd->bhts"), m.number(0.25)), axis=-1)
+    o = m.let("einsum", s, v, eq="bhts,bshd->bthd")
+    x = m.let("add", x, m.let("einsum", o, m.operand("wo", [h, d, e], roles=[1, None, None]), eq="bthd,hde->bte"))
+    y = activation(m, m.let("matmul", norm_of(m, x, e, 2), m.operand("w1", [e, f], roles=[None, 1])))
+    x = m.let("add", x, m.let("matmul", y, m.operand("w2", [f, e], roles=[1, None])))
+    if train:
+        m.descend(m.let("reduce_mean", m.let("square", x)), m.rng.sample(wrt, m.pick(2, 4, 6)), 0.5)
+    else:
+        m.rets.append(x)
+
+
+def routed(m, train):
+    """One expert for each row, by a mask: x is given to it and taken back by products."""
+    b, e, n, f = m.pick(16, 32), 16, m.pick(4, 8), m.pick(16, 32)
+    x, g = m.operand("x", [b, e], roles=[0, None]), m.operand("g", [e, n], roles=[None, None])
+    w = m.operand("w", [n, e, f], roles=[m.pick(0, 1), None, None])
+    p = m.let("softmax", m.let("matmul", x, g), axis=-1)
+    mask = m.let("one_hot", m.let("argmax", p, axis=1), n=n, dtype="f32")
+    gate = m.let("mul", mask, p)
+    given = m.let("einsum", mask, x, eq="bn,be->nbe")
+    y = m.let("einsum", given, w, eq="nbe,nef->nbf")
+    if m.rng.random() < 0.5:
+        y = activation(m, y)
+    y = m.let("einsum", gate, y, eq="bn,nbf->bf")
+    if train:
+        m.descend(m.let("reduce_mean", m.let("square", y)), ["w", "g"][:m.pick(1, 2)])
+    else:
+        m.rets.append(y)
+
+
+def asked(m, train):
+    """Products whose results somebody asks for somewhere, whole among other places."""
+    def ask(v, shape):
+        return m.let("constraint", v, spec=write_spec(m.spec(shape, m.pick(0, 0, 0.6))))
+    n, k, p, q = m.pick(24, 32, 64), m.pick(16, 32, 96), m.pick(16, 48, 64), m.pick(16, 32)
+    a, b = m.operand("a", [n, k]), m.operand("b", [k, p])
+    kind, z = m.rng.randrange(5), m.let("matmul", a, b)
+    if kind == 0:
+        z = ask(z, [n, p])
+    elif kind == 1:
+        z = ask(activation(m, z), [n, p])
+    elif kind == 2:
+        z = ask(m.let("matmul", z, m.operand("c", [p, q])), [n, q])
+    elif kind == 3:
+        z = m.let("matmul", ask(z, [n, p]), m.operand("c", [p, q]))
+    else:
+        m.rets.append(ask(m.let("matmul", a, m.operand("c", [k, q])), [n, q]))
+    if train and kind != 4:
+        m.descend(m.let("reduce_sum", m.let("square", z)), ["a", "b"][:m.pick(1, 2)], 0.8)
+    else:
+        m.rets.append(z)
+
+
 FAMILIES = [mlp, attention, norm, convolution, scan, pieces, table, shapes, reductions, products, stencil, recurrent, experts, windows,
-            graphs]
+            graphs, deep, transformer, routed, asked]
 
 
 def made(rng, k):
     m = Maker(rng)
-    family = rng.choice(FAMILIES + [mlp, attention, products, pieces])
+    family = rng.choice(FAMILIES + [mlp, attention, products, pieces, asked])
     family(m, rng.random() < 0.5)
     return m.case(f"auto.{family.__name__}_{k}") if m.rets else None
 
