@@ -57,6 +57,7 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
  * it have brought. Every rank that takes part in one takes part in all, if only with nothing to send or receive. */
 typedef struct oly_exchange_outline {
     int64_t bytes_sent, bytes_received; /* about */
+    int64_t memory;                     /* about: oly_exchange_memory */
     int peers;                          /* about */
     int n_buffers;                      /* that it sends from, then as many that it receives into */
     const int *buffers;

@@ -356,7 +356,7 @@ int64_t oly_exchange_bytes_received(const oly_exchange *x)
 
 int64_t oly_exchange_memory(const oly_exchange *x)
 {
-    return x->block_bytes;
+    return x->outline ? x->outline->memory : x->block_bytes;
 }
 
 int oly_exchange_peers(const oly_exchange *x)

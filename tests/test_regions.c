@@ -226,6 +226,38 @@ static void regions_inside_layouts_are_inside_on_every_device(void **state)
     oly_layout_stop();
 }
 
+/* The first part of a split, and of a region, from which on something is beyond an element: as looking at every part finds it. */
+static void parts_are_found_without_looking_for_them(void **state)
+{
+    (void)state;
+    assert_int_equal(oly_mesh_set_devices_alike(60, 5, 0), OLY_OK);
+    for (int round = 0; round < 20000; round++) {
+        oly_mesh mesh = any_mesh(60);
+        int64_t n = pick(1, 150), i = pick(-2, n + 1), at = pick(0, n - 1), end = pick(at + 1, n);
+        unsigned left = (1u << mesh->n_axes) - 1;
+        oly_split s = any_split(mesh, &left, n);
+        int part = 0, beyond = 0, first, last;
+        while (part < s.parts - 1 && oly_split_cut(&s, n, part + 1) <= i)
+            part++;
+        while (beyond < s.parts && oly_split_cut(&s, n, beyond) <= i)
+            beyond++;
+        assert_int_equal(oly_split_part_of(&s, n, i), part);
+        assert_int_equal(oly_split_first_beyond(&s, n, i), beyond);
+        oly_region_dim r = any_region(&s, mesh, &left, n);
+        r.spread = pick(0, 3) ? 0 : 2;
+        if (pick(0, 3) == 0)
+            r.scale = pick(-3, 3);
+        oly_region_parts(&r, at, end, &first, &last);
+        for (int k = 0; k < r.split.parts; k++) {
+            int64_t lo, hi;
+            oly_region_range(&r, n, k, &lo, &hi);
+            assert_true(lo >= end || hi <= at || (first <= k && k <= last));
+            assert_true(k < first || k > last || hi <= lo || (lo < end && hi > at));
+        }
+    }
+    oly_layout_stop();
+}
+
 static void receivers_are_those_whose_boxes_meet(void **state)
 {
     (void)state;
@@ -276,6 +308,7 @@ int main(void)
         cmocka_unit_test(meshes_know_whose_their_devices_are),
         cmocka_unit_test(equal_splits_have_equal_cuts),
         cmocka_unit_test(regions_inside_layouts_are_inside_on_every_device),
+        cmocka_unit_test(parts_are_found_without_looking_for_them),
         cmocka_unit_test(receivers_are_those_whose_boxes_meet),
     };
     return CHECK_MAIN(tests);

@@ -236,7 +236,8 @@ static void explanations_tell_the_stages(void **state)
         bool staged = make(k).staged;
         char *text = explained(k);
         assert_int_equal(strstr(text, " stages between ") != NULL, staged);
-        assert_int_equal(strstr(text, "messages are listed by the first run") != NULL, k >= 6 && k <= 8);
+        if (k >= 6 && k <= 8)
+            assert_non_null(strstr(text, "messages are listed by the first run"));
         free(text);
     }
     char *text = explained(0);

@@ -49,64 +49,17 @@ oly_split oly_split_whole(int64_t n)
     return (oly_split){.parts = 1, .base = n, .unit = 1, .start = 0, .step = 1};
 }
 
-int64_t oly_first_where(int64_t low, int64_t high, int64_t guess, bool (*holds)(const void *, int64_t),
-                        const void *context)
+int oly_split_first_beyond(const oly_split *s, int64_t n, int64_t i)
 {
-    guess = smaller(larger(guess, low), high);
-    bool down = guess == high || holds(context, guess);
-    if (down)
-        high = guess;
-    else
-        low = guess + 1;
-    for (int64_t step = 1; down ? guess - step >= low : guess + step < high; step *= 2) { /* farther each time */
-        int64_t at = down ? guess - step : guess + step;
-        bool here = holds(context, at);
-        if (here)
-            high = at;
-        else
-            low = at + 1;
-        if (here != down)
-            break;
-    }
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (holds(context, middle))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-int64_t oly_split_guess(const oly_split *s, int64_t i)
-{
-    return s->base > 0 ? (int64_t)((double)(s->start + i * s->step) * s->parts / (double)s->base) : 0;
-}
-
-typedef struct cut_beyond {
-    const oly_split *split;
-    int64_t n, i;
-} cut_beyond;
-
-static bool is_beyond(const void *context, int64_t part)
-{
-    const cut_beyond *c = context;
-    return oly_split_cut(c->split, c->n, part) > c->i;
-}
-
-/* First part, 0..parts, whose cut is beyond i. */
-static int64_t first_beyond(const oly_split *s, int64_t n, int64_t i)
-{
-    cut_beyond c = {s, n, i};
-    return oly_first_where(0, s->parts, oly_split_guess(s, i) + 1, is_beyond, &c);
+    return i < 0 ? 0 : i >= n ? s->parts : oly_split_part_of(s, n, i) + 1;
 }
 
 void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t)
 {
     t->at[t->n++] = 0;
     t->at[t->n++] = s->base / s->unit % s->parts * ratio;
-    t->at[t->n++] = first_beyond(s, n, 0) * ratio;
-    t->at[t->n++] = first_beyond(s, n, n - 1) * ratio;
+    t->at[t->n++] = oly_split_first_beyond(s, n, 0) * ratio;
+    t->at[t->n++] = oly_split_first_beyond(s, n, n - 1) * ratio;
     t->at[t->n++] = (int64_t)s->parts * ratio;
 }
 
@@ -161,8 +114,14 @@ oly_split oly_split_spread(const oly_split *s, int64_t offset, int64_t step)
 
 int oly_split_part_of(const oly_split *s, int64_t n, int64_t i)
 {
-    cut_beyond c = {s, n, i};
-    return (int)oly_first_where(1, s->parts, oly_split_guess(s, i) + 1, is_beyond, &c) - 1;
+    if (i < 0 || i >= n || s->parts == 1)
+        return i < n ? 0 : s->parts - 1;
+    int64_t at = i * s->step + s->start; /* in the base: cuts are beyond i where those of the base are beyond this */
+    int64_t units = s->base / s->unit, small = units / s->parts, n_large = units % s->parts, unit = at / s->unit;
+    if (at < 0 || unit >= units)
+        return at < 0 ? 0 : s->parts - 1;
+    int64_t in_large = n_large * (small + 1);
+    return (int)(unit < in_large ? unit / (small + 1) : n_large + (unit - in_large) / small);
 }
 
 int oly_split_part_at(const oly_split *s, oly_mesh mesh, const int *coordinates)

@@ -50,14 +50,10 @@ oly_split oly_split_sliced(const oly_split *s, int64_t start, int64_t step);
 oly_split oly_split_embedded(const oly_split *s, int64_t offset);
 /* Split of a dimension in which element i of this one lies at offset + i * step. */
 oly_split oly_split_spread(const oly_split *s, int64_t offset, int64_t step);
-/* The first number in [low, high) for which what holds for it holds for all after it, high: none. The closer the guess, the fewer
- * are looked at. */
-int64_t oly_first_where(int64_t low, int64_t high, int64_t guess, bool (*holds)(const void *context, int64_t number),
-                        const void *context);
-/* The part that element i is in, about; for a guess. */
-int64_t oly_split_guess(const oly_split *s, int64_t i);
 /* First part whose end lies beyond element i (the part that holds i, empty parts skipped). */
 int oly_split_part_of(const oly_split *s, int64_t n, int64_t i);
+/* First k, 0..parts, with oly_split_cut beyond i. */
+int oly_split_first_beyond(const oly_split *s, int64_t n, int64_t i);
 /* Part number of a mesh position. */
 int oly_split_part_at(const oly_split *s, oly_mesh mesh, const int *coordinates);
 

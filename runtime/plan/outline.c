@@ -1,11 +1,11 @@
-/* Movements in which a device deals with very many others, as in an all-to-all over a long axis: planning them works out what this
+/* Movements in which a device deals with many others, as in an all-to-all over a long axis: planning them works out what this
  * process keeps and how much comes and goes; which box goes to whom is listed when the step first runs, in the time that
  * sending so many messages takes anyway. So planning costs the same for any number of devices. Called by reshard.c. */
-#include "plan/pieces.h"
-#include "core/option.h"
+#include "plan/schedule.h"
+#include "plan/stages.h"
 #include <string.h>
 
-enum { FEW_BLOCKS = 8 }; /* for each device and each process that sends directly */
+enum { FEW_BLOCKS = 4 }; /* for each device: sent and received */
 
 /* What is needed to list the remotes when the planner is gone. */
 typedef struct later {
@@ -94,8 +94,7 @@ bool oly_worth_outline(int n, const mover *movers)
 {
     int64_t blocks = 0, elements, alike;
     int n_devices = movers[0].p->plan->n_devices;
-    if (oly_mesh_processes() <=
-        2 * oly_option.direct_processes + 1) /* consumers begin before all is there: overlap.c */
+    if (oly_mesh_processes() == 1)
         return false;
     for (int k = 0; k < n; k++)
         for (int d = 0; d < n_devices; d++) {
@@ -111,39 +110,42 @@ bool oly_worth_outline(int n, const mover *movers)
             if (source >= 0 && !m->permutation)
                 blocks += receivers_of(m, source, &alike);
         }
-    return blocks > (int64_t)FEW_BLOCKS * oly_option.direct_processes * n * n_devices;
+    return blocks > (int64_t)FEW_BLOCKS * n * n_devices;
 }
 
 /* -- what stays here ------------------------------------------------------------------------------------------------------------ */
 
-/* The parts that the e-th device here holds. False: none, or an earlier one holds the same. */
-static bool own_parts(const mover *m, int e, int *part)
+/* What a device here holds. */
+typedef struct own_block {
+    int position;  /* in from's mesh; -1: it is not in it */
+    bool repeated; /* an earlier device here holds the same */
+    int part[OLY_MAX_RANK];
+} own_block;
+
+static own_block *own_blocks(const mover *m)
 {
     const oly_layout *l = m->from;
-    int at[OLY_MAX_RANK], other[OLY_MAX_RANK], position = oly_position_in(m->p, l->mesh, e);
-    if (position < 0)
-        return false;
-    oly_mesh_coordinates(l->mesh, position, at);
-    for (int d = 0; d < l->rank; d++)
-        part[d] = oly_split_part_at(&l->split[d], l->mesh, at);
-    for (int k = 0; k < e; k++) {
-        position = oly_position_in(m->p, l->mesh, k);
-        bool same = position >= 0;
-        if (same)
-            oly_mesh_coordinates(l->mesh, position, other);
-        for (int d = 0; d < l->rank && same; d++)
-            same = oly_split_part_at(&l->split[d], l->mesh, other) == part[d];
-        if (same)
-            return false;
+    int n = m->p->plan->n_devices, at[OLY_MAX_RANK];
+    own_block *own = OLY_PLAN_NEW(m->p, own_block, n + 1);
+    for (int e = 0; own && e < n; e++) {
+        own[e].position = oly_position_in(m->p, l->mesh, e);
+        if (own[e].position < 0)
+            continue;
+        oly_mesh_coordinates(l->mesh, own[e].position, at);
+        for (int d = 0; d < l->rank; d++)
+            own[e].part[d] = oly_split_part_at(&l->split[d], l->mesh, at);
+        for (int k = 0; k < e && !own[e].repeated; k++)
+            own[e].repeated =
+                own[k].position >= 0 && memcmp(own[k].part, own[e].part, sizeof *own->part * (size_t)l->rank) == 0;
     }
-    return true;
+    return own;
 }
 
 /* Of what a device here gets, that which devices here have. */
-static oly_status find_own(mover *m, int device, int position)
+static oly_status find_own(mover *m, const own_block *own, int device, int position)
 {
     oly_box box = m->target[device];
-    int part[OLY_MAX_RANK], me = oly_mesh_my_process();
+    int n = m->p->plan->n_devices, me = oly_mesh_my_process();
     run r = {0};
     while (oly_box_count(&box) > 0 && oly_next_run(m, &box, &r)) {
         oly_box holds = box;
@@ -151,9 +153,18 @@ static oly_status find_own(mover *m, int device, int position)
             holds.lo[d] -= r.shift[d];
             holds.hi[d] -= r.shift[d];
         }
-        for (int e = 0; e < m->p->plan->n_devices; e++)
-            if (own_parts(m, e, part) && oly_process_at(m->from->mesh, oly_owner_of(m, part, position, me)) == me)
-                OLY_TRY(oly_receive_block(m, device, position, &r, &holds, part));
+        for (int e = 0; e < n; e++) {
+            if (own[e].position < 0 || own[e].repeated)
+                continue;
+            oly_box shared = oly_box_intersect(&m->held[e], &r.box);
+            if (oly_box_count(&shared) == 0)
+                continue;
+            int owner = oly_owner_of(m, own[e].part, position, me), holder = 0;
+            while (holder < n && own[holder].position != owner)
+                holder++;
+            if (holder < n)
+                OLY_TRY(oly_add_copy(m, holder, device, &holds, &shared));
+        }
     }
     return OLY_OK;
 }
@@ -165,12 +176,14 @@ static oly_status find_copies(mover *m)
     m->wanted_blocks = OLY_PLAN_NEW(m->p, int64_t, plan->n_devices);
     OLY_PLAN_CHECK(m->wanted_elements ? m->wanted_blocks : NULL);
     OLY_TRY(oly_keep_boxes(m));
+    const own_block *own = own_blocks(m);
+    OLY_PLAN_CHECK(own);
     for (int d = 0; d < plan->n_devices; d++) {
         int position = oly_position_in(m->p, m->to->mesh, d), before = m->n_copies;
         if (position < 0)
             continue;
         m->wanted_blocks[d] = blocks_for(m, &m->target[d], &m->wanted_elements[d]);
-        OLY_TRY(find_own(m, d, position));
+        OLY_TRY(find_own(m, own, d, position));
         for (int k = before; k < m->n_copies; k++) {
             int64_t n = 1;
             for (int e = 0; e < m->copies[k].task.rank; e++)
@@ -239,6 +252,74 @@ oly_status oly_keep_movers(int n, const mover *movers, oly_planner **planner, mo
     return OLY_OK;
 }
 
+/* Where the blocks of a process lie, all that its devices have, in one box. */
+static oly_box blocks_of_process(const oly_layout *l, const oly_process_grid *g, int process)
+{
+    int first[OLY_MAX_RANK];
+    oly_box box = {.rank = l->rank};
+    oly_grid_corner(l->mesh, g, process, first);
+    for (int d = 0; d < l->rank; d++) {
+        int64_t lo = 0, hi = 1;
+        for (int k = 0; k < l->split[d].axes.n; k++) {
+            int a = l->split[d].axes.axis[k];
+            lo = lo * l->mesh->size[a] + first[a];
+            hi = (hi - 1) * l->mesh->size[a] + first[a] + g->each[a];
+        }
+        box.lo[d] = oly_split_cut(&l->split[d], l->shape[d], lo);
+        box.hi[d] = oly_split_cut(&l->split[d], l->shape[d], hi);
+    }
+    return box;
+}
+
+/* The part of a slot, which holds the box `holds`, where a box lies. False: nowhere. */
+static bool part_of_piece(const oly_box *holds, const oly_box *box, size_t element, oly_piece *piece)
+{
+    piece->offset = 0;
+    for (int d = 0; d < holds->rank; d++) {
+        int64_t lo = box->lo[d] > holds->lo[d] ? box->lo[d] : holds->lo[d];
+        piece->extent[d] = least(box->hi[d], holds->hi[d]) - lo;
+        piece->offset += (lo - holds->lo[d]) * piece->stride[d] * (int64_t)element;
+        if (piece->extent[d] <= 0)
+            return false;
+    }
+    return true;
+}
+
+/* For overlap.c, where few processes take part: what may come from each. Of many, a device waits for all. */
+oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s)
+{
+    int n_devices = movers[0].p->plan->n_devices, me = oly_mesh_my_process(), process[OLY_MOST_PEERS + 1];
+    oly_box blocks[OLY_MOST_PEERS + 1];
+    oly_process_grid g;
+    if (oly_mesh_processes() > OLY_MOST_PEERS + 1) {
+        s->detail = "messages are listed by the first run";
+        return OLY_OK;
+    }
+    for (int k = 0; k < n; k++)
+        if (movers[k].permutation || !oly_process_grid_of(movers[k].from->mesh, &g))
+            return OLY_OK;
+    oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, n * n_devices * OLY_MOST_PEERS);
+    OLY_PLAN_CHECK(arrivals);
+    s->move.arrivals = arrivals;
+    for (int k = 0; k < n; k++) {
+        const mover *m = &movers[k];
+        oly_process_grid_of(m->from->mesh, &g);
+        for (int j = 0; j < g.n; j++) {
+            process[j] = oly_grid_process(m->from->mesh, &g, j);
+            blocks[j] = blocks_of_process(m->from, &g, j);
+        }
+        for (int d = 0; d < n_devices; d++) {
+            oly_arrival from = {.piece = oly_piece_in(m, d, m->to_slot, &m->target[d], &m->target[d])};
+            for (int j = 0; j < g.n && m->wanted_elements[d] > 0; j++) {
+                from.peer = process[j];
+                if (from.peer != me && part_of_piece(&m->target[d], &blocks[j], m->element, &from.piece))
+                    arrivals[s->move.n_arrivals++] = from;
+            }
+        }
+    }
+    return OLY_OK;
+}
+
 /* How much comes and goes, and from how many ranks: about. */
 static void estimate(int n, const mover *movers, oly_exchange_outline *o)
 {
@@ -257,6 +338,8 @@ static void estimate(int n, const mover *movers, oly_exchange_outline *o)
             o->bytes_sent += alike * oly_box_count(&m->held[d]) * (int64_t)m->element;
         }
     o->peers = (int)least(blocks > receivers ? blocks : receivers, oly_mesh_processes() - 1);
+    int64_t limit = oly_exchange_memory_limit() / 2;
+    o->memory = least(o->bytes_sent, limit) + least(o->bytes_received, limit);
 }
 
 oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange)

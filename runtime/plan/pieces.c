@@ -312,7 +312,7 @@ static int wanted_of(mover *m, int position, const oly_box *box, const run *r, o
     return n;
 }
 
-oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
+static oly_status receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part)
 {
     oly_box block = block_box(m->from, part), shared = oly_box_intersect(&block, &r->box), boxes[OLY_MOST_WANTED];
     m->p->plan->looked_at++;
@@ -332,7 +332,7 @@ static oly_status receive_run(mover *m, int device, int position, const run *r, 
         part[d] = first[d];
     }
     for (;;) {
-        OLY_TRY(oly_receive_block(m, device, position, r, holds, part));
+        OLY_TRY(receive_block(m, device, position, r, holds, part));
         int d = r->box.rank - 1;
         while (d >= 0 && ++part[d] > last[d]) {
             part[d] = first[d];

@@ -73,9 +73,6 @@ bool oly_next_run(const mover *m, const oly_box *box, run *r);
 /* Position in from's mesh of the device that gives block `part` to a receiver. */
 int oly_owner_of(const mover *m, const int *part, int receiver, int receiver_process);
 int oly_process_at(oly_mesh mesh, int position);
-/* Of block `part` a device here, whose box has the run, gets what it shares; `holds` is its whole box shifted to where its elements
- * are. */
-oly_status oly_receive_block(mover *m, int device, int position, const run *r, const oly_box *holds, const int *part);
 
 /* Finds the copies and remotes of this process's devices, as receivers and as senders; with oly_forget_pieces in the end, also after
  * a failure. */
@@ -113,6 +110,8 @@ oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange);
 oly_status oly_keep_movers(int n, const mover *movers, oly_planner **planner, mover **kept);
 /* Does listing the movements' remotes take long enough to be left to the first run? */
 bool oly_worth_outline(int n, const mover *movers);
+/* What the exchange brings, without its messages. */
+oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s);
 /* Finds the copies, and makes an exchange whose messages are listed when it is first started. */
 oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange);
 

@@ -49,30 +49,24 @@ void oly_region_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         *hi = *lo;
 }
 
-typedef struct range_beyond {
-    const oly_region_dim *dim;
-    bool end;
-    int64_t i;
-} range_beyond;
-
-/* Is the end (or beginning) of a part, counted in the direction in which they ascend, beyond i? */
-static bool is_beyond(const void *context, int64_t part)
+/* Parts of a loop that end at iteration i or before. */
+static int64_t ended_at(const oly_region_dim *r, int64_t i)
 {
-    const range_beyond *b = context;
-    const oly_region_dim *r = b->dim;
-    int64_t lo, hi;
-    raw_range(r, r->scale < 0 ? r->split.parts - 1 - part : part, &lo, &hi);
-    return (b->end ? hi : lo) > b->i;
+    return i < 0 ? 0 : i >= r->n ? r->split.parts : oly_split_part_of(&r->split, r->n, i);
 }
 
-/* The first part, 0..parts, for which it is. */
+/* The first part, 0..parts, whose end (or beginning) is beyond i, counted in the direction in which they ascend. */
 static int64_t first_beyond(const oly_region_dim *r, bool end, int64_t i)
 {
-    int64_t scale = r->scale ? r->scale : 1, spread = r->spread > 1 ? r->spread : 1, guess;
-    range_beyond b = {r, end, i};
-    guess = oly_split_guess(&r->split, (i * spread - (end ? r->hi : r->lo)) / scale);
-    return oly_first_where(0, r->split.parts, (r->scale < 0 ? r->split.parts - 1 - guess : guess) + !end, is_beyond,
-                           &b);
+    int64_t parts = r->split.parts, away = (r->spread > 1 ? i * r->spread : i) - (end ? r->hi : r->lo);
+    if (r->scale == 0)
+        return away < end ? 0 : parts;
+    if (r->scale > 0)
+        return end ? ended_at(r, -floor_divide(-away, r->scale))
+                   : oly_split_first_beyond(&r->split, r->n, floor_divide(away, r->scale));
+    if (end)
+        return parts - oly_split_first_beyond(&r->split, r->n, -floor_divide(away - 1, -r->scale) - 1);
+    return parts - ended_at(r, -floor_divide(away, -r->scale));
 }
 
 void oly_region_parts(const oly_region_dim *r, int64_t lo, int64_t hi, int *first, int *last)
@@ -126,12 +120,14 @@ static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t siz
     return hi <= lo || (lo >= oly_split_cut(s, size, outer) && hi <= oly_split_cut(s, size, outer + 1));
 }
 
-/* Both are the same cuts of one base, seen alike: every part reads the elements at its own place of the base, no others. */
+/* Both are the same cuts of one base, or r's are finer ones that meet the others, seen alike: every part reads the elements at its own
+ * place of the base, no others. */
 static bool same_place(const oly_region_dim *r, const oly_split *s)
 {
     const oly_split *t = &r->split;
-    return !r->wraps && r->spread <= 1 && t->parts == s->parts && t->base == s->base && t->unit == s->unit &&
-           r->lo == r->hi && r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
+    return !r->wraps && r->spread <= 1 && t->base == s->base &&
+           (t->parts == s->parts || t->base % (t->unit * t->parts) == 0) && t->unit == s->unit && r->lo == r->hi &&
+           r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
 }
 
 /* The parts of r where its range, or the cuts of s, turn. */

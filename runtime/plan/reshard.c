@@ -224,8 +224,6 @@ static oly_status describe(int n, mover *movers, oly_step *s)
     s->bytes = most * (int64_t)m->element;
     s->messages = messages;
     s->members = m->to->mesh->n_devices > m->from->mesh->n_devices ? m->to->mesh->n_devices : m->from->mesh->n_devices;
-    if (m->wanted_blocks)
-        s->detail = "messages are listed by the first run";
     s->what = most == 0 && m->from->mesh == m->to->mesh ? "local copy" : name_of(m);
     if (strcmp(s->what, "halo exchange") != 0)
         return oly_note_transfer(n, movers, s);
@@ -364,11 +362,12 @@ static oly_status make_step(int n, mover *movers, bool later, const oly_step *li
         oly_slot_use(p, movers[k].from_slot);
         oly_slot_use(p, movers[k].to_slot);
     }
-    if (exchange && !later)
-        OLY_TRY(note_arrivals(n, movers, s));
-    if (!like)
-        return describe(n, movers, s);
-    describe_alike(like, s);
+    if (like)
+        describe_alike(like, s);
+    else
+        OLY_TRY(describe(n, movers, s));
+    if (exchange)
+        OLY_TRY(later ? oly_note_outline_arrivals(n, movers, s) : note_arrivals(n, movers, s));
     return OLY_OK;
 }
 

@@ -86,7 +86,7 @@ static oly_status note_arrivals(const oly_staged *s, oly_step *step)
     return OLY_OK;
 }
 
-/* An exchange whose stages are listed by the first run. */
+/* An exchange whose messages are listed by the first run. */
 static oly_status make_later(const oly_staged *s, const oly_step *step, oly_exchange **exchange)
 {
     oly_planner *p = s->p;
@@ -117,11 +117,7 @@ static oly_status add_exchange(oly_staged *s, oly_block *b, const char *what, in
     step->messages = step->bytes > 0 ? messages : 0;
     step->detail = detail;
     OLY_TRY(note_arrivals(s, step));
-    if (s->n_stages > 1)
-        return oly_staged_among(s) ? make_later(s, step, &step->exchange) : OLY_OK;
-    oly_wires wires = {0};
-    OLY_TRY(oly_list_wires(s, 0, &wires));
-    return oly_wires_exchange(s->p, &wires, s->movers[0].element, &step->exchange);
+    return oly_staged_among(s) ? make_later(s, step, &step->exchange) : OLY_OK;
 }
 
 /* Devices get the blocks of the devices here that they want: those that send along the first axis between processes, or the others. */

@@ -35,6 +35,10 @@ typedef struct oly_gather_stage {
     unsigned gathered; /* the axes over which that is done */
 } oly_gather_stage;
 
+/* False: its processes are no grid in it. */
+bool oly_process_grid_of(oly_mesh mesh, oly_process_grid *g);
+/* The first coordinates of the process at a place. */
+void oly_grid_corner(oly_mesh mesh, const oly_process_grid *g, int number, int *at);
 /* Row-major place in the grid <-> process; -1: it has no device of the mesh. */
 int oly_grid_number(oly_mesh mesh, const oly_process_grid *g, int process);
 int oly_grid_process(oly_mesh mesh, const oly_process_grid *g, int number);

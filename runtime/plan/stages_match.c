@@ -5,7 +5,7 @@
 #include "plan/stages.h"
 #include "core/option.h"
 
-static bool grid_of(oly_mesh mesh, oly_process_grid *g)
+bool oly_process_grid_of(oly_mesh mesh, oly_process_grid *g)
 {
     *g = (oly_process_grid){.each = mesh->each, .n = 1};
     for (int a = 0; a < mesh->n_axes; a++) {
@@ -31,13 +31,18 @@ int oly_grid_number(oly_mesh mesh, const oly_process_grid *g, int process)
     return number;
 }
 
-int oly_grid_process(oly_mesh mesh, const oly_process_grid *g, int number)
+void oly_grid_corner(oly_mesh mesh, const oly_process_grid *g, int number, int *at)
 {
-    int at[OLY_MAX_RANK];
     for (int a = mesh->n_axes - 1; a >= 0; a--) {
         at[a] = number % g->size[a] * g->each[a];
         number /= g->size[a];
     }
+}
+
+int oly_grid_process(oly_mesh mesh, const oly_process_grid *g, int number)
+{
+    int at[OLY_MAX_RANK];
+    oly_grid_corner(mesh, g, number, at);
     return oly_mesh_process_of(oly_mesh_device_id(mesh, oly_mesh_position(mesh, at)));
 }
 
@@ -162,7 +167,7 @@ bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bo
     oly_mesh mesh = m->from->mesh;
     unsigned dropped = oly_axes_from(m) & ~oly_axes_to(m);
     int n_processes = 1, n_stages = 0, n_long = 0, along = -1;
-    if (mesh != m->to->mesh || dropped == 0 || !is_plain(m) || !grid_of(mesh, g))
+    if (mesh != m->to->mesh || dropped == 0 || !is_plain(m) || !oly_process_grid_of(mesh, g))
         return false;
     order_axes(m, dropped, order);
     for (int k = 0; k < order->n; k++) {
@@ -188,7 +193,7 @@ bool oly_is_broadcast(const mover *m, oly_process_grid *g)
     static const oly_axis_list none;
     oly_mesh mesh = m->to->mesh;
     oly_axis_list all = none;
-    if (oly_axes_to(m) != 0 || !is_plain(m) || m->from->mesh->process < 0 || !grid_of(mesh, g) ||
+    if (oly_axes_to(m) != 0 || !is_plain(m) || m->from->mesh->process < 0 || !oly_process_grid_of(mesh, g) ||
         oly_grid_number(mesh, g, m->from->mesh->process) < 0)
         return false;
     for (int a = 0; a < mesh->n_axes; a++)
