@@ -56,6 +56,9 @@ oly_local_way oly_local_way_of(oly_local_op op)
         [OLY_LOCAL_SCATTER_MAX] = OLY_LOCAL_WRITES,
         [OLY_LOCAL_DYNAMIC_UPDATE] = OLY_LOCAL_WRITES,
         [OLY_LOCAL_DYNAMIC_SLICE] = OLY_LOCAL_CUTS,
+        [OLY_LOCAL_LENGTHEN] = OLY_LOCAL_ARRANGES,
+        [OLY_LOCAL_NUMBER] = OLY_LOCAL_ARRANGES,
+        [OLY_LOCAL_TAKE] = OLY_LOCAL_ARRANGES,
     };
     return ways[op];
 }

@@ -33,6 +33,10 @@ typedef enum oly_local_op {
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
     /* what several devices found in their parts of a dimension, put together (the `partial` results of the operations above) */
     OLY_LOCAL_PICK, /* in[0] elements, in[1] their numbers: the number of the largest along `axes` (reverse: smallest), as ARGMAX */
+    /* lines sorted over several devices */
+    OLY_LOCAL_LENGTHEN, /* in[0], then, along `dimension`, elements that come after all others */
+    OLY_LOCAL_NUMBER, /* numbers of in[0]'s elements within the whole `dimension` (reverse: from its end), then its size */
+    OLY_LOCAL_TAKE, /* the elements of in[0] where in[1] says, along `dimension`; reverse: of such numbers, turned round */
     OLY_LOCAL_CONVOLVE, /* in[0] [batch, features, ...] with the kernels in[1] [out, features, ...]: sums of products, `window` */
     OLY_LOCAL_WINDOW_SUM, /* the elements of in[0] in each place of `window`, combined */
     OLY_LOCAL_WINDOW_PROD,
@@ -51,6 +55,7 @@ typedef enum oly_local_way {
     OLY_LOCAL_READS,    /* in[0] where indexes say */
     OLY_LOCAL_WRITES,   /* the result is in[0] with parts replaced */
     OLY_LOCAL_CUTS,     /* a part of in[0] */
+    OLY_LOCAL_ARRANGES, /* moves elements along lines */
 } oly_local_way;
 oly_local_way oly_local_way_of(oly_local_op op);
 /* The type in which running results are worked, so that they are rounded once. */

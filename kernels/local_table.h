@@ -21,7 +21,7 @@ extern const oly_local_table oly_local_avx512;
 oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_ISA_NAME(oly_argreduce_run),
     OLY_ISA_NAME(oly_pick_run), OLY_ISA_NAME(oly_search_run), OLY_ISA_NAME(oly_gather_run),
     OLY_ISA_NAME(oly_scatter_run), OLY_ISA_NAME(oly_dynamic_slice_run), OLY_ISA_NAME(oly_dynamic_update_run),
-    OLY_ISA_NAME(oly_convolve_run), OLY_ISA_NAME(oly_window_run);
+    OLY_ISA_NAME(oly_convolve_run), OLY_ISA_NAME(oly_window_run), OLY_ISA_NAME(oly_arrange_run);
 #endif
 
 /* Selects the table; called by oly_kernels_choose with a name it has checked. */

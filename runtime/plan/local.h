@@ -11,6 +11,8 @@ typedef struct oly_local_step {
     int n_in;
     oly_dtype dtype[OLY_LOCAL_MOST];
     oly_layout in[OLY_LOCAL_MOST];
+    const oly_region *in_region[OLY_LOCAL_MOST],
+        *out_region; /* boxes that are no parts of these layouts; NULL: they are */
     oly_reading reading[OLY_LOCAL_MOST];
     oly_layout out;
     oly_dtype out_dtype;
@@ -27,6 +29,15 @@ oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_
 oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s);
 /* Adds the step; its operands are there, its slot is. */
 oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s);
+
+/* Only its type (and line) counts: stands for a value in a slot, laid out so. NULL: out of memory. */
+oly_node *oly_stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const oly_layout *l);
+
+/* -- lower_sort.c -- */
+/* Lowers a node that sorts lines which are spread over devices, and whose result shall be, too, without gathering them. *done tells:
+ * where that moves less, or would take too much memory. */
+oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *s,
+                          bool *done);
 
 /* -- lower_partial.c -- */
 /* Lowers the node, whose operands and result would lie as s says, by the results of parts where that moves less. *done tells. */

@@ -115,9 +115,9 @@ static oly_layout operand_layout(const oly_node *n, const oly_factors *fs, int k
 
 /* -- what each device is told ---------------------------------------------------------------------------------------- */
 
-static oly_local_operand operand_of(oly_dtype dtype, const oly_layout *l, int position)
+static oly_local_operand operand_of(oly_dtype dtype, const oly_layout *l, const oly_region *region, int position)
 {
-    oly_box b = oly_layout_box(l, position);
+    oly_box b = region ? oly_region_box(region, l->shape, position) : oly_layout_box(l, position);
     oly_local_operand x = {.dtype = dtype, .rank = l->rank};
     int64_t stride = 1;
     for (int d = l->rank - 1; d >= 0; d--) {
@@ -162,7 +162,7 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
     OLY_PLAN_CHECK(operands);
     OLY_PLAN_CHECK(in);
     for (int k = 0; k < s->n_in; k++) {
-        operands[k] = operand_of(s->dtype[k], &s->in[k], position);
+        operands[k] = operand_of(s->dtype[k], &s->in[k], s->in_region[k], position);
         in[k] = s->reading[k].place[device];
         memcpy(operands[k].stride, in[k].stride, sizeof operands[k].stride);
     }
@@ -172,7 +172,7 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
     *t = (oly_local_task){.op = s->op,
                           .n_in = s->n_in,
                           .in = operands,
-                          .out = operand_of(s->out_dtype, &s->out, position),
+                          .out = operand_of(s->out_dtype, &s->out, s->out_region, position),
                           .dimension = q->dimension,
                           .reverse = q->reverse || s->reverse,
                           .n_batch = q->n_batch,

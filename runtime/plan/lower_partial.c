@@ -19,8 +19,7 @@ static void one_of_each_part(oly_layout *l, int d, int64_t each)
     l->split[d].unit = each;
 }
 
-/* Only its type (and line) counts: stands for what parts found. */
-static oly_node *stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const oly_layout *l)
+oly_node *oly_stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const oly_layout *l)
 {
     oly_node *s = OLY_PLAN_NEW(p, oly_node, 1);
     if (!s)
@@ -45,7 +44,7 @@ static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_f
     oly_region region = oly_region_of_layout(to);
     oly_movement moves[2];
     for (int k = 0; k < n_found; k++) {
-        oly_node *node = stand_in(p, n, what[k].dtype, from);
+        oly_node *node = oly_stand_in(p, n, what[k].dtype, from);
         int slot = oly_slot_new(p, &region, oly_dtype_size(what[k].dtype));
         OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
         p->plan->slots[slot].block = f->block;
@@ -241,16 +240,26 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
-/* Every device looks up what lies in its part of the array, and the results add up: where the axes of the array cut the result too,
- * each looks up all that the axes divide, and the sum is scattered. Unless bringing the array moves less. */
-static oly_status gather_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
-                                    const oly_local_step *s, bool *done)
+/* The dimensions of in[0] in which elements are looked up: how many. */
+static int looked_up(const oly_node *n, oly_local_way way, const int **dims)
+{
+    *dims = way == OLY_LOCAL_SEARCHES ? &n->params.n_batch : n->params.axes;
+    return way == OLY_LOCAL_SEARCHES ? 1 : n->params.n_axes;
+}
+
+/* Every device looks up what lies in its part of the array, or counts what comes before in its part of a sorted line, and the results
+ * add up: where the axes of the array cut the result too, each looks up all that the axes divide, and the sum is scattered. Unless
+ * bringing the array moves less. */
+static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
+                                   const oly_local_step *s, bool *done)
 {
     oly_local_step *part = oly_local_step_new(p, n, &s->out);
     oly_axis_list axes = {0};
+    const int *dims;
+    int n_dims = looked_up(n, oly_local_way_of(s->op), &dims);
     OLY_PLAN_CHECK(part);
-    for (int k = 0; k < n->params.n_axes; k++)
-        oly_append_axes(&axes, &own->split[n->params.axes[k]].axes);
+    for (int k = 0; k < n_dims; k++)
+        oly_append_axes(&axes, &own->split[dims[k]].axes);
     if (axes.n == 0)
         return OLY_OK;
     double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
@@ -262,10 +271,11 @@ static oly_status gather_from_parts(oly_planner *p, oly_frame *f, oly_node *n, c
         if (k)
             moved += (double)oly_dtype_size(s->dtype[k]) * (part_size(&part->in[k]) - part_size(&s->in[k]));
     }
-    for (int k = 0; k < n->params.n_axes; k++)
-        part->in[0].split[n->params.axes[k]] = own->split[n->params.axes[k]];
+    for (int k = 0; k < n_dims; k++)
+        part->in[0].split[dims[k]] = own->split[dims[k]];
     oly_region whole = oly_region_of_layout(&s->in[0]);
-    if (moved >= element * (part_size(&s->in[0]) - part_size(&part->in[0])) || oly_is_at_hand(f, n->in[0], &whole))
+    double brought = (double)oly_dtype_size(s->dtype[0]) * (part_size(&s->in[0]) - part_size(&part->in[0]));
+    if (moved >= brought || oly_is_at_hand(f, n->in[0], &whole))
         return OLY_OK;
     *done = true;
     part->partial = true;
@@ -410,9 +420,11 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
         for (int k = 0; k < q->n_axes; k++)
             is_split = is_split || own.split[q->axes[k]].parts > 1;
         return is_split ? arg_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
+    case OLY_LOCAL_ORDERS: return own.split[q->dimension].parts > 1 ? oly_lower_sort(p, f, n, &own, s, done) : OLY_OK;
     case OLY_LOCAL_LARGEST:
         return own.split[q->dimension].parts > 1 ? top_of_parts(p, f, n, &own, &s->out, done) : OLY_OK;
-    case OLY_LOCAL_READS: return gather_from_parts(p, f, n, &own, s, done);
+    case OLY_LOCAL_SEARCHES:
+    case OLY_LOCAL_READS: return look_up_in_parts(p, f, n, &own, s, done);
     case OLY_LOCAL_CUTS: return slice_from_parts(p, f, n, &own, s, done);
     default: return OLY_OK;
     }

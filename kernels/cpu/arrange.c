@@ -1,0 +1,131 @@
+/* Elements arranged anew along a dimension, for sorting lines that are spread over devices (plan/lower_sort.c): a part made longer by
+ * elements that come after all others, the numbers of a part's elements in the whole line, elements in an order that was found.
+ * Compiled once per instruction set; gives oly_arrange_run_<isa>, called through local.c. */
+#include "local_table.h"
+#include <string.h>
+
+/* An element that none comes after. */
+static void write_last(oly_dtype dtype, void *to)
+{
+    static const uint64_t f64 = 0x7ff8000000000000u;
+    static const uint32_t f32 = 0x7fc00000u;
+    static const uint16_t f16 = 0x7e00, bf16 = 0x7fc0;
+    int bytes = oly_element_bytes[dtype];
+    switch (dtype) {
+    case OLY_BOOL: *(uint8_t *)to = 1; return;
+    case OLY_FLOAT16: memcpy(to, &f16, sizeof f16); return;
+    case OLY_BFLOAT16: memcpy(to, &bf16, sizeof bf16); return;
+    case OLY_FLOAT32: memcpy(to, &f32, sizeof f32); return;
+    case OLY_FLOAT64: memcpy(to, &f64, sizeof f64); return;
+    case OLY_COMPLEX64:
+        for (int k = 0; k < 2; k++)
+            memcpy((char *)to + k * 4, &f32, sizeof f32);
+        return;
+    case OLY_COMPLEX128:
+        for (int k = 0; k < 2; k++)
+            memcpy((char *)to + k * 8, &f64, sizeof f64);
+        return;
+    default: break;
+    }
+    memset(to, 0xff, (size_t)bytes);
+    if (dtype == OLY_INT8 || dtype == OLY_INT16 || dtype == OLY_INT32 || dtype == OLY_INT64)
+        ((uint8_t *)to)[bytes - 1] = 0x7f;
+}
+
+/* Of a line of the result the elements from `first` on, n of them; `to` is where the first of these goes. */
+typedef struct segment {
+    const oly_local_task *t;
+    const char *in[2]; /* the lines */
+    char *to;
+    int64_t first, n;
+} segment;
+
+static void copy_one(int64_t bytes, char *to, const char *from)
+{
+    switch (bytes) {
+    case 1: *to = *from; break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    default: memcpy(to, from, 16); break;
+    }
+}
+
+static void lengthen(const segment *s)
+{
+    const oly_local_operand *x = &s->t->in[0];
+    int d = s->t->dimension;
+    int64_t bytes = oly_element_bytes[x->dtype], step = s->t->out.stride[d] * bytes, have = x->extent[d] - s->first;
+    char last[16];
+    write_last(x->dtype, last);
+    for (int64_t i = 0; i < s->n; i++)
+        copy_one(bytes, s->to + i * step, i < have ? s->in[0] + (s->first + i) * x->stride[d] * bytes : last);
+}
+
+static int64_t index_at(const void *index, oly_dtype dtype, int64_t at)
+{
+    return dtype == OLY_INT64 ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+}
+
+static void number(const segment *s)
+{
+    const oly_local_operand *x = &s->t->in[0];
+    int d = s->t->dimension;
+    int64_t stride = s->t->out.stride[d], size = x->size[d];
+    for (int64_t i = 0; i < s->n; i++) {
+        int64_t at = s->first + i, number = x->origin[d] + at;
+        number = at >= x->extent[d] ? size : s->t->reverse ? size - 1 - number : number;
+        if (s->t->out.dtype == OLY_INT64)
+            ((int64_t *)s->to)[i * stride] = number;
+        else
+            ((int32_t *)s->to)[i * stride] = (int32_t)number;
+    }
+}
+
+/* Numbers from the end of the whole line become those from its beginning. */
+static void turn(const segment *s)
+{
+    int64_t stride = s->t->out.stride[s->t->dimension], last = s->t->out.size[s->t->dimension] - 1;
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->t->out.dtype == OLY_INT64)
+            ((int64_t *)s->to)[i * stride] = last - ((const int64_t *)s->to)[i * stride];
+        else
+            ((int32_t *)s->to)[i * stride] = (int32_t)last - ((const int32_t *)s->to)[i * stride];
+}
+
+static void take(const segment *s)
+{
+    const oly_local_operand *x = &s->t->in[0], *index = &s->t->in[1];
+    int d = s->t->dimension;
+    int64_t bytes = oly_element_bytes[x->dtype], step = s->t->out.stride[d] * bytes, stride = x->stride[d] * bytes;
+    for (int64_t i = 0; i < s->n; i++)
+        copy_one(bytes, s->to + i * step,
+                 s->in[0] + index_at(s->in[1], index->dtype, (s->first + i) * index->stride[d]) * stride);
+    if (s->t->reverse)
+        turn(s);
+}
+
+void OLY_ISA_NAME(oly_arrange_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
+                                   int chunk, int n_chunks)
+{
+    (void)scratch, (void)phase;
+    int d = t->dimension;
+    int64_t length = t->out.extent[d], n = oly_local_count(&t->out, -1), end = n * (chunk + 1) / n_chunks;
+    for (int64_t k = n * chunk / n_chunks; k < end;) {
+        int64_t line = k / length;
+        segment s = {.t = t, .first = k % length};
+        s.n = length - s.first < end - k ? length - s.first : end - k;
+        for (int j = 0; j < t->n_in; j++)
+            s.in[j] = (const char *)in[j] + oly_local_offset(t->out.rank, t->out.extent, t->in[j].stride, d, line) *
+                                                oly_element_bytes[t->in[j].dtype];
+        int64_t to = oly_local_offset(t->out.rank, t->out.extent, t->out.stride, d, line) + s.first * t->out.stride[d];
+        s.to = (char *)out + to * oly_element_bytes[t->out.dtype];
+        if (t->op == OLY_LOCAL_LENGTHEN)
+            lengthen(&s);
+        else if (t->op == OLY_LOCAL_NUMBER)
+            number(&s);
+        else
+            take(&s);
+        k += s.n;
+    }
+}

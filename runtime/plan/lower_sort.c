@@ -1,0 +1,373 @@
+/* Lines sorted where they are spread over devices, none of which ever has a whole one. With p devices along the line:
+ *
+ *   columns   each device's part, lengthened to r = p * q elements by some that come after all others, is sorted
+ *   deal      all-to-all: of each column the elements k, k + p, k + 2p, ... go to device k; sorted
+ *   undeal    all-to-all, the way back: device j gets the j-th q elements of every column; sorted
+ *   windows   now every element is at most (p - 1)^2 places from where it belongs: each device gets as many elements more from both
+ *             sides of what it shall have of the result, sorts them, and keeps those in the middle
+ *
+ * (Leighton's columnsort, its last four steps in one, for which the bound on places is what the first four leave.) A device receives
+ * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
+ * their numbers in the line, which decide between equal ones, so the order is the stable one to the last bit of NaN and zeros;
+ * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line.
+ *
+ * Chosen where it moves fewer bytes than gathering; and where a gathered line would take more than OLYMPUS_EXCHANGE_MEMORY, as long
+ * as windows are no larger than blocks. Called by lower_partial.c. */
+#include "plan/local.h"
+#include "core/option.h"
+#include <string.h>
+
+enum { MOST_ARRAYS = OLY_LOCAL_MOST };
+
+typedef struct sorter {
+    oly_planner *p;
+    oly_frame *f;
+    oly_node *node;
+    const oly_layout *own, *out;
+    oly_layout columns;
+    oly_node *at; /* stands for the steps: the node, but ascending */
+    int d, parts, n, rank;
+    int64_t q, r, reach;
+    bool numbered; /* the last array is of elements' numbers */
+    oly_dtype dtype[MOST_ARRAYS];
+    int slot[MOST_ARRAYS];
+} sorter;
+
+static oly_local_op op_of(const oly_node *n)
+{
+    return (oly_local_op)oly_ops[n->op].detail;
+}
+
+static bool gives_elements(const oly_node *n)
+{
+    return op_of(n) == OLY_LOCAL_SORT;
+}
+
+/* -- whether --------------------------------------------------------------------------------------------------------- */
+
+/* Elements of the largest part, along other dimensions. */
+static double lines_of(const oly_layout *l, int d)
+{
+    double n = 1;
+    for (int e = 0; e < l->rank; e++)
+        n *= e == d ? 1 : (double)((l->shape[e] + l->split[e].parts - 1) / l->split[e].parts);
+    return n;
+}
+
+static bool is_worth_it(const sorter *s)
+{
+    double lines = lines_of(s->own, s->d), length = (double)s->own->shape[s->d], p = s->parts, gathered = 0,
+           travels = 0;
+    for (int k = 0; k < s->node->n_in; k++)
+        gathered += (double)oly_dtype_size(s->node->in[k]->type.dtype);
+    for (int k = 0; k < s->n; k++)
+        travels += (double)oly_dtype_size(s->dtype[k]);
+    double each = 2 * (p - 1) * (double)s->q + 2 * (double)s->reach;
+    if (lines * each * travels < lines * (length - length / p) * gathered)
+        return true;
+    return lines * length * gathered > (double)(oly_option.exchange_memory << 20) && 2 * s->reach <= s->r;
+}
+
+/* Does the result lie as the operand does, but for the lines, and these are split there, too? */
+static bool lies_alike(const oly_layout *own, const oly_layout *out, int d)
+{
+    if (own->mesh != out->mesh || out->split[d].parts < 2)
+        return false;
+    for (int e = 0; e < own->rank; e++)
+        if (e != d && !oly_split_equal(&own->split[e], &out->split[e], own->shape[e]))
+            return false;
+    return true;
+}
+
+static bool is_here(const sorter *s)
+{
+    for (int k = 0; k < s->node->n_in; k++) {
+        oly_layout whole = *s->own;
+        whole.split[s->d] = oly_split_whole(whole.shape[s->d]);
+        oly_region r = oly_region_of_layout(&whole);
+        if (!oly_is_at_hand(s->f, s->node->in[k], &r))
+            return false;
+    }
+    return true;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------ */
+
+static int new_slot(const sorter *s, const oly_region *r, oly_dtype dtype)
+{
+    int slot = oly_slot_new(s->p, r, oly_dtype_size(dtype));
+    if (slot >= 0)
+        s->p->plan->slots[slot].block = s->f->block;
+    return slot;
+}
+
+/* A kernel's step, in the type of what it makes. NULL: out of memory. */
+static oly_local_step *step_of(const sorter *s, oly_local_op op, const char *what, oly_dtype dtype,
+                               const oly_layout *out)
+{
+    oly_node *at = oly_stand_in(s->p, s->at, dtype, out);
+    oly_local_step *step = at ? oly_local_step_new(s->p, at, out) : NULL;
+    if (!step)
+        return NULL;
+    step->op = op;
+    step->what = what;
+    step->out_dtype = dtype;
+    return step;
+}
+
+/* Operand k of a step: what a slot holds, a part of `l`, or a box of `region`, of each device. */
+static oly_status read_slot(const sorter *s, oly_local_step *step, int k, int array, int slot, const oly_layout *l,
+                            const oly_region *region)
+{
+    oly_planner *p = s->p;
+    oly_place *place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+    OLY_PLAN_CHECK(place);
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        place[d].base = -1;
+        if (position < 0)
+            continue;
+        oly_box b = region ? oly_region_box(region, l->shape, position) : oly_layout_box(l, position);
+        if (oly_box_count(&b) > 0)
+            place[d].base = oly_cell(p->plan, d, slot);
+        oly_contiguous_strides(&b, place[d].stride);
+    }
+    step->in[k] = *l;
+    step->in_region[k] = region;
+    step->reading[k].place = place;
+    if (array >= 0)
+        step->dtype[k] = s->dtype[array];
+    return OLY_OK;
+}
+
+/* Every device's part of the operands as columns of r elements, and the numbers of these. */
+static oly_status make_columns(sorter *s)
+{
+    oly_region r = oly_region_of_layout(&s->columns);
+    oly_reading reading = {0};
+    for (int k = 0; k < s->n; k++) {
+        bool numbers = s->numbered && k == s->n - 1;
+        oly_local_step *step =
+            step_of(s, numbers ? OLY_LOCAL_NUMBER : OLY_LOCAL_LENGTHEN,
+                    numbers ? "numbers of each part" : "each part in a column", s->dtype[k], &s->columns);
+        OLY_PLAN_CHECK(step);
+        reading = (oly_reading){.place = numbers ? reading.place : NULL};
+        if (!numbers)
+            OLY_TRY(oly_demand_array(s->p, s->f, s->node->in[k], s->own, &reading));
+        step->n_in = 1;
+        step->in[0] = *s->own;
+        step->dtype[0] = s->node->in[numbers ? 0 : k]->type.dtype;
+        step->reading[0] = reading;
+        step->reverse = numbers && s->node->params.reverse && !gives_elements(s->node);
+        step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
+        if (step->slot < 0)
+            return OLY_MEMORY;
+        OLY_TRY(oly_local_step_add(s->p, s->f, step));
+    }
+    return OLY_OK;
+}
+
+/* The order of what the slots hold, parts of `l` or boxes of `region`. *slot: numbers within each device's. */
+static oly_status find_order(const sorter *s, const char *what, const oly_layout *l, const oly_region *region,
+                             int *slot)
+{
+    oly_region own = oly_region_of_layout(l);
+    oly_local_step *step = step_of(s, OLY_LOCAL_ARGSORT, what, OLY_INT32, l);
+    OLY_PLAN_CHECK(step);
+    step->n_in = s->n;
+    step->out_region = region;
+    for (int k = 0; k < s->n; k++)
+        OLY_TRY(read_slot(s, step, k, k, s->slot[k], l, region));
+    step->slot = *slot = new_slot(s, region ? region : &own, OLY_INT32);
+    return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
+}
+
+static oly_status sort_columns(sorter *s)
+{
+    oly_region r = oly_region_of_layout(&s->columns);
+    int order = -1;
+    if (s->n > 1 || !gives_elements(s->node))
+        OLY_TRY(find_order(s, "order of each column", &s->columns, NULL, &order));
+    for (int k = 0; k < s->n; k++) {
+        oly_local_step *step =
+            step_of(s, order < 0 ? OLY_LOCAL_SORT : OLY_LOCAL_TAKE, "sort of each column", s->dtype[k], &s->columns);
+        OLY_PLAN_CHECK(step);
+        step->n_in = order < 0 ? 1 : 2;
+        OLY_TRY(read_slot(s, step, 0, k, s->slot[k], &s->columns, NULL));
+        if (order >= 0) {
+            OLY_TRY(read_slot(s, step, 1, -1, order, &s->columns, NULL));
+            step->dtype[1] = OLY_INT32;
+        }
+        step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
+        if (step->slot < 0)
+            return OLY_MEMORY;
+        OLY_TRY(oly_local_step_add(s->p, s->f, step));
+    }
+    return OLY_OK;
+}
+
+/* All arrays from one layout to a region, those with elements of one size together. */
+static oly_status move_all(sorter *s, const oly_layout *from, const oly_region *to)
+{
+    oly_movement moves[MOST_ARRAYS];
+    bool moved[MOST_ARRAYS] = {false};
+    for (int k = 0; k < s->n; k++) {
+        int n = 0;
+        for (int j = k; j < s->n; j++) {
+            if (moved[j] || oly_dtype_size(s->dtype[j]) != oly_dtype_size(s->dtype[k]))
+                continue;
+            oly_node *node = oly_stand_in(s->p, s->at, s->dtype[j], from);
+            int slot = new_slot(s, to, s->dtype[j]);
+            OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
+            moves[n++] = (oly_movement){node, from, s->slot[j], to, slot, {0}, false};
+            s->slot[j] = slot;
+            moved[j] = true;
+        }
+        if (n > 0)
+            OLY_TRY(oly_plan_moves(s->p, s->f->block, n, moves));
+    }
+    return OLY_OK;
+}
+
+/* The columns as three dimensions in place of one, of these sizes; number `cut` is split as the line was. */
+static oly_layout folded(const sorter *s, const int64_t size[3], int cut)
+{
+    oly_layout l = {.mesh = s->own->mesh, .rank = s->rank + 2};
+    for (int e = 0; e < s->rank; e++) {
+        int to = e > s->d ? e + 2 : e;
+        l.shape[to] = s->own->shape[e];
+        l.split[to] = s->own->split[e];
+    }
+    for (int k = 0; k < 3; k++) {
+        l.shape[s->d + k] = size[k];
+        l.split[s->d + k] =
+            k == cut ? oly_split_canonical(l.mesh, &s->own->split[s->d].axes, size[k]) : oly_split_whole(size[k]);
+    }
+    return l;
+}
+
+/* All-to-all: what a column of q elements for each device becomes. */
+static oly_status deal(sorter *s, const int64_t size[3], int from_cut, int to_cut)
+{
+    oly_layout from = folded(s, size, from_cut), to = folded(s, size, to_cut);
+    oly_region *region = OLY_PLAN_NEW(s->p, oly_region, 1);
+    OLY_PLAN_CHECK(region);
+    *region = oly_region_of_layout(&to);
+    return move_all(s, &from, region);
+}
+
+/* What each device needs of the columns for its part of the result. */
+static oly_region windows_of(const sorter *s)
+{
+    oly_region r = oly_region_of_layout(s->out);
+    oly_region_dim *d = &r.dim[s->d];
+    int64_t last = s->node->params.reverse ? s->own->shape[s->d] - 1 : 0;
+    d->scale = s->node->params.reverse ? -1 : 1;
+    d->lo = last - s->reach;
+    d->hi = last + s->reach;
+    return r;
+}
+
+/* Of the order in the windows that part which is the result's. */
+static oly_status read_order(const sorter *s, oly_local_step *step, int order, const oly_region *windows)
+{
+    const oly_plan *plan = s->p->plan;
+    OLY_TRY(read_slot(s, step, 1, -1, order, &s->columns, windows));
+    for (int device = 0; device < plan->n_devices; device++) {
+        int position = oly_position_in(s->p, s->out->mesh, device);
+        oly_place *place = &step->reading[1].place[device];
+        if (position < 0 || place->base < 0)
+            continue;
+        oly_box out = oly_layout_box(s->out, position), window = oly_region_box(windows, s->columns.shape, position);
+        int64_t first = out.lo[s->d];
+        if (s->node->params.reverse)
+            first = s->own->shape[s->d] - 1 - first;
+        place->offset = (first - window.lo[s->d]) * place->stride[s->d] * (int64_t)sizeof(int32_t);
+        if (s->node->params.reverse)
+            place->stride[s->d] = -place->stride[s->d];
+    }
+    step->in[1] = *s->out;
+    step->in_region[1] = NULL;
+    step->dtype[1] = OLY_INT32;
+    return OLY_OK;
+}
+
+static oly_status sort_windows(sorter *s)
+{
+    int order, array = gives_elements(s->node) ? 0 : s->n - 1;
+    oly_region *windows = OLY_PLAN_NEW(s->p, oly_region, 1);
+    OLY_PLAN_CHECK(windows);
+    *windows = windows_of(s);
+    OLY_TRY(move_all(s, &s->columns, windows));
+    OLY_TRY(find_order(s, "order of each part and its neighbours", &s->columns, windows, &order));
+    oly_local_step *step = step_of(s, OLY_LOCAL_TAKE, oly_ops[s->node->op].name, s->dtype[array], s->out);
+    OLY_PLAN_CHECK(step);
+    step->reverse = s->node->params.reverse && !gives_elements(s->node);
+    step->n_in = 2;
+    OLY_TRY(read_slot(s, step, 0, array, s->slot[array], &s->columns, windows));
+    OLY_TRY(read_order(s, step, order, windows));
+    OLY_TRY(oly_settle(s->p, s->f, s->node, s->out));
+    step->slot = oly_value_of(s->f, s->node)->slot;
+    return oly_local_step_add(s->p, s->f, step);
+}
+
+/* -- the whole --------------------------------------------------------------------------------------------------------- */
+
+/* What travels: the operands, and where order depends on it, or is what is wanted, numbers. */
+static void list_arrays(sorter *s)
+{
+    const oly_node *n = s->node;
+    oly_kind kind = oly_dtype_kind(n->in[0]->type.dtype);
+    for (s->n = 0; s->n < n->n_in; s->n++)
+        s->dtype[s->n] = n->in[s->n]->type.dtype;
+    s->numbered = !gives_elements(n) || kind == OLY_KIND_FLOAT || kind == OLY_KIND_COMPLEX;
+    if (!s->numbered)
+        return;
+    s->dtype[s->n++] = !gives_elements(n) ? n->type.dtype : s->own->shape[s->d] < INT32_MAX ? OLY_INT32 : OLY_INT64;
+}
+
+oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *step,
+                          bool *done)
+{
+    int d = n->params.dimension;
+    const oly_axis_list *axes = &own->split[d].axes;
+    sorter s = {.p = p, .f = f, .node = n, .own = own, .d = d, .rank = own->rank, .parts = own->split[d].parts};
+    oly_layout out = step->out, wanted = oly_node_layout(p, f, n);
+    out.split[d] = wanted.split[d];
+    if (n->n_in >= MOST_ARRAYS || own->rank + 2 > OLY_MAX_RANK || !lies_alike(own, &out, d))
+        return OLY_OK;
+    for (int k = 0; k < axes->n; k++)
+        for (int e = 0; e < out.rank; e++)
+            for (int j = 0; e != d && j < out.split[e].axes.n; j++)
+                if (out.split[e].axes.axis[j] == axes->axis[k])
+                    return OLY_OK;
+    int64_t block = 0, reach = (int64_t)(s.parts - 1) * (s.parts - 1);
+    if (reach >= own->shape[d])
+        return OLY_OK;
+    for (int k = 0; k < s.parts; k++) {
+        int64_t size =
+            oly_split_cut(&own->split[d], own->shape[d], k + 1) - oly_split_cut(&own->split[d], own->shape[d], k);
+        block = size > block ? size : block;
+    }
+    s.out = &out;
+    s.q = (block + s.parts - 1) / s.parts;
+    s.r = s.q * s.parts;
+    s.reach = reach;
+    list_arrays(&s);
+    if (s.r + 2 * s.reach > INT32_MAX || !is_worth_it(&s) || is_here(&s))
+        return OLY_OK;
+    *done = true;
+    s.columns = *own;
+    s.columns.shape[d] = s.r * s.parts;
+    s.columns.split[d] = oly_split_canonical(own->mesh, axes, s.columns.shape[d]);
+    s.at = oly_stand_in(p, n, n->type.dtype, &s.columns);
+    OLY_PLAN_CHECK(s.at);
+    s.at->params.reverse = false;
+    OLY_TRY(make_columns(&s));
+    OLY_TRY(sort_columns(&s));
+    OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.q, s.parts}, 0, 2));
+    OLY_TRY(sort_columns(&s));
+    OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.parts, s.q}, 0, 1));
+    OLY_TRY(sort_columns(&s));
+    return sort_windows(&s);
+}

@@ -1,0 +1,317 @@
+/* run: layouts  Lines sorted where they are spread over devices: the same bits as on one device for every element type, ties, NaN and
+ * zeros of both signs, up and down, several keys, uneven parts, several lines, any number of devices; nobody gathers a line, fewer
+ * bytes move, memory stays that of a few parts, replays allocate nothing; counting in a sorted line that is spread. */
+#include "check_communication.h"
+#include "device/memory.h"
+#include <inttypes.h>
+
+static uint64_t state;
+
+static uint64_t next(void)
+{
+    state += 0x9e3779b97f4a7c15;
+    uint64_t x = state;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/* Few different values, with NaN (of both signs, some with other bits), infinities and zeros of both signs; or many. */
+static oly_array drawn(oly_dtype dtype, int rank, const int64_t *shape, bool many)
+{
+    int64_t n = 1, size = (int64_t)oly_dtype_size(dtype);
+    for (int d = 0; d < rank; d++)
+        n *= shape[d];
+    char *data = calloc((size_t)(n + 1), (size_t)size);
+    static const float f32[] = {0, -0.0f, 1, -1, 2.5f, -3, __builtin_inff(), -__builtin_inff(), 7, 8};
+    static const double f64[] = {0, -0.0, 1, -1, 2.5, -3, __builtin_inf(), -__builtin_inf(), 7, 8};
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits = next();
+        char *to = data + k * size;
+        bool of_few = !many || bits % 7 == 0;
+        if (dtype == OLY_BOOL) {
+            *to = bits & 1;
+        } else if (!of_few || (dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64 && dtype != OLY_COMPLEX64)) {
+            if (!many)
+                bits = (bits % 6) * 0x4b4b4b4b4b4b4b4bu; /* of float16: 0x4b4b..., NaN among them with wider steps */
+            memcpy(to, &bits, (size_t)(size < 8 ? size : 8));
+            if (size == 16)
+                memcpy(to + 8, data + next() % (uint64_t)(k + 1) * 16, 8);
+        } else if (dtype == OLY_FLOAT64) {
+            memcpy(to, &f64[bits % 10], 8);
+        } else {
+            for (int64_t at = 0; at < size; at += 4)
+                memcpy(to + at, &f32[(bits >> at) % 10], 4);
+        }
+        if (dtype == OLY_FLOAT32 && bits % 31 == 5)
+            memcpy(to, &(uint32_t){bits & 1 ? 0x7fc00000u + (uint32_t)(bits >> 60) : 0xffc00001u}, 4);
+    }
+    oly_array x = oly_from_host(data, dtype, rank, shape);
+    free(data);
+    return x;
+}
+
+static void check_same(oly_array split, oly_array plain, const char *what)
+{
+    size_t bytes = (size_t)oly_size(plain) * oly_dtype_size(oly_dtype_of(plain));
+    char *a = malloc(bytes + 1), *b = malloc(bytes + 1);
+    assert_int_equal(oly_process_allgather(split, a, bytes), OLY_OK);
+    assert_int_equal(oly_process_allgather(plain, b, bytes), OLY_OK);
+    if (memcmp(a, b, bytes) != 0)
+        fail_msg("%s of %s differs from one device's", what, oly_dtype_name(oly_dtype_of(plain)));
+    free(a);
+    free(b);
+}
+
+static void check_sorts(oly_array x, oly_sharding where, int axis, const char *what)
+{
+    oly_array split = oly_device_put(x, where);
+    for (int down = 0; down < 2; down++) {
+        check_same(oly_sort(split, axis, .descending = down), oly_sort(x, axis, .descending = down), what);
+        check_same(oly_argsort(split, axis, .descending = down), oly_argsort(x, axis, .descending = down), what);
+    }
+}
+
+static void every_type_is_sorted_as_on_one_device(void **unused)
+{
+    (void)unused;
+    static const oly_dtype types[] = {OLY_BOOL,     OLY_INT8,    OLY_INT16,   OLY_INT32,     OLY_INT64,
+                                      OLY_UINT8,    OLY_UINT16,  OLY_UINT32,  OLY_UINT64,    OLY_FLOAT16,
+                                      OLY_BFLOAT16, OLY_FLOAT32, OLY_FLOAT64, OLY_COMPLEX64, OLY_COMPLEX128};
+    oly_init(NULL, NULL);
+    oly_enable_x64(true);
+    state = 1;
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (int many = 0; many < 2; many++)
+            OLY_SCOPE
+            {
+                int64_t n = 500 + (int64_t)(next() % 1500);
+                char what[64];
+                snprintf(what, sizeof what, "%" PRId64 " elements (%s)", n, many ? "many values" : "few values");
+                check_sorts(drawn(types[t], 1, &n, many), oly_named(oly_make_mesh("x=8"), "x"), 0, what);
+            }
+    oly_enable_x64(false);
+    oly_finalize();
+}
+
+static void any_number_of_devices_and_elements(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 2;
+    for (int k = 0; k < 24; k++)
+        OLY_SCOPE
+        {
+            static const char *const meshes[] = {"x=3", "x=5", "x=6", "x=7", "x=8", "x=4,y=2"};
+            oly_mesh mesh = oly_make_mesh(meshes[k % 6]);
+            int64_t n = k < 12 ? (int64_t)(next() % 300) : 300 + (int64_t)(next() % 4000);
+            char what[64];
+            snprintf(what, sizeof what, "%" PRId64 " elements on %s", n, meshes[k % 6]);
+            check_sorts(drawn(k % 2 ? OLY_INT16 : OLY_FLOAT32, 1, &n, k % 3 == 0),
+                        oly_named(mesh, k % 6 < 5 ? "x" : "(y,x)"), 0, what);
+        }
+    oly_finalize();
+}
+
+/* Lines in the first, a middle and the last dimension, the others too small to be split instead, or split, too. */
+static void several_lines(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 3;
+    OLY_SCOPE
+    {
+        oly_mesh one = oly_make_mesh("x=8"), two = oly_make_mesh("x=6");
+        check_sorts(drawn(OLY_FLOAT32, 2, (const int64_t[]){3, 1500}, false), oly_named(one, "None, x"), 1,
+                    "[3, 1500]");
+        check_sorts(drawn(OLY_INT32, 2, (const int64_t[]){1501, 2}, false), oly_named(one, "x"), 0, "[1501, 2]");
+        check_sorts(drawn(OLY_INT32, 3, (const int64_t[]){2, 777, 3}, false), oly_named(two, "None, x"), 1,
+                    "[2, 777, 3]");
+    }
+    oly_finalize();
+}
+
+static void several_keys(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_sort_together(3, in, 0, 2, out);
+}
+
+static void keys_in_turn(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 4;
+    OLY_SCOPE
+    {
+        int64_t n = 3333;
+        oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
+        oly_array x[3] = {drawn(OLY_INT8, 1, &n, false), drawn(OLY_FLOAT32, 1, &n, false),
+                          drawn(OLY_BOOL, 1, &n, false)};
+        oly_array split[3], a[3], b[3];
+        for (int k = 0; k < 3; k++)
+            split[k] = oly_device_put(x[k], where);
+        oly_fn f = oly_jit(several_keys, 3, 3);
+        oly_call(f, OLY_IN(x[0], x[1], x[2]), 3, (oly_array *[]){&a[0], &a[1], &a[2]});
+        oly_call(f, OLY_IN(split[0], split[1], split[2]), 3, (oly_array *[]){&b[0], &b[1], &b[2]});
+        for (int k = 0; k < 3; k++)
+            check_same(b[k], a[k], "arrays sorted together");
+    }
+    oly_finalize();
+}
+
+/* -- what it takes ------------------------------------------------------------------------------------------------------ */
+
+static void sorted(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sort(in[0], 0);
+}
+
+/* What the steps bring to a device. */
+static int64_t most_of_a_device(const char *steps)
+{
+    double bytes = 0;
+    for (const char *at = steps; (at = strchr(at, '[')); at++) {
+        double number = 0;
+        char unit = 0;
+        int end = 0;
+        if (sscanf(at, "[%lf %c%*[a-zA-Z] to a device%n", &number, &unit, &end) == 2 && end > 0)
+            bytes += number * (unit == 'K' ? 1024 : unit == 'M' ? 1048576 : 1);
+    }
+    return (int64_t)bytes;
+}
+
+static void nobody_gathers_a_line(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 5;
+    OLY_SCOPE
+    {
+        enum { N = 1 << 18, BLOCK = N / 8 };
+        int64_t n = N;
+        oly_array y, x = oly_device_put(drawn(OLY_FLOAT32, 1, &n, true), oly_named(oly_make_mesh("x=8"), "x"));
+        oly_fn f = oly_jit(sorted, 1, 1);
+        char *steps = check_steps(f, 1, &x);
+        assert_int_equal(check_count(steps, "all-gather"), 0);
+        assert_int_equal(check_count(steps, "all-to-all"), 2);
+        assert_int_equal(check_count(steps, "halo exchange"), 1);
+        /* twice 7/8 of a block, and 49 elements from both sides, each of 8 bytes; gathered: 7 blocks of 4 */
+        assert_in_range(most_of_a_device(steps), 1, 2 * 7 * BLOCK + 2 * 49 * 8 + 4096);
+        free(steps);
+        oly_block_until_ready(x);
+        oly_pool_stop();
+        oly_call(f, OLY_IN(x), 1, (oly_array *[]){&y});
+        oly_block_until_ready(y);
+        oly_pool_statistics s = oly_pool_statistics_get();
+        int64_t extra = (int64_t)s.peak_bytes - (int64_t)s.in_use_bytes, local = oly_local_device_count();
+        assert_in_range(extra, 1, local * BLOCK * 4 * 16); /* gathered: 4 lines of a device, 32 blocks */
+    }
+    oly_finalize();
+}
+
+static void place_of(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_argsort(in[0], 0);
+}
+
+/* Few devices, small elements: gathering would move less, but a line is more than exchanges may take. */
+static void large_lines_are_never_gathered(void **unused)
+{
+    (void)unused;
+    static const struct {
+        oly_dtype dtype;
+        int64_t n;
+        const char *mesh;
+    } cases[] = {{OLY_INT8, 1200007, "x=8"},
+                 {OLY_FLOAT32, 300001, "x=2"},
+                 {OLY_COMPLEX64, 150001, "x=3"},
+                 {OLY_FLOAT16, 600000, "x=4"}};
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    oly_init(NULL, NULL);
+    state = 8;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        OLY_SCOPE
+        {
+            oly_array x = drawn(cases[k].dtype, 1, &cases[k].n, k % 2), a, b;
+            oly_array split = oly_device_put(x, oly_named(oly_make_mesh(cases[k].mesh), "x"));
+            oly_fn f = oly_jit(place_of, 1, 1);
+            oly_call(f, OLY_IN(x), 1, (oly_array *[]){&a});
+            oly_call(f, OLY_IN(split), 1, (oly_array *[]){&b});
+            check_same(b, a, "order of a large line");
+            char *steps = check_steps(f, 1, &split);
+            assert_int_equal(check_count(steps, "all-gather"), 0);
+            free(steps);
+        }
+    oly_finalize();
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+}
+
+/* Whole results: who wants the line everywhere gathers it once. */
+static void replicated(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_with_sharding_constraint(oly_sort(in[0], 0), oly_named((oly_mesh)user, ""));
+}
+
+static void what_is_wanted_whole(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 6;
+    OLY_SCOPE
+    {
+        int64_t n = 4000;
+        oly_mesh mesh = oly_make_mesh("x=8");
+        oly_array x = drawn(OLY_INT32, 1, &n, true), split = oly_device_put(x, oly_named(mesh, "x")), y;
+        oly_fn f = oly_jit(replicated, 1, 1, .user = (void *)mesh);
+        oly_call(f, OLY_IN(split), 1, (oly_array *[]){&y});
+        check_same(y, oly_sort(x, 0), "a sorted line on every device");
+    }
+    oly_finalize();
+}
+
+static void counted(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_searchsorted(in[0], in[1], "left");
+}
+
+static void counting_in_a_line_that_is_spread(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 7;
+    OLY_SCOPE
+    {
+        int64_t n = 5001, m = 37;
+        oly_mesh mesh = oly_make_mesh("x=8");
+        oly_array line = oly_sort(drawn(OLY_FLOAT32, 1, &n, true), 0), sought = drawn(OLY_FLOAT32, 1, &m, false), a, b;
+        oly_array split = oly_device_put(line, oly_named(mesh, "x")),
+                  here = oly_device_put(sought, oly_named(mesh, ""));
+        oly_fn f = oly_jit(counted, 2, 1);
+        oly_call(f, OLY_IN(line, sought), 1, (oly_array *[]){&a});
+        oly_call(f, OLY_IN(split, here), 1, (oly_array *[]){&b});
+        check_same(b, a, "places in a sorted line");
+        char *steps = check_steps(f, 2, (oly_array[]){split, here});
+        assert_int_equal(check_count(steps, "all-gather"), 0);
+        free(steps);
+    }
+    oly_finalize();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_is_sorted_as_on_one_device),
+        cmocka_unit_test(any_number_of_devices_and_elements),
+        cmocka_unit_test(several_lines),
+        cmocka_unit_test(keys_in_turn),
+        cmocka_unit_test(nobody_gathers_a_line),
+        cmocka_unit_test(large_lines_are_never_gathered),
+        cmocka_unit_test(what_is_wanted_whole),
+        cmocka_unit_test(counting_in_a_line_that_is_spread),
+    };
+    return CHECK_MAIN(tests);
+}
