@@ -137,6 +137,39 @@ static void several_keys(const oly_array *in, oly_array *out, void *user)
     oly_sort_together(3, in, 0, 2, out);
 }
 
+/* Looked at in the order of others, backwards; and in an order that is used otherwise, too. */
+static void arranged(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array order = oly_argsort(in[0], 0, .descending = true);
+    out[0] = oly_take_along_axis(in[1], order, 0, NULL);
+    out[1] = oly_take(in[0], order, 0, NULL);
+    out[2] = oly_add(order, 1);
+}
+
+static void what_follows_the_keys_is_not_gathered(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 9;
+    OLY_SCOPE
+    {
+        int64_t n = 2345;
+        oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
+        oly_array x = drawn(OLY_FLOAT32, 1, &n, false), y = drawn(OLY_FLOAT32, 1, &n, true), a[3], b[3];
+        oly_array split[2] = {oly_device_put(x, where), oly_device_put(y, where)};
+        oly_fn f = oly_jit(arranged, 2, 3);
+        oly_call(f, OLY_IN(x, y), 3, (oly_array *[]){&a[0], &a[1], &a[2]});
+        oly_call(f, OLY_IN(split[0], split[1]), 3, (oly_array *[]){&b[0], &b[1], &b[2]});
+        for (int k = 0; k < 3; k++)
+            check_same(b[k], a[k], "what follows the keys");
+        char *steps = check_steps(f, 2, split);
+        assert_int_equal(check_count(steps, "all-gather"), 0);
+        free(steps);
+    }
+    oly_finalize();
+}
+
 static void keys_in_turn(void **unused)
 {
     (void)unused;
@@ -156,6 +189,10 @@ static void keys_in_turn(void **unused)
         oly_call(f, OLY_IN(split[0], split[1], split[2]), 3, (oly_array *[]){&b[0], &b[1], &b[2]});
         for (int k = 0; k < 3; k++)
             check_same(b[k], a[k], "arrays sorted together");
+        char *steps = check_steps(f, 3, split);
+        assert_int_equal(check_count(steps, "all-gather"), 0);
+        assert_int_equal(check_count(steps, "all-to-all"), 4); /* elements of one and of four bytes go apart */
+        free(steps);
     }
     oly_finalize();
 }
@@ -308,6 +345,7 @@ int main(void)
         cmocka_unit_test(any_number_of_devices_and_elements),
         cmocka_unit_test(several_lines),
         cmocka_unit_test(keys_in_turn),
+        cmocka_unit_test(what_follows_the_keys_is_not_gathered),
         cmocka_unit_test(nobody_gathers_a_line),
         cmocka_unit_test(large_lines_are_never_gathered),
         cmocka_unit_test(what_is_wanted_whole),

@@ -50,6 +50,12 @@ static oly_status wrap_negative(oly_graph *g, oly_node *index, int64_t size, oly
     return oly_build_apply(g, OLY_OP_select, 3, (oly_node *[]){below, sum, index}, out);
 }
 
+/* Are its elements places in a line, counted from its beginning? */
+static bool gives_places(const oly_node *x)
+{
+    return x->op == OLY_OP_argsort || x->op == OLY_OP_top_k || x->op == OLY_OP_searchsorted;
+}
+
 /* n indexes into the dimensions of x from `first` on: of one integer type, negative ones wrapped, broadcast to one shape. */
 static oly_status read_indexes(oly_graph *g, const oly_type *x, int first, int n, oly_node *const *in, bool wrap,
                                oly_node **index)
@@ -58,7 +64,7 @@ static oly_status read_indexes(oly_graph *g, const oly_type *x, int first, int n
         OLY_TRY(check_integer(in[k]));
     oly_dtype dtype = index_dtype(x, n, in);
     for (int k = 0; k < n; k++) {
-        bool may_be_negative = !is_unsigned(in[k]->type.dtype);
+        bool may_be_negative = !is_unsigned(in[k]->type.dtype) && !gives_places(in[k]);
         OLY_TRY(oly_build_convert(g, in[k], dtype, false, &index[k]));
         if (wrap && may_be_negative)
             OLY_TRY(wrap_negative(g, index[k], x->shape[first + k], &index[k]));

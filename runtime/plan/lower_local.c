@@ -257,6 +257,8 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_factors fs;
     bool done = false;
+    if (oly_value_of(f, n)->slot >= 0)
+        return OLY_OK; /* made with what sorts by the same keys (lower_sort.c) */
     OLY_TRY(oly_factors_of(n, &fs));
     oly_layout out = result_layout(p, f, n, &fs);
     oly_local_step *s = oly_local_step_new(p, n, &out);

@@ -9,7 +9,8 @@
  * (Leighton's columnsort, its last four steps in one, for which the bound on places is what the first four leave.) A device receives
  * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
  * their numbers in the line, which decide between equal ones, so the order is the stable one to the last bit of NaN and zeros;
- * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line.
+ * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line. Arrays
+ * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either.
  *
  * Chosen where it moves fewer bytes than gathering; and where a gathered line would take more than OLYMPUS_EXCHANGE_MEMORY, as long
  * as windows are no larger than blocks. Called by lower_partial.c. */
@@ -26,11 +27,18 @@ typedef struct sorter {
     const oly_layout *own, *out;
     oly_layout columns;
     oly_node *at; /* stands for the steps: the node, but ascending */
-    int d, parts, n, rank;
+    int d, parts, rank;
     int64_t q, r, reach;
-    bool numbered; /* the last array is of elements' numbers */
+    /* what travels: keys, numbers, what follows the keys */
+    int n, n_keys;                 /* n_keys: with the numbers */
+    oly_node *source[MOST_ARRAYS]; /* NULL: numbers */
     oly_dtype dtype[MOST_ARRAYS];
     int slot[MOST_ARRAYS];
+    int n_results;
+    struct result {
+        oly_node *node;
+        int array;
+    } results[MOST_ARRAYS];
 } sorter;
 
 static oly_local_op op_of(const oly_node *n)
@@ -58,10 +66,10 @@ static bool is_worth_it(const sorter *s)
 {
     double lines = lines_of(s->own, s->d), length = (double)s->own->shape[s->d], p = s->parts, gathered = 0,
            travels = 0;
-    for (int k = 0; k < s->node->n_in; k++)
-        gathered += (double)oly_dtype_size(s->node->in[k]->type.dtype);
-    for (int k = 0; k < s->n; k++)
+    for (int k = 0; k < s->n; k++) {
         travels += (double)oly_dtype_size(s->dtype[k]);
+        gathered += s->source[k] ? (double)oly_dtype_size(s->dtype[k]) : 0;
+    }
     double each = 2 * (p - 1) * (double)s->q + 2 * (double)s->reach;
     if (lines * each * travels < lines * (length - length / p) * gathered)
         return true;
@@ -146,17 +154,17 @@ static oly_status make_columns(sorter *s)
     oly_region r = oly_region_of_layout(&s->columns);
     oly_reading reading = {0};
     for (int k = 0; k < s->n; k++) {
-        bool numbers = s->numbered && k == s->n - 1;
+        bool numbers = !s->source[k];
         oly_local_step *step =
             step_of(s, numbers ? OLY_LOCAL_NUMBER : OLY_LOCAL_LENGTHEN,
                     numbers ? "numbers of each part" : "each part in a column", s->dtype[k], &s->columns);
         OLY_PLAN_CHECK(step);
         reading = (oly_reading){.place = numbers ? reading.place : NULL};
         if (!numbers)
-            OLY_TRY(oly_demand_array(s->p, s->f, s->node->in[k], s->own, &reading));
+            OLY_TRY(oly_demand_array(s->p, s->f, s->source[k], s->own, &reading));
         step->n_in = 1;
         step->in[0] = *s->own;
-        step->dtype[0] = s->node->in[numbers ? 0 : k]->type.dtype;
+        step->dtype[0] = s->source[numbers ? 0 : k]->type.dtype;
         step->reading[0] = reading;
         step->reverse = numbers && s->node->params.reverse && !gives_elements(s->node);
         step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
@@ -174,9 +182,9 @@ static oly_status find_order(const sorter *s, const char *what, const oly_layout
     oly_region own = oly_region_of_layout(l);
     oly_local_step *step = step_of(s, OLY_LOCAL_ARGSORT, what, OLY_INT32, l);
     OLY_PLAN_CHECK(step);
-    step->n_in = s->n;
+    step->n_in = s->n_keys;
     step->out_region = region;
-    for (int k = 0; k < s->n; k++)
+    for (int k = 0; k < s->n_keys; k++)
         OLY_TRY(read_slot(s, step, k, k, s->slot[k], l, region));
     step->slot = *slot = new_slot(s, region ? region : &own, OLY_INT32);
     return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
@@ -292,38 +300,98 @@ static oly_status read_order(const sorter *s, oly_local_step *step, int order, c
     return OLY_OK;
 }
 
+/* A result: what of an array is in the device's part, in order. */
+static oly_status take_result(const sorter *s, const struct result *result, int order, const oly_region *windows)
+{
+    bool numbers = !s->source[result->array];
+    oly_local_step *step = step_of(s, OLY_LOCAL_TAKE, oly_ops[result->node->op].name, s->dtype[result->array], s->out);
+    OLY_PLAN_CHECK(step);
+    step->reverse = numbers && s->node->params.reverse;
+    step->n_in = 2;
+    OLY_TRY(read_slot(s, step, 0, result->array, s->slot[result->array], &s->columns, windows));
+    OLY_TRY(read_order(s, step, order, windows));
+    OLY_TRY(oly_settle(s->p, s->f, result->node, s->out));
+    step->slot = oly_value_of(s->f, result->node)->slot;
+    return oly_local_step_add(s->p, s->f, step);
+}
+
 static oly_status sort_windows(sorter *s)
 {
-    int order, array = gives_elements(s->node) ? 0 : s->n - 1;
+    int order;
     oly_region *windows = OLY_PLAN_NEW(s->p, oly_region, 1);
     OLY_PLAN_CHECK(windows);
     *windows = windows_of(s);
     OLY_TRY(move_all(s, &s->columns, windows));
     OLY_TRY(find_order(s, "order of each part and its neighbours", &s->columns, windows, &order));
-    oly_local_step *step = step_of(s, OLY_LOCAL_TAKE, oly_ops[s->node->op].name, s->dtype[array], s->out);
-    OLY_PLAN_CHECK(step);
-    step->reverse = s->node->params.reverse && !gives_elements(s->node);
-    step->n_in = 2;
-    OLY_TRY(read_slot(s, step, 0, array, s->slot[array], &s->columns, windows));
-    OLY_TRY(read_order(s, step, order, windows));
-    OLY_TRY(oly_settle(s->p, s->f, s->node, s->out));
-    step->slot = oly_value_of(s->f, s->node)->slot;
-    return oly_local_step_add(s->p, s->f, step);
+    for (int k = 0; k < s->n_results; k++)
+        OLY_TRY(take_result(s, &s->results[k], order, windows));
+    return OLY_OK;
 }
 
 /* -- the whole --------------------------------------------------------------------------------------------------------- */
 
-/* What travels: the operands, and where order depends on it, or is what is wanted, numbers. */
-static void list_arrays(sorter *s)
+static void add_array(sorter *s, oly_node *source, oly_dtype dtype)
+{
+    s->source[s->n] = source;
+    s->dtype[s->n++] = dtype;
+}
+
+/* Keys, and where order depends on them, or they are what is wanted, numbers. */
+static void list_keys(sorter *s)
 {
     const oly_node *n = s->node;
     oly_kind kind = oly_dtype_kind(n->in[0]->type.dtype);
-    for (s->n = 0; s->n < n->n_in; s->n++)
-        s->dtype[s->n] = n->in[s->n]->type.dtype;
-    s->numbered = !gives_elements(n) || kind == OLY_KIND_FLOAT || kind == OLY_KIND_COMPLEX;
-    if (!s->numbered)
-        return;
-    s->dtype[s->n++] = !gives_elements(n) ? n->type.dtype : s->own->shape[s->d] < INT32_MAX ? OLY_INT32 : OLY_INT64;
+    for (int k = 0; k < n->n_in; k++)
+        add_array(s, n->in[k], n->in[k]->type.dtype);
+    if (!gives_elements(n))
+        add_array(s, NULL, n->type.dtype);
+    else if (kind == OLY_KIND_FLOAT || kind == OLY_KIND_COMPLEX)
+        add_array(s, NULL, s->own->shape[s->d] < INT32_MAX ? OLY_INT32 : OLY_INT64);
+    s->n_keys = s->n;
+    s->results[s->n_results++] = (struct result){s->node, gives_elements(n) ? 0 : s->n - 1};
+}
+
+/* Does it put an array that is there, and lies as the keys do, in the order that was found? */
+static bool follows(const sorter *s, const oly_node *user)
+{
+    const oly_params *q = &user->params;
+    oly_layout from, to = oly_node_layout(s->p, s->f, user);
+    if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(op_of(user)) != OLY_LOCAL_READS ||
+        user->n_in != 2 || user->in[1] != s->node || user->in[0] == s->node || q->n_axes != 1 || q->axes[0] != s->d ||
+        q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
+        user->in[0]->type.shape[s->d] != s->own->shape[s->d])
+        return false;
+    return oly_natural_layout(s->f, user->in[0], &from) && oly_layout_equal(&from, s->own) &&
+           oly_layout_equal(&to, s->out);
+}
+
+/* What follows the keys. False: a key is gathered all the same, for another one's sake. */
+static bool list_followers(sorter *s)
+{
+    const oly_graph *g = s->f->graph;
+    for (int k = s->node->index + 1, left = s->node->n_uses; k < g->n_nodes && left > 0; k++) {
+        oly_node *user = g->nodes[k];
+        int array = 0;
+        bool reads = false;
+        for (int j = 0; j < user->n_in; j++)
+            if (user->in[j] == s->node) {
+                reads = true;
+                left--;
+            }
+        if (!reads || user->n_in < 2 || user->in[0] == s->node)
+            continue;
+        while (array < s->n && s->source[array] != user->in[0])
+            array++;
+        if (s->n_results < MOST_ARRAYS && array < MOST_ARRAYS && follows(s, user)) {
+            if (array == s->n)
+                add_array(s, user->in[0], user->in[0]->type.dtype);
+            s->results[s->n_results++] = (struct result){user, array};
+        } else if (array < s->n && oly_ops[user->op].lowering == OLY_LOWER_LOCAL &&
+                   oly_local_way_of(op_of(user)) == OLY_LOCAL_READS) {
+            return false;
+        }
+    }
+    return true;
 }
 
 oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *step,
@@ -353,8 +421,8 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.q = (block + s.parts - 1) / s.parts;
     s.r = s.q * s.parts;
     s.reach = reach;
-    list_arrays(&s);
-    if (s.r + 2 * s.reach > INT32_MAX || !is_worth_it(&s) || is_here(&s))
+    list_keys(&s);
+    if (s.r + 2 * s.reach > INT32_MAX || !list_followers(&s) || !is_worth_it(&s) || is_here(&s))
         return OLY_OK;
     *done = true;
     s.columns = *own;
