@@ -52,6 +52,9 @@ typedef struct oly_exchange oly_exchange;
 /* Takes the messages over (copies them). element_bytes of all pieces. */
 oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
                              const oly_message *receives, oly_exchange **exchange);
+/* The same messages with other buffers: in the place of buffers from[k] to from[k] + width - 1 those from to[k] on. */
+oly_status oly_exchange_make_like(const oly_exchange *x, int n, const int *from, const int *to, int width,
+                                  oly_exchange **exchange);
 /* An exchange of which only the outline is known: its messages are listed when it is first started, which for many of them takes
  * as long as sending them. It may go in stages, one after the other, each an exchange of its own: a stage sends what those before
  * it have brought. Every rank that takes part in one takes part in all, if only with nothing to send or receive. */

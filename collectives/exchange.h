@@ -47,6 +47,8 @@ struct oly_exchange {
     int stage;                    /* its number, in this replay */
     int n_sends, n_receives;
     exchange_message *receives, *sends; /* owned: one piece of memory, with what they point to */
+    size_t bytes;                       /* of it */
+    int *buffers, n_sent, n_received;   /* in it, too: of sends, then of receives; some more than once */
     char *staging;                      /* owned: of all messages */
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests, or stages, not complete, in this replay */

@@ -209,6 +209,17 @@ static oly_status make_block(oly_exchange *x)
     return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
 }
 
+/* Pieces in a row are mostly of one buffer. */
+static int list_buffers(int *buffers, int n_messages, const exchange_message *messages)
+{
+    int n = 0;
+    for (int i = 0; i < n_messages; i++)
+        for (int k = 0; k < messages[i].n_pieces; k++)
+            if (n == 0 || messages[i].walks[k].buffer != buffers[n - 1])
+                buffers[n++] = messages[i].walks[k].buffer;
+    return n;
+}
+
 static oly_status make_messages(oly_exchange *x, size_t element_bytes, const oly_message *sends,
                                 const oly_message *receives)
 {
@@ -220,36 +231,48 @@ static oly_status make_messages(oly_exchange *x, size_t element_bytes, const oly
             n_loops += (size_t)oly_walk_room(&m->pieces[k]);
     }
     lists left;
-    size_t bytes =
-        n_messages * sizeof *x->receives + n_pieces * (sizeof *left.walks + sizeof *left.positions) + n_loops * 8;
-    x->receives = bytes > 0 ? oly_malloc(bytes) : NULL;
-    if (bytes == 0)
+    x->bytes = n_messages * sizeof *x->receives + n_loops * sizeof *left.loops +
+               n_pieces * (sizeof *left.walks + sizeof *left.positions + sizeof *x->buffers);
+    if (x->bytes == 0)
         return OLY_OK;
+    x->receives = oly_malloc(x->bytes);
     if (!x->receives)
-        return oly_out_of_memory(bytes, "an exchange");
+        return oly_out_of_memory(x->bytes, "an exchange");
     memset(x->receives, 0, n_messages * sizeof *x->receives);
     x->sends = x->receives + x->n_receives;
     left.walks = (oly_walk *)(x->receives + n_messages);
     left.positions = (int64_t *)(left.walks + n_pieces);
     left.loops = left.positions + n_pieces;
+    x->buffers = (int *)(left.loops + n_loops);
     for (int i = 0; i < x->n_receives; i++)
         OLY_TRY(make_message(&x->receives[i], &receives[i], element_bytes, &left));
     for (int i = 0; i < x->n_sends; i++)
         OLY_TRY(make_message(&x->sends[i], &sends[i], element_bytes, &left));
+    for (int i = 0; i < x->n_receives + x->n_sends; i++)
+        x->big = x->big || oly_exchange_message(x, i)->big;
+    x->n_sent = list_buffers(x->buffers, x->n_sends, x->sends);
+    x->n_received = list_buffers(x->buffers + x->n_sent, x->n_receives, x->receives);
     return OLY_OK;
 }
 
-static oly_status fill_exchange(oly_exchange *x, size_t element_bytes, const oly_message *sends,
-                                const oly_message *receives)
+/* What it takes to run it. */
+static oly_status make_ready(oly_exchange *x)
 {
-    OLY_TRY(make_messages(x, element_bytes, sends, receives));
-    for (int i = 0; i < x->n_receives + x->n_sends; i++)
-        x->big = x->big || oly_exchange_message(x, i)->big;
     if (oly_simulated())
         return OLY_OK; /* of a job only thought of, it is never sent */
     OLY_TRY(make_staging(x));
     OLY_TRY(make_slots(x));
     return make_block(x);
+}
+
+/* Gives the exchange out, or frees it. */
+static oly_status finish_making(oly_exchange *x, oly_status status, oly_exchange **exchange)
+{
+    status = status == OLY_OK ? make_ready(x) : status;
+    *exchange = status == OLY_OK ? x : NULL;
+    if (status != OLY_OK)
+        oly_exchange_free(x);
+    return status;
 }
 
 oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_message *sends, int n_receives,
@@ -261,13 +284,65 @@ oly_status oly_exchange_make(size_t element_bytes, int n_sends, const oly_messag
         return oly_out_of_memory(sizeof *x, "an exchange");
     x->n_sends = n_sends;
     x->n_receives = n_receives;
-    oly_status status = fill_exchange(x, element_bytes, sends, receives);
-    if (status != OLY_OK) {
-        oly_exchange_free(x);
-        return status;
+    return finish_making(x, make_messages(x, element_bytes, sends, receives), exchange);
+}
+
+static int other_buffer(int buffer, int n, const int *from, const int *to, int width)
+{
+    for (int k = 0; k < n; k++)
+        if (buffer >= from[k] && buffer < from[k] + width)
+            return buffer - from[k] + to[k];
+    return buffer;
+}
+
+/* Copies the messages of `like`; what points into them points into the copy. */
+static oly_status copy_messages(oly_exchange *x, const oly_exchange *like)
+{
+    x->receives = oly_malloc(like->bytes);
+    if (!x->receives)
+        return oly_out_of_memory(like->bytes, "an exchange");
+    memcpy(x->receives, like->receives, like->bytes);
+    ptrdiff_t moved = (char *)x->receives - (char *)like->receives;
+#define MOVED(pointer) ((pointer) ? (void *)((char *)(uintptr_t)(pointer) + moved) : NULL)
+    x->sends = MOVED(like->sends);
+    x->buffers = MOVED(like->buffers);
+    for (int i = 0; i < x->n_receives + x->n_sends; i++) {
+        exchange_message *m = oly_exchange_message(x, i);
+        m->walks = MOVED(m->walks);
+        m->positions = MOVED(m->positions);
+        m->staging = NULL;
+        m->sources = NULL;
+        for (int k = 0; k < m->n_pieces; k++) {
+            m->walks[k].extent = MOVED(m->walks[k].extent);
+            m->walks[k].stride = MOVED(m->walks[k].stride);
+        }
     }
-    *exchange = x;
+#undef MOVED
     return OLY_OK;
+}
+
+oly_status oly_exchange_make_like(const oly_exchange *like, int n, const int *from, const int *to, int width,
+                                  oly_exchange **exchange)
+{
+    *exchange = NULL;
+    oly_exchange *x = oly_calloc(1, sizeof *x);
+    if (!x)
+        return oly_out_of_memory(sizeof *x, "an exchange");
+    x->n_sends = like->n_sends;
+    x->n_receives = like->n_receives;
+    x->n_sent = like->n_sent;
+    x->n_received = like->n_received;
+    x->bytes = like->bytes;
+    x->big = like->big;
+    oly_status status = copy_messages(x, like);
+    for (int i = 0; status == OLY_OK && i < x->n_receives + x->n_sends; i++)
+        for (int k = 0; k < oly_exchange_message(x, i)->n_pieces; k++) {
+            int *buffer = &oly_exchange_message(x, i)->walks[k].buffer;
+            *buffer = other_buffer(*buffer, n, from, to, width);
+        }
+    for (int k = 0; status == OLY_OK && k < x->n_sent + x->n_received; k++)
+        x->buffers[k] = other_buffer(x->buffers[k], n, from, to, width);
+    return finish_making(x, status, exchange);
 }
 
 oly_status oly_exchange_make_later(const oly_exchange_outline *outline, oly_exchange **exchange)
@@ -375,14 +450,6 @@ void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, in
 {
     for (int k = 0; x->outline && k < 2 * x->outline->n_buffers; k++)
         visit(context, x->outline->buffers[k], k >= x->outline->n_buffers);
-    for (int receives = 0; receives < 2; receives++) {
-        int n = receives ? x->n_receives : x->n_sends, last = -1;
-        const exchange_message *messages = receives ? x->receives : x->sends;
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < messages[i].n_pieces; k++)
-                if (messages[i].walks[k].buffer != last) {
-                    last = messages[i].walks[k].buffer;
-                    visit(context, last, receives);
-                }
-    }
+    for (int k = 0; k < x->n_sent + x->n_received; k++)
+        visit(context, x->buffers[k], k >= x->n_sent);
 }

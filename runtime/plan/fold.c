@@ -20,7 +20,16 @@ typedef struct folded {
     int at[2];         /* the message of its part that is next: of those received, of those sent */
 } folded;
 
-enum { TEXTS = 8 };
+enum { TEXTS = 8, EXCHANGES = 16 };
+
+/* An exchange of one value, where all groups have as many elements: another value's of that kind differs in the slots only. */
+typedef struct made_exchange {
+    const oly_fold_part *part;
+    bool results;
+    int64_t count, element;
+    const oly_exchange *exchange; /* a step's */
+    int slots[2];                 /* the value's, and that of staged partials */
+} made_exchange;
 
 /* Memory that one step after the other uses while it is made. */
 typedef struct oly_fold_room {
@@ -37,6 +46,8 @@ typedef struct oly_fold_room {
         const char *text;
     } said[TEXTS];
     int n_said;
+    made_exchange made[EXCHANGES];
+    int n_made;
 } oly_fold_room;
 
 /* One round of one stage of some values; what all of them send goes in one exchange. */
@@ -257,16 +268,57 @@ static int list_messages(listing *l, bool sent)
     }
 }
 
+/* What an exchange is of, if that is a thing that comes again. */
+static bool kind_of(const folder *f, bool results, made_exchange *kind)
+{
+    const folded *v = f->values[0];
+    const int64_t *counts = &f->room->counts[v->first];
+    for (int g = 1; g < v->part->n_groups; g++)
+        if (counts[g] != counts[0])
+            return false;
+    *kind = (made_exchange){v->part, results, counts[0], f->element, NULL, {v->of->slot, f->staging}};
+    return f->n == 1 && f->n_rounds == 1 && v->part->n_groups > 0;
+}
+
+static const made_exchange *made_before(const oly_fold_room *r, const made_exchange *kind)
+{
+    for (int k = 0; k < EXCHANGES; k++)
+        if (r->made[k].part == kind->part && r->made[k].results == kind->results && r->made[k].count == kind->count &&
+            r->made[k].element == kind->element)
+            return &r->made[k];
+    return NULL;
+}
+
+static oly_status make_alike(const folder *f, const made_exchange *before, const made_exchange *kind,
+                             oly_exchange **exchange)
+{
+    int from[2], to[2];
+    for (int k = 0; k < 2; k++) {
+        from[k] = oly_cell(f->p->plan, 0, before->slots[k]);
+        to[k] = oly_cell(f->p->plan, 0, kind->slots[k]);
+    }
+    return oly_exchange_make_like(before->exchange, 2, from, to, f->p->plan->n_devices, exchange);
+}
+
 /* NULL: there is nothing to send or receive. */
 static oly_status make_exchange(const folder *f, bool results, oly_exchange **exchange)
 {
+    made_exchange kind;
+    bool again = kind_of(f, results, &kind);
+    const made_exchange *before = again ? made_before(f->room, &kind) : NULL;
+    if (before)
+        return make_alike(f, before, &kind, exchange);
     listing l = {f, results, 0, 0};
     int n_sends = list_messages(&l, true), n_receives = list_messages(&l, false);
     *exchange = NULL;
     if (l.n_messages == 0)
         return OLY_OK;
-    return oly_exchange_make((size_t)f->element, n_sends, f->room->messages, n_receives, f->room->messages + n_sends,
-                             exchange);
+    OLY_TRY(oly_exchange_make((size_t)f->element, n_sends, f->room->messages, n_receives, f->room->messages + n_sends,
+                              exchange));
+    kind.exchange = *exchange;
+    if (again)
+        f->room->made[f->room->n_made++ % EXCHANGES] = kind;
+    return OLY_OK;
 }
 
 /* -- steps --------------------------------------------------------------------------------------------------------------- */

@@ -548,7 +548,9 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     }
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
-    scheduler s = {.p = p, .capacity = 2 * b->n_steps + 16};
+    scheduler s = {.p = p, .capacity = 16};
+    for (int k = 0; k < b->n_steps; k++) /* starts and waits; parts of steps may be more */
+        s.capacity += 1 + (b->steps[k].exchange ? 2 : 0) + (b->steps[k].second ? 1 : 0);
     s.items = oly_arena_take(&p->plan->arena, sizeof *s.items * (size_t)s.capacity);
     s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);
     s.mover = OLY_PLAN_NEW(p, int, p->plan->n_slots + 1);

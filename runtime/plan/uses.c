@@ -86,7 +86,8 @@ static void fold_uses(const visitor *v, const oly_step *s)
     for (int g = 0; g < s->fold.n_groups; g++) {
         const oly_fold_work *w = &s->fold.groups[g];
         for (int k = 0; k < w->n_sources; k++)
-            use_cell(v, w->source_base[k], false);
+            if (k == 0 || w->source_base[k] != w->source_base[k - 1])
+                use_cell(v, w->source_base[k], false);
         for (int k = 0; k < w->n_outs; k++)
             use_cell(v, w->out_base[k], true);
     }
