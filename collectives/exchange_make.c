@@ -209,14 +209,19 @@ static oly_status make_block(oly_exchange *x)
     return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
 }
 
-/* Pieces in a row are mostly of one buffer. */
+/* Pieces are mostly of a few buffers, again and again. */
 static int list_buffers(int *buffers, int n_messages, const exchange_message *messages)
 {
+    enum { LOOKED_BACK = 8 };
     int n = 0;
     for (int i = 0; i < n_messages; i++)
-        for (int k = 0; k < messages[i].n_pieces; k++)
-            if (n == 0 || messages[i].walks[k].buffer != buffers[n - 1])
-                buffers[n++] = messages[i].walks[k].buffer;
+        for (int k = 0; k < messages[i].n_pieces; k++) {
+            int buffer = messages[i].walks[k].buffer, j = n - 1, least = n > LOOKED_BACK ? n - LOOKED_BACK : 0;
+            while (j >= least && buffers[j] != buffer)
+                j--;
+            if (j < least)
+                buffers[n++] = buffer;
+        }
     return n;
 }
 

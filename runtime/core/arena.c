@@ -130,6 +130,7 @@ void *oly_arena_take_raw(oly_arena *a, size_t bytes)
         piece = begin_of(a, bytes);
     }
     a->block->at = piece + bytes;
+    a->used += bytes;
     return piece;
 }
 
@@ -147,5 +148,5 @@ void oly_arena_free(oly_arena *a)
             oly_release(a->block);
         a->block = older;
     }
-    a->total = 0;
+    a->total = a->used = 0;
 }

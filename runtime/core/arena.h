@@ -6,6 +6,7 @@
 typedef struct oly_arena {
     struct oly_arena_block *block; /* newest */
     size_t total;                  /* bytes taken from the system */
+    size_t used;                   /* of the pieces */
 } oly_arena;
 
 void *oly_arena_take(oly_arena *a, size_t bytes);     /* NULL when out of memory */

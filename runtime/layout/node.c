@@ -70,13 +70,11 @@ static oly_level widest_gap(oly_mesh mesh, int axis)
     return level;
 }
 
-/* Of a mesh that lists its devices it is looked up once, as that takes as long as the list is. */
+/* Looked up once: of a mesh that lists its devices that takes as long as the list is. */
 oly_level oly_axis_level(oly_mesh mesh, int axis)
 {
     if (mesh->everywhere || mesh->size[axis] == 1 || mesh->together[axis] >= mesh->size[axis])
         return OLY_LEVEL_PROCESS;
-    if (!mesh->devices)
-        return widest_gap(mesh, axis);
     unsigned noted = mesh->level[axis];
     if (noted / OLY_N_LEVELS == generation)
         return (oly_level)(noted % OLY_N_LEVELS);

@@ -126,12 +126,34 @@ static void block(const dimension *d, const int *coordinates, int64_t *lo, int64
     *hi = *lo + d->each + (k < d->more);
 }
 
+/* Is what a position has of both cuts the same number of elements everywhere? Then it is the smaller block of the two. */
+static bool is_nested(const dimension *x, const dimension *y)
+{
+    int n = x->n_axes < y->n_axes ? x->n_axes : y->n_axes;
+    return x->more == 0 && y->more == 0 && memcmp(x->axis, y->axis, sizeof *x->axis * (size_t)n) == 0;
+}
+
+static bool count_alike(const dimension *x, const dimension *y, int rank, double *moved)
+{
+    double wanted = 1, there = 1;
+    for (int d = 0; d < rank; d++) {
+        if (!is_nested(&x[d], &y[d]))
+            return false;
+        wanted *= (double)y[d].each;
+        there *= (double)(x[d].each < y[d].each ? x[d].each : y[d].each);
+    }
+    *moved = wanted - there;
+    return true;
+}
+
 static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts from, oly_cuts to)
 {
     dimension x[OLY_MAX_RANK], y[OLY_MAX_RANK];
     double moved = 0;
     cut_dimensions(c, shape, rank, from, x);
     cut_dimensions(c, shape, rank, to, y);
+    if (count_alike(x, y, rank, &moved))
+        return moved * c->mesh->n_devices;
     for (int k = 0; k < c->n_sample; k++) {
         double wanted = 1, there = 1;
         const int *at = &c->coordinates[k * OLY_CHOOSE_AXES];

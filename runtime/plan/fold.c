@@ -28,7 +28,7 @@ typedef struct made_exchange {
     bool results;
     int64_t count, element;
     const oly_exchange *exchange; /* a step's */
-    int slots[2];                 /* the value's, and that of staged partials */
+    int slots[2];                 /* that of its partials or its results, and that of staged partials */
 } made_exchange;
 
 /* Memory that one step after the other uses while it is made. */
@@ -60,6 +60,8 @@ typedef struct folder {
     int round, n_rounds;
     int staging; /* slot of device 0 for partials of other processes */
     oly_fold_work *groups;
+    int *slots,
+        n_read; /* that are used: first those that are read, then as many that are written as there are values */
 } folder;
 
 /* Of n elements those of this round. */
@@ -165,6 +167,19 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
     }
 }
 
+/* Which slots the step uses, told apart from its groups: whoever asks need not look through all their sources. */
+static void list_slots(folder *f, bool staged, int *slots)
+{
+    f->slots = slots;
+    f->n_read = 0;
+    for (int k = 0; k < f->n; k++)
+        slots[f->n_read++] = f->values[k]->from;
+    if (staged)
+        slots[f->n_read++] = f->staging;
+    for (int k = 0; k < f->n; k++)
+        slots[f->n_read + k] = f->values[k]->of->slot;
+}
+
 /* All groups of the step, with their lists, in one piece of memory. */
 static oly_status make_groups(folder *f, int *n_groups)
 {
@@ -184,7 +199,7 @@ static oly_status make_groups(folder *f, int *n_groups)
             f->room->counts[f->values[k]->first + g] =
                 elements_at(f->values[k]->of->layout, f->values[k]->part->groups[g].first_source);
     stage_partials(f);
-    size_t lists = sizeof(int64_t) * (size_t)n_sources + sizeof(int) * (size_t)(n_sources + n_outs);
+    size_t lists = sizeof(int64_t) * (size_t)n_sources + sizeof(int) * (size_t)(n_sources + n_outs + 2 * f->n + 1);
     f->groups = oly_arena_take(&f->p->plan->arena, sizeof *f->groups * (size_t)n + lists);
     OLY_PLAN_CHECK(f->groups);
     int64_t *offsets = (int64_t *)(f->groups + n);
@@ -195,6 +210,7 @@ static oly_status make_groups(folder *f, int *n_groups)
         bases += f->values[k]->part->n_sources;
         outs += f->values[k]->part->n_outs;
     }
+    list_slots(f, n_staged > 0, outs);
     *n_groups = n;
     return OLY_OK;
 }
@@ -276,7 +292,8 @@ static bool kind_of(const folder *f, bool results, made_exchange *kind)
     for (int g = 1; g < v->part->n_groups; g++)
         if (counts[g] != counts[0])
             return false;
-    *kind = (made_exchange){v->part, results, counts[0], f->element, NULL, {v->of->slot, f->staging}};
+    int own = results ? v->of->slot : v->from;
+    *kind = (made_exchange){v->part, results, counts[0], f->element, NULL, {own, f->staging}};
     return f->n == 1 && f->n_rounds == 1 && v->part->n_groups > 0;
 }
 
@@ -396,6 +413,9 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     step->fold.dtype = first->node->type.dtype;
     step->fold.n_groups = n_groups;
     step->fold.groups = f->groups;
+    step->fold.n_read = f->n_read;
+    step->fold.n_written = f->n;
+    step->fold.slots = f->slots;
     describe(f, step);
     for (int k = 0; k < f->n; k++) {
         oly_slot_use(p, f->values[k]->from);

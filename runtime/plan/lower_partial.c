@@ -3,6 +3,7 @@
  * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
  * has each, and so do what devices add to an array each with its own updates. Called by lower_local.c, for every node of its kind. */
 #include "plan/local.h"
+#include "core/option.h"
 #include <string.h>
 
 /* The operand as it lies, each device its own part, in `own`. False: nowhere, or not on the plan's mesh. */
@@ -108,7 +109,9 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     *before = oly_region_of_layout(&each);
     before->dim[d].lo = n->params.reverse ? 1 : -(int64_t)each.split[d].parts;
     before->dim[d].hi = n->params.reverse ? (int64_t)each.split[d].parts : -1;
-    OLY_TRY(bring(p, f, n, 1, &results, &each, &all, (oly_wanted){1, before}));
+    /* from very many processes all of them come: in stages, instead of a message from each of those before */
+    bool many = oly_mesh_processes() > 2 * oly_option.direct_processes + 1;
+    OLY_TRY(bring(p, f, n, 1, &results, &each, &all, many ? (oly_wanted){0} : (oly_wanted){1, before}));
     whole->n_in = 2;
     whole->in[0] = *own;
     whole->in[1] = all;

@@ -183,6 +183,8 @@ typedef struct oly_step {
             bool sliced; /* a second exchange hands folded slices round (on every process, or on none) */
             int n_groups;
             const oly_fold_work *groups;
+            int n_read, n_written;
+            const int *slots; /* that the groups read, then those they write; NULL: not listed */
         } fold;
         struct {
             int64_t count, lower;

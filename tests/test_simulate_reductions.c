@@ -1,0 +1,256 @@
+/* run: ranks=1  Reductions planned for machines that are not there: sums and other reductions, of one length and of many, over one
+ * axis of a mesh and over several, small ones and those that are folded in slices, scattered, running, and those of a training
+ * step. For 100,000 devices planning takes at most twice the memory, and twice the pieces of memory, that it takes for a job of
+ * few processes: of each stage a reduction writes down who gives it what, and nothing that is the same for all of them. */
+#include "array/function.h"
+#include "check.h"
+#include "core/error.h"
+#include "core/simulate.h"
+#include <malloc.h>
+#include <olympus.h>
+#include <time.h>
+
+static void start(const char *size)
+{
+    setenv("OLYMPUS_SIMULATE", size, 1);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_true(oly_simulated());
+}
+
+static void finish(void)
+{
+    assert_int_equal(oly_last_status(), OLY_OK);
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_SIMULATE");
+}
+
+/* -- programs, as large as the machine ---------------------------------------------------------------------------------- */
+
+enum { MANY = 24 };
+
+static void many_sums(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+    for (int k = 0; k < MANY; k++)
+        out[0] = oly_add(oly_mul(oly_tanh(out[0]), 0.5), oly_sum(out[0]));
+}
+
+/* Each of another length, multiples of a number. */
+static void sums_of_many_lengths(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array x = in[0];
+    for (int k = 0; k < MANY; k++) {
+        char columns[32];
+        snprintf(columns, sizeof columns, ":, :%d", (k % 15 + 1) * *(const int *)user);
+        oly_array part = oly_slice(x, columns);
+        x = oly_add(oly_mul(x, 0.5), oly_sum(oly_sum(part, .axes = "0")));
+        x = oly_add(oly_tanh(x), oly_max(oly_square(oly_sum(part, .axes = "0"))));
+    }
+    out[0] = x;
+}
+
+static void other_reductions(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0];
+    for (int k = 0; k < MANY / 6; k++) {
+        x = oly_sub(x, oly_max(x));
+        x = oly_mul(oly_tanh(x), oly_prod(x));
+        x = oly_add(x, oly_var(x));
+        x = oly_add(oly_abs(x), oly_logsumexp(x));
+        x = oly_add(x, oly_where(oly_any(oly_gt(x, 1)), 1, 2));
+        x = oly_add(x, oly_astype(oly_argmax(x), OLY_FLOAT32));
+    }
+    out[0] = x;
+}
+
+static void running(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[0];
+    for (int k = 0; k < MANY / 4; k++)
+        x = oly_softmax(oly_tanh(oly_cummax(oly_cumsum(x, 0), 0)), 0);
+    out[0] = x;
+}
+
+/* Over every set of dimensions of three. */
+static void over_some_axes(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    static const char *const sets[] = {"0", "1", "2", "0, 1", "0, 2", "1, 2"};
+    oly_array x = in[0];
+    for (int k = 0; k < MANY; k++)
+        x = oly_add(oly_tanh(x), oly_sum(x, .axes = sets[k % 6], .keepdims = true));
+    out[0] = x;
+}
+
+/* The results stay cut over the axis that was reduced. */
+static void scattered(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array x = in[0];
+    for (int k = 0; k < MANY / 2; k++)
+        x = oly_add(oly_tanh(x), oly_with_sharding_constraint(oly_sum(x, .axes = "2", .keepdims = true), user));
+    out[0] = x;
+}
+
+enum { LAYERS = 6 };
+
+/* Layers of several widths. */
+static void loss(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = in[LAYERS];
+    for (int k = 0; k < LAYERS; k++)
+        x = oly_tanh(oly_matmul(x, in[k]));
+    out[0] = oly_mean(oly_square(x));
+}
+
+static void training(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array slope[LAYERS] = {NULL}, *at[LAYERS];
+    for (int k = 0; k < LAYERS; k++)
+        at[k] = &slope[k];
+    oly_call(*(oly_fn *)user, LAYERS + 1, in, LAYERS, at);
+    for (int k = 0; k < LAYERS; k++)
+        out[k] = oly_sub(in[k], oly_mul(0.01, slope[k]));
+}
+
+typedef struct program {
+    const char *name;
+    oly_fn f;
+    int n_in;
+    oly_array in[LAYERS + 1];
+} program;
+
+static oly_mesh line(void)
+{
+    char axes[32];
+    snprintf(axes, sizeof axes, "x=%d", oly_device_count());
+    return oly_make_mesh(axes);
+}
+
+/* c is inside of processes of eight devices, a and b go over many of them. */
+static oly_mesh grid(bool two)
+{
+    char axes[64];
+    int n = oly_device_count(), a = 1;
+    for (int k = 1; k * k <= n / 2; k++)
+        a = n / 2 % k == 0 ? k : a;
+    snprintf(axes, sizeof axes, two ? "a=%d, b=%d" : "a=%d, b=%d, c=2", a, two ? n / a : n / 2 / a);
+    return oly_make_mesh(axes);
+}
+
+static program of_one(const char *name, oly_function body, void *user, oly_sharding s, int rank, const int64_t *shape)
+{
+    return (program){
+        name, oly_jit(body, 1, 1, .user = user), 1, {oly_device_put(oly_zeros_shape(OLY_FLOAT32, rank, shape), s)}};
+}
+
+static program train(void)
+{
+    static oly_fn slope;
+    static const int width[LAYERS + 1] = {8, 24, 96, 160, 48, 16, 1}; /* some are folded in slices */
+    oly_mesh x = line();
+    slope = oly_grad(oly_jit(loss, LAYERS + 1, 1), .argnums = "0, 1, 2, 3, 4, 5");
+    program p = {"training", oly_jit(training, LAYERS + 1, LAYERS, .user = &slope), LAYERS + 1, {NULL}};
+    for (int k = 0; k < LAYERS; k++)
+        p.in[k] = oly_device_put(oly_zeros(OLY_FLOAT32, width[k], width[k + 1]), oly_named(x, ""));
+    p.in[LAYERS] = oly_device_put(oly_zeros(OLY_FLOAT32, 4 * oly_device_count(), width[0]), oly_named(x, "x"));
+    return p;
+}
+
+enum { N_PROGRAMS = 9 };
+
+static program make(int k)
+{
+    static int one = 1, thousand = 1000;
+    int64_t n = oly_device_count(), rows[2] = {16 * n, 16}, wide[2] = {2 * n, 16384}, cube[3] = {0, 0, 16};
+    oly_mesh three = grid(false);
+    cube[0] = 2 * (oly_mesh_axis_size(three, 0));
+    cube[1] = 2 * (oly_mesh_axis_size(three, 1));
+    switch (k) {
+    case 0: return of_one("sums", many_sums, NULL, oly_named(line(), "x"), 2, rows);
+    case 1:
+        return of_one("sums over two axes", many_sums, NULL, oly_named(grid(true), "a, b"), 2,
+                      (int64_t[]){4 * n, 4 * n});
+    case 2: return of_one("sums of many lengths", sums_of_many_lengths, &one, oly_named(line(), "x"), 2, rows);
+    case 3: return of_one("large sums", sums_of_many_lengths, &thousand, oly_named(line(), "x"), 2, wide);
+    case 4: return of_one("other reductions", other_reductions, NULL, oly_named(line(), "x"), 2, rows);
+    case 5: return of_one("running", running, NULL, oly_named(line(), "x"), 2, rows);
+    case 6: return of_one("over some axes", over_some_axes, NULL, oly_named(three, "a, b, c"), 3, cube);
+    case 7:
+        return of_one("scattered", scattered, (void *)(uintptr_t)oly_named(three, "a, (b, c), None"),
+                      oly_named(three, "a, b, c"), 3, cube);
+    default: return train();
+    }
+}
+
+typedef struct measured {
+    oly_plan_costs costs;
+    size_t bytes; /* that planning takes: in the arenas of plan and graph, and for exchanges */
+    double seconds;
+} measured;
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static size_t allocated(void)
+{
+    oly_arena_trim(); /* what plans kept for the next one is counted again */
+    return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+static measured plan(int k, const char **name)
+{
+    measured m = {.seconds = 1e9};
+    for (int repeat = 0; repeat < 3; repeat++) /* the first one makes meshes, and what reductions have in common */
+        OLY_SCOPE
+        {
+            const oly_plan *made = NULL;
+            program p = make(k);
+            size_t before = allocated();
+            double began = seconds_now();
+            assert_int_equal(oly_function_plan(p.f, p.n_in, p.in, &made), OLY_OK);
+            double took = seconds_now() - began;
+            size_t after = allocated();
+            *name = p.name;
+            m.seconds = took < m.seconds ? took : m.seconds;
+            m.bytes = made->arena.used + made->graph->arena.used;
+            if (after != before) /* sanitizers and valgrind have a malloc of their own that does not tell */
+                m.bytes += after - before - made->arena.total - made->graph->arena.total;
+            assert_int_equal(oly_costs_n(&m.costs, p.f, p.n_in, p.in), OLY_OK);
+        }
+    return m;
+}
+
+static void plans_of_reductions_hardly_grow(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"1x8", "64x8", "12500x8", "25000x4", "8x1", "100000x1"};
+    enum { N_SIZES = sizeof sizes / sizeof *sizes };
+    measured m[N_SIZES][N_PROGRAMS];
+    for (int j = 0; j < N_SIZES; j++) {
+        start(sizes[j]);
+        for (int k = 0; k < N_PROGRAMS; k++) {
+            const char *name;
+            m[j][k] = plan(k, &name);
+            print_message("%s, %s: %lld steps, %zu bytes, %.0f us\n", name, sizes[j], (long long)m[j][k].costs.steps,
+                          m[j][k].bytes, m[j][k].seconds * 1e6);
+        }
+        finish();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_of_reductions_hardly_grow),
+    };
+    return CHECK_MAIN(tests);
+}
