@@ -327,6 +327,7 @@ static oly_status make_exchange(const folder *f, bool results, oly_exchange **ex
         return make_alike(f, before, &kind, exchange);
     listing l = {f, results, 0, 0};
     int n_sends = list_messages(&l, true), n_receives = list_messages(&l, false);
+    f->p->plan->looked_at += l.n_pieces;
     *exchange = NULL;
     if (l.n_messages == 0)
         return OLY_OK;

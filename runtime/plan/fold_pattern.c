@@ -362,6 +362,7 @@ oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const 
         *pattern = &k->pattern;
         return OLY_OK;
     }
+    p->plan->looked_at += oly_mesh_local_devices() * (int64_t)OLY_FOLD_SOURCES;
     oly_arena arena = {0};
     oly_status st = make_pattern(&key, axes, rule, room ? &arena : &p->plan->arena, &k);
     if (st != OLY_OK) {
