@@ -248,7 +248,7 @@ typedef struct oly_plan {
     const size_t *device_scratch; /* [n_devices] bytes of each */
     oly_block *main;
     int n_steps;       /* in all blocks */
-    int64_t looked_at; /* shared parts of blocks, pieces of reductions, looked at to find what moves: what finding it took */
+    int64_t looked_at; /* shared parts of blocks, pieces of reductions: what finding out what moves took */
     /* Where layouts were chosen by price (choose.c): bytes that all devices receive and predicted seconds of what they decide, as
      * propagated and as chosen. */
     double priced_bytes[2], priced_seconds[2];
