@@ -1,5 +1,5 @@
-/* Where arrays live: committed and uncommitted, default devices, computation that follows data, axes of a mesh that are part of
- * types, regions in which they are not, donation.
+/* Where arrays live: committed and uncommitted, default devices, computation that follows data, one array put together
+ * from the parts on all devices, axes of a mesh that are part of types, regions in which they are not, donation.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/placement      (8 devices)
  * Prints: from process 0, shardings, types, devices and a message. */
@@ -33,6 +33,23 @@ static void one_device(void)
         oly_fprintf(audience, "%s\n", oly_status_name(oly_last_status()));
     oly_set_error_mode(mode);
     oly_clear_error();
+}
+
+/* -- one array on each device -------------------------------------------------------------------------------------------- */
+
+/* Every process makes the parts of its own devices, where they are to stay; together they are one array. */
+static void assembled(void)
+{
+    oly_sharding split = oly_named(oly_make_mesh("x=2, y=4"), "x, y");
+    oly_array parts[8];
+    int mine = oly_local_device_count();
+    for (int k = 0; k < mine; k++) {
+        oly_device d = oly_local_device(k);
+        parts[k] = oly_device_put(oly_full(10 * oly_device_id(d), OLY_INT32, 1, 2), oly_single_device(d));
+    }
+    oly_array whole = oly_from_shards(split, OLY_INT32, 2, (int64_t[]){2, 8}, mine, parts);
+    oly_fprintf(audience, "one part on each device:    %T, committed %d\n%A\n", whole, oly_is_committed(whole),
+                oly_device_put(whole, oly_named(oly_make_mesh("x=2, y=4"), "")));
 }
 
 /* -- axes of a mesh --------------------------------------------------------------------------------------------------------- */
@@ -102,6 +119,7 @@ int main(int argc, char **argv)
     }
     audience = oly_process_index() == 0 ? stdout : fopen("/dev/null", "w");
     one_device();
+    assembled();
     axes();
     donation();
     return oly_finalize();

@@ -1,6 +1,7 @@
 /* run: ranks=1 devices=8.  A donated array is updated in place, and touching it afterwards is an error. */
 #include "check.h"
 #include "core/error.h"
+#include <math.h>
 #include <olympus.h>
 #include <string.h>
 
@@ -51,6 +52,26 @@ static void data_that_others_hold_is_not_overwritten(void **state)
     oly_fn f = oly_jit(sine, 1, 1);
     oly_call(f, OLY_IN(x), OLY_OUT(x));
     assert_float_equal(oly_item(oly_sum(other)), 4950, 0);
+}
+
+/* An array put together from parts shares their memory; donated, it leaves them as they are. */
+static void parts_of_an_array_are_shared(void **state)
+{
+    (void)state;
+    oly_array parts[8], whole;
+    for (int k = 0; k < 8; k++) /* from the last device to the first */
+        parts[k] = oly_device_put(oly_full(7 - k, OLY_FLOAT32, 1), oly_single_device(oly_local_device(7 - k)));
+    whole = oly_from_shards(oly_named(oly_make_mesh("x=8"), "x"), OLY_FLOAT32, 1, (int64_t[]){8}, 8, parts);
+    for (int k = 0; k < 8; k++)
+        assert_ptr_equal(oly_get_shard(whole, k).memory, oly_get_shard(parts[7 - k], 0).memory);
+    float values[8];
+    oly_call(oly_jit(sine, 1, 1), OLY_IN(whole), OLY_OUT(whole));
+    assert_int_equal(oly_get(whole, values, sizeof values), OLY_OK);
+    for (int k = 0; k < 8; k++) {
+        assert_float_equal(oly_item(parts[k]), 7 - k, 0);
+        assert_float_equal(values[k], sinf((float)k), 1e-6);
+        oly_free(parts[k]);
+    }
 }
 
 static void a_plan_that_still_reads_keeps_the_old_value(void **state)
@@ -116,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_result_is_written_over_the_donated_array, setup, teardown),
         cmocka_unit_test_setup_teardown(data_that_others_hold_is_not_overwritten, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_an_array_are_shared, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plan_that_still_reads_keeps_the_old_value, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dead_handle_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(replayed_calls_allocate_nothing, setup, teardown),

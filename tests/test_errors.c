@@ -150,6 +150,25 @@ static void devices_and_shardings_that_do_not_fit(void **state)
           "1 dimension");
     FAILS(oly_from_local, !oly_from_local(oly_named(all, "x"), OLY_FLOAT32, 1, (int64_t[]){8}, "", (int64_t[]){3}),
           OLY_SHAPE, "8", "3");
+    oly_sharding halves = oly_named(oly_make_mesh("x=2"), "x");
+    oly_array parts[] = {on_one, on_one}, wide = oly_device_put(x, oly_single_device(oly_get_device(0)));
+    const int64_t eight = 8, sixteen = 16;
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 1, parts), OLY_INVALID,
+          "Expected 2 per-device arrays (this is how many devices are addressable by the sharding), but got 1");
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 2, parts), OLY_DEVICES, "device 3",
+          "Mesh('x': 2)");
+    parts[0] = parts[1] = wide;
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 2, parts), OLY_DEVICES, "device 0",
+          "as another part does");
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &eight, 2, parts), OLY_SHAPE, "float32[8]",
+          "float32[4]");
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_INT32, 1, &sixteen, 2, parts), OLY_DTYPE, "int32[16]",
+          "float32[8]");
+    parts[0] = x;
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 2, parts), OLY_DEVICES, "uncommitted",
+          "oly_single_device");
+    parts[0] = NULL;
+    FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 2, parts), OLY_INVALID, "NULL");
     FAILS(oly_named, !oly_named(all, "Z"), OLY_SHARDING, "'Z'");
     FAILS(oly_make_mesh, !oly_make_mesh("x=16"), OLY_INVALID, "16", "8");
     assert_null(oly_get_device(8));

@@ -85,6 +85,20 @@ OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int ran
                                  const void *data, const int64_t *local_shape);
 #define oly_from_local(...) OLY_AT(oly_from_local)(__VA_ARGS__)
 
+/* Global array from one array on each device of this process that the sharding has: nothing is moved, the parts are shared.
+ * Waits until they are computed.
+ *   n       devices of this process in the sharding; 0 on a process that has none
+ *   shards  each committed to one of those devices (oly_device_put to oly_single_device), in any order, of the element type and
+ *           of the shape that its device holds of the global array
+ *   returns committed
+ *   ranks   all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
+ *   fails   OLY_INVALID (their number), OLY_DEVICES (devices twice, or not of the sharding), OLY_SHAPE, OLY_DTYPE, OLY_SHARDING,
+ *           OLY_OVERFLOW, OLY_DELETED, OLY_TRACE, OLY_MEMORY
+ *   source  jax.make_array_from_single_device_arrays */
+OLY_API oly_array oly_from_shards(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
+                                  const oly_array *shards);
+#define oly_from_shards(...) OLY_AT(oly_from_shards)(__VA_ARGS__)
+
 /* -- waiting and fetching ----------------------------------------------------------------------------------------- */
 
 /* Waits until the array's shards on this process are computed. ranks: any rank, alone. */

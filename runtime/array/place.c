@@ -206,3 +206,116 @@ oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, cons
     oly_raise(st);
     return st == OLY_OK ? x : NULL;
 }
+
+/* -- from one array on each device -------------------------------------------------------------------------------------------- */
+
+/* Which of the local positions the array lies at. */
+static oly_status find_place(const oly_type *type, oly_sharding sharding, oly_array x, int k, int n,
+                             const int *positions, int *s)
+{
+    char have[128];
+    if (!x->committed || x->sharding->mesh->n_devices != 1 || x->n_shards != 1) {
+        oly_sharding_str(x->sharding, have, sizeof have);
+        return oly_fail(OLY_DEVICES,
+                        "part %d of %s is %s, %s, %s; put each part on its device first: oly_device_put(x, "
+                        "oly_single_device(d))",
+                        k, oly_type_short(type), oly_type_short(&x->type),
+                        x->committed ? "committed to" : "uncommitted", have);
+    }
+    int position = oly_mesh_position_of(sharding->mesh, oly_mesh_device_id(x->sharding->mesh, 0));
+    for (*s = 0; *s < n && positions[*s] != position; ++*s)
+        continue;
+    if (*s < n)
+        return OLY_OK;
+    oly_sharding_str(sharding, have, sizeof have);
+    return oly_fail(
+        OLY_DEVICES,
+        "part %d of %s lies on device %d, which is not in the sharding, %s; give one part on each device of "
+        "this process that the sharding has",
+        k, oly_type_short(type), oly_mesh_device_id(x->sharding->mesh, 0), have);
+}
+
+static oly_status check_part(const oly_type *type, const oly_box *box, oly_array x, int k)
+{
+    if (x->type.dtype != type->dtype)
+        return oly_fail(OLY_DTYPE, "part %d of %s is %s; all parts have the element type of the whole: oly_astype", k,
+                        oly_type_short(type), oly_type_short(&x->type));
+    oly_type part = {.dtype = type->dtype, .rank = type->rank};
+    bool fits = x->type.rank == type->rank;
+    for (int d = 0; d < type->rank; d++) {
+        part.shape[d] = box->hi[d] - box->lo[d];
+        fits = fits && x->type.shape[d] == part.shape[d];
+    }
+    if (fits)
+        return OLY_OK;
+    return oly_fail(OLY_SHAPE, "part %d of %s, on device %d, is %s; that device holds %s of it", k,
+                    oly_type_short(type), oly_mesh_device_id(x->sharding->mesh, 0), oly_type_short(&x->type),
+                    oly_type_short(&part));
+}
+
+/* Holds the buffer of every part, at its position. */
+static oly_status share_parts(oly_array whole, const oly_type *type, const oly_array *parts)
+{
+    const int *positions;
+    int n = oly_mesh_local_positions(whole->sharding->mesh, &positions), s;
+    oly_layout l = oly_layout_canonical(whole->sharding, type->rank, type->shape);
+    for (int k = 0; k < n; k++) {
+        OLY_TRY(oly_array_readable(parts[k]));
+        OLY_TRY(find_place(type, whole->sharding, parts[k], k, n, positions, &s));
+        if (whole->shard[s])
+            return oly_fail(OLY_DEVICES,
+                            "part %d of %s lies on device %d, as another part does; give one part on each device of "
+                            "this process that the sharding has",
+                            k, oly_type_short(type), oly_mesh_device_id(parts[k]->sharding->mesh, 0));
+        oly_box box = oly_layout_shard(&l, positions[s]);
+        OLY_TRY(check_part(type, &box, parts[k], k));
+        oly_array_wait(parts[k]);
+        whole->shard[s] = parts[k]->shard[0];
+        oly_buffer_hold(whole->shard[s]);
+    }
+    return OLY_OK;
+}
+
+static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
+                              const oly_array *parts, oly_array *out)
+{
+    oly_type type = {.dtype = dtype, .rank = rank};
+    const int *positions;
+    if ((unsigned)dtype >= OLY_N_DTYPES)
+        return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
+    if (rank < 0 || rank > OLY_MAX_RANK)
+        return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
+    for (int d = 0; d < rank; d++)
+        type.shape[d] = global_shape[d];
+    OLY_TRY(oly_type_check(&type));
+    OLY_TRY(oly_sharding_check_rank(sharding, rank));
+    int wanted = oly_mesh_local_positions(sharding->mesh, &positions);
+    if (n != wanted)
+        return oly_fail(OLY_INVALID,
+                        "Expected %d per-device arrays (this is how many devices are addressable by the sharding), but "
+                        "got %d; give one part of %s on each of them",
+                        wanted, n, oly_type_short(&type));
+    if (!(*out = oly_array_new(&type, sharding, true, n)))
+        return OLY_MEMORY;
+    oly_status st = share_parts(*out, &type, parts);
+    if (st != OLY_OK)
+        oly_free(*out);
+    return st;
+}
+
+oly_array(oly_from_shards)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
+                           const oly_array *shards)
+{
+    oly_enter(__func__);
+    oly_array x = NULL;
+    if (!sharding)
+        return NULL;
+    for (int k = 0; k < n; k++)
+        if (!shards[k]) {
+            oly_null_handle();
+            return NULL;
+        }
+    oly_status st = from_shards(sharding, dtype, rank, global_shape, n, shards, &x);
+    oly_raise(st);
+    return st == OLY_OK ? x : NULL;
+}
