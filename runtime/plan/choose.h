@@ -70,6 +70,7 @@ struct oly_chooser;
 typedef struct oly_unit_read {
     int source;                /* the unit that makes it; -1: it lies where it lies */
     oly_cuts fixed;            /* there */
+    bool anywhere;             /* a constant, which is never moved */
     const oly_node *root;      /* the value in memory behind views */
     struct oly_chooser *owner; /* of the graph that root is in: this one, or one around it */
     int entry;                 /* index of root, or of the input by which it comes in */

@@ -146,6 +146,20 @@ static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts
     return oly_cuts_of(axes, product->n_contract);
 }
 
+/* The result cut over one dimension after the other by axes that cut neither operand: of what all have each takes its part. */
+static void try_idle_axes(oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts free, oly_candidates *list)
+{
+    oly_axis_list idle = {0}, axes[OLY_MAX_RANK];
+    for (int a = 0; a < c->mesh->n_axes; a++)
+        if (!oly_cuts_byte(pairs | free, a))
+            idle.axis[idle.n++] = (uint8_t)a;
+    for (int e = 0; e < u->node->type.rank && idle.n > 0; e++) {
+        oly_cuts_axes(c->mesh, free, axes, u->node->type.rank);
+        oly_append_axes(&axes[e], &idle);
+        try_product(c, u, pairs, oly_cuts_of(axes, u->node->type.rank), list);
+    }
+}
+
 static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, oly_candidates *list)
 {
     const oly_contraction *product = u->product;
@@ -184,6 +198,8 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
         c->could_recut = c->could_recut || idle;
         if (idle && c->recutting)
             try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
+        if (pairs[o] && c->recutting && (o == 0 || pairs[0] != pairs[1]))
+            try_idle_axes(c, u, pairs[o], oly_cuts_merged(c->mesh, free[0], free[1]), list);
     }
 }
 

@@ -27,16 +27,32 @@ static oly_unit *new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
     return u;
 }
 
+/* Every device has as much of a constant as it wants, however propagation has it lie. */
+static bool add_constant(oly_chooser *c, oly_unit *u, const oly_node *in, oly_unit_read *r)
+{
+    for (int d = 0; d < OLY_MAX_RANK; d++)
+        r->to[d] = r->from[d] = d < in->type.rank ? (int8_t)d : -1;
+    r->root = in;
+    r->owner = c;
+    r->entry = in->index;
+    r->previous = -1;
+    r->fixed = oly_cuts_of(value_of(c, in)->axes, in->type.rank);
+    c->n_reads++;
+    u->n_reads++;
+    return true;
+}
+
 /* One operand. What is read in two ways at once is none of the model's business. */
 static bool add_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand)
 {
     oly_unit_read *r = &c->reads[c->n_reads];
     *r = (oly_unit_read){.source = -1, .operand = operand, .unit = c->n_units - 1};
-    if (oly_is_constant(in))
-        return u->kind == OLY_UNIT_GROUP;
+    if (oly_is_constant(in) && u->kind == OLY_UNIT_GROUP)
+        return true;
     bool clear = oly_trace_read(c, in, r);
-    if (oly_is_constant(r->root))
-        return clear && u->kind == OLY_UNIT_GROUP;
+    r->anywhere = oly_is_constant(r->root);
+    if (r->anywhere)
+        return clear && (u->kind == OLY_UNIT_GROUP || (u->kind == OLY_UNIT_CONTRACT && add_constant(c, u, in, r)));
     r->source = r->owner == c ? c->unit_of[r->root->index] : -1;
     for (int k = u->first_read; k < c->n_reads; k++)
         if (u->kind == OLY_UNIT_GROUP && c->reads[k].root == r->root &&
