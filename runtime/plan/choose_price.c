@@ -365,8 +365,8 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
         const oly_unit_read *r = &c->reads[u->first_read + k];
         oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
         bool shared = c->sharing && c->n_readers[r->entry] >= OLY_CHOOSE_SHARED;
-        if (!r->anywhere && oly_elements_moved(c, r->root, lies, needs) > 0 && (shared || !is_brought(c, r, needs, decided, d)) &&
-            !is_wanted(c, r, needs))
+        if (!r->anywhere && oly_elements_moved(c, r->root, lies, needs) > 0 &&
+            (shared || !is_brought(c, r, needs, decided, d)) && !is_wanted(c, r, needs))
             add_read(c, r, lies, needs, shared, &bill);
     }
     add_sum(c, u, d, &bill);

@@ -101,6 +101,24 @@ static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_no
     return l;
 }
 
+/* What a concatenation that lies so reads of its operands. */
+static int operands_read(const oly_node *n, const oly_layout *whole, oly_node **nodes, oly_region *regions)
+{
+    int64_t at = 0;
+    for (int j = 0; j < n->n_in; j++) {
+        oly_node *in = n->in[j];
+        oly_layout l = {.mesh = whole->mesh, .rank = whole->rank};
+        for (int d = 0; d < l.rank; d++) {
+            l.shape[d] = in->type.shape[d];
+            l.split[d] = oly_split_sliced(&whole->split[d], d == n->params.dimension ? at : 0, 1);
+        }
+        nodes[j] = in;
+        regions[j] = oly_region_of_layout(&l);
+        at += in->type.shape[n->params.dimension];
+    }
+    return n->n_in;
+}
+
 void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
                      oly_region *regions)
 {
@@ -109,18 +127,7 @@ void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_rea
     if (!is_concatenation(n) || oly_is_roll(n, &dimension, &start))
         return;
     oly_layout whole = concatenated_layout(p, f, n);
-    int64_t at = 0;
-    for (int j = 0; j < n->n_in; j++) {
-        oly_node *in = n->in[j];
-        oly_layout l = {.mesh = whole.mesh, .rank = whole.rank};
-        for (int d = 0; d < l.rank; d++) {
-            l.shape[d] = in->type.shape[d];
-            l.split[d] = oly_split_sliced(&whole.split[d], d == n->params.dimension ? at : 0, 1);
-        }
-        nodes[*n_read] = in;
-        regions[(*n_read)++] = oly_region_of_layout(&l);
-        at += in->type.shape[n->params.dimension];
-    }
+    *n_read += operands_read(n, &whole, nodes + *n_read, regions + *n_read);
 }
 
 static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
@@ -133,6 +140,8 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
     if (done)
         return OLY_OK;
     OLY_TRY(oly_settle(p, f, n, &l));
+    OLY_TRY(oly_room_for_reads(p, n->n_in));
+    OLY_TRY(oly_prepare(p, f, operands_read(n, &l, p->read, p->read_regions), p->read, p->read_regions));
     for (int k = 0; k < n->n_in; k++) {
         OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
         start[n->params.dimension] += n->in[k]->type.shape[n->params.dimension];
