@@ -4,60 +4,11 @@
  *   GROWTH_LIST=1   prints every program with its work for each size of machine, and goes on after a failure */
 #include "array/function.h"
 #include "check.h"
+#include "count_work.h"
 #include "halo_programs.h"
 #include "march_programs.h"
-#include "plan/planner.h"
 #include <math.h>
 #include <olympus.h>
-
-/* -- what is counted ------------------------------------------------------------------------------------------------------ */
-
-static struct {
-    long calls, bytes;
-} done;
-
-#define COUNTED(type, name, parameters, arguments)                                                                     \
-    type __real_##name parameters;                                                                                     \
-    type __wrap_##name parameters;                                                                                     \
-    type __wrap_##name parameters                                                                                      \
-    {                                                                                                                  \
-        done.calls++;                                                                                                  \
-        return __real_##name arguments;                                                                                \
-    }
-
-#define COUNTED_MEMORY(name, parameters, arguments, taken)                                                             \
-    void *__real_##name parameters;                                                                                    \
-    void *__wrap_##name parameters;                                                                                    \
-    void *__wrap_##name parameters                                                                                     \
-    {                                                                                                                  \
-        done.calls++;                                                                                                  \
-        done.bytes += (long)(taken);                                                                                   \
-        return __real_##name arguments;                                                                                \
-    }
-
-COUNTED(int64_t, oly_split_cut, (const oly_split *s, int64_t n, int64_t k), (s, n, k))
-COUNTED(int, oly_split_part_of, (const oly_split *s, int64_t n, int64_t i), (s, n, i))
-COUNTED(int, oly_split_part_at, (const oly_split *s, oly_mesh mesh, const int *coordinates), (s, mesh, coordinates))
-COUNTED(oly_box, oly_layout_box, (const oly_layout *l, int position), (l, position))
-COUNTED(oly_box, oly_region_box, (const oly_region *r, const int64_t *shape, int position), (r, shape, position))
-COUNTED(oly_box, oly_box_intersect, (const oly_box *a, const oly_box *b), (a, b))
-COUNTED(int64_t, oly_box_count, (const oly_box *b), (b))
-COUNTED(bool, oly_box_contains, (const oly_box *outer, const oly_box *inner), (outer, inner))
-COUNTED(bool, oly_box_equal, (const oly_box *a, const oly_box *b), (a, b))
-COUNTED(void, oly_mesh_coordinates, (oly_mesh mesh, int position, int *coordinates), (mesh, position, coordinates))
-COUNTED(int, oly_mesh_position, (oly_mesh mesh, const int *coordinates), (mesh, coordinates))
-COUNTED(int, oly_mesh_process_of, (int device_id), (device_id))
-COUNTED_MEMORY(oly_malloc, (size_t bytes), (bytes), bytes)
-COUNTED_MEMORY(oly_calloc, (size_t count, size_t bytes), (count, bytes), count *bytes)
-COUNTED_MEMORY(oly_arena_take, (oly_arena * a, size_t bytes), (a, bytes), bytes)
-
-/* Memory is looked at in lines of 64 bytes. */
-static long work_done(void)
-{
-    long work = done.calls + done.bytes / 64;
-    done.calls = done.bytes = 0;
-    return work;
-}
 
 /* -- programs ---------------------------------------------------------------------------------------------------------------- */
 

@@ -14,8 +14,9 @@ typedef struct mesh_entry {
     struct oly_mesh_impl mesh; /* first member: handles point here */
     struct mesh_entry *next;
     int n_local;
-    int *local; /* owned; positions of this process's devices */
-    int *by_id; /* owned; positions in the order of their devices' ids; NULL when positions are ids */
+    int *local;   /* owned; positions of this process's devices */
+    int *by_id;   /* owned; positions in the order of their devices' ids; NULL when positions are ids */
+    int first_id; /* the least of a list without gaps; -1: it has some */
 } mesh_entry;
 
 static mesh_entry *meshes;
@@ -38,6 +39,9 @@ static oly_status sort_devices(mesh_entry *e)
     for (int p = 0; p < n; p++)
         e->by_id[p] = p;
     qsort_r(e->by_id, (size_t)n, sizeof(int), compare_ids, (void *)e->mesh.devices);
+    e->first_id = e->mesh.devices[e->by_id[0]];
+    if (e->mesh.devices[e->by_id[n - 1]] - e->first_id != n - 1)
+        e->first_id = -1;
     return OLY_OK;
 }
 
@@ -47,6 +51,8 @@ int oly_mesh_position_of(oly_mesh mesh, int device_id)
     if (!mesh->devices)
         return device_id < mesh->n_devices ? device_id : -1;
     int low = 0, high = mesh->n_devices;
+    if (e->first_id >= 0) /* the ids follow each other */
+        return device_id >= e->first_id && device_id - e->first_id < high ? e->by_id[device_id - e->first_id] : -1;
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (mesh->devices[e->by_id[middle]] < device_id)

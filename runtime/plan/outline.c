@@ -298,7 +298,10 @@ oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s)
     for (int k = 0; k < n; k++)
         if (movers[k].permutation || !oly_process_grid_of(movers[k].from->mesh, &g))
             return OLY_OK;
-    oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, n * n_devices * OLY_MOST_PEERS);
+    int n_receiving = 0;
+    for (int k = 0; k < n * n_devices; k++)
+        n_receiving += movers[k / n_devices].wanted_elements[k % n_devices] > 0;
+    oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, n_receiving * (oly_mesh_processes() - 1) + 1);
     OLY_PLAN_CHECK(arrivals);
     s->move.arrivals = arrivals;
     for (int k = 0; k < n; k++) {

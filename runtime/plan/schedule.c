@@ -186,6 +186,8 @@ static int mover_of(const scheduler *s, const oly_step *step)
 static oly_status add_in_parts(scheduler *s, const oly_step *step)
 {
     int mover = mover_of(s, step);
+    s->parts = s->parts ? s->parts : OLY_PLAN_NEW(s->p, oly_parts, 1);
+    OLY_PLAN_CHECK(s->parts);
     s->parts->n = 0;
     if (mover >= 0) {
         const oly_step move = s->items[mover].step, *moves[1] = {&move};
@@ -548,14 +550,13 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     }
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
-    scheduler s = {.p = p, .capacity = 16};
+    scheduler s = {.p = p, .capacity = 4};
     for (int k = 0; k < b->n_steps; k++) /* starts and waits; parts of steps may be more */
         s.capacity += 1 + (b->steps[k].exchange ? 2 : 0) + (b->steps[k].second ? 1 : 0);
     s.items = oly_arena_take(&p->plan->arena, sizeof *s.items * (size_t)s.capacity);
     s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);
     s.mover = OLY_PLAN_NEW(p, int, p->plan->n_slots + 1);
-    s.parts = OLY_PLAN_NEW(p, oly_parts, 1);
-    OLY_PLAN_CHECK(s.slots && s.mover && s.items ? s.parts : NULL);
+    OLY_PLAN_CHECK(s.slots && s.mover ? s.items : NULL);
     for (int j = 0; j < p->plan->n_slots; j++)
         s.mover[j] = -1;
     for (int k = 0; k < b->n_steps; k++)
