@@ -15,7 +15,7 @@ static const struct function {
     double most_f32, most_f64; /* units in the last place */
 } functions[] = {
     {OLY_TILE_exp, expl, -760, 720, 0.9095, 1.0},
-    {OLY_TILE_log, logl, 0, 10, 0.5001, 1.0},
+    {OLY_TILE_log, logl, 0, 10, 0.94, 1.0},
     {OLY_TILE_sqrt, sqrtl, 0, 10, 0.5001, 0.5001},
     {OLY_TILE_sin, sinl, -100, 100, 0.5001, 1.0},
     {OLY_TILE_cos, cosl, -100, 100, 0.5001, 1.0},

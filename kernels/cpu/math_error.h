@@ -4,18 +4,6 @@
 #define OLY_MATH_ERROR_H
 #include "cpu/math_exponential.h"
 
-INLINE float erf_f32(float x)
-{
-    double a = clamp(x, -4, 4), w = FMA(a * a, 0.125, -1); /* the polynomial: 2^-46 */
-    return (float)(a * POLYNOMIAL(
-                           w, 0x1.3bcedf8176ef3p-23, -0x1.05d62bdd9912dp-21, 0x1.597abb52dd5a5p-21,
-                           -0x1.df21589961445p-20, 0x1.e1ce46763b7c1p-18, -0x1.495c9865bc3cep-16, 0x1.8e920ca09e5a6p-15,
-                           -0x1.e8ca45225386bp-14, 0x1.212a99410147fp-12, -0x1.41c98e7223066p-11, 0x1.52d2a857d3684p-10,
-                           -0x1.51e22dc762af1p-9, 0x1.3e159e4055495p-8, -0x1.1a03324524eb7p-7, 0x1.d6351b2a68c30p-7,
-                           -0x1.7034e0d4c07fbp-6, 0x1.0ed52c746d5a7p-5, -0x1.76e8662b934a6p-5, 0x1.ea97f1435b3b1p-5,
-                           -0x1.3215d8a93e637p-4, 0x1.717efc7866622p-4, -0x1.b92e95c2082efp-4, 0x1.0dabaf0613ba3p-3,
-                           -0x1.69a0ccda3d64cp-3, 0x1.6a040781a499cp-2));
-}
 /* erfc(a) for a >= 0 is e^(-a^2) p(t) / (1 + 2a) with t = (a - 3) / (a + 3): 2^-41. */
 INLINE float erfc_f32(float x)
 {

@@ -97,4 +97,53 @@ INLINE float tanh_f32(float x)
     float t = a < 0.88f ? fused(a * z, p, a) : far;
     return of_word(word_of(t) | (word_of(x) & 0x80000000));
 }
+
+/* -- logarithm: 0.94 ulp -------------------------------------------------------------------------------------------------- */
+/* x = m 2^k with m in [2/3, 4/3), for normal x: log(x) = k ln(2) + log(1 + f) with f = m - 1. */
+INLINE float log_of_normal(float x, float more)
+{
+    uint32_t u = word_of(x) - 0x3f2aaaab;
+    float k = (float)((int32_t)u >> 23) + more, f = of_word((u & 0x007fffff) + 0x3f2aaaab) - 1, z = f * f;
+    float q = fused(f, -0x1.07c894p-3f, 0x1.1e678cp-3f);
+    q = fused(f, q, -0x1.f332f8p-4f);
+    q = fused(f, q, 0x1.1ed662p-3f);
+    q = fused(f, q, -0x1.559c44p-3f);
+    q = fused(f, q, 0x1.99d044p-3f);
+    q = fused(f, q, -0x1.fffefcp-3f);
+    q = fused(f, q, 0x1.555506p-2f);
+    q = fused(f, q, -0.5f);
+    return fused(k, 0x1.62e43p-1f, fused(z, q, f));
+}
+INLINE float log_f32(float x)
+{
+    bool small = x < 0x1p-126f;
+    float y = log_of_normal(small ? x * 0x1p24f : x, small ? -24 : 0);
+    y = x < INFINITY ? y : x;
+    y = x < 0 ? NAN : y;
+    return x == 0 ? -INFINITY : y;
+}
+
+/* -- error function: 0.99 ulp --------------------------------------------------------------------------------------------- */
+/* x + x P(x^2) near zero, else 1 - e^(-|x| Q(|x|)); from 3.93 on 1. What -|x| Q(|x|)
+ * loses when rounded would show, so it is not. */
+INLINE float erf_f32(float x)
+{
+    float a = __builtin_fabsf(x), b = a > 3.93f ? 3.93f : a, z = a * a;
+    float q = fused(b, -0x1.b8c71ap-13f, 0x1.a136ecp-9f);
+    q = fused(b, q, -0x1.755376p-6f);
+    q = fused(b, q, 0x1.ae79b8p-4f);
+    q = fused(b, q, 0x1.458dacp-1f);
+    q = fused(b, q, 0x1.20e3c6p+0f);
+    float shifted = fused(-b * q, SHORT_LOG2_E, WITH_BIAS), k = shifted - WITH_BIAS;
+    float r = fused(-k, SHORT_LN2_LO, fused(-b, q, -k * SHORT_LN2_HI)), power = of_word(word_of(shifted) << 23);
+    float far = fused(-fused(r, exponential_slope(r), 1), power, 1);
+    float p = fused(z, 0x1.4771fcp-14f, -0x1.a3515ep-11f);
+    p = fused(z, p, 0x1.53f224p-8f);
+    p = fused(z, p, -0x1.b7f71ap-6f);
+    p = fused(z, p, 0x1.ce2ce6p-4f);
+    p = fused(z, p, -0x1.81273ep-2f);
+    p = fused(z, p, 0x1.06eba8p-3f);
+    float e = a < 1 ? fused(a, p, a) : far;
+    return of_word(word_of(e) | (word_of(x) & 0x80000000));
+}
 #endif

@@ -134,19 +134,6 @@ INLINE double split_exponent(double x, double *k)
     *k = of_bits((u >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
     return of_bits((u & 0x000fffffffffffff) + root_half);
 }
-INLINE float log_f32(float number)
-{
-    double x = number, k;
-    double f = split_exponent(x, &k) - 1, s = f / (2 + f), z = s * s;
-    double p = FMA(z, 0x1.8c92867b49a96p-3, 0x1.c67a84e8a4b97p-3); /* 2^-43 */
-    p = FMA(z, p, 0x1.249324907dae3p-2);
-    p = FMA(z, p, 0x1.999998ca249fbp-2);
-    p = FMA(z, p, 0x1.5555555564fdap-1);
-    double y = FMA(k, 0x1.62e42fefa39efp-1, FMA(s * z, p, 2 * s));
-    y = x < INFINITY ? y : x;
-    y = x < 0 ? NAN : y;
-    return (float)(x == 0 ? -INFINITY : y);
-}
 INLINE double log_f64(double x)
 {
     bool small = x < 0x1p-1022;
