@@ -250,9 +250,47 @@ static void staggered_fields_go_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
+/* Heat that is fed as time goes by, and what is kept of every step. */
+static void keep(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    oly_array u = carry[0], around = oly_add(oly_roll(u, 1, 0), oly_roll(u, -1, 0)), time = carry[3];
+    oly_operand at[] = {oly_operand_array(i)};
+    oly_array next = oly_add(oly_mul(0.5, u), oly_add(oly_mul(0.25, around), oly_mul(0.1, time)));
+    oly_array change = oly_sub(next, u);
+    carry[0] = next;
+    carry[1] = (oly_dynamic_update_slice)(carry[1], oly_reshape(oly_sum(oly_mul(change, change)), 1), 1, at);
+    carry[2] = oly_max2(carry[2], oly_max(next));
+    carry[3] = oly_add(time, 0.25);
+}
+
+static void keep_all(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 4 * sizeof *in);
+    oly_fori(0, 12, keep, 4, out, user);
+}
+
+/* Every four steps one exchange of the field, one of four sums, one of four maxima. */
+static void what_is_only_looked_at_goes_together(void **state)
+{
+    (void)state;
+    setenv("OLYMPUS_HALO_STEPS", "4", 1);
+    oly_init(NULL, NULL);
+    oly_array u = oly_device_put(oly_sin(oly_arange(16384, OLY_FLOAT32)), oly_named(oly_make_mesh("x=8"), "x"));
+    oly_array in[] = {u, oly_zeros(OLY_FLOAT32, 12), oly_zeros(OLY_FLOAT32), oly_zeros(OLY_FLOAT32)};
+    oly_plan_costs costs;
+    oly_fn f = oly_jit(keep_all, 4, 4);
+    assert_int_equal(oly_costs_n(&costs, f, 4, in), OLY_OK);
+    if (oly_process_count() == 1) /* between processes a sum may take two messages */
+        assert_int_equal(costs.collectives, 3 * 3);
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_steps_give_the_bits_of_single_ones),
     cmocka_unit_test(staggered_fields_go_together),
+    cmocka_unit_test(what_is_only_looked_at_goes_together),
 };
 
 int main(void)

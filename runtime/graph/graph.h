@@ -18,6 +18,10 @@ typedef struct oly_contraction {
     uint8_t contract[2][OLY_MAX_RANK], batch[2][OLY_MAX_RANK]; /* [operand][pair] */
 } oly_contraction;
 
+/* Where a loop runs once, for several of the program's steps (plan/observe.c): it; what a field is after a step; what is computed for
+ * itself in a single step. */
+enum { OLY_UNROLLED_LOOP = 1, OLY_UNROLLED_FIELD = 2, OLY_UNROLLED_STAGE = 4 };
+
 /* What an operation is told beside its operands. Unused members are zero, so that parameters can be hashed and compared as
  * memory. First what every pass of the planner looks at, see oly_node. */
 typedef struct oly_params {
@@ -41,10 +45,9 @@ typedef struct oly_params {
     double imaginary;     /* constant of a complex dtype */
     int n_carry;          /* loop */
     int64_t lower, upper; /* loop */
-    int predicate; /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
-    bool
-        unrolled; /* loop: runs once, for several of the program's steps; in it, any: a field after a step (observe.c) */
-    bool one_by_one; /* reduce: partials of devices are folded one after the other, as those of products */
+    int predicate;     /* loop: carry + 1 that is a bool and says whether to go on, before each iteration; 0: counted */
+    unsigned unrolled; /* OLY_UNROLLED_ bits */
+    bool one_by_one;   /* reduce: partials of devices are folded one after the other, as those of products */
     /* shard_map */
     oly_mesh mesh;               /* collectives: whose axes; they are Manual there */
     bool unchecked;              /* collectives: types do not tell along which axes values vary */

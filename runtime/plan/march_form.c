@@ -176,7 +176,7 @@ static oly_status make_stages(oly_march_walk *f)
         place_like_field(f, g->outputs[j]);
     }
     for (int k = 0; k < g->n_nodes; k++)
-        if (g->nodes[k]->params.unrolled)
+        if (g->nodes[k]->params.unrolled & OLY_UNROLLED_FIELD)
             place_like_field(f, g->nodes[k]);
     form->stages = OLY_PLAN_NEW(f->p, oly_march_stage, form->n_stages + 1);
     OLY_PLAN_CHECK(form->stages);

@@ -6,7 +6,8 @@
  *     e = update(e, sum(u * u), i)          e = update(e, sum(w0), k i), e = update(e, sum(w1), k i + 1), ...
  *
  * so that fields take k steps between exchanges, and the sums of k steps are put together at once: each is of the elements that a
- * device has of w, as in single steps, and has their bits. Whether a loop is parted depends on the graph alone. Called by plan.c. */
+ * device has of w, as in single steps, and has their bits. Numbers that go on by themselves, such as the time, are known for all k
+ * steps beforehand. Whether a loop is parted depends on the graph alone. Called by plan.c. */
 #include "core/option.h"
 #include "graph/build.h"
 #include "plan/march_plan.h"
@@ -23,12 +24,12 @@ typedef struct parting {
     oly_graph *outer;
     oly_node *loop;
     oly_graph *body;
-    int n_carry, n_fields, n_seen;
+    int n_carry, n_fields, n_clocks, n_seen;
     bool *pure;    /* [n_nodes] made of fields and what is outside by what can be looked through */
     bool *depends; /* [n_nodes] on a field */
-    bool is_field[64];
-    int field[64];       /* carries */
-    int seen[MOST_SEEN]; /* nodes of the body */
+    bool is_field[64], is_clock[64];
+    int field[64], clock[64]; /* carries: fields; numbers made of such numbers alone */
+    int seen[MOST_SEEN];      /* nodes of the body */
 } parting;
 
 /* -- what is to be parted ------------------------------------------------------------------------------------------------ */
@@ -55,6 +56,33 @@ static void guess_fields(parting *x)
     }
 }
 
+/* Does the carry's next value depend on a carry that is no clock? */
+static void find_clocks(parting *x)
+{
+    const oly_graph *g = x->body;
+    bool again = true;
+    for (int j = 0; j < x->n_carry; j++)
+        x->is_clock[j] = g->inputs[1 + j]->type.rank == 0;
+    while (again) {
+        again = false;
+        for (int k = 0; k < g->n_nodes; k++) {
+            x->depends[k] = false;
+            for (int j = 0; j < g->nodes[k]->n_in; j++)
+                x->depends[k] = x->depends[k] || x->depends[g->nodes[k]->in[j]->index];
+            for (int j = 0; j < x->n_carry; j++)
+                x->depends[k] = x->depends[k] || (g->inputs[1 + j] == g->nodes[k] && !x->is_clock[j]);
+        }
+        for (int j = 0; j < x->n_carry; j++)
+            if (x->is_clock[j] && x->depends[g->outputs[j]->index]) {
+                x->is_clock[j] = false;
+                again = true;
+            }
+    }
+    for (int j = 0; j < x->n_carry; j++)
+        if (x->is_clock[j])
+            x->clock[x->n_clocks++] = j;
+}
+
 static void mark(parting *x)
 {
     const oly_graph *g = x->body;
@@ -67,8 +95,10 @@ static void mark(parting *x)
             x->pure[k] = x->pure[k] && x->pure[n->in[j]->index];
         }
         for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < x->n_carry; j++)
-            if (g->inputs[1 + j] == n)
-                x->pure[k] = x->depends[k] = x->is_field[j];
+            if (g->inputs[1 + j] == n) {
+                x->depends[k] = x->is_field[j];
+                x->pure[k] = x->is_field[j] || x->is_clock[j];
+            }
     }
 }
 
@@ -76,6 +106,7 @@ static void mark(parting *x)
 static void find_fields(parting *x)
 {
     bool again = true;
+    find_clocks(x);
     guess_fields(x);
     while (again) {
         again = false;
@@ -102,12 +133,18 @@ static bool see(parting *x, int node)
     return true;
 }
 
+/* A carry that only looks. */
+static bool is_look(const parting *x, int j)
+{
+    return !x->is_field[j] && !x->is_clock[j];
+}
+
 /* Values of the fields that the other carries are made of: all of them must be reduced at once. */
 static bool find_seen(parting *x, bool *wanted)
 {
     const oly_graph *g = x->body;
     for (int j = 0; j < x->n_carry; j++)
-        if (!x->is_field[j]) {
+        if (is_look(x, j)) {
             const oly_node *n = g->outputs[j];
             wanted[n->index] = true;
             if (x->pure[n->index] && x->depends[n->index])
@@ -125,13 +162,13 @@ static bool find_seen(parting *x, bool *wanted)
                 return false;
         }
     }
-    return x->n_seen > 0;
+    return true;
 }
 
 static bool may_be_parted(const parting *x)
 {
     const oly_node *n = x->loop;
-    if (oly_ops[n->op].lowering != OLY_LOWER_LOOP || n->params.predicate || n->params.unrolled ||
+    if (oly_ops[n->op].lowering != OLY_LOWER_LOOP || n->params.predicate || n->params.unrolled & OLY_UNROLLED_LOOP ||
         n->params.upper - n->params.lower < 2 || x->n_carry < 2 || x->body->n_inputs > MOST_VALUES)
         return false;
     for (int j = 0; j < x->n_carry; j++)
@@ -180,28 +217,41 @@ static oly_status make_observer(const parting *x, oly_graph *g)
                 if (oly_ops[g->nodes[n]->op].lowering == OLY_LOWER_REDUCE && g->nodes[n]->in[j] == out[x->n_carry + k])
                     g->nodes[n]->in[j] = seen[k];
     for (int j = 0; j < x->n_carry; j++)
-        if (!x->is_field[j])
+        if (is_look(x, j))
             OLY_TRY(oly_graph_output(g, out[j]));
     oly_graph_prune(g);
     return OLY_OK;
 }
 
-/* base + step, both int32. */
-static oly_status count_on(oly_graph *g, oly_op op, oly_node *base, int64_t by, oly_node **out)
+/* What the clocks show after a step. */
+static oly_status make_ticker(const parting *x, oly_graph *g)
+{
+    oly_node *out[64];
+    OLY_TRY(copy_body(x, g, 0, NULL, out));
+    for (int k = 0; k < x->n_clocks; k++)
+        OLY_TRY(oly_graph_output(g, out[x->clock[k]]));
+    oly_graph_prune(g);
+    return OLY_OK;
+}
+
+/* base + by, or times, int32. */
+static oly_status count_on(oly_graph *g, oly_op op, oly_node *base, int64_t by, int64_t neutral, oly_node **out)
 {
     oly_node *in[2] = {base, NULL};
+    *out = base;
+    if (by == neutral)
+        return OLY_OK;
     OLY_TRY(oly_build_number(g, OLY_INT32, (double)by, &in[1]));
     return oly_build_apply(g, op, 2, in, out);
 }
 
 /* `steps` steps of the fields as a graph: inputs counter (of a loop that runs once), fields, results of what is seen, what is from
- * outside, the first step's number. */
+ * outside, what the clocks show before each step, the first step's number. */
 static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, oly_graph *g)
 {
     const oly_graph *b = x->body;
-    int n_out = x->n_fields + x->n_seen;
     oly_type number = {.dtype = OLY_INT32};
-    oly_node *in[64] = {NULL}, *out[64], *seen[MOST_VALUES], *first;
+    oly_node *in[64] = {NULL}, *out[64], *seen[64], *shown[64], *first;
     OLY_TRY(oly_graph_input(g, &number, &first));
     for (int k = 0; k < x->n_fields; k++)
         OLY_TRY(oly_graph_input(g, &b->inputs[1 + x->field[k]]->type, &in[1 + x->field[k]]));
@@ -209,15 +259,19 @@ static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, ol
         OLY_TRY(oly_graph_input(g, &b->nodes[x->seen[k % x->n_seen]]->type, &seen[k]));
     for (int k = 1 + x->n_carry; k < b->n_inputs; k++)
         OLY_TRY(oly_graph_input(g, &b->inputs[k]->type, &in[k]));
+    for (int k = 0; k < steps * x->n_clocks; k++)
+        OLY_TRY(oly_graph_input(g, &b->inputs[1 + x->clock[k % x->n_clocks]]->type, &shown[k]));
     OLY_TRY(oly_graph_input(g, &number, &first));
     for (int s = 0; s < steps; s++) {
-        OLY_TRY(count_on(g, OLY_OP_add, first, s, &in[0]));
+        for (int k = 0; k < x->n_clocks; k++)
+            in[1 + x->clock[k]] = shown[s * x->n_clocks + k];
+        OLY_TRY(count_on(g, OLY_OP_add, first, s, 0, &in[0]));
         OLY_TRY(oly_graph_copy(g, stepper, in, out));
         for (int k = 0; k < x->n_fields; k++)
             in[1 + x->field[k]] = out[k];
-        for (int k = 0; k < n_out; k++)
-            out[k]->params.unrolled = true;
-        memcpy(&seen[s * x->n_seen], out + x->n_fields, sizeof *out * (size_t)(n_out - x->n_fields));
+        for (int k = 0; k < x->n_fields; k++)
+            out[k]->params.unrolled |= OLY_UNROLLED_FIELD;
+        memcpy(&seen[s * x->n_seen], out + x->n_fields, sizeof *out * (size_t)x->n_seen);
     }
     for (int k = 0; k < x->n_fields; k++)
         OLY_TRY(oly_graph_output(g, in[1 + x->field[k]]));
@@ -229,7 +283,7 @@ static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, ol
 
 /* The loop that runs once; values[]: the fields, then what is seen of each step. */
 static oly_status add_steps(const parting *x, oly_graph *g, oly_graph *inner, int steps, oly_node *const *in,
-                            oly_node **values)
+                            oly_node *const *shown, oly_node **values)
 {
     oly_node *operands[64], *node;
     int n = 0, n_values = x->n_fields + steps * x->n_seen;
@@ -244,11 +298,13 @@ static oly_status add_steps(const parting *x, oly_graph *g, oly_graph *inner, in
     }
     for (int k = 1 + x->n_carry; k < x->body->n_inputs; k++)
         operands[n++] = in[k];
+    for (int k = 0; k < steps * x->n_clocks; k++)
+        operands[n++] = shown[k];
     operands[n++] = in[0];
     params.body = inner;
     params.n_carry = n_values;
     params.upper = 1;
-    params.unrolled = true;
+    params.unrolled = OLY_UNROLLED_LOOP;
     OLY_TRY(oly_graph_add(g, OLY_OP_loop, n, operands, &params, &node));
     for (int k = 0; k < n_values; k++) {
         memset(&params, 0, sizeof params);
@@ -258,31 +314,49 @@ static oly_status add_steps(const parting *x, oly_graph *g, oly_graph *inner, in
     return OLY_OK;
 }
 
+/* What the loop's parts are made of: graphs of one step. */
+typedef struct step_parts {
+    oly_graph *stepper, *ticker, *observer;
+} step_parts;
+
 /* The new loop's body, into g: `inner` is taken, on success. */
-static oly_status fill_body(const parting *x, oly_graph *g, oly_graph *inner, const oly_graph *observer, int steps,
+static oly_status fill_body(const parting *x, oly_graph *g, oly_graph *inner, const step_parts *parts, int steps,
                             int64_t lower)
 {
     const oly_graph *b = x->body;
-    oly_node *in[64 + MOST_SEEN], *out[64], *values[64], *counter;
+    oly_node *in[64 + MOST_SEEN], *out[64], *values[64], *shown[64], *number[64], *counter;
     for (int k = 0; k < b->n_inputs; k++)
         OLY_TRY(oly_graph_input(g, &b->inputs[k]->type, &in[k]));
-    OLY_TRY(count_on(g, OLY_OP_mul, in[0], steps, &counter));
-    OLY_TRY(count_on(g, OLY_OP_add, counter, lower, &counter));
-    in[0] = counter;
-    OLY_TRY(add_steps(x, g, inner, steps, in, values));
+    OLY_TRY(count_on(g, OLY_OP_mul, in[0], steps, 1, &counter));
+    OLY_TRY(count_on(g, OLY_OP_add, counter, lower, 0, &counter));
     for (int s = 0; s < steps; s++) {
+        OLY_TRY(count_on(g, OLY_OP_add, counter, s, 0, &number[s]));
+        in[0] = number[s];
+        for (int k = 0; k < x->n_clocks; k++)
+            shown[s * x->n_clocks + k] = in[1 + x->clock[k]];
+        OLY_TRY(oly_graph_copy(g, parts->ticker, in, out));
+        for (int k = 0; k < x->n_clocks; k++)
+            in[1 + x->clock[k]] = out[k];
+    }
+    memcpy(out, in, sizeof *out * (size_t)b->n_inputs); /* clocks in the end */
+    in[0] = counter;
+    OLY_TRY(add_steps(x, g, inner, steps, in, shown, values));
+    for (int s = 0; s < steps; s++) {
+        oly_node *looks[64];
         int n = 0;
-        OLY_TRY(count_on(g, OLY_OP_add, counter, s, &in[0]));
+        in[0] = number[s];
+        for (int k = 0; k < x->n_clocks; k++)
+            in[1 + x->clock[k]] = shown[s * x->n_clocks + k];
         memcpy(in + b->n_inputs, values + x->n_fields + s * x->n_seen, sizeof *in * (size_t)x->n_seen);
-        OLY_TRY(oly_graph_copy(g, observer, in, out));
+        OLY_TRY(oly_graph_copy(g, parts->observer, in, looks));
         for (int j = 0; j < x->n_carry; j++)
-            if (!x->is_field[j])
-                in[1 + j] = out[n++];
+            if (is_look(x, j))
+                in[1 + j] = looks[n++];
     }
     for (int k = 0; k < x->n_fields; k++)
         in[1 + x->field[k]] = values[k];
     for (int j = 0; j < x->n_carry; j++)
-        OLY_TRY(oly_graph_output(g, in[1 + j]));
+        OLY_TRY(oly_graph_output(g, x->is_clock[j] ? out[1 + j] : in[1 + j]));
     oly_graph_prune(g);
     return OLY_OK;
 }
@@ -290,17 +364,17 @@ static oly_status fill_body(const parting *x, oly_graph *g, oly_graph *inner, co
 /* -- the whole ------------------------------------------------------------------------------------------------------------------ */
 
 /* A loop over bodies of so many steps; `operands` become its results. */
-static oly_status add_loop(const parting *x, oly_graph *stepper, const oly_graph *observer, int steps, int64_t lower,
-                           int64_t count, oly_node **operands)
+static oly_status add_loop(const parting *x, const step_parts *parts, int steps, int64_t lower, int64_t count,
+                           oly_node **operands)
 {
     oly_graph *inner = oly_graph_new(x->body->name), *body = oly_graph_new(x->body->name);
     oly_status st = inner && body ? OLY_OK : oly_out_of_memory(0, "a loop");
     oly_params params = x->loop->params;
     oly_node *node;
     if (st == OLY_OK)
-        st = make_steps(x, stepper, steps, inner);
+        st = make_steps(x, parts->stepper, steps, inner);
     if (st == OLY_OK) {
-        st = fill_body(x, body, inner, observer, steps, lower);
+        st = fill_body(x, body, inner, parts, steps, lower);
         inner = st == OLY_OK ? NULL : inner;
     }
     params.body = body;
@@ -326,10 +400,17 @@ static int64_t size_of(const parting *x)
     return oly_type_size(&x->body->inputs[1 + x->field[0]]->type);
 }
 
+/* As many as there is room for in a graph. */
+static int most_steps(const parting *x)
+{
+    int room = MOST_VALUES - x->n_fields - (x->body->n_inputs - x->n_carry), each = x->n_seen + x->n_clocks;
+    return each > 0 ? room / each : room;
+}
+
 static int steps_of(const parting *x, int64_t count)
 {
     const oly_type *t = &x->body->inputs[1 + x->field[0]]->type;
-    int64_t most = (MOST_VALUES - x->n_fields) / x->n_seen, smallest = t->shape[0];
+    int64_t most = most_steps(x), smallest = t->shape[0];
     for (int d = 1; d < t->rank; d++)
         smallest = t->shape[d] < smallest ? t->shape[d] : smallest;
     int64_t steps = count >= 32 && smallest >= 128 ? 8 : 4;
@@ -340,7 +421,7 @@ static int steps_of(const parting *x, int64_t count)
     return (int)(steps < count ? steps : count);
 }
 
-static oly_status replace(const parting *x, oly_graph *stepper, const oly_graph *observer)
+static oly_status replace(const parting *x, const step_parts *parts)
 {
     oly_node *operands[64], *const *results = operands;
     int64_t lower = x->loop->params.lower, count = x->loop->params.upper - lower;
@@ -348,9 +429,9 @@ static oly_status replace(const parting *x, oly_graph *stepper, const oly_graph 
     memcpy(operands, x->loop->in, sizeof *operands * (size_t)x->loop->n_in);
     oly_restore_site(x->loop->site);
     int n_before = x->outer->n_nodes;
-    OLY_TRY(add_loop(x, stepper, observer, steps, lower, count / steps, operands));
+    OLY_TRY(add_loop(x, parts, steps, lower, count / steps, operands));
     if (count % steps)
-        OLY_TRY(add_loop(x, stepper, observer, (int)(count % steps), lower + count / steps * steps, 1, operands));
+        OLY_TRY(add_loop(x, parts, (int)(count % steps), lower + count / steps * steps, 1, operands));
     for (int k = 0; k < n_before; k++) {
         oly_node *r = x->outer->nodes[k];
         if (oly_ops[r->op].lowering == OLY_LOWER_RESULT && r->in[0] == x->loop)
@@ -359,20 +440,43 @@ static oly_status replace(const parting *x, oly_graph *stepper, const oly_graph 
     return OLY_OK;
 }
 
-/* Are the steps of the fields a march? As a loop of its own would be. */
+static bool is_input(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_INPUT;
+}
+
+static bool is_stage(const oly_march_form *form, const oly_node *n)
+{
+    for (int k = 0; k < form->n_stages; k++)
+        if (form->stages[k].node == n)
+            return true;
+    return false;
+}
+
+/* Are the steps of the fields a march? As a loop of its own would be: what is a stage then is one in every step, also where later
+ * steps do not read all that makes it one. */
 static oly_status is_march(const parting *x, oly_graph *stepper, bool *yes)
 {
-    oly_graph *steps = oly_graph_new("steps");
-    oly_status st = steps ? make_steps(x, stepper, 1, steps) : oly_out_of_memory(0, "a loop");
+    oly_graph *one = oly_graph_new("step");
+    oly_status st = one ? make_steps(x, stepper, 1, one) : oly_out_of_memory(0, "a loop");
     oly_node probe = {.op = OLY_OP_loop};
     oly_march_form form;
-    probe.params.body = steps;
+    probe.params.body = one;
     probe.params.n_carry = x->n_fields + x->n_seen;
     probe.params.upper = 1;
     *yes = false;
     if (st == OLY_OK)
         st = oly_march_find(x->p, &probe, &form, yes);
-    oly_graph_free(steps);
+    for (int k = 0, at = 0; k < stepper->n_nodes && *yes;
+         k++) { /* copies are in the order of the nodes, behind the inputs */
+        if (is_input(stepper->nodes[k]))
+            continue;
+        while (is_input(one->nodes[at]))
+            at++;
+        if (is_stage(&form, one->nodes[at++]))
+            stepper->nodes[k]->params.unrolled |= OLY_UNROLLED_STAGE;
+    }
+    oly_graph_free(one);
     return st;
 }
 
@@ -388,19 +492,23 @@ static oly_status part(oly_planner *p, oly_graph *g, oly_node *loop, bool *any)
     x.depends = flags + 2 * x.body->n_nodes;
     find_fields(&x);
     if (x.n_fields == 0 || x.n_fields == x.n_carry || size_of(&x) < FEWEST_ELEMENTS || !find_seen(&x, flags) ||
-        x.n_carry + x.n_seen > MOST_VALUES || x.n_fields + x.n_seen > MOST_VALUES / 2)
+        x.n_carry + x.n_seen > MOST_VALUES || most_steps(&x) < 2)
         return OLY_OK;
-    oly_graph *stepper = oly_graph_new("step"), *observer = oly_graph_new("look");
-    oly_status st = stepper && observer ? make_stepper(&x, stepper) : oly_out_of_memory(0, "a loop");
+    step_parts parts = {oly_graph_new("step"), oly_graph_new("clocks"), oly_graph_new("looks")};
+    oly_status st = parts.stepper && parts.ticker && parts.observer ? make_stepper(&x, parts.stepper)
+                                                                    : oly_out_of_memory(0, "a loop");
     if (st == OLY_OK)
-        st = is_march(&x, stepper, &yes);
+        st = is_march(&x, parts.stepper, &yes);
     if (st == OLY_OK && yes)
-        st = make_observer(&x, observer);
+        st = make_ticker(&x, parts.ticker);
     if (st == OLY_OK && yes)
-        st = replace(&x, stepper, observer);
+        st = make_observer(&x, parts.observer);
+    if (st == OLY_OK && yes)
+        st = replace(&x, &parts);
     *any = *any || yes;
-    oly_graph_free(stepper);
-    oly_graph_free(observer);
+    oly_graph_free(parts.stepper);
+    oly_graph_free(parts.ticker);
+    oly_graph_free(parts.observer);
     return st;
 }
 
