@@ -96,8 +96,9 @@ static void stencil_body(oly_array i, oly_array *carry, void *user)
     oly_array next = oly_add(oly_mul(0.5, oly_slice(u, "1:-1, 1:-1")),
                              oly_mul(0.125, oly_add(oly_add(oly_slice(u, ":-2, 1:-1"), oly_slice(u, "2:, 1:-1")),
                                                     oly_add(oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:")))));
-    carry[0] = oly_update(u, "1:-1, 1:-1", oly_sin(next));
-    carry[1] = oly_mul(2, carry[1]); /* of another shape: else many steps would go together */
+    oly_array scale = oly_max(carry[1]); /* else many steps would go together */
+    carry[0] = oly_update(u, "1:-1, 1:-1", oly_mul(oly_sin(next), scale));
+    carry[1] = oly_mul(0.5, carry[1]);
 }
 
 static void stencil(const oly_array *in, oly_array *out, void *user)
