@@ -168,6 +168,8 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
     cuts c = {.mesh = p->mesh, .f = &fs};
     oly_layout in = oly_operand_layout(p, f, n->in[0]), out = {.mesh = p->mesh, .rank = n->type.rank};
     OLY_TRY(oly_factors_of(n, &fs));
+    for (int d = 0; d < in.rank && oly_value_of(f, n)->late; d++)
+        in.split[d] = oly_split_canonical(p->mesh, &oly_value_of(f, n->in[0])->axes[d], in.shape[d]);
     for (int d = 0; d < in.rank; d++)
         hand_out(&c, &fs.operand[0][d], &in.split[d].axes);
     keep_in_place(&c, &in, &out);

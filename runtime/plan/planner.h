@@ -76,6 +76,7 @@ typedef struct oly_value {
     uint16_t open_dimensions;   /* bits: not those of the user's choice, all axes may be added there */
     bool silent;                /* made of constants alone: lies where its users want it (flow.h) */
     bool rolled;                /* read through, see roll.c */
+    bool late;                  /* lies where its reader is, its operand is brought there: enlarge.c */
     bool written_over;          /* a loop's carry that stays where it is: see lower_loop.c */
     bool waits;                 /* in its slot are partials: see oly_fold_later */
     /* the rest */
@@ -185,6 +186,9 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l);
 bool oly_region_inside_region(const oly_region *inner, const oly_region *outer);
 /* Grows `hull` to hold r too; false when they are cut differently. */
 bool oly_region_join(oly_region *hull, const oly_region *r);
+
+/* -- enlarge.c -- */
+oly_status oly_enlarge_late(oly_planner *p, oly_frame *f);
 
 /* -- reason.c -- */
 /* Notes why dimension d of a value has just got its axes. */
