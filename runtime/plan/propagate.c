@@ -3,8 +3,8 @@
  * (Shardy's priorities): elementwise operations, reshapes, transposes and loop edges whose operands have no other use; the same
  * with any number of uses; what is parallel in other operations; all factors, of broadcasts only backwards; everything. Values
  * made of constants say nothing, and in the end lie as all their users want them.
- * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the result, then
- * the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every device works
+ * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the one cut into most
+ * parts, then the result, then the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every device works
  * everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then the more
  * finely split one, then the earlier operand; other tensors do not notice. */
 #include "plan/flow.h"
@@ -16,7 +16,7 @@ typedef struct proposal {
     oly_axis_list list;
     bool seen, closed; /* closed: a conflict has cut it, nothing may append */
     int64_t source;    /* elements of the largest tensor that proposed it */
-    int tensor;
+    int tensor, parts; /* who proposed it, and into how many parts that is cut in all */
 } proposal;
 
 typedef struct walk {
@@ -87,7 +87,7 @@ static bool refine(walk *w, oly_value *v, const oly_type *type, int number, int 
 
 /* -- what the tensors of a rule propose --------------------------------------------------------------------------------- */
 
-static void propose(proposal *p, const oly_axis_list *list, int64_t source, int tensor, bool result)
+static void propose(proposal *p, const oly_axis_list *list, int64_t source, int tensor, int parts, bool result)
 {
     if (list->n == 0)
         return;
@@ -95,13 +95,15 @@ static void propose(proposal *p, const oly_axis_list *list, int64_t source, int 
         if (!p->seen || list->n > p->list.n) {
             p->list = *list;
             p->tensor = tensor;
+            p->parts = parts;
         }
         p->source = source > p->source ? source : p->source;
         p->seen = true;
     } else if (!is_prefix(list, &p->list)) {
-        if (source > p->source || (source == p->source && result)) {
+        if (source > p->source || (source == p->source && (parts > p->parts || (parts == p->parts && result)))) {
             p->list = *list;
             p->tensor = tensor;
+            p->parts = parts;
             p->source = source;
         }
         p->closed = true;
@@ -110,11 +112,11 @@ static void propose(proposal *p, const oly_axis_list *list, int64_t source, int 
 
 /* Hands the axes of a dimension to its factors, major first; each takes axes while they divide it. */
 static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n, const oly_axis_list *axes,
-                        proposal *proposals, const oly_flow_tensor *t, int tensor, bool result)
+                        proposal *proposals, const oly_flow_tensor *t, int tensor, int parts, bool result)
 {
     int next = 0;
     if (n == 1) {
-        propose(&proposals[factors[0]], axes, t->elements, tensor, result);
+        propose(&proposals[factors[0]], axes, t->elements, tensor, parts, result);
         return;
     }
     for (int k = 0; k < n && next < axes->n; k++) {
@@ -124,7 +126,7 @@ static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors
             left /= mesh->size[axes->axis[next]];
             taken.axis[taken.n++] = axes->axis[next++];
         }
-        propose(&proposals[factors[k]], &taken, t->elements, tensor, result);
+        propose(&proposals[factors[k]], &taken, t->elements, tensor, parts, result);
         if (left > 1)
             break;
     }
@@ -135,11 +137,14 @@ static void propose_tensor(walk *w, const oly_flow *f, int tensor, proposal *pro
     const oly_flow_tensor *t = &f->tensors[tensor];
     const uint8_t *dims = t->dims;
     bool result = tensor == f->n_operands;
+    int parts = 1;
+    for (int d = 0; d < t->type->rank; d++)
+        parts *= oly_axis_list_parts(w->p->mesh, &t->value->axes[d]);
     for (int d = 0; d < t->type->rank; d++) {
         uint8_t same = (uint8_t)d;
         int n = dims ? *dims++ : 1;
         if (t->value->axes[d].n && n)
-            propose_dim(w->p->mesh, f, dims ? dims : &same, n, &t->value->axes[d], proposals, t, tensor, result);
+            propose_dim(w->p->mesh, f, dims ? dims : &same, n, &t->value->axes[d], proposals, t, tensor, parts, result);
         if (dims)
             dims += n;
     }
@@ -294,7 +299,7 @@ static bool collect(walk *w, const oly_flow *f, proposal *proposals, const oly_v
             if (direction[k] & FORWARD)
                 proposals[k] = operands[k];
             if (direction[k] & BACKWARD && result[k].seen)
-                propose(&proposals[k], &result[k].list, result[k].source, f->n_operands, true);
+                propose(&proposals[k], &result[k].list, result[k].source, f->n_operands, result[k].parts, true);
         }
     }
     bool seen = false;
