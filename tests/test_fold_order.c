@@ -107,11 +107,106 @@ static void slices_are_folded_in_the_same_order(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+static oly_mesh mesh;
+static const char *spec;
+
+static void scattered_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_sum(in[0], .axes = "0"), oly_named(mesh, spec));
+}
+
+static void scattered_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_matmul(in[1], in[0]), oly_named(mesh, spec));
+}
+
+static void whole_product(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_matmul(in[1], in[0]), oly_named(mesh, ""));
+}
+
+/* Every device has the same, also those of processes that fold for several groups of which the last is short. */
+static void every_device_has_the_result(void **state)
+{
+    enum { LENGTH = 101 };
+    static float data[DEVICES * LENGTH], first[LENGTH];
+    (void)state;
+    setenv("OLYMPUS_CHOOSE", "0", 1);
+    oly_init(NULL, NULL);
+    for (int i = 0; i < DEVICES * LENGTH; i++)
+        data[i] = (float)(sin(i * 1.7) * (i % 7 ? 1 : 100));
+    for (int row = 0; row < N_ROWS; row++)
+        OLY_SCOPE
+        {
+            mesh = oly_make_mesh(rows[row].mesh);
+            oly_sharding split = oly_named(mesh, rows[row].spec);
+            oly_array y, x = oly_from_host(data, OLY_FLOAT32, 2, (int64_t[]){DEVICES, LENGTH});
+            x = oly_device_put(x, split);
+            oly_array ones = oly_device_put(oly_ones(OLY_FLOAT32, DEVICES), split);
+            oly_fn f = oly_jit(whole_product, 2, 1);
+            oly_call(f, OLY_IN(x, ones), 1, (oly_array *[]){&y});
+            for (int i = 0; i < LENGTH; i++) {
+                float partials[DEVICES];
+                for (int d = 0; d < DEVICES; d++)
+                    partials[d] = data[d * LENGTH + i];
+                first[i] = expected(partials, row, true);
+            }
+            for (int k = 0; k < oly_shard_count(y); k++)
+                assert_memory_equal(oly_get_shard(y, k).memory, first, sizeof first);
+        }
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_CHOOSE");
+}
+
+/* Results that stay cut over all the devices: every one folds its own part, of 40 partials. */
+static void scattered_parts_are_folded_in_the_same_order(void **state)
+{
+    enum { LENGTH = 4001 };
+    static float data[DEVICES * LENGTH], got[LENGTH], partials[DEVICES];
+    (void)state;
+    oly_init(NULL, NULL);
+    for (int i = 0; i < DEVICES * LENGTH; i++)
+        data[i] = (float)(sin(i * 1.7) * (i % 7 ? 1 : 100));
+    for (int row = 0; row < N_ROWS; row++)
+        for (int product = 0; product < 2; product++)
+            OLY_SCOPE
+            {
+                char steps[20000] = "";
+                mesh = oly_make_mesh(rows[row].mesh);
+                spec = rows[row].spec;
+                oly_sharding split = oly_named(mesh, spec);
+                oly_array y, x = oly_from_host(data, OLY_FLOAT32, 2, (int64_t[]){DEVICES, LENGTH});
+                x = oly_device_put(x, split);
+                oly_array ones = oly_device_put(oly_ones(OLY_FLOAT32, DEVICES), split);
+                oly_fn f = oly_jit(product ? scattered_product : scattered_sum, 2, 1);
+                oly_call(f, OLY_IN(x, ones), 1, (oly_array *[]){&y});
+                oly_process_allgather(y, got, sizeof got);
+                for (int i = 0; i < LENGTH; i += 7) {
+                    for (int d = 0; d < DEVICES; d++)
+                        partials[d] = data[d * LENGTH + i];
+                    assert_true(got[i] == expected(partials, row, product));
+                }
+                if (oly_process_count() > 1) /* there processes may fold what their own devices have first */
+                    continue;
+                FILE *text = fmemopen(steps, sizeof steps - 1, "w");
+                oly_explain_n(text, f, 2, (oly_array[]){x, ones});
+                fclose(text);
+                assert_non_null(strstr(steps, "reduce-scatter"));
+                assert_null(strstr(steps, "all-reduce"));
+            }
+    assert_int_equal(oly_finalize(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_the_documented_one),
         cmocka_unit_test(slices_are_folded_in_the_same_order),
+        cmocka_unit_test(every_device_has_the_result),
+        cmocka_unit_test(scattered_parts_are_folded_in_the_same_order),
     };
     return CHECK_MAIN(tests);
 }

@@ -147,6 +147,7 @@ const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair, HALF_
                                                        .lanes = CELLS(lanes, NO_CELLS)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
+#define GROUP 16  /* of positions that are folded one after the other, where there are more: see kernel.h */
 #define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
 
 typedef struct fold {
@@ -165,18 +166,16 @@ static const char *fold_level(const fold *f, int level, int first, char *out);
 static const char *fold_some(const fold *f, int level, int first, int count, char *out)
 {
     char other[PIECE * 16] __attribute__((aligned(64)));
-    const char *left = fold_level(f, level - 1, first, out), *right;
-    if (f->in_pairs && count > 2) {
-        int half = 1; /* the largest power of two below: what a tree of adjacent pairs puts together first */
-        while (2 * half < count)
-            half *= 2;
-        left = fold_some(f, level, first, half, out);
-        right = fold_some(f, level, first + half * f->stride[level], count - half, other);
-        f->pair(f->n, out, left, right);
-        return out;
-    }
-    for (int i = 1; i < count; i++) {
-        right = fold_level(f, level - 1, first + i * f->stride[level], other);
+    const char *left, *right;
+    if (count == 1)
+        return fold_level(f, level - 1, first, out);
+    int span =
+        1; /* in pairs: what a tree of adjacent pairs puts together first; else groups of 16, groups of these, ... */
+    for (int of = f->in_pairs ? 2 : GROUP; span * of < count;)
+        span *= of;
+    left = fold_some(f, level, first, span, out);
+    for (int i = span; i < count; i += span) {
+        right = fold_some(f, level, first + i * f->stride[level], count - i < span ? count - i : span, other);
         f->pair(f->n, out, left, right);
         left = out;
     }

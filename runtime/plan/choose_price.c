@@ -259,7 +259,7 @@ oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 {
     oly_axis_list work[OLY_MAX_RANK], wanted[OLY_MAX_RANK], summed = {0};
-    int n_more = 0, rank = u->node->type.rank, counts[4], sources[64];
+    int n_more = 0, rank = u->node->type.rank, counts[4], sources[OLY_FOLD_GROUP];
     d->lies = d->work;
     if (d->wanted == d->work || oly_cuts_parts(c->mesh, d->summed) == 1)
         return;

@@ -426,6 +426,54 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     return OLY_OK;
 }
 
+/* -- uneven stages ------------------------------------------------------------------------------------------------------- */
+
+/* Where the last group of positions is shorter than the others, a partial of it may be folded by several groups of one process: they
+ * must not find a result there. The same on every process. */
+static bool is_read_by_others(const folder *f, const oly_fold_stage *s)
+{
+    oly_mesh mesh = f->p->mesh;
+    for (int k = 0; k < s->n_digits; k++) {
+        const oly_fold_digit *g = &s->digits[k];
+        if (g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
+            return oly_mesh_devices_each() != 1;
+    }
+    return false;
+}
+
+/* The partials are folded out of a copy. */
+static oly_status set_aside(const folder *f, oly_block *b, folded *v)
+{
+    oly_planner *p = f->p;
+    oly_region r = oly_region_of_layout(v->of->layout);
+    oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
+    int slot = oly_slot_new(p, &r, (size_t)f->element), n = 0;
+    OLY_PLAN_CHECK(slot >= 0 ? copies : NULL);
+    p->plan->slots[slot].block = b;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int64_t elements = p->position[d] < 0 ? 0 : elements_at(v->of->layout, p->position[d]);
+        if (elements == 0)
+            continue;
+        oly_copy_work *c = &copies[n++];
+        *c = (oly_copy_work){.task = {.element_bytes = (size_t)f->element, .rank = 1, .extent = {elements}}};
+        c->task.from_stride[0] = c->task.to_stride[0] = 1;
+        c->from = (oly_place){.base = oly_cell(p->plan, d, v->from), .stride = {1}};
+        c->to = (oly_place){.base = oly_cell(p->plan, d, slot), .stride = {1}};
+        c->chunks = oly_copy_chunks(&c->task);
+    }
+    oly_slot_use(p, v->from);
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, v->of->node, "copy");
+    OLY_PLAN_CHECK(s);
+    s->out_slot = slot;
+    s->alone = true;
+    s->move.n_copies = n;
+    s->move.copies = copies;
+    s->work = (double)n * (double)(v->largest / f->element);
+    oly_slot_use(p, slot);
+    v->from = slot;
+    return OLY_OK;
+}
+
 /* -- rounds ------------------------------------------------------------------------------------------------------------ */
 
 int64_t oly_fold_limit(void)
@@ -546,6 +594,9 @@ oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes,
                 values[k].part = &values[k].pattern->stages[values[k].pattern->n_stages - left];
                 f.values[f.n++] = &values[k];
             }
+        for (int k = 0; k < f.n; k++)
+            if (f.values[k]->from == f.values[k]->of->slot && is_read_by_others(&f, &f.values[k]->part->stage))
+                OLY_TRY(set_aside(&f, b, f.values[k]));
         f.n_rounds = rounds_of(&f);
         f.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
         if (f.staging < 0)

@@ -4,7 +4,7 @@
 #define OLY_PLAN_FOLD_H
 #include "plan/planner.h"
 
-enum { OLY_FOLD_SOURCES = 64 }; /* most partials that one fold puts together */
+enum { OLY_FOLD_SOURCES = 64 }; /* most partials that one fold of a stage puts together */
 
 /* One digit of a stage: positions along `axis` at distance `stride`, up to `radix` of them. Runs of `same` positions (at most
  * `stride`) belong to one process and have the same partial: any one of them will do. */

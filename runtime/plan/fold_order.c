@@ -164,18 +164,23 @@ int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_lis
 int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
                    int *sources)
 {
-    oly_fold_stage s = {0};
-    int product = 1;
+    int coordinates[OLY_MAX_RANK], digits[4], n = 0, n_sources = 1;
+    memset(counts, 0, sizeof *counts * 4);
     for (int k = 0; k < mesh->n_axes; k++) {
         int a = rule->in_pairs ? mesh->n_axes - 1 - k : k;
         for (int j = 0; j < axes->n; j++)
             if (axes->axis[j] == a && mesh->size[a] > 1) {
-                product *= mesh->size[a];
-                if (s.n_digits == 4 || mesh->size[a] > RADIX || product > OLY_FOLD_SOURCES)
+                if (n == 4 || mesh->size[a] > OLY_FOLD_GROUP / n_sources)
                     return 0;
-                s.digits[s.n_digits++] = (oly_fold_digit){a, 1, mesh->size[a], 1};
+                n_sources *= counts[n] = mesh->size[a];
+                digits[n++] = a;
             }
     }
-    memset(counts, 0, sizeof *counts * 4);
-    return s.n_digits ? oly_fold_sources(mesh, &s, position, counts, sources) : 0;
+    oly_mesh_coordinates(mesh, position, coordinates);
+    for (int k = 0; k < n_sources && n > 0; k++) {
+        for (int d = n - 1, rest = k; d >= 0; rest /= counts[d--])
+            coordinates[digits[d]] = rest % counts[d];
+        sources[k] = oly_mesh_position(mesh, coordinates);
+    }
+    return n > 0 ? n_sources : 0;
 }

@@ -344,7 +344,7 @@ oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
                           const oly_axis_list *axes);
 oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n);
 /* The positions whose partials the device at `position` folds, in nested order, counts[] (zeros after the last) of each level:
- * how many; 0 when they are too many for one fold. sources holds 64. */
+ * how many; 0 when they are more than OLY_FOLD_GROUP, for which sources has room. */
 int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
                    int *sources);
 

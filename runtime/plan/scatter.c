@@ -217,7 +217,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
                             int target_slot)
 {
     oly_planner *p = s->p;
-    int sources[OLY_FOLD_SOURCES], n_groups = 0;
+    int sources[OLY_FOLD_GROUP], n_groups = 0;
     s->n_sources = oly_fold_group(p->mesh, rule, axes, 0, s->counts, sources);
     s->n_copies = 0;
     s->copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s->n_sources + 1);
@@ -261,7 +261,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
 /* What a process would keep of partials that do not lie ready to be folded. */
 static int64_t staged_by(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int process)
 {
-    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_FOLD_SOURCES];
+    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_FOLD_GROUP];
     int64_t bytes = 0;
     for (int id = first; id < first + n; id++) {
         int position = oly_mesh_position_of(s->p->mesh, id);
@@ -312,7 +312,7 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                             const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                             int target_slot)
 {
-    int counts[4], sources[OLY_FOLD_SOURCES];
+    int counts[4], sources[OLY_FOLD_GROUP];
     scatterer s = {.p = p,
                    .node = node,
                    .partial = partial,
@@ -343,6 +343,19 @@ static bool all_in(const oly_axis_list *some, int first, const oly_axis_list *ax
     return true;
 }
 
+/* In long groups devices fold their own parts of all partials where no two neighbours are in one process, or all are: else each
+ * process had better fold first what its own devices have. The order is the same. */
+static bool is_apart_or_one(oly_mesh mesh, const oly_axis_list *axes)
+{
+    enum { SHORT = 16 };
+    for (int k = 0; k < axes->n; k++) {
+        int size = mesh->size[axes->axis[k]], together = mesh->together[axes->axis[k]];
+        if (size > SHORT && together > 1 && together < size)
+            return false;
+    }
+    return true;
+}
+
 bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_fold_rule *rule,
                           const oly_axis_list *axes, oly_layout *target)
 {
@@ -350,7 +363,7 @@ bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const
     const oly_layout *partial = v->layout,
                      all = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n),
                      *wanted = &all;
-    int n_more = 0, counts[4], sources[OLY_FOLD_SOURCES];
+    int n_more = 0, counts[4], sources[OLY_FOLD_GROUP];
     *target = *partial;
     for (int d = 0; d < partial->rank; d++) {
         const oly_axis_list *have = &partial->split[d].axes, *want = &wanted->split[d].axes;
@@ -361,7 +374,7 @@ bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const
     }
     oly_region r = oly_region_of_layout(target);
     return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial) &&
-           oly_fold_group(p->mesh, rule, axes, 0, counts, sources) > 0;
+           is_apart_or_one(p->mesh, axes) && oly_fold_group(p->mesh, rule, axes, 0, counts, sources) > 0;
 }
 
 oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,

@@ -82,6 +82,8 @@ typedef struct oly_copy_work {
     int chunks;
 } oly_copy_work;
 
+enum { OLY_FOLD_GROUP = 64 }; /* most partials that one fold puts together */
+
 /* One group of a reduction over devices: the partials of `n_sources` members, folded in order. */
 typedef struct oly_fold_work {
     int n_sources;

@@ -226,7 +226,7 @@ static int parts_of(const oly_fold_work *g)
 static void fold_part(const folding *f, const oly_fold_work *g, int part)
 {
     const oly_step *s = f->step;
-    const void *sources[64];
+    const void *sources[OLY_FOLD_GROUP];
     int64_t begin = g->begin + (int64_t)part * FOLD_PART;
     int64_t end = begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end;
     size_t element = oly_dtype_size(s->fold.dtype);
