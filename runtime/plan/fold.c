@@ -433,10 +433,12 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 static bool is_read_by_others(const folder *f, const oly_fold_stage *s)
 {
     oly_mesh mesh = f->p->mesh;
+    int64_t each = oly_mesh_devices_each();
     for (int k = 0; k < s->n_digits; k++) {
         const oly_fold_digit *g = &s->digits[k];
-        if (g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
-            return oly_mesh_devices_each() != 1;
+        bool several = each == 0 || each > g->same; /* of a process more than one run, maybe */
+        if (several && g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
+            return true;
     }
     return false;
 }
