@@ -170,6 +170,54 @@ static void what_follows_the_keys_is_not_gathered(void **unused)
     oly_finalize();
 }
 
+/* A sort, where its elements were, and a gradient that goes back to there. */
+static void weighed(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_mul(oly_sort(in[0], 0), in[1]));
+}
+
+static void both(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sort(in[0], 0);
+    out[1] = oly_argsort(in[0], 0);
+}
+
+static void one_array_is_sorted_once(void **unused)
+{
+    (void)unused;
+    oly_init(NULL, NULL);
+    state = 10;
+    for (int k = 0; k < 2; k++)
+        OLY_SCOPE
+        {
+            int64_t n = 3001;
+            oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
+            oly_array x = drawn(k ? OLY_INT32 : OLY_FLOAT32, 1, &n, k), a[2], b[2], split = oly_device_put(x, where);
+            oly_fn f = oly_jit(both, 1, 2);
+            oly_call(f, OLY_IN(x), 2, (oly_array *[]){&a[0], &a[1]});
+            oly_call(f, OLY_IN(split), 2, (oly_array *[]){&b[0], &b[1]});
+            check_same(b[0], a[0], "a sorted line");
+            check_same(b[1], a[1], "its order");
+            char *steps = check_steps(f, 1, &split);
+            assert_int_equal(check_count(steps, "all-to-all"), 2);
+            assert_int_equal(check_count(steps, "all-gather"), 0);
+            free(steps);
+            if (k)
+                continue;
+            oly_array w = oly_arange(n, OLY_FLOAT32), w_split = oly_device_put(w, where);
+            oly_fn df = oly_grad(oly_jit(weighed, 2, 1));
+            oly_call(df, OLY_IN(x, w), 1, (oly_array *[]){&a[0]});
+            oly_call(df, OLY_IN(split, w_split), 1, (oly_array *[]){&b[0]});
+            check_same(b[0], a[0], "the gradient of a sum of sorted elements");
+            steps = check_steps(df, 2, (oly_array[]){split, w_split});
+            assert_int_equal(check_count(steps, "all-gather"), 0);
+            free(steps);
+        }
+    oly_finalize();
+}
+
 static void keys_in_turn(void **unused)
 {
     (void)unused;
@@ -345,6 +393,7 @@ int main(void)
         cmocka_unit_test(any_number_of_devices_and_elements),
         cmocka_unit_test(several_lines),
         cmocka_unit_test(keys_in_turn),
+        cmocka_unit_test(one_array_is_sorted_once),
         cmocka_unit_test(what_follows_the_keys_is_not_gathered),
         cmocka_unit_test(nobody_gathers_a_line),
         cmocka_unit_test(large_lines_are_never_gathered),

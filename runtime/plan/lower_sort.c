@@ -10,7 +10,8 @@
  * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
  * their numbers in the line, which decide between equal ones, so the order is the stable one to the last bit of NaN and zeros;
  * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line. Arrays
- * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either.
+ * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either; a sort and an
+ * argsort of one array are made together.
  *
  * Chosen where it moves fewer bytes than gathering; and where a gathered line would take more than OLYMPUS_EXCHANGE_MEMORY, as long
  * as windows are no larger than blocks. Called by lower_partial.c. */
@@ -351,38 +352,63 @@ static void list_keys(sorter *s)
     s->results[s->n_results++] = (struct result){s->node, gives_elements(n) ? 0 : s->n - 1};
 }
 
+static bool lies_so(const sorter *s, const oly_node *n)
+{
+    oly_layout l = oly_node_layout(s->p, s->f, n);
+    return oly_layout_equal(&l, s->out);
+}
+
+/* Other nodes that sort the same lines, or find the same order: made with this one. */
+static void list_twins(sorter *s)
+{
+    const oly_graph *g = s->f->graph;
+    const oly_node *key = s->node->in[0];
+    if (s->node->n_in != 1 || s->node->params.reverse || oly_captured(s->f, key))
+        return;
+    for (int k = key->index + 1, left = key->n_uses; k < g->n_nodes && left > 0; k++) {
+        oly_node *twin = g->nodes[k];
+        for (int j = 0; j < twin->n_in; j++)
+            left -= twin->in[j] == key;
+        if (twin == s->node || twin->n_in != 1 || twin->in[0] != key || oly_ops[twin->op].lowering != OLY_LOWER_LOCAL ||
+            oly_local_way_of(op_of(twin)) != OLY_LOCAL_ORDERS || twin->params.reverse ||
+            twin->params.dimension != s->d || oly_value_of(s->f, twin)->slot >= 0 || !lies_so(s, twin) ||
+            s->n_results == MOST_ARRAYS)
+            continue;
+        if (!gives_elements(twin) && s->n_keys == 1)
+            add_array(s, NULL, twin->type.dtype);
+        s->n_keys = s->n;
+        if (gives_elements(twin) || s->dtype[s->n - 1] == twin->type.dtype)
+            s->results[s->n_results++] = (struct result){twin, gives_elements(twin) ? 0 : s->n - 1};
+    }
+}
+
 /* Does it put an array that is there, and lies as the keys do, in the order that was found? */
-static bool follows(const sorter *s, const oly_node *user)
+static bool follows(const sorter *s, const oly_node *user, const oly_node *order)
 {
     const oly_params *q = &user->params;
-    oly_layout from, to = oly_node_layout(s->p, s->f, user);
+    oly_layout from;
     if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(op_of(user)) != OLY_LOCAL_READS ||
-        user->n_in != 2 || user->in[1] != s->node || user->in[0] == s->node || q->n_axes != 1 || q->axes[0] != s->d ||
+        user->n_in != 2 || user->in[1] != order || user->in[0] == order || q->n_axes != 1 || q->axes[0] != s->d ||
         q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
         user->in[0]->type.shape[s->d] != s->own->shape[s->d])
         return false;
-    return oly_natural_layout(s->f, user->in[0], &from) && oly_layout_equal(&from, s->own) &&
-           oly_layout_equal(&to, s->out);
+    return oly_natural_layout(s->f, user->in[0], &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
 }
 
-/* What follows the keys. False: a key is gathered all the same, for another one's sake. */
-static bool list_followers(sorter *s)
+/* What follows the keys by an order. False: a key is gathered all the same, for another one's sake. */
+static bool list_followers(sorter *s, const oly_node *order)
 {
     const oly_graph *g = s->f->graph;
-    for (int k = s->node->index + 1, left = s->node->n_uses; k < g->n_nodes && left > 0; k++) {
+    for (int k = order->index + 1, left = order->n_uses; k < g->n_nodes && left > 0; k++) {
         oly_node *user = g->nodes[k];
-        int array = 0;
-        bool reads = false;
+        int array = 0, before = left;
         for (int j = 0; j < user->n_in; j++)
-            if (user->in[j] == s->node) {
-                reads = true;
-                left--;
-            }
-        if (!reads || user->n_in < 2 || user->in[0] == s->node)
+            left -= user->in[j] == order;
+        if (before == left || user->n_in < 2 || user->in[0] == order)
             continue;
         while (array < s->n && s->source[array] != user->in[0])
             array++;
-        if (s->n_results < MOST_ARRAYS && array < MOST_ARRAYS && follows(s, user)) {
+        if (s->n_results < MOST_ARRAYS && array < MOST_ARRAYS && follows(s, user, order)) {
             if (array == s->n)
                 add_array(s, user->in[0], user->in[0]->type.dtype);
             s->results[s->n_results++] = (struct result){user, array};
@@ -391,6 +417,17 @@ static bool list_followers(sorter *s)
             return false;
         }
     }
+    return true;
+}
+
+/* All that travels, and all that is made of it. False: a key is gathered all the same. */
+static bool list_all(sorter *s)
+{
+    list_keys(s);
+    list_twins(s);
+    for (int k = 0, n = s->n_results; k < n; k++)
+        if (!gives_elements(s->results[k].node) && !list_followers(s, s->results[k].node))
+            return false;
     return true;
 }
 
@@ -421,8 +458,7 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.q = (block + s.parts - 1) / s.parts;
     s.r = s.q * s.parts;
     s.reach = reach;
-    list_keys(&s);
-    if (s.r + 2 * s.reach > INT32_MAX || !list_followers(&s) || !is_worth_it(&s) || is_here(&s))
+    if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || !is_worth_it(&s) || is_here(&s))
         return OLY_OK;
     *done = true;
     s.columns = *own;
