@@ -142,12 +142,12 @@ static void begin(oly_recipe *recipe, oly_op op, oly_dtype wanted, oly_sharding 
     recipe->dtype_given = wanted != OLY_BOOL;
     recipe->params.dtype = wanted;
     recipe->params.sharding = sharding;
-    recipe->params.window.groups = recipe->params.window.batch_groups = 1;
+    recipe->window.groups = recipe->window.batch_groups = 1;
 }
 
 static oly_status read_conv(const oly_type *x, const oly_type *k, const oly_conv_options *o, oly_recipe *recipe)
 {
-    oly_sliding_window *w = &recipe->params.window;
+    oly_sliding_window *w = &recipe->window;
     oly_conv_dims dims;
     int64_t size[OLY_MAX_WINDOW];
     if (x->rank != k->rank || x->rank < 2 || x->rank > OLY_MAX_WINDOW + 2)
@@ -226,7 +226,7 @@ static oly_array pool(oly_compose *compose, oly_op op, oly_array x, const oly_wi
 {
     oly_recipe recipe;
     begin(&recipe, op, OLY_BOOL, NULL);
-    if (!x || oly_raise(read_window(&x->type, options, &recipe.params.window)) != OLY_OK)
+    if (!x || oly_raise(read_window(&x->type, options, &recipe.window)) != OLY_OK)
         return NULL;
     return oly_dispatch(compose, 1, (oly_operand[]){oly_operand_array(x)}, &recipe);
 }

@@ -13,7 +13,9 @@ typedef struct oly_recipe {
     bool all_axes;
     bool tiled, invariant; /* collectives */
     bool dtype_given;      /* products: params.dtype is the element type wanted */
-    const char *notation;  /* einsum: from oly_intern_text, so that equal notations are one pointer */
+    oly_sliding_window
+        window; /* convolutions, windowed reductions: params.window is NULL, and points here when a node is added */
+    const char *notation; /* einsum: from oly_intern_text, so that equal notations are one pointer */
 } oly_recipe;
 
 typedef oly_status oly_compose(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out);

@@ -13,7 +13,7 @@ static oly_status convolution(oly_graph *g, oly_node *const *in, const oly_slidi
     oly_dtype dtype = in[0]->type.dtype;
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.window = *w;
+    p.window = w;
     p.sharding = sharding;
     for (int k = 0; k < 2; k++)
         OLY_TRY(oly_build_convert(g, both[k], oly_dtype_computed(dtype), both[k]->type.weak, &both[k]));
@@ -57,7 +57,7 @@ oly_status oly_compose_conv(oly_graph *g, int n_in, oly_node *const *in, const o
     OLY_TRY(oly_product_operands(g, 2, both, recipe));
     OLY_TRY(oly_build_transpose(g, both[0], dims.operand, &both[0]));
     OLY_TRY(oly_build_transpose(g, both[1], dims.kernel, &both[1]));
-    OLY_TRY(convolution(g, both, &recipe->params.window, inside, out));
+    OLY_TRY(convolution(g, both, &recipe->window, inside, out));
     OLY_TRY(oly_build_transpose(g, *out, dims.result, out));
     return oly_product_place(g, *out, recipe, out);
 }
@@ -146,7 +146,7 @@ oly_status oly_compose_window(oly_graph *g, int n_in, oly_node *const *in, const
     (void)n_in;
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.window = recipe->params.window;
+    p.window = &recipe->window;
     return oly_graph_add(g, recipe->op, 1, in, &p, out);
 }
 
@@ -154,8 +154,8 @@ oly_status oly_compose_avg_pool(oly_graph *g, int n_in, oly_node *const *in, con
 {
     oly_node *x, *both[2];
     double count = 1;
-    for (int d = 0; d < recipe->params.window.rank; d++)
-        count *= (double)recipe->params.window.size[d];
+    for (int d = 0; d < recipe->window.rank; d++)
+        count *= (double)recipe->window.size[d];
     OLY_TRY(oly_build_floating(g, in[0], &x));
     OLY_TRY(oly_compose_window(g, n_in, &x, recipe, &both[0]));
     OLY_TRY(oly_build_number(g, x->type.dtype, count, &both[1]));

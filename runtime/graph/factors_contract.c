@@ -41,7 +41,7 @@ static void parallel(oly_factors *f, bool read, oly_dim_factors *x, oly_dim_fact
  * in gradients of kernels) the kernel lies beside the elements, and what parts see is summed. */
 static void slide(const oly_node *node, oly_factors *f)
 {
-    const oly_sliding_window *w = &node->params.window;
+    const oly_sliding_window *w = node->params.window;
     const oly_type *x = &node->in[0]->type, *y = &node->type;
     for (int d = x->rank - (int)w->rank; d < x->rank; d++) {
         int64_t taps = w->size[d - x->rank + w->rank];
@@ -63,7 +63,7 @@ static void slide(const oly_node *node, oly_factors *f)
 oly_status oly_factors_window(const oly_node *node, oly_factors *f)
 {
     const oly_type *x = &node->in[0]->type;
-    for (int d = 0; d < x->rank - (int)node->params.window.rank; d++)
+    for (int d = 0; d < x->rank - (int)node->params.window->rank; d++)
         parallel(f, true, &f->operand[0][d], &f->result[d], x->shape[d]);
     slide(node, f);
     return OLY_OK;
@@ -74,7 +74,7 @@ oly_status oly_factors_window(const oly_node *node, oly_factors *f)
 oly_status oly_factors_conv(const oly_node *node, oly_factors *f)
 {
     const oly_type *w = &node->in[1]->type;
-    int64_t groups = node->params.window.groups, batch_groups = node->params.window.batch_groups;
+    int64_t groups = node->params.window->groups, batch_groups = node->params.window->batch_groups;
     parallel(f, batch_groups == 1, &f->operand[0][0], &f->result[0], node->type.shape[0]);
     if (groups > 1) {
         int factor = oly_factor_new(f, groups, OLY_FACTOR_PARALLEL);

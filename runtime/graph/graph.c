@@ -98,7 +98,7 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = oly_hash_mix(h, (uint64_t)p->count);
     if (p->contraction.n_contract || p->contraction.n_batch)
         h = oly_hash(h, &p->contraction, sizeof p->contraction);
-    return p->window.rank || p->window.groups ? oly_hash(h, &p->window, sizeof p->window) : h;
+    return p->window ? oly_hash(h, p->window, sizeof *p->window) : h;
 }
 
 /* Room for one more node. Old lists stay in the arena: doubling makes them at most as large as the last. */
@@ -137,6 +137,13 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
         if (!node->params.branches)
             return oly_out_of_memory(bytes, "the branches of a node");
         memcpy(node->params.branches, params->branches, bytes);
+    }
+    if (params && params->window) {
+        oly_sliding_window *window = OLY_ARENA_NEW(&g->arena, oly_sliding_window, 1);
+        if (!window)
+            return oly_out_of_memory(sizeof *window, "the window of a node");
+        *window = *params->window;
+        node->params.window = window;
     }
     if (n_in > 0) {
         node->in = (oly_node **)piece;

@@ -59,8 +59,8 @@ typedef struct oly_params {
     int index_mode; /* gather, scatter: oly_index_mode */
     int64_t count;  /* top_k */
     /* -- contractions */
-    oly_contraction contraction; /* dot_general */
-    oly_sliding_window window;   /* conv, reduce_window_* */
+    oly_contraction contraction;      /* dot_general */
+    const oly_sliding_window *window; /* conv, reduce_window_*; else NULL: most nodes have none, and it is large */
 } oly_params;
 
 /* Is the sharding that place and broadcast are told the whole truth? (Else it is of the settled axes only.) */

@@ -27,7 +27,7 @@ oly_status oly_window_places(const oly_sliding_window *w, int d, int64_t n, int6
 /* The numbers of a window, each small enough to be multiplied. */
 static oly_status check_window(const oly_node *node, int rank)
 {
-    const oly_sliding_window *w = &node->params.window;
+    const oly_sliding_window *w = node->params.window;
     const int64_t most = INT32_MAX;
     if (w->rank < 0 || w->rank > OLY_MAX_WINDOW || w->rank > rank)
         return oly_fail(OLY_SHAPE, "%s: a window over %" PRId64 " of %d dimensions; there can be 0 to %d",
@@ -48,7 +48,7 @@ static oly_status check_window(const oly_node *node, int rank)
 
 oly_status oly_typing_window(oly_node *node)
 {
-    const oly_sliding_window *w = &node->params.window;
+    const oly_sliding_window *w = node->params.window;
     const oly_type *x = &node->in[0]->type;
     OLY_TRY(check_window(node, x->rank));
     node->type = *x;
@@ -62,7 +62,7 @@ oly_status oly_typing_window(oly_node *node)
 static oly_status check_features(const oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *k = &node->in[1]->type;
-    int64_t groups = node->params.window.groups, batch_groups = node->params.window.batch_groups;
+    int64_t groups = node->params.window->groups, batch_groups = node->params.window->batch_groups;
     if (groups < 1 || batch_groups < 1 || (groups > 1 && batch_groups > 1))
         return oly_fail(OLY_INVALID,
                         "%s: %" PRId64 " groups of features and %" PRId64
@@ -83,7 +83,7 @@ static oly_status check_features(const oly_node *node)
 
 oly_status oly_typing_conv(oly_node *node)
 {
-    const oly_sliding_window *w = &node->params.window;
+    const oly_sliding_window *w = node->params.window;
     const oly_type *x = &node->in[0]->type, *k = &node->in[1]->type;
     if (x->dtype != k->dtype || x->dtype == OLY_BOOL)
         return oly_fail(OLY_DTYPE, "%s: %s and %s must have one number type; convert with oly_astype", name_of(node),

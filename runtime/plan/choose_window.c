@@ -6,7 +6,7 @@
 
 bool oly_is_convolution(const oly_node *n)
 {
-    const oly_sliding_window *w = &n->params.window;
+    const oly_sliding_window *w = n->params.window;
     if (oly_ops[n->op].lowering != OLY_LOWER_WINDOW || n->n_in != 2 || w->groups > 1 || w->batch_groups > 1)
         return false;
     for (int d = 0; d < w->rank; d++)
@@ -57,7 +57,7 @@ oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lie
 
 void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill)
 {
-    const oly_sliding_window *w = &u->node->params.window;
+    const oly_sliding_window *w = u->node->params.window;
     oly_axis_list axes[OLY_MAX_RANK];
     if (oly_ops[u->node->op].lowering != OLY_LOWER_WINDOW || !d->work)
         return;

@@ -78,7 +78,7 @@ static oly_region_dim window_region(const sliding *s, int d, int64_t size)
 static void features_between(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi)
 {
     const oly_node *n = context;
-    int64_t per_group = n->type.shape[1] / n->params.window.groups, features = n->in[1]->type.shape[1];
+    int64_t per_group = n->type.shape[1] / n->params.window->groups, features = n->in[1]->type.shape[1];
     *lo = begin / per_group * features;
     *hi = ((end - 1) / per_group + 1) * features;
 }
@@ -274,7 +274,7 @@ static void cut(sliding *s)
 
 void oly_cut_convolution(oly_planner *p, oly_node *n, const oly_layout operand[2], oly_layout *out, oly_layout *kernel)
 {
-    sliding s = {.p = p, .node = n, .w = &n->params.window, .out = *out};
+    sliding s = {.p = p, .node = n, .w = n->params.window, .out = *out};
     begin(&s, operand);
     cut_as_moves_least(&s, operand);
     *out = s.out;
@@ -386,7 +386,7 @@ static bool is_plain(const oly_region *r, const oly_type *type)
 
 oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n)
 {
-    sliding s = {.p = p, .f = f, .node = n, .w = &n->params.window};
+    sliding s = {.p = p, .f = f, .node = n, .w = n->params.window};
     cut(&s);
     if (!is_plain(&s.seen, &n->in[0]->type))
         OLY_TRY(oly_keep_view(p, f, n->in[0]));

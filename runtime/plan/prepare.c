@@ -280,8 +280,8 @@ oly_status oly_room_for_reads(oly_planner *p, int most)
     if (most <= p->read_capacity)
         return OLY_OK;
     most = most > 2 * p->read_capacity ? most : 2 * p->read_capacity;
-    p->read = OLY_PLAN_NEW(p, oly_node *, most);
-    p->read_regions = OLY_PLAN_NEW(p, oly_region, most);
+    p->read = oly_arena_take_raw(&p->plan->arena, sizeof(oly_node *) * (size_t)most);
+    p->read_regions = oly_arena_take_raw(&p->plan->arena, sizeof(oly_region) * (size_t)most);
     OLY_PLAN_CHECK(p->read);
     OLY_PLAN_CHECK(p->read_regions);
     p->read_capacity = most;

@@ -91,20 +91,22 @@ static oly_status part_from(oly_batch *b, oly_node *x, oly_lifted like, const ol
 /* What differs joins the batch when the kernels are the same, the kernels when the operand is, and groups when both differ. */
 oly_status oly_batching_conv(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
+    oly_sliding_window w = *node->params.window;
     oly_params p = node->params;
     oly_node *both[2] = {in[0].node, in[1].node}, *made;
-    bool one_group = p.window.groups == 1 && p.window.batch_groups == 1;
+    bool one_group = w.groups == 1 && w.batch_groups == 1;
+    p.window = &w;
     int joined = 1;
-    if (!in[1].axes && p.window.batch_groups == 1) {
+    if (!in[1].axes && w.batch_groups == 1) {
         joined = 0;
         OLY_TRY(merge_into(b, in[0], 0, &both[0]));
     } else if (!in[0].axes && one_group) {
         OLY_TRY(merge_into(b, in[1], 0, &both[1]));
     } else {
         OLY_TRY(oly_batch_align(b, 2, in));
-        OLY_TRY(merge_into(b, in[0], p.window.batch_groups > 1 ? 0 : 1, &both[0]));
+        OLY_TRY(merge_into(b, in[0], w.batch_groups > 1 ? 0 : 1, &both[0]));
         OLY_TRY(merge_into(b, in[1], 0, &both[1]));
-        *(p.window.batch_groups > 1 ? &p.window.batch_groups : &p.window.groups) *= lead_size(in[0]);
+        *(w.batch_groups > 1 ? &w.batch_groups : &w.groups) *= lead_size(in[0]);
     }
     p.sharding = NULL;
     OLY_TRY(oly_graph_add(b->into, node->op, 2, both, &p, &made));

@@ -127,13 +127,14 @@ static oly_sliding_window back_to_elements(const oly_sliding_window *w, const ol
 static void answer_operand(oly_rule *r)
 {
     const oly_node *n = r->node;
-    const oly_sliding_window *w = &n->params.window;
+    const oly_sliding_window *w = n->params.window;
     int64_t groups = w->groups * w->batch_groups;
+    oly_sliding_window back = back_to_elements(w, &n->in[0]->type, &n->type);
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.window = back_to_elements(w, &n->in[0]->type, &n->type);
-    p.window.groups = groups;
-    p.window.batch_groups = 1;
+    back.groups = groups;
+    back.batch_groups = 1;
+    p.window = &back;
     /* [groups by out, in, ...] becomes [out, groups by in, ...], then [groups by in, out, ...] */
     oly_node *kernel = swap_first(r, move_groups(r, n->in[1], 0, 1, groups));
     kernel = turn_space(r, kernel, n->type.rank);
@@ -148,21 +149,20 @@ static void answer_operand(oly_rule *r)
 static void answer_kernel(oly_rule *r)
 {
     const oly_node *n = r->node;
-    const oly_sliding_window *w = &n->params.window;
+    const oly_sliding_window *w = n->params.window;
     const oly_type *x = &n->in[0]->type, *y = &n->type;
+    oly_sliding_window back = {.rank = w->rank, .groups = w->batch_groups, .batch_groups = w->groups};
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.window.rank = w->rank;
-    p.window.groups = w->batch_groups;
-    p.window.batch_groups = w->groups;
+    p.window = &back;
     for (int d = 0; d < w->rank; d++) {
-        p.window.size[d] = y->shape[2 + d];
-        p.window.stride[d] = w->dilation[d];
-        p.window.dilation[d] = w->stride[d];
-        p.window.base_dilation[d] = w->base_dilation[d];
-        p.window.lo[d] = w->lo[d];
-        p.window.hi[d] = oly_dilated(y->shape[2 + d], w->stride[d]) + oly_dilated(w->size[d], w->dilation[d]) -
-                         oly_dilated(x->shape[2 + d], w->base_dilation[d]) - 1 - w->lo[d];
+        back.size[d] = y->shape[2 + d];
+        back.stride[d] = w->dilation[d];
+        back.dilation[d] = w->stride[d];
+        back.base_dilation[d] = w->base_dilation[d];
+        back.lo[d] = w->lo[d];
+        back.hi[d] = oly_dilated(y->shape[2 + d], w->stride[d]) + oly_dilated(w->size[d], w->dilation[d]) -
+                     oly_dilated(x->shape[2 + d], w->base_dilation[d]) - 1 - w->lo[d];
     }
     p.sharding = wanted_sharding(r, n->in[1], (int[]){1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
     oly_node *both[2] = {swap_first(r, n->in[0]), swap_first(r, oly_rule_cotangent(r))};
@@ -181,9 +181,10 @@ void oly_vjp_conv(oly_rule *r)
 
 void oly_vjp_reduce_window_sum(oly_rule *r)
 {
+    oly_sliding_window back = back_to_elements(r->node->params.window, &r->node->in[0]->type, &r->node->type);
     oly_params p;
     memset(&p, 0, sizeof p);
-    p.window = back_to_elements(&r->node->params.window, &r->node->in[0]->type, &r->node->type);
+    p.window = &back;
     oly_node *g = oly_rule_cotangent(r);
     r->operands[0] = oly_rule_add(r, OLY_OP_reduce_window_sum, 1, &g, &p);
 }
@@ -214,7 +215,7 @@ typedef struct field {
 
 static field field_of(const oly_node *n)
 {
-    const oly_sliding_window *w = &n->params.window;
+    const oly_sliding_window *w = n->params.window;
     const oly_type *x = &n->in[0]->type;
     field f;
     for (int d = 0; d < x->rank; d++) {
@@ -232,7 +233,7 @@ void oly_vjp_reduce_window_extreme(oly_rule *r)
 {
     static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     oly_node *n = r->node, *x = n->in[0], *g = oly_rule_cotangent(r), *sum = NULL, *taken = NULL;
-    const oly_sliding_window *w = &n->params.window;
+    const oly_sliding_window *w = n->params.window;
     const field f = field_of(n);
     int first = x->type.rank - (int)w->rank;
     int64_t taps = 1, back[OLY_MAX_RANK], dilated[OLY_MAX_RANK];
