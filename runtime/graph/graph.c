@@ -242,8 +242,10 @@ uint64_t oly_graph_hash(const oly_graph *g)
 
 void oly_graph_prune(oly_graph *g)
 {
-    for (int k = 0; k < g->n_nodes; k++)
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         g->nodes[k]->n_uses = 0;
+    }
     for (int k = 0; k < g->n_outputs; k++)
         g->outputs[k]->n_uses++;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
@@ -259,6 +261,7 @@ void oly_graph_prune(oly_graph *g)
     }
     int kept = 0;
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         oly_node *n = g->nodes[k];
         if (n->n_uses == 0 && n->op != OLY_OP_input) {
             free_graphs(n);

@@ -144,6 +144,7 @@ static oly_node *meant(oly_node *node)
 void oly_graph_bypass(oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         oly_node *node = g->nodes[k];
         for (int j = 0; j < node->n_in; j++)
             node->in[j] = meant(node->in[j]);

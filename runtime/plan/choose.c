@@ -248,6 +248,7 @@ static oly_status group_again(oly_chooser *c)
     if (!apart)
         return OLY_OK;
     for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
         f->values[k].group = -1;
         f->values[k].depth = 0;
     }

@@ -357,6 +357,7 @@ static void look_at_operands(oly_chooser *c, const oly_node *n)
 static void look_at_readers(oly_chooser *c)
 {
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
+        oly_graph_ahead(c->f->graph, k, 1);
         oly_node *n = c->f->graph->nodes[k];
         int unit = c->unit_of[k];
         int8_t from[OLY_MAX_RANK];
@@ -472,6 +473,7 @@ oly_status oly_find_units(oly_chooser *c)
     const oly_graph *g = c->f->graph;
     int *order, n_units = 0, n_reads = 0;
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         const oly_node *n = g->nodes[k];
         n_reads += n->n_in;
         if (makes_unit(c, n))
@@ -486,6 +488,7 @@ oly_status oly_find_units(oly_chooser *c)
     }
     OLY_TRY(order_nodes(c, &order));
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         oly_node *n = g->nodes[order[k]];
         if (!makes_unit(c, n) || c->unit_of[n->index] >= 0)
             continue;

@@ -79,6 +79,7 @@ static bool has_sum(const oly_chooser *c, const oly_unit *u)
 static void find_partial(const oly_chooser *c, const oly_node *const *user, const double *sliced, bool *partial)
 {
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
+        oly_graph_ahead(c->f->graph, k, 1);
         const oly_node *n = c->f->graph->nodes[k];
         int unit = c->unit_of[k];
         bool waits[2] = {false, false};
@@ -107,6 +108,7 @@ oly_status oly_note_waits(oly_chooser *c)
     bool *partial = OLY_ARENA_NEW(c->arena, bool, g->n_nodes + 1);
     OLY_PLAN_CHECK(user && sliced && partial ? uses : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         const oly_node *n = g->nodes[k];
         for (int j = 0; j < n->n_in; j++) {
             int in = n->in[j]->index;

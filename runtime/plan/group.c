@@ -114,6 +114,7 @@ static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *co
     for (int k = 0; k < n_ids; k++)
         number[k] = -1;
     for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
         oly_value *v = &f->values[k];
         if (v->group < 0)
             continue;

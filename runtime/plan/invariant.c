@@ -44,6 +44,7 @@ static void mark_same(inside *x, uint64_t inputs)
 {
     oly_graph *const *graphs;
     for (int k = 0; k < x->graph->n_nodes; k++) {
+        oly_graph_ahead(x->graph, k, 1);
         const oly_node *n = x->graph->nodes[k];
         x->same[k] = oly_ops[n->op].lowering != OLY_LOWER_INPUT && oly_ops[n->op].lowering != OLY_LOWER_RESULT &&
                      !oly_node_graphs(n, &graphs);
@@ -214,9 +215,11 @@ static oly_status move_all(oly_graph *g, bool *any)
     oly_node **inner = OLY_ARENA_NEW(&g->arena, oly_node *, g->n_nodes + 1);
     int n_inner = 0;
     OLY_PLAN_CHECK(inner);
-    for (int k = 0; k < g->n_nodes; k++)
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         if (oly_node_graphs(g->nodes[k], &graphs) > 0)
             inner[n_inner++] = g->nodes[k];
+    }
     for (int k = 0; k < n_inner; k++) {
         for (int j = oly_node_graphs(inner[k], &graphs) - 1; j >= 0; j--)
             OLY_TRY(move_all(graphs[j], any));

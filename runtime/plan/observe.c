@@ -87,6 +87,7 @@ static void mark(parting *x)
 {
     const oly_graph *g = x->body;
     for (int k = 0; k < g->n_nodes; k++) {
+        oly_graph_ahead(g, k, 1);
         const oly_node *n = g->nodes[k];
         x->depends[k] = false;
         x->pure[k] = oly_march_sees_through(n);
@@ -151,6 +152,7 @@ static bool find_seen(parting *x, bool *wanted)
                 return false;
         }
     for (int k = g->n_nodes - 1; k >= 0; k--) {
+        oly_graph_ahead(g, k, -1);
         const oly_node *n = g->nodes[k];
         if (!wanted[k])
             continue;

@@ -228,19 +228,22 @@ static oly_status note_users(order *o)
 {
     const oly_graph *g = o->f->graph;
     int n_uses = 0;
-    for (int k = 0; k < o->n; k++)
+    for (int k = 0; k < o->n; k++) {
+        oly_graph_ahead(g, k, 1);
         for (int j = 0; j < g->nodes[k]->n_in; j++)
             if (o->unit[g->nodes[k]->in[j]->index] != o->unit[k]) {
                 o->first_user[g->nodes[k]->in[j]->index + 1]++;
                 n_uses++;
             }
+    }
     for (int k = 0; k < o->n; k++)
         o->first_user[k + 1] += o->first_user[k];
     o->user = OLY_PLAN_NEW(o->p, int, n_uses + 1);
     int *at = OLY_PLAN_NEW(o->p, int, o->n + 1);
     OLY_PLAN_CHECK(o->user);
     OLY_PLAN_CHECK(at);
-    for (int k = 0; k < o->n; k++)
+    for (int k = 0; k < o->n; k++) {
+        oly_graph_ahead(g, k, 1);
         for (int j = 0; j < g->nodes[k]->n_in; j++) {
             int in = g->nodes[k]->in[j]->index;
             if (o->unit[in] == o->unit[k])
@@ -248,6 +251,7 @@ static oly_status note_users(order *o)
             o->user[o->first_user[in] + at[in]++] = o->unit[k];
             o->missing[o->unit[k]]++;
         }
+    }
     return OLY_OK;
 }
 

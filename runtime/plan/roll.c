@@ -58,6 +58,7 @@ void oly_find_rolls(oly_frame *f)
     int d;
     int64_t start;
     for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
         const oly_node *n = f->graph->nodes[k];
         f->values[k].rolled = oly_is_roll(n, &d, &start) && may_wrap(f, n->in[0]->in[0]);
         for (int j = 0; j < n->n_in; j++)
