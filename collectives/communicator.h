@@ -65,7 +65,6 @@ typedef struct oly_exchange_outline {
     int n_buffers;                      /* that it sends from, then as many that it receives into */
     const int *buffers;
     int n_stages; /* 1: all at once */
-    bool again;   /* several stages: each is listed anew in every replay, and forgotten when it is over */
     oly_status (*list)(const void *context, int stage, oly_exchange **exchange); /* NULL: nothing to send or receive */
     const void *context;
 } oly_exchange_outline;

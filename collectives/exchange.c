@@ -419,7 +419,6 @@ static oly_status complete_stages(oly_exchange *x, int *n)
             return OLY_OK;
         x->running->started = false;
         x->running = NULL;
-        oly_exchange_leave_stage(x);
         x->stage++;
         (*n)++;
     }

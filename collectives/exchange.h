@@ -73,9 +73,8 @@ static inline exchange_message *oly_exchange_message(const oly_exchange *x, int 
 }
 /* Lists the messages of an exchange that has an outline only, if need be; of one in stages nothing yet. */
 oly_status oly_exchange_list(oly_exchange *x);
-/* The stage x->stage, listed if need be; and what is to be done with it when it is over. */
+/* The stage x->stage, listed if need be. */
 oly_status oly_exchange_take_stage(oly_exchange *x, oly_exchange **stage);
-void oly_exchange_leave_stage(oly_exchange *x);
 /* Of an exchange that is freed: takes it off the list of those under way, and leaves what it has in flight to MPI. */
 void oly_exchange_stop(oly_exchange *x);
 #endif

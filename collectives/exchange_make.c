@@ -388,14 +388,6 @@ oly_status oly_exchange_take_stage(oly_exchange *x, oly_exchange **stage)
     return OLY_OK;
 }
 
-void oly_exchange_leave_stage(oly_exchange *x)
-{
-    if (x->outline->again) {
-        oly_exchange_free(x->stages[x->stage]);
-        x->stages[x->stage] = NULL;
-    }
-}
-
 void oly_exchange_free(oly_exchange *x)
 {
     if (!x)
