@@ -143,7 +143,8 @@ static oly_status choose_steps(lowering *w)
             break;
         }
     }
-    return m->pass.steps > 1 ? oly_march_unroll(w->p, &m->form, m->pass.steps, false, &m->pass) : OLY_OK;
+    return m->pass.steps > 1 || m->form.unrolled ? oly_march_unroll(w->p, &m->form, m->pass.steps, false, &m->pass)
+                                                 : OLY_OK;
 }
 
 static int64_t least(int64_t a, int64_t b)

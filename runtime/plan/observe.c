@@ -19,6 +19,9 @@ enum {
     FEWEST_ELEMENTS = 1 << 14
 }; /* of smaller fields single steps cost less than marches */
 
+/* Of a step's work, for many steps between exchanges. */
+static const double most_twice = 0.2;
+
 typedef struct parting {
     oly_planner *p;
     oly_graph *outer;
@@ -28,8 +31,9 @@ typedef struct parting {
     bool *pure;    /* [n_nodes] made of fields and what is outside by what can be looked through */
     bool *depends; /* [n_nodes] on a field */
     bool is_field[64], is_clock[64];
-    int field[64], clock[64]; /* carries: fields; numbers made of such numbers alone */
-    int seen[MOST_SEEN];      /* nodes of the body */
+    int field[64], clock[64];      /* carries: fields; numbers made of such numbers alone */
+    int seen[MOST_SEEN];           /* nodes of the body */
+    int64_t reach[OLY_MARCH_RANK]; /* of a step, both ways together */
 } parting;
 
 /* -- what is to be parted ------------------------------------------------------------------------------------------------ */
@@ -409,16 +413,35 @@ static int most_steps(const parting *x)
     return each > 0 ? room / each : room;
 }
 
-static int steps_of(const parting *x, int64_t count)
+/* What is computed twice, of what is computed, when margins are so many steps wide: on blocks as compact as the devices allow, as
+ * layouts are not known yet. */
+static double twice_computed(const parting *x, int steps)
 {
     const oly_type *t = &x->body->inputs[1 + x->field[0]]->type;
-    int64_t most = most_steps(x), smallest = t->shape[0];
-    for (int d = 1; d < t->rank; d++)
-        smallest = t->shape[d] < smallest ? t->shape[d] : smallest;
-    int64_t steps = count >= 32 && smallest >= 128 ? 8 : 4;
-    if (size_of(x) > 1 << 24) /* what is seen of every step takes memory */
-        steps = 2;
-    steps = oly_option.halo_steps ? oly_option.halo_steps : steps;
+    int devices = 1, parts = 1;
+    double share = 0, blocks = 1;
+    for (int k = 0; k < x->p->plan->graph->n_inputs; k++) {
+        oly_sharding s = x->p->request->inputs[k].sharding;
+        devices = s && s->mesh->n_devices > devices ? s->mesh->n_devices : devices;
+    }
+    for (; blocks < devices; parts++) {
+        blocks = 1;
+        for (int d = 0; d < t->rank; d++)
+            blocks *= parts + 1;
+    }
+    for (int d = 0; d < t->rank; d++)
+        share += (double)x->reach[d] * (steps - 1) / 2 * parts / (double)t->shape[d];
+    return share;
+}
+
+static int steps_of(const parting *x, int64_t count)
+{
+    int64_t most = most_steps(x), steps = oly_option.halo_steps;
+    if (!steps) {
+        steps = size_of(x) > 1 << 24 ? 2 : 4; /* what is seen of every step takes memory */
+        while (steps > 1 && twice_computed(x, (int)steps) > most_twice)
+            steps /= 2;
+    }
     steps = steps < most ? steps : most;
     return (int)(steps < count ? steps : count);
 }
@@ -457,18 +480,23 @@ static bool is_stage(const oly_march_form *form, const oly_node *n)
 
 /* Are the steps of the fields a march? As a loop of its own would be: what is a stage then is one in every step, also where later
  * steps do not read all that makes it one. */
-static oly_status is_march(const parting *x, oly_graph *stepper, bool *yes)
+static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
 {
     oly_graph *one = oly_graph_new("step");
     oly_status st = one ? make_steps(x, stepper, 1, one) : oly_out_of_memory(0, "a loop");
     oly_node probe = {.op = OLY_OP_loop};
     oly_march_form form;
+    oly_march_pass pass;
     probe.params.body = one;
     probe.params.n_carry = x->n_fields + x->n_seen;
     probe.params.upper = 1;
     *yes = false;
     if (st == OLY_OK)
         st = oly_march_find(x->p, &probe, &form, yes);
+    if (*yes)
+        st = oly_march_unroll(x->p, &form, 1, true, &pass);
+    for (int d = 0; st == OLY_OK && *yes && d < form.rank; d++)
+        x->reach[d] = pass.field_hi[d] - pass.field_lo[d];
     for (int k = 0, at = 0; k < stepper->n_nodes && *yes;
          k++) { /* copies are in the order of the nodes, behind the inputs */
         if (is_input(stepper->nodes[k]))
