@@ -95,7 +95,7 @@ static void tiles_do_not_show(void **unused)
 {
     (void)unused;
     static float x[N], y[N], alone[N];
-    static const float far[] = {88.5f, -87.5f, -104, 200, INFINITY, -INFINITY, NAN};
+    static const float far[] = {88.5f, -87.5f, 16.7f, -104, 200, INFINITY, -INFINITY, NAN};
     const void *in[1] = {x}, *in_alone[1];
     for (int i = 0; i < COUNT(instruction_sets); i++)
         for (int k = 0; k < COUNT(singles) * COUNT(far); k++) {

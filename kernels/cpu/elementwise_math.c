@@ -49,5 +49,8 @@
 
 FAR(far_tangent, f32, float, __builtin_fabsf, NEAR_F32, tangent_f32, tangent_far)
 FAR(far_tangent, f64, double, __builtin_fabs, NEAR_F64, tangent_f64, tangent_far)
+FAR_WHOLE(far_expm1, f32, float, NEAR_EXPM1_F32, expm1_whole_f32)
+#define far_expm1_f64(n, out, x)  false
 #define far_tangent(s, n, out, x) far_tangent_##s(n, out, x)
+#define far_expm1(s, n, out, x)   far_expm1_##s(n, out, x)
 #include "cpu/elementwise_loops.h"

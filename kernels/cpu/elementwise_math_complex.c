@@ -22,6 +22,7 @@
 #define OLY_SQUARE(x) BY_COMPLEX(square, x)(x)
 
 #define far_tangent everywhere
+#define far_expm1   everywhere
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 /* e^z - 1 = (e^a - 1) cos b - 2 sin(b/2)^2 + i e^a sin b; log(1 + z): its real part from |1 + z|^2 - 1. */

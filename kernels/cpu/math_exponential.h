@@ -1,5 +1,5 @@
 /* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh, logaddexp,
- * cbrt. As vector_math.h: no branches, no tables; float32 in double and rounded once (log1p apart), float64 within about
+ * cbrt. As vector_math.h: no branches, no tables; float32 in double and rounded once (log1p and expm1 apart), float64 within about
  * 2 ulp. For elementwise_math.c. */
 #ifndef OLY_MATH_EXPONENTIAL_H
 #define OLY_MATH_EXPONENTIAL_H
@@ -52,11 +52,25 @@ INLINE double expm1_f64(double x)
     double y = expm1_of(exponential_of(clamp(x, -60, 710)));
     return x == 0 ? x : y;
 }
+/* In single precision: 0.984 ulp. 2^k (e^r - 1) + (2^k - 1), where k = 0 reaches up to 0.6 because for k = 1 much would cancel. */
+#define NEAR_EXPM1_F32 16.6f /* beyond, 2^k - 1 has no room for the 1 */
 INLINE float expm1_f32(float x)
 {
-    double y = clamp(x, -60, 100), k = FMA(y, LOG2_E, ROUNDER) - ROUNDER, power = power_of_two(k);
-    double t = FMA(power, expm1_short(FMA(-k, LN2_LO, FMA(-k, LN2_HI, y))), power - 1);
-    return x == 0 ? x : (float)t;
+    float y = x < -20 ? -20 : x, shifted = fused(y, SHORT_LOG2_E, WITH_BIAS);
+    shifted = (x > 0) & (x < 0.6f) ? WITH_BIAS : shifted;
+    float k = shifted - WITH_BIAS, r = fused(-k, SHORT_LN2_LO, fused(-k, SHORT_LN2_HI, y));
+    float q = fused(r, 0x1.ceae7ap-13f, 0x1.6ca3b4p-10f), power = of_word(word_of(shifted) << 23);
+    q = fused(r, q, 0x1.10ee3ap-7f);
+    q = fused(r, q, 0x1.555574p-5f);
+    q = fused(r, q, 0x1.55556ep-3f);
+    q = fused(r, q, 0.5f);
+    float e = fused(power, fused(r * r, q, r), power - 1);
+    return of_word(word_of(e) | (word_of(x) & 0x80000000));
+}
+INLINE float expm1_whole_f32(float x)
+{
+    float far = (float)(exp_short(clamp(x, 0, 100)) - 1), near = expm1_f32(x);
+    return x > NEAR_EXPM1_F32 ? far : near;
 }
 
 /* sinh a = (t + t / (1 + t)) / 2 with t = e^a - 1; cosh a = e^a / 2 + 1 / (2 e^a). Far out e^a / 2, which overflows later
