@@ -13,8 +13,9 @@
  * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either; a sort and an
  * argsort of one array are made together.
  *
- * Chosen where it moves fewer bytes than gathering; and where a gathered line would take more than OLYMPUS_EXCHANGE_MEMORY, as long
- * as windows are no larger than blocks. Called by lower_partial.c. */
+ * Chosen where it moves fewer bytes than gathering and takes less time by cost.h; and where a gathered line would take more than
+ * OLYMPUS_EXCHANGE_MEMORY, as long as windows are no larger than blocks. Called by lower_partial.c. */
+#include "plan/cost.h"
 #include "plan/local.h"
 #include "core/option.h"
 #include <string.h>
@@ -63,6 +64,15 @@ static double lines_of(const oly_layout *l, int d)
     return n;
 }
 
+/* Seconds to sort lines of n elements by so many keys. */
+static double sorting(double lines, double n, int keys)
+{
+    double steps = 1;
+    for (double k = 1; k < n; k *= 2)
+        steps++;
+    return oly_price_operations(lines * n * steps * keys);
+}
+
 static bool is_worth_it(const sorter *s)
 {
     double lines = lines_of(s->own, s->d), length = (double)s->own->shape[s->d], p = s->parts, gathered = 0,
@@ -71,10 +81,14 @@ static bool is_worth_it(const sorter *s)
         travels += (double)oly_dtype_size(s->dtype[k]);
         gathered += s->source[k] ? (double)oly_dtype_size(s->dtype[k]) : 0;
     }
-    double each = 2 * (p - 1) * (double)s->q + 2 * (double)s->reach;
-    if (lines * each * travels < lines * (length - length / p) * gathered)
+    if (lines * length * gathered > (double)(oly_option.exchange_memory << 20) && 2 * s->reach <= s->r)
         return true;
-    return lines * length * gathered > (double)(oly_option.exchange_memory << 20) && 2 * s->reach <= s->r;
+    double all = lines * (length - length / p) * gathered, dealt = lines * 2 * (p - 1) * (double)s->q * travels,
+           halo = lines * 2 * (double)s->reach * travels;
+    double together = oly_price_choice(OLY_LEVEL_NODE, all, p - 1) + sorting(lines, length, s->node->n_in);
+    double apart = oly_price_choice(OLY_LEVEL_NODE, dealt + halo, 2 * p) + 3 * sorting(lines, (double)s->r, s->n_keys) +
+                   sorting(lines, (double)(s->r + 2 * s->reach), s->n_keys);
+    return dealt + halo < all && apart < together;
 }
 
 /* Does the result lie as the operand does, but for the lines, and these are split there, too? */
