@@ -2,13 +2,13 @@
  *
  *   columns   each device's part, lengthened to r = p * q elements by some that come after all others, is sorted
  *   deal      all-to-all: of each column the elements k, k + p, k + 2p, ... go to device k; sorted
- *   undeal    all-to-all, the way back: device j gets the j-th q elements of every column; sorted
+ *   undeal    all-to-all, the way back: device j gets the j-th q elements of every column, which it shuffles
  *   windows   now every element is at most (p - 1)^2 places from where it belongs: each device gets as many elements more from both
  *             sides of what it shall have of the result, sorts them, and keeps those in the middle
  *
  * (Leighton's columnsort, its last four steps in one, for which the bound on places is what the first four leave.) A device receives
  * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
- * their numbers in the line, which decide between equal ones, so the order is the stable one to the last bit of NaN and zeros;
+ * their numbers in the line, which decide between equal ones in the end, so the order is the stable one to the last bit of NaN and zeros;
  * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line. Arrays
  * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either; a sort and an
  * argsort of one array are made together.
@@ -86,7 +86,8 @@ static bool is_worth_it(const sorter *s)
     double all = lines * (length - length / p) * gathered, dealt = lines * 2 * (p - 1) * (double)s->q * travels,
            halo = lines * 2 * (double)s->reach * travels;
     double together = oly_price_choice(OLY_LEVEL_NODE, all, p - 1) + sorting(lines, length, s->node->n_in);
-    double apart = oly_price_choice(OLY_LEVEL_NODE, dealt + halo, 2 * p) + 3 * sorting(lines, (double)s->r, s->n_keys) +
+    double apart = oly_price_choice(OLY_LEVEL_NODE, dealt + halo, 2 * p) +
+                   2 * sorting(lines, (double)s->r, s->node->n_in) +
                    sorting(lines, (double)(s->r + 2 * s->reach), s->n_keys);
     return dealt + halo < all && apart < together;
 }
@@ -192,25 +193,26 @@ static oly_status make_columns(sorter *s)
 
 /* The order of what the slots hold, parts of `l` or boxes of `region`. *slot: numbers within each device's. */
 static oly_status find_order(const sorter *s, const char *what, const oly_layout *l, const oly_region *region,
-                             int *slot)
+                             int n_keys, int *slot)
 {
     oly_region own = oly_region_of_layout(l);
     oly_local_step *step = step_of(s, OLY_LOCAL_ARGSORT, what, OLY_INT32, l);
     OLY_PLAN_CHECK(step);
-    step->n_in = s->n_keys;
+    step->n_in = n_keys;
     step->out_region = region;
-    for (int k = 0; k < s->n_keys; k++)
+    for (int k = 0; k < n_keys; k++)
         OLY_TRY(read_slot(s, step, k, k, s->slot[k], l, region));
     step->slot = *slot = new_slot(s, region ? region : &own, OLY_INT32);
     return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
 }
 
-static oly_status sort_columns(sorter *s)
+/* By so many keys: numbers are none of them where equal ones lie in their order already. */
+static oly_status sort_columns(sorter *s, int n_keys)
 {
     oly_region r = oly_region_of_layout(&s->columns);
     int order = -1;
     if (s->n > 1 || !gives_elements(s->node))
-        OLY_TRY(find_order(s, "order of each column", &s->columns, NULL, &order));
+        OLY_TRY(find_order(s, "order of each column", &s->columns, NULL, n_keys, &order));
     for (int k = 0; k < s->n; k++) {
         oly_local_step *step =
             step_of(s, order < 0 ? OLY_LOCAL_SORT : OLY_LOCAL_TAKE, "sort of each column", s->dtype[k], &s->columns);
@@ -279,6 +281,62 @@ static oly_status deal(sorter *s, const int64_t size[3], int from_cut, int to_cu
     return move_all(s, &from, region);
 }
 
+/* What came in the order [p, q] lies as [q, p] in a column: the k-th element of column j goes to place j + k * p. */
+static oly_status put_in_place(sorter *s)
+{
+    oly_planner *p = s->p;
+    oly_region r = oly_region_of_layout(&s->columns);
+    for (int k = 0; k < s->n; k++) {
+        oly_node *at = oly_stand_in(p, s->at, s->dtype[k], &s->columns);
+        oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
+        int slot = new_slot(s, &r, s->dtype[k]), n = 0;
+        OLY_PLAN_CHECK(slot >= 0 && at ? copies : NULL);
+        double work = 0;
+        for (int d = 0; d < p->plan->n_devices; d++) {
+            int position = oly_position_in(p, s->columns.mesh, d);
+            if (position < 0)
+                continue;
+            oly_box box = oly_layout_box(&s->columns, position);
+            oly_copy_work *c = &copies[n];
+            int64_t from = 1, to = 1;
+            if (oly_box_count(&box) == 0)
+                continue;
+            c->task = (oly_copy_task){.element_bytes = oly_dtype_size(s->dtype[k]), .rank = s->rank + 1};
+            c->from.base = oly_cell(p->plan, d, s->slot[k]);
+            c->to.base = oly_cell(p->plan, d, slot);
+            for (int e = s->rank - 1; e >= 0; e--) {
+                int64_t extent = box.hi[e] - box.lo[e];
+                int at_dimension = e > s->d ? e + 1 : e;
+                c->task.extent[at_dimension] = e == s->d ? s->parts : extent;
+                c->task.from_stride[at_dimension] = e == s->d ? from * s->q : from;
+                c->task.to_stride[at_dimension] = to;
+                if (e == s->d) {
+                    c->task.extent[e + 1] = s->q;
+                    c->task.from_stride[e + 1] = from;
+                    c->task.to_stride[e + 1] = to * s->parts;
+                }
+                from *= extent;
+                to *= extent;
+            }
+            memcpy(c->from.stride, c->task.from_stride, sizeof c->from.stride);
+            memcpy(c->to.stride, c->task.to_stride, sizeof c->to.stride);
+            c->chunks = oly_copy_chunks(&c->task);
+            work += (double)oly_box_count(&box);
+            n++;
+        }
+        oly_slot_use(p, s->slot[k]);
+        oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_MOVE, at, "copy");
+        OLY_PLAN_CHECK(step);
+        step->out_slot = s->slot[k] = slot;
+        step->alone = true;
+        step->move.n_copies = n;
+        step->move.copies = copies;
+        step->work = work;
+        oly_slot_use(p, slot);
+    }
+    return OLY_OK;
+}
+
 /* What each device needs of the columns for its part of the result. */
 static oly_region windows_of(const sorter *s)
 {
@@ -337,7 +395,7 @@ static oly_status sort_windows(sorter *s)
     OLY_PLAN_CHECK(windows);
     *windows = windows_of(s);
     OLY_TRY(move_all(s, &s->columns, windows));
-    OLY_TRY(find_order(s, "order of each part and its neighbours", &s->columns, windows, &order));
+    OLY_TRY(find_order(s, "order of each part and its neighbours", &s->columns, windows, s->n_keys, &order));
     for (int k = 0; k < s->n_results; k++)
         OLY_TRY(take_result(s, &s->results[k], order, windows));
     return OLY_OK;
@@ -481,11 +539,14 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.at = oly_stand_in(p, n, n->type.dtype, &s.columns);
     OLY_PLAN_CHECK(s.at);
     s.at->params.reverse = false;
+    /* a column begins, and comes together again, in the order of ascending numbers, but for what lengthened it */
+    int first = n->params.reverse && !gives_elements(n) ? s.n_keys : n->n_in;
+    int second = s.r * s.parts > own->shape[d] ? s.n_keys : first;
     OLY_TRY(make_columns(&s));
-    OLY_TRY(sort_columns(&s));
+    OLY_TRY(sort_columns(&s, first));
     OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.q, s.parts}, 0, 2));
-    OLY_TRY(sort_columns(&s));
+    OLY_TRY(sort_columns(&s, second));
     OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.parts, s.q}, 0, 1));
-    OLY_TRY(sort_columns(&s));
+    OLY_TRY(put_in_place(&s));
     return sort_windows(&s);
 }
