@@ -129,9 +129,10 @@ static const struct {
     CASE(add, {"8x16 x", "8x16 None,y"}, {"x,y"}),
     CASE(add, {"8x16 (x,y)", "8x16 x"}, {"(x,y)"}),
     CASE(add, {"8x16 x", "8x16 (x,y)"}, {"(x,y)"}),
-    /* one dimension, two axes: the first of two of one size (JAX gathers both) */
-    CASE(add, {"8x16 x", "8x16 y"}, {"x"}),
+    /* one dimension, two axes: of two of one size the one cut into more parts, then the first (Shardy gathers both) */
+    CASE(add, {"8x16 x", "8x16 y"}, {"y"}),
     CASE(add, {"8x16 y", "8x16 x"}, {"y"}),
+    CASE(add, {"8x16 x", "8x16 y,x"}, {"y,x"}),
     /* one axis, two dimensions: earlier operand; but the more finely split first; of products the larger first */
     CASE(add, {"8x16 x", "8x16 None,x"}, {"x"}),
     CASE(add, {"8x16 None,x", "8x16 x"}, {"None,x"}),
