@@ -41,6 +41,7 @@ COUNTED(int, oly_mesh_position, (oly_mesh mesh, const int *coordinates), (mesh, 
 COUNTED(int, oly_mesh_process_of, (int device_id), (device_id))
 COUNTED_MEMORY(oly_malloc, (size_t bytes), (bytes), bytes)
 COUNTED_MEMORY(oly_calloc, (size_t count, size_t bytes), (count, bytes), count *bytes)
+COUNTED_MEMORY(oly_arena_take_raw, (oly_arena * a, size_t bytes), (a, bytes), bytes)
 COUNTED_MEMORY(oly_arena_take, (oly_arena * a, size_t bytes), (a, bytes), bytes)
 
 /* Memory is looked at in lines of 64 bytes. */

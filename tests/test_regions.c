@@ -164,7 +164,7 @@ static void equal_splits_have_equal_cuts(void **state)
 static oly_region_dim any_region(const oly_split *of, oly_mesh mesh, unsigned *left, int64_t n)
 {
     oly_region_dim r = {.split = *of, .n = n, .scale = 1};
-    switch (pick(0, 5)) {
+    switch (pick(0, 7)) {
     case 0: break;
     case 1: /* margins */
         r.lo = -pick(0, 2);
@@ -186,6 +186,19 @@ static oly_region_dim any_region(const oly_split *of, oly_mesh mesh, unsigned *l
                 r.split.axes.axis[r.split.axes.n++] = (uint8_t)a;
         r.split.parts = oly_axis_list_parts(mesh, &r.split.axes);
         *left = 0;
+        break;
+    case 5: /* zeros between the elements */
+        r.spread = pick(2, 3);
+        r.n = n * r.spread;
+        r.split = oly_split_spread(of, 0, r.spread);
+        r.lo = -pick(0, 1);
+        r.hi = pick(0, 1);
+        break;
+    case 6: /* as every second or third element of a larger one lies */
+        r.split.step = pick(2, 3);
+        r.split.base = (n + pick(0, 1)) * r.split.step;
+        r.split.start = pick(0, (int)r.split.step);
+        r.split.unit = 1;
         break;
     default: /* cut another way */ r.split.base += pick(0, 2) * r.split.unit; r.split.start += pick(-1, 1);
     }

@@ -54,13 +54,32 @@ int oly_split_first_beyond(const oly_split *s, int64_t n, int64_t i)
     return i < 0 ? 0 : i >= n ? s->parts : oly_split_part_of(s, n, i) + 1;
 }
 
+void oly_turn_add(oly_turns *t, int64_t part)
+{
+    for (int k = 0; k < t->n; k++)
+        if (t->at[k] == part)
+            return;
+    t->at[t->n++] = part;
+}
+
 void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t)
 {
-    t->at[t->n++] = 0;
-    t->at[t->n++] = s->base / s->unit % s->parts * ratio;
-    t->at[t->n++] = oly_split_first_beyond(s, n, 0) * ratio;
-    t->at[t->n++] = oly_split_first_beyond(s, n, n - 1) * ratio;
-    t->at[t->n++] = (int64_t)s->parts * ratio;
+    oly_turn_add(t, 0);
+    oly_turn_add(t, s->base / s->unit % s->parts * ratio);
+    oly_turn_add(t, oly_split_first_beyond(s, n, 0) * ratio);
+    oly_turn_add(t, oly_split_first_beyond(s, n, n - 1) * ratio);
+    oly_turn_add(t, (int64_t)s->parts * ratio);
+}
+
+int64_t oly_period_of(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x <= 0 || a > OLY_FEW_PARTS || b / x > OLY_FEW_PARTS ? OLY_FEW_PARTS + 1 : a * (b / x);
 }
 
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n)
@@ -71,13 +90,14 @@ bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n)
         return true;
     if (a->parts > OLY_FEW_PARTS) {
         oly_turns t = {0};
+        int64_t period = oly_period_of(a->step, b->step), reach = period <= OLY_FEW_PARTS ? period : 1;
         oly_split_turns(a, n, 1, &t);
         oly_split_turns(b, n, 1, &t);
         for (int k = 0; k < t.n; k++)
-            for (int64_t at = t.at[k] - 1; at <= t.at[k] + 1; at++)
+            for (int64_t at = t.at[k] - 1; at <= t.at[k] + reach; at++)
                 if (oly_split_cut(a, n, at) != oly_split_cut(b, n, at))
                     return false;
-        if (a->step == 1 && b->step == 1)
+        if (period <= OLY_FEW_PARTS)
             return true;
         if (a->parts > OLY_MANY_PARTS)
             return false; /* comparing cut by cut would cost more than a move that turns out to be empty */

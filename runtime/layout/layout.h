@@ -32,8 +32,9 @@ oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t 
 oly_split oly_split_whole(int64_t n);
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the same cuts over the same axes */
 
-/* Cuts of a split with step 1 are, as a function of the part's number, pieces of straight lines: what is to be known of all
- * parts follows from those where the pieces meet, and from their neighbours. */
+/* Cuts of a split are, as a function of the part's number, pieces of straight lines, with a step of more than 1 rounded: the remainders
+ * come back after as many parts. So what is to be known of all parts follows from those where the pieces meet, and from as many on
+ * either side as it takes for everything to come back. */
 enum {
     OLY_FEW_PARTS = 32,
     OLY_MANY_PARTS = 4096
@@ -42,6 +43,9 @@ typedef struct oly_turns {
     int n;
     int64_t at[32];
 } oly_turns;
+void oly_turn_add(oly_turns *t, int64_t part); /* unless it is there */
+/* After how many parts both come back, of which one takes a and the other b; more than OLY_FEW_PARTS: many. */
+int64_t oly_period_of(int64_t a, int64_t b);
 /* Adds the numbers of the parts, times ratio, at which the cuts of n elements turn: five. */
 void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t);
 /* Split of the slice start + i*step (n_new elements) of a dimension with split s: stays aligned. step may only be positive. */

@@ -442,6 +442,38 @@ bool oly_between_neighbours(const mover *m)
     return near;
 }
 
+/* How many blocks of one dimension a device's box meets at most, and how many boxes a block; 0: not known. */
+static void most_meetings(const mover *m, int d, int64_t *blocks, int64_t *boxes)
+{
+    const oly_region_dim *r = &m->to->dim[d];
+    const oly_split *s = &m->from->split[d], *t = &r->split;
+    int64_t scale = r->scale < 0 ? -r->scale : r->scale, block = s->base / s->unit / s->parts * s->unit,
+            apart = t->base / t->unit / t->parts * t->unit / t->step * scale,
+            width = ((t->base / t->unit / t->parts + 1) * t->unit / t->step + 1) * scale + r->hi - r->lo;
+    *blocks = *boxes = 1;
+    if (s->parts == 1)
+        return;
+    *blocks = block / s->step > 0 ? (width - 2) / (block / s->step) + 2 : 0;
+    *boxes = apart > 0 && r->spread <= 1 ? ((block + s->unit) / s->step + width) / apart + 1 : 0;
+}
+
+bool oly_few_neighbours(const mover *m, int64_t most)
+{
+    int64_t blocks = 1, boxes = 1, more_blocks, more_boxes;
+    if (!oly_between_neighbours(m))
+        return false;
+    for (int d = 0; d < m->from->rank; d++) {
+        most_meetings(m, d, &more_blocks, &more_boxes);
+        if (more_blocks <= 0 || more_boxes <= 0 || more_blocks > most || more_boxes > most)
+            return false;
+        blocks *= more_blocks;
+        boxes *= more_boxes;
+        if (blocks + boxes > most)
+            return false;
+    }
+    return true;
+}
+
 oly_status oly_find_neighbours(mover *m)
 {
     finder f = {.m = m};

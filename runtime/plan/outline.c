@@ -5,7 +5,8 @@
 #include "plan/stages.h"
 #include <string.h>
 
-enum { FEW_BLOCKS = 4 }; /* for each device: sent and received */
+/* For each device, sent and received; and between neighbours, where listing them takes little. */
+enum { FEW_BLOCKS = 4, FEW_NEIGHBOURS = 64 };
 
 /* What is needed to list the remotes when the planner is gone. */
 typedef struct later {
@@ -96,7 +97,9 @@ bool oly_worth_outline(int n, const mover *movers)
     int n_devices = movers[0].p->plan->n_devices;
     if (oly_mesh_processes() == 1)
         return false;
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+        if (oly_few_neighbours(&movers[k], FEW_NEIGHBOURS))
+            continue;
         for (int d = 0; d < n_devices; d++) {
             const mover *m = &movers[k];
             int target = oly_position_in(m->p, m->to->mesh, d), source = oly_position_in(m->p, m->from->mesh, d);
@@ -110,6 +113,7 @@ bool oly_worth_outline(int n, const mover *movers)
             if (source >= 0 && !m->permutation)
                 blocks += receivers_of(m, source, &alike);
         }
+    }
     return blocks > (int64_t)FEW_BLOCKS * n * n_devices;
 }
 

@@ -97,6 +97,9 @@ oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *
 /* Is the value cut over the same axes before and after? Then oly_find_neighbours finds the pieces. */
 bool oly_between_neighbours(const mover *m);
 oly_status oly_find_neighbours(mover *m);
+/* Is it so, and has every device at most so many neighbours that give it something, and that it gives something, together? By the
+ * lengths of blocks only. */
+bool oly_few_neighbours(const mover *m, int64_t most);
 
 /* -- reshard.c -- */
 /* Notes from where to where a step moves what, for explanations. */

@@ -138,14 +138,14 @@ static void find_turns(const oly_region_dim *r, const oly_split *s, int64_t size
     oly_split_turns(s, size, parts / s->parts, t);
     for (int k = 0; k < 4; k++) {
         int64_t part = first_beyond(r, k & 1, k & 2 ? size - 1 : 0);
-        t->at[t->n++] = r->scale < 0 ? parts - 1 - part : part;
+        oly_turn_add(t, r->scale < 0 ? parts - 1 - part : part);
     }
 }
 
-static bool inside_around(const oly_region_dim *r, const oly_split *s, int64_t size, int64_t part)
+static bool inside_around(const oly_region_dim *r, const oly_split *s, int64_t size, int64_t part, int64_t reach)
 {
     int64_t ratio = r->split.parts / s->parts, outer = part / ratio;
-    for (int64_t k = part - 1; k <= part + 1; k++)
+    for (int64_t k = part - reach; k <= part + reach; k++)
         if (!part_inside(r, s, size, k))
             return false;
     for (int64_t k = outer - 1; k <= outer + 1 && ratio > 1; k++)
@@ -164,11 +164,13 @@ static bool dim_inside(const oly_region_dim *r, const oly_split *s, int64_t size
         return true;
     if (r->split.parts > OLY_FEW_PARTS) {
         oly_turns t = {0};
+        int64_t spread = r->spread > 1 ? r->spread : 1, period = oly_period_of(r->split.step * spread, s->step);
+        bool known = period == 1 || (period <= OLY_FEW_PARTS && r->split.parts == s->parts);
         find_turns(r, s, size, &t);
         for (int k = 0; k < t.n; k++)
-            if (!inside_around(r, s, size, t.at[k]))
+            if (!inside_around(r, s, size, t.at[k], known ? period : 1))
                 return false;
-        if (r->split.step == 1 && s->step == 1)
+        if (known)
             return true;
         if (r->split.parts > OLY_MANY_PARTS)
             return false; /* not known: a move may turn out to be empty */
