@@ -348,7 +348,7 @@ static oly_status find(finder *f, int d, uint64_t meets, uint64_t holds, int pos
 static oly_status find_for(finder *f, int device, bool sending)
 {
     const mover *m = f->m;
-    int coordinates[OLY_MAX_RANK], rest = f->position[device], products = 1;
+    int coordinates[OLY_MAX_RANK], rest = f->position[device];
     f->device = device;
     f->here = rest;
     f->sending = sending;
@@ -360,11 +360,6 @@ static oly_status find_for(finder *f, int device, bool sending)
         if (f->list[d]->n == 0)
             return OLY_OK;
         rest -= place_of_part(m, d, part);
-        products = products * f->list[d]->n < 64 ? products * f->list[d]->n : 64;
-    }
-    if (!m->remotes.remote && !f->copies.remote) { /* as many as devices like this one need */
-        remote_list *list = m->from->mesh->process < 0 ? &f->m->remotes : &f->copies;
-        OLY_TRY(oly_room_for_remotes(f->m, list, products * m->p->plan->n_devices * 2));
     }
     return find(f, 0, f->all, f->all, rest);
 }
@@ -422,6 +417,10 @@ static oly_status find_all(finder *f)
         OLY_TRY(find_for(f, d, false));
         if (mesh->process < 0) /* else there is nobody to send to */
             OLY_TRY(find_for(f, d, true));
+        if (d == 0 && m->remotes.n + f->copies.n < 256) { /* the others will need as many */
+            OLY_TRY(oly_room_for_remotes(f->m, &f->m->remotes, m->remotes.n * n + n));
+            OLY_TRY(oly_room_for_remotes(f->m, &f->copies, f->copies.n * n + n));
+        }
     }
     return add_copies(f);
 }

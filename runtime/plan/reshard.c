@@ -263,7 +263,7 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].remotes.n; j++)
             total += !movers[k].remotes.remote[j].sending;
-    oly_arrival *arrivals = OLY_PLAN_NEW(movers[0].p, oly_arrival, total + 1);
+    oly_arrival *arrivals = oly_arena_take_raw(&movers[0].p->plan->arena, sizeof *arrivals * (size_t)(total + 1));
     OLY_PLAN_CHECK(arrivals);
     for (int k = 0; k < n; k++)
         for (int j = 0; j < movers[k].remotes.n; j++) {
