@@ -580,5 +580,4 @@ void oly_forget_pieces(mover *m)
 {
     oly_arena_free(&m->scratch);
     m->remotes = (remote_list){0};
-    m->all = (sorted_remotes){0};
 }

@@ -23,12 +23,6 @@ typedef struct remote_list {
     remote *remote;
 } remote_list;
 
-/* The remotes of all movements of a step in the order of messages. */
-typedef struct sorted_remotes {
-    int n;
-    remote **remote; /* NULL: not listed yet */
-} sorted_remotes;
-
 typedef struct mover {
     oly_planner *p;
     const oly_node *node;
@@ -45,9 +39,8 @@ typedef struct mover {
         *target; /* [n_devices] boxes in from_slot and to_slot of each device here; NULL: not worked out yet */
     int n_copies, copy_capacity;
     oly_copy_work *copies;
-    oly_arena scratch;   /* until the exchange is made; the following are in it */
-    remote_list remotes; /* between processes */
-    sorted_remotes all;  /* in the first movement of a step */
+    oly_arena scratch;   /* until the exchange is made */
+    remote_list remotes; /* in it */
     int wanted_at;       /* the position whose boxes of the parts that are wanted these are, counted from 1; 0: none */
     oly_box *wanted_box;
     int64_t received; /* most elements one device here gets from others */

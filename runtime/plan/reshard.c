@@ -90,11 +90,9 @@ static void fill_message(remote *const *remotes, int n, int *table, oly_message 
     }
 }
 
-/* One exchange for all of them. */
-static oly_status make_exchange(mover *first, oly_exchange **exchange)
+static oly_status make_exchange(mover *first, int n_remote, remote *const *remotes, oly_exchange **exchange)
 {
-    int n = 0, n_sends = 0, n_remote = first->all.n;
-    remote *const *remotes = first->all.remote;
+    int n = 0, n_sends = 0;
     oly_message *messages = oly_arena_take_raw(&first->scratch, sizeof *messages * (size_t)n_remote);
     oly_piece *pieces = oly_arena_take_raw(&first->scratch, sizeof *pieces * (size_t)n_remote);
     int *same = oly_arena_take_raw(&first->scratch, 5 * sizeof *same * (size_t)n_remote); /* and 4 of a table */
@@ -277,13 +275,14 @@ static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
-/* The remote pieces of all movements, one list, which the first of them keeps. */
-static oly_status list_remotes(int n, mover *movers)
+/* One exchange for the remotes of all movements. */
+oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
 {
     int total = 0;
+    *exchange = NULL;
     for (int k = 0; k < n; k++)
         total += movers[k].remotes.n;
-    if (movers[0].all.remote || total == 0)
+    if (total == 0)
         return OLY_OK;
     remote **all = oly_arena_take_raw(&movers[0].scratch, 2 * sizeof *all * (size_t)total);
     OLY_PLAN_CHECK(all);
@@ -294,78 +293,56 @@ static oly_status list_remotes(int n, mover *movers)
             r->mover = &movers[k];
             set_order(r, k);
         }
-    movers[0].all = (sorted_remotes){total, sort_remotes(total, all, all + total)};
-    return OLY_OK;
+    return make_exchange(&movers[0], total, sort_remotes(total, all, all + total), exchange);
 }
 
-oly_status oly_movers_exchange(int n, mover *movers, oly_exchange **exchange)
+static oly_status take_copies(int n, const mover *movers, oly_step *s)
 {
-    *exchange = NULL;
-    OLY_TRY(list_remotes(n, movers));
-    return movers[0].all.n > 0 ? make_exchange(&movers[0], exchange) : OLY_OK;
-}
-
-/* The copies of all movements, which may be in other slots by now than when they were found. */
-static oly_status take_copies(int n, const mover *movers, bool again, oly_step *s)
-{
-    const oly_plan *plan = movers[0].p->plan;
     int total = 0;
     for (int k = 0; k < n; k++)
         total += movers[k].n_copies;
-    oly_copy_work *copies = n == 1 && !again ? movers[0].copies : OLY_PLAN_NEW(movers[0].p, oly_copy_work, total + 1);
+    oly_copy_work *copies = n == 1 ? movers[0].copies : OLY_PLAN_NEW(movers[0].p, oly_copy_work, total + 1);
     if (total > 0)
         OLY_PLAN_CHECK(copies);
-    s->move.copies = copies;
     for (int k = 0; k < n; k++) {
-        const mover *m = &movers[k];
-        if (copies != m->copies && m->n_copies)
-            memcpy(copies + s->move.n_copies, m->copies, sizeof *copies * (size_t)m->n_copies);
-        for (int j = s->move.n_copies; j < s->move.n_copies + m->n_copies && again; j++) {
-            copies[j].from.base = oly_cell(plan, oly_cell_device(plan, copies[j].from.base), m->from_slot);
-            copies[j].to.base = oly_cell(plan, oly_cell_device(plan, copies[j].to.base), m->to_slot);
-        }
-        s->move.n_copies += m->n_copies;
-        s->work += m->work;
+        if (n > 1 && movers[k].n_copies)
+            memcpy(copies + s->move.n_copies, movers[k].copies, sizeof *copies * (size_t)movers[k].n_copies);
+        s->move.n_copies += movers[k].n_copies;
+        s->work += movers[k].work;
     }
+    s->move.copies = copies;
     return OLY_OK;
 }
 
-/* What is said of a step of the same movements in other slots. */
-static void describe_alike(const oly_step *like, oly_step *s)
+/* A step that moves something, with its exchange, which is freed when there is no room for the step. */
+static oly_step *add_step(oly_planner *p, oly_block *b, const oly_node *node, oly_exchange *exchange, int out_slot)
 {
-    s->wire = like->wire;
-    s->bytes = like->bytes;
-    s->messages = like->messages;
-    s->members = like->members;
-    s->what = like->what;
-    s->detail = like->detail;
-    s->transfer = like->transfer;
+    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, node, "exchange");
+    if (!s) {
+        oly_exchange_free(exchange);
+        return NULL;
+    }
+    s->exchange = exchange;
+    s->out_slot = out_slot;
+    return s;
 }
 
-/* Their step, of pieces that are found, unless it is better to list them later. like: the same in other slots, or NULL. */
-static oly_status make_step(int n, mover *movers, bool later, const oly_step *like, oly_block *b)
+/* Their step, of pieces that are found, unless it is better to list them later. */
+static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
 {
     oly_planner *p = movers[0].p;
     oly_exchange *exchange;
     OLY_TRY(later ? oly_make_outline(n, movers, &exchange) : oly_movers_exchange(n, movers, &exchange));
-    oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, movers[0].node, "exchange");
-    if (!s) {
-        oly_exchange_free(exchange);
-        return oly_out_of_memory(0, "a plan");
-    }
-    s->exchange = exchange;
-    s->out_slot = movers[0].to_slot;
-    OLY_TRY(take_copies(n, movers, like != NULL, s));
+    oly_step *s = add_step(p, b, movers[0].node, exchange, movers[0].to_slot);
+    OLY_PLAN_CHECK(s);
+    OLY_TRY(take_copies(n, movers, s));
     for (int k = 0; k < n; k++) {
         if (!movers[k].in_place)
             p->plan->slots[movers[k].to_slot].block = b;
         oly_slot_use(p, movers[k].from_slot);
         oly_slot_use(p, movers[k].to_slot);
     }
-    if (like)
-        describe_alike(like, s);
-    else
-        OLY_TRY(describe(n, movers, s));
+    OLY_TRY(describe(n, movers, s));
     if (exchange)
         OLY_TRY(later ? oly_note_outline_arrivals(n, movers, s) : note_arrivals(n, movers, s));
     return OLY_OK;
@@ -379,7 +356,7 @@ static oly_status add_moves(int n, mover *movers, oly_block *b)
     for (int k = 0; k < n && st == OLY_OK && !later; k++)
         st = oly_find_pieces(&movers[k]);
     if (st == OLY_OK && n > 0)
-        st = make_step(n, movers, later, NULL, b);
+        st = make_step(n, movers, later, b);
     for (int k = 0; k < n; k++)
         oly_forget_pieces(&movers[k]);
     return st;
@@ -428,27 +405,79 @@ oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *no
     return add_moves(1, &m, b);
 }
 
+/* The same place in another slot of the device. */
+static int in_other_slot(const oly_plan *plan, int cell, int n, const int *from, const int *to)
+{
+    for (int k = 0; k < n; k++)
+        if (cell >= from[k] && cell < from[k] + plan->n_devices)
+            return cell - from[k] + to[k];
+    return cell;
+}
+
+/* A step that does in other slots, laid out alike, what another one does: cells from to[k] on instead of those from from[k] on. */
+static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const int *from, const int *to, oly_block *b)
+{
+    const oly_plan *plan = p->plan;
+    oly_exchange *exchange = NULL;
+    if (like->exchange)
+        OLY_TRY(oly_exchange_make_like(like->exchange, n, from, to, plan->n_devices, &exchange));
+    oly_step *s = add_step(p, b, like->node, exchange, oly_cell_slot(plan, to[0]));
+    OLY_PLAN_CHECK(s);
+    s->work = like->work;
+    s->wire = like->wire;
+    s->bytes = like->bytes;
+    s->messages = like->messages;
+    s->members = like->members;
+    s->what = like->what;
+    s->detail = like->detail;
+    s->transfer = like->transfer;
+    size_t copy_bytes = sizeof(oly_copy_work) * (size_t)like->move.n_copies,
+           arrival_bytes = sizeof(oly_arrival) * (size_t)like->move.n_arrivals;
+    oly_copy_work *copies = oly_arena_take_raw(&p->plan->arena, copy_bytes);
+    oly_arrival *arrivals = oly_arena_take_raw(&p->plan->arena, arrival_bytes);
+    OLY_PLAN_CHECK(copies ? arrivals : NULL);
+    if (copy_bytes)
+        memcpy(copies, like->move.copies, copy_bytes);
+    if (arrival_bytes)
+        memcpy(arrivals, like->move.arrivals, arrival_bytes);
+    for (int k = 0; k < like->move.n_copies; k++) {
+        copies[k].from.base = in_other_slot(plan, copies[k].from.base, n, from, to);
+        copies[k].to.base = in_other_slot(plan, copies[k].to.base, n, from, to);
+    }
+    for (int k = 0; k < like->move.n_arrivals; k++)
+        arrivals[k].piece.buffer = in_other_slot(plan, arrivals[k].piece.buffer, n, from, to);
+    s->move.copies = copies;
+    s->move.n_copies = like->move.n_copies;
+    s->move.arrivals = arrivals;
+    s->move.n_arrivals = like->move.n_arrivals;
+    return OLY_OK;
+}
+
 oly_status oly_plan_margins(oly_planner *p, oly_block *const b[2], int n, const oly_movement *movements,
                             const int *const slots[2])
 {
     mover *movers = OLY_PLAN_NEW(p, mover, n + 1);
+    int *cells[2] = {OLY_PLAN_NEW(p, int, n + 1), OLY_PLAN_NEW(p, int, n + 1)};
     oly_status st = OLY_OK;
-    OLY_PLAN_CHECK(movers);
+    OLY_PLAN_CHECK(movers && cells[0] ? cells[1] : NULL);
     for (int k = 0; k < n; k++) {
         movers[k] = mover_of(p, &movements[k]);
         movers[k].in_place = true;
-    }
-    for (int j = 0; j < 2 && n > 0; j++) {
-        for (int k = 0; k < n; k++) {
-            movers[k].from_slot = movers[k].to_slot = slots[j][k];
+        movers[k].from_slot = movers[k].to_slot = slots[0][k];
+        for (int j = 0; j < 2; j++) {
             oly_slot_use(p, slots[j][k]);
+            cells[j][k] = oly_cell(p->plan, 0, slots[j][k]);
         }
-        for (int k = 0; k < n && j == 0 && st == OLY_OK; k++)
-            st = oly_find_pieces(&movers[k]);
-        if (st == OLY_OK)
-            st = make_step(n, movers, false, j == 0 ? NULL : &b[0]->steps[b[0]->n_steps - 1], b[j]);
     }
+    for (int k = 0; k < n && st == OLY_OK; k++)
+        st = oly_find_pieces(&movers[k]);
+    if (st == OLY_OK && n > 0)
+        st = make_step(n, movers, false, b[0]);
     for (int k = 0; k < n; k++)
         oly_forget_pieces(&movers[k]);
+    if (st == OLY_OK && n > 0)
+        st = repeat_step(p, &b[0]->steps[b[0]->n_steps - 1], n, cells[0], cells[1], b[1]);
+    for (int k = 0; k < n; k++)
+        oly_slot_use(p, slots[1][k]);
     return st;
 }
