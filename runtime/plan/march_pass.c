@@ -75,8 +75,11 @@ static void put_need(need_list *l, const oly_march_need *need, int rank, int lim
         if (contains(&l->need[k], need, rank))
             return;
     for (int k = 0; k < l->n; k++)
-        if (!contains(need, &l->need[k], rank))
-            l->need[kept++] = l->need[k];
+        if (!contains(need, &l->need[k], rank)) {
+            if (kept < k)
+                l->need[kept] = l->need[k];
+            kept++;
+        }
     l->need[kept++] = *need;
     l->n = kept;
     if (l->n < limit)
@@ -289,25 +292,29 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
     return give_buffers(p, &u);
 }
 
-oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int64_t *shape, int steps, int *n,
-                           const oly_march_need **needs)
+oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, int steps, int *n, const oly_march_need **needs)
 {
-    oly_march_load loads[OLY_STENCIL_TAPS + 1] = {{{OLY_MARCH_FIELD, 0}, {0}}}; /* what is not replaced stays */
-    oly_march_ref out = {OLY_MARCH_STAGE, 0};
-    oly_march_piece piece = {.program.n_loads = stencil->n_taps + 1, .loads = loads};
-    oly_march_stage stage = {.n_pieces = 1, .pieces = &piece};
-    oly_march_form form = {.rank = stencil->rank, .n_fields = 1, .n_stages = 1, .stages = &stage, .out = &out};
-    oly_march_pass pass;
-    for (int d = 0; d < stencil->rank; d++)
-        form.shape[d] = piece.hi[d] = shape[d];
-    for (int t = 0; t < stencil->n_taps; t++) {
-        loads[t + 1] = loads[0];
-        for (int d = 0; d < stencil->rank; d++)
-            loads[t + 1].shift[d] = stencil->offset[t][d];
+    oly_march_need memory[2][FEW_NEEDS + 1], *kept;
+    need_list before = {1, memory[0]}, after = {0, memory[1]};
+    memset(&memory[0][0], 0, sizeof memory[0][0]);
+    for (int step = 0; step < steps; step++) {
+        for (int j = 0; j < before.n; j++)
+            for (int t = -1; t < stencil->n_taps; t++) { /* what is not replaced stays */
+                oly_march_need need = before.need[j];
+                for (int d = 0; d < stencil->rank && t >= 0; d++) {
+                    need.lo[d] += stencil->offset[t][d];
+                    need.hi[d] += stencil->offset[t][d];
+                }
+                put_need(&after, &need, stencil->rank, FEW_NEEDS);
+            }
+        need_list swap = before;
+        before = after;
+        after = (need_list){0, swap.need};
     }
-    OLY_TRY(oly_march_unroll(p, &form, steps, false, &pass));
-    *n = pass.n_needs[0];
-    *needs = pass.needs[0];
+    *n = before.n;
+    *needs = kept = OLY_PLAN_NEW(p, oly_march_need, before.n + 1);
+    OLY_PLAN_CHECK(kept);
+    memcpy(kept, before.need, sizeof *kept * (size_t)before.n);
     return OLY_OK;
 }
 

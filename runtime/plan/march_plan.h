@@ -11,8 +11,7 @@ oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *
 /* march_pass.c: what so many steps at once compute and need; roughly: with all corners, which takes a tenth of the time. */
 oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass);
 /* What so many steps of a linear form read round what they write: boxes that together leave out most corners that nobody reads. */
-oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, const int64_t *shape, int steps, int *n,
-                           const oly_march_need **needs);
+oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, int steps, int *n, const oly_march_need **needs);
 /* The elements of tiles and their price: seconds a step of one device's block of these extents. */
 double oly_march_tile(const oly_march_form *form, const oly_march_pass *pass, const int64_t *extent, int64_t *tile);
 /* march_overlap.c: tiles that need no margins are worked while those are on their way. first: what brings the first ones. */

@@ -170,7 +170,7 @@ static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_lay
 {
     const oly_march_need *needs;
     int n;
-    OLY_TRY(oly_march_reach(p, &s->stencil, l->shape, steps, &n, &needs));
+    OLY_TRY(oly_march_reach(p, &s->stencil, steps, &n, &needs));
     oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {
@@ -325,6 +325,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     for (int d = 0; d < l.rank; d++)
         margins = margins || has_margins(&s, &l, d);
     oly_region r = with_margins(&s, &l, steps);
+    oly_wanted wanted = {0};
     if (!margins) {
         OLY_TRY(oly_materialise(p, f, n->in[0], &l, &first));
     } else {
@@ -334,6 +335,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
             return OLY_MEMORY;
         oly_movement move = {.node = input, .from = &l, .from_slot = out, .to = &r, .to_slot = first};
         OLY_TRY(margins_read(p, &s, &l, (int)(count % steps ? count % steps : steps), &move.wanted));
+        wanted = move.wanted;
         int n_steps = f->block->n_steps;
         OLY_TRY(oly_plan_moves(p, f->block, 1, &move));
         brings = f->block->n_steps == n_steps + 1 ? n_steps : -1;
@@ -350,7 +352,9 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
             blocks[k] = oly_block_new(p);
             OLY_PLAN_CHECK(blocks[k]);
         }
-        OLY_TRY(margins_read(p, &s, &l, steps, &move.wanted));
+        move.wanted = wanted;
+        if (count % steps) /* the first pass has fewer */
+            OLY_TRY(margins_read(p, &s, &l, steps, &move.wanted));
         OLY_TRY(oly_plan_margins(p, blocks, 1, &move, (const int *const[]){&fields[0], &fields[1]}));
     }
     OLY_TRY(settle(p, f, n, &l, element, &out));
