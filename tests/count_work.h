@@ -1,5 +1,5 @@
 /* Counts what planning takes in calls of the arithmetic that all of it is made of and in memory taken, which, unlike time, are the
- * same every time. For tests to which the Makefile has the linker pass these calls (`counted` there). */
+ * same every time. Scratch memory that is neither cleared nor kept is not counted. For tests to which the Makefile has the linker pass these calls (`counted` there). */
 #ifndef OLY_TESTS_COUNT_WORK_H
 #define OLY_TESTS_COUNT_WORK_H
 #include "plan/planner.h"
@@ -41,7 +41,6 @@ COUNTED(int, oly_mesh_position, (oly_mesh mesh, const int *coordinates), (mesh, 
 COUNTED(int, oly_mesh_process_of, (int device_id), (device_id))
 COUNTED_MEMORY(oly_malloc, (size_t bytes), (bytes), bytes)
 COUNTED_MEMORY(oly_calloc, (size_t count, size_t bytes), (count, bytes), count *bytes)
-COUNTED_MEMORY(oly_arena_take_raw, (oly_arena * a, size_t bytes), (a, bytes), bytes)
 COUNTED_MEMORY(oly_arena_take, (oly_arena * a, size_t bytes), (a, bytes), bytes)
 
 /* Memory is looked at in lines of 64 bytes. */

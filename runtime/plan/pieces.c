@@ -171,8 +171,8 @@ oly_status oly_room_for_remotes(mover *m, remote_list *list, int n)
 {
     if (n <= list->capacity)
         return OLY_OK;
-    int capacity = n > 2 * list->capacity ? n : 2 * list->capacity;
-    capacity = capacity < 16 ? 16 : capacity;
+    int capacity = list->capacity ? 4 * list->capacity : 8;
+    capacity = n > capacity ? n : capacity;
     remote *more = oly_arena_take_raw(&m->scratch, sizeof *more * (size_t)capacity);
     OLY_PLAN_CHECK(more);
     if (list->n)
