@@ -343,8 +343,21 @@ static void run_along(const oly_array *in, oly_array *out, void *user)
     }
 }
 
-/* Of a line that is split, each part gets one number from each of those before it. */
-static void check_running(running *r, const placement *at)
+static void run_and_shrink(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    run_along(carry, carry, user);
+    carry[0] = oly_mul(0.125, carry[0]);
+}
+
+static void run_in_a_loop(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = in[0];
+    oly_fori(0, STEPS, run_and_shrink, 1, out, user);
+}
+
+/* Of a line that is split, each part gets one number from each of those before it; in a loop, in each iteration. */
+static void check_running(running *r, const placement *at, bool looped)
 {
     float data[256];
     int64_t needed = 0, size = size_of(at->rank, at->shape);
@@ -352,7 +365,7 @@ static void check_running(running *r, const placement *at)
         data[i] = (float)((i * 7) % 5 + 1) / (r->name[3] == 'p' ? 4 : 1);
     oly_array x = oly_from_host(data, OLY_FLOAT32, at->rank, at->shape), alone, y;
     oly_array placed = oly_device_put(x, oly_named(oly_make_mesh(at->mesh), at->spec));
-    oly_fn f = oly_jit(run_along, 1, 1, .user = r, .name = r->name);
+    oly_fn f = oly_jit(looped ? run_in_a_loop : run_along, 1, 1, .user = r, .name = r->name);
     oly_plan_costs costs;
     alone = oly_apply(f, x);
     assert_int_equal(oly_costs(&costs, f, placed), OLY_OK);
@@ -373,8 +386,9 @@ static void check_running(running *r, const placement *at)
             before = (r->reverse ? n - shard.extent[r->axis] - from : from) / shard.extent[r->axis];
         needed += lines * before;
     }
-    assert_int_equal(costs.wire_bytes, 4 * needed);
-    assert_true(costs.collectives <= 1);
+    int times = looped ? STEPS : 1;
+    assert_int_equal(costs.wire_bytes, 4 * needed * times);
+    assert_true(costs.collectives <= times);
 }
 
 static void running_results_bring_one_number_of_each_part(void **state)
@@ -384,11 +398,9 @@ static void running_results_bring_one_number_of_each_part(void **state)
         {"cumsum", 0, false}, {"cumprod", 0, false}, {"cummax", 0, true}, {"cumsum", 1, true}, {"cumsum", 1, false}};
     const placement line = {"x=8", "x", 1, {64}, false}, plate = {"x=2, y=4", "x, y", 2, {6, 16}, false};
     oly_init(NULL, NULL);
-    for (int k = 0; k < 3; k++)
-        check_running(&kinds[k], &line);
-    for (int k = 0; k < 5; k++)
-        if (kinds[k].axis == 1)
-            check_running(&kinds[k], &plate);
+    for (int looped = 0; looped < 2; looped++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+            check_running(&kinds[k], kinds[k].axis == 0 ? &line : &plate, looped);
     assert_int_equal(oly_finalize(), 0);
 }
 
