@@ -395,7 +395,10 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     oly_fail(OLY_TIMEOUT,
              "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
              "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
-             oly_world_rank(), (long long)oly_option.timeout, mine->call, late == 1 ? "rank" : "ranks",
+             oly_world_rank(), (long long)oly_option.timeout, mine->call,
+             late == 1  ? "rank"
+             : late > 0 ? "ranks"
+                        : "others to be over",
              oly_text_chars(&ranks), same_order);
     oly_text_free(&ranks);
     return OLY_TIMEOUT;
