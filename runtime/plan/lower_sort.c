@@ -281,7 +281,31 @@ static oly_status deal(sorter *s, const int64_t size[3], int from_cut, int to_cu
     return move_all(s, &from, region);
 }
 
-/* What came in the order [p, q] lies as [q, p] in a column: the k-th element of column j goes to place j + k * p. */
+/* What came in the order [p, q] lies as [q, p] in a column: the copy, of so many elements. */
+static double shuffle(const sorter *s, const oly_box *box, size_t element, oly_copy_work *c)
+{
+    int64_t from = 1, to = 1;
+    c->task = (oly_copy_task){.element_bytes = element, .rank = s->rank + 1};
+    for (int e = s->rank - 1; e >= 0; e--) {
+        int64_t extent = box->hi[e] - box->lo[e];
+        int at = e > s->d ? e + 1 : e;
+        c->task.extent[at] = e == s->d ? s->parts : extent;
+        c->task.from_stride[at] = e == s->d ? from * s->q : from;
+        c->task.to_stride[at] = to;
+        if (e == s->d) {
+            c->task.extent[e + 1] = s->q;
+            c->task.from_stride[e + 1] = from;
+            c->task.to_stride[e + 1] = to * s->parts;
+        }
+        from *= extent;
+        to *= extent;
+    }
+    memcpy(c->from.stride, c->task.from_stride, sizeof c->from.stride);
+    memcpy(c->to.stride, c->task.to_stride, sizeof c->to.stride);
+    c->chunks = oly_copy_chunks(&c->task);
+    return (double)oly_box_count(box);
+}
+
 static oly_status put_in_place(sorter *s)
 {
     oly_planner *p = s->p;
@@ -294,35 +318,14 @@ static oly_status put_in_place(sorter *s)
         double work = 0;
         for (int d = 0; d < p->plan->n_devices; d++) {
             int position = oly_position_in(p, s->columns.mesh, d);
-            if (position < 0)
+            oly_box box = {0};
+            if (position >= 0)
+                box = oly_layout_box(&s->columns, position);
+            if (position < 0 || oly_box_count(&box) == 0)
                 continue;
-            oly_box box = oly_layout_box(&s->columns, position);
-            oly_copy_work *c = &copies[n];
-            int64_t from = 1, to = 1;
-            if (oly_box_count(&box) == 0)
-                continue;
-            c->task = (oly_copy_task){.element_bytes = oly_dtype_size(s->dtype[k]), .rank = s->rank + 1};
-            c->from.base = oly_cell(p->plan, d, s->slot[k]);
-            c->to.base = oly_cell(p->plan, d, slot);
-            for (int e = s->rank - 1; e >= 0; e--) {
-                int64_t extent = box.hi[e] - box.lo[e];
-                int at_dimension = e > s->d ? e + 1 : e;
-                c->task.extent[at_dimension] = e == s->d ? s->parts : extent;
-                c->task.from_stride[at_dimension] = e == s->d ? from * s->q : from;
-                c->task.to_stride[at_dimension] = to;
-                if (e == s->d) {
-                    c->task.extent[e + 1] = s->q;
-                    c->task.from_stride[e + 1] = from;
-                    c->task.to_stride[e + 1] = to * s->parts;
-                }
-                from *= extent;
-                to *= extent;
-            }
-            memcpy(c->from.stride, c->task.from_stride, sizeof c->from.stride);
-            memcpy(c->to.stride, c->task.to_stride, sizeof c->to.stride);
-            c->chunks = oly_copy_chunks(&c->task);
-            work += (double)oly_box_count(&box);
-            n++;
+            copies[n].from.base = oly_cell(p->plan, d, s->slot[k]);
+            copies[n].to.base = oly_cell(p->plan, d, slot);
+            work += shuffle(s, &box, oly_dtype_size(s->dtype[k]), &copies[n++]);
         }
         oly_slot_use(p, s->slot[k]);
         oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_MOVE, at, "copy");
