@@ -130,6 +130,7 @@ bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     const oly_value *v = oly_value_of(c->f, n);
     bool is_input = oly_ops[n->op].lowering == OLY_LOWER_INPUT;
     bool input = is_input && v->layout && v->layout->mesh == c->mesh;
+    bool local = oly_ops[n->op].lowering == OLY_LOWER_LOCAL; /* gives its result where propagation has it */
     bool placed = oly_is_placed(n) && oly_settles_all(&n->params) && n->params.sharding->mesh == c->mesh;
     *cuts = oly_cuts_of(v->axes, n->type.rank);
     if (is_input && c->carries && !oly_captured(c->f, n)) {
@@ -141,7 +142,7 @@ bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
         return result_lies(c, n, cuts);
     if (part_lies(c, n, cuts))
         return true;
-    return (input && oly_layout_is_canonical(v->layout)) || placed;
+    return (input && oly_layout_is_canonical(v->layout)) || placed || local;
 }
 
 bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
