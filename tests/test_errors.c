@@ -180,6 +180,26 @@ static void devices_and_shardings_that_do_not_fit(void **state)
     assert_true(oly_item(oly_sum(oly_add(on_all, x))) == 16); /* the uncommitted one follows */
 }
 
+/* A handle that nobody set, before any error. */
+static void null_handles(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 2, 2, 2), none = NULL;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    FAILS(oly_add, !oly_add(x, none), OLY_INVALID, "NULL");
+    FAILS(oly_sum, !oly_sum(none), OLY_INVALID, "NULL");
+    FAILS(oly_var, !oly_var(none), OLY_INVALID, "NULL");
+    FAILS(oly_slice, !oly_slice(none, "0"), OLY_INVALID, "NULL");
+    FAILS(oly_reshape, !oly_reshape(none, 4), OLY_INVALID, "NULL");
+    FAILS(oly_tensordot, !oly_tensordot(x, none, 1), OLY_INVALID, "NULL");
+    FAILS(oly_conv, !oly_conv(none, x), OLY_INVALID, "NULL");
+    FAILS(oly_device_put, !oly_device_put(none, oly_named(mesh, "")), OLY_INVALID, "NULL");
+    FAILS(oly_named, !oly_named(NULL, "x"), OLY_INVALID, "the mesh is NULL", "oly_make_mesh");
+    FAILS(oly_single_device, !oly_single_device(NULL), OLY_INVALID, "the device is NULL");
+    FAILS(oly_jit, !oly_jit(NULL, 1, 1), OLY_INVALID, "the function is NULL");
+    FAILS(oly_stack, !oly_stack(3, x, x), OLY_SHAPE, "axis 3", "a new dimension of float32[2,2]", "-3 to 2");
+}
+
 static void empty_arrays_and_shards_are_valid(void **state)
 {
     (void)state;
@@ -485,6 +505,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(sizes_that_overflow),
     STARTED(notations_that_cannot_be_read),
     STARTED(devices_and_shardings_that_do_not_fit),
+    STARTED(null_handles),
     STARTED(empty_arrays_and_shards_are_valid),
     STARTED(traced_values_have_no_elements_yet),
     STARTED(functions_that_cannot_be),

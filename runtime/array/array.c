@@ -82,6 +82,12 @@ oly_status oly_null_handle(void)
     return oly_raise(oly_fail(OLY_INVALID, "an array or function given to this call is NULL; initialise it first"));
 }
 
+oly_array oly_null_array(void)
+{
+    oly_null_handle();
+    return NULL;
+}
+
 static oly_array allocate(int n_shards)
 {
     size_t bytes = sizeof(struct oly_array_impl) + sizeof(oly_buffer *) * (size_t)n_shards;
@@ -222,8 +228,9 @@ bool oly_is_committed(oly_array x)
     return x && x->committed;
 }
 
-int64_t oly_dim(oly_array x, int dimension)
+int64_t(oly_dim)(oly_array x, int dimension)
 {
+    oly_enter(__func__);
     if (!x)
         return 0;
     int d = dimension < 0 ? dimension + x->type.rank : dimension;

@@ -30,6 +30,7 @@ oly_array oly_array_hold(oly_array x);
 void oly_array_release(oly_array x);
 /* What a call given a null handle returns: the error that made it null, or, without one, a new error of its own. */
 oly_status oly_null_handle(void);
+oly_array oly_null_array(void); /* the same, for calls that give arrays */
 /* Forgets the handles that died last (see array.c); at finalize. */
 void oly_array_forget_dead(void);
 /* Fails OLY_DELETED or OLY_TRACE unless the array is a value that can be read. */

@@ -1,4 +1,5 @@
 /* The public collectives: which axes are meant, and the composition that makes the nodes (graph/compose_collective.c). */
+#include "array/array.h"
 #include "array/dispatch.h"
 #include "array/manual.h"
 #include "core/scan.h"
@@ -74,7 +75,7 @@ static oly_array over_devices(oly_compose *compose, oly_op op, oly_operand x, co
 {
     oly_recipe recipe;
     if (x.kind == 'a' && !x.array)
-        return NULL;
+        return oly_null_array();
     return begin(&recipe, op, axes) ? oly_dispatch(compose, 1, &x, &recipe) : NULL;
 }
 
@@ -98,7 +99,9 @@ oly_array(oly_pvary)(oly_array x, const char *axes)
 static oly_array gather(oly_compose *compose, oly_op op, oly_array x, const char *axes, oly_gather_options options)
 {
     oly_recipe recipe;
-    if (!x || !begin(&recipe, op, axes))
+    if (!x)
+        return oly_null_array();
+    if (!begin(&recipe, op, axes))
         return NULL;
     oly_operand in = oly_operand_array(x);
     recipe.params.dimension = options.axis;
@@ -123,7 +126,9 @@ oly_array(oly_all_to_all)(oly_array x, const char *axes, int split, int concat, 
 {
     oly_enter(__func__);
     oly_recipe recipe;
-    if (!x || !begin(&recipe, OLY_OP_all_to_all, axes))
+    if (!x)
+        return oly_null_array();
+    if (!begin(&recipe, OLY_OP_all_to_all, axes))
         return NULL;
     oly_operand in = oly_operand_array(x);
     recipe.params.dimension = split;
@@ -162,7 +167,9 @@ oly_array(oly_ppermute)(oly_array x, const char *axes, int n_pairs, const int (*
 {
     oly_enter(__func__);
     oly_recipe recipe;
-    if (!x || !begin(&recipe, OLY_OP_ppermute, axes) || oly_raise(permutation(&recipe, n_pairs, pairs)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (!begin(&recipe, OLY_OP_ppermute, axes) || oly_raise(permutation(&recipe, n_pairs, pairs)) != OLY_OK)
         return NULL;
     oly_operand in = oly_operand_array(x);
     return oly_dispatch(oly_compose_ppermute, 1, &in, &recipe);

@@ -122,6 +122,8 @@ oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_arra
 {
     oly_enter(__func__);
     const oly_plan *plan;
+    if (!costs)
+        return oly_raise(oly_fail(OLY_INVALID, "costs is NULL; give the address of an oly_plan_costs"));
     *costs = (oly_plan_costs){0};
     if (missing(f, n_in, in))
         return oly_null_handle();

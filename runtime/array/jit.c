@@ -43,7 +43,9 @@ static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding *
 oly_status oly_function_new(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options,
                             oly_fn *fn)
 {
-    if (!function || n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
+    if (!function)
+        return oly_fail(OLY_INVALID, "the function is NULL; give one that reads in[] and stores its results in out[]");
+    if (n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
         return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
                         n_in, n_out);
     oly_fn f = oly_calloc(1, sizeof *f);

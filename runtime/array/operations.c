@@ -1,6 +1,7 @@
 /* The public operations on values: elementwise, reductions. Each reads its arguments into a recipe
  * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose.h); shapes, element
  * types and their errors live there. operations_shape.c has those that make or move elements. */
+#include "array/array.h"
 #include "array/operations.h"
 #include "graph/compose_math.h"
 #include "array/slice_notation.h"
@@ -83,7 +84,7 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
     memset(&recipe, 0, sizeof recipe);
     recipe.op = op;
     if (x.kind == 'a' && !x.array)
-        return NULL;
+        return oly_null_array();
     if (oly_raise(oly_read_reduce_options(&options, &recipe)) != OLY_OK)
         return NULL;
     return oly_dispatch(compose, 1, &x, &recipe);

@@ -151,7 +151,7 @@ static oly_array argreduce(oly_op op, oly_operand x, const oly_reduce_options *o
 {
     oly_recipe recipe;
     if (x.kind == 'a' && !x.array)
-        return NULL;
+        return oly_null_array();
     begin(&recipe, op, 0);
     if (oly_raise(oly_read_reduce_options(options, &recipe)) != OLY_OK)
         return NULL;

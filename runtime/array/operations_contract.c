@@ -47,7 +47,7 @@ oly_array oly_tensordot_with(oly_operand a, oly_operand b, int axes, oly_product
     oly_recipe recipe;
     begin(&recipe, options.preferred_element_type, options.out_sharding);
     if (is_null(a) || is_null(b))
-        return NULL;
+        return oly_null_array();
     oly_type x = type_of(a), y = type_of(b);
     if (axes < 0 || axes > x.rank || axes > y.rank) {
         oly_raise(oly_fail(OLY_INVALID, "%d axes of %s and %s; there are 0 to %d to sum over", axes, oly_type_short(&x),

@@ -1,5 +1,6 @@
 /* The public operations that make or move elements: filled arrays, reshape, slices, updates, concatenation,
  * placement. As in operations.c, each fills a recipe for oly_dispatch. */
+#include "array/array.h"
 #include "array/dispatch.h"
 #include "array/context.h"
 #include "array/slice_notation.h"
@@ -96,7 +97,9 @@ oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, con
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_reshape);
-    if (!x || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
     recipe.params.sharding = out;
     return oly_dispatch(oly_compose_reshape, 1, &in, &recipe);
@@ -109,7 +112,7 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_transpose);
     if (!x)
-        return NULL;
+        return oly_null_array();
     if (n < 0 || n > OLY_MAX_RANK) {
         oly_raise(oly_fail(OLY_SHAPE, "%d axes given for an array of %d dimensions; give each once", n, oly_rank(x)));
         return NULL;
@@ -131,7 +134,9 @@ oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank,
     oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
-    if ((x.kind == 'a' && !x.array) || oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
+    if (x.kind == 'a' && !x.array)
+        return oly_null_array();
+    if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
     recipe.params.sharding = out;
     return oly_dispatch(oly_compose_broadcast, 1, &x, &recipe);
@@ -146,7 +151,9 @@ oly_array(oly_slice)(oly_array x, const char *slices)
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
-    if (!x || oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
 }
@@ -157,7 +164,9 @@ oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *li
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
-    if (!x || oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
 }
@@ -168,7 +177,9 @@ oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(x), value};
     begin(&recipe, OLY_OP_update);
-    if (!x || oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_update, 2, in, &recipe);
 }

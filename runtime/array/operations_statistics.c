@@ -1,4 +1,5 @@
 /* The public operations made of reductions (olympus/statistics.h). As in operations.c, each fills a recipe for oly_dispatch. */
+#include "array/array.h"
 #include "array/dispatch.h"
 #include "graph/compose_statistics.h"
 #include <olympus/statistics.h>
@@ -9,7 +10,7 @@ static oly_array reduce(oly_compose *compose, oly_operand x, oly_reduce_options 
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe); /* recipes are hashed and compared as memory */
     if (x.kind == 'a' && !x.array)
-        return NULL;
+        return oly_null_array();
     if (oly_raise(oly_read_reduce_options(&options, &recipe)) != OLY_OK)
         return NULL;
     recipe.params.start[0] = options.ddof;

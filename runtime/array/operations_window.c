@@ -174,7 +174,9 @@ oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options options
     oly_enter(__func__);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_conv, options.preferred_element_type, options.out_sharding);
-    if (!x || !kernels || oly_raise(read_conv(&x->type, &kernels->type, &options, &recipe)) != OLY_OK)
+    if (!x || !kernels)
+        return oly_null_array();
+    if (oly_raise(read_conv(&x->type, &kernels->type, &options, &recipe)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_conv, 2, (oly_operand[]){oly_operand_array(x), oly_operand_array(kernels)},
                         &recipe);
@@ -226,7 +228,9 @@ static oly_array pool(oly_compose *compose, oly_op op, oly_array x, const oly_wi
 {
     oly_recipe recipe;
     begin(&recipe, op, OLY_BOOL, NULL);
-    if (!x || oly_raise(read_window(&x->type, options, &recipe.window)) != OLY_OK)
+    if (!x)
+        return oly_null_array();
+    if (oly_raise(read_window(&x->type, options, &recipe.window)) != OLY_OK)
         return NULL;
     return oly_dispatch(compose, 1, (oly_operand[]){oly_operand_array(x)}, &recipe);
 }

@@ -98,7 +98,7 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
 {
     oly_enter(__func__);
     if (!x)
-        return NULL;
+        return oly_null_array();
     if (!sharding) { /* as it is */
         oly_array same = x->graph ? x : oly_array_share(x);
         if (!same)
@@ -201,7 +201,7 @@ oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, cons
     oly_enter(__func__);
     oly_array x = NULL;
     if (!sharding)
-        return NULL;
+        return oly_null_array();
     oly_status st = from_local(sharding, dtype, rank, global_shape, data, local_shape, &x);
     oly_raise(st);
     return st == OLY_OK ? x : NULL;
@@ -309,7 +309,7 @@ oly_array(oly_from_shards)(oly_sharding sharding, oly_dtype dtype, int rank, con
     oly_enter(__func__);
     oly_array x = NULL;
     if (!sharding)
-        return NULL;
+        return oly_null_array();
     for (int k = 0; k < n; k++)
         if (!shards[k]) {
             oly_null_handle();

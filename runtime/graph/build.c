@@ -292,3 +292,12 @@ oly_status oly_build_axis(const oly_type *x, int axis, int *out)
     *out = axis < 0 ? axis + x->rank : axis;
     return OLY_OK;
 }
+
+oly_status oly_build_new_axis(const oly_type *x, int axis, int *out)
+{
+    if (axis < -x->rank - 1 || axis > x->rank)
+        return oly_fail(OLY_SHAPE, "axis %d is out of range for a new dimension of %s; axes go from %d to %d", axis,
+                        oly_type_short(x), -x->rank - 1, x->rank);
+    *out = axis < 0 ? axis + x->rank + 1 : axis;
+    return OLY_OK;
+}

@@ -49,4 +49,6 @@ oly_status oly_build_common_shape(oly_graph *g, int n, oly_node **in);
 oly_status oly_build_meet(const oly_type *x, int x_rank, const oly_type *y, int y_rank, oly_type *common);
 /* Axis counted from the front; negative ones count from the end. */
 oly_status oly_build_axis(const oly_type *x, int axis, int *out);
+/* The same for a new dimension of x. */
+oly_status oly_build_new_axis(const oly_type *x, int axis, int *out);
 #endif

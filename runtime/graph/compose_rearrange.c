@@ -336,7 +336,7 @@ oly_status oly_compose_stack(oly_graph *g, int n_in, oly_node *const *in, const 
     if (wider.rank > OLY_MAX_RANK)
         return oly_fail(OLY_SHAPE, "%s with one more dimension; arrays have at most %d", oly_type_short(&in[0]->type),
                         OLY_MAX_RANK);
-    OLY_TRY(oly_build_axis(&wider, recipe->params.dimension, &along.params.dimension));
+    OLY_TRY(oly_build_new_axis(&in[0]->type, recipe->params.dimension, &along.params.dimension));
     along.params.n_axes = 1;
     along.params.axes[0] = along.params.dimension;
     for (int k = 0; k < n_in; k++) {

@@ -185,7 +185,7 @@ oly_status oly_compose_one_hot(oly_graph *g, int n_in, oly_node *const *in, cons
                         OLY_MAX_RANK);
     if (recipe->params.shape[0] < 0)
         return oly_fail(OLY_INVALID, "%" PRId64 " classes; the number is 0 or more", recipe->params.shape[0]);
-    OLY_TRY(oly_build_axis(&wider, recipe->params.dimension, &axis));
+    OLY_TRY(oly_build_new_axis(x, recipe->params.dimension, &axis));
     p.rank = wider.rank;
     p.dimension = axis;
     p.dtype = x->dtype == OLY_BOOL ? OLY_INT32 : x->dtype;

@@ -324,12 +324,20 @@ static oly_sharding finish(oly_status st, oly_mesh mesh, const oly_spec *spec)
     return s;
 }
 
+/* A handle that is NULL, and no error before made it so. */
+static oly_sharding missing(const char *what, const char *maker)
+{
+    if (oly_kept_status() == OLY_OK)
+        oly_raise(oly_fail(OLY_INVALID, "the %s is NULL; take one from %s", what, maker));
+    return NULL;
+}
+
 oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 {
     oly_enter(__func__);
     oly_spec spec = {0};
     if (!mesh)
-        return NULL;
+        return missing("mesh", "oly_make_mesh");
     if (!text)
         return finish(oly_fail(OLY_INVALID, "the spec is NULL; give a notation such as \"i, None\""), mesh, &spec);
     return finish(oly_spec_parse(mesh, text, &spec), mesh, &spec);
@@ -342,7 +350,7 @@ oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
     unsigned used = 0;
     oly_status st = OLY_OK;
     if (!mesh)
-        return NULL;
+        return missing("mesh", "oly_make_mesh");
     if (n_dims < 0 || n_dims > OLY_MAX_RANK)
         st = oly_fail(OLY_SHARDING, "the spec has %d entries; 0 to %d are possible", n_dims, OLY_MAX_RANK);
     for (int d = 0; d < n_dims && st == OLY_OK; d++) {
@@ -434,7 +442,7 @@ oly_sharding(oly_single_device)(oly_device device)
 {
     oly_enter(__func__);
     if (!device)
-        return NULL;
+        return missing("device", "oly_get_device");
     int id = oly_device_id(device);
     oly_mesh mesh = (oly_mesh_from_devices)(0, NULL, NULL, &id);
     return mesh ? finish(OLY_OK, mesh, &(oly_spec){0}) : NULL;
