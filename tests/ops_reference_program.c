@@ -214,7 +214,7 @@ static const row rows[] = {
     ROW("pmax", "pmax", "mn->1n", ALL, "s", pmax, over_devices, ON_MESH),
     ROW("pmin", "pmin", "mn->1n", ALL, "s", pmin, over_devices, ON_MESH),
     ROW("all_gather", "all_gather", "mn->mn", ALL, "s", all_gather, same, ON_MESH),
-    ROW("psum_scatter", "psum_scatter", "mn->1n", ALL, "n", psum_scatter, over_devices, ON_MESH),
+    ROW("psum_scatter", "psum_scatter", "mn->1n", ALL, "s", psum_scatter, over_devices, ON_MESH),
     ROW("all_to_all", "all_to_all", "mn->mn", ALL, "s", all_to_all, same, ON_MESH),
     ROW("ppermute", "ppermute", "mn->mn", ALL, "s", ppermute, shifted, ON_MESH),
     ROW("axis_index", "axis_index", "mn->mn", NUMBERS, "s", axis_index, plus_row, ON_MESH | REFUSES_NONE),
