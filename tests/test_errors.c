@@ -150,6 +150,10 @@ static void devices_and_shardings_that_do_not_fit(void **state)
           "1 dimension");
     FAILS(oly_from_local, !oly_from_local(oly_named(all, "x"), OLY_FLOAT32, 1, (int64_t[]){8}, "", (int64_t[]){3}),
           OLY_SHAPE, "8", "3");
+    FAILS(oly_from_local, !oly_from_local(oly_named(all, "x"), OLY_FLOAT32, 1, (int64_t[]){8}, NULL, (int64_t[]){8}),
+          OLY_INVALID, "float32[8]", "NULL");
+    FAILS(oly_from_local, !oly_from_local(oly_named(all, "x"), (oly_dtype)99, 1, (int64_t[]){8}, "", (int64_t[]){8}),
+          OLY_INVALID, "99");
     oly_sharding halves = oly_named(oly_make_mesh("x=2"), "x");
     oly_array parts[] = {on_one, on_one}, wide = oly_device_put(x, oly_single_device(oly_get_device(0)));
     const int64_t eight = 8, sixteen = 16;

@@ -164,6 +164,8 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
 {
     oly_type type = {.dtype = dtype, .rank = rank};
     const int *positions;
+    if ((unsigned)dtype >= OLY_N_DTYPES)
+        return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
     if (rank < 0 || rank > OLY_MAX_RANK)
         return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
     for (int d = 0; d < rank; d++)
@@ -187,6 +189,11 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
                 "give the parts of its own devices, in order",
                 (long long)want, (long long)type.shape[d], d, oly_type_short(&type), (long long)local_shape[d]);
     }
+    bool empty = n == 0;
+    for (int d = 0; d < rank && n; d++)
+        empty = empty || local_shape[d] == 0;
+    if (st == OLY_OK && !data && !empty)
+        st = oly_fail(OLY_INVALID, "the local part of %s is NULL", oly_type_short(&type));
     if (st == OLY_OK && !(*out = oly_array_new(&type, sharding, true, n)))
         st = OLY_MEMORY;
     for (int s = 0; s < n && st == OLY_OK; s++)
