@@ -1,5 +1,6 @@
 /* Values behind views, captures and reshapes that change nothing, where layouts are chosen by price: which value in memory is read,
  * and where it lies if no unit makes it. See choose.h. */
+#include "graph/factors.h"
 #include "graph/view.h"
 #include "plan/choose.h"
 #include <string.h>
@@ -124,13 +125,27 @@ static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     return true;
 }
 
+/* What sorts, searches, gathers and their like make lies where propagation has it, unless they work a dimension that is cut as a
+ * whole; in bodies they had better stay with what is around. */
+static bool local_lies(const oly_chooser *c, const oly_node *n)
+{
+    oly_factors fs;
+    if (oly_ops[n->op].lowering != OLY_LOWER_LOCAL || c->outer || oly_factors_of(n, &fs) != OLY_OK)
+        return false;
+    const oly_value *v = oly_value_of(c->f, n);
+    for (int d = 0; d < n->type.rank; d++)
+        for (int k = 0; k < fs.result[d].n && v->axes[d].n > 0; k++)
+            if (fs.kind[fs.result[d].factor[k]] == OLY_FACTOR_WHOLE)
+                return false;
+    return true;
+}
+
 /* Where a value that no unit makes lies, if that is known. */
 bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_value *v = oly_value_of(c->f, n);
     bool is_input = oly_ops[n->op].lowering == OLY_LOWER_INPUT;
     bool input = is_input && v->layout && v->layout->mesh == c->mesh;
-    bool local = oly_ops[n->op].lowering == OLY_LOWER_LOCAL; /* gives its result where propagation has it */
     bool placed = oly_is_placed(n) && oly_settles_all(&n->params) && n->params.sharding->mesh == c->mesh;
     *cuts = oly_cuts_of(v->axes, n->type.rank);
     if (is_input && c->carries && !oly_captured(c->f, n)) {
@@ -142,7 +157,7 @@ bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
         return result_lies(c, n, cuts);
     if (part_lies(c, n, cuts))
         return true;
-    return (input && oly_layout_is_canonical(v->layout)) || placed || local;
+    return (input && oly_layout_is_canonical(v->layout)) || placed || local_lies(c, n);
 }
 
 bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
