@@ -506,6 +506,27 @@ static bool list_all(sorter *s)
     return true;
 }
 
+/* Other dimensions could be split instead of the line's; numbers travel as list_keys has them. */
+bool oly_gathers_line(const oly_node *n, oly_mesh mesh, const oly_axis_list *axes)
+{
+    int d = n->params.dimension;
+    oly_layout own = {.mesh = mesh, .rank = n->type.rank};
+    sorter s = {.node = (oly_node *)n, .own = &own, .d = d, .parts = oly_axis_list_parts(mesh, axes)};
+    if (oly_local_way_of(op_of(n)) != OLY_LOCAL_ORDERS || n->n_in >= MOST_ARRAYS || s.parts < 2)
+        return false;
+    for (int e = 0; e < own.rank; e++) {
+        own.shape[e] = n->type.shape[e];
+        own.split[e] = oly_split_canonical(mesh, e == d ? axes : &(oly_axis_list){0}, own.shape[e]);
+        if (e != d && own.shape[e] > 1)
+            return false;
+    }
+    s.reach = (int64_t)(s.parts - 1) * (s.parts - 1);
+    s.q = (own.shape[d] / s.parts + s.parts) / s.parts;
+    s.r = s.q * s.parts;
+    list_keys(&s);
+    return s.reach >= own.shape[d] || !is_worth_it(&s);
+}
+
 oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *step,
                           bool *done)
 {

@@ -187,6 +187,10 @@ bool oly_region_inside_region(const oly_region *inner, const oly_region *outer);
 /* Grows `hull` to hold r too; false when they are cut differently. */
 bool oly_region_join(oly_region *hull, const oly_region *r);
 
+/* -- lower_sort.c -- */
+/* Does sorting a line over these axes gather it? Then nothing is to be gained from cutting the result. */
+bool oly_gathers_line(const oly_node *n, oly_mesh mesh, const oly_axis_list *axes);
+
 /* -- enlarge.c -- */
 oly_status oly_enlarge_late(oly_planner *p, oly_frame *f);
 

@@ -256,12 +256,14 @@ static unsigned direction_of(const walk *w, const oly_flow *f, int factor)
     return f->kind == OLY_FLOW_FORWARD && (w->round == 1 || (w->round == 0 && f->single_use)) ? FORWARD : 0;
 }
 
-/* What only operands have, and need whole, has no say: neither in the result nor among them. */
-static bool is_dropped(const oly_flow *f, int factor)
+/* What only operands have, and need whole, has no say: neither in the result nor among them. Nor have lines that are gathered. */
+static bool is_dropped(const walk *w, const oly_flow *f, int factor, const oly_axis_list *axes)
 {
     const oly_flow_tensor *t = &f->tensors[f->n_operands];
     if (f->factor_kind[factor] != OLY_FACTOR_WHOLE || f->n_operands == f->n_tensors)
         return false;
+    if (oly_gathers_line(f->node, w->p->mesh, axes))
+        return true;
     const uint8_t *dims = t->dims;
     for (int d = 0; dims && d < t->type->rank; d++)
         for (int n = *dims++; n > 0; n--)
@@ -304,7 +306,7 @@ static bool collect(walk *w, const oly_flow *f, proposal *proposals, const oly_v
     }
     bool seen = false;
     for (int k = 0; k < f->n_factors; k++) {
-        if (proposals[k].seen && f->late && is_dropped(f, k))
+        if (proposals[k].seen && f->late && is_dropped(w, f, k, &proposals[k].list))
             proposals[k] = (proposal){0};
         seen = seen || proposals[k].seen;
     }
