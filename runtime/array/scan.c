@@ -24,7 +24,7 @@ static oly_array element(oly_array stack, oly_array i)
     int64_t sizes[OLY_MAX_RANK];
     for (int d = 0; d < rank; d++) {
         starts[d] = d == 0 ? oly_operand_array(i) : oly_operand_int(0);
-        sizes[d] = d == 0 ? 1 : oly_dim(stack, d);
+        sizes[d] = d == 0 ? 1 : stack->type.shape[d];
     }
     oly_array slice = (oly_dynamic_slice)(stack, rank, starts, rank, sizes);
     return slice ? oly_reshape_shape(slice, rank - 1, sizes + 1) : NULL;
@@ -38,7 +38,7 @@ static oly_array with_element(oly_array stack, oly_array i, oly_array value)
     for (int d = 0; d < rank; d++)
         starts[d] = d == 0 ? oly_operand_array(i) : oly_operand_int(0);
     for (int d = 1; d < rank; d++)
-        shape[d] = oly_dim(stack, d);
+        shape[d] = stack->type.shape[d];
     oly_array slice = oly_reshape_shape(value, rank, shape);
     return slice ? (oly_dynamic_update_slice)(stack, slice, rank, starts) : NULL;
 }
@@ -115,7 +115,7 @@ static oly_status check(const scanning *s, const oly_array *carry)
     for (int k = 0; k < s->n_x; k++) {
         if (!s->xs[k])
             return oly_null_handle();
-        if (oly_rank(s->xs[k]) < 1 || oly_dim(s->xs[k], 0) != s->length)
+        if (oly_rank(s->xs[k]) < 1 || s->xs[k]->type.shape[0] != s->length)
             return oly_fail(OLY_SHAPE,
                             "xs[%d] is %s; the first dimension of all xs must be the length of the scan, %lld", k,
                             oly_type_short(&s->xs[k]->type), (long long)s->length);
