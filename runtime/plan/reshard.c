@@ -414,14 +414,16 @@ static int in_other_slot(const oly_plan *plan, int cell, int n, const int *from,
     return cell;
 }
 
-/* A step that does in other slots, laid out alike, what another one does: cells from to[k] on instead of those from from[k] on. */
-static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const int *from, const int *to, oly_block *b)
+/* A step that does in other slots, `slot` first, laid out alike, what another one does: cells from to[k] on instead of those from
+ * from[k] on. */
+static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const int *from, const int *to, int slot,
+                              oly_block *b)
 {
     const oly_plan *plan = p->plan;
     oly_exchange *exchange = NULL;
     if (like->exchange)
         OLY_TRY(oly_exchange_make_like(like->exchange, n, from, to, plan->n_devices, &exchange));
-    oly_step *s = add_step(p, b, like->node, exchange, oly_cell_slot(plan, to[0]));
+    oly_step *s = add_step(p, b, like->node, exchange, slot);
     OLY_PLAN_CHECK(s);
     s->work = like->work;
     s->wire = like->wire;
@@ -476,7 +478,7 @@ oly_status oly_plan_margins(oly_planner *p, oly_block *const b[2], int n, const 
     for (int k = 0; k < n; k++)
         oly_forget_pieces(&movers[k]);
     if (st == OLY_OK && n > 0)
-        st = repeat_step(p, &b[0]->steps[b[0]->n_steps - 1], n, cells[0], cells[1], b[1]);
+        st = repeat_step(p, &b[0]->steps[b[0]->n_steps - 1], n, cells[0], cells[1], slots[1][0], b[1]);
     for (int k = 0; k < n; k++)
         oly_slot_use(p, slots[1][k]);
     return st;
