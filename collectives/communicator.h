@@ -65,7 +65,8 @@ typedef struct oly_exchange_outline {
     int n_buffers;                      /* that it sends from, then as many that it receives into */
     const int *buffers;
     int n_stages; /* 1: all at once */
-    oly_status (*list)(const void *context, int stage, oly_exchange **exchange); /* NULL: nothing to send or receive */
+    /* NULL: nothing to send or receive */
+    oly_status (*list)(const void *context, int stage, oly_exchange **exchange);
     const void *context;
 } oly_exchange_outline;
 /* Keeps the pointer. One in stages is started and finished with the same base pointers. */

@@ -46,8 +46,8 @@ OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 OLY_API int oly_rank(oly_array x);                   /* number of dimensions; -1 for NULL */
 OLY_API int64_t oly_dim(oly_array x, int dimension); /* extent; negative: from the end. fails OLY_INVALID */
 #define oly_dim(...) OLY_AT(oly_dim)(__VA_ARGS__)
-OLY_API const int64_t *oly_shape(oly_array x);       /* rank extents; valid as long as x */
-OLY_API int64_t oly_size(oly_array x);               /* number of elements */
+OLY_API const int64_t *oly_shape(oly_array x); /* rank extents; valid as long as x */
+OLY_API int64_t oly_size(oly_array x);         /* number of elements */
 OLY_API oly_dtype oly_dtype_of(oly_array x);
 OLY_API oly_sharding oly_sharding_of(oly_array x);  /* NULL for traced arrays: the planner has yet to choose */
 OLY_API bool oly_is_committed(oly_array x);         /* placed on its devices on purpose */

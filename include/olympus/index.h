@@ -111,8 +111,9 @@ OLY_API oly_array oly_take_along_axis(oly_array x, oly_array indices, int axis, 
 typedef struct oly_at_options {
     char first_; /* not used: lets the macro begin the list */
     const char *mode;
-    oly_sharding out_sharding; /* of the result; NULL: as the operands say. Not of one slice (indexes that are all numbers,
-                                * clipped) of Explicit dimensions that stay: these keep their axes */
+    /* Of the result; NULL: as the operands say. Not of one slice (indexes that are all numbers, clipped) of Explicit dimensions
+     * that stay: these keep their axes. */
+    oly_sharding out_sharding;
 } oly_at_options;
 #define OLY_AT_OPTIONS(...)                                                                                            \
     (oly_at_options)                                                                                                   \

@@ -507,7 +507,8 @@ oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, con
 static bool are_partials(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in)
 {
     const oly_value *v = oly_value_of(f, n->in[0]);
-    if (f->outer || v->waits || v->slot < 0 || p->plan->slots[v->slot].kind != OLY_SLOT_INPUT || !oly_layout_equal(v->layout, in))
+    if (f->outer || v->waits || v->slot < 0 || p->plan->slots[v->slot].kind != OLY_SLOT_INPUT ||
+        !oly_layout_equal(v->layout, in))
         return false;
     for (int d = 0; d < in->rank; d++)
         if (oly_has_axis(n, d) && (in->split[d].parts != in->shape[d] || in->split[d].base != in->shape[d]))
