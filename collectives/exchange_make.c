@@ -228,7 +228,7 @@ static int list_buffers(int *buffers, int n_messages, const exchange_message *me
 static oly_status make_messages(oly_exchange *x, size_t element_bytes, const oly_message *sends,
                                 const oly_message *receives)
 {
-    size_t n_pieces = 0, n_loops = 0, n_messages = (size_t)(x->n_sends + x->n_receives);
+    size_t n_pieces = 0, n_loops = 0, n_messages = (size_t)x->n_sends + (size_t)x->n_receives;
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
         const oly_message *m = i < x->n_receives ? &receives[i] : &sends[i - x->n_receives];
         n_pieces += m->n_pieces > 0 ? (size_t)m->n_pieces : 0;
@@ -300,29 +300,34 @@ static int other_buffer(int buffer, int n, const int *from, const int *to, int w
     return buffer;
 }
 
+static void *moved(void *pointer, intptr_t by)
+{
+    return pointer ? (void *)((intptr_t)pointer + by) : NULL;
+}
+
 /* Copies the messages of `like`; what points into them points into the copy. */
 static oly_status copy_messages(oly_exchange *x, const oly_exchange *like)
 {
+    if (like->bytes == 0)
+        return OLY_OK;
     x->receives = oly_malloc(like->bytes);
     if (!x->receives)
         return oly_out_of_memory(like->bytes, "an exchange");
     memcpy(x->receives, like->receives, like->bytes);
-    ptrdiff_t moved = (char *)x->receives - (char *)like->receives;
-#define MOVED(pointer) ((pointer) ? (void *)((char *)(uintptr_t)(pointer) + moved) : NULL)
-    x->sends = MOVED(like->sends);
-    x->buffers = MOVED(like->buffers);
+    intptr_t by = (intptr_t)x->receives - (intptr_t)like->receives;
+    x->sends = moved(like->sends, by);
+    x->buffers = moved(like->buffers, by);
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
         exchange_message *m = oly_exchange_message(x, i);
-        m->walks = MOVED(m->walks);
-        m->positions = MOVED(m->positions);
+        m->walks = moved(m->walks, by);
+        m->positions = moved(m->positions, by);
         m->staging = NULL;
         m->sources = NULL;
-        for (int k = 0; k < m->n_pieces; k++) {
-            m->walks[k].extent = MOVED(m->walks[k].extent);
-            m->walks[k].stride = MOVED(m->walks[k].stride);
+        for (int k = 0; m->walks && k < m->n_pieces; k++) {
+            m->walks[k].extent = moved((void *)m->walks[k].extent, by);
+            m->walks[k].stride = moved((void *)m->walks[k].stride, by);
         }
     }
-#undef MOVED
     return OLY_OK;
 }
 

@@ -205,7 +205,7 @@ static void work_does_not_grow_with_the_machine(void **state)
                               good ? "      " : "GROWS ", programs[k].name, turned ? " turned" : "", few, some, many,
                               work[turned][3][k], work[turned][4][k], (double)many / (double)few);
         }
-    assert_int_equal(complaints, 0);
+    check_growth(complaints);
 }
 
 int main(void)

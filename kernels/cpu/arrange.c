@@ -113,7 +113,7 @@ void OLY_ISA_NAME(oly_arrange_run)(const oly_local_task *t, const void *const *i
     int64_t length = t->out.extent[d], n = oly_local_count(&t->out, -1), end = n * (chunk + 1) / n_chunks;
     for (int64_t k = n * chunk / n_chunks; k < end;) {
         int64_t line = k / length;
-        segment s = {.t = t, .first = k % length};
+        segment s = {.t = t, .in = {in[0], in[0]}, .first = k % length};
         s.n = length - s.first < end - k ? length - s.first : end - k;
         for (int j = 0; j < t->n_in; j++)
             s.in[j] = (const char *)in[j] + oly_local_offset(t->out.rank, t->out.extent, t->in[j].stride, d, line) *

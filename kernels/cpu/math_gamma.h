@@ -100,10 +100,14 @@ static inline double digamma_f64(double x)
             POLYNOMIAL(i * i, -1 / 12.0, 691 / 32760.0, -1 / 132.0, 1 / 240.0, -1 / 252.0, 1 / 120.0, -1 / 12.0);
         return value + (log(x) + (series - 0.5 * i));
     }
-    for (; x > 2; x -= 1)
-        value += 1 / (x - 1);
-    for (; x < 1; x += 1)
+    while (x > 2) {
+        x -= 1;
+        value += 1 / x;
+    }
+    while (x < 1) {
         value -= 1 / x;
+        x += 1;
+    }
     return value + digamma_central(x);
 }
 #endif

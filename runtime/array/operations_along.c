@@ -71,7 +71,8 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
         return oly_last_status();
     for (int k = num_keys; k < n; k++) /* the keys are looked at with the indexes that sort them */
         if (oly_rank(operands[k]) != oly_rank(operands[0]) ||
-            memcmp(oly_shape(operands[k]), oly_shape(operands[0]), sizeof(int64_t) * (size_t)oly_rank(operands[0])))
+            memcmp(oly_shape(operands[k]), oly_shape(operands[0]), sizeof(int64_t) * (size_t)oly_rank(operands[0])) !=
+                0)
             return oly_raise(oly_fail(OLY_SHAPE,
                                       "operand %d has another shape than operand 0; arrays that are sorted together "
                                       "have one shape",

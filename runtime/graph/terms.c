@@ -162,7 +162,7 @@ static oly_status moved_terms(oly_graph *g, const oly_node *node, const oly_type
     const oly_node *sum = node->in[0];
     oly_node *x = sum->n_in ? sum->in[0] : NULL;
     int64_t terms = 1;
-    if (oly_ops[sum->op].lowering != OLY_LOWER_REDUCE || oly_ops[sum->op].detail != OLY_COMBINE_SUM ||
+    if (!x || oly_ops[sum->op].lowering != OLY_LOWER_REDUCE || oly_ops[sum->op].detail != OLY_COMBINE_SUM ||
         oly_ops[x->op].lowering != OLY_LOWER_INPUT || sum->params.n_axes != 1 || sum->params.axes[0] != 0 ||
         x->type.mesh != wide->mesh || x->type.rank + x->type.axes[0].n > OLY_MAX_RANK)
         return OLY_OK;

@@ -103,7 +103,7 @@ static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_
     for (int k = 0; k < u->n_demands; k++)
         consider(c, u, (oly_decision){work, summed, u->demand[k].cuts, 0}, list);
     if (c->scattering)
-        for (int worked = 0; worked <= c->recutting; worked++)
+        for (int worked = 0; worked <= (c->recutting ? 1 : 0); worked++)
             try_scattered(c, u, (oly_decision){work, summed, 0, 0}, worked, list);
 }
 

@@ -470,7 +470,7 @@ static oly_status set_aside(const folder *f, oly_block *b, folded *v)
     s->alone = true;
     s->move.n_copies = n;
     s->move.copies = copies;
-    s->work = (double)n * (double)(v->largest / f->element);
+    s->work = (double)n * (double)v->largest / (double)f->element;
     oly_slot_use(p, slot);
     v->from = slot;
     return OLY_OK;

@@ -111,7 +111,8 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     before->dim[d].hi = n->params.reverse ? (int64_t)each.split[d].parts : -1;
     /* from very many processes all of them come: in stages, instead of a message from each of those before */
     bool many = oly_mesh_processes() > 2 * oly_option.direct_processes + 1;
-    OLY_TRY(bring(p, f, n, 1, &results, &each, &all, many ? (oly_wanted){0} : (oly_wanted){1, before}));
+    oly_wanted wanted = {many ? 0 : 1, before};
+    OLY_TRY(bring(p, f, n, 1, &results, &each, &all, wanted));
     whole->n_in = 2;
     whole->in[0] = *own;
     whole->in[1] = all;

@@ -58,17 +58,17 @@ static bool gives_elements(const oly_node *n)
 /* Elements of the largest part, along other dimensions. */
 static double lines_of(const oly_layout *l, int d)
 {
-    double n = 1;
+    int64_t n = 1;
     for (int e = 0; e < l->rank; e++)
-        n *= e == d ? 1 : (double)((l->shape[e] + l->split[e].parts - 1) / l->split[e].parts);
-    return n;
+        n *= e == d ? 1 : (l->shape[e] + l->split[e].parts - 1) / l->split[e].parts;
+    return (double)n;
 }
 
 /* Seconds to sort lines of n elements by so many keys. */
 static double sorting(double lines, double n, int keys)
 {
-    double steps = 1;
-    for (double k = 1; k < n; k *= 2)
+    double steps = 1, reached = 1;
+    for (; reached < n; reached *= 2)
         steps++;
     return oly_price_operations(lines * n * steps * keys);
 }
@@ -462,7 +462,7 @@ static bool follows(const sorter *s, const oly_node *user, const oly_node *order
 {
     const oly_params *q = &user->params;
     oly_layout from;
-    if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(op_of(user)) != OLY_LOCAL_READS ||
+    if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(op_of(user)) != OLY_LOCAL_READS || !s->own ||
         user->n_in != 2 || user->in[1] != order || user->in[0] == order || q->n_axes != 1 || q->axes[0] != s->d ||
         q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
         user->in[0]->type.shape[s->d] != s->own->shape[s->d])

@@ -71,8 +71,9 @@ static const line *line_of(finder *f, int d, int part)
 {
     const mover *m = f->m;
     const line **known = &f->line[d * WAYS + part % WAYS];
-    if (*known && (*known)->part == part)
-        return *known;
+    const line *seen = *known;
+    if (seen && seen->part == part)
+        return seen;
     line *l = oly_arena_take(&f->arena, sizeof *l + sizeof *l->wanted * (size_t)m->wanted.n);
     if (!l)
         return NULL;
@@ -216,8 +217,9 @@ static bool give_strips(finder *f, strip_list *list, int d, int part)
 static const strip_list *strips_of(finder *f, int d, int part)
 {
     const strip_list **known = &(f->sending ? f->given : f->taken)[d * WAYS + part % WAYS];
-    if (*known && (*known)->part == part)
-        return *known;
+    const line *seen = *known;
+    if (seen && seen->part == part)
+        return seen;
     strip_list *list = OLY_ARENA_NEW(&f->arena, strip_list, 1);
     if (!list)
         return NULL;
