@@ -217,7 +217,7 @@ static bool give_strips(finder *f, strip_list *list, int d, int part)
 static const strip_list *strips_of(finder *f, int d, int part)
 {
     const strip_list **known = &(f->sending ? f->given : f->taken)[d * WAYS + part % WAYS];
-    const line *seen = *known;
+    const strip_list *seen = *known;
     if (seen && seen->part == part)
         return seen;
     strip_list *list = OLY_ARENA_NEW(&f->arena, strip_list, 1);
