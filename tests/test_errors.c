@@ -266,7 +266,7 @@ static void doubles(const oly_array *in, oly_array *out, void *user)
 static void traced_values_have_no_elements_yet(void **state)
 {
     (void)state;
-    oly_array x = ones(OLY_FLOAT32, 1, 1, 0), y;
+    oly_array x = ones(OLY_FLOAT32, 1, 1, 0), y = NULL;
     FAILS(oly_get, oly_call(oly_jit(fetches, 1, 1), OLY_IN(x), OLY_OUT(y)) != OLY_OK || oly_last_status() != OLY_OK,
           OLY_TRACE, "traced float32[1]");
 }

@@ -131,7 +131,7 @@ static int diverge(void)
 static int same_call_other_order(void)
 {
     oly_set_error_mode(OLY_ERRORS_RETURN);
-    oly_array x = spread(), y;
+    oly_array x = spread(), y = NULL;
     if (oly_process_index() == 0) {
         y = oly_sum(x);
         y = oly_max(x);

@@ -363,7 +363,7 @@ static void check_running(running *r, const placement *at, bool looped)
     int64_t needed = 0, size = size_of(at->rank, at->shape);
     for (int64_t i = 0; i < size; i++)
         data[i] = (float)((i * 7) % 5 + 1) / (r->name[3] == 'p' ? 4 : 1);
-    oly_array x = oly_from_host(data, OLY_FLOAT32, at->rank, at->shape), alone, y;
+    oly_array x = oly_from_host(data, OLY_FLOAT32, at->rank, at->shape), alone = NULL, y = NULL;
     oly_array placed = oly_device_put(x, oly_named(oly_make_mesh(at->mesh), at->spec));
     oly_fn f = oly_jit(looped ? run_in_a_loop : run_along, 1, 1, .user = r, .name = r->name);
     oly_plan_costs costs;

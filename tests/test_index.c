@@ -209,7 +209,7 @@ static void loop(const oly_array *in, oly_array *out, void *user)
 static void test_in_loops(void **state)
 {
     (void)state;
-    oly_array x = oly_reshape(oly_arange(30, OLY_INT32), 5, 6), rows, counts;
+    oly_array x = oly_reshape(oly_arange(30, OLY_INT32), 5, 6), rows = NULL, counts = NULL;
     oly_fn f = oly_jit(loop, 1, 2);
     static const char *const specs[] = {"", "x, y", "y", "None, x"};
     for (int s = 0; s < 4; s++) {

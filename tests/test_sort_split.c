@@ -156,7 +156,8 @@ static void what_follows_the_keys_is_not_gathered(void **unused)
     {
         int64_t n = 12345;
         oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
-        oly_array x = drawn(OLY_FLOAT32, 1, &n, false), y = drawn(OLY_FLOAT32, 1, &n, true), a[3], b[3];
+        oly_array x = drawn(OLY_FLOAT32, 1, &n, false), y = drawn(OLY_FLOAT32, 1, &n, true), a[3] = {NULL},
+                  b[3] = {NULL};
         oly_array split[2] = {oly_device_put(x, where), oly_device_put(y, where)};
         oly_fn f = oly_jit(arranged, 2, 3);
         oly_call(f, OLY_IN(x, y), 3, (oly_array *[]){&a[0], &a[1], &a[2]});
@@ -194,7 +195,8 @@ static void one_array_is_sorted_once(void **unused)
         {
             int64_t n = 13001;
             oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
-            oly_array x = drawn(k ? OLY_INT32 : OLY_FLOAT32, 1, &n, k), a[2], b[2], split = oly_device_put(x, where);
+            oly_array x = drawn(k ? OLY_INT32 : OLY_FLOAT32, 1, &n, k), a[2] = {NULL}, b[2] = {NULL},
+                      split = oly_device_put(x, where);
             oly_fn f = oly_jit(both, 1, 2);
             oly_call(f, OLY_IN(x), 2, (oly_array *[]){&a[0], &a[1]});
             oly_call(f, OLY_IN(split), 2, (oly_array *[]){&b[0], &b[1]});
@@ -229,7 +231,7 @@ static void keys_in_turn(void **unused)
         oly_sharding where = oly_named(oly_make_mesh("x=8"), "x");
         oly_array x[3] = {drawn(OLY_INT8, 1, &n, false), drawn(OLY_FLOAT32, 1, &n, false),
                           drawn(OLY_BOOL, 1, &n, false)};
-        oly_array split[3], a[3], b[3];
+        oly_array split[3], a[3] = {NULL}, b[3] = {NULL};
         for (int k = 0; k < 3; k++)
             split[k] = oly_device_put(x[k], where);
         oly_fn f = oly_jit(several_keys, 3, 3);
@@ -276,7 +278,7 @@ static void nobody_gathers_a_line(void **unused)
     {
         enum { N = 1 << 18, BLOCK = N / 8 };
         int64_t n = N;
-        oly_array y, x = oly_device_put(drawn(OLY_FLOAT32, 1, &n, true), oly_named(oly_make_mesh("x=8"), "x"));
+        oly_array y = NULL, x = oly_device_put(drawn(OLY_FLOAT32, 1, &n, true), oly_named(oly_make_mesh("x=8"), "x"));
         oly_fn f = oly_jit(sorted, 1, 1);
         char *steps = check_steps(f, 1, &x);
         assert_int_equal(check_count(steps, "all-gather"), 0);
@@ -320,7 +322,7 @@ static void large_lines_are_never_gathered(void **unused)
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
         OLY_SCOPE
         {
-            oly_array x = drawn(cases[k].dtype, 1, &cases[k].n, k % 2), a, b;
+            oly_array x = drawn(cases[k].dtype, 1, &cases[k].n, k % 2), a = NULL, b = NULL;
             oly_array split = oly_device_put(x, oly_named(oly_make_mesh(cases[k].mesh), "x"));
             oly_fn f = oly_jit(place_of, 1, 1);
             oly_call(f, OLY_IN(x), 1, (oly_array *[]){&a});
@@ -349,7 +351,7 @@ static void what_is_wanted_whole(void **unused)
     {
         int64_t n = 14000;
         oly_mesh mesh = oly_make_mesh("x=8");
-        oly_array x = drawn(OLY_INT32, 1, &n, true), split = oly_device_put(x, oly_named(mesh, "x")), y;
+        oly_array x = drawn(OLY_INT32, 1, &n, true), split = oly_device_put(x, oly_named(mesh, "x")), y = NULL;
         oly_fn f = oly_jit(replicated, 1, 1, .user = (void *)mesh);
         oly_call(f, OLY_IN(split), 1, (oly_array *[]){&y});
         check_same(y, oly_sort(x, 0), "a sorted line on every device");
@@ -372,7 +374,8 @@ static void counting_in_a_line_that_is_spread(void **unused)
     {
         int64_t n = 5001, m = 37;
         oly_mesh mesh = oly_make_mesh("x=8");
-        oly_array line = oly_sort(drawn(OLY_FLOAT32, 1, &n, true), 0), sought = drawn(OLY_FLOAT32, 1, &m, false), a, b;
+        oly_array line = oly_sort(drawn(OLY_FLOAT32, 1, &n, true), 0), sought = drawn(OLY_FLOAT32, 1, &m, false),
+                  a = NULL, b = NULL;
         oly_array split = oly_device_put(line, oly_named(mesh, "x")),
                   here = oly_device_put(sought, oly_named(mesh, ""));
         oly_fn f = oly_jit(counted, 2, 1);

@@ -104,7 +104,7 @@ static void results_follow_the_mode_of_the_call(void **state)
     start();
     OLY_SCOPE
     {
-        oly_array x = oly_ones(OLY_INT8, 100), y;
+        oly_array x = oly_ones(OLY_INT8, 100), y = NULL;
         oly_fn f = oly_jit(double_it, 1, 1);
         for (int k = 0; k < 4; k++) {
             oly_enable_x64(k % 2);
