@@ -336,34 +336,59 @@ static double bytes_moved(oly_frame *f, const oly_local_step *s, int k)
     return oly_is_at_hand(f, s->node->in[k], &r) ? 0 : part_size(&s->in[k]) * (double)oly_dtype_size(s->dtype[k]);
 }
 
+/* What each device adds when the updates are cut as operand k is, the updates or an index of them; the bytes it gets then, operands
+ * and sums. Negative: k is not spread. */
+static double spread_scatter(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, oly_local_step *part,
+                             double *brought)
+{
+    const oly_node *n = s->node;
+    int n_batch = n->params.n_batch, n_index = n->in[1]->type.rank;
+    oly_layout own;
+    part->out = s->out;
+    part->over.n = 0;
+    if (!oly_natural_layout(f, n->in[k], &own) || own.mesh != p->mesh)
+        return -1;
+    for (int d = n_batch; d < n_index; d++)
+        oly_append_axes(&part->over, &own.split[d].axes);
+    if (part->over.n == 0)
+        return -1;
+    double members = oly_axis_list_parts(p->mesh, &part->over);
+    bool scattered = leave_axes(&part->out, &part->over);
+    *brought = 0;
+    part->in[0] = s->in[0];
+    for (int j = 1; j < n->n_in; j++) {
+        part->in[j] = s->in[j];
+        leave_axes(&part->in[j], &part->over);
+        for (int d = n_batch; d < n_index; d++)
+            part->in[j].split[d] = own.split[d];
+        *brought += bytes_moved(f, part, j);
+    }
+    return *brought + (scattered ? 1 : 2) * part_size(&part->out) * (double)oly_dtype_size(n->type.dtype) *
+                          (members - 1) / members;
+}
+
 /* Updates that are spread over devices stay there: every device adds its own, and the results add up; the array itself is in one of
  * them, or a part of it in each. Unless bringing the updates moves less. */
 static oly_status scatter_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
 {
-    int updates = n->n_in - 1, n_index = n->in[1]->type.rank;
-    oly_layout own;
     oly_local_step *part = oly_local_step_new(p, n, &s->out);
     OLY_PLAN_CHECK(part);
-    if (!oly_natural_layout(f, n->in[updates], &own) || own.mesh != p->mesh)
-        return OLY_OK;
-    for (int d = n->params.n_batch; d < n_index; d++)
-        oly_append_axes(&part->over, &own.split[d].axes);
-    if (part->over.n == 0)
-        return OLY_OK;
-    double members = oly_axis_list_parts(p->mesh, &part->over), moved = 0, without = 0;
-    bool scattered = leave_axes(&part->out, &part->over);
-    part->in[0] = s->in[0];
-    for (int k = 1; k < n->n_in; k++) {
-        part->in[k] = s->in[k];
-        leave_axes(&part->in[k], &part->over);
-        for (int d = n->params.n_batch; d < n_index; d++)
-            part->in[k].split[d] = own.split[d];
-        moved += bytes_moved(f, part, k);
-        without += bytes_moved(f, s, k);
+    int updates = n->n_in - 1, best = updates;
+    double brought, without = 0, least = spread_scatter(p, f, s, updates, part, &brought);
+    for (int k = 1; k < updates && least >= 0; k++) {
+        double moved = spread_scatter(p, f, s, k, part, &brought);
+        if (moved >= 0 && brought == 0 && moved < least) { /* all is there: an index may be cut finer */
+            least = moved;
+            best = k;
+        }
     }
-    moved +=
-        (scattered ? 1 : 2) * part_size(&part->out) * (double)oly_dtype_size(n->type.dtype) * (members - 1) / members;
-    if (moved >= without * (members - 1) / members)
+    if (least < 0)
+        return OLY_OK;
+    spread_scatter(p, f, s, best, part, &brought);
+    for (int k = 1; k < n->n_in; k++)
+        without += bytes_moved(f, s, k);
+    double members = oly_axis_list_parts(p->mesh, &part->over);
+    if (least >= without * (members - 1) / members)
         return OLY_OK;
     *done = true;
     part->partial = true;
