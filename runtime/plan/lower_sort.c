@@ -67,8 +67,8 @@ static double lines_of(const oly_layout *l, int d)
 /* Seconds to sort lines of n elements by so many keys. */
 static double sorting(double lines, double n, int keys)
 {
-    double steps = 1, reached = 1;
-    for (; reached < n; reached *= 2)
+    double steps = 1;
+    for (int64_t reached = 1; (double)reached < n; reached *= 2)
         steps++;
     return oly_price_operations(lines * n * steps * keys);
 }
@@ -461,13 +461,14 @@ static void list_twins(sorter *s)
 static bool follows(const sorter *s, const oly_node *user, const oly_node *order)
 {
     const oly_params *q = &user->params;
+    const oly_node *array = user->n_in == 2 ? user->in[0] : NULL;
     oly_layout from;
     if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(op_of(user)) != OLY_LOCAL_READS || !s->own ||
-        user->n_in != 2 || user->in[1] != order || user->in[0] == order || q->n_axes != 1 || q->axes[0] != s->d ||
+        !array || user->in[1] != order || array == order || q->n_axes != 1 || q->axes[0] != s->d ||
         q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
-        user->in[0]->type.shape[s->d] != s->own->shape[s->d])
+        array->type.shape[s->d] != s->own->shape[s->d])
         return false;
-    return oly_natural_layout(s->f, user->in[0], &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
+    return oly_natural_layout(s->f, array, &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
 }
 
 /* What follows the keys by an order. False: a key is gathered all the same, for another one's sake. */

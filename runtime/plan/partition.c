@@ -198,7 +198,7 @@ static const oly_node *reduction_of(const oly_frame *f, const oly_group *g)
 {
     for (int k = 0; k < f->graph->n_outputs; k++) {
         const oly_node *n = f->graph->outputs[k];
-        if (oly_ops[n->op].lowering == OLY_LOWER_REDUCE && n->in[0] == g->nodes[g->n_nodes - 1])
+        if (n && oly_ops[n->op].lowering == OLY_LOWER_REDUCE && n->in[0] == g->nodes[g->n_nodes - 1])
             return n;
     }
     return NULL;
