@@ -58,6 +58,18 @@ void check_same_values(oly_function function, int n_in, const oly_array *plain, 
     free(other);
 }
 
+int check_steps_with(const char *word, oly_function function, const char *mesh, const char *spec, int64_t rows,
+                     int64_t columns)
+{
+    oly_array plain = check_matrix(rows, columns);
+    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh(mesh), spec));
+    char *text = check_steps(compiled(function, 1), 1, &split);
+    int n = check_count(text, word);
+    free(text);
+    check_same_values(function, 1, &plain, &split, rows * columns, 1e-5);
+    return n;
+}
+
 void check_same_bits(oly_function function, int n_in, const oly_array *in, int64_t n)
 {
     float *bits[2];

@@ -8,6 +8,13 @@
 char *check_steps(oly_fn f, int n, const oly_array *in);
 int check_count(const char *text, const char *word);
 
+/* Lines of the steps that the function has the word in, on a float32[rows,columns] operand that lies so; its result, as large, is that
+ * on one device. */
+int check_steps_with(const char *word, oly_function function, const char *mesh, const char *spec, int64_t rows,
+                     int64_t columns);
+/* The line of every movement ends so. */
+#define CHECK_MOVES " members]"
+
 /* float32[rows,columns] on one device. */
 oly_array check_matrix(int64_t rows, int64_t columns);
 /* All n elements of a function's float32 result, on every process; to be freed. */

@@ -1,8 +1,6 @@
 /* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves between
  * the forms. Movements, values (those of one device), and the shardings of results. */
 #include "check_communication.h"
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -16,17 +14,6 @@ static int teardown(void **state)
 {
     (void)state;
     return oly_finalize();
-}
-
-static int movements(oly_function function, const char *mesh, const char *spec, int64_t rows, int64_t columns)
-{
-    oly_array plain = check_matrix(rows, columns);
-    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh(mesh), spec));
-    char *text = check_steps(oly_jit_with(function, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
-    int n = check_count(text, " members]");
-    free(text);
-    check_same_values(function, 1, &plain, &split, rows * columns, 1e-5);
-    return n;
 }
 
 /* Halves of the rows, worked on as such, and back. */
@@ -72,18 +59,13 @@ static void in_a_loop(const oly_array *in, oly_array *out, void *user)
 static void reshapes_cut_axes(void **state)
 {
     (void)state;
-    assert_int_equal(movements(halves, "x=8", "x", 32, 64), 0);
-    assert_int_equal(movements(halves, "x=4, y=2", "(x, y)", 32, 64), 0);
-    assert_int_equal(movements(halves, "x=2, y=4", "(y, x)", 32, 64), 0);
-    assert_int_equal(movements(in_a_loop, "x=8", "x", 32, 64), 0);
-    assert_int_equal(movements(merged, "x=8", "x", 32, 64), 0);
-    oly_array plain = check_matrix(16, 64);
-    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh("x=8"), "None, x"));
-    char *text = check_steps(oly_jit_with(heads, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
-    assert_int_equal(check_count(text, "all-gather"), 0);
-    assert_true(check_count(text, "all-reduce") >= 1);
-    free(text);
-    check_same_values(heads, 1, &plain, &split, 16 * 64, 1e-5);
+    assert_int_equal(check_steps_with(CHECK_MOVES, halves, "x=8", "x", 32, 64), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, halves, "x=4, y=2", "(x, y)", 32, 64), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, halves, "x=2, y=4", "(y, x)", 32, 64), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, in_a_loop, "x=8", "x", 32, 64), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, merged, "x=8", "x", 32, 64), 0);
+    assert_int_equal(check_steps_with("all-gather", heads, "x=8", "None, x", 16, 64), 0);
+    assert_true(check_steps_with("all-reduce", heads, "x=8", "None, x", 16, 64) >= 1);
 }
 
 /* What does not fit is no worse than before: 3 does not divide 8, and a third axis is not asked for. */
@@ -97,8 +79,8 @@ static void thirds(const oly_array *in, oly_array *out, void *user)
 static void others_are_as_before(void **state)
 {
     (void)state;
-    movements(thirds, "x=8", "x", 48, 8);
-    movements(thirds, "x=2, y=4", "(y, x)", 48, 8);
+    check_steps_with(CHECK_MOVES, thirds, "x=8", "x", 48, 8);
+    check_steps_with(CHECK_MOVES, thirds, "x=2, y=4", "(y, x)", 48, 8);
 }
 
 static void parts(const oly_array *in, oly_array *out, void *user)

@@ -1,8 +1,6 @@
 /* run: layouts  What the planner leaves out before it plans: rearrangements that elementwise operations later undo, and masks that
  * would be sent where every device can make them. Bytes, and values: those of one device. */
 #include "check_communication.h"
-#include <math.h>
-#include <stdlib.h>
 
 static int setup(void **state)
 {
@@ -16,21 +14,6 @@ static int teardown(void **state)
     (void)state;
     return oly_finalize();
 }
-
-/* How many steps of the plan for a split operand have the word; its result is that on one device. */
-static int steps_with(const char *word, oly_function function, const char *spec, int64_t rows, int64_t columns)
-{
-    oly_array plain = check_matrix(rows, columns);
-    oly_array split = oly_device_put(plain, oly_named(oly_make_mesh("x=8"), spec));
-    char *text = check_steps(oly_jit_with(function, "f", 1, 1, (oly_jit_options){.user = NULL}), 1, &split);
-    int n = check_count(text, word);
-    free(text);
-    check_same_values(function, 1, &plain, &split, rows * columns, 1e-6);
-    return n;
-}
-
-/* The line of every movement ends so. */
-static const char moves[] = " members]";
 
 static void backwards_and_back(const oly_array *in, oly_array *out, void *user)
 {
@@ -56,9 +39,9 @@ static void turned_and_back(const oly_array *in, oly_array *out, void *user)
 static void rearrangements_that_are_undone_move_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(steps_with(moves, backwards_and_back, "x", 64, 4), 0);
-    assert_int_equal(steps_with(moves, regrouped_and_back, "None, x", 16, 32), 0);
-    assert_int_equal(steps_with(moves, turned_and_back, "x", 16, 32), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, backwards_and_back, "x=8", "x", 64, 4), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, regrouped_and_back, "x=8", "None, x", 16, 32), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, turned_and_back, "x=8", "x", 16, 32), 0);
 }
 
 /* The same, in the body of a loop. */
@@ -79,7 +62,7 @@ static void in_a_loop(const oly_array *in, oly_array *out, void *user)
 static void loops_too(void **state)
 {
     (void)state;
-    assert_int_equal(steps_with(moves, in_a_loop, "x", 64, 4), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, in_a_loop, "x=8", "x", 64, 4), 0);
 }
 
 /* Not what others read, nor other dimensions, nor another order. */
@@ -100,8 +83,8 @@ static void regrouped_otherwise(const oly_array *in, oly_array *out, void *user)
 static void others_stay(void **state)
 {
     (void)state;
-    assert_true(steps_with(moves, half_undone, "x", 64, 4) > 0);
-    assert_true(steps_with(moves, regrouped_otherwise, "None, x", 16, 32) > 0);
+    assert_true(check_steps_with(CHECK_MOVES, half_undone, "x=8", "x", 64, 4) > 0);
+    assert_true(check_steps_with(CHECK_MOVES, regrouped_otherwise, "x=8", "None, x", 16, 32) > 0);
 }
 
 /* A gradient through the sum of the diagonal: one number for each device, and a mask of indexes. */
@@ -132,9 +115,9 @@ static void shared_mask(const oly_array *in, oly_array *out, void *user)
 static void masks_are_made_where_they_are_read(void **state)
 {
     (void)state;
-    assert_int_equal(steps_with("all-gather", diagonal_gradient, "None, x", 32, 32), 0);
-    assert_int_equal(steps_with("all-gather", diagonal_gradient, "x", 32, 32), 0);
-    assert_int_equal(steps_with(moves, shared_mask, "x", 64, 4), 0);
+    assert_int_equal(check_steps_with("all-gather", diagonal_gradient, "x=8", "None, x", 32, 32), 0);
+    assert_int_equal(check_steps_with("all-gather", diagonal_gradient, "x=8", "x", 32, 32), 0);
+    assert_int_equal(check_steps_with(CHECK_MOVES, shared_mask, "x=8", "x", 64, 4), 0);
 }
 
 int main(void)

@@ -159,19 +159,26 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
     return OLY_OK;
 }
 
-static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
-                             const void *data, const int64_t *local_shape, oly_array *out)
+/* The type of an array that is put together of parts, checked. */
+static oly_status given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type)
 {
-    oly_type type = {.dtype = dtype, .rank = rank};
-    const int *positions;
     if ((unsigned)dtype >= OLY_N_DTYPES)
         return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
     if (rank < 0 || rank > OLY_MAX_RANK)
         return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
+    *type = (oly_type){.dtype = dtype, .rank = rank};
     for (int d = 0; d < rank; d++)
-        type.shape[d] = global_shape[d];
-    OLY_TRY(oly_type_check(&type));
-    OLY_TRY(oly_sharding_check_rank(sharding, rank));
+        type->shape[d] = shape[d];
+    OLY_TRY(oly_type_check(type));
+    return oly_sharding_check_rank(sharding, rank);
+}
+
+static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
+                             const void *data, const int64_t *local_shape, oly_array *out)
+{
+    oly_type type;
+    const int *positions;
+    OLY_TRY(given_type(sharding, dtype, rank, global_shape, &type));
     int n = oly_mesh_local_positions(sharding->mesh, &positions);
     oly_box *boxes = oly_malloc(sizeof *boxes * (size_t)(n + 1));
     if (!boxes)
@@ -286,16 +293,9 @@ static oly_status share_parts(oly_array whole, const oly_type *type, const oly_a
 static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
                               const oly_array *parts, oly_array *out)
 {
-    oly_type type = {.dtype = dtype, .rank = rank};
+    oly_type type;
     const int *positions;
-    if ((unsigned)dtype >= OLY_N_DTYPES)
-        return oly_fail(OLY_INVALID, "element type %d does not exist", (int)dtype);
-    if (rank < 0 || rank > OLY_MAX_RANK)
-        return oly_fail(OLY_INVALID, "an array has 0 to %d dimensions, not %d", OLY_MAX_RANK, rank);
-    for (int d = 0; d < rank; d++)
-        type.shape[d] = global_shape[d];
-    OLY_TRY(oly_type_check(&type));
-    OLY_TRY(oly_sharding_check_rank(sharding, rank));
+    OLY_TRY(given_type(sharding, dtype, rank, global_shape, &type));
     int wanted = oly_mesh_local_positions(sharding->mesh, &positions);
     if (n != wanted)
         return oly_fail(OLY_INVALID,

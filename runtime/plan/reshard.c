@@ -425,14 +425,11 @@ static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const
         OLY_TRY(oly_exchange_make_like(like->exchange, n, from, to, plan->n_devices, &exchange));
     oly_step *s = add_step(p, b, like->node, exchange, slot);
     OLY_PLAN_CHECK(s);
-    s->work = like->work;
-    s->wire = like->wire;
-    s->bytes = like->bytes;
-    s->messages = like->messages;
-    s->members = like->members;
-    s->what = like->what;
-    s->detail = like->detail;
-    s->transfer = like->transfer;
+    int number = s->number;
+    *s = *like;
+    s->number = number;
+    s->exchange = exchange;
+    s->out_slot = slot;
     size_t copy_bytes = sizeof(oly_copy_work) * (size_t)like->move.n_copies,
            arrival_bytes = sizeof(oly_arrival) * (size_t)like->move.n_arrivals;
     oly_copy_work *copies = oly_arena_take_raw(&p->plan->arena, copy_bytes);
@@ -449,9 +446,7 @@ static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const
     for (int k = 0; k < like->move.n_arrivals; k++)
         arrivals[k].piece.buffer = in_other_slot(plan, arrivals[k].piece.buffer, n, from, to);
     s->move.copies = copies;
-    s->move.n_copies = like->move.n_copies;
     s->move.arrivals = arrivals;
-    s->move.n_arrivals = like->move.n_arrivals;
     return OLY_OK;
 }
 
