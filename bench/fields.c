@@ -1,5 +1,5 @@
-/* Rows of loops over fields that are no sum of shifted parts of one array: two substances that react, a wave, a masked plate, light on
- * a staggered grid. */
+/* Rows of loops over fields that are no sum of shifted parts of one array: two substances that react, a wave, a masked plate,
+ * light on a staggered grid. */
 #include "bench.h"
 #include <string.h>
 

@@ -109,6 +109,7 @@ oly_status oly_exchange_advance(void);
 void oly_exchange_buffers(const oly_exchange *x, void (*visit)(void *context, int buffer, bool receives),
                           void *context);
 /* Waits for everything and unpacks. fails OLY_DIVERGED when a message belongs to another call (both ranks, both calls and both
- * lines in the message), OLY_TIMEOUT when a rank has not come within oly_option.timeout seconds (which rank, which call), OLY_MPI. */
+ * lines in the message), OLY_TIMEOUT when a rank has not come within oly_option.timeout seconds (which rank, which call),
+ * OLY_MPI. */
 oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base);
 #endif

@@ -1,6 +1,6 @@
 /* Memory for packed messages, shared by all exchanges of the process: an exchange takes a block when it starts and gives it back
- * when it is over, so that plans that are kept hold none. All blocks together have at most oly_exchange_memory_limit bytes: who finds
- * no room waits until an exchange that is under way is over. Called by exchange.c and exchange_make.c, in any thread. */
+ * when it is over, so that plans that are kept hold none. All blocks together have at most oly_exchange_memory_limit bytes: who
+ * finds no room waits until an exchange that is under way is over. Called by exchange.c and exchange_make.c, in any thread. */
 #ifndef OLY_COLLECTIVES_STAGING_H
 #define OLY_COLLECTIVES_STAGING_H
 #include "communicator.h"

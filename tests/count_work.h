@@ -1,5 +1,6 @@
 /* Counts what planning takes in calls of the arithmetic that all of it is made of and in memory taken, which, unlike time, are the
- * same every time. Scratch memory that is neither cleared nor kept is not counted. For tests to which the Makefile has the linker pass these calls (`counted` there). */
+ * same every time. Scratch memory that is neither cleared nor kept is not counted. For tests to which the Makefile has the
+ * linker pass these calls (`counted` there). */
 #ifndef OLY_TESTS_COUNT_WORK_H
 #define OLY_TESTS_COUNT_WORK_H
 #include "check.h"

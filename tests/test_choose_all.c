@@ -285,7 +285,8 @@ static void bytes_or_time_decide(void **state)
     oly_rates_use(&before);
 }
 
-/* Time decides. Links and work cost something, each in turn the most: no way that moves less than propagation's takes much less time. */
+/* Time decides. Links and work cost something, each in turn the most: no way that moves less than propagation's takes much less
+ * time. */
 static void products_take_as_little_time_as_can_be(void **state)
 {
     (void)state;

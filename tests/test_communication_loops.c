@@ -1,5 +1,6 @@
-/* run: layouts  Communication in loops and branches: what every iteration would do alike is done once before, what several bodies need
- * comes once, small reductions of an iteration go together. Steps of plans, and values, which are those of one device. */
+/* run: layouts  Communication in loops and branches: what every iteration would do alike is done once before, what several
+ * bodies need comes once, small reductions of an iteration go together. Steps of plans, and values, which are those of one
+ * device. */
 #include "check_communication.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* run: layouts  Parts of split arrays that start where only the run knows: values for every start, inside and outside the array, and
- * never the whole array on one device. */
+/* run: layouts  Parts of split arrays that start where only the run knows: values for every start, inside and outside the array,
+ * and never the whole array on one device. */
 #include "check.h"
 #include <olympus.h>
 

@@ -257,8 +257,8 @@ static bool keeps_its_shape(const halo_program *p, const dependence *d)
     return same;
 }
 
-/* As many steps as in a loop: each moves what one alone would, in an exchange of its own; where many steps are taken at once, no more
- * along one dimension (along two, corners come with them), in fewer exchanges. */
+/* As many steps as in a loop: each moves what one alone would, in an exchange of its own; where many steps are taken at once, no
+ * more along one dimension (along two, corners come with them), in fewer exchanges. */
 static void check_loop(const halo_program *p, const placement *at)
 {
     float *operands[HALO_MOST_ARRAYS];

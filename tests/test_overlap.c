@@ -1,5 +1,5 @@
-/* run: layouts  Stencil loops and loops over several fields work their inner tiles while margins are on their way: the values are those of one device, bit for bit, and
- * a process has results before its neighbours have begun. */
+/* run: layouts  Stencil loops and loops over several fields work their inner tiles while margins are on their way: the values
+ * are those of one device, bit for bit, and a process has results before its neighbours have begun. */
 #include "check_communication.h"
 #include <fcntl.h>
 #include <pthread.h>

@@ -489,8 +489,8 @@ static int64_t largest_block(const walk *w, const place *p)
     return most;
 }
 
-/* Moves an array and looks at what that has taken besides the array before and after: the process what messages are packed in and, of a
- * sum, parts of terms on their way to being one; nothing else. */
+/* Moves an array and looks at what that has taken besides the array before and after: the process what messages are packed in
+ * and, of a sum, parts of terms on their way to being one; nothing else. */
 static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x)
 {
     int64_t limit = oly_option.exchange_memory << 20, slack = 4096;

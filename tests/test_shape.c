@@ -1,5 +1,5 @@
-/* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach. Values on
- * uneven shardings, extremes of rank and size, bytes sent, errors. */
+/* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach.
+ * Values on uneven shardings, extremes of rank and size, bytes sent, errors. */
 #include "check_session.h"
 #include "core/error.h"
 

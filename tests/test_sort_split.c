@@ -1,6 +1,6 @@
-/* run: layouts  Lines sorted where they are spread over devices: the same bits as on one device for every element type, ties, NaN and
- * zeros of both signs, up and down, several keys, uneven parts, several lines, any number of devices; nobody gathers a line, fewer
- * bytes move, memory stays that of a few parts, replays allocate nothing; counting in a sorted line that is spread. */
+/* run: layouts  Lines sorted where they are spread over devices: the same bits as on one device for every element type, ties,
+ * NaN and zeros of both signs, up and down, several keys, uneven parts, several lines, any number of devices; nobody gathers a
+ * line, fewer bytes move, memory stays that of a few parts, replays allocate nothing; counting in a sorted line that is spread. */
 #include "check_communication.h"
 #include "device/memory.h"
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves between
- * the forms. Movements, values (those of one device), and the shardings of results. */
+/* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves
+ * between the forms. Movements, values (those of one device), and the shardings of results. */
 #include "check_communication.h"
 #include <string.h>
 

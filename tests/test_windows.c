@@ -1,5 +1,5 @@
-/* run: layouts  What convolutions and windows promise: the values that plain loops give, for random shapes and parameters, eager and
- * compiled, of operands that are views, and over a mesh x=2, y=4 however they are split; and gradients of windows. */
+/* run: layouts  What convolutions and windows promise: the values that plain loops give, for random shapes and parameters, eager
+ * and compiled, of operands that are views, and over a mesh x=2, y=4 however they are split; and gradients of windows. */
 #include "contract_cases.h"
 
 static void convolutions(void **state)

@@ -11,7 +11,8 @@ extern "C" {
 
 /* -- reductions; axes and keepdims as oly_sum(x, .axes = "0,-1", .keepdims = true) ------------------------------------- */
 
-/* Is any element, are all, other than zero (NaN is; of complex numbers the real part counts)? Of none: false, true. source: jax.numpy.any, all */
+/* Is any element, are all, other than zero (NaN is; of complex numbers the real part counts)? Of none: false, true. source:
+ * jax.numpy.any, all */
 OLY_API oly_array oly_any_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_all_with(oly_operand x, oly_reduce_options options);
 /* Mean of |x - mean|^2, and its square root; a real number also of complex ones. Integers become floating; 16-bit floats are

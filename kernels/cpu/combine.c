@@ -1,5 +1,5 @@
-/* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which folds whole arrays.
- * Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
+/* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which folds whole
+ * arrays. Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"
 #include "core/half.h"
 #include "cpu/vector_math.h"

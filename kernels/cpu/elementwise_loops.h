@@ -1,8 +1,8 @@
-/* The loops of elementwise.def, or of the rows named as ELEMENTWISE_ROWS: for each row and element type, one for each pattern of scalar operands, and the table of
- * them. Included at the end of each elementwise*.c, which defines its formulas (OLY_ADD(x, y), ...), its element types as
- * BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list of X(short name, C type, dtype, ...), empty
- * where the types are another file's, and ELEMENTWISE_TABLE, the table's name. part_<short name> is the type of a
- * complex number's parts, for other types the type itself; pair_<short name> the complex type of two floats. */
+/* The loops of elementwise.def, or of the rows named as ELEMENTWISE_ROWS: for each row and element type, one for each pattern of
+ * scalar operands, and the table of them. Included at the end of each elementwise*.c, which defines its formulas (OLY_ADD(x, y),
+ * ...), its element types as BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list of X(short name, C
+ * type, dtype, ...), empty where the types are another file's, and ELEMENTWISE_TABLE, the table's name. part_<short name> is the
+ * type of a complex number's parts, for other types the type itself; pair_<short name> the complex type of two floats. */
 
 /* -- element types of the rows -------------------------------------------------------------------------------------- */
 #define OLY_BOOLS(X, ...)       BOOL_TYPES(X, __VA_ARGS__)

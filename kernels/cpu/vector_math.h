@@ -1,8 +1,8 @@
 /* Mathematical functions of one element, written so that loops over them become vector code on every instruction set: no
  * branches, no tables. For elementwise.c. float32 functions compute in double and round once, so they are (nearly always)
- * correctly rounded, apart from those of math_single.h; float64 functions are within about 1 ulp. Polynomials are Chebyshev interpolations on the reduced
- * interval with the relative errors noted; sine and cosine kernels and the logarithm of float64 have the coefficients of
- * FreeBSD's msun (k_sin.c, k_cos.c, e_log.c). Arithmetic must not be contracted or reassociated. */
+ * correctly rounded, apart from those of math_single.h; float64 functions are within about 1 ulp. Polynomials are Chebyshev
+ * interpolations on the reduced interval with the relative errors noted; sine and cosine kernels and the logarithm of float64
+ * have the coefficients of FreeBSD's msun (k_sin.c, k_cos.c, e_log.c). Arithmetic must not be contracted or reassociated. */
 #ifndef OLY_VECTOR_MATH_H
 #define OLY_VECTOR_MATH_H
 #include <math.h>

@@ -10,8 +10,8 @@ enum { LEAST_DEAD = 192, MOST_DEAD = 256 };
 static oly_array dead[MOST_DEAD];  /* a ring */
 static unsigned n_dead, n_revived; /* handles that ever came in, and that went out */
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Those that have been dead for longer and are to be used by anybody: what tracing a thousand operations takes, and would give to the
- * system and get back each time. A chain through owned.next. */
+/* Those that have been dead for longer and are to be used by anybody: what tracing a thousand operations takes, and would give
+ * to the system and get back each time. A chain through owned.next. */
 enum { MOST_SPARE = 4096 };
 static oly_owned *spare;
 static int n_spare;

@@ -1,5 +1,5 @@
-/* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the slice
- * of every xs at its number and writes the results into the stacks. */
+/* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the
+ * slice of every xs at its number and writes the results into the stacks. */
 #include "array/manual.h"
 #include <olympus/index.h>
 #include <olympus/transform.h>

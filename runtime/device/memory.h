@@ -1,6 +1,7 @@
 /* Memory of the devices: shard buffers, counted, from a pool that reuses them. Buffers are aligned to 64 bytes (2 MiB and
  * huge-page advice from 4 MiB on), not cleared, first touched by whoever writes them first. Thread-safe. In steady state
- * taking and returning a buffer makes no system call. In a simulated job (core/simulate.h) buffers have no memory: data is NULL. Called by runtime/run and runtime/array. */
+ * taking and returning a buffer makes no system call. In a simulated job (core/simulate.h) buffers have no memory: data is NULL.
+ * Called by runtime/run and runtime/array. */
 #ifndef OLY_DEVICE_MEMORY_H
 #define OLY_DEVICE_MEMORY_H
 #include <olympus/base.h>

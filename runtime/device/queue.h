@@ -21,8 +21,8 @@ struct oly_job {
 oly_status oly_queue_start(int n_local_devices, int depth);
 void oly_queue_stop(void); /* drains first */
 /* Runs or enqueues; the job's own until it is released, which may be before this returns. fails (the job was not taken)
- * OLY_INVALID, OLY_MEMORY. Waits (helping) while `depth` jobs are pending. Jobs whose lane needs MPI calls from the main thread only
- * (oly_queue_inline(true)) run at once on the caller after draining. */
+ * OLY_INVALID, OLY_MEMORY. Waits (helping) while `depth` jobs are pending. Jobs whose lane needs MPI calls from the main thread
+ * only (oly_queue_inline(true)) run at once on the caller after draining. */
 oly_status oly_queue_submit(oly_job *job);
 void oly_queue_inline(bool always);
 

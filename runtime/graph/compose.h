@@ -45,8 +45,8 @@ oly_compose oly_compose_full;       /* in[0] converted to params.dtype, broadcas
 oly_compose oly_compose_place;      /* params.sharding */
 oly_compose oly_compose_reshard;    /* Explicit axes as params.sharding says */
 oly_compose oly_compose_constraint; /* place, but for Explicit axes only checked */
-/* Collectives (compose_collective.c): over params.over, which are manual axes of params.mesh. Of the tiled forms the dimensions stay
- * and are cut or joined. */
+/* Collectives (compose_collective.c): over params.over, which are manual axes of params.mesh. Of the tiled forms the dimensions
+ * stay and are cut or joined. */
 oly_compose oly_compose_pvary;
 oly_compose oly_compose_psum; /* recipe.op: psum, pmax, pmin */
 oly_compose oly_compose_pmean;

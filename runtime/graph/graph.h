@@ -18,8 +18,8 @@ typedef struct oly_contraction {
     uint8_t contract[2][OLY_MAX_RANK], batch[2][OLY_MAX_RANK]; /* [operand][pair] */
 } oly_contraction;
 
-/* Where a loop runs once, for several of the program's steps (plan/observe.c): it; what a field is after a step; what is computed for
- * itself in a single step. */
+/* Where a loop runs once, for several of the program's steps (plan/observe.c): it; what a field is after a step; what is
+ * computed for itself in a single step. */
 enum { OLY_UNROLLED_LOOP = 1, OLY_UNROLLED_FIELD = 2, OLY_UNROLLED_STAGE = 4 };
 
 /* What an operation is told beside its operands. Unused members are zero, so that parameters can be hashed and compared as

@@ -116,8 +116,8 @@ static bool is_scattered(const oly_type *from, const oly_type *to, const oly_axi
     return true;
 }
 
-/* Terms side by side in dimension 0, one for each device along its axes, summed over those axes that dimension 0 of the wide type has
- * not, and sharded as that is. */
+/* Terms side by side in dimension 0, one for each device along its axes, summed over those axes that dimension 0 of the wide
+ * type has not, and sharded as that is. */
 static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wide, oly_node **out)
 {
     const oly_axis_list had = x->type.axes[0];

@@ -32,9 +32,9 @@ oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t 
 oly_split oly_split_whole(int64_t n);
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the same cuts over the same axes */
 
-/* Cuts of a split are, as a function of the part's number, pieces of straight lines, with a step of more than 1 rounded: the remainders
- * come back after as many parts. So what is to be known of all parts follows from those where the pieces meet, and from as many on
- * either side as it takes for everything to come back. */
+/* Cuts of a split are, as a function of the part's number, pieces of straight lines, with a step of more than 1 rounded: the
+ * remainders come back after as many parts. So what is to be known of all parts follows from those where the pieces meet, and
+ * from as many on either side as it takes for everything to come back. */
 enum {
     OLY_FEW_PARTS = 32,
     OLY_MANY_PARTS = 4096

@@ -1,5 +1,5 @@
-/* Which processes share a node, and how far apart the devices along a mesh axis are. Told at start (runtime/array/start.c), asked by
- * the planner's prices. Pure arithmetic; the same answers on every process. */
+/* Which processes share a node, and how far apart the devices along a mesh axis are. Told at start (runtime/array/start.c),
+ * asked by the planner's prices. Pure arithmetic; the same answers on every process. */
 #ifndef OLY_LAYOUT_NODE_H
 #define OLY_LAYOUT_NODE_H
 #include "layout/sharding.h"

@@ -70,7 +70,8 @@ static void forget(oly_chooser *c)
 
 /* -- the whole ------------------------------------------------------------------------------------------------------------- */
 
-/* Units of all graphs: those of a body when it is known where what it reads lies; then once more, as now is known how bodies read. */
+/* Units of all graphs: those of a body when it is known where what it reads lies; then once more, as now is known how bodies
+ * read. */
 static oly_status find_all(oly_chooser *c, bool *too_large)
 {
     c->split = NULL;

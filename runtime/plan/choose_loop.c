@@ -1,6 +1,7 @@
-/* Where the carries of a loop lie, chosen by price: alike at the start and the end of every iteration, what it costs to bring them there
- * before the loop and to where their readers want them after it included. Carries of one shape that lie alike are tried together,
- * then each by itself: where the body reads them, where it makes them, where they come from, and everywhere. See choose.h. */
+/* Where the carries of a loop lie, chosen by price: alike at the start and the end of every iteration, what it costs to bring
+ * them there before the loop and to where their readers want them after it included. Carries of one shape that lie alike are
+ * tried together, then each by itself: where the body reads them, where it makes them, where they come from, and everywhere. See
+ * choose.h. */
 #include "plan/choose.h"
 #include <string.h>
 

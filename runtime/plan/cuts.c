@@ -65,8 +65,8 @@ static int64_t positive(int64_t x)
     return x > 0 ? x : 0;
 }
 
-/* Bytes that move along the dimension, of n elements of `bytes` and so many times as many of the operands, when it is worked in cuts `at` and the result lies in `result`:
- * for some parts, evenly chosen. */
+/* Bytes that move along the dimension, of n elements of `bytes` and so many times as many of the operands, when it is worked in
+ * cuts `at` and the result lies in `result`: for some parts, evenly chosen. */
 static int64_t moved(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
                      int64_t times)
 {

@@ -1,7 +1,7 @@
 /* Reductions over devices put off past what is linear: a reduced value that is
  * reduced again is reduced over devices once, when it is smaller; of a reduced value that is only looked at in part, only
- * the parts are reduced. Decided by the graph and layouts alone, so that sums keep their order on every layout of ranks. graph/linear.def
- * says what is linear. Elementwise operations: delay_group.c. Called by lower.c and scatter.c. */
+ * the parts are reduced. Decided by the graph and layouts alone, so that sums keep their order on every layout of ranks.
+ * graph/linear.def says what is linear. Elementwise operations: delay_group.c. Called by lower.c and scatter.c. */
 #include "plan/delay.h"
 
 oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand)

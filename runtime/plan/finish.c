@@ -1,7 +1,7 @@
-/* A sum over devices that came from outside the plan and goes somewhere else, part by part: a part of its terms is copied, folded and
- * moved to where it is wanted before the next one, in the same memory. So what lies between the terms and the result has a bound, a
- * quarter of what partial results may take (fold.h). Parts are every k-th index of a dimension, so that all devices have something
- * of each. The same bytes move as at once. Called by lower.c for every place whose operand waits. */
+/* A sum over devices that came from outside the plan and goes somewhere else, part by part: a part of its terms is copied,
+ * folded and moved to where it is wanted before the next one, in the same memory. So what lies between the terms and the result
+ * has a bound, a quarter of what partial results may take (fold.h). Parts are every k-th index of a dimension, so that all
+ * devices have something of each. The same bytes move as at once. Called by lower.c for every place whose operand waits. */
 #include "plan/finish.h"
 #include "plan/fold.h"
 #include <string.h>

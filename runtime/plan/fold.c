@@ -1,8 +1,8 @@
-/* The steps of reductions over devices, stage by stage (fold_order.c). Every device needs the partials of a list of positions, folds
- * them in that order, and all the devices of one process with the same list share one fold. Small partials go to everybody, who folds
- * them all; of large ones each process folds a slice and hands it round. What would take too much memory of one process goes in
- * rounds, each of a part of the elements. Who gives whom what is the same for all reductions over the same axes (fold_pattern.c);
- * here are slots and lengths. Called by fold_wait.c. */
+/* The steps of reductions over devices, stage by stage (fold_order.c). Every device needs the partials of a list of positions,
+ * folds them in that order, and all the devices of one process with the same list share one fold. Small partials go to
+ * everybody, who folds them all; of large ones each process folds a slice and hands it round. What would take too much memory of
+ * one process goes in rounds, each of a part of the elements. Who gives whom what is the same for all reductions over the same
+ * axes (fold_pattern.c); here are slots and lengths. Called by fold_wait.c. */
 #include "plan/fold_pattern.h"
 #include "core/option.h"
 #include <string.h>
@@ -428,8 +428,8 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 
 /* -- uneven stages ------------------------------------------------------------------------------------------------------- */
 
-/* Where the last group of positions is shorter than the others, a partial of it may be folded by several groups of one process: they
- * must not find a result there. The same on every process. */
+/* Where the last group of positions is shorter than the others, a partial of it may be folded by several groups of one process:
+ * they must not find a result there. The same on every process. */
 static bool is_read_by_others(const folder *f, const oly_fold_stage *s)
 {
     oly_mesh mesh = f->p->mesh;

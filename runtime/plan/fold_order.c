@@ -1,10 +1,10 @@
-/* The order of reductions over devices. It is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same bits
- * however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first: the
- * order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products are
- * folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose positions
- * one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of two of
- * adjacent positions is a branch of the tree, whoever folds it. Small groups of several axes are folded in one go (nested).
- * Arithmetic only. Called by fold_pattern.c, fold.c and scatter.c. */
+/* The order of reductions over devices. It is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same
+ * bits however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first:
+ * the order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products
+ * are folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose
+ * positions one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of
+ * two of adjacent positions is a branch of the tree, whoever folds it. Small groups of several axes are folded in one go
+ * (nested). Arithmetic only. Called by fold_pattern.c, fold.c and scatter.c. */
 #include "plan/fold.h"
 #include <string.h>
 

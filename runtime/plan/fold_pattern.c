@@ -1,6 +1,6 @@
-/* Making the patterns of reductions over devices, and keeping them. They depend on the mesh, the axes, the order of the fold and the
- * devices of this process only, and plans are full of reductions over the same axes, so patterns outlive plans: up to MOST_KEPT
- * of them, until oly_finalize. Nothing of a plan points into them once it is made. */
+/* Making the patterns of reductions over devices, and keeping them. They depend on the mesh, the axes, the order of the fold and
+ * the devices of this process only, and plans are full of reductions over the same axes, so patterns outlive plans: up to
+ * MOST_KEPT of them, until oly_finalize. Nothing of a plan points into them once it is made. */
 #include "plan/fold_pattern.h"
 #include <pthread.h>
 #include <stdlib.h>

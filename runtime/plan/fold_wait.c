@@ -1,5 +1,5 @@
-/* Reductions over devices that wait: one is put off until its value is read, and others over the same axes that have come by then go
- * with it, in one exchange. Called by the lowerings. */
+/* Reductions over devices that wait: one is put off until its value is read, and others over the same axes that have come by
+ * then go with it, in one exchange. Called by the lowerings. */
 #include "plan/fold.h"
 
 struct oly_waiting_fold {

@@ -136,7 +136,8 @@ oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s)
     return oly_sharding_intern(p->mesh, &spec, s->written_dims);
 }
 
-/* The axes of `list` as whole axes of the mesh m. `complete`: a part that leads its axis stands for the axis, others for nothing. */
+/* The axes of `list` as whole axes of the mesh m. `complete`: a part that leads its axis stands for the axis, others for
+ * nothing. */
 static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, bool complete, oly_axis_list *whole)
 {
     whole->n = 0;

@@ -1,7 +1,7 @@
 /* Hints: what would be cheaper if one input, one constraint of the function or one wanted result lay otherwise. Found by planning
  * again with that one layout changed and comparing; only when an explanation asks for it. Changes of inputs are: the same on all
- * devices; the layouts that steps of the plan bring it to; every dimension over every axis alone; all inputs without one axis. Constraints and wanted results
- * are left open. Bounded by the number of plans and the work they take. */
+ * devices; the layouts that steps of the plan bring it to; every dimension over every axis alone; all inputs without one axis.
+ * Constraints and wanted results are left open. Bounded by the number of plans and the work they take. */
 #include "plan/explain.h"
 #include "plan/cost.h"
 #include <stdlib.h>

@@ -31,8 +31,8 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
     return true;
 }
 
-/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. In a dimension that
- * is moved round nothing may be left out. */
+/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. In a
+ * dimension that is moved round nothing may be left out. */
 static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start, oly_linear *f)
 {
     bool rolled[OLY_MAX_RANK] = {false}, cut[OLY_MAX_RANK] = {false};

@@ -34,8 +34,8 @@ oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s);
 oly_node *oly_stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const oly_layout *l);
 
 /* -- lower_sort.c -- */
-/* Lowers a node that sorts lines which are spread over devices, and whose result shall be, too, without gathering them. *done tells:
- * where that moves less, or would take too much memory. */
+/* Lowers a node that sorts lines which are spread over devices, and whose result shall be, too, without gathering them. *done
+ * tells: where that moves less, or would take too much memory. */
 oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *s,
                           bool *done);
 

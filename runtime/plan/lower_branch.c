@@ -1,5 +1,5 @@
-/* Branches: every graph is lowered into a block of its own, which ends by copying its results to slots that all branches share. What a
- * branch reads from outside is read where it is; what an exchange must bring of it is brought before. */
+/* Branches: every graph is lowered into a block of its own, which ends by copying its results to slots that all branches share.
+ * What a branch reads from outside is read where it is; what an exchange must bring of it is brought before. */
 #include "plan/planner.h"
 
 /* The node that takes result k out; NULL: nobody wants it. */

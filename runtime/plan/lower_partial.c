@@ -1,7 +1,8 @@
 /* Operations along dimensions that are split, and gathers from them, without bringing the dimensions together: each device works
  * its part, and what the parts found, which is little, goes round. Running results begin with those of the parts before; the
  * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
- * has each, and so do what devices add to an array each with its own updates. Called by lower_local.c, for every node of its kind. */
+ * has each, and so do what devices add to an array each with its own updates. Called by lower_local.c, for every node of its
+ * kind. */
 #include "plan/local.h"
 #include "core/option.h"
 #include <string.h>
@@ -251,9 +252,9 @@ static int looked_up(const oly_node *n, oly_local_way way, const int **dims)
     return way == OLY_LOCAL_SEARCHES ? 1 : n->params.n_axes;
 }
 
-/* Every device looks up what lies in its part of the array, or counts what comes before in its part of a sorted line, and the results
- * add up: where the axes of the array cut the result too, each looks up all that the axes divide, and the sum is scattered. Unless
- * bringing the array moves less. */
+/* Every device looks up what lies in its part of the array, or counts what comes before in its part of a sorted line, and the
+ * results add up: where the axes of the array cut the result too, each looks up all that the axes divide, and the sum is
+ * scattered. Unless bringing the array moves less. */
 static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {

@@ -1,8 +1,8 @@
 /* Reshapes: no work where every device's part stays in its place. The axes of a dimension are handed to its factors, major first;
  * the result's dimensions take over those of theirs. Every device then has the same elements before and after, in the same order,
  * as long as in each dimension, of either side, a factor is only cut when those before it are cut to single elements; other
- * axes cut another factor from now on, where the result shall be cut over them (an all-to-all), or else are gathered first, as are those of
- * factors that one side has alone. */
+ * axes cut another factor from now on, where the result shall be cut over them (an all-to-all), or else are gathered first, as
+ * are those of factors that one side has alone. */
 #include "plan/delay.h"
 #include "graph/factors.h"
 

@@ -112,7 +112,8 @@ static bool fits_blocks(const lowering *w, const oly_march_pass *pass)
     return true;
 }
 
-/* The cheapest of some numbers of steps whose margins are no wider than a block, and that do not bring much more than single steps. */
+/* The cheapest of some numbers of steps whose margins are no wider than a block, and that do not bring much more than single
+ * steps. */
 static oly_status choose_steps(lowering *w)
 {
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};

@@ -1,4 +1,5 @@
-/* Programs of loops over fields (march.h): instructions as they are found, then registers for them. Called by march_form.c and march_walk.c. */
+/* Programs of loops over fields (march.h): instructions as they are found, then registers for them. Called by march_form.c and
+ * march_walk.c. */
 #include "plan/march_code.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Movements between neighbours: every device wants its block and what lies round it, or another box that is cut over the same axes.
  * Dimensions are then apart. What a part of one dimension gives to or takes from another one is a *strip*, worked out once for all
- * devices of this process that have that part; what devices give each other are the products of strips. So finding them costs as much
- * as there is to find, and a device in the middle of a large mesh has no more neighbours than one in the middle of a small one.
- * Called by pieces.c. */
+ * devices of this process that have that part; what devices give each other are the products of strips. So finding them costs as
+ * much as there is to find, and a device in the middle of a large mesh has no more neighbours than one in the middle of a small
+ * one. Called by pieces.c. */
 #include "plan/pieces.h"
 #include "core/arena.h"
 #include <string.h>

@@ -16,8 +16,8 @@
 enum {
     MOST_VALUES = 48,
     MOST_SEEN = 8,
-    FEWEST_ELEMENTS = 1 << 14
-}; /* of smaller fields single steps cost less than marches */
+    FEWEST_ELEMENTS = 1 << 14, /* of smaller fields single steps cost less than marches */
+};
 
 /* Of a step's work, for many steps between exchanges. */
 static const double most_twice = 0.2;

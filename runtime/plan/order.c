@@ -127,7 +127,8 @@ static bool same_axes(oly_frame *f, const oly_group *a, const oly_group *b)
     return same;
 }
 
-/* The group that goes on with a sum of more terms than one group has, and had better be worked where its beginning is. NULL: none. */
+/* The group that goes on with a sum of more terms than one group has, and had better be worked where its beginning is. NULL:
+ * none. */
 static oly_group *goes_on(oly_frame *f, const oly_group *g)
 {
     oly_group *next = g->next >= 0 && looks_around(f, g) ? &f->groups[g->next] : NULL;

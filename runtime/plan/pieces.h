@@ -57,8 +57,8 @@ typedef struct run {
     bool begun;
     int64_t at; /* of permutations: the slice to go on with */
 } run;
-/* Where the value is continued beyond its ends, the first repetition of it in dimension d that meets [lo, ..) begins here; the first
- * that boxes of the region may meet, and the end of the last. */
+/* Where the value is continued beyond its ends, the first repetition of it in dimension d that meets [lo, ..) begins here; the
+ * first that boxes of the region may meet, and the end of the last. */
 int64_t oly_first_repetition(const mover *m, int d, int64_t lo);
 void oly_repetitions(const mover *m, int d, int64_t *first, int64_t *end);
 /* The next run of a box; false: no more. *r is zero at first. */
@@ -67,8 +67,8 @@ bool oly_next_run(const mover *m, const oly_box *box, run *r);
 int oly_owner_of(const mover *m, const int *part, int receiver, int receiver_process);
 int oly_process_at(oly_mesh mesh, int position);
 
-/* Finds the copies and remotes of this process's devices, as receivers and as senders; with oly_forget_pieces in the end, also after
- * a failure. */
+/* Finds the copies and remotes of this process's devices, as receivers and as senders; with oly_forget_pieces in the end, also
+ * after a failure. */
 oly_status oly_find_pieces(mover *m);
 void oly_forget_pieces(mover *m);
 /* Works out m->held and m->target, if need be. */

@@ -237,8 +237,8 @@ oly_layout oly_node_layout(oly_planner *p, oly_frame *f,
 oly_layout oly_axes_layout(oly_planner *p, const oly_node *node, const oly_axis_list *axes); /* of these */
 
 /* -- cuts.c -- */
-/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. times: so many
- * elements are read for each that ends up there (of a sum). */
+/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. times: so
+ * many elements are read for each that ends up there (of a sum). */
 typedef struct oly_cut_choice oly_cut_choice;
 oly_cut_choice *oly_cut_choice_new(oly_planner *p);
 void oly_cut_choice_clear(oly_cut_choice *c);
@@ -363,7 +363,8 @@ const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n
 void oly_waits_no_more(oly_frame *f, const oly_node *n);
 
 /* -- delay.c: see delay.h, too -- */
-/* A reduction of a value that waits for one of the same kind, read in layout `in`: works on its partials, and over these axes, too. */
+/* A reduction of a value that waits for one of the same kind, read in layout `in`: works on its partials, and over these axes,
+ * too. */
 oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
                               oly_combiner combiner, oly_axis_list *axes);
 /* A value of which only parts are read: only they are folded. *done tells. */

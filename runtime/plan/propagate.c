@@ -4,9 +4,9 @@
  * with any number of uses; what is parallel in other operations; all factors, of broadcasts only backwards; everything. Values
  * made of constants say nothing, and in the end lie as all their users want them.
  * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the one cut into most
- * parts, then the result, then the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every device works
- * everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then the more
- * finely split one, then the earlier operand; other tensors do not notice. */
+ * parts, then the result, then the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every
+ * device works everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then
+ * the more finely split one, then the earlier operand; other tensors do not notice. */
 #include "plan/flow.h"
 #include <string.h>
 

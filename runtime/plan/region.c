@@ -120,8 +120,8 @@ static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t siz
     return hi <= lo || (lo >= oly_split_cut(s, size, outer) && hi <= oly_split_cut(s, size, outer + 1));
 }
 
-/* Both are the same cuts of one base, or r's are finer ones that meet the others, seen alike: every part reads the elements at its own
- * place of the base, no others. */
+/* Both are the same cuts of one base, or r's are finer ones that meet the others, seen alike: every part reads the elements at
+ * its own place of the base, no others. */
 static bool same_place(const oly_region_dim *r, const oly_split *s)
 {
     const oly_split *t = &r->split;

@@ -1,7 +1,7 @@
-/* Reshapes that cut a dimension inside a mesh axis: 32 rows over x = 8 seen as [2, 16] lie as two halves over the first two of x and
- * quarters of each over the other four. Nothing moves, if x counts as two axes "x/0" and "x/1" in the plan: places where an axis
- * is to be cut so. Only those that a sharding of the program asks for: an input, a constraint or a result of that many elements
- * along a dimension, split over that axis. Shardy's sub-axes. Called by grids.c. */
+/* Reshapes that cut a dimension inside a mesh axis: 32 rows over x = 8 seen as [2, 16] lie as two halves over the first two of x
+ * and quarters of each over the other four. Nothing moves, if x counts as two axes "x/0" and "x/1" in the plan: places where an
+ * axis is to be cut so. Only those that a sharding of the program asks for: an input, a constraint or a result of that many
+ * elements along a dimension, split over that axis. Shardy's sub-axes. Called by grids.c. */
 #include "plan/planner.h"
 #include "graph/factors.h"
 #include <string.h>

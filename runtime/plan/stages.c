@@ -120,7 +120,8 @@ static oly_status add_exchange(oly_staged *s, oly_block *b, const char *what, in
     return oly_staged_among(s) ? make_later(s, step, &step->exchange) : OLY_OK;
 }
 
-/* Devices get the blocks of the devices here that they want: those that send along the first axis between processes, or the others. */
+/* Devices get the blocks of the devices here that they want: those that send along the first axis between processes, or the
+ * others. */
 static oly_status copy_own(oly_staged *s, mover *m, bool senders)
 {
     unsigned gathered, from = oly_axes_from(m), to = oly_axes_to(m);

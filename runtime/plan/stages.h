@@ -48,8 +48,8 @@ unsigned oly_axes_to(const mover *m);
 /* Stages that double from one to n. */
 int oly_stages_between(int n);
 
-/* Is it a gather along lines of processes? Over which axes, one after the other; and do few processes, each with several devices in the
- * line, do it in one stage? */
+/* Is it a gather along lines of processes? Over which axes, one after the other; and do few processes, each with several devices
+ * in the line, do it in one stage? */
 bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bool *at_once);
 /* Does every device of a mesh of many processes get all of what one process has? */
 bool oly_is_broadcast(const mover *m, oly_process_grid *g);

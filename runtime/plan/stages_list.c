@@ -1,5 +1,5 @@
-/* Who sends what to whom in a stage of a gather or a broadcast: arithmetic, on meshes whose processes are a grid in the mesh. Called
- * by stages.c, and when a step in stages first runs. */
+/* Who sends what to whom in a stage of a gather or a broadcast: arithmetic, on meshes whose processes are a grid in the mesh.
+ * Called by stages.c, and when a step in stages first runs. */
 #include "plan/stages.h"
 #include <string.h>
 
@@ -66,7 +66,8 @@ static oly_box gathered_box(const oly_staged *s, const mover *m, int device, con
     return box;
 }
 
-/* What `count` processes from `first` on have of an axis of `size`, as far as it goes on at coordinates that ascend: one or two runs. */
+/* What `count` processes from `first` on have of an axis of `size`, as far as it goes on at coordinates that ascend: one or two
+ * runs. */
 static int runs_of(const oly_process_grid *g, int axis, int first, int count, int *begin, int *end)
 {
     int size = g->size[axis], each = g->each[axis], n = 0;

@@ -144,7 +144,8 @@ static bool is_plain(const mover *m)
     return !m->permutation && !m->in_place && m->wanted.n == 0 && !m->from->mesh->everywhere;
 }
 
-/* What a process's devices have together is sent without being packed, or is little: then copying it together first costs nothing. */
+/* What a process's devices have together is sent without being packed, or is little: then copying it together first costs
+ * nothing. */
 static bool is_together(const mover *m, int axis, int n_processes)
 {
     enum { LITTLE = 1 << 18 };
@@ -160,8 +161,8 @@ static bool is_together(const mover *m, int axis, int n_processes)
     return false;
 }
 
-/* Every device of some lines gets the same, which the devices of its line have. Few processes along one axis send what their devices
- * have to each other, when that is one box and not a box for each device. */
+/* Every device of some lines gets the same, which the devices of its line have. Few processes along one axis send what their
+ * devices have to each other, when that is one box and not a box for each device. */
 bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bool *at_once)
 {
     oly_mesh mesh = m->from->mesh;

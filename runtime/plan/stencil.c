@@ -1,7 +1,8 @@
-/* Stencil loops: a loop whose body replaces an inner part of its one carry, or all of it, by a sum of shifted parts of it; dimensions
- * may go round (rolls). Then many time steps run from cache: every device holds its block with margins of several steps' width;
- * a pass brings the margins from the neighbours once and advances all those steps, tile by tile (kernels/kernel.h). Points
- * outside the replaced part never change. The first pass has the steps that are left over, and brings no more than they read. */
+/* Stencil loops: a loop whose body replaces an inner part of its one carry, or all of it, by a sum of shifted parts of it;
+ * dimensions may go round (rolls). Then many time steps run from cache: every device holds its block with margins of several
+ * steps' width; a pass brings the margins from the neighbours once and advances all those steps, tile by tile
+ * (kernels/kernel.h). Points outside the replaced part never change. The first pass has the steps that are left over, and brings
+ * no more than they read. */
 #include "plan/march_plan.h"
 #include "graph/view.h"
 #include "core/option.h"

@@ -1,6 +1,6 @@
-/* Memory in which loops over fields work their tiles: a buffer for every thread that works any, taken when it first does. A run that
- * has begun cannot end for want of memory, so one buffer is taken beforehand; threads that find no other take turns with it.
- * Private to runtime/run. */
+/* Memory in which loops over fields work their tiles: a buffer for every thread that works any, taken when it first does. A run
+ * that has begun cannot end for want of memory, so one buffer is taken beforehand; threads that find no other take turns with
+ * it. Private to runtime/run. */
 #ifndef OLY_RUN_TILE_MEMORY_H
 #define OLY_RUN_TILE_MEMORY_H
 #include "run/interpret.h"

@@ -1,5 +1,5 @@
-/* Partition specs: oly_named. What is accepted prints as a sharding, cuts any array into parts that cover it, and is the same handle
- * when asked for again. */
+/* Partition specs: oly_named. What is accepted prints as a sharding, cuts any array into parts that cover it, and is the same
+ * handle when asked for again. */
 #include "fuzz.h"
 #include <string.h>
 
