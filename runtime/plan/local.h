@@ -1,4 +1,4 @@
-/* Steps of the kernels in kernels/local.h: what lower_local.c and lower_partial.c share. Private to runtime/plan. */
+/* Steps of the kernels in kernels/local.h: what lower_local.c, lower_partial.c, lower_sort.c and lower_scatter.c share. Private to runtime/plan. */
 #ifndef OLY_PLAN_LOCAL_H
 #define OLY_PLAN_LOCAL_H
 #include "plan/planner.h"
@@ -40,6 +40,12 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
                           bool *done);
 
 /* -- lower_partial.c -- */
+/* Cut by none of the axes, nor by those behind them. True: some of them did cut. */
+bool oly_leave_axes(oly_layout *l, const oly_axis_list *axes);
 /* Lowers the node, whose operands and result would lie as s says, by the results of parts where that moves less. *done tells. */
 oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
+
+/* -- lower_scatter.c -- */
+/* The same of a scatter that adds, whose updates may be divided among devices. */
+oly_status oly_lower_scatter(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
 #endif

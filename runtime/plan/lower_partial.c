@@ -1,8 +1,7 @@
 /* Operations along dimensions that are split, and gathers from them, without bringing the dimensions together: each device works
  * its part, and what the parts found, which is little, goes round. Running results begin with those of the parts before; the
  * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
- * has each, and so do what devices add to an array each with its own updates. Called by lower_local.c, for every node of its
- * kind. */
+ * has each. Scatters are lower_scatter.c's. Called by lower_local.c, for every node of its kind. */
 #include "plan/local.h"
 #include "core/option.h"
 #include <string.h>
@@ -215,8 +214,7 @@ static bool has_axis(const oly_axis_list *axes, int axis)
     return false;
 }
 
-/* Cut by none of the axes. True: some of them did. */
-static bool leave_axes(oly_layout *l, const oly_axis_list *axes)
+bool oly_leave_axes(oly_layout *l, const oly_axis_list *axes)
 {
     bool any = false;
     for (int d = 0; d < l->rank; d++) {
@@ -268,11 +266,11 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     if (axes.n == 0)
         return OLY_OK;
     double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
-    bool scattered = leave_axes(&part->out, &axes);
+    bool scattered = oly_leave_axes(&part->out, &axes);
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
     for (int k = 0; k < n->n_in; k++) {
         part->in[k] = s->in[k];
-        leave_axes(&part->in[k], &axes);
+        oly_leave_axes(&part->in[k], &axes);
         if (k)
             moved += (double)oly_dtype_size(s->dtype[k]) * (part_size(&part->in[k]) - part_size(&s->in[k]));
     }
@@ -307,10 +305,10 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     if (axes.n == 0)
         return OLY_OK;
     double members = oly_axis_list_parts(p->mesh, &axes), element = (double)oly_dtype_size(n->type.dtype);
-    bool scattered = leave_axes(&part->out, &axes);
+    bool scattered = oly_leave_axes(&part->out, &axes);
     for (int k = 0; k < n->n_in; k++) {
         part->in[k] = s->in[k];
-        leave_axes(&part->in[k], &axes);
+        oly_leave_axes(&part->in[k], &axes);
     }
     for (int d = 0; d < own->rank; d++)
         if (n->type.shape[d] != own->shape[d])
@@ -328,77 +326,7 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
-/* -- scatters --------------------------------------------------------------------------------------------------------- */
-
-/* Bytes that a device gets of operand k. */
-static double bytes_moved(oly_frame *f, const oly_local_step *s, int k)
-{
-    oly_region r = oly_region_of_layout(&s->in[k]);
-    return oly_is_at_hand(f, s->node->in[k], &r) ? 0 : part_size(&s->in[k]) * (double)oly_dtype_size(s->dtype[k]);
-}
-
-/* What each device adds when the updates are cut as operand k is, the updates or an index of them; the bytes it gets then, operands
- * and sums. Negative: k is not spread. */
-static double spread_scatter(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, oly_local_step *part,
-                             double *brought)
-{
-    const oly_node *n = s->node;
-    int n_batch = n->params.n_batch, n_index = n->in[1]->type.rank;
-    oly_layout own;
-    part->out = s->out;
-    part->over.n = 0;
-    if (!oly_natural_layout(f, n->in[k], &own) || own.mesh != p->mesh)
-        return -1;
-    for (int d = n_batch; d < n_index; d++)
-        oly_append_axes(&part->over, &own.split[d].axes);
-    if (part->over.n == 0)
-        return -1;
-    double members = oly_axis_list_parts(p->mesh, &part->over);
-    bool scattered = leave_axes(&part->out, &part->over);
-    *brought = 0;
-    part->in[0] = s->in[0];
-    for (int j = 1; j < n->n_in; j++) {
-        part->in[j] = s->in[j];
-        leave_axes(&part->in[j], &part->over);
-        for (int d = n_batch; d < n_index; d++)
-            part->in[j].split[d] = own.split[d];
-        *brought += bytes_moved(f, part, j);
-    }
-    return *brought + (scattered ? 1 : 2) * part_size(&part->out) * (double)oly_dtype_size(n->type.dtype) *
-                          (members - 1) / members;
-}
-
-/* Updates that are spread over devices stay there: every device adds its own, and the results add up; the array itself is in one of
- * them, or a part of it in each. Unless bringing the updates moves less. */
-static oly_status scatter_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
-{
-    oly_local_step *part = oly_local_step_new(p, n, &s->out);
-    OLY_PLAN_CHECK(part);
-    int updates = n->n_in - 1, best = updates;
-    double brought, without = 0, least = spread_scatter(p, f, s, updates, part, &brought);
-    for (int k = 1; k < updates && least >= 0; k++) {
-        double moved = spread_scatter(p, f, s, k, part, &brought);
-        if (moved >= 0 && brought == 0 && moved < least) { /* all is there: an index may be cut finer */
-            least = moved;
-            best = k;
-        }
-    }
-    if (least < 0)
-        return OLY_OK;
-    spread_scatter(p, f, s, best, part, &brought);
-    for (int k = 1; k < n->n_in; k++)
-        without += bytes_moved(f, s, k);
-    double members = oly_axis_list_parts(p->mesh, &part->over);
-    if (least >= without * (members - 1) / members)
-        return OLY_OK;
-    *done = true;
-    part->partial = true;
-    OLY_TRY(oly_local_demand(p, f, part));
-    OLY_TRY(oly_settle(p, f, n, &part->out));
-    part->slot = oly_value_of(f, n)->slot;
-    OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &part->over);
-}
+/* -- which way ---------------------------------------------------------------------------------------------------------- */
 
 /* Do all that read it, elementwise, want it as the devices would make it from whole lines, each no more of it than now? Then the
  * operand goes there instead of the result, and parts need hand nothing on. */
@@ -428,8 +356,6 @@ static bool is_wanted_so(oly_planner *p, oly_frame *f, const oly_node *n, const 
     return any;
 }
 
-/* -- which ------------------------------------------------------------------------------------------------------------ */
-
 oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
 {
     const oly_params *q = &n->params;
@@ -437,7 +363,7 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     bool is_split = false;
     *done = false;
     if (s->op == OLY_LOCAL_SCATTER_ADD)
-        return scatter_from_parts(p, f, n, s, done);
+        return oly_lower_scatter(p, f, n, s, done);
     if (!lies(p, f, n, &own))
         return OLY_OK;
     switch (oly_local_way_of(s->op)) {

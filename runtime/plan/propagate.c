@@ -5,8 +5,8 @@
  * made of constants say nothing, and in the end lie as all their users want them.
  * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the one cut into most
  * parts, then the result, then the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every
- * device works everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then
- * the more finely split one, then the earlier operand; other tensors do not notice. */
+ * device works everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then,
+ * of elementwise operations, the more finely split one, then the earlier operand; other tensors do not notice. */
 #include "plan/flow.h"
 #include <string.h>
 
@@ -153,12 +153,12 @@ static void propose_tensor(walk *w, const oly_flow *f, int tensor, proposal *pro
 /* -- what a tensor gets ------------------------------------------------------------------------------------------------- */
 
 /* Does proposal a win an axis against b? */
-static bool wins(oly_mesh mesh, const proposal *a, const proposal *b)
+static bool wins(oly_mesh mesh, const oly_flow *f, const proposal *a, const proposal *b)
 {
     if (a->source != b->source)
         return a->source > b->source;
     int pa = oly_axis_list_parts(mesh, &a->list), pb = oly_axis_list_parts(mesh, &b->list);
-    if (pa != pb)
+    if (pa != pb && oly_ops[f->node->op].lowering == OLY_LOWER_TILE)
         return pa > pb;
     return a->tensor < b->tensor;
 }
@@ -228,7 +228,7 @@ static bool refine_tensor(walk *w, const oly_flow *f, const oly_flow_tensor *t, 
     while (wanting-- > 0) {
         int best = -1;
         for (int d = 0; d < t->type->rank; d++)
-            if (by[d] && (best < 0 || wins(mesh, by[d], by[best])))
+            if (by[d] && (best < 0 || wins(mesh, f, by[d], by[best])))
                 best = d;
         oly_reason reason = reason_of(f, by[best], wanting > 0 && is_contested(t->type->rank, list, by, best));
         changed = refine(w, t->value, t->type, t->number, best, &list[best], reason) || changed;
