@@ -548,6 +548,8 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     oly_graph_prune(plan->graph);
     oly_status st = oly_graph_undo(plan->graph);
     if (st == OLY_OK)
+        st = oly_graph_flip(plan->graph);
+    if (st == OLY_OK)
         st = oly_graph_recompute(plan->graph);
     if (st == OLY_OK)
         st = oly_move_invariants(plan->graph);

@@ -1,0 +1,522 @@
+/* Reversed dimensions go as far as they can: rev commutes with elementwise operations, slices, padding, running results (which then
+ * run from the other end), lookups; a reduction over the dimension does not need it, and two of them cancel. In
+ *
+ *     rev(mul(2, rev(x)))      max(rev(x))      slice(rev(x), 0:4)
+ *
+ * nothing need be turned round but, at most, what comes out in the end; over devices that is what need not move.
+ *
+ * Every node has a label: the dimensions along which it is made the other way round. Where an operation, or the graph's caller,
+ * needs a value as it was, it is turned then. What hangs together by labelled values is a region; those that turn fewer elements than
+ * before are taken, the others stay as they are. See graph.h. */
+#include "graph/factors.h"
+#include "graph/view.h"
+#include <string.h>
+
+enum {
+    MOST_ROUNDS = 8, /* in which regions are given up */
+    MOST_DEPTH = 32
+};
+
+typedef struct flipping {
+    oly_graph *graph;
+    oly_op rev;
+    int n;                /* nodes, before any are added */
+    unsigned *label;      /* dimensions, as bits */
+    unsigned *same;       /* dimensions along which all elements are equal */
+    unsigned *either;     /* dimensions along which it may be made either way round, at no cost */
+    unsigned char *depth; /* of nodes that may, one of the other */
+    bool *stays;          /* a rev that is kept */
+    int *region;          /* a node of the same region; itself: it stands for the region */
+    double *saved;        /* of regions: elements that are turned without labels, less those with them */
+    bool *counted;        /* nodes that are turned for somebody */
+    oly_node **made;      /* the nodes as labelled */
+    oly_node **turned;    /* those that are turned for somebody */
+    unsigned *turned_dims;
+} flipping;
+
+static bool is_view(const oly_node *node, int how)
+{
+    return oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == how;
+}
+
+static unsigned all_dims(const oly_node *node)
+{
+    return (1u << node->type.rank) - 1;
+}
+
+static unsigned axes_of(const oly_node *node)
+{
+    unsigned axes = 0;
+    for (int k = 0; k < node->params.n_axes; k++)
+        axes |= 1u << node->params.axes[k];
+    return axes;
+}
+
+/* What says where it lies is left as it is, and so is what it reads. */
+static bool is_fixed(const oly_node *node)
+{
+    return node->params.sharding || node->type.mesh || node->type.rank > 16;
+}
+
+static double bytes_of(const oly_node *node)
+{
+    return (double)oly_type_size(&node->type) * (double)oly_dtype_size(node->type.dtype);
+}
+
+/* Along which the node is made the other way round, and that makes a difference. */
+static unsigned label_of(const flipping *s, const oly_node *node)
+{
+    return s->label[node->index] & ~s->same[node->index];
+}
+
+/* -- dimensions that go through ----------------------------------------------------------------------------------------- */
+
+/* Dimension of the result that dimension e of the operand of a view or reduction is; -1: none. */
+static int result_dim(const oly_node *node, int e)
+{
+    if (oly_ops[node->op].lowering == OLY_LOWER_REDUCE) {
+        int d = e;
+        for (int k = 0; k < node->params.n_axes; k++) {
+            if (node->params.axes[k] == e)
+                return -1;
+            d -= node->params.axes[k] < e;
+        }
+        return d;
+    }
+    oly_view_dim dims[OLY_MAX_RANK];
+    oly_view_of(node, dims);
+    for (int d = 0; d < node->type.rank; d++)
+        if (dims[d].from == e)
+            return d;
+    return -1;
+}
+
+static unsigned to_result(const oly_node *node, unsigned dims)
+{
+    unsigned to = 0;
+    for (int e = 0; e < node->in[0]->type.rank; e++)
+        if (dims >> e & 1 && result_dim(node, e) >= 0)
+            to |= 1u << result_dim(node, e);
+    return to;
+}
+
+static unsigned to_operand(const oly_node *node, unsigned dims)
+{
+    unsigned to = 0;
+    for (int e = 0; e < node->in[0]->type.rank; e++)
+        if (result_dim(node, e) >= 0 && dims >> result_dim(node, e) & 1)
+            to |= 1u << e;
+    return to;
+}
+
+/* Takes the dimensions of `have` that are turned in all that has them through a reshape from one shape to the other: dimensions go
+ * in groups of equal size. `equal`: those along which elements are equal, which count as turned where others of the group are. */
+static unsigned through_reshape(const oly_type *from, const oly_type *to, unsigned have, unsigned equal)
+{
+    unsigned gives = 0;
+    int e = 0, d = 0;
+    while (e < from->rank && d < to->rank) {
+        int first = e, first_to = d;
+        int64_t x = from->shape[e++], y = to->shape[d++];
+        while (x != y && (x < y ? e < from->rank : d < to->rank))
+            *(x < y ? &x : &y) *= x < y ? from->shape[e++] : to->shape[d++];
+        if (x != y || x == 0)
+            return 0;
+        bool all = true, any = false;
+        for (int k = first; k < e; k++) {
+            any = any || have >> k & 1;
+            all = all && (have | equal) >> k & 1;
+        }
+        for (int k = first_to; k < d && any && all; k++)
+            gives |= 1u << k;
+    }
+    return gives;
+}
+
+/* Result dimensions (and, of a product, pairs that are summed) as factors tell: turned where all operands that have them are. */
+static unsigned through_factors(const flipping *s, const oly_node *node, unsigned *need)
+{
+    oly_factors fs;
+    unsigned gives = 0;
+    const oly_op_row *row = &oly_ops[node->op];
+    bool local = row->lowering == OLY_LOWER_LOCAL;
+    bool writes = local && oly_local_way_of((oly_local_op)row->detail) == OLY_LOCAL_WRITES;
+    if (node->n_in > 16 || oly_factors_of(node, &fs) != OLY_OK)
+        return 0;
+    for (int f = 0; f < fs.n_factors; f++) {
+        int users = 0, turned = 0, equal = 0, at = -1;
+        for (int d = 0; d < node->type.rank; d++)
+            if (fs.result[d].n == 1 && fs.result[d].factor[0] == f)
+                at = d;
+        bool summed = !local && at < 0 && fs.kind[f] == OLY_FACTOR_REDUCTION;
+        if (!summed && (at < 0 || fs.kind[f] != OLY_FACTOR_PARALLEL))
+            continue;
+        for (int pass = 0; pass < 2; pass++) {
+            for (int k = 0; k < fs.n_operands && k < node->n_in; k++)
+                for (int e = 0; e < node->in[k]->type.rank; e++) {
+                    const oly_dim_factors *dim = &fs.operand[k][e];
+                    if (dim->n != 1 || dim->factor[0] != f)
+                        continue;
+                    int in = node->in[k]->index;
+                    if (pass) {
+                        need[k] |= 1u << e;
+                        continue;
+                    }
+                    users++;
+                    equal += (s->same[in] >> e & 1) != 0;
+                    turned += (label_of(s, node->in[k]) >> e & 1) != 0;
+                }
+            if (turned == 0 || turned + equal < users || (writes && users < 2))
+                break;
+            gives |= pass && at >= 0 ? 1u << at : 0;
+        }
+    }
+    return gives;
+}
+
+/* -- labels --------------------------------------------------------------------------------------------------------------- */
+
+static unsigned loose(const flipping *s, const oly_node *node)
+{
+    return s->same[node->index] | s->either[node->index];
+}
+
+/* Of what all operands must have turned, or have either way, along a dimension. */
+static unsigned agreed(const flipping *s, const oly_node *node)
+{
+    unsigned all = all_dims(node), any = 0;
+    for (int k = 0; k < node->n_in; k++) {
+        any |= label_of(s, node->in[k]);
+        all &= label_of(s, node->in[k]) | loose(s, node->in[k]);
+    }
+    return all & any;
+}
+
+/* Dimensions along which all elements are equal, and those that may be made either way since what they are made of may. */
+static void look_at_freedom(flipping *s, const oly_node *node)
+{
+    const oly_op_row *row = &oly_ops[node->op];
+    unsigned same = 0, free = 0, all = all_dims(node), equal = all;
+    for (int k = 0; k < node->n_in; k++) {
+        all &= loose(s, node->in[k]);
+        equal &= s->same[node->in[k]->index];
+    }
+    switch (row->lowering) {
+    case OLY_LOWER_TILE: same = equal; /* fall through */
+    case OLY_LOWER_WRITE: free = all; break;
+    case OLY_LOWER_PAD: free = loose(s, node->in[0]); break;
+    case OLY_LOWER_REDUCE:
+    case OLY_LOWER_VIEW:
+        same = to_result(node, s->same[node->in[0]->index]);
+        free = to_result(node, loose(s, node->in[0]));
+        if (row->detail == OLY_VIEW_BROADCAST && row->lowering == OLY_LOWER_VIEW)
+            same |= all_dims(node) & ~to_result(node, all_dims(node->in[0]));
+        if (is_view(node, OLY_VIEW_SAME) || s->stays[node->index])
+            free = 0;
+        break;
+    default: break;
+    }
+    for (int d = 0; d < node->type.rank; d++)
+        same |= node->type.shape[d] == 1 ? 1u << d : 0;
+    int depth = 0;
+    for (int k = 0; k < node->n_in && (free & ~same); k++)
+        depth = s->depth[node->in[k]->index] > depth ? s->depth[node->in[k]->index] : depth;
+    s->same[node->index] = same;
+    s->either[node->index] = depth < MOST_DEPTH ? free & ~same : 0;
+    s->depth[node->index] = (unsigned char)(s->either[node->index] ? depth + 1 : 0);
+}
+
+/* How the operands are read when the node is made with this label; need[k] as dimensions of operand k. Products and operations along
+ * a dimension have said so already. */
+static void find_needs(const flipping *s, const oly_node *node, unsigned label, unsigned *need)
+{
+    switch (oly_ops[node->op].lowering) {
+    case OLY_LOWER_TILE:
+    case OLY_LOWER_WRITE:
+        for (int k = 0; k < node->n_in; k++)
+            need[k] = label;
+        break;
+    case OLY_LOWER_PAD: need[0] = label; break;
+    case OLY_LOWER_RESHAPE:
+        need[0] = through_reshape(&node->type, &node->in[0]->type, label, s->same[node->index]);
+        break;
+    case OLY_LOWER_REDUCE:
+        need[0] = to_operand(node, label);
+        if (!node->params.one_by_one)
+            need[0] |= label_of(s, node->in[0]) & axes_of(node);
+        break;
+    case OLY_LOWER_VIEW:
+        need[0] = to_operand(node, label);
+        if (is_view(node, OLY_VIEW_REV) && !s->stays[node->index])
+            need[0] = label ^ axes_of(node);
+        break;
+    default: break;
+    }
+}
+
+/* Labels a node by those of its operands. */
+static void look_at(flipping *s, const oly_node *node, unsigned *need)
+{
+    const oly_op_row *row = &oly_ops[node->op];
+    unsigned label = 0, in = node->n_in ? label_of(s, node->in[0]) : 0;
+    memset(need, 0, sizeof *need * (size_t)node->n_in);
+    s->label[node->index] = s->same[node->index] = s->either[node->index] = 0;
+    if (is_fixed(node) || node->n_in == 0)
+        return;
+    look_at_freedom(s, node);
+    switch (row->lowering) {
+    case OLY_LOWER_TILE:
+        if (node->params.rank > 0)
+            return;
+        label = agreed(s, node);
+        break;
+    case OLY_LOWER_WRITE: label = agreed(s, node); break;
+    case OLY_LOWER_VIEW:
+        if (row->detail == OLY_VIEW_REV)
+            label = s->stays[node->index] ? 0 : in ^ axes_of(node);
+        else if (row->detail != OLY_VIEW_SAME)
+            label = to_result(node, in);
+        break;
+    case OLY_LOWER_REDUCE: label = to_result(node, in); break;
+    case OLY_LOWER_RESHAPE:
+        label = through_reshape(&node->in[0]->type, &node->type, in, s->same[node->in[0]->index]);
+        break;
+    case OLY_LOWER_PAD: label = in; break;
+    case OLY_LOWER_CONTRACT: label = through_factors(s, node, need); break;
+    case OLY_LOWER_LOCAL:
+        label = through_factors(s, node, need);
+        if (oly_local_way_of((oly_local_op)row->detail) == OLY_LOCAL_RUNS) {
+            label |= in & 1u << node->params.dimension;
+            need[0] |= in & 1u << node->params.dimension;
+        }
+        break;
+    default: break;
+    }
+    find_needs(s, node, label, need);
+    s->label[node->index] = label;
+}
+
+/* Dimensions along which an operand is not made as it is read. */
+static unsigned differs(const flipping *s, const oly_node *in, unsigned need)
+{
+    return (s->label[in->index] ^ need) & ~s->same[in->index];
+}
+
+/* -- regions -------------------------------------------------------------------------------------------------------------- */
+
+static int region_of(flipping *s, int k)
+{
+    while (s->region[k] != k)
+        k = s->region[k] = s->region[s->region[k]];
+    return k;
+}
+
+static void join(flipping *s, int a, int b)
+{
+    int x = region_of(s, a), y = region_of(s, b);
+    if (x == y)
+        return;
+    s->saved[x] += s->saved[y];
+    s->region[y] = x;
+}
+
+static void count_turned(flipping *s, const oly_node *in, unsigned need)
+{
+    if (!(differs(s, in, need) & ~s->either[in->index]) || s->counted[in->index])
+        return;
+    s->counted[in->index] = true;
+    s->saved[region_of(s, in->index)] -= bytes_of(in);
+}
+
+static void look_at_all(flipping *s, unsigned *need)
+{
+    const oly_graph *g = s->graph;
+    for (int k = 0; k < s->n; k++) {
+        const oly_node *node = g->nodes[k];
+        s->region[k] = k;
+        s->saved[k] = 0;
+        s->counted[k] = false;
+        look_at(s, node, need);
+        for (int j = 0; j < node->n_in; j++) {
+            count_turned(s, node->in[j], need[j]);
+            if (label_of(s, node) && label_of(s, node->in[j]))
+                join(s, k, node->in[j]->index);
+        }
+        if (is_view(node, OLY_VIEW_REV) && !s->stays[k] && (axes_of(node) & ~loose(s, node->in[0])))
+            s->saved[region_of(s, label_of(s, node) ? k : node->in[0]->index)] += bytes_of(node);
+    }
+    for (int k = 0; k < g->n_outputs; k++)
+        count_turned(s, g->outputs[k], 0);
+}
+
+/* Gives regions up that save nothing. True: some were; any: some were not. */
+static bool give_up(flipping *s, bool *any)
+{
+    bool given = false;
+    *any = false;
+    for (int k = 0; k < s->n; k++) {
+        const oly_node *node = s->graph->nodes[k];
+        if (!is_view(node, OLY_VIEW_REV) || s->stays[k])
+            continue;
+        double saved = s->saved[region_of(s, label_of(s, node) ? k : node->in[0]->index)];
+        *any = *any || saved > 0;
+        if (saved <= 0)
+            s->stays[k] = given = true;
+    }
+    return given;
+}
+
+/* -- the graph anew --------------------------------------------------------------------------------------------------------- */
+
+/* Where a part begins when both it and what it lies in are turned. */
+static int64_t turned_start(int64_t whole, int64_t start, int64_t step, int64_t n)
+{
+    return whole - 1 - start - (n - 1) * step;
+}
+
+static void turn_params(const oly_node *node, unsigned label, oly_params *params)
+{
+    const oly_op_row *row = &oly_ops[node->op];
+    bool part = is_view(node, OLY_VIEW_SLICE),
+         into = row->lowering == OLY_LOWER_PAD || (row->lowering == OLY_LOWER_WRITE && row->detail == OLY_WRITE_PART);
+    const oly_type *inner = part ? &node->type : &node->in[row->lowering == OLY_LOWER_PAD ? 0 : node->n_in - 1]->type,
+                   *outer = part ? &node->in[0]->type : &node->type;
+    for (int d = 0; d < node->type.rank && (part || into); d++)
+        if (label >> d & 1)
+            params->start[d] = turned_start(outer->shape[d], params->start[d], params->step[d], inner->shape[d]);
+    if (row->lowering == OLY_LOWER_LOCAL && oly_local_way_of((oly_local_op)row->detail) == OLY_LOCAL_RUNS &&
+        label >> params->dimension & 1)
+        params->reverse = !params->reverse;
+}
+
+static oly_status make(flipping *s, oly_node *node, unsigned label, const unsigned *need, oly_node **made);
+
+/* Made the other way round along dimensions along which it may be. */
+static oly_status make_otherwise(flipping *s, oly_node *node, unsigned dims, oly_node **made)
+{
+    unsigned label = s->label[node->index] ^ dims;
+    unsigned *need = OLY_ARENA_NEW(&s->graph->arena, unsigned, node->n_in);
+    if (!need)
+        return oly_out_of_memory(sizeof *need * (size_t)node->n_in, "the nodes of a graph");
+    find_needs(s, node, label, need);
+    return make(s, node, label, need, made);
+}
+
+/* A value as it is read: turned along these dimensions from how it is made now. */
+static oly_status turn(flipping *s, oly_node *in, unsigned dims, oly_node **made)
+{
+    int k = in->index;
+    *made = s->turned_dims[k] == dims && s->turned[k] ? s->turned[k] : s->made[k];
+    if (dims == 0 || *made == s->turned[k])
+        return OLY_OK;
+    unsigned either = dims & s->either[k], axes = dims & ~either;
+    if (either)
+        OLY_TRY(make_otherwise(s, in, either, made));
+    if (axes) {
+        oly_params params = {0};
+        for (int d = 0; d < in->type.rank; d++)
+            if (axes >> d & 1)
+                params.axes[params.n_axes++] = d;
+        oly_node *whole = *made;
+        OLY_TRY(oly_graph_add(s->graph, s->rev, 1, &whole, &params, made));
+        (*made)->site = in->site;
+    }
+    s->turned[k] = *made;
+    s->turned_dims[k] = dims;
+    return OLY_OK;
+}
+
+static oly_status make(flipping *s, oly_node *node, unsigned label, const unsigned *need, oly_node **made)
+{
+    const oly_op_row *row = &oly_ops[node->op];
+    if (is_view(node, OLY_VIEW_REV) && !s->stays[node->index])
+        return turn(s, node->in[0], differs(s, node->in[0], need[0]), made);
+    oly_node **in = OLY_ARENA_NEW(&s->graph->arena, oly_node *, node->n_in + 1);
+    if (!in)
+        return oly_out_of_memory(sizeof *in * (size_t)node->n_in, "the nodes of a graph");
+    bool backwards =
+        row->lowering == OLY_LOWER_WRITE && row->detail == OLY_WRITE_ALL && label >> node->params.dimension & 1;
+    for (int j = 0; j < node->n_in; j++)
+        OLY_TRY(turn(s, node->in[j], differs(s, node->in[j], need[j]), &in[backwards ? node->n_in - 1 - j : j]));
+    *made = node;
+    if (memcmp(in, node->in, sizeof *in * (size_t)node->n_in) == 0 && label == 0)
+        return OLY_OK;
+    if (label == 0 && !s->either[node->index]) { /* nobody will ask for it otherwise */
+        node->in = in;
+        return OLY_OK;
+    }
+    oly_params params = node->params;
+    turn_params(node, label, &params);
+    OLY_TRY(oly_graph_add(s->graph, node->op, node->n_in, in, &params, made));
+    (*made)->site = node->site;
+    return OLY_OK;
+}
+
+static oly_status make_all(flipping *s, unsigned *need)
+{
+    oly_graph *g = s->graph;
+    for (int k = 0; k < s->n; k++) {
+        look_at(s, g->nodes[k], need);
+        OLY_TRY(make(s, g->nodes[k], s->label[k], need, &s->made[k]));
+    }
+    for (int k = 0; k < g->n_outputs; k++)
+        OLY_TRY(turn(s, g->outputs[k], differs(s, g->outputs[k], 0), &g->outputs[k]));
+    return oly_graph_sort(g);
+}
+
+/* -- all ---------------------------------------------------------------------------------------------------------------- */
+
+static oly_status flip(oly_graph *g, bool *any)
+{
+    bool reversed = false, taken = false;
+    oly_op rev = 0;
+    int most = 1;
+    for (int k = 0; k < g->n_nodes; k++) {
+        oly_node *node = g->nodes[k];
+        oly_graph_ahead(g, k, 1);
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
+            OLY_TRY(flip(graphs[j], any));
+        if (is_view(node, OLY_VIEW_REV)) {
+            reversed = true;
+            rev = node->op;
+        }
+        most = node->n_in > most ? node->n_in : most;
+    }
+    if (!reversed)
+        return OLY_OK;
+    size_t n = (size_t)g->n_nodes;
+    flipping s = {.graph = g, .rev = rev, .n = g->n_nodes};
+    unsigned *need = OLY_ARENA_NEW(&g->arena, unsigned, most);
+    s.label = OLY_ARENA_NEW(&g->arena, unsigned, n);
+    s.same = OLY_ARENA_NEW(&g->arena, unsigned, n);
+    s.either = OLY_ARENA_NEW(&g->arena, unsigned, n);
+    s.depth = OLY_ARENA_NEW(&g->arena, unsigned char, n);
+    s.turned_dims = OLY_ARENA_NEW(&g->arena, unsigned, n);
+    s.stays = OLY_ARENA_NEW(&g->arena, bool, n);
+    s.counted = OLY_ARENA_NEW(&g->arena, bool, n);
+    s.region = OLY_ARENA_NEW(&g->arena, int, n);
+    s.saved = OLY_ARENA_NEW(&g->arena, double, n);
+    s.made = OLY_ARENA_NEW(&g->arena, oly_node *, n);
+    s.turned = OLY_ARENA_NEW(&g->arena, oly_node *, n);
+    if (!need || !s.label || !s.same || !s.either || !s.depth || !s.turned_dims || !s.stays || !s.counted ||
+        !s.region || !s.saved || !s.made || !s.turned)
+        return oly_out_of_memory(n * sizeof(oly_node *), "the nodes of a graph");
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        look_at_all(&s, need);
+        if (give_up(&s, &taken))
+            continue;
+        *any = *any || taken;
+        return taken ? make_all(&s, need) : OLY_OK;
+    }
+    return OLY_OK;
+}
+
+oly_status oly_graph_flip(oly_graph *g)
+{
+    bool any = false;
+    OLY_TRY(flip(g, &any));
+    if (any)
+        oly_graph_prune(g);
+    return OLY_OK;
+}
