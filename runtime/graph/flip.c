@@ -6,7 +6,7 @@
  * nothing need be turned round but, at most, what comes out in the end; over devices that is what need not move.
  *
  * Every node has a label: the dimensions along which it is made the other way round. Where an operation, or the graph's caller,
- * needs a value as it was, it is turned then. What hangs together by labelled values is a region; those that turn fewer elements than
+ * needs a value as it was, it is turned then. What hangs together by labelled values is a region; those that turn fewer values than
  * before are taken, the others stay as they are. See graph.h. */
 #include "graph/factors.h"
 #include "graph/view.h"
@@ -27,7 +27,8 @@ typedef struct flipping {
     unsigned char *depth; /* of nodes that may, one of the other */
     bool *stays;          /* a rev that is kept */
     int *region;          /* a node of the same region; itself: it stands for the region */
-    double *saved;        /* of regions: elements that are turned without labels, less those with them */
+    double *saved;        /* of regions: bytes that are turned without labels, less those with them */
+    int *fewer;           /* the same of values */
     bool *counted;        /* nodes that are turned for somebody */
     oly_node **made;      /* the nodes as labelled */
     oly_node **turned;    /* those that are turned for somebody */
@@ -317,6 +318,7 @@ static void join(flipping *s, int a, int b)
     if (x == y)
         return;
     s->saved[x] += s->saved[y];
+    s->fewer[x] += s->fewer[y];
     s->region[y] = x;
 }
 
@@ -326,6 +328,7 @@ static void count_turned(flipping *s, const oly_node *in, unsigned need)
         return;
     s->counted[in->index] = true;
     s->saved[region_of(s, in->index)] -= bytes_of(in);
+    s->fewer[region_of(s, in->index)]--;
 }
 
 static void look_at_all(flipping *s, unsigned *need)
@@ -334,7 +337,7 @@ static void look_at_all(flipping *s, unsigned *need)
     for (int k = 0; k < s->n; k++) {
         const oly_node *node = g->nodes[k];
         s->region[k] = k;
-        s->saved[k] = 0;
+        s->saved[k] = s->fewer[k] = 0;
         s->counted[k] = false;
         look_at(s, node, need);
         for (int j = 0; j < node->n_in; j++) {
@@ -342,14 +345,18 @@ static void look_at_all(flipping *s, unsigned *need)
             if (label_of(s, node) && label_of(s, node->in[j]))
                 join(s, k, node->in[j]->index);
         }
-        if (is_view(node, OLY_VIEW_REV) && !s->stays[k] && (axes_of(node) & ~loose(s, node->in[0])))
-            s->saved[region_of(s, label_of(s, node) ? k : node->in[0]->index)] += bytes_of(node);
+        if (is_view(node, OLY_VIEW_REV) && !s->stays[k] && (axes_of(node) & ~loose(s, node->in[0]))) {
+            int region = region_of(s, label_of(s, node) ? k : node->in[0]->index);
+            s->saved[region] += bytes_of(node);
+            s->fewer[region]++;
+        }
     }
     for (int k = 0; k < g->n_outputs; k++)
         count_turned(s, g->outputs[k], 0);
 }
 
-/* Gives regions up that save nothing. True: some were; any: some were not. */
+/* Gives regions up that save nothing. True: some were; any: some were not. (Fewer bytes alone are no reason: where a value is
+ * turned early that may cost nothing, as it is not cut there.) */
 static bool give_up(flipping *s, bool *any)
 {
     bool given = false;
@@ -358,9 +365,10 @@ static bool give_up(flipping *s, bool *any)
         const oly_node *node = s->graph->nodes[k];
         if (!is_view(node, OLY_VIEW_REV) || s->stays[k])
             continue;
-        double saved = s->saved[region_of(s, label_of(s, node) ? k : node->in[0]->index)];
-        *any = *any || saved > 0;
-        if (saved <= 0)
+        int region = region_of(s, label_of(s, node) ? k : node->in[0]->index);
+        if (s->fewer[region] > 0 && s->saved[region] >= 0)
+            *any = true;
+        else
             s->stays[k] = given = true;
     }
     return given;
@@ -497,10 +505,11 @@ static oly_status flip(oly_graph *g, bool *any)
     s.counted = OLY_ARENA_NEW(&g->arena, bool, n);
     s.region = OLY_ARENA_NEW(&g->arena, int, n);
     s.saved = OLY_ARENA_NEW(&g->arena, double, n);
+    s.fewer = OLY_ARENA_NEW(&g->arena, int, n);
     s.made = OLY_ARENA_NEW(&g->arena, oly_node *, n);
     s.turned = OLY_ARENA_NEW(&g->arena, oly_node *, n);
     if (!need || !s.label || !s.same || !s.either || !s.depth || !s.turned_dims || !s.stays || !s.counted ||
-        !s.region || !s.saved || !s.made || !s.turned)
+        !s.region || !s.saved || !s.fewer || !s.made || !s.turned)
         return oly_out_of_memory(n * sizeof(oly_node *), "the nodes of a graph");
     for (int round = 0; round < MOST_ROUNDS; round++) {
         look_at_all(&s, need);

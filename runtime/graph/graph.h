@@ -140,7 +140,7 @@ void oly_graph_bypass(oly_graph *g);
 /* Takes out rearrangements (rev, transpose, reshape) that are undone after elementwise operations, in bodies too. The graph is as
  * oly_graph_prune left it, and is so afterwards. */
 oly_status oly_graph_undo(oly_graph *g);
-/* Takes reversed dimensions through what commutes with them, where fewer elements are turned round so, in bodies too; after the
+/* Takes reversed dimensions through what commutes with them, where fewer values are turned round so, in bodies too; after the
  * same. Sums over a reversed dimension then begin at its other end. */
 oly_status oly_graph_flip(oly_graph *g);
 /* Gives every elementwise operation its own copy of small masks made of indexes and constants, in bodies too; after the same. */
