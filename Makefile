@@ -170,6 +170,7 @@ $(library): $(objects) $(BUILD)/contents
 $(shared): $(objects) $(BUILD)/contents
 	$(call say,LD,$(@F))
 	$(Q)$(link) -shared -Wl,-soname,libolympus.so.0 $(if $(SANITIZE),,-Wl$(comma)--no-undefined) $(LDFLAGS) $(objects) $(libs) -o $@
+	$(Q)ln -sf $(@F) $@.0
 
 link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
 

@@ -337,6 +337,31 @@ static void regions_change_the_rules(void **state)
             OLY_SHARDING, "Explicit axes");
 }
 
+/* Like another array: split as it is, where it is. */
+static void like(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_ones_like(in[0]);
+    TYPE(out[0], "float32[4@x,4]");
+}
+
+static void arrays_like_another_lie_as_it_does(void **state)
+{
+    (void)state;
+    oly_array a = count("x", 4, 4), one = NULL;
+    TYPE(oly_zeros_like(a), "float32[4@x,4]");
+    oly_call(oly_jit(like, 1, 1), OLY_IN(a), OLY_OUT(one));
+    TYPE(one, "float32[4@x,4]");
+    oly_sharding rows = oly_named(oly_make_mesh("x=2, y=4"), "(x, y)");
+    oly_array b = oly_device_put(oly_zeros(OLY_INT32, 16), rows), c = oly_full_like(b, 3);
+    assert_ptr_equal(oly_sharding_of(c), rows);
+    assert_true(oly_is_committed(c));
+    assert_float_equal(oly_item(oly_sum(c)), 48, 0);
+    assert_false(oly_is_committed(oly_zeros_like(oly_zeros(OLY_INT32, 16))));
+    b = oly_device_put(oly_zeros(OLY_INT32, 3), oly_single_device(oly_get_device(5)));
+    assert_ptr_equal(oly_sharding_of(oly_ones_like(b)), oly_sharding_of(b));
+}
+
 /* -- the default device --------------------------------------------------------------------------------------------------- */
 static void identity(const oly_array *in, oly_array *out, void *user)
 {
@@ -393,6 +418,7 @@ int main(void)
         TEST(sums_wait),
         TEST(terms_are_cut_further),
         TEST(products_wait),
+        TEST(arrays_like_another_lie_as_it_does),
         TEST(regions_change_the_rules),
         TEST(uncommitted_work_runs_on_the_default_device),
     };

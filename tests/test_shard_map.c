@@ -131,6 +131,8 @@ static void look(const oly_array *in, oly_array *out, void *user)
     check_type(oly_psum(oly_sum(in[0]), "i"), "int32[]");
     check_type(oly_axis_index("i"), "int32[]{V:i}");
     check_type(oly_pvary(in[1], "i"), "int32[16]{V:i}");
+    check_type(oly_zeros_like(in[0]), "int32[4]{V:i}");
+    check_type(oly_full_like(in[1], 2), "int32[16]");
     check_type(oly_add(in[1], oly_axis_index("i")), "int32[16]{V:i}");
     check_type(oly_ppermute(in[1], "i", OLY_PAIRS({0, 1})), "int32[16]{V:i}");
     check_type(oly_all_gather(in[0], "i"), "int32[8,4]{V:i}");

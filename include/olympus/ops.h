@@ -89,7 +89,13 @@ OLY_API oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_shard
 /* oly_zeros(OLY_FLOAT32, 4, 8): extents as arguments; none makes a rank-0 array. */
 #define oly_zeros(dtype, ...)       OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
 #define oly_ones(dtype, ...)        OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
-#define oly_full(value, dtype, ...) OLY_AT(oly_full_shape)(OLY_ARG(value), dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_full(value, dtype, ...) OLY_AT(oly_full_shape)(OLY_ARG(value), OLY_TYPE_(dtype), OLY_EXTENTS(__VA_ARGS__))
+/* The value comes first: a floating number as the type does not compile. */
+#define OLY_TYPE_(dtype)                                                                                               \
+    _Generic((dtype), float                                                                                            \
+             : (struct oly_value_comes_before_type *)0, double                                                         \
+             : (struct oly_value_comes_before_type *)0, default                                                        \
+             : (dtype))
 
 /* A rank-0 array of a number. */
 OLY_API oly_array oly_scalar_of(oly_operand value, oly_dtype dtype);

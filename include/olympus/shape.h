@@ -159,7 +159,8 @@ OLY_API oly_array oly_arange_range(double start, double stop, double step, oly_d
 OLY_API oly_array oly_linspace(oly_operand start, oly_operand stop, int64_t n, oly_dtype dtype);
 #define oly_linspace(start, stop, n, dtype) OLY_AT(oly_linspace)(OLY_ARG(start), OLY_ARG(stop), n, dtype)
 
-/* Arrays of the shape and type of x. source: jax.numpy.full_like, zeros_like, ones_like */
+/* Arrays of the shape and type of x, which lie as x does: where it is placed (oly_device_put); inside functions as its type says,
+ * over Explicit axes, and differing between devices where x may. source: jax.numpy.full_like, zeros_like, ones_like */
 OLY_API oly_array oly_full_like_of(oly_array x, oly_operand value);
 #define oly_full_like(x, value) OLY_AT(oly_full_like_of)(x, OLY_ARG(value))
 #define oly_zeros_like(x)       OLY_AT(oly_full_like_of)(x, oly_operand_int(0))

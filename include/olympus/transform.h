@@ -25,8 +25,8 @@ typedef struct oly_jit_options {
 
 /* Makes a function that traces `function` on its first call for each set of input types, shardings and placements, plans it,
  * and replays the plan afterwards. Called while another function is traced, it is recorded into that one.
- *   n_in     0 to 32
- *   n_out    1 to 32
+ *   n_in     0 to 256
+ *   n_out    1 to 256
  *   returns  handle owned by the open scope
  *   ranks    any rank, alone
  *   fails    OLY_INVALID, OLY_MEMORY
@@ -35,11 +35,12 @@ OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in,
 #define oly_jit(function, n_in, n_out, ...)                                                                            \
     OLY_AT(oly_jit_with)(function, #function, n_in, n_out, (oly_jit_options){.first_ = 0, __VA_ARGS__})
 
-/* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. Variables named in OLY_OUT must be
- * initialised (NULL will do): what they hold is compared with the inputs. An input that is also named as an
+/* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
  * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and using another
- * copy of the old handle is an error (OLY_DELETED). Where the plan
+ * copy of the old handle is an error (OLY_DELETED), which names the call. Where the plan
  * allows it (same type and sharding, nothing reads the old value after the new is begun) the result takes over its memory.
+ * What a variable named in OLY_OUT holds is only compared with the inputs: begin it as NULL, lest a stale copy of an input's
+ * handle in it gives the input away.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the inputs' mesh
  *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from
@@ -51,35 +52,38 @@ OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out
     {                                                                                                                  \
         __VA_ARGS__                                                                                                    \
     }
-#define OLY_OUT(...)                         OLY_OUT_PICK_(__VA_ARGS__, OLY_OUT4_, OLY_OUT3_, OLY_OUT2_, OLY_OUT1_)(__VA_ARGS__)
-#define OLY_OUT_PICK_(a, b, c, d, name, ...) name
-#define OLY_OUT1_(a)                                                                                                   \
-    1, (oly_array *[])                                                                                                 \
+/* The addresses of up to 16 variables. For more, arrays of their own: oly_call(f, n, state, n, pointers). */
+#define OLY_OUT(...)                                                                                                   \
+    OLY_OUT_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), (oly_array *[])                \
     {                                                                                                                  \
-        &(a)                                                                                                           \
+        OLY_OUT_OF_(OLY_OUT_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), __VA_ARGS__)   \
     }
-#define OLY_OUT2_(a, b)                                                                                                \
-    2, (oly_array *[])                                                                                                 \
-    {                                                                                                                  \
-        &(a), &(b)                                                                                                     \
-    }
-#define OLY_OUT3_(a, b, c)                                                                                             \
-    3, (oly_array *[])                                                                                                 \
-    {                                                                                                                  \
-        &(a), &(b), &(c)                                                                                               \
-    }
-#define OLY_OUT4_(a, b, c, d)                                                                                          \
-    4, (oly_array *[])                                                                                                 \
-    {                                                                                                                  \
-        &(a), &(b), &(c), &(d)                                                                                         \
-    }
+#define OLY_OUT_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define OLY_OUT_OF_(n, ...)                                                        OLY_OUT_OF_N_(n, __VA_ARGS__)
+#define OLY_OUT_OF_N_(n, ...)                                                      OLY_OUT_##n##_(__VA_ARGS__)
+#define OLY_OUT_1_(x)                                                              &(x)
+#define OLY_OUT_2_(x, ...)                                                         &(x), OLY_OUT_1_(__VA_ARGS__)
+#define OLY_OUT_3_(x, ...)                                                         &(x), OLY_OUT_2_(__VA_ARGS__)
+#define OLY_OUT_4_(x, ...)                                                         &(x), OLY_OUT_3_(__VA_ARGS__)
+#define OLY_OUT_5_(x, ...)                                                         &(x), OLY_OUT_4_(__VA_ARGS__)
+#define OLY_OUT_6_(x, ...)                                                         &(x), OLY_OUT_5_(__VA_ARGS__)
+#define OLY_OUT_7_(x, ...)                                                         &(x), OLY_OUT_6_(__VA_ARGS__)
+#define OLY_OUT_8_(x, ...)                                                         &(x), OLY_OUT_7_(__VA_ARGS__)
+#define OLY_OUT_9_(x, ...)                                                         &(x), OLY_OUT_8_(__VA_ARGS__)
+#define OLY_OUT_10_(x, ...)                                                        &(x), OLY_OUT_9_(__VA_ARGS__)
+#define OLY_OUT_11_(x, ...)                                                        &(x), OLY_OUT_10_(__VA_ARGS__)
+#define OLY_OUT_12_(x, ...)                                                        &(x), OLY_OUT_11_(__VA_ARGS__)
+#define OLY_OUT_13_(x, ...)                                                        &(x), OLY_OUT_12_(__VA_ARGS__)
+#define OLY_OUT_14_(x, ...)                                                        &(x), OLY_OUT_13_(__VA_ARGS__)
+#define OLY_OUT_15_(x, ...)                                                        &(x), OLY_OUT_14_(__VA_ARGS__)
+#define OLY_OUT_16_(x, ...)                                                        &(x), OLY_OUT_15_(__VA_ARGS__)
 
 /* Calls a function of one result and returns it: y = oly_apply(f, x). */
 OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
 #define oly_apply(f, ...) OLY_AT(oly_apply_n)(f, OLY_IN(__VA_ARGS__))
 
 /* -- loops --------------------------------------------------------------------------------------------------------
- * carry[0..n_carry-1] (1 to 32) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
+ * carry[0..n_carry-1] (1 to 256) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
  * counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The carry's
  * types must not change.
  *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message); OLY_OVERFLOW when a bound

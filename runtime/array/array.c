@@ -179,8 +179,13 @@ oly_status oly_array_readable(oly_array x)
             "out[] lives on",
             oly_type_short(&x->type));
     if (x->deleted)
-        return oly_fail(OLY_DELETED, "array has been deleted with shape=%s; it was donated to a call or freed",
-                        oly_type_short(&x->type));
+        return x->donated.file
+                   ? oly_fail(OLY_DELETED,
+                              "array has been deleted with shape=%s; it was donated to the call in %s:%d, where a "
+                              "variable that held it was named as an output: begin outputs as NULL to keep it",
+                              oly_type_short(&x->type), x->donated.file, x->donated.line)
+                   : oly_fail(OLY_DELETED, "array has been deleted with shape=%s; it was freed, or its scope has ended",
+                              oly_type_short(&x->type));
     return OLY_OK;
 }
 

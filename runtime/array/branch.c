@@ -5,7 +5,7 @@
 #include <olympus/transform.h>
 #include <string.h>
 
-enum { MOST_BRANCHES = 32, MOST_VALUES = 32 };
+enum { MOST_BRANCHES = 32, MOST_VALUES = OLY_MOST_ARRAYS };
 
 typedef struct request {
     int n_branches;
@@ -52,7 +52,7 @@ static oly_status record_branch(const request *r, int branch, oly_trace *t, cons
 static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index, oly_node *const *in,
                              oly_trace *traces, oly_array *out)
 {
-    oly_node *operands[1 + MOST_VALUES + 64] = {index}, *node;
+    oly_node *operands[1 + OLY_MOST_ENDS] = {index}, *node;
     oly_graph *graphs[MOST_BRANCHES];
     oly_params params;
     const oly_trace *last = &traces[r->n_branches - 1];

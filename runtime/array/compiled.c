@@ -162,10 +162,10 @@ static oly_status explain_if_asked(const oly_plan *plan)
 oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs,
                        oly_compiled **compiled)
 {
-    oly_plan_value values[64];
+    oly_plan_value values[OLY_MOST_ENDS];
     oly_graph *g = t->graph;
     t->graph = NULL;
-    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(oly_array) * (size_t)t->n_captures);
+    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(void *) * (size_t)(t->n_captures + g->n_outputs));
     if (!c) {
         oly_graph_free(g);
         return oly_out_of_memory(sizeof *c, "a compiled function");
@@ -181,7 +181,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     c->n_captures = t->n_captures;
     memcpy(c->captured, t->captured, sizeof(oly_array) * (size_t)t->n_captures);
     t->n_captures = 0;
-    memcpy(c->shown, t->shown, sizeof c->shown);
+    c->shown = (oly_sharding *)(c->captured + c->n_captures);
+    memcpy(c->shown, t->shown, sizeof *c->shown * (size_t)g->n_outputs);
     oly_plan *plan;
     oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
     if (st == OLY_OK) {
@@ -207,8 +208,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
                             oly_array *out)
 {
-    oly_buffer *const *inputs[64];
-    oly_buffer **outputs[64];
+    oly_buffer *const *inputs[OLY_MOST_ENDS];
+    oly_buffer **outputs[OLY_MOST_ENDS];
     const oly_plan *plan = oly_program_plan(c->program);
     int device;
     uint64_t moment;

@@ -11,7 +11,7 @@ typedef struct oly_compiled {
     char *key;            /* owned */
     oly_program *program; /* owned */
     int n_captures;
-    oly_sharding shown[64];
+    oly_sharding *shown;  /* [outputs of the plan] behind captured */
     oly_array captured[]; /* owned; inputs after the call's own */
 } oly_compiled;
 
@@ -20,11 +20,11 @@ typedef struct oly_compiled_cache {
     oly_compiled **bucket;
 } oly_compiled_cache;
 
-/* A signature being put together; small ones live on the stack. */
+/* A signature being put together: room for those of OLY_MOST_ARRAYS arrays. */
 typedef struct oly_key {
     size_t bytes;
     bool overflow;
-    char data[4096];
+    char data[32768];
 } oly_key;
 void oly_key_begin(oly_key *k); /* begins with the modes that types depend on */
 void oly_key_add(oly_key *k, const void *data, size_t bytes);

@@ -63,9 +63,9 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
         return oly_fail(OLY_INVALID, "there is no form %d of explanations; use OLY_EXPLAIN_TEXT, _JSON or _DOT",
                         (int)form);
     OLY_TRY(oly_function_plan(f, n_in, in, &plan));
-    const char *names[64] = {NULL};
+    const char *names[OLY_MOST_ARRAYS] = {NULL};
     char *text = arguments ? oly_strdup(arguments) : NULL;
-    if (text && split_names(text, names, 64) != n_in)
+    if (text && split_names(text, names, OLY_MOST_ARRAYS) != n_in)
         memset(names, 0, sizeof names);
     oly_status st = oly_plan_explain(&t, plan, form, true, names);
     oly_release(text);

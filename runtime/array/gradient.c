@@ -11,7 +11,7 @@
 
 typedef enum kind { GRADIENT, VALUE_AND_GRADIENT, PULLBACK, PUSHFORWARD, ONCE_MORE } kind;
 
-enum { MOST = 32 }; /* arguments, results of a function */
+enum { MOST = OLY_MOST_ARRAYS }; /* arguments, results of a function */
 
 /* How a function is derived. */
 typedef struct derivation {
@@ -177,7 +177,7 @@ static oly_status record_derivative(oly_fn f, const oly_array *in, oly_trace *t)
 /* A loop of one iteration whose captures are the arguments: its gradient computes the iteration once more. */
 static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_node *const *in, oly_node **out)
 {
-    oly_node *inside[64], *operands[64 + MOST], *loop;
+    oly_node *inside[OLY_MOST_ENDS], *operands[OLY_MOST_ENDS + MOST], *loop;
     oly_graph *body = oly_graph_new(from->name);
     oly_type i32 = {.dtype = OLY_INT32};
     oly_params p;
@@ -216,7 +216,7 @@ static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_nod
 /* What was recorded becomes part of the trace outside. */
 static oly_status insert(oly_fn f, const oly_array *in, oly_trace *outer, oly_trace *t, oly_array *out)
 {
-    oly_node *nodes[64], *results[MOST];
+    oly_node *nodes[OLY_MOST_ENDS], *results[MOST];
     for (int k = 0; k < f->n_in; k++)
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
     for (int k = 0; k < t->n_captures; k++)

@@ -45,9 +45,9 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
 {
     if (!function)
         return oly_fail(OLY_INVALID, "the function is NULL; give one that reads in[] and stores its results in out[]");
-    if (n_in < 0 || n_in > 32 || n_out < 1 || n_out > 32)
-        return oly_fail(OLY_INVALID, "a function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
-                        n_in, n_out);
+    if (n_in < 0 || n_in > OLY_MOST_ARRAYS || n_out < 1 || n_out > OLY_MOST_ARRAYS)
+        return oly_fail(OLY_INVALID, "a function takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
+                        (int)OLY_MOST_ARRAYS, (int)OLY_MOST_ARRAYS, n_in, n_out);
     oly_fn f = oly_calloc(1, sizeof *f);
     if (!f)
         return oly_out_of_memory(sizeof *f, "a function");
@@ -114,8 +114,8 @@ static oly_status place_input(oly_fn f, int k, const oly_array *in, oly_graph *g
 
 static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
 {
-    oly_array inner[32], out[32] = {0};
-    oly_node *nodes[32];
+    oly_array inner[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS] = {0};
+    oly_node *nodes[OLY_MOST_ARRAYS];
     for (int k = 0; k < f->n_in; k++)
         OLY_TRY(oly_sums_input(t->graph, in[k], &nodes[k]));
     t->first_capture = f->n_in;
@@ -230,11 +230,23 @@ static bool missing(oly_fn f, int n_in, const oly_array *in)
     return !f;
 }
 
+/* The input that output k takes the place of, its variable holding it: -1, or one that no output before takes. */
+static int donated_to(oly_array held, int n_in, const oly_array *in, int k, const int *donated)
+{
+    int j = 0;
+    while (j < n_in && in[j] != held)
+        j++;
+    for (int before = 0; j < n_in && before < k; before++)
+        if (donated[before] == j)
+            j = n_in;
+    return j < n_in ? j : -1;
+}
+
 oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
 {
     oly_enter(__func__);
-    oly_array results[32] = {0};
-    int donated[32];
+    oly_array results[OLY_MOST_ARRAYS];
+    int donated[OLY_MOST_ARRAYS];
     oly_status st = OLY_OK;
     if (missing(f, n_in, in)) {
         for (int k = 0; k < n_out; k++)
@@ -244,17 +256,16 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
     if (n_out != f->n_out)
         st = oly_fail(OLY_INVALID, "%s gives %d arrays, but %d were asked for", f->name, f->n_out, n_out);
     for (int k = 0; k < n_out && st == OLY_OK; k++) {
-        donated[k] = -1;
-        for (int j = 0; j < n_in; j++)
-            if (*out[k] == in[j])
-                donated[k] = j;
+        results[k] = NULL;
+        donated[k] = donated_to(*out[k], n_in, in, k, donated);
     }
     if (st == OLY_OK)
         st = call(f, n_in, in, donated, results);
     for (int k = 0; k < n_out; k++) {
-        if (st == OLY_OK && donated[k] >= 0)
+        if (st == OLY_OK && donated[k] >= 0) {
+            (*out[k])->donated = oly_current_site();
             oly_assign(out[k], results[k]);
-        else
+        } else
             *out[k] = st == OLY_OK ? results[k] : NULL;
     }
     return oly_raise(st);
@@ -263,7 +274,7 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
 oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
     oly_enter(__func__);
-    oly_array results[32] = {0};
+    oly_array results[1] = {NULL};
     if (missing(f, n_in, in)) {
         oly_null_handle();
         return NULL;

@@ -5,7 +5,7 @@
 #include <olympus/transform.h>
 #include <string.h>
 
-enum { MOST_CARRIES = 32 };
+enum { MOST_CARRIES = OLY_MOST_ARRAYS };
 
 /* What is looped: of the functions either `counted`, or the other two. */
 typedef struct request {
@@ -101,7 +101,7 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
 /* The loop node and its results, in the trace outside. */
 static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *out)
 {
-    oly_node *operands[MOST_CARRIES + 1 + 64], *loop;
+    oly_node *operands[OLY_MOST_ENDS], *loop;
     oly_params params;
     int n_carry = carries_of(r);
     memset(&params, 0, sizeof params);

@@ -67,7 +67,7 @@ oly_status oly_manual_vary(oly_mesh mesh, unsigned axes, oly_array *x)
 
 static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace *t)
 {
-    oly_array inner[32], out[32] = {0};
+    oly_array inner[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS] = {0};
     oly_node *node;
     for (int k = 0; k < m->n_in; k++) {
         OLY_TRY(oly_graph_input(t->graph, &types[k], &node));
@@ -98,7 +98,8 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
 {
     oly_site site = oly_current_site();
     oly_graph *g = oly_graph_new(m->name);
-    *t = (oly_trace){0};
+    t->graph = NULL;
+    t->n_captures = 0;
     if (!g)
         return OLY_MEMORY;
     oly_trace_open(t, g);
@@ -116,11 +117,11 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
 
 oly_status oly_call_mapped(oly_recording *record_map, const void *request, const oly_mapping *m, oly_array *const *out)
 {
-    oly_array results[32] = {0};
+    oly_array results[OLY_MOST_ARRAYS] = {0};
     oly_status st = OLY_OK;
-    if (!m->function || m->n_in < 0 || m->n_in > 32 || m->n_out < 1 || m->n_out > 32)
-        st = oly_fail(OLY_INVALID, "a mapped function takes 0 to 32 arrays and gives 1 to 32; %d and %d were asked for",
-                      m->n_in, m->n_out);
+    if (!m->function || m->n_in < 0 || m->n_in > OLY_MOST_ARRAYS || m->n_out < 1 || m->n_out > OLY_MOST_ARRAYS)
+        st = oly_fail(OLY_INVALID, "a mapped function takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
+                      (int)OLY_MOST_ARRAYS, (int)OLY_MOST_ARRAYS, m->n_in, m->n_out);
     for (int k = 0; st == OLY_OK && k < m->n_in; k++)
         if (!m->in[k]) {
             for (int j = 0; j < m->n_out; j++)
@@ -129,7 +130,7 @@ oly_status oly_call_mapped(oly_recording *record_map, const void *request, const
         }
     if (st == OLY_OK)
         st = oly_record_or_run(record_map, request, m->name, m->n_in, m->in, m->n_out, results);
-    for (int k = 0; k < m->n_out && k < 32; k++)
+    for (int k = 0; k < m->n_out && k < OLY_MOST_ARRAYS; k++)
         *out[k] = st == OLY_OK ? results[k] : NULL;
     return oly_raise(st);
 }

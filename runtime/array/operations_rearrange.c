@@ -426,12 +426,6 @@ oly_array(oly_linspace)(oly_operand start, oly_operand stop, int64_t n, oly_dtyp
     return oly_dispatch(oly_compose_linspace, 2, in, &recipe);
 }
 
-oly_array oly_full_like_of(oly_array x, oly_operand value)
-{
-    oly_enter(__func__);
-    return x ? oly_full_shape(value, oly_dtype_of(x), oly_rank(x), oly_shape(x)) : of_null();
-}
-
 oly_array(oly_diff)(oly_array x, int64_t n, int axis)
 {
     oly_enter(__func__);

@@ -4,7 +4,7 @@
 #include <olympus/regions.h>
 #include <string.h>
 
-enum { MOST = 32 };
+enum { MOST = OLY_MOST_ARRAYS };
 
 typedef struct region {
     oly_function function;

@@ -16,7 +16,7 @@ typedef struct request {
     oly_mesh around; /* the mesh there */
     oly_manual inside;
     oly_batch_axes axes;
-    oly_sharding in[32], out[32], everywhere;
+    oly_sharding in[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS], everywhere;
 } request;
 
 /* -- axes and specs ------------------------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static oly_status check_output(const request *r, int k, const oly_node *body)
 
 static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *const *in, oly_array *out)
 {
-    oly_lifted inputs[64], outputs[64];
+    oly_lifted inputs[OLY_MOST_ENDS], outputs[OLY_MOST_ENDS];
     const oly_graph *body = t->graph;
     for (int k = 0; k < r->m.n_in; k++)
         OLY_TRY(oly_split_up(outer->graph, &r->axes, in[k], r->in[k], &inputs[k]));
@@ -180,8 +180,8 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[32] = {NULL};
-    oly_type types[32];
+    oly_node *nodes[OLY_MOST_ARRAYS] = {NULL};
+    oly_type types[OLY_MOST_ARRAYS];
     oly_trace t;
     OLY_TRY(choose_axes(r, outer));
     for (int k = 0; k < r->m.n_in; k++) {

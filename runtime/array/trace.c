@@ -11,7 +11,10 @@ oly_trace *oly_trace_current(void)
 
 void oly_trace_open(oly_trace *t, oly_graph *g)
 {
-    *t = (oly_trace){.outer = current, .graph = g};
+    t->outer = current;
+    t->graph = g;
+    t->manual = t->batch = NULL;
+    t->first_capture = t->n_captures = 0;
     current = t;
     oly_scope_open();
 }
@@ -71,9 +74,10 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
             *node = t->capture_node[k];
             return OLY_OK;
         }
-    if (t->n_captures == 64 || t->graph->n_inputs == 64)
+    if (t->graph->n_inputs == OLY_MOST_ENDS)
         return oly_fail(OLY_INVALID,
-                        "a function or loop body uses more than 64 arrays from outside; pass them concatenated");
+                        "a function or loop body uses more than %d arrays, with those from outside; pass them stacked",
+                        (int)OLY_MOST_ENDS);
     oly_array kept = x->graph ? x : oly_array_hold(x);
     if (!kept)
         return OLY_MEMORY;

@@ -11,9 +11,9 @@ typedef struct oly_trace {
     const struct oly_manual *batch;  /* the body of a vmap whose batch has a name: that as a mesh axis; else NULL */
     int first_capture;               /* inputs before are the function's own */
     int n_captures;
-    oly_array captured[64]; /* outer handles; values are held, traced ones borrowed */
-    oly_node *capture_node[64];
-    oly_sharding shown[64]; /* of outputs that are sums over devices: what their handles get; else NULL */
+    oly_array captured[OLY_MOST_ENDS]; /* outer handles; values are held, traced ones borrowed */
+    oly_node *capture_node[OLY_MOST_ENDS];
+    oly_sharding shown[OLY_MOST_ENDS]; /* of outputs that are sums over devices: what their handles get; else NULL */
 } oly_trace;
 
 oly_trace *oly_trace_current(void);

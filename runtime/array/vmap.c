@@ -81,7 +81,7 @@ static oly_status put_out(const request *r, oly_trace *outer, int k, oly_lifted 
 
 static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *const *in, oly_array *out)
 {
-    oly_lifted inputs[64], outputs[64];
+    oly_lifted inputs[OLY_MOST_ENDS], outputs[OLY_MOST_ENDS];
     for (int k = 0; k < r->m.n_in; k++) {
         int axis = r->in_axes[k];
         inputs[k] = (oly_lifted){in[k], 0};
@@ -101,8 +101,8 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[32] = {NULL};
-    oly_type types[32];
+    oly_node *nodes[OLY_MOST_ARRAYS] = {NULL};
+    oly_type types[OLY_MOST_ARRAYS];
     oly_trace t;
     for (int k = 0; k < r->m.n_in; k++) {
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));

@@ -101,19 +101,19 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     return p->window ? oly_hash(h, p->window, sizeof *p->window) : h;
 }
 
-/* Room for one more node. Old lists stay in the arena: doubling makes them at most as large as the last. */
-static oly_status reserve(oly_graph *g)
+/* Room for one more in a list of n nodes. Old lists stay in the arena: doubling makes them at most as large as the last. */
+static oly_status reserve(oly_graph *g, int n, int least, int *capacity, oly_node ***list)
 {
-    if (g->n_nodes < g->capacity)
+    if (n < *capacity)
         return OLY_OK;
-    int capacity = g->capacity ? 2 * g->capacity : 32;
-    oly_node **nodes = OLY_ARENA_NEW(&g->arena, oly_node *, capacity);
+    int room = *capacity ? 2 * *capacity : least;
+    oly_node **nodes = OLY_ARENA_NEW(&g->arena, oly_node *, room);
     if (!nodes)
-        return oly_out_of_memory(sizeof *nodes * (size_t)capacity, "the nodes of a graph");
-    if (g->n_nodes > 0)
-        memcpy(nodes, g->nodes, sizeof *nodes * (size_t)g->n_nodes);
-    g->nodes = nodes;
-    g->capacity = capacity;
+        return oly_out_of_memory(sizeof *nodes * (size_t)room, "the nodes of a graph");
+    if (n > 0)
+        memcpy(nodes, *list, sizeof *nodes * (size_t)n);
+    *list = nodes;
+    *capacity = room;
     return OLY_OK;
 }
 
@@ -167,7 +167,7 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
                             row->name, k);
     oly_node *aligned[8];
     OLY_TRY(oly_vary_operands(g, op, n_in, &in, aligned));
-    OLY_TRY(reserve(g));
+    OLY_TRY(reserve(g, g->n_nodes, 32, &g->capacity, &g->nodes));
     OLY_TRY(new_node(g, op, n_in, in, params, &made));
     OLY_TRY(row->typing(made));
     OLY_TRY(oly_sharding_rule_apply(made));
@@ -182,10 +182,10 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
 
 oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
 {
-    int limit = (int)(sizeof g->inputs / sizeof g->inputs[0]);
-    if (g->n_inputs == limit)
+    if (g->n_inputs == OLY_MOST_ENDS)
         return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays", g->name,
-                        limit);
+                        (int)OLY_MOST_ENDS);
+    OLY_TRY(reserve(g, g->n_inputs, 4, &g->input_capacity, &g->inputs));
     oly_params params;
     memset(&params, 0, sizeof params);
     params.dtype = type->dtype;
@@ -207,10 +207,10 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
 
 oly_status oly_graph_output(oly_graph *g, oly_node *node)
 {
-    int limit = (int)(sizeof g->outputs / sizeof g->outputs[0]);
-    if (g->n_outputs == limit)
+    if (g->n_outputs == OLY_MOST_ENDS)
         return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays", g->name,
-                        limit);
+                        (int)OLY_MOST_ENDS);
+    OLY_TRY(reserve(g, g->n_outputs, 4, &g->output_capacity, &g->outputs));
     g->outputs[g->n_outputs++] = node;
     node->n_uses++;
     return OLY_OK;

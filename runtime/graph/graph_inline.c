@@ -21,7 +21,7 @@ static oly_status copy_nodes(oly_graph *g, oly_graph *from, oly_node *const *in,
 oly_status oly_graph_clone(const oly_graph *from, oly_graph **made)
 {
     oly_graph *g = oly_graph_new(from->name);
-    oly_node *in[64], *out[64];
+    oly_node *in[OLY_MOST_ENDS], *out[OLY_MOST_ENDS];
     oly_status st = g ? OLY_OK : OLY_MEMORY;
     for (int k = 0; k < from->n_inputs && st == OLY_OK; k++)
         st = oly_graph_input(g, &from->inputs[k]->type, &in[k]);

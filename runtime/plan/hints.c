@@ -76,8 +76,8 @@ static oly_sharding without_axis(oly_sharding s, int axis)
 
 static oly_status plan_again(const oly_told *told, const trial *t, oly_plan **plan)
 {
-    oly_plan_value inputs[64];
-    oly_sharding outputs[64];
+    oly_plan_value inputs[OLY_MOST_ENDS];
+    oly_sharding outputs[OLY_MOST_ENDS];
     oly_graph *g;
     const oly_plan *old = told->plan;
     memcpy(inputs, old->inputs, sizeof *inputs * (size_t)old->n_inputs);

@@ -5,7 +5,7 @@
 #include "plan/planner.h"
 #include <string.h>
 
-enum { MOST_INPUTS = 60 }; /* a graph takes 64 */
+enum { MOST_INPUTS = 64 }; /* that are looked at: bits */
 
 /* A graph inside a node, looked at for what is the same in every iteration. */
 typedef struct inside {
@@ -27,7 +27,7 @@ static double bytes_made_of(const inside *x, uint64_t inputs)
 {
     double bytes = 0;
     for (int k = 0; k < x->graph->n_inputs; k++)
-        if (inputs >> k & 1)
+        if (k < MOST_INPUTS && inputs >> k & 1)
             bytes += bytes_of(x->graph->inputs[k]);
     return bytes;
 }
@@ -53,7 +53,7 @@ static void mark_same(inside *x, uint64_t inputs)
             x->made_of[k] |= x->made_of[n->in[j]->index];
         }
         for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < x->graph->n_inputs; j++)
-            if (x->graph->inputs[j] == n && inputs >> j & 1) {
+            if (j < MOST_INPUTS && x->graph->inputs[j] == n && inputs >> j & 1) {
                 x->same[k] = true;
                 x->made_of[k] = 1ull << j;
             }
@@ -64,7 +64,7 @@ static void mark_same(inside *x, uint64_t inputs)
 static void choose(inside *x)
 {
     const oly_graph *g = x->graph;
-    int room = MOST_INPUTS - g->n_inputs;
+    int room = OLY_MOST_ENDS - 4 - g->n_inputs;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const oly_node *n = g->nodes[k];
         bool result = false;
@@ -131,7 +131,7 @@ static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, i
 {
     oly_arena *arena = &outer->arena;
     int n = graph->n_nodes, n_roots = 0;
-    if (inputs == 0 || graph->n_inputs >= MOST_INPUTS)
+    if (inputs == 0)
         return OLY_OK;
     inside x = {outer,
                 graph,
@@ -179,7 +179,7 @@ static bool is_loop(const oly_node *n)
 /* All inputs from `first` on. */
 static uint64_t from(int first, int n)
 {
-    return n > first ? (n < 64 ? (1ull << n) - 1 : ~0ull) & ~((1ull << first) - 1) : 0;
+    return n > first && first < MOST_INPUTS ? (n < MOST_INPUTS ? (1ull << n) - 1 : ~0ull) & ~((1ull << first) - 1) : 0;
 }
 
 /* From the branches of a loop's body into the body, when it stays the same in every iteration. */
@@ -201,7 +201,7 @@ static oly_status out_of_branches(const oly_node *loop, bool *any)
             mark_same(&x, from(1 + loop->params.n_carry, body->n_inputs));
             oly_graph *graph = branches[b]->params.branches[g];
             uint64_t inputs = 0;
-            for (int k = 0; k < graph->n_inputs; k++)
+            for (int k = 0; k < graph->n_inputs && k < MOST_INPUTS; k++)
                 if (x.same[branches[b]->in[k + 1]->index])
                     inputs |= 1ull << k;
             OLY_TRY(move_out(body, branches[b], graph, 1, inputs, any));

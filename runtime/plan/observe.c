@@ -189,9 +189,11 @@ static bool may_be_parted(const parting *x)
 static oly_status copy_body(const parting *x, oly_graph *to, int n_more, oly_node **more, oly_node **out)
 {
     oly_graph all = *x->body;
-    oly_node *in[64];
+    oly_node *in[64], *outputs[64];
+    memcpy(outputs, all.outputs, sizeof *outputs * (size_t)all.n_outputs);
+    all.outputs = outputs;
     for (int k = 0; k < x->n_seen; k++)
-        all.outputs[all.n_outputs++] = x->body->nodes[x->seen[k]];
+        outputs[all.n_outputs++] = x->body->nodes[x->seen[k]];
     for (int k = 0; k < x->body->n_inputs; k++)
         OLY_TRY(oly_graph_input(to, &x->body->inputs[k]->type, &in[k]));
     for (int k = 0; k < n_more; k++)

@@ -6,7 +6,7 @@
 #include "graph/build.h"
 #include <string.h>
 
-enum { MOST = 64 }; /* inputs and outputs of a graph */
+enum { MOST = OLY_MOST_ENDS }; /* inputs and outputs of a graph */
 
 /* A loop being batched. */
 typedef struct looping {

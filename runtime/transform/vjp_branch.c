@@ -4,7 +4,7 @@
 #include "transform/rule.h"
 #include <string.h>
 
-enum { MOST = 64 };
+enum { MOST = OLY_MOST_ENDS };
 
 /* Inputs: those of the branch, then the cotangents of the results that have one. Outputs: a cotangent of every wanted operand. */
 static oly_status record_side(const oly_rule *r, const oly_graph *side, oly_graph *g)

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* carries and captures */
+enum { MOST = OLY_MOST_ENDS }; /* carries and captures */
 
 /* One iteration back, and what is known of the loop. */
 typedef struct backward {
