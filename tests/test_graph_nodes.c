@@ -78,13 +78,13 @@ static void inputs_and_outputs_are_bounded(void **state)
     (void)state;
     oly_type type = type_named("f32[4]");
     oly_node *x = NULL;
-    for (int k = 0; k < 64; k++)
+    for (int k = 0; k < OLY_MOST_ENDS; k++)
         assert_int_equal(oly_graph_input(g, &type, &x), OLY_OK);
     assert_int_equal(oly_graph_input(g, &type, &x), OLY_INVALID);
-    for (int k = 0; k < 64; k++)
+    for (int k = 0; k < OLY_MOST_ENDS; k++)
         assert_int_equal(oly_graph_output(g, x), OLY_OK);
     assert_int_equal(oly_graph_output(g, x), OLY_INVALID);
-    assert_int_equal(x->n_uses, 64);
+    assert_int_equal(x->n_uses, OLY_MOST_ENDS);
 }
 
 /* -- factors -------------------------------------------------------------------------------------------- */
