@@ -259,7 +259,7 @@ oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 {
     oly_axis_list work[OLY_MAX_RANK], wanted[OLY_MAX_RANK], summed = {0};
-    int n_more = 0, rank = u->node->type.rank, counts[4], sources[OLY_FOLD_GROUP];
+    int n_more = 0, rank = u->node->type.rank;
     d->lies = d->work;
     if (d->wanted == d->work || oly_cuts_parts(c->mesh, d->summed) == 1)
         return;
@@ -278,9 +278,7 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
         work[k] = wanted[k];
     }
     oly_cuts target = oly_cuts_of(work, rank);
-    oly_fold_rule rule = {.in_pairs = u->kind == OLY_UNIT_REDUCE && !u->node->params.one_by_one};
-    if (n_more == summed.n && oly_elements_moved(c, u->node, d->work, target) <= 0 &&
-        oly_fold_group(c->mesh, &rule, &summed, 0, counts, sources) > 0)
+    if (n_more == summed.n && oly_elements_moved(c, u->node, d->work, target) <= 0)
         d->lies = target;
 }
 

@@ -25,6 +25,8 @@ oly_status oly_fold_users(oly_arena *arena, oly_mesh mesh, const oly_fold_stage 
                           int **users);
 /* The stages that fold a value over axes, the first one first: how many, at most oly_fold_most_stages. */
 int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_stage *stages);
+/* The digits of the positions along these axes, in the order in which they are folded: how many, at most 5 * OLY_MAX_RANK. */
+int oly_fold_digits(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_digit *digits);
 int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes);
 
 /* -- fold.c -- */

@@ -4,7 +4,7 @@
  * are folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose
  * positions one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of
  * two of adjacent positions is a branch of the tree, whoever folds it. Small groups of several axes are folded in one go
- * (nested). Arithmetic only. Called by fold_pattern.c, fold.c and scatter.c. */
+ * (nested). Arithmetic only. Called by fold_pattern.c, fold.c, scatter.c and scatter_class.c. */
 #include "plan/fold.h"
 #include <string.h>
 
@@ -116,7 +116,7 @@ static int axis_digits(oly_mesh mesh, const oly_fold_rule *rule, int axis, oly_f
     return n;
 }
 
-static int digits_of(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_digit *digits)
+int oly_fold_digits(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_digit *digits)
 {
     int n = 0;
     for (int k = 0; k < mesh->n_axes; k++) {
@@ -142,7 +142,7 @@ int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes)
 int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_stage *stages)
 {
     oly_fold_digit digits[MOST_DIGITS];
-    int n = digits_of(mesh, rule, axes, digits), n_stages = 0;
+    int n = oly_fold_digits(mesh, rule, axes, digits), n_stages = 0;
     for (int k = 0; k < n; n_stages++) {
         oly_fold_stage *s = &stages[n_stages];
         bool local = is_local(mesh, &digits[k]);

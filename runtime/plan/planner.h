@@ -373,14 +373,14 @@ oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const ol
 
 /* -- scatter.c -- */
 /* The same into target_slot, cut over those axes too: every device folds its own box of `target`, which lies in its box of
- * `partial`. Only where oly_fold_group gives a group. */
+ * `partial`. */
 oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                             const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                             int target_slot);
 
 /* The layout of the node's partials, cut further where its value shall be, for a scatter over the axes; false: there is none. */
-bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_fold_rule *rule,
-                          const oly_axis_list *axes, oly_layout *target);
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes,
+                          oly_layout *target);
 /* Puts the partials of a node together, which lie in its slot and layout, over the axes: scattered where its propagated layout
  * is cut over some of them, else for everybody. Sets the node's layout and slot. */
 oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,

@@ -3,6 +3,7 @@
  * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. */
 #include "plan/finish.h"
 #include "plan/fold.h"
+#include "plan/scatter_levels.h"
 #include "plan/wires.h"
 #include <string.h>
 
@@ -308,11 +309,27 @@ static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_ax
     return rounds;
 }
 
+/* May devices send their parts to all others of the group, who fold them at once? Groups are short then, or no two neighbours are in
+ * one process, or all are; else what a process has had better be folded there first. The order is the same. */
+static bool all_at_once(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes)
+{
+    enum { SHORT = 16 };
+    int counts[4], sources[OLY_FOLD_GROUP];
+    for (int k = 0; k < axes->n; k++) {
+        int size = mesh->size[axes->axis[k]], together = mesh->together[axes->axis[k]];
+        if (size > SHORT && together > 1 && together < size)
+            return false;
+    }
+    return oly_fold_group(mesh, rule, axes, 0, counts, sources) > 0;
+}
+
 oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                             const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                             int target_slot)
 {
     int counts[4], sources[OLY_FOLD_GROUP];
+    if (!all_at_once(p->mesh, rule, axes))
+        return oly_scatter_levels(p, b, node, rule, partial, slot, axes, target, target_slot);
     scatterer s = {.p = p,
                    .node = node,
                    .partial = partial,
@@ -343,27 +360,14 @@ static bool all_in(const oly_axis_list *some, int first, const oly_axis_list *ax
     return true;
 }
 
-/* In long groups devices fold their own parts of all partials where no two neighbours are in one process, or all are: else each
- * process had better fold first what its own devices have. The order is the same. */
-static bool is_apart_or_one(oly_mesh mesh, const oly_axis_list *axes)
-{
-    enum { SHORT = 16 };
-    for (int k = 0; k < axes->n; k++) {
-        int size = mesh->size[axes->axis[k]], together = mesh->together[axes->axis[k]];
-        if (size > SHORT && together > 1 && together < size)
-            return false;
-    }
-    return true;
-}
-
-bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_fold_rule *rule,
-                          const oly_axis_list *axes, oly_layout *target)
+bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes,
+                          oly_layout *target)
 {
     const oly_value *v = oly_value_of(f, n);
     const oly_layout *partial = v->layout,
                      all = v->choice ? oly_axes_layout(p, n, v->choice->wanted) : oly_node_layout(p, f, n),
                      *wanted = &all;
-    int n_more = 0, counts[4], sources[OLY_FOLD_GROUP];
+    int n_more = 0;
     *target = *partial;
     for (int d = 0; d < partial->rank; d++) {
         const oly_axis_list *have = &partial->split[d].axes, *want = &wanted->split[d].axes;
@@ -373,8 +377,7 @@ bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const
         n_more += want->n - have->n;
     }
     oly_region r = oly_region_of_layout(target);
-    return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial) &&
-           is_apart_or_one(p->mesh, axes) && oly_fold_group(p->mesh, rule, axes, 0, counts, sources) > 0;
+    return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial);
 }
 
 oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
@@ -384,7 +387,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* every device has all of it */
     oly_layout target;
-    if (!oly_scattered_layout(p, f, n, rule, axes, &target)) {
+    if (!oly_scattered_layout(p, f, n, axes, &target)) {
         bool done;
         OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
         return done ? OLY_OK : oly_fold_later(p, f, n, rule, axes);

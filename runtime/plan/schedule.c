@@ -126,9 +126,9 @@ static void add_fold(scheduler *s, const oly_step *step)
         fold.exchange = NULL;
         fold.begun = true;
     }
-    fold.starts = fold.second;
+    fold.starts = fold.second && !fold.fold.levels;
     add_item(s, &fold, -1, true);
-    if (fold.second)
+    if (fold.starts)
         add_wait(s, fold.second, step, s->n - 1, -1);
 }
 

@@ -97,6 +97,24 @@ typedef struct oly_fold_work {
     int n_counts, counts[4];
 } oly_fold_work;
 
+/* One level of a reduction: what comes from others, copies here, folds, and folded slices that are handed round. */
+typedef struct oly_fold_level {
+    oly_exchange *exchange, *second; /* NULL: nothing */
+    int n_copies, n_groups;
+    const oly_copy_work *copies;
+    const oly_fold_work *groups;
+    double work, copied; /* element-operations; elements, if copies are worth sharing out */
+} oly_fold_level;
+
+/* Levels that come one after the other, each with what those before it have made. Each is listed when it first runs, so that a plan
+ * does not grow with them. */
+typedef struct oly_fold_levels {
+    int n, n_listed;
+    oly_fold_level *level; /* [n], those that are listed; NULL before the first run */
+    oly_status (*list)(const void *context, int level, oly_fold_level *made);
+    const void *context;
+} oly_fold_levels;
+
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
 typedef struct oly_stencil_work {
     oly_stencil_field within, last;
@@ -186,7 +204,8 @@ typedef struct oly_step {
             int n_groups;
             const oly_fold_work *groups;
             int n_read, n_written;
-            const int *slots; /* that the groups read, then those they write; NULL: not listed */
+            const int *slots;        /* that groups and levels read, then those they write; NULL: not listed */
+            oly_fold_levels *levels; /* after the groups; NULL: none */
         } fold;
         struct {
             int64_t count, lower;

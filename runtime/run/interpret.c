@@ -216,6 +216,7 @@ enum { FOLD_PART = 1 << 14 }; /* elements */
 typedef struct folding {
     oly_run *run;
     const oly_step *step;
+    const oly_fold_work *groups;
 } folding;
 
 static int parts_of(const oly_fold_work *g)
@@ -243,30 +244,77 @@ static void fold_body(void *context, int i)
 {
     const folding *f = context;
     int g = 0;
-    for (int n; i >= (n = parts_of(&f->step->fold.groups[g])); g++)
+    for (int n; i >= (n = parts_of(&f->groups[g])); g++)
         i -= n;
-    fold_part(f, &f->step->fold.groups[g], i);
+    fold_part(f, &f->groups[g], i);
+}
+
+static void run_groups(oly_run *r, const oly_step *step, int n_groups, const oly_fold_work *groups, double work)
+{
+    folding f = {r, step, groups};
+    int total = 0;
+    for (int g = 0; g < n_groups; g++)
+        total += parts_of(&groups[g]);
+    if (work >= WORTH_SHARING) {
+        oly_parallel(total, fold_body, &f);
+        return;
+    }
+    for (int i = 0; i < total; i++)
+        fold_body(&f, i);
+}
+
+static oly_status run_exchange(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
+{
+    if (!x)
+        return OLY_OK;
+    OLY_TRY(oly_exchange_start(x, ticket, r->base));
+    return oly_exchange_finish(x, ticket, r->base);
+}
+
+/* Lists the next one. */
+static oly_status list_level(const oly_run *r, oly_fold_levels *l)
+{
+    if (!l->level)
+        l->level = OLY_ARENA_NEW((oly_arena *)(uintptr_t)&r->plan->arena, oly_fold_level, l->n);
+    if (!l->level)
+        return oly_out_of_memory(0, "a reduction");
+    memset(&l->level[l->n_listed], 0, sizeof *l->level);
+    l->n_listed++;
+    return l->list(l->context, l->n_listed - 1, &l->level[l->n_listed - 1]);
+}
+
+static const oly_ticket *ticket_of(oly_run *r)
+{
+    return r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+}
+
+static oly_status run_levels(oly_run *r, const oly_step *step)
+{
+    oly_fold_levels *l = step->fold.levels;
+    for (int k = 0; k < l->n; k++) {
+        if (k == l->n_listed)
+            OLY_TRY(list_level(r, l));
+        const oly_fold_level *level = &l->level[k];
+        OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
+        oly_run_copies(r, level->copies, level->n_copies, level->copied);
+        run_groups(r, step, level->n_groups, level->groups, level->work);
+        if (step->fold.sliced)
+            OLY_TRY(run_exchange(r, level->second, ticket_of(r)));
+    }
+    return OLY_OK;
 }
 
 static oly_status run_fold(oly_run *r, const oly_step *step)
 {
-    folding f = {r, step};
-    int total = 0;
-    const oly_ticket *ticket = r->plan->distributed && !step->begun ? oly_next_ticket(r) : &r->ticket;
-    if (step->exchange) {
-        OLY_TRY(oly_exchange_start(step->exchange, ticket, r->base));
-        OLY_TRY(oly_exchange_finish(step->exchange, ticket, r->base));
+    const oly_ticket *ticket = step->begun ? &r->ticket : ticket_of(r);
+    OLY_TRY(run_exchange(r, step->exchange, ticket));
+    run_groups(r, step, step->fold.n_groups, step->fold.groups, step->work);
+    if (step->fold.sliced)
+        ticket = ticket_of(r); /* also where there is nothing to hand round: the count stays the same everywhere */
+    if (step->fold.levels) {
+        OLY_TRY(run_exchange(r, step->second, ticket));
+        return run_levels(r, step);
     }
-    for (int g = 0; g < step->fold.n_groups; g++)
-        total += parts_of(&step->fold.groups[g]);
-    if (step->work >= WORTH_SHARING)
-        oly_parallel(total, fold_body, &f);
-    else
-        for (int i = 0; i < total; i++)
-            fold_body(&f, i);
-    if (step->fold.sliced && r->plan->distributed)
-        ticket =
-            oly_next_ticket(r); /* also where there is nothing to hand round: the count stays the same everywhere */
     if (!step->second)
         return OLY_OK;
     OLY_TRY(start(r, step->second, ticket, step->starts));

@@ -1,0 +1,10 @@
+/* Reduce-scatter over groups of any length, level by level (scatter_levels.c), for scatter.c. */
+#ifndef OLY_PLAN_SCATTER_LEVELS_H
+#define OLY_PLAN_SCATTER_LEVELS_H
+#include "plan/planner.h"
+
+/* As oly_fold_scatter. */
+oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+                              const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
+                              int target_slot);
+#endif
