@@ -39,10 +39,10 @@ oly_cuts oly_cuts_merged(oly_mesh mesh, oly_cuts a, oly_cuts b);
 /* Without the axes that `used` cuts with, and those behind them. */
 oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used);
 
-typedef enum { OLY_UNIT_GROUP, OLY_UNIT_CONTRACT, OLY_UNIT_REDUCE } oly_unit_kind;
+typedef enum { OLY_UNIT_GROUP, OLY_UNIT_CONTRACT, OLY_UNIT_REDUCE, OLY_UNIT_LOOKUP } oly_unit_kind;
 
 /* How a unit is worked: cuts of the loop over the result, of the contracting pairs (or, of a reduction, of the operand's reduced
- * dimensions), what the sum is scattered to, and where the result lies in the end. */
+ * dimensions; of a lookup, of those that elements are looked up in), what the sum is scattered to, and where the result lies in the end. */
 typedef struct oly_decision {
     oly_cuts work, summed, wanted, lies;
 } oly_decision;
@@ -77,7 +77,8 @@ typedef struct oly_unit_read {
     int unit, previous;        /* who reads; the read before that comes in by the same entry, -1: none */
     int8_t to[OLY_MAX_RANK];   /* of each dimension as the unit sees it, that of the root; -1: none */
     int8_t from[OLY_MAX_RANK]; /* the other way */
-    /* Of a product's operand: of each dimension of the result, and of each contracting pair, that of the root; -1: none. */
+    /* Of a product's operand: of each dimension of the result, and of each contracting pair, that of the root; -1: none. Of an
+     * operand of a lookup the same; pairs are its dimensions that elements are looked up in. */
     int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
     int operand;
 } oly_unit_read;
@@ -194,6 +195,11 @@ bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 
 /* choose_units.c: what can be chosen; the reads' layouts and greedy decisions are filled in order. */
 oly_status oly_find_units(oly_chooser *c);
+/* A unit in the making, and one operand more of it. False: it is read in a way the model does not know. */
+oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n);
+bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand);
+/* Where what is read lies without choices. */
+oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r);
 /* What a reduction does with an operand that lies so. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
 /* Notes what a body reads of values around under these decisions. */
@@ -210,6 +216,15 @@ void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, o
 /* The layout of a value that is cut so. */
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
 oly_cuts oly_layout_cuts(const oly_layout *l);
+
+/* choose_lookup.c: operations that look elements up, take slices that begin anywhere, or write such. */
+bool oly_is_lookup(const oly_chooser *c, const oly_node *n);
+/* Adds the unit, unless its operands are read in ways the model does not know. */
+oly_status oly_add_lookup(oly_chooser *c, oly_node *n);
+/* How the dimensions that elements are looked up in are cut, where the array lies so; and the cuts of the result that go with those
+ * of an operand. */
+oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts lies);
+oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts lies);
 
 /* choose_candidates.c */
 typedef struct oly_candidates {

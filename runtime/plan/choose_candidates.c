@@ -14,7 +14,7 @@ static void consider(oly_chooser *c, const oly_unit *u, oly_decision d, oly_cand
     if (u->pinned && d.lies != u->greedy.lies)
         return;
     if (d.lies == d.work)
-        d.wanted = u->kind == OLY_UNIT_GROUP ? d.work : u->greedy.wanted;
+        d.wanted = u->kind == OLY_UNIT_GROUP || u->kind == OLY_UNIT_LOOKUP ? d.work : u->greedy.wanted;
     for (int k = 0; k < list->n; k++)
         if (oly_same_decision(&list->d[k], &d))
             return;
@@ -223,6 +223,38 @@ static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_de
         try_scattered(c, u, d, false, list);
 }
 
+/* The result cut so: worked on the parts of the array there are, and added up, or on what is brought. */
+static void try_lookup(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, oly_candidates *list)
+{
+    cuts = fitting(c, u->node, cuts);
+    consider(c, u, (oly_decision){cuts, 0, cuts, cuts}, list);
+    if (!summed)
+        return;
+    oly_cuts work = oly_cuts_without(c->mesh, cuts, summed);
+    consider(c, u, (oly_decision){work, summed, cuts, 0}, list);
+    consider(c, u, (oly_decision){work, summed, work, 0}, list);
+}
+
+static void lookup_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, oly_candidates *list)
+{
+    oly_cuts all = 0, summed = 0;
+    for (int k = 0; k < u->n_reads; k++) {
+        const oly_unit_read *r = &c->reads[u->first_read + k];
+        oly_cuts lies = oly_read_lies(r, decided), cuts = oly_lookup_seen(c, r, lies);
+        if (r->operand == 0)
+            summed = oly_lookup_summed(c, u, lies);
+        try_lookup(c, u, summed, cuts, list);
+        all = oly_cuts_merged(c->mesh, all, cuts);
+    }
+    try_lookup(c, u, summed, all, list);
+    try_lookup(c, u, summed, u->greedy.wanted, list);
+    for (int k = 0; k < u->n_wants; k++)
+        try_lookup(c, u, summed, u->wants[k], list);
+    for (int k = 0; k < u->n_demands; k++)
+        try_lookup(c, u, summed, u->demand[k].cuts, list);
+    try_lookup(c, u, summed, 0, list);
+}
+
 void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
                          oly_candidates *list)
 {
@@ -241,5 +273,10 @@ void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *d
         product_candidates(c, u, decided, list);
         break;
     case OLY_UNIT_REDUCE: reduction_candidates(c, u, decided, list); break;
+    case OLY_UNIT_LOOKUP:
+        if (!greedy)
+            list->d[list->n++] = u->greedy;
+        lookup_candidates(c, u, decided, list);
+        break;
     }
 }

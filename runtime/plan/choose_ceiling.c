@@ -31,11 +31,17 @@ bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *
     return a->seconds + more < b->seconds;
 }
 
+/* As many bytes in fewer collectives. */
+static bool has_fewer(const oly_bill *a, const oly_bill *b)
+{
+    return a->wire <= b->wire + 0.5 && a->collectives < b->collectives - 0.5 && a->seconds <= b->seconds;
+}
+
 bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy)
 {
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES:
-        return chosen->wire < greedy->wire - 0.5 &&
+        return (chosen->wire < greedy->wire - 0.5 || has_fewer(chosen, greedy)) &&
                (chosen->excess <= greedy->seconds || chosen->seconds < greedy->seconds);
     case OLY_LEAST_TIME: return chosen->wire < greedy->wire && chosen->seconds < greedy->seconds;
     default: return chosen->seconds < greedy->seconds;
@@ -46,7 +52,8 @@ bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill 
 {
     double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
     bool faster = chosen->seconds < (0.99 - margin) * greedy->seconds;
-    bool fewer = chosen->wire <= (1 - margin) * greedy->wire - 1;
+    bool fewer = chosen->wire <= (1 - margin) * greedy->wire - 1 ||
+                 (c->n_sample == c->mesh->n_devices && has_fewer(chosen, greedy));
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES: return fewer && (faster || chosen->excess <= greedy->seconds);
     case OLY_LEAST_TIME: return fewer && faster;

@@ -19,7 +19,7 @@ static bool is_loop(const oly_node *n)
 
 /* -- units -------------------------------------------------------------------------------------------------------------- */
 
-static oly_unit *new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
+oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
 {
     oly_unit *u = &c->units[c->n_units];
     *u = (oly_unit){.kind = kind, .node = n, .trusted = true, .first_read = c->n_reads};
@@ -43,7 +43,7 @@ static bool add_constant(oly_chooser *c, oly_unit *u, const oly_node *in, oly_un
 }
 
 /* One operand. What is read in two ways at once is none of the model's business. */
-static bool add_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand)
+bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand)
 {
     oly_unit_read *r = &c->reads[c->n_reads];
     *r = (oly_unit_read){.source = -1, .operand = operand, .unit = c->n_units - 1};
@@ -52,7 +52,7 @@ static bool add_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operan
     bool clear = oly_trace_read(c, in, r);
     r->anywhere = oly_is_constant(r->root);
     if (r->anywhere)
-        return clear && (u->kind == OLY_UNIT_GROUP || (u->kind == OLY_UNIT_CONTRACT && add_constant(c, u, in, r)));
+        return clear && (u->kind == OLY_UNIT_GROUP || (u->kind != OLY_UNIT_REDUCE && add_constant(c, u, in, r)));
     r->source = r->owner == c ? c->unit_of[r->root->index] : -1;
     for (int k = u->first_read; k < c->n_reads; k++)
         if (u->kind == OLY_UNIT_GROUP && c->reads[k].root == r->root &&
@@ -124,7 +124,7 @@ static void add_tile(oly_chooser *c, oly_node *first)
     int n_nodes = alone ? 1 : g->n_nodes;
     if (alone)
         nodes = &first;
-    oly_unit *u = new_unit(c, OLY_UNIT_GROUP, nodes[n_nodes - 1]);
+    oly_unit *u = oly_new_unit(c, OLY_UNIT_GROUP, nodes[n_nodes - 1]);
     u->group = alone ? NULL : g;
     u->trusted = !is_written(c, g);
     double bytes = 0;
@@ -136,7 +136,7 @@ static void add_tile(oly_chooser *c, oly_node *first)
         for (int j = 0; j < n->n_in; j++) {
             if (!alone && in_group(c, g, n->in[j]))
                 continue;
-            u->trusted = add_read(c, u, n->in[j], 0) && u->trusted;
+            u->trusted = oly_add_unit_read(c, u, n->in[j], 0) && u->trusted;
             bytes += in_group(c, g, n->in[j]) ? 0 : (double)oly_dtype_size(n->in[j]->type.dtype);
         }
     }
@@ -146,7 +146,7 @@ static void add_tile(oly_chooser *c, oly_node *first)
     u->greedy.work = u->greedy.wanted = u->greedy.lies = oly_cuts_of(value_of(c, last)->axes, last->type.rank);
 }
 
-static oly_cuts greedy_lies(const oly_chooser *c, const oly_unit_read *r)
+oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r)
 {
     return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
 }
@@ -165,7 +165,7 @@ static void map_operand(const oly_unit *u, oly_unit_read *r)
 
 static oly_status add_contract(oly_chooser *c, oly_node *n)
 {
-    oly_unit *u = new_unit(c, OLY_UNIT_CONTRACT, n);
+    oly_unit *u = oly_new_unit(c, OLY_UNIT_CONTRACT, n);
     oly_contraction_dims *dims = NEW(c, oly_contraction_dims, 1);
     OLY_PLAN_CHECK(dims);
     OLY_TRY(oly_contraction_read(&n->in[0]->type, &n->in[1]->type, &n->params.contraction, dims));
@@ -174,7 +174,7 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     u->pinned = value_of(c, n)->closed;
     u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
     for (int o = 0; o < 2; o++)
-        u->trusted = add_read(c, u, n->in[o], o) && u->trusted;
+        u->trusted = oly_add_unit_read(c, u, n->in[o], o) && u->trusted;
     if (u->n_reads < 2 || !u->trusted) {
         u->trusted = false;
         return OLY_OK;
@@ -185,7 +185,7 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
     double inner = 1;
     for (int o = 0; o < 2; o++) {
         const oly_unit_read *r = &c->reads[u->first_read + o];
-        operand[o] = oly_cuts_layout(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from));
+        operand[o] = oly_cuts_layout(c, &n->in[o]->type, oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from));
     }
     oly_axis_list summed;
     oly_cut_product(c->p, n, operand, &out, &summed);
@@ -203,18 +203,18 @@ static oly_status add_contract(oly_chooser *c, oly_node *n)
 
 static oly_status add_convolution(oly_chooser *c, oly_node *n)
 {
-    oly_unit *u = new_unit(c, OLY_UNIT_CONTRACT, n);
+    oly_unit *u = oly_new_unit(c, OLY_UNIT_CONTRACT, n);
     u->pinned = value_of(c, n)->closed;
     u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
     for (int o = 0; o < 2; o++)
-        u->trusted = add_read(c, u, n->in[o], o) && u->trusted;
+        u->trusted = oly_add_unit_read(c, u, n->in[o], o) && u->trusted;
     u->trusted = u->trusted && u->n_reads == 2;
     if (!u->trusted)
         return OLY_OK;
     oly_cuts lies[2];
     for (int o = 0; o < 2; o++) {
         const oly_unit_read *r = &c->reads[u->first_read + o];
-        lies[o] = oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from);
+        lies[o] = oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from);
     }
     OLY_TRY(oly_convolution_unit(c, u, lies));
     for (int o = 0; o < 2; o++)
@@ -236,15 +236,15 @@ void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operan
 
 static void add_reduce(oly_chooser *c, oly_node *n)
 {
-    oly_unit *u = new_unit(c, OLY_UNIT_REDUCE, n);
+    oly_unit *u = oly_new_unit(c, OLY_UNIT_REDUCE, n);
     u->pinned = value_of(c, n)->closed;
-    u->trusted = add_read(c, u, n->in[0], 0);
+    u->trusted = oly_add_unit_read(c, u, n->in[0], 0);
     if (u->n_reads < 1 || !u->trusted) {
         u->trusted = false;
         return;
     }
     const oly_unit_read *r = &c->reads[u->first_read];
-    oly_reduction_cuts(c, u, oly_cuts_mapped(c->mesh, greedy_lies(c, r), r->from), &u->greedy);
+    oly_reduction_cuts(c, u, oly_cuts_mapped(c->mesh, oly_greedy_lies(c, r), r->from), &u->greedy);
     u->greedy.wanted = oly_cuts_of(value_of(c, n)->axes, n->type.rank);
     oly_settle_sum(c, u, &u->greedy);
     u->work = oly_price_memory(elements(n->in[0]) * (double)oly_dtype_size(n->type.dtype));
@@ -408,6 +408,7 @@ static bool makes_unit(const oly_chooser *c, const oly_node *n)
     case OLY_LOWER_REDUCE:
     case OLY_LOWER_CONTRACT: return true;
     case OLY_LOWER_WINDOW: return oly_is_convolution(n);
+    case OLY_LOWER_LOCAL: return oly_is_lookup(c, n);
     default: return false;
     }
 }
@@ -496,6 +497,7 @@ oly_status oly_find_units(oly_chooser *c)
         case OLY_LOWER_CONTRACT: OLY_TRY(add_contract(c, n)); break;
         case OLY_LOWER_REDUCE: add_reduce(c, n); break;
         case OLY_LOWER_WINDOW: OLY_TRY(add_convolution(c, n)); break;
+        case OLY_LOWER_LOCAL: OLY_TRY(oly_add_lookup(c, n)); break;
         default: add_tile(c, n); break;
         }
     }

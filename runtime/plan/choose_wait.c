@@ -88,7 +88,8 @@ static void find_partial(const oly_chooser *c, const oly_node *const *user, cons
             waits[j] = partial[in] && (user[in] == n || sliced[in] > 0);
         }
         partial[k] = ((waits[0] || waits[1]) && goes_past(n, waits[0], waits[1])) ||
-                     (unit >= 0 && c->units[unit].kind != OLY_UNIT_GROUP && has_sum(c, &c->units[unit]));
+                     (unit >= 0 && c->units[unit].kind != OLY_UNIT_GROUP && c->units[unit].kind != OLY_UNIT_LOOKUP &&
+                      has_sum(c, &c->units[unit]));
     }
 }
 

@@ -75,7 +75,10 @@ static bool works_lines(const oly_node *n)
 /* What each device makes. */
 static oly_layout result_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_factors *fs)
 {
+    const oly_choice *choice = oly_value_of(f, n)->choice;
     oly_layout l = oly_node_layout(p, f, n), natural;
+    if (choice)
+        return oly_axes_layout(p, n, choice->wanted);
     bool has_natural = oly_natural_layout(f, n->in[0], &natural) && natural.mesh == p->mesh;
     oly_axis_list lost[2 * OLY_MAX_RANK];
     int n_lost = 0;

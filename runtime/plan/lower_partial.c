@@ -250,6 +250,15 @@ static int looked_up(const oly_node *n, oly_local_way way, const int **dims)
     return way == OLY_LOCAL_SEARCHES ? 1 : n->params.n_axes;
 }
 
+/* Is it chosen to add up what parts give, or not to, whatever moves less here? */
+static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
+{
+    const oly_choice *choice = oly_value_of(f, n)->choice;
+    for (int d = 0; choice && d < OLY_MAX_RANK; d++)
+        *parts = *parts || choice->summed[d].n > 0;
+    return choice != NULL;
+}
+
 /* Every device looks up what lies in its part of the array, or counts what comes before in its part of a sorted line, and the
  * results add up: where the axes of the array cut the result too, each looks up all that the axes divide, and the sum is
  * scattered. Unless bringing the array moves less. */
@@ -278,7 +287,8 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         part->in[0].split[dims[k]] = own->split[dims[k]];
     oly_region whole = oly_region_of_layout(&s->in[0]);
     double brought = (double)oly_dtype_size(s->dtype[0]) * (part_size(&s->in[0]) - part_size(&part->in[0]));
-    if (moved >= brought || oly_is_at_hand(f, n->in[0], &whole))
+    bool chosen = false;
+    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
     part->partial = true;
@@ -315,7 +325,9 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
             part->in[0].split[d] = own->split[d];
     double moved = (scattered ? 1 : 2) * element * part_size(&part->out) * (members - 1) / members;
     oly_region whole = oly_region_of_layout(&s->in[0]);
-    if (moved >= element * (part_size(&s->in[0]) - part_size(&part->in[0])) || oly_is_at_hand(f, n->in[0], &whole))
+    double brought = element * (part_size(&s->in[0]) - part_size(&part->in[0]));
+    bool chosen = false;
+    if (is_chosen(f, n, &chosen) ? !chosen : (moved >= brought || oly_is_at_hand(f, n->in[0], &whole)))
         return OLY_OK;
     *done = true;
     part->partial = true;
