@@ -20,11 +20,11 @@ static oly_bill times_of(const oly_frame *f)
 {
     const oly_params *p = &f->loop->params;
     if (p->n_branches > 0) /* one of them is worked; the bytes of all are counted */
-        return (oly_bill){1.0 / p->n_branches, 1, 0, 0};
+        return (oly_bill){.seconds = 1.0 / p->n_branches, .wire = 1};
     if (p->predicate)
-        return (oly_bill){ASSUMED_ITERATIONS, 1, 0, 0};
+        return (oly_bill){.seconds = ASSUMED_ITERATIONS, .wire = 1};
     double n = p->upper > p->lower ? (double)(p->upper - p->lower) : 1;
-    return (oly_bill){n, n, 0, 0};
+    return (oly_bill){.seconds = n, .wire = n};
 }
 
 static oly_status take_carries(oly_chooser *c)
@@ -106,10 +106,7 @@ static oly_status total(oly_chooser *c, oly_bill *bill)
     for (oly_chooser *child = c->first_child; child; child = child->next) {
         oly_bill inside;
         OLY_TRY(total(child, &inside));
-        inside.seconds *= child->times.seconds;
-        inside.excess *= child->times.seconds;
-        inside.wire *= child->times.wire;
-        inside.collectives *= child->times.wire;
+        oly_bill_repeat(&inside, &child->times);
         oly_bill_add(bill, &inside);
     }
     return OLY_OK;
@@ -300,7 +297,7 @@ oly_status oly_choose(oly_planner *p, oly_frame *f)
 {
     oly_arena arena = {0};
     int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
-    oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {1, 1, 0, 0}}, *c = NULL;
+    oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {.seconds = 1, .wire = 1}}, *c = NULL;
     if (!oly_option.choose || p->mesh->n_devices == 1 || p->mesh->n_axes > OLY_CHOOSE_AXES || p->mesh->explicit_axes)
         return OLY_OK;
     oly_chooser_sample(&like, coordinates);

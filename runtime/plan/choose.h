@@ -120,6 +120,8 @@ typedef struct oly_bill {
     double seconds, wire; /* wire: bytes that all devices receive */
     double excess;        /* of the seconds, those of work beyond the ceiling */
     double collectives;
+    double sums;      /* of these those that may yet become one with others */
+    double movements; /* collectives that bring what is read */
 } oly_bill;
 
 static inline void oly_bill_add(oly_bill *to, const oly_bill *more)
@@ -128,6 +130,19 @@ static inline void oly_bill_add(oly_bill *to, const oly_bill *more)
     to->wire += more->wire;
     to->excess += more->excess;
     to->collectives += more->collectives;
+    to->sums += more->sums;
+    to->movements += more->movements;
+}
+
+/* Of what is worked so often. */
+static inline void oly_bill_repeat(oly_bill *bill, const oly_bill *times)
+{
+    bill->seconds *= times->seconds;
+    bill->excess *= times->seconds;
+    bill->wire *= times->wire;
+    bill->collectives *= times->wire;
+    bill->sums *= times->wire;
+    bill->movements *= times->wire;
 }
 
 /* One graph's choices: the function's, or those of a loop's body or a branch. */

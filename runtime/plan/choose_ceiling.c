@@ -31,10 +31,11 @@ bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *
     return a->seconds + more < b->seconds;
 }
 
-/* As many bytes in fewer collectives. */
+/* As many bytes in fewer collectives, even if all sums of the second, which is that of propagation, become one. */
 static bool has_fewer(const oly_bill *a, const oly_bill *b)
 {
-    return a->wire <= b->wire + 0.5 && a->collectives < b->collectives - 0.5 && a->seconds <= b->seconds;
+    double least = b->collectives + b->movements - (b->sums > 1 ? b->sums - 1 : 0);
+    return a->wire <= b->wire + 0.5 && a->seconds <= b->seconds && a->collectives + a->movements < least - 0.5;
 }
 
 bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy)

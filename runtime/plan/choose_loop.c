@@ -138,8 +138,8 @@ static oly_status price(loop *l, oly_bill *bill, const oly_decision **decided)
     c->fresh = false;
     OLY_TRY(oly_search(c, &best, &greedy, &chosen));
     *decided = best;
-    *bill = (oly_bill){c->times.seconds * chosen.seconds, c->times.wire * chosen.wire, c->times.seconds * chosen.excess,
-                       c->times.wire * chosen.collectives};
+    *bill = chosen;
+    oly_bill_repeat(bill, &c->times);
     for (int k = 0; k < l->n; k++)
         if (l->carries[k].free)
             add_ends(l, k, bill);

@@ -331,6 +331,7 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
         bytes *= 2.0 * (members - 1) / members * total_elements(c, u->node, d->work) *
                  (oly_may_wait(c, u, d) ? u->waiting : 1);
     oly_add_transfer(c, bytes, d->summed, d->lies != d->work ? 1 : 2, bill);
+    bill->sums += u->kind != OLY_UNIT_LOOKUP;
 }
 
 /* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
@@ -353,6 +354,7 @@ static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_
     }
     bill->seconds += once.seconds;
     bill->wire += once.wire;
+    bill->movements += once.collectives;
 }
 
 oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
