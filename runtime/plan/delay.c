@@ -69,6 +69,17 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, c
     return OLY_OK;
 }
 
+bool oly_reduces_further(oly_frame *f, const oly_node *n)
+{
+    if (oly_ops[n->op].lowering != OLY_LOWER_REDUCE || n->in[0]->n_uses != 1)
+        return false;
+    const oly_node *root = oly_waiting_root(f, n->in[0]);
+    return root && oly_ops[root->op].lowering == OLY_LOWER_REDUCE &&
+           oly_ops[root->op].detail == oly_ops[n->op].detail &&
+           oly_type_size(&n->in[0]->type) <= oly_type_size(&root->type) &&
+           oly_type_size(&n->type) < oly_type_size(&root->type);
+}
+
 oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
                                const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule)
 {

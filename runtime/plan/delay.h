@@ -14,6 +14,8 @@ bool oly_cut_over(const oly_layout *l, const oly_axis_list *axes);
 /* A product with a value that waits, whose result is smaller: works on its partials; adds to the axes that are summed over. */
 oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
                                const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule);
+/* Does the node reduce a value that waits once more, to less, by the same combiner? */
+bool oly_reduces_further(oly_frame *f, const oly_node *n);
 /* A reshape that leaves every element where it is, of a value that waits, if it is less later: the result waits. */
 oly_status oly_put_off_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
                                const oly_layout *out, oly_put_off *off);

@@ -4,10 +4,12 @@
  *      tanh(x + c * sum(a) + sum(b).T)        per device: c * a' + b'.T, on the first device of those that are summed over also x;
  *                                             one sum over devices; tanh
  *
- * What is complete counts once: it is added on the first device of a group only. Factors are the same on all of them. A cone
+ * What is complete counts once: it is added on the first device of a group only. Factors are the same on all of them. A carry that
+ * a loop adds up in parts (accumulate.c) is one more value that waits, and its cone becomes the carry again. A cone
  * is taken where its result has fewer bytes than the values that wait, or where what reads it will have (it is summed again,
  * looked at in part, multiplied by a narrow matrix). Decided by the graph and layouts alone, so that sums keep their order on
  * every layout of ranks. Called by lower.c and order.c. */
+#include "plan/accumulate.h"
 #include "plan/delay.h"
 #include <string.h>
 
@@ -23,6 +25,7 @@ typedef struct cone {
     bool taken[MOST_NODES];   /* of the cone, and what is complete and made for it */
     int n_leaves;
     oly_node *leaves[MOST_LEAVES]; /* values that wait; read directly or through views */
+    const oly_node *carry;         /* one of them that is added up in parts; NULL: none */
     bool adds_complete;
 } cone;
 
@@ -38,6 +41,8 @@ static int place_in(const oly_group *g, const oly_node *n)
 static bool is_leaf(const cone *c, const oly_node *operand)
 {
     oly_layout natural;
+    if (oly_accumulates(c->f, operand)) /* where it is and ends alike */
+        return oly_natural_layout(c->f, operand, &natural) && oly_layout_equal(&natural, &c->g->layout);
     oly_node *root = oly_waiting_root(c->f, operand);
     if (!root || root->type.dtype == OLY_BOOL)
         return false;
@@ -93,6 +98,10 @@ static void take(cone *c, int last)
 
 static bool add_leaf(cone *c, oly_node *root)
 {
+    if (c->n_leaves < MOST_LEAVES && oly_accumulates(c->f, root) && !c->carry) {
+        c->carry = c->leaves[c->n_leaves++] = root;
+        return true;
+    }
     const oly_put_off *w = oly_waits_for(c->p, c->f, root);
     for (int k = 0; k < c->n_leaves; k++)
         if (c->leaves[k] == root)
@@ -108,6 +117,7 @@ static bool add_leaf(cone *c, oly_node *root)
 static bool is_closed(cone *c, int last)
 {
     c->n_leaves = 0;
+    c->carry = NULL;
     c->off.rule.in_pairs = true;
     c->adds_complete = false;
     for (int k = 0; k < c->g->n_nodes; k++) {
@@ -124,12 +134,12 @@ static bool is_closed(cone *c, int last)
             }
             if (place_in(c->g, n->in[j]) >= 0)
                 continue;
-            oly_node *root = oly_waiting_root(c->f, n->in[j]);
+            oly_node *root = oly_accumulates(c->f, n->in[j]) ? n->in[j] : oly_waiting_root(c->f, n->in[j]);
             if (n->in[j]->n_uses != uses_in(c, n->in[j]) || !add_leaf(c, root))
                 return false;
         }
     }
-    return true;
+    return !c->carry || (c->n_leaves > 1 && oly_accumulates_in(c->f, c->carry, c->g->nodes[last]));
 }
 
 /* -- is it less? ---------------------------------------------------------------------------------------------------------- */
@@ -220,13 +230,18 @@ static oly_status lower_cone(cone *c, oly_group *g, oly_node *result)
         else
             left[n_left++] = c->g->nodes[k];
     for (int k = 0; k < c->n_leaves; k++)
-        oly_waits_no_more(c->f, c->leaves[k]);
+        if (c->leaves[k] != c->carry)
+            oly_waits_no_more(c->f, c->leaves[k]);
     const oly_partial_work work = {
         .axes = c->off.axes, .n_partials = c->n_leaves, .partials = c->leaves, .adds_complete = c->adds_complete};
     OLY_TRY(oly_lower_part(c->p, c->f, &part, &work));
     g->left = left;
     g->n_left = n_left;
     g->lowered = n_left == 0;
+    if (c->carry) {
+        oly_accumulate(c->f, c->carry, &c->off);
+        return OLY_OK;
+    }
     return oly_fold_value(c->p, c->f, result, &c->off.rule, &c->off.axes);
 }
 

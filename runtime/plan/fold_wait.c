@@ -50,10 +50,10 @@ static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
            a->node->type.dtype == b->node->type.dtype;
 }
 
-/* The slot that the folded value goes to: that of the partials, unless they lie in an input. */
+/* The slot that the folded value goes to: that of the partials, unless they lie in an input, or where others read. */
 static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, const oly_node *n)
 {
-    if (p->plan->slots[v->slot].kind != OLY_SLOT_INPUT)
+    if (p->plan->slots[v->slot].kind != OLY_SLOT_INPUT && p->plan->slots[v->slot].kind != OLY_SLOT_BOUND)
         return OLY_OK;
     oly_region r = oly_region_of_layout(v->layout);
     v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));

@@ -1,7 +1,7 @@
 /* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and writes another, and
  * the interpreter turns them after every iteration, so nothing is copied. Values from outside are read where they are; what an
  * exchange must bring of them is brought once, before the loop. */
-#include "plan/planner.h"
+#include "plan/accumulate.h"
 #include <string.h>
 
 typedef struct carries {
@@ -69,6 +69,7 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
         if (!c->result && n->params.upper <= n->params.lower)
             p->plan->slots[v->slot].shared = true; /* no iteration: it is what the loop began with */
         oly_slot_use(p, v->slot);
+        OLY_TRY(oly_reduce_accumulated(p, f, r, f->bodies[n->index]));
     }
     return OLY_OK;
 }
@@ -101,6 +102,7 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_PLAN_CHECK(body->block);
     OLY_TRY(bring_carries(p, f, n, body, &c));
     OLY_TRY(bring_counter(p, body, &counter));
+    OLY_TRY(oly_find_accumulators(p, f, n, body));
     body->block->begin = p->next_number;
     OLY_TRY(oly_lower_frame(p, body));
     for (int k = 0; k < n_carry; k++) {

@@ -313,7 +313,7 @@ static bool can_be_read(oly_frame *f, int number)
     return true;
 }
 
-/* The same for those that read the value, directly or through views. */
+/* The same for those that read the value, directly or through views; and what makes less of it by the same sum. */
 static oly_status put_off_users(order *o, int node)
 {
     for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {
@@ -323,6 +323,8 @@ static oly_status put_off_users(order *o, int node)
             continue;
         if (oly_ops[user->op].lowering == OLY_LOWER_VIEW)
             OLY_TRY(put_off_users(o, user->index));
+        if (oly_reduces_further(o->f, user))
+            OLY_TRY(lower_place(o, o->user[j]));
         if (group < 0 || o->f->groups[group].lowered || o->f->groups[group].looked_through || !can_be_read(o->f, group))
             continue;
         o->f->groups[group].looked_through = true;
@@ -336,8 +338,12 @@ static oly_status put_off_users(order *o, int node)
 static oly_status put_off(order *o)
 {
     const oly_node *outer = o->p->reader;
-    for (int k = 0; k < o->n_waiting; k++)
+    for (int k = 0; k < o->n_waiting; k++) {
+        int n_folded = o->n_folded;
         OLY_TRY(put_off_users(o, o->waiting[k]));
+        if (o->n_folded != n_folded) /* the list has changed */
+            k = -1;
+    }
     o->p->reader = outer;
     look_at_waiting(o);
     return OLY_OK;

@@ -109,7 +109,8 @@ typedef struct oly_frame {
     oly_group *groups;
     oly_block *block;
     struct oly_waiting_fold *waiting;
-    int n_folded;                /* of those that waited */
+    int n_folded;                         /* of those that waited */
+    struct oly_accumulator *accumulators; /* of a loop's body, once it is lowered: accumulate.c */
     struct oly_frame **bodies;   /* [graph->n_nodes]; frames of the graphs inside nodes */
     struct oly_chooser *chooser; /* while layouts are chosen by price */
 } oly_frame;
