@@ -170,6 +170,13 @@ static void count_up(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 5, add_counter, 1, out, user); /* stays a loop in the plan */
 }
 
+static void all_halved(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    for (int k = 0; k < 100; k++)
+        out[k] = oly_mul(in[k], 0.5);
+}
+
 static void step_8_functions(oly_mesh mesh)
 {
     oly_sharding split = oly_named(mesh, "x");
@@ -186,6 +193,12 @@ static void step_8_functions(oly_mesh mesh)
     oly_array w = oly_apply_n(same, 1, &x), *outputs[] = {&x};
     oly_call_n(same, 1, &w, 1, outputs);
     SAY("   and five and five more: %A\n", here(x));
+
+    oly_array layers[100]; /* a list of arrays, as the parameters of a network: all replaced, in place */
+    for (int k = 0; k < 100; k++)
+        layers[k] = oly_full(k, OLY_FLOAT32, 2);
+    oly_call_arrays(oly_jit(all_halved, 100, 100), 100, layers, 100, layers);
+    SAY("   a list of arrays: the last of 100 is %A\n", here(layers[99]));
 }
 
 static void step_9_scopes(void)

@@ -332,7 +332,7 @@ static void mistakes_are_named(void **state)
     assert_null(out[0]);
     expect_error(oly_cond(true, plus_one, stores_nothing, 1, &x, 2, out, NULL), OLY_INVALID, "branch", "output 0");
     expect_error(oly_cond(x, plus_one, turned, 1, &x, 2, out, NULL), OLY_SHAPE, "int32[13]", "one number");
-    expect_error(oly_switch(0, 0, three, 1, &x, 2, out, NULL), OLY_INVALID, "0 branches", "1 to 32");
+    expect_error(oly_switch(0, 0, three, 1, &x, 2, out, NULL), OLY_INVALID, "0 branches", "one branch or more");
     expect_error(oly_while(whole_condition, doubles, 1, carry, NULL), OLY_SHAPE, "bool[13]", "bool[]");
     expect_error(oly_while(number_condition, doubles, 1, carry, NULL), OLY_DTYPE, "float32[]", "bool[]");
     expect_error(oly_while(below_limit, grows, 1, carry, &limit), OLY_SHAPE, "float32[13]", "float32[26]");

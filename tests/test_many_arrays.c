@@ -4,7 +4,7 @@
 #include "check_session.h"
 #include <olympus.h>
 
-enum { PARAMETERS = 100, STEPS = 3, SIZE = 16, MOST = 256 };
+enum { PARAMETERS = 100, STEPS = 3, SIZE = 16, MOST = 600 };
 
 static oly_mesh mesh;
 
@@ -127,7 +127,7 @@ static void branches_maps_and_scans(void **state)
     check_all(out[n - 1], n);
 }
 
-static void as_many_as_there_may_be_and_one_more(void **state)
+static void more_than_anybody_counts(void **state)
 {
     (void)state;
     mesh = oly_make_mesh("x=8");
@@ -141,9 +141,6 @@ static void as_many_as_there_may_be_and_one_more(void **state)
     oly_call(f, n, in, n, to);
     oly_call(f, n, in, n, to);
     check_all(out[MOST - 1], MOST - 1 + (MOST - 1) % 3);
-    assert_null(oly_jit(add_number_of_argument, MOST + 1, 1));
-    assert_int_equal(oly_last_status(), OLY_INVALID);
-    oly_clear_error();
 }
 
 /* -- outputs ------------------------------------------------------------------------------------------------------------- */
@@ -185,7 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(hundreds_of_parameters_are_trained_in_place, check_start, check_finish),
         cmocka_unit_test_setup_teardown(branches_maps_and_scans, check_start, check_finish),
-        cmocka_unit_test_setup_teardown(as_many_as_there_may_be_and_one_more, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(more_than_anybody_counts, check_start, check_finish),
         cmocka_unit_test_setup_teardown(sixteen_outputs_have_names, check_start, check_finish),
         cmocka_unit_test_setup_teardown(one_input_in_two_outputs_is_donated_once, check_start, check_finish),
     };

@@ -25,8 +25,8 @@ typedef struct oly_jit_options {
 
 /* Makes a function that traces `function` on its first call for each set of input types, shardings and placements, plans it,
  * and replays the plan afterwards. Called while another function is traced, it is recorded into that one.
- *   n_in     0 to 256
- *   n_out    1 to 256
+ *   n_in     0 or more
+ *   n_out    1 or more
  *   returns  handle owned by the open scope
  *   ranks    any rank, alone
  *   fails    OLY_INVALID, OLY_MEMORY
@@ -52,7 +52,7 @@ OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out
     {                                                                                                                  \
         __VA_ARGS__                                                                                                    \
     }
-/* The addresses of up to 16 variables. For more, arrays of their own: oly_call(f, n, state, n, pointers). */
+/* The addresses of up to 16 variables. For more: oly_call_arrays. */
 #define OLY_OUT(...)                                                                                                   \
     OLY_OUT_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), (oly_array *[])                \
     {                                                                                                                  \
@@ -78,12 +78,17 @@ OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out
 #define OLY_OUT_15_(x, ...)                                                        &(x), OLY_OUT_14_(__VA_ARGS__)
 #define OLY_OUT_16_(x, ...)                                                        &(x), OLY_OUT_15_(__VA_ARGS__)
 
+/* The same with lists of handles: a training step over any number of parameters is
+ * oly_call_arrays(step, n, parameters, n, parameters), which donates them all. out[]: initialised, as for oly_call. */
+OLY_API oly_status oly_call_arrays(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *out);
+#define oly_call_arrays(...) OLY_AT(oly_call_arrays)(__VA_ARGS__)
+
 /* Calls a function of one result and returns it: y = oly_apply(f, x). */
 OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
 #define oly_apply(f, ...) OLY_AT(oly_apply_n)(f, OLY_IN(__VA_ARGS__))
 
 /* -- loops --------------------------------------------------------------------------------------------------------
- * carry[0..n_carry-1] (1 to 256) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
+ * carry[0..n_carry-1] (1 or more) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
  * counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The carry's
  * types must not change.
  *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message); OLY_OVERFLOW when a bound

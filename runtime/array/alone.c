@@ -5,7 +5,9 @@
 static oly_status record_alone(oly_recording *record, const void *request, oly_trace *t, int n_in, const oly_array *in,
                                int n_out)
 {
-    oly_array inner[OLY_MOST_ENDS], out[OLY_MOST_ENDS] = {NULL};
+    oly_array *inner, *out;
+    OLY_ARENA_LIST(&t->graph->arena, inner, n_in);
+    OLY_ARENA_LIST(&t->graph->arena, out, n_out);
     for (int k = 0; k < n_in; k++) {
         oly_node *node;
         OLY_TRY(oly_array_readable(in[k]));
@@ -18,7 +20,7 @@ static oly_status record_alone(oly_recording *record, const void *request, oly_t
     for (int k = 0; k < n_out; k++) {
         oly_node *node;
         OLY_TRY(oly_trace_node(t, out[k], &node));
-        OLY_TRY(oly_sums_output(t->graph, node, &t->shown[k]));
+        OLY_TRY(oly_trace_output(t, node));
     }
     return OLY_OK;
 }
@@ -47,9 +49,6 @@ static oly_status run_alone(oly_recording *record, const void *request, const ch
 oly_status oly_record_or_run(oly_recording *record, const void *request, const char *name, int n_in,
                              const oly_array *in, int n_out, oly_array *out)
 {
-    if (n_in > OLY_MOST_ENDS || n_out > OLY_MOST_ENDS)
-        return oly_fail(OLY_INVALID, "%d arrays in and %d out; at most %d each are possible: concatenate some", n_in,
-                        n_out, (int)OLY_MOST_ENDS);
     oly_trace *t = oly_trace_current();
     return t ? record(request, t, in, out) : run_alone(record, request, name, n_in, in, n_out, out);
 }

@@ -5,8 +5,6 @@
 #include <olympus/transform.h>
 #include <string.h>
 
-enum { MOST_BRANCHES = 32, MOST_VALUES = OLY_MOST_ARRAYS };
-
 typedef struct request {
     int n_branches;
     const oly_function *branches;
@@ -19,7 +17,7 @@ static oly_status take_captures(oly_trace *t, const oly_trace *before, int from)
 {
     for (int k = from; before && k < before->n_captures; k++) {
         oly_node *node;
-        OLY_TRY(oly_trace_node(t, before->captured[k], &node));
+        OLY_TRY(oly_trace_node(t, before->captures[k].array, &node));
     }
     return OLY_OK;
 }
@@ -27,7 +25,9 @@ static oly_status take_captures(oly_trace *t, const oly_trace *before, int from)
 static oly_status record_branch(const request *r, int branch, oly_trace *t, const oly_trace *before,
                                 oly_node *const *in)
 {
-    oly_array inner[MOST_VALUES], out[MOST_VALUES] = {NULL};
+    oly_array *inner, *out;
+    OLY_ARENA_LIST(&t->graph->arena, inner, r->n_in);
+    OLY_ARENA_LIST(&t->graph->arena, out, r->n_out);
     for (int k = 0; k < r->n_in; k++) {
         oly_node *node;
         OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
@@ -52,19 +52,22 @@ static oly_status record_branch(const request *r, int branch, oly_trace *t, cons
 static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index, oly_node *const *in,
                              oly_trace *traces, oly_array *out)
 {
-    oly_node *operands[1 + OLY_MOST_ENDS] = {index}, *node;
-    oly_graph *graphs[MOST_BRANCHES];
+    oly_node **operands, *node;
+    oly_graph **graphs;
     oly_params params;
     const oly_trace *last = &traces[r->n_branches - 1];
-    int n = 1;
+    int n = 0;
+    OLY_ARENA_LIST(&outer->graph->arena, graphs, r->n_branches);
     for (int b = 0; b < r->n_branches; b++) {
         OLY_TRY(take_captures(&traces[b], last, traces[b].n_captures));
         graphs[b] = traces[b].graph;
     }
+    OLY_ARENA_LIST(&outer->graph->arena, operands, 1 + r->n_in + last->n_captures);
+    operands[n++] = index;
     for (int k = 0; k < r->n_in; k++)
         operands[n++] = in[k];
     for (int k = 0; k < last->n_captures; k++)
-        OLY_TRY(oly_trace_node(outer, last->captured[k], &operands[n++]));
+        OLY_TRY(oly_trace_node(outer, last->captures[k].array, &operands[n++]));
     OLY_TRY(oly_vary_outputs(r->n_branches, graphs));
     memset(&params, 0, sizeof params);
     params.n_branches = r->n_branches;
@@ -88,7 +91,8 @@ static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index
 static oly_status record(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     const request *r = request_;
-    oly_node *nodes[1 + MOST_VALUES];
+    oly_node **nodes;
+    OLY_ARENA_LIST(&outer->graph->arena, nodes, 1 + r->n_in);
     oly_trace *traces = oly_calloc((size_t)r->n_branches, sizeof *traces);
     oly_site site = oly_current_site();
     oly_status st = traces ? OLY_OK : oly_out_of_memory(sizeof *traces * (size_t)r->n_branches, "the branches");
@@ -117,18 +121,24 @@ static oly_status record(const void *request_, oly_trace *outer, const oly_array
 
 static oly_status choose(const request *r, oly_array index, const oly_array *in, oly_array *out)
 {
-    oly_array values[1 + MOST_VALUES] = {index};
-    if (r->n_branches < 1 || r->n_branches > MOST_BRANCHES || r->n_in < 0 || r->n_in > MOST_VALUES || r->n_out < 1 ||
-        r->n_out > MOST_VALUES)
+    if (r->n_branches < 1 || r->n_in < 0 || r->n_out < 1)
         return oly_fail(OLY_INVALID,
-                        "%d branches of %d arrays in and %d out; 1 to %d branches, at most %d arrays each way",
-                        r->n_branches, r->n_in, r->n_out, (int)MOST_BRANCHES, (int)MOST_VALUES);
+                        "%d branches of %d arrays in and %d out; one branch or more gives one array or more",
+                        r->n_branches, r->n_in, r->n_out);
     if (oly_rank(index) != 0)
         return oly_fail(OLY_SHAPE, "the branch is chosen by %s; it must be one number", oly_type_short(&index->type));
     for (int k = 0; k < r->n_in; k++)
-        if (!(values[1 + k] = in[k]))
+        if (!in[k])
             return oly_null_handle();
-    return oly_record_or_run(record, r, "branch", 1 + r->n_in, values, r->n_out, out);
+    oly_array *values = oly_calloc((size_t)r->n_in + 1, sizeof *values);
+    if (!values)
+        return oly_out_of_memory(sizeof *values * (size_t)r->n_in, "a branch");
+    values[0] = index;
+    for (int k = 0; k < r->n_in; k++)
+        values[1 + k] = in[k];
+    oly_status st = oly_record_or_run(record, r, "branch", 1 + r->n_in, values, r->n_out, out);
+    oly_release(values);
+    return st;
 }
 
 static void clear(int n, oly_array *out)

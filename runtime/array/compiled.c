@@ -18,15 +18,36 @@ void oly_key_begin(oly_key *k)
     } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_x64_enabled()};
     k->bytes = 0;
     k->overflow = false;
+    k->data = k->few;
+    k->room = sizeof k->few;
     oly_key_add(k, &head, sizeof head);
+}
+
+static bool grow_key(oly_key *k, size_t bytes)
+{
+    size_t room = 2 * (k->room + bytes);
+    char *data = k->overflow ? NULL : oly_malloc(room);
+    k->overflow = !data;
+    if (!data)
+        return false;
+    memcpy(data, k->data, k->bytes);
+    oly_key_end(k);
+    k->data = data;
+    k->room = room;
+    return true;
+}
+
+void oly_key_end(oly_key *k)
+{
+    if (k->data != k->few)
+        oly_release(k->data);
+    k->data = k->few;
 }
 
 void oly_key_add(oly_key *k, const void *data, size_t bytes)
 {
-    if (k->bytes + bytes > sizeof k->data) {
-        k->overflow = true;
+    if (k->bytes + bytes > k->room && !grow_key(k, bytes))
         return;
-    }
     memcpy(k->data + k->bytes, data, bytes);
     k->bytes += bytes;
 }
@@ -75,7 +96,9 @@ oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *
 {
     if (c->count >= MOST_ENTRIES)
         oly_cache_free(c);
-    oly_status st = c->count >= c->buckets ? grow(c) : OLY_OK;
+    oly_status st = k->overflow ? oly_out_of_memory(k->room, "the plan cache") : OLY_OK;
+    if (st == OLY_OK && c->count >= c->buckets)
+        st = grow(c);
     compiled->key = st == OLY_OK ? oly_malloc(k->bytes + 1) : NULL;
     if (!compiled->key) {
         oly_compiled_free(compiled);
@@ -159,32 +182,43 @@ static oly_status explain_if_asked(const oly_plan *plan)
     return explain_to(path, form, plan);
 }
 
+static oly_compiled *new_compiled(const oly_graph *g, int n_captures)
+{
+    size_t lists = (size_t)n_captures + (size_t)g->n_inputs + 2 * (size_t)g->n_outputs;
+    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(void *) * lists);
+    if (!c)
+        return NULL;
+    c->captured = (oly_array *)(c + 1);
+    c->shown = (oly_sharding *)(c->captured + n_captures);
+    c->inputs = (oly_buffer *const **)(c->shown + g->n_outputs);
+    c->outputs = (oly_buffer ***)(c->inputs + g->n_inputs);
+    return c;
+}
+
 oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sharding *outputs,
                        oly_compiled **compiled)
 {
-    oly_plan_value values[OLY_MOST_ENDS];
     oly_graph *g = t->graph;
     t->graph = NULL;
-    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(void *) * (size_t)(t->n_captures + g->n_outputs));
-    if (!c) {
+    oly_compiled *c = new_compiled(g, t->n_captures);
+    oly_plan_value *values = oly_calloc((size_t)g->n_inputs + 1, sizeof *values);
+    oly_status st = c && values ? OLY_OK : oly_out_of_memory(sizeof *c, "a compiled function");
+    for (int k = 0; k < g->n_inputs && st == OLY_OK; k++)
+        st = oly_sums_value(k < n_in ? in[k] : t->captures[k - n_in].array, &values[k]);
+    if (st != OLY_OK) {
         oly_graph_free(g);
-        return oly_out_of_memory(sizeof *c, "a compiled function");
-    }
-    for (int k = 0; k < g->n_inputs; k++) {
-        oly_array x = k < n_in ? in[k] : t->captured[k - n_in];
-        if (oly_sums_value(x, &values[k]) != OLY_OK) {
-            oly_graph_free(g);
-            oly_compiled_free(c);
-            return OLY_MEMORY;
-        }
+        oly_compiled_free(c);
+        oly_release(values);
+        return st;
     }
     c->n_captures = t->n_captures;
-    memcpy(c->captured, t->captured, sizeof(oly_array) * (size_t)t->n_captures);
+    for (int k = 0; k < t->n_captures; k++)
+        c->captured[k] = t->captures[k].array;
     t->n_captures = 0;
-    c->shown = (oly_sharding *)(c->captured + c->n_captures);
     memcpy(c->shown, t->shown, sizeof *c->shown * (size_t)g->n_outputs);
     oly_plan *plan;
-    oly_status st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
+    st = oly_plan_make(&(oly_plan_request){g, values, outputs}, &plan);
+    oly_release(values);
     if (st == OLY_OK) {
         st = explain_if_asked(plan);
         for (int k = 0; st == OLY_OK && k < plan->n_outputs; k++)
@@ -208,15 +242,13 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
                             oly_array *out)
 {
-    oly_buffer *const *inputs[OLY_MOST_ENDS];
-    oly_buffer **outputs[OLY_MOST_ENDS];
     const oly_plan *plan = oly_program_plan(c->program);
     int device;
     uint64_t moment;
     for (int k = 0; k < n_in; k++)
-        inputs[k] = in[k]->shard;
+        c->inputs[k] = in[k]->shard;
     for (int k = 0; k < c->n_captures; k++)
-        inputs[n_in + k] = c->captured[k]->shard;
+        c->inputs[n_in + k] = c->captured[k]->shard;
     for (int k = 0; k < n_out; k++) {
         const oly_plan_value *v = &plan->outputs[k];
         oly_type type = v->type;
@@ -226,9 +258,9 @@ oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, cons
                                oly_program_output_shards(c->program, k));
         if (!out[k])
             return OLY_MEMORY;
-        outputs[k] = out[k]->shard;
+        c->outputs[k] = out[k]->shard;
     }
-    OLY_TRY(oly_program_run(c->program, inputs, donated, outputs, oly_current_site(), &device, &moment));
+    OLY_TRY(oly_program_run(c->program, c->inputs, donated, c->outputs, oly_current_site(), &device, &moment));
     for (int k = 0; k < n_out; k++) {
         out[k]->device = device;
         out[k]->moment = moment;

@@ -11,8 +11,11 @@ typedef struct oly_compiled {
     char *key;            /* owned */
     oly_program *program; /* owned */
     int n_captures;
-    oly_sharding *shown;  /* [outputs of the plan] behind captured */
-    oly_array captured[]; /* owned; inputs after the call's own */
+    /* In the piece of memory that this is the beginning of: */
+    oly_array *captured;        /* [n_captures] held; inputs after the call's own */
+    oly_sharding *shown;        /* [outputs] */
+    oly_buffer *const **inputs; /* [inputs], **outputs[]: of the run that is being submitted */
+    oly_buffer ***outputs;
 } oly_compiled;
 
 typedef struct oly_compiled_cache {
@@ -20,15 +23,16 @@ typedef struct oly_compiled_cache {
     oly_compiled **bucket;
 } oly_compiled_cache;
 
-/* A signature being put together: room for those of OLY_MOST_ARRAYS arrays. */
+/* A signature being put together; small ones live on the stack. oly_key_end, whatever was done with it. */
 typedef struct oly_key {
-    size_t bytes;
-    bool overflow;
-    char data[32768];
+    size_t bytes, room;
+    bool overflow; /* out of memory: finds nothing */
+    char *data, few[2048];
 } oly_key;
 void oly_key_begin(oly_key *k); /* begins with the modes that types depend on */
 void oly_key_add(oly_key *k, const void *data, size_t bytes);
 void oly_key_add_array(oly_key *k, oly_array x);
+void oly_key_end(oly_key *k);
 
 oly_compiled *oly_cache_find(const oly_compiled_cache *c, const oly_key *k);
 /* Puts it in (taken over). A cache that has grown past its limit is emptied first. */

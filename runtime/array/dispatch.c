@@ -55,7 +55,6 @@ static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const
 
 static oly_status signature(oly_key *k, oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
 {
-    oly_key_begin(k);
     oly_key_add(k, &compose, sizeof(compose));
     oly_key_add(k, recipe, sizeof *recipe);
     for (int i = 0; i < n_in; i++) {
@@ -87,7 +86,7 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
     if (st == OLY_OK)
         st = compose(g, n_in, nodes, recipe, &out);
     if (st == OLY_OK)
-        st = oly_sums_output(g, out, &t.shown[0]);
+        st = oly_trace_output(&t, out);
     oly_trace_close(&t);
     if (st != OLY_OK)
         oly_graph_free(g);
@@ -97,10 +96,9 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
     return st;
 }
 
-static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
-                        oly_array *result)
+static oly_status run_eagerly(oly_key *key, oly_compose *compose, int n_in, const oly_operand *in,
+                              const oly_recipe *recipe, oly_array *result)
 {
-    oly_key key;
     oly_array arrays[64];
     int n = 0;
     if (n_in > 64)
@@ -108,17 +106,22 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
     for (int k = 0; k < n_in; k++)
         if (in[k].kind == 'a')
             arrays[n++] = in[k].array;
-    OLY_TRY(signature(&key, compose, n_in, in, recipe));
-    oly_compiled *c = oly_cache_find(&cache, &key);
+    OLY_TRY(signature(key, compose, n_in, in, recipe));
+    oly_compiled *c = oly_cache_find(&cache, key);
     if (c)
         return oly_compiled_run(c, n, arrays, NULL, 1, result);
     OLY_TRY(compile_call(compose, n_in, in, recipe, n, arrays, &c));
-    if (!key.overflow) {
-        OLY_TRY(oly_cache_add(&cache, &key, c));
-        return oly_compiled_run(c, n, arrays, NULL, 1, result);
-    }
-    oly_status st = oly_compiled_run(c, n, arrays, NULL, 1, result);
-    oly_compiled_free(c);
+    OLY_TRY(oly_cache_add(&cache, key, c));
+    return oly_compiled_run(c, n, arrays, NULL, 1, result);
+}
+
+static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe,
+                        oly_array *result)
+{
+    oly_key key;
+    oly_key_begin(&key);
+    oly_status st = run_eagerly(&key, compose, n_in, in, recipe, result);
+    oly_key_end(&key);
     return st;
 }
 

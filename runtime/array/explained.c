@@ -63,11 +63,12 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
         return oly_fail(OLY_INVALID, "there is no form %d of explanations; use OLY_EXPLAIN_TEXT, _JSON or _DOT",
                         (int)form);
     OLY_TRY(oly_function_plan(f, n_in, in, &plan));
-    const char *names[OLY_MOST_ARRAYS] = {NULL};
     char *text = arguments ? oly_strdup(arguments) : NULL;
-    if (text && split_names(text, names, OLY_MOST_ARRAYS) != n_in)
-        memset(names, 0, sizeof names);
-    oly_status st = oly_plan_explain(&t, plan, form, true, names);
+    const char **names = oly_calloc((size_t)plan->n_inputs + 1, sizeof *names);
+    if (text && names && split_names(text, names, n_in + 1) != n_in)
+        memset(names, 0, sizeof *names * (size_t)(n_in + 1));
+    oly_status st = names ? oly_plan_explain(&t, plan, form, true, names) : oly_out_of_memory(8, "an explanation");
+    oly_release(names);
     oly_release(text);
     if (st == OLY_OK)
         return print(file, &t);

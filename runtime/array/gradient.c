@@ -7,17 +7,16 @@
 #include "core/scan.h"
 #include "transform/gradient.h"
 #include <olympus/gradient.h>
+#include <limits.h>
 #include <string.h>
 
 typedef enum kind { GRADIENT, VALUE_AND_GRADIENT, PULLBACK, PUSHFORWARD, ONCE_MORE } kind;
-
-enum { MOST = OLY_MOST_ARRAYS }; /* arguments, results of a function */
 
 /* How a function is derived. */
 typedef struct derivation {
     kind kind;
     int n;
-    int argnum[MOST];
+    int argnum[]; /* different ones: as many as the function has arguments, at most */
 } derivation;
 
 /* The inner function recorded: its arguments and results, and what is given beside (cotangents, tangents). */
@@ -25,8 +24,8 @@ typedef struct recording {
     const derivation *how;
     oly_graph *g;
     int n_in, n_out, n_given;
-    oly_node *in[MOST], *out[MOST], *given[MOST];
-    oly_node *by[MOST]; /* the arguments differentiated by */
+    oly_node **in, **out, **given;
+    oly_node **by; /* the arguments differentiated by */
 } recording;
 
 /* -- what may be differentiated -------------------------------------------------------------------------------------- */
@@ -102,7 +101,8 @@ static oly_status gradient_of(oly_graph *g, oly_node *y, int n, oly_node *const 
 
 static oly_status pull_back(const recording *c, oly_node **results)
 {
-    oly_node *cotangent[MOST] = {NULL};
+    oly_node **cotangent;
+    OLY_ARENA_LIST(&c->g->arena, cotangent, c->n_out);
     for (int k = 0; k < c->how->n; k++)
         OLY_TRY(check_by(&c->by[k]->type, c->how->argnum[k]));
     for (int k = 0; k < c->n_out; k++) {
@@ -140,7 +140,14 @@ static oly_status with_gradient(const recording *c, oly_node **results)
 /* -- recording ------------------------------------------------------------------------------------------------------- */
 static oly_status record_inner(oly_fn f, const oly_array *in, oly_trace *t, recording *c)
 {
-    oly_array inner[MOST], out[MOST] = {NULL};
+    oly_arena *arena = &t->graph->arena;
+    oly_array *inner, *out;
+    OLY_ARENA_LIST(arena, inner, c->n_in);
+    OLY_ARENA_LIST(arena, out, c->n_out);
+    OLY_ARENA_LIST(arena, c->in, c->n_in);
+    OLY_ARENA_LIST(arena, c->out, c->n_out);
+    OLY_ARENA_LIST(arena, c->given, f->n_in);
+    OLY_ARENA_LIST(arena, c->by, c->how->n);
     for (int k = 0; k < f->n_in; k++) {
         oly_node *node;
         OLY_TRY(oly_graph_input(t->graph, &in[k]->type, &node));
@@ -160,8 +167,9 @@ static oly_status record_inner(oly_fn f, const oly_array *in, oly_trace *t, reco
 
 static oly_status record_derivative(oly_fn f, const oly_array *in, oly_trace *t)
 {
-    oly_node *results[2 * MOST + 1];
+    oly_node **results;
     recording c = {.how = f->derived, .g = t->graph, .n_in = f->inner->n_in, .n_out = f->inner->n_out};
+    OLY_ARENA_LIST(&t->graph->arena, results, f->n_out);
     OLY_TRY(record_inner(f, in, t, &c));
     switch (c.how->kind) {
     case PULLBACK: OLY_TRY(pull_back(&c, results)); break;
@@ -177,11 +185,13 @@ static oly_status record_derivative(oly_fn f, const oly_array *in, oly_trace *t)
 /* A loop of one iteration whose captures are the arguments: its gradient computes the iteration once more. */
 static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_node *const *in, oly_node **out)
 {
-    oly_node *inside[OLY_MOST_ENDS], *operands[OLY_MOST_ENDS + MOST], *loop;
-    oly_graph *body = oly_graph_new(from->name);
+    oly_node **inside, **operands, *loop;
     oly_type i32 = {.dtype = OLY_INT32};
     oly_params p;
     int n_carry = from->n_outputs;
+    OLY_ARENA_LIST(&g->arena, inside, n);
+    OLY_ARENA_LIST(&g->arena, operands, n_carry + n);
+    oly_graph *body = oly_graph_new(from->name);
     oly_status st = body ? oly_graph_input(body, &i32, &inside[0]) : OLY_MEMORY;
     for (int k = 0; k < n_carry && st == OLY_OK; k++) {
         st = oly_zeros_like(g, from->outputs[k], &operands[k]);
@@ -216,11 +226,13 @@ static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_nod
 /* What was recorded becomes part of the trace outside. */
 static oly_status insert(oly_fn f, const oly_array *in, oly_trace *outer, oly_trace *t, oly_array *out)
 {
-    oly_node *nodes[OLY_MOST_ENDS], *results[MOST];
+    oly_node **nodes, **results;
+    OLY_ARENA_LIST(&outer->graph->arena, nodes, f->n_in + t->n_captures);
+    OLY_ARENA_LIST(&outer->graph->arena, results, f->n_out);
     for (int k = 0; k < f->n_in; k++)
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
     for (int k = 0; k < t->n_captures; k++)
-        OLY_TRY(oly_trace_node(outer, t->captured[k], &nodes[f->n_in + k]));
+        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &nodes[f->n_in + k]));
     const derivation *how = f->derived;
     OLY_TRY(how->kind == ONCE_MORE ? insert_once_more(outer->graph, t->graph, f->n_in + t->n_captures, nodes, results)
                                    : oly_graph_inline(outer->graph, t->graph, nodes, results));
@@ -255,15 +267,16 @@ static void run(const oly_array *in, oly_array *out, void *user)
 }
 
 /* -- making them ----------------------------------------------------------------------------------------------------- */
-static oly_status read_notation(const char *text, derivation *how)
+/* how->argnum: room for n. */
+static oly_status read_notation(const char *text, int n, derivation *how)
 {
     oly_scanner s = oly_scan_begin(text);
     for (bool more = true; more; more = oly_scan_take(&s, ',')) {
         int64_t number;
-        if (how->n == MOST)
-            return oly_fail(OLY_INVALID, "\"%s\" names more than %d arguments; name each once", text, MOST);
-        if (!oly_scan_integer(&s, &number) || number < -MOST || number >= MOST)
+        if (!oly_scan_integer(&s, &number) || number < INT_MIN || number > INT_MAX)
             return oly_scan_expected(&s, "the number of an argument (negative: from the end)");
+        if (how->n == n)
+            return oly_fail(OLY_INVALID, "\"%s\" names more than the %d arguments there are; name each once", text, n);
         how->argnum[how->n++] = (int)number;
     }
     return oly_scan_end(&s) ? OLY_OK : oly_scan_expected(&s, "\",\" or the end");
@@ -271,25 +284,28 @@ static oly_status read_notation(const char *text, derivation *how)
 
 static oly_status read_arguments(oly_fn f, const oly_gradient_options *options, derivation *how)
 {
-    bool all = how->kind == PULLBACK || how->kind == PUSHFORWARD, seen[MOST] = {false};
+    bool all = how->kind == PULLBACK || how->kind == PUSHFORWARD;
     if (how->kind == ONCE_MORE)
         return OLY_OK;
     if (options->argnums)
-        OLY_TRY(read_notation(options->argnums, how));
-    else if (options->argnum_list && options->n_argnum_list <= MOST)
+        OLY_TRY(read_notation(options->argnums, f->n_in, how));
+    else if (options->argnum_list && options->n_argnum_list > f->n_in)
+        return oly_fail(OLY_INVALID, "%d arguments of %s are named to differentiate by; it takes %d",
+                        options->n_argnum_list, f->name, f->n_in);
+    else if (options->argnum_list)
         memcpy(how->argnum, options->argnum_list,
                sizeof(int) * (size_t)(how->n = options->n_argnum_list > 0 ? options->n_argnum_list : 0));
     else
-        for (int k = 0; k < (all ? f->n_in : 1); k++)
+        for (int k = 0; k < (all ? f->n_in : 1) && k < f->n_in; k++)
             how->argnum[how->n++] = k;
     for (int k = 0; k < how->n; k++) {
         int number = how->argnum[k] < 0 ? how->argnum[k] + f->n_in : how->argnum[k];
         if (number < 0 || number >= f->n_in)
             return oly_fail(OLY_INVALID, "%s has no argument %d to differentiate by; it takes %d", f->name,
                             how->argnum[k], f->n_in);
-        if (seen[number])
-            return oly_fail(OLY_INVALID, "argument %d of %s is named twice; name each once", number, f->name);
-        seen[number] = true;
+        for (int j = 0; j < k; j++)
+            if (how->argnum[j] == number)
+                return oly_fail(OLY_INVALID, "argument %d of %s is named twice; name each once", number, f->name);
         how->argnum[k] = number;
     }
     return how->n > 0
@@ -313,7 +329,7 @@ static void count(oly_fn f, const derivation *how, int *n_in, int *n_out)
 
 static oly_status new_derived(oly_fn f, kind which, const oly_gradient_options *options, oly_fn *made)
 {
-    derivation *how = oly_calloc(1, sizeof *how);
+    derivation *how = oly_calloc(1, sizeof *how + sizeof(int) * ((size_t)f->n_in + 1));
     oly_jit_options as = {.name = options->name ? options->name : f->name};
     int n_in, n_out;
     if (!how)
@@ -378,13 +394,15 @@ oly_fn(oly_checkpoint)(oly_fn f)
 static oly_status gradients_here(oly_array y, int n, const oly_array *by, oly_array *const *gradient)
 {
     oly_trace *t = oly_trace_current();
-    oly_node *from, *nodes[MOST], *found[MOST];
+    oly_node *from, **nodes, **found;
     if (!t)
         return oly_fail(OLY_TRACE,
                         "values keep no record of how they were computed; call this inside a function given to "
                         "oly_jit, or derive a function with oly_grad");
-    if (n < 1 || n > MOST)
-        return oly_fail(OLY_INVALID, "%d values to differentiate by; give 1 to %d", n, MOST);
+    if (n < 1)
+        return oly_fail(OLY_INVALID, "%d values to differentiate by; give one or more", n);
+    OLY_ARENA_LIST(&t->graph->arena, nodes, n);
+    OLY_ARENA_LIST(&t->graph->arena, found, n);
     OLY_TRY(oly_trace_node(t, y, &from));
     for (int k = 0; k < n; k++)
         OLY_TRY(oly_trace_node(t, by[k], &nodes[k]));

@@ -45,9 +45,10 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
 {
     if (!function)
         return oly_fail(OLY_INVALID, "the function is NULL; give one that reads in[] and stores its results in out[]");
-    if (n_in < 0 || n_in > OLY_MOST_ARRAYS || n_out < 1 || n_out > OLY_MOST_ARRAYS)
-        return oly_fail(OLY_INVALID, "a function takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
-                        (int)OLY_MOST_ARRAYS, (int)OLY_MOST_ARRAYS, n_in, n_out);
+    if (n_in < 0 || n_out < 1)
+        return oly_fail(OLY_INVALID,
+                        "a function takes 0 arrays or more and gives one or more; %d and %d were asked for", n_in,
+                        n_out);
     oly_fn f = oly_calloc(1, sizeof *f);
     if (!f)
         return oly_out_of_memory(sizeof *f, "a function");
@@ -114,8 +115,11 @@ static oly_status place_input(oly_fn f, int k, const oly_array *in, oly_graph *g
 
 static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
 {
-    oly_array inner[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS] = {0};
-    oly_node *nodes[OLY_MOST_ARRAYS];
+    oly_array *inner, *out;
+    oly_node **nodes;
+    OLY_ARENA_LIST(&t->graph->arena, inner, f->n_in);
+    OLY_ARENA_LIST(&t->graph->arena, out, f->n_out);
+    OLY_ARENA_LIST(&t->graph->arena, nodes, f->n_in);
     for (int k = 0; k < f->n_in; k++)
         OLY_TRY(oly_sums_input(t->graph, in[k], &nodes[k]));
     t->first_capture = f->n_in;
@@ -130,7 +134,7 @@ static oly_status record(oly_fn f, const oly_array *in, oly_trace *t)
         OLY_TRY(oly_trace_node(t, out[k], &node));
         if (node->type.unreduced && f->out_shardings && f->out_shardings[k])
             OLY_TRY(oly_build_reshard(t->graph, node, f->out_shardings[k], &node));
-        OLY_TRY(oly_sums_output(t->graph, node, &t->shown[k]));
+        OLY_TRY(oly_trace_output(t, node));
     }
     return OLY_OK;
 }
@@ -178,17 +182,24 @@ static oly_status check_inputs(oly_fn f, int n_in, const oly_array *in)
     return OLY_OK;
 }
 
+static oly_status find_or_compile(oly_fn f, const oly_array *in, const oly_key *key, oly_compiled **compiled)
+{
+    *compiled = oly_cache_find(&f->cache, key);
+    if (*compiled)
+        return OLY_OK;
+    OLY_TRY(compile(f, in, compiled));
+    return oly_cache_add(&f->cache, key, *compiled);
+}
+
 static oly_status find(oly_fn f, const oly_array *in, oly_compiled **compiled)
 {
     oly_key key;
     oly_key_begin(&key);
     for (int k = 0; k < f->n_in; k++)
         oly_key_add_array(&key, in[k]);
-    *compiled = oly_cache_find(&f->cache, &key);
-    if (*compiled)
-        return OLY_OK;
-    OLY_TRY(compile(f, in, compiled));
-    return oly_cache_add(&f->cache, &key, *compiled);
+    oly_status st = find_or_compile(f, in, &key, compiled);
+    oly_key_end(&key);
+    return st;
 }
 
 oly_status oly_function_plan(oly_fn f, int n_in, const oly_array *in, const oly_plan **plan)
@@ -242,12 +253,40 @@ static int donated_to(oly_array held, int n_in, const oly_array *in, int k, cons
     return j < n_in ? j : -1;
 }
 
-oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
+/* results, donated: room for n_out. */
+static oly_status call_and_assign(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out,
+                                  oly_array *results, int *donated)
 {
-    oly_enter(__func__);
-    oly_array results[OLY_MOST_ARRAYS];
-    int donated[OLY_MOST_ARRAYS];
-    oly_status st = OLY_OK;
+    for (int k = 0; k < n_out; k++)
+        donated[k] = donated_to(*out[k], n_in, in, k, donated);
+    OLY_TRY(call(f, n_in, in, donated, results));
+    for (int k = 0; k < n_out; k++) {
+        if (donated[k] >= 0) {
+            (*out[k])->donated = oly_current_site();
+            oly_assign(out[k], results[k]);
+        } else
+            *out[k] = results[k];
+    }
+    return OLY_OK;
+}
+
+static oly_status call_many(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
+{
+    oly_array *results = oly_calloc((size_t)n_out, sizeof *results);
+    int *donated = oly_calloc((size_t)n_out, sizeof *donated);
+    oly_status st = results && donated ? call_and_assign(f, n_in, in, n_out, out, results, donated)
+                                       : oly_out_of_memory(sizeof *results * (size_t)n_out, "the results of a call");
+    oly_release(results);
+    oly_release(donated);
+    return st;
+}
+
+static oly_status call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
+{
+    enum { FEW = 16 };
+    oly_array results[FEW];
+    int donated[FEW];
+    oly_status st;
     if (missing(f, n_in, in)) {
         for (int k = 0; k < n_out; k++)
             *out[k] = NULL;
@@ -255,32 +294,48 @@ oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_ar
     }
     if (n_out != f->n_out)
         st = oly_fail(OLY_INVALID, "%s gives %d arrays, but %d were asked for", f->name, f->n_out, n_out);
-    for (int k = 0; k < n_out && st == OLY_OK; k++) {
-        results[k] = NULL;
-        donated[k] = donated_to(*out[k], n_in, in, k, donated);
-    }
-    if (st == OLY_OK)
-        st = call(f, n_in, in, donated, results);
-    for (int k = 0; k < n_out; k++) {
-        if (st == OLY_OK && donated[k] >= 0) {
-            (*out[k])->donated = oly_current_site();
-            oly_assign(out[k], results[k]);
-        } else
-            *out[k] = st == OLY_OK ? results[k] : NULL;
-    }
+    else if (n_out <= FEW)
+        st = call_and_assign(f, n_in, in, n_out, out, memset(results, 0, sizeof results), donated);
+    else
+        st = call_many(f, n_in, in, n_out, out);
+    for (int k = 0; k < n_out && st != OLY_OK; k++)
+        *out[k] = NULL;
     return oly_raise(st);
+}
+
+oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
+{
+    oly_enter(__func__);
+    return call_n(f, n_in, in, n_out, out);
+}
+
+oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *out)
+{
+    oly_enter(__func__);
+    int n = n_out > 0 ? n_out : 0;
+    oly_array **each = oly_calloc((size_t)n + 1, sizeof *each);
+    if (!each) {
+        for (int k = 0; k < n; k++)
+            out[k] = NULL;
+        return oly_raise(oly_out_of_memory(sizeof *each * (size_t)n, "the results of a call"));
+    }
+    for (int k = 0; k < n; k++)
+        each[k] = &out[k];
+    oly_status st = call_n(f, n_in, in, n_out, each);
+    oly_release(each);
+    return st;
 }
 
 oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
     oly_enter(__func__);
-    oly_array results[1] = {NULL};
+    oly_array result = NULL;
     if (missing(f, n_in, in)) {
         oly_null_handle();
         return NULL;
     }
-    oly_status st = f->n_out == 1 ? call(f, n_in, in, NULL, results)
+    oly_status st = f->n_out == 1 ? call(f, n_in, in, NULL, &result)
                                   : oly_fail(OLY_INVALID, "%s gives %d arrays; use oly_call", f->name, f->n_out);
     oly_raise(st);
-    return st == OLY_OK ? results[0] : NULL;
+    return st == OLY_OK ? result : NULL;
 }

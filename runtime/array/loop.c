@@ -5,8 +5,6 @@
 #include <olympus/transform.h>
 #include <string.h>
 
-enum { MOST_CARRIES = OLY_MOST_ARRAYS };
-
 /* What is looped: of the functions either `counted`, or the other two. */
 typedef struct request {
     int64_t lower, upper;
@@ -68,8 +66,9 @@ static oly_status record_condition(const request *r, oly_trace *t, const oly_arr
 
 static oly_status record_body(const request *r, oly_trace *t, oly_node *const *init)
 {
-    oly_array carry[MOST_CARRIES + 1], counter;
+    oly_array *carry, counter;
     oly_node *node;
+    OLY_ARENA_LIST(&t->graph->arena, carry, carries_of(r));
     oly_type i32 = {.dtype = OLY_INT32};
     OLY_TRY(oly_graph_input(t->graph, &i32, &node));
     if (!(counter = oly_array_traced(t->graph, node)))
@@ -101,13 +100,14 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
 /* The loop node and its results, in the trace outside. */
 static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *out)
 {
-    oly_node *operands[OLY_MOST_ENDS], *loop;
+    oly_node **operands, *loop;
     oly_params params;
     int n_carry = carries_of(r);
+    OLY_ARENA_LIST(&outer->graph->arena, operands, n_carry + t->n_captures);
     memset(&params, 0, sizeof params);
     memcpy(operands, init, sizeof *init * (size_t)n_carry);
     for (int k = 0; k < t->n_captures; k++)
-        OLY_TRY(oly_trace_node(outer, t->captured[k], &operands[n_carry + k]));
+        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &operands[n_carry + k]));
     params.body = t->graph;
     params.n_carry = n_carry;
     params.lower = r->lower;
@@ -130,9 +130,10 @@ static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly
 static oly_status record(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     const request *r = request_;
-    oly_node *init[MOST_CARRIES + 1];
+    oly_node **init;
     oly_trace t;
     oly_site site = oly_current_site();
+    OLY_ARENA_LIST(&outer->graph->arena, init, carries_of(r));
     for (int k = 0; k < r->n_carry; k++)
         OLY_TRY(oly_trace_node(outer, in[k], &init[k]));
     if (r->condition)
@@ -153,19 +154,22 @@ static oly_status record(const void *request_, oly_trace *outer, const oly_array
 
 static oly_status run(const request *r, oly_array *carry)
 {
-    oly_array out[MOST_CARRIES];
-    OLY_TRY(oly_record_or_run(record, r, "loop", r->n_carry, carry, r->n_carry, out));
-    memcpy(carry, out, sizeof *out * (size_t)r->n_carry);
-    return OLY_OK;
+    oly_array *out = oly_calloc((size_t)r->n_carry, sizeof *out);
+    oly_status st = out ? oly_record_or_run(record, r, "loop", r->n_carry, carry, r->n_carry, out)
+                        : oly_out_of_memory(sizeof *out * (size_t)r->n_carry, "a loop");
+    if (st == OLY_OK)
+        memcpy(carry, out, sizeof *out * (size_t)r->n_carry);
+    oly_release(out);
+    return st;
 }
 
 static oly_status check_count(const request *r)
 {
-    if (r->n_carry >= 1 && r->n_carry <= MOST_CARRIES && (r->counted || (r->condition && r->repeated)))
+    if (r->n_carry >= 1 && (r->counted || (r->condition && r->repeated)))
         return OLY_OK;
     return oly_fail(OLY_INVALID,
-                    "a loop needs a body (a while loop: and a condition) and 1 to %d carries; %d were given",
-                    (int)MOST_CARRIES, r->n_carry);
+                    "a loop needs a body (a while loop: and a condition) and one carry or more; %d were given",
+                    r->n_carry);
 }
 
 static bool any_missing(const request *r, const oly_array *carry)

@@ -67,8 +67,10 @@ oly_status oly_manual_vary(oly_mesh mesh, unsigned axes, oly_array *x)
 
 static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace *t)
 {
-    oly_array inner[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS] = {0};
+    oly_array *inner, *out;
     oly_node *node;
+    OLY_ARENA_LIST(&t->graph->arena, inner, m->n_in);
+    OLY_ARENA_LIST(&t->graph->arena, out, m->n_out);
     for (int k = 0; k < m->n_in; k++) {
         OLY_TRY(oly_graph_input(t->graph, &types[k], &node));
         if (!(inner[k] = oly_array_traced(t->graph, node)))
@@ -98,8 +100,7 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
 {
     oly_site site = oly_current_site();
     oly_graph *g = oly_graph_new(m->name);
-    t->graph = NULL;
-    t->n_captures = 0;
+    *t = (oly_trace){0};
     if (!g)
         return OLY_MEMORY;
     oly_trace_open(t, g);
@@ -117,20 +118,21 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
 
 oly_status oly_call_mapped(oly_recording *record_map, const void *request, const oly_mapping *m, oly_array *const *out)
 {
-    oly_array results[OLY_MOST_ARRAYS] = {0};
     oly_status st = OLY_OK;
-    if (!m->function || m->n_in < 0 || m->n_in > OLY_MOST_ARRAYS || m->n_out < 1 || m->n_out > OLY_MOST_ARRAYS)
-        st = oly_fail(OLY_INVALID, "a mapped function takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
-                      (int)OLY_MOST_ARRAYS, (int)OLY_MOST_ARRAYS, m->n_in, m->n_out);
+    oly_array *results = NULL;
+    bool missing = false;
+    if (!m->function || m->n_in < 0 || m->n_out < 1)
+        st = oly_fail(OLY_INVALID,
+                      "a mapped function takes 0 arrays or more and gives one or more; %d and %d were asked for",
+                      m->n_in, m->n_out);
+    else if (!(results = oly_calloc((size_t)m->n_out, sizeof *results)))
+        st = oly_out_of_memory(sizeof *results * (size_t)m->n_out, "the results of a mapped function");
     for (int k = 0; st == OLY_OK && k < m->n_in; k++)
-        if (!m->in[k]) {
-            for (int j = 0; j < m->n_out; j++)
-                *out[j] = NULL;
-            return oly_null_handle();
-        }
-    if (st == OLY_OK)
+        missing = missing || !m->in[k];
+    if (st == OLY_OK && !missing)
         st = oly_record_or_run(record_map, request, m->name, m->n_in, m->in, m->n_out, results);
-    for (int k = 0; k < m->n_out && k < OLY_MOST_ARRAYS; k++)
-        *out[k] = st == OLY_OK ? results[k] : NULL;
-    return oly_raise(st);
+    for (int k = 0; k < m->n_out; k++)
+        *out[k] = st == OLY_OK && results ? results[k] : NULL;
+    oly_release(results);
+    return missing ? oly_null_handle() : oly_raise(st);
 }

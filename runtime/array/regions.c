@@ -4,8 +4,6 @@
 #include <olympus/regions.h>
 #include <string.h>
 
-enum { MOST = OLY_MOST_ARRAYS };
-
 typedef struct region {
     oly_function function;
     const char *name;
@@ -28,7 +26,9 @@ static oly_status cross(oly_trace *t, oly_array x, const oly_sharding *shardings
 static oly_status record(const void *request, oly_trace *t, const oly_array *in, oly_array *out)
 {
     const region *r = request;
-    oly_array inner[MOST], results[MOST] = {NULL};
+    oly_array *inner, *results;
+    OLY_ARENA_LIST(&t->graph->arena, inner, r->n_in);
+    OLY_ARENA_LIST(&t->graph->arena, results, r->n_out);
     for (int k = 0; k < r->n_in; k++)
         OLY_TRY(cross(t, in[k], r->in_shardings, k, &inner[k]));
     r->function(inner, results, r->user);
@@ -44,9 +44,9 @@ static oly_status record(const void *request, oly_trace *t, const oly_array *in,
 
 static oly_status check(const region *r, const char *which, int n, const oly_sharding *shardings)
 {
-    if (r->n_in < 0 || r->n_in > MOST || r->n_out < 1 || r->n_out > MOST)
-        return oly_fail(OLY_INVALID, "a region takes 0 to %d arrays and gives 1 to %d; %d and %d were asked for",
-                        (int)MOST, (int)MOST, r->n_in, r->n_out);
+    if (r->n_in < 0 || r->n_out < 1)
+        return oly_fail(OLY_INVALID, "a region takes 0 arrays or more and gives one or more; %d and %d were asked for",
+                        r->n_in, r->n_out);
     if (!shardings && n > 0)
         return oly_fail(OLY_SHARDING, "a region needs %s for each of %d arrays; NULL was given", which, n);
     for (int k = 0; k < n; k++)
@@ -61,16 +61,19 @@ static oly_status check(const region *r, const char *which, int n, const oly_sha
 
 static oly_status run(const region *r, const oly_array *in, oly_array *const *out)
 {
-    oly_array results[MOST] = {NULL};
+    oly_array *results = NULL;
     oly_status st = r->in_shardings ? check(r, "in_shardings entry", r->n_in, r->in_shardings)
                                     : check(r, "out_shardings entry", r->n_out, r->out_shardings);
     for (int k = 0; st == OLY_OK && k < r->n_in; k++)
         if (!in[k])
             st = oly_null_handle();
+    if (st == OLY_OK && !(results = oly_calloc((size_t)r->n_out, sizeof *results)))
+        st = oly_out_of_memory(sizeof *results * (size_t)r->n_out, "the results of a region");
     if (st == OLY_OK)
         st = oly_record_or_run(record, r, r->name, r->n_in, in, r->n_out, results);
-    for (int k = 0; k < r->n_out && k < MOST; k++)
-        *out[k] = st == OLY_OK ? results[k] : NULL;
+    for (int k = 0; k < r->n_out; k++)
+        *out[k] = st == OLY_OK && results ? results[k] : NULL;
+    oly_release(results);
     return oly_raise(st);
 }
 

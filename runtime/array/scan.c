@@ -5,8 +5,6 @@
 #include <olympus/transform.h>
 #include <string.h>
 
-enum { MOST = 16 };
-
 typedef struct scanning {
     oly_scan_body body;
     int64_t length;
@@ -14,6 +12,7 @@ typedef struct scanning {
     int n_carry, n_x, n_y;
     const oly_array *xs;
     void *user;
+    oly_array *x, *y; /* of the iteration that is being recorded */
 } scanning;
 
 /* Element i of a stack. */
@@ -43,56 +42,62 @@ static oly_array with_element(oly_array stack, oly_array i, oly_array value)
     return slice ? (oly_dynamic_update_slice)(stack, slice, rank, starts) : NULL;
 }
 
-/* The body once; y[] holds its results. */
-static void apply(const scanning *s, oly_array i, oly_array *carry, oly_array *y)
+/* The body once; s->y[] holds its results. */
+static void apply(const scanning *s, oly_array i, oly_array *carry)
 {
-    oly_array x[MOST];
     for (int k = 0; k < s->n_x; k++)
-        x[k] = element(s->xs[k], i);
-    s->body(carry, x, y, s->user);
+        s->x[k] = element(s->xs[k], i);
+    for (int k = 0; k < s->n_y; k++)
+        s->y[k] = NULL;
+    s->body(carry, s->x, s->y, s->user);
 }
 
 static void iteration(oly_array i, oly_array *carry, void *user)
 {
     const scanning *s = user;
-    oly_array y[MOST] = {NULL}, at = s->reverse ? (oly_sub)(oly_operand_int(s->length - 1), oly_operand_array(i)) : i;
-    apply(s, at, carry, y);
+    oly_array at = s->reverse ? (oly_sub)(oly_operand_int(s->length - 1), oly_operand_array(i)) : i;
+    apply(s, at, carry);
     for (int k = 0; k < s->n_y; k++) {
         oly_array *stack = &carry[s->n_carry + k];
-        *stack = y[k] ? with_element(*stack, at, y[k]) : NULL;
+        *stack = s->y[k] ? with_element(*stack, at, s->y[k]) : NULL;
     }
+}
+
+static oly_status record_types(const scanning *s, oly_trace *t, const oly_array *carry, oly_type *types)
+{
+    oly_array *inner, i;
+    oly_node *node;
+    OLY_ARENA_LIST(&t->graph->arena, inner, s->n_carry);
+    OLY_TRY(oly_graph_input(t->graph, &(oly_type){.dtype = OLY_INT32}, &node));
+    if (!(i = oly_array_traced(t->graph, node)))
+        return OLY_MEMORY;
+    for (int k = 0; k < s->n_carry; k++) {
+        OLY_TRY(oly_graph_input(t->graph, &carry[k]->type, &node));
+        if (!(inner[k] = oly_array_traced(t->graph, node)))
+            return OLY_MEMORY;
+    }
+    t->first_capture = 1 + s->n_carry;
+    apply(s, i, inner);
+    for (int k = 0; k < s->n_y; k++) {
+        if (!s->y[k])
+            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+                            "the body of the scan did not store its result %d; it must set all %d entries of y[]", k,
+                            s->n_y);
+        types[k] = s->y[k]->type;
+    }
+    return OLY_OK;
 }
 
 /* What the body makes of these carries: a recording that is thrown away. */
 static oly_status find_types(const scanning *s, const oly_array *carry, oly_type *types)
 {
     oly_trace t;
-    oly_array inner[MOST], y[MOST] = {NULL}, i;
-    oly_node *node;
-    oly_type counter = {.dtype = OLY_INT32};
     oly_site site = oly_current_site();
     oly_graph *g = oly_graph_new("scan");
     if (!g)
         return oly_out_of_memory(sizeof(void *), "a scan");
     oly_trace_open(&t, g);
-    oly_status st = oly_graph_input(g, &counter, &node);
-    i = st == OLY_OK ? oly_array_traced(g, node) : NULL;
-    t.first_capture = 1;
-    for (int k = 0; k < s->n_carry && st == OLY_OK; k++, t.first_capture++) {
-        st = oly_graph_input(g, &carry[k]->type, &node);
-        if (st == OLY_OK && !(inner[k] = oly_array_traced(g, node)))
-            st = OLY_MEMORY;
-    }
-    if (st == OLY_OK && i)
-        apply(s, i, inner, y);
-    for (int k = 0; k < s->n_y && st == OLY_OK; k++) {
-        if (y[k])
-            types[k] = y[k]->type;
-        else
-            st = oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
-                          "the body of the scan did not store its result %d; it must set all %d entries of y[]", k,
-                          s->n_y);
-    }
+    oly_status st = record_types(s, &t, carry, types);
     oly_trace_close(&t);
     oly_restore_site(site);
     oly_graph_free(g);
@@ -102,13 +107,11 @@ static oly_status find_types(const scanning *s, const oly_array *carry, oly_type
 
 static oly_status check(const scanning *s, const oly_array *carry)
 {
-    if (!s->body || s->n_carry < 0 || s->n_x < 0 || s->n_y < 0 || s->n_carry + s->n_y < 1 || s->n_carry > MOST ||
-        s->n_x > MOST || s->n_y > MOST || s->length < 0)
-        return oly_fail(
-            OLY_INVALID,
-            "a scan needs a body, a length of 0 or more, and up to %d carries, xs and ys, one carry or y at "
-            "least; length %lld, %d carries, %d xs and %d ys were given",
-            (int)MOST, (long long)s->length, s->n_carry, s->n_x, s->n_y);
+    if (!s->body || s->n_carry < 0 || s->n_x < 0 || s->n_y < 0 || s->n_carry + s->n_y < 1 || s->length < 0)
+        return oly_fail(OLY_INVALID,
+                        "a scan needs a body, a length of 0 or more, and one carry or y at least; length %lld, "
+                        "%d carries, %d xs and %d ys were given",
+                        (long long)s->length, s->n_carry, s->n_x, s->n_y);
     for (int k = 0; k < s->n_carry; k++)
         if (!carry[k])
             return oly_null_handle();
@@ -123,11 +126,9 @@ static oly_status check(const scanning *s, const oly_array *carry)
     return OLY_OK;
 }
 
-static oly_status scan(const scanning *s, oly_array *carry, oly_array *ys)
+/* all: room for carries and ys. */
+static oly_status scan_in(const scanning *s, oly_array *carry, oly_array *ys, oly_array *all, oly_type *types)
 {
-    oly_array all[2 * MOST];
-    oly_type types[MOST];
-    OLY_TRY(check(s, carry));
     OLY_TRY(find_types(s, carry, types));
     for (int k = 0; k < s->n_carry; k++)
         all[k] = carry[k];
@@ -150,12 +151,26 @@ static oly_status scan(const scanning *s, oly_array *carry, oly_array *ys)
     return st;
 }
 
+static oly_status scan(scanning *s, oly_array *carry, oly_array *ys)
+{
+    OLY_TRY(check(s, carry));
+    oly_array *lists = oly_calloc((size_t)(s->n_carry + s->n_x + 2 * s->n_y + 1), sizeof *lists);
+    oly_type *types = oly_calloc((size_t)s->n_y + 1, sizeof *types);
+    s->x = lists ? lists + s->n_carry + s->n_y : NULL;
+    s->y = lists ? s->x + s->n_x : NULL;
+    oly_status st = lists && types ? scan_in(s, carry, ys, lists, types)
+                                   : oly_out_of_memory(sizeof *types * (size_t)s->n_y, "a scan");
+    oly_release(lists);
+    oly_release(types);
+    return st;
+}
+
 oly_status(oly_scan)(int64_t length, bool reverse, oly_scan_body body, int n_carry, oly_array *carry, int n_x,
                      const oly_array *xs, int n_y, oly_array *ys, void *user)
 {
     oly_enter(__func__);
-    scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user};
-    for (int k = 0; k < n_y && k < MOST; k++)
+    scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user, NULL, NULL};
+    for (int k = 0; k < n_y; k++)
         ys[k] = NULL;
     return oly_raise(scan(&s, carry, ys));
 }

@@ -16,7 +16,7 @@ typedef struct request {
     oly_mesh around; /* the mesh there */
     oly_manual inside;
     oly_batch_axes axes;
-    oly_sharding in[OLY_MOST_ARRAYS], out[OLY_MOST_ARRAYS], everywhere;
+    oly_sharding *in, *out, everywhere; /* of the arguments, of the results */
 } request;
 
 /* -- axes and specs ------------------------------------------------------------------------------------------------- */
@@ -158,13 +158,15 @@ static oly_status check_output(const request *r, int k, const oly_node *body)
 
 static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *const *in, oly_array *out)
 {
-    oly_lifted inputs[OLY_MOST_ENDS], outputs[OLY_MOST_ENDS];
+    oly_lifted *inputs, *outputs;
+    OLY_ARENA_LIST(&outer->graph->arena, inputs, t->graph->n_inputs);
+    OLY_ARENA_LIST(&outer->graph->arena, outputs, r->m.n_out);
     const oly_graph *body = t->graph;
     for (int k = 0; k < r->m.n_in; k++)
         OLY_TRY(oly_split_up(outer->graph, &r->axes, in[k], r->in[k], &inputs[k]));
     for (int k = 0; k < t->n_captures; k++) {
         oly_node *captured;
-        OLY_TRY(oly_trace_node(outer, t->captured[k], &captured));
+        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &captured));
         OLY_TRY(oly_split_up(outer->graph, &r->axes, captured, r->everywhere, &inputs[r->m.n_in + k]));
     }
     OLY_TRY(oly_batch_graph(outer->graph, &r->axes, body, inputs, outputs));
@@ -180,9 +182,14 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[OLY_MOST_ARRAYS] = {NULL};
-    oly_type types[OLY_MOST_ARRAYS];
+    oly_arena *arena = &outer->graph->arena;
+    oly_node **nodes;
+    oly_type *types;
     oly_trace t;
+    OLY_ARENA_LIST(arena, nodes, r->m.n_in);
+    OLY_ARENA_LIST(arena, types, r->m.n_in);
+    OLY_ARENA_LIST(arena, r->in, r->m.n_in);
+    OLY_ARENA_LIST(arena, r->out, r->m.n_out);
     OLY_TRY(choose_axes(r, outer));
     for (int k = 0; k < r->m.n_in; k++) {
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));

@@ -11,10 +11,7 @@ oly_trace *oly_trace_current(void)
 
 void oly_trace_open(oly_trace *t, oly_graph *g)
 {
-    t->outer = current;
-    t->graph = g;
-    t->manual = t->batch = NULL;
-    t->first_capture = t->n_captures = 0;
+    *t = (oly_trace){.outer = current, .graph = g};
     current = t;
     oly_scope_open();
 }
@@ -28,9 +25,11 @@ void oly_trace_close(oly_trace *t)
 void oly_trace_release(oly_trace *t)
 {
     for (int k = 0; k < t->n_captures; k++)
-        if (!t->captured[k]->graph)
-            oly_array_release(t->captured[k]);
-    t->n_captures = 0;
+        if (!t->captures[k].array->graph)
+            oly_array_release(t->captures[k].array);
+    oly_release(t->captures);
+    t->captures = NULL;
+    t->n_captures = t->capture_room = 0;
 }
 
 /* The same data? Values by their buffers (handles may come and go), traced ones by their node. */
@@ -54,6 +53,23 @@ static bool is_open(const oly_trace *t, const oly_graph *g)
     return false;
 }
 
+/* For one capture more. */
+static oly_status make_room(oly_trace *t)
+{
+    if (t->n_captures < t->capture_room)
+        return OLY_OK;
+    int room = t->capture_room ? 2 * t->capture_room : 16;
+    oly_capture *captures = oly_calloc((size_t)room, sizeof *captures);
+    if (!captures)
+        return oly_out_of_memory(sizeof *captures * (size_t)room, "what a function uses from outside");
+    for (int k = 0; k < t->n_captures; k++)
+        captures[k] = t->captures[k];
+    oly_release(t->captures);
+    t->captures = captures;
+    t->capture_room = room;
+    return OLY_OK;
+}
+
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
 {
     if (x->deleted)
@@ -70,14 +86,11 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
     if (!x->graph)
         OLY_TRY(oly_array_readable(x));
     for (int k = 0; k < t->n_captures; k++)
-        if (same_value(t->captured[k], x)) {
-            *node = t->capture_node[k];
+        if (same_value(t->captures[k].array, x)) {
+            *node = t->captures[k].node;
             return OLY_OK;
         }
-    if (t->graph->n_inputs == OLY_MOST_ENDS)
-        return oly_fail(OLY_INVALID,
-                        "a function or loop body uses more than %d arrays, with those from outside; pass them stacked",
-                        (int)OLY_MOST_ENDS);
+    OLY_TRY(make_room(t));
     oly_array kept = x->graph ? x : oly_array_hold(x);
     if (!kept)
         return OLY_MEMORY;
@@ -90,7 +103,19 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
             oly_array_release(kept);
         return st;
     }
-    t->capture_node[t->n_captures] = *node;
-    t->captured[t->n_captures++] = kept;
+    t->captures[t->n_captures++] = (oly_capture){kept, *node};
     return OLY_OK;
+}
+
+oly_status oly_trace_output(oly_trace *t, oly_node *node)
+{
+    int n = t->graph->n_outputs;
+    oly_sharding *more;
+    if ((n & (n - 1)) == 0) { /* the list doubles */
+        OLY_ARENA_LIST(&t->graph->arena, more, n ? 2 * n : 1);
+        for (int k = 0; k < n; k++)
+            more[k] = t->shown[k];
+        t->shown = more;
+    }
+    return oly_sums_output(t->graph, node, &t->shown[n]);
 }

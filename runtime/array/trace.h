@@ -4,31 +4,39 @@
 #include "array/array.h"
 #include "plan/plan.h"
 
+/* An array of outside: its handle there (values are held, traced ones borrowed) and the input that stands for it. */
+typedef struct oly_capture {
+    oly_array array;
+    oly_node *node;
+} oly_capture;
+
 typedef struct oly_trace {
     struct oly_trace *outer;
     oly_graph *graph;
     const struct oly_manual *manual; /* the body of a shard_map: what holds inside (manual.h); else NULL */
     const struct oly_manual *batch;  /* the body of a vmap whose batch has a name: that as a mesh axis; else NULL */
     int first_capture;               /* inputs before are the function's own */
-    int n_captures;
-    oly_array captured[OLY_MOST_ENDS]; /* outer handles; values are held, traced ones borrowed */
-    oly_node *capture_node[OLY_MOST_ENDS];
-    oly_sharding shown[OLY_MOST_ENDS]; /* of outputs that are sums over devices: what their handles get; else NULL */
+    int n_captures, capture_room;
+    oly_capture *captures;
+    oly_sharding
+        *shown; /* of outputs that are sums over devices: what their handles get; else NULL. In the graph's memory */
 } oly_trace;
 
 oly_trace *oly_trace_current(void);
 /* Opens a trace and a scope for its handles. */
 void oly_trace_open(oly_trace *t, oly_graph *g);
 void oly_trace_close(oly_trace *t);
-/* Drops what it captured. */
+/* Drops what it captured; the graph may be gone. */
 void oly_trace_release(oly_trace *t);
 /* Arrays that are sums over devices, where they enter and leave the outermost trace (sums.c); others just do.
- * value: what a plan is told of an input. shown: into t->shown. */
+ * value: what a plan is told of an input. */
 oly_status oly_sums_value(oly_array x, oly_plan_value *value);
 oly_status oly_sums_input(oly_graph *g, oly_array x, oly_node **node);
 oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown);
 /* Once planned: what the handle gets when the plan's output, terms in front, is cut so. */
 oly_status oly_sums_shown(oly_sharding cut, oly_sharding *shown);
+/* One output more of the outermost trace. */
+oly_status oly_trace_output(oly_trace *t, oly_node *node);
 /* The node that stands for an array in the innermost trace; outer values become inputs. */
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node);
 #endif

@@ -81,7 +81,9 @@ static oly_status put_out(const request *r, oly_trace *outer, int k, oly_lifted 
 
 static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *const *in, oly_array *out)
 {
-    oly_lifted inputs[OLY_MOST_ENDS], outputs[OLY_MOST_ENDS];
+    oly_lifted *inputs, *outputs;
+    OLY_ARENA_LIST(&outer->graph->arena, inputs, t->graph->n_inputs);
+    OLY_ARENA_LIST(&outer->graph->arena, outputs, r->m.n_out);
     for (int k = 0; k < r->m.n_in; k++) {
         int axis = r->in_axes[k];
         inputs[k] = (oly_lifted){in[k], 0};
@@ -90,7 +92,7 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
     }
     for (int k = 0; k < t->n_captures; k++) {
         inputs[r->m.n_in + k].axes = 0;
-        OLY_TRY(oly_trace_node(outer, t->captured[k], &inputs[r->m.n_in + k].node));
+        OLY_TRY(oly_trace_node(outer, t->captures[k].array, &inputs[r->m.n_in + k].node));
     }
     OLY_TRY(oly_batch_graph(outer->graph, &r->axes, t->graph, inputs, outputs));
     for (int k = 0; k < r->m.n_out; k++)
@@ -101,9 +103,11 @@ static oly_status put_in(request *r, oly_trace *outer, oly_trace *t, oly_node *c
 static oly_status record_map(const void *request_, oly_trace *outer, const oly_array *in, oly_array *out)
 {
     request copy = *(const request *)request_, *r = &copy;
-    oly_node *nodes[OLY_MOST_ARRAYS] = {NULL};
-    oly_type types[OLY_MOST_ARRAYS];
+    oly_node **nodes;
+    oly_type *types;
     oly_trace t;
+    OLY_ARENA_LIST(&outer->graph->arena, nodes, r->m.n_in);
+    OLY_ARENA_LIST(&outer->graph->arena, types, r->m.n_in);
     for (int k = 0; k < r->m.n_in; k++) {
         OLY_TRY(oly_trace_node(outer, in[k], &nodes[k]));
         OLY_TRY(element_type(r, k, &nodes[k]->type, &types[k]));

@@ -1,6 +1,7 @@
 /* Memory that dies together: a trace, a plan. Pieces are zeroed, and aligned to 16 bytes, those of 64 bytes and more to 64. */
 #ifndef OLY_CORE_ARENA_H
 #define OLY_CORE_ARENA_H
+#include "core/error.h"
 #include <stddef.h>
 
 typedef struct oly_arena {
@@ -11,6 +12,13 @@ typedef struct oly_arena {
 
 void *oly_arena_take(oly_arena *a, size_t bytes);     /* NULL when out of memory */
 void *oly_arena_take_raw(oly_arena *a, size_t bytes); /* not zeroed */
+/* list = room for count entries, and one more; without memory the function around returns. */
+#define OLY_ARENA_LIST(arena, list, count)                                                                             \
+    do {                                                                                                               \
+        (list) = oly_arena_take((arena), sizeof *(list) * ((size_t)(count) + 1));                                      \
+        if (!(list))                                                                                                   \
+            return oly_out_of_memory(sizeof *(list) * (size_t)(count), "a list");                                      \
+    } while (0)
 #define OLY_ARENA_NEW(arena, type, count) ((type *)oly_arena_take((arena), sizeof(type) * (size_t)(count)))
 void oly_arena_free(oly_arena *a);
 void oly_arena_trim(void); /* gives back blocks kept for later; at finalize */

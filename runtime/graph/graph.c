@@ -182,9 +182,6 @@ oly_status oly_graph_add(oly_graph *g, oly_op op, int n_in, oly_node *const *in,
 
 oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
 {
-    if (g->n_inputs == OLY_MOST_ENDS)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d inputs; pass fewer, larger arrays", g->name,
-                        (int)OLY_MOST_ENDS);
     OLY_TRY(reserve(g, g->n_inputs, 4, &g->input_capacity, &g->inputs));
     oly_params params;
     memset(&params, 0, sizeof params);
@@ -207,9 +204,6 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
 
 oly_status oly_graph_output(oly_graph *g, oly_node *node)
 {
-    if (g->n_outputs == OLY_MOST_ENDS)
-        return oly_fail(OLY_INVALID, "function '%s' has more than %d outputs; return fewer, larger arrays", g->name,
-                        (int)OLY_MOST_ENDS);
     OLY_TRY(reserve(g, g->n_outputs, 4, &g->output_capacity, &g->outputs));
     g->outputs[g->n_outputs++] = node;
     node->n_uses++;

@@ -88,16 +88,11 @@ static inline bool oly_is_constant(const oly_node *x)
     return oly_ops[x->op].lowering == OLY_LOWER_TILE && oly_ops[x->op].detail == OLY_TILE_splat;
 }
 
-enum {
-    OLY_MOST_ARRAYS = 256, /* that a function takes, and that it gives; carries of a loop */
-    OLY_MOST_ENDS = 512    /* inputs of a graph, with what it uses from outside; outputs */
-};
-
 struct oly_graph {
     oly_arena arena;
     int n_nodes, capacity;
     oly_node **nodes; /* in order */
-    int n_inputs, n_outputs, input_capacity, output_capacity; /* at most OLY_MOST_ENDS each */
+    int n_inputs, n_outputs, input_capacity, output_capacity;
     oly_node **inputs, **outputs;
     const char *name; /* for people */
     int n_walks;      /* derivatives being taken now */

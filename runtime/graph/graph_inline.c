@@ -18,17 +18,23 @@ static int input_number(const oly_graph *g, const oly_node *node)
 
 static oly_status copy_nodes(oly_graph *g, oly_graph *from, oly_node *const *in, bool move, oly_node **out);
 
+static oly_status clone_into(const oly_graph *from, oly_graph *g)
+{
+    oly_node **in, **out;
+    OLY_ARENA_LIST(&g->arena, in, from->n_inputs);
+    OLY_ARENA_LIST(&g->arena, out, from->n_outputs);
+    for (int k = 0; k < from->n_inputs; k++)
+        OLY_TRY(oly_graph_input(g, &from->inputs[k]->type, &in[k]));
+    OLY_TRY(copy_nodes(g, (oly_graph *)from, in, false, out));
+    for (int k = 0; k < from->n_outputs; k++)
+        OLY_TRY(oly_graph_output(g, out[k]));
+    return OLY_OK;
+}
+
 oly_status oly_graph_clone(const oly_graph *from, oly_graph **made)
 {
     oly_graph *g = oly_graph_new(from->name);
-    oly_node *in[OLY_MOST_ENDS], *out[OLY_MOST_ENDS];
-    oly_status st = g ? OLY_OK : OLY_MEMORY;
-    for (int k = 0; k < from->n_inputs && st == OLY_OK; k++)
-        st = oly_graph_input(g, &from->inputs[k]->type, &in[k]);
-    if (st == OLY_OK)
-        st = copy_nodes(g, (oly_graph *)from, in, false, out);
-    for (int k = 0; k < from->n_outputs && st == OLY_OK; k++)
-        st = oly_graph_output(g, out[k]);
+    oly_status st = g ? clone_into(from, g) : OLY_MEMORY;
     if (st != OLY_OK)
         oly_graph_free(g);
     *made = st == OLY_OK ? g : NULL;

@@ -5,7 +5,10 @@
 #include "plan/planner.h"
 #include <string.h>
 
-enum { LARGEST_GROUP = 32 };
+enum {
+    LARGEST_GROUP = 32,
+    MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one for the zero of sums that wait (lower.c) */
+};
 
 static bool fusible(const oly_node *n)
 {
@@ -60,14 +63,32 @@ static void raise_depths(oly_frame *f, int *limit)
     }
 }
 
+static bool is_beside(oly_frame *f, const oly_node *n, int k)
+{
+    return joins(f, n->in[k], n) && oly_value_of(f, n->in[k])->depth == oly_value_of(f, n)->depth;
+}
+
+static int root_of(const int *of, int group)
+{
+    while (of[group] != group)
+        group = of[group];
+    return group;
+}
+
+/* What a node takes at most: one for its value, and one for each operand that the group loads. */
+static int registers_of(oly_frame *f, const oly_node *n)
+{
+    int registers = 1;
+    for (int k = 0; k < n->n_in; k++)
+        registers += !is_beside(f, n, k);
+    return registers;
+}
+
 static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
 {
     for (int k = 0; k < n->n_in; k++) {
-        oly_value *v = oly_value_of(f, n->in[k]);
-        if (joins(f, n->in[k], n) && v->depth == oly_value_of(f, n)->depth) {
-            int g = v->group;
-            while (of[g] != g)
-                g = of[g];
+        if (is_beside(f, n, k)) {
+            int g = root_of(of, oly_value_of(f, n->in[k])->group);
             if (size[g] < LARGEST_GROUP)
                 return g;
             return -2; /* full: start another, deeper */
@@ -77,36 +98,33 @@ static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
 }
 
 /* Also merges the groups of all operands that qualify. */
-static void merge_operands(oly_frame *f, const oly_node *n, int into, int *size, int *of)
+static void merge_operands(oly_frame *f, const oly_node *n, int into, int *size, int *registers, int *of)
 {
     for (int k = 0; k < n->n_in; k++) {
-        oly_value *v = oly_value_of(f, n->in[k]);
-        if (!joins(f, n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
+        if (!is_beside(f, n, k))
             continue;
-        int g = v->group;
-        while (of[g] != g)
-            g = of[g];
+        int g = root_of(of, oly_value_of(f, n->in[k])->group);
         if (g != into) {
             of[g] = into;
             size[into] += size[g];
+            registers[into] += registers[g];
         }
     }
 }
 
 /* All groups its operands would bring together are small enough. */
-static bool fits(oly_frame *f, const oly_node *n, const int *size, const int *of)
+static bool fits(oly_frame *f, const oly_node *n, const int *size, const int *registers, const int *of)
 {
-    int total = 1;
+    int total = 1, all = registers_of(f, n), before = -1;
     for (int k = 0; k < n->n_in; k++) {
-        oly_value *v = oly_value_of(f, n->in[k]);
-        if (!joins(f, n->in[k], n) || v->depth != oly_value_of(f, n)->depth)
+        if (!is_beside(f, n, k))
             continue;
-        int g = v->group;
-        while (of[g] != g)
-            g = of[g];
+        int g = root_of(of, oly_value_of(f, n->in[k])->group);
         total += size[g];
+        all += g == before ? 0 : registers[g];
+        before = g;
     }
-    return total <= LARGEST_GROUP;
+    return total <= LARGEST_GROUP && all <= MOST_REGISTERS;
 }
 
 static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *count)
@@ -118,9 +136,7 @@ static void collect(oly_frame *f, int n_ids, const int *of, int *number, int *co
         oly_value *v = &f->values[k];
         if (v->group < 0)
             continue;
-        int g = v->group;
-        while (of[g] != g)
-            g = of[g];
+        int g = root_of(of, v->group);
         if (number[g] < 0)
             number[g] = f->n_groups++;
         v->group = number[g];
@@ -135,8 +151,8 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         return OLY_OK;
     int *size = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *of = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
     int *scratch = OLY_PLAN_NEW(p, int, g->n_nodes + 1), *count = OLY_PLAN_NEW(p, int, g->n_nodes + 1);
-    int n_ids = 0;
-    OLY_PLAN_CHECK(size && of && scratch ? count : NULL);
+    int *registers = OLY_PLAN_NEW(p, int, g->n_nodes + 1), n_ids = 0;
+    OLY_PLAN_CHECK(size && of && scratch && count ? registers : NULL);
     for (int k = 0; k < g->n_nodes; k++) {
         oly_graph_ahead(g, k, 1);
         f->values[k].depth = least_depth(f, g->nodes[k]);
@@ -153,7 +169,7 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         if (!fusible(n))
             continue;
         int id = find_group(f, n, size, of);
-        if (id == -2 || !fits(f, n, size, of)) {
+        if (id == -2 || !fits(f, n, size, registers, of)) {
             v->depth++;
             id = -1;
         }
@@ -163,7 +179,8 @@ oly_status oly_make_groups(oly_planner *p, oly_frame *f)
         }
         v->group = id;
         size[id]++;
-        merge_operands(f, n, id, size, of);
+        registers[id] += registers_of(f, n);
+        merge_operands(f, n, id, size, registers, of);
     }
     collect(f, n_ids, of, scratch, count);
     f->groups = OLY_PLAN_NEW(p, oly_group, f->n_groups + 1);

@@ -74,12 +74,13 @@ static oly_sharding without_axis(oly_sharding s, int axis)
     return oly_sharding_intern(s->mesh, &spec, 0);
 }
 
-static oly_status plan_again(const oly_told *told, const trial *t, oly_plan **plan)
+/* The request of before, with what is tried; its lists in the graph's memory. */
+static oly_status ask_for(const oly_plan *old, const trial *t, oly_graph *g, oly_plan_request *request)
 {
-    oly_plan_value inputs[OLY_MOST_ENDS];
-    oly_sharding outputs[OLY_MOST_ENDS];
-    oly_graph *g;
-    const oly_plan *old = told->plan;
+    oly_plan_value *inputs;
+    oly_sharding *outputs;
+    OLY_ARENA_LIST(&g->arena, inputs, old->n_inputs);
+    OLY_ARENA_LIST(&g->arena, outputs, old->n_outputs);
     memcpy(inputs, old->inputs, sizeof *inputs * (size_t)old->n_inputs);
     if (t->input >= 0) {
         inputs[t->input].sharding = t->sharding;
@@ -91,12 +92,25 @@ static oly_status plan_again(const oly_told *told, const trial *t, oly_plan **pl
             return OLY_MEMORY;
     for (int k = 0; k < old->n_outputs; k++)
         outputs[k] = old->wanted && k != t->output ? old->wanted[k] : NULL;
+    *request = (oly_plan_request){g, inputs, outputs};
+    return OLY_OK;
+}
+
+static oly_status plan_again(const oly_told *told, const trial *t, oly_plan **plan)
+{
+    const oly_plan *old = told->plan;
+    oly_plan_request request;
+    oly_graph *g;
     if (t->constraint >= 0)
         OLY_TRY(open_constraint(old->graph, t->constraint, &g));
     else
         OLY_TRY(oly_graph_clone(old->graph, &g));
     oly_site site = oly_current_site();
-    oly_status st = oly_plan_make(&(oly_plan_request){g, inputs, outputs}, plan);
+    oly_status st = ask_for(old, t, g, &request);
+    if (st == OLY_OK)
+        st = oly_plan_make(&request, plan);
+    else
+        oly_graph_free(g);
     oly_restore_site(site);
     return st;
 }

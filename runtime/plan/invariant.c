@@ -5,15 +5,14 @@
 #include "plan/planner.h"
 #include <string.h>
 
-enum { MOST_INPUTS = 64 }; /* that are looked at: bits */
-
 /* A graph inside a node, looked at for what is the same in every iteration. */
 typedef struct inside {
     oly_graph *outer, *graph;
     oly_node *node; /* in outer: operand k + shift is the graph's input k */
     int shift;
-    bool *same;         /* [n_nodes] made of inputs that stay the same */
-    uint64_t *made_of;  /* [n_nodes] those inputs (bits) */
+    bool *same; /* [n_nodes] made of inputs that stay the same */
+    int words;
+    uint64_t *made_of;  /* [n_nodes][words] those inputs (bits) */
     bool *moved, *root; /* [n_nodes] copied to the outside; and replaced by an input */
     oly_node **copies;  /* [n_nodes] in outer */
 } inside;
@@ -23,11 +22,21 @@ static double bytes_of(const oly_node *n)
     return (double)oly_type_size(&n->type) * (double)oly_dtype_size(n->type.dtype);
 }
 
-static double bytes_made_of(const inside *x, uint64_t inputs)
+static bool has_bit(const uint64_t *bits, int k)
+{
+    return bits[k / 64] >> k % 64 & 1;
+}
+
+static uint64_t *made_of(const inside *x, int k)
+{
+    return x->made_of + (size_t)k * (size_t)x->words;
+}
+
+static double bytes_made_of(const inside *x, const uint64_t *inputs)
 {
     double bytes = 0;
     for (int k = 0; k < x->graph->n_inputs; k++)
-        if (k < MOST_INPUTS && inputs >> k & 1)
+        if (has_bit(inputs, k))
             bytes += bytes_of(x->graph->inputs[k]);
     return bytes;
 }
@@ -40,9 +49,13 @@ static bool is_computed(const oly_node *n)
            oly_node_graphs(n, &graphs) == 0;
 }
 
-static void mark_same(inside *x, uint64_t inputs)
+/* same[], made_of[]: of inputs that are the same. */
+static oly_status mark_same(inside *x, const bool *inputs)
 {
     oly_graph *const *graphs;
+    x->words = (x->graph->n_inputs + 63) / 64;
+    OLY_ARENA_LIST(&x->outer->arena, x->same, x->graph->n_nodes);
+    OLY_ARENA_LIST(&x->outer->arena, x->made_of, (size_t)x->graph->n_nodes * (size_t)x->words);
     for (int k = 0; k < x->graph->n_nodes; k++) {
         oly_graph_ahead(x->graph, k, 1);
         const oly_node *n = x->graph->nodes[k];
@@ -50,32 +63,32 @@ static void mark_same(inside *x, uint64_t inputs)
                      !oly_node_graphs(n, &graphs);
         for (int j = 0; j < n->n_in; j++) {
             x->same[k] = x->same[k] && x->same[n->in[j]->index];
-            x->made_of[k] |= x->made_of[n->in[j]->index];
+            for (int w = 0; w < x->words; w++)
+                made_of(x, k)[w] |= made_of(x, n->in[j]->index)[w];
         }
         for (int j = 0; oly_ops[n->op].lowering == OLY_LOWER_INPUT && j < x->graph->n_inputs; j++)
-            if (j < MOST_INPUTS && x->graph->inputs[j] == n && inputs >> j & 1) {
+            if (x->graph->inputs[j] == n && inputs[j]) {
                 x->same[k] = true;
-                x->made_of[k] = 1ull << j;
+                made_of(x, k)[j / 64] = 1ull << j % 64;
             }
     }
+    return OLY_OK;
 }
 
 /* Roots: what is worth computing once and is read by a node that stays. From the last node on, so that readers are known. */
 static void choose(inside *x)
 {
     const oly_graph *g = x->graph;
-    int room = OLY_MOST_ENDS - 4 - g->n_inputs;
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         const oly_node *n = g->nodes[k];
         bool result = false;
         for (int j = 0; j < g->n_outputs; j++)
             result = result || g->outputs[j] == n;
-        bool good = x->same[k] && x->made_of[k] && is_computed(n) && !result && room > 0 &&
-                    bytes_of(n) <= 2 * bytes_made_of(x, x->made_of[k]);
+        double from = x->same[k] && is_computed(n) && !result ? bytes_made_of(x, made_of(x, k)) : 0;
+        bool good = from > 0 && bytes_of(n) <= 2 * from;
         bool read = x->root[k]; /* by one that stays */
         x->root[k] = read && good;
         x->moved[k] = x->moved[k] || x->root[k];
-        room -= x->root[k];
         for (int j = 0; j < n->n_in; j++) {
             int in = n->in[j]->index;
             x->moved[in] = x->moved[in] || x->moved[k];
@@ -126,24 +139,18 @@ static oly_status take_in(inside *x, int k)
     return OLY_OK;
 }
 
-/* Moves what stays the same when these inputs (bits) do. */
-static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, int shift, uint64_t inputs, bool *any)
+/* Moves what stays the same when these inputs do. */
+static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, int shift, const bool *inputs, bool *any)
 {
     oly_arena *arena = &outer->arena;
     int n = graph->n_nodes, n_roots = 0;
-    if (inputs == 0)
+    if (!memchr(inputs, true, (size_t)graph->n_inputs))
         return OLY_OK;
-    inside x = {outer,
-                graph,
-                node,
-                shift,
-                OLY_ARENA_NEW(arena, bool, n + 1),
-                OLY_ARENA_NEW(arena, uint64_t, n + 1),
-                OLY_ARENA_NEW(arena, bool, n + 1),
-                OLY_ARENA_NEW(arena, bool, n + 1),
-                OLY_ARENA_NEW(arena, oly_node *, n + 1)};
-    OLY_PLAN_CHECK(x.same && x.made_of && x.moved && x.root ? x.copies : NULL);
-    mark_same(&x, inputs);
+    inside x = {.outer = outer, .graph = graph, .node = node, .shift = shift};
+    OLY_ARENA_LIST(arena, x.moved, n);
+    OLY_ARENA_LIST(arena, x.root, n);
+    OLY_ARENA_LIST(arena, x.copies, n);
+    OLY_TRY(mark_same(&x, inputs));
     choose(&x);
     for (int k = 0; k < n; k++)
         n_roots += x.root[k];
@@ -176,10 +183,14 @@ static bool is_loop(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_LOOP && (n->params.predicate || n->params.upper - n->params.lower > 1);
 }
 
-/* All inputs from `first` on. */
-static uint64_t from(int first, int n)
+/* A loop's captures, among the inputs of its body. */
+static oly_status captures_of(const oly_node *loop, oly_arena *arena, bool **inputs)
 {
-    return n > first && first < MOST_INPUTS ? (n < MOST_INPUTS ? (1ull << n) - 1 : ~0ull) & ~((1ull << first) - 1) : 0;
+    const oly_graph *body = loop->params.body;
+    OLY_ARENA_LIST(arena, *inputs, body->n_inputs);
+    for (int k = 1 + loop->params.n_carry; k < body->n_inputs; k++)
+        (*inputs)[k] = true;
+    return OLY_OK;
 }
 
 /* From the branches of a loop's body into the body, when it stays the same in every iteration. */
@@ -194,16 +205,14 @@ static oly_status out_of_branches(const oly_node *loop, bool *any)
             branches[n_branches++] = body->nodes[k];
     for (int b = 0; b < n_branches; b++)
         for (int g = 0; g < branches[b]->params.n_branches; g++) {
-            inside x = {.graph = body,
-                        .same = OLY_ARENA_NEW(&body->arena, bool, body->n_nodes + 1),
-                        .made_of = OLY_ARENA_NEW(&body->arena, uint64_t, body->n_nodes + 1)};
-            OLY_PLAN_CHECK(x.same ? x.made_of : NULL);
-            mark_same(&x, from(1 + loop->params.n_carry, body->n_inputs));
+            inside x = {.outer = body, .graph = body};
+            bool *inputs;
+            OLY_TRY(captures_of(loop, &body->arena, &inputs));
+            OLY_TRY(mark_same(&x, inputs));
             oly_graph *graph = branches[b]->params.branches[g];
-            uint64_t inputs = 0;
-            for (int k = 0; k < graph->n_inputs && k < MOST_INPUTS; k++)
-                if (x.same[branches[b]->in[k + 1]->index])
-                    inputs |= 1ull << k;
+            OLY_ARENA_LIST(&body->arena, inputs, graph->n_inputs);
+            for (int k = 0; k < graph->n_inputs; k++)
+                inputs[k] = x.same[branches[b]->in[k + 1]->index];
             OLY_TRY(move_out(body, branches[b], graph, 1, inputs, any));
         }
     return OLY_OK;
@@ -226,8 +235,9 @@ static oly_status move_all(oly_graph *g, bool *any)
         if (!is_loop(inner[k]))
             continue;
         OLY_TRY(out_of_branches(inner[k], any));
-        OLY_TRY(move_out(g, inner[k], inner[k]->params.body, -1,
-                         from(1 + inner[k]->params.n_carry, inner[k]->params.body->n_inputs), any));
+        bool *inputs;
+        OLY_TRY(captures_of(inner[k], &g->arena, &inputs));
+        OLY_TRY(move_out(g, inner[k], inner[k]->params.body, -1, inputs, any));
     }
     return OLY_OK;
 }

@@ -6,8 +6,6 @@
 #include "graph/build.h"
 #include <string.h>
 
-enum { MOST = OLY_MOST_ENDS }; /* inputs and outputs of a graph */
-
 /* A loop being batched. */
 typedef struct looping {
     oly_batch *b;
@@ -74,8 +72,10 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
 {
     const oly_graph *inner = l->loop->params.body;
     oly_batch within = {.into = g, .axes = l->b->axes};
-    oly_lifted inputs[MOST + 1], outputs[MOST + 1];
+    oly_lifted *inputs, *outputs;
     int n = l->loop->params.n_carry;
+    OLY_ARENA_LIST(&g->arena, inputs, inner->n_inputs);
+    OLY_ARENA_LIST(&g->arena, outputs, inner->n_outputs + 1);
     OLY_TRY(oly_graph_input(g, &inner->inputs[0]->type, &inputs[0].node));
     inputs[0].axes = 0;
     OLY_TRY(add_inputs(g, n, l->in, inputs + 1));
@@ -117,24 +117,20 @@ static oly_status batch_body(const looping *l, oly_graph **body, uint32_t *made)
 static oly_status add_loop(const looping *l, oly_graph *body, oly_node **loop)
 {
     oly_params p = l->loop->params;
-    oly_node *operands[MOST + 1];
+    oly_node **operands;
     int n = 0;
-    oly_status st = OLY_OK;
+    OLY_ARENA_LIST(&l->b->into->arena, operands, l->loop->n_in + 1);
     for (int k = 0; k < l->loop->n_in; k++) {
         operands[n++] = l->in[k].node;
         if (l->decided && k == p.n_carry - 1)
-            st = any_of(l->b, l->in[predicate_of(l->loop)], &operands[n++]);
+            OLY_TRY(any_of(l->b, l->in[predicate_of(l->loop)], &operands[n++]));
     }
     p.body = body;
     if (l->decided) {
         p.n_carry++;
         p.predicate = p.n_carry;
     }
-    if (st == OLY_OK)
-        st = oly_graph_add(l->b->into, l->loop->op, n, operands, &p, loop);
-    if (st != OLY_OK)
-        oly_graph_free(body);
-    return st;
+    return oly_graph_add(l->b->into, l->loop->op, n, operands, &p, loop);
 }
 
 /* One round; *more: a carry has more axes than it was thought to have. */
@@ -151,10 +147,10 @@ static oly_status round_of(looping *l, oly_lifted *in, uint32_t *made, bool *mor
         *more = *more || (made[k] & ~l->carried[k]);
         l->carried[k] |= made[k];
     }
-    if (!*more)
-        return add_loop(l, body, loop);
-    oly_graph_free(body);
-    return OLY_OK;
+    oly_status st = *more ? OLY_OK : add_loop(l, body, loop);
+    if (*more || st != OLY_OK)
+        oly_graph_free(body);
+    return st;
 }
 
 oly_status oly_batching_loop(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
@@ -164,9 +160,6 @@ oly_status oly_batching_loop(oly_batch *b, const oly_node *node, oly_lifted *in,
     oly_lifted *results = OLY_ARENA_NEW(&b->into->arena, oly_lifted, n + 1);
     if (!carried || !results)
         return oly_out_of_memory(sizeof *carried * (size_t)n, "a loop");
-    if (node->n_in >= MOST)
-        return oly_fail(OLY_INVALID, "a loop inside of a mapped function takes at most %d values; concatenate some",
-                        MOST - 1);
     for (int k = 0; k < n; k++)
         carried[k] = in[k].axes;
     looping l = {b, node, in, carried, 0};
@@ -189,7 +182,8 @@ static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_l
     if (!outputs)
         return oly_out_of_memory(sizeof *outputs * (size_t)n, "the branches");
     for (int k = 0; k < n_branches; k++) {
-        oly_lifted inputs[MOST];
+        oly_lifted *inputs;
+        OLY_ARENA_LIST(&b->into->arena, inputs, node->n_in);
         if (!(graphs[k] = oly_graph_new(node->params.branches[k]->name)))
             return OLY_MEMORY;
         OLY_TRY(add_inputs(graphs[k], node->n_in - 1, in + 1, inputs));
@@ -208,8 +202,9 @@ static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_l
 
 static oly_status one_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
 {
-    oly_node *operands[MOST], *made;
+    oly_node **operands, *made;
     oly_params p = node->params;
+    OLY_ARENA_LIST(&b->into->arena, operands, node->n_in);
     oly_graph **graphs = OLY_ARENA_NEW(&b->into->arena, oly_graph *, p.n_branches);
     if (!graphs)
         return oly_out_of_memory(sizeof *graphs * (size_t)p.n_branches, "the branches");
@@ -239,7 +234,8 @@ static oly_status is_branch(oly_batch *b, oly_lifted index, int k, oly_lifted *i
 /* From the last branch to the first: those whose index is at most k take branch k. An index out of range counts as the nearest. */
 static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
 {
-    oly_lifted outputs[MOST], is;
+    oly_lifted *outputs, is;
+    OLY_ARENA_LIST(&b->into->arena, outputs, node->params.branches[0]->n_outputs);
     for (int k = node->params.n_branches - 1; k >= 0; k--) {
         const oly_graph *branch = node->params.branches[k];
         bool last = k == node->params.n_branches - 1;
@@ -257,12 +253,8 @@ static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lif
 
 oly_status oly_batching_branch(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
-    oly_lifted *results = OLY_ARENA_NEW(&b->into->arena, oly_lifted, MOST);
-    if (!results)
-        return oly_out_of_memory(sizeof *results * MOST, "a branch");
-    if (node->n_in > MOST)
-        return oly_fail(OLY_INVALID, "branches inside of a mapped function take at most %d values; concatenate some",
-                        MOST - 1);
+    oly_lifted *results;
+    OLY_ARENA_LIST(&b->into->arena, results, node->params.branches[0]->n_outputs);
     b->results[node->index] = results;
     out->node = in[0].node; /* nobody reads it: results are taken out by result nodes */
     return in[0].axes ? every_branch(b, node, in, results) : one_branch(b, node, in, results);

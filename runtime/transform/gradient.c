@@ -208,14 +208,14 @@ static oly_status no_rule(const oly_node *node)
 
 static oly_status step_back(walk *w, oly_node *node)
 {
-    bool wanted[128] = {false}, any = false;
-    oly_node *operands[128] = {NULL}, *in[128];
+    bool *wanted, any = false;
+    oly_node **operands, **in;
     int n_in = node->n_in; /* a loop may get more */
-    if (node->n_in > 128)
-        return oly_fail(OLY_INVALID, "%s has %d operands; gradients take at most 128", oly_ops[node->op].name,
-                        node->n_in);
     if (node->op == OLY_OP_result)
         return hand_to_control(w, node);
+    OLY_ARENA_LIST(&w->g->arena, wanted, n_in);
+    OLY_ARENA_LIST(&w->g->arena, operands, n_in);
+    OLY_ARENA_LIST(&w->g->arena, in, n_in);
     for (int j = 0; j < node->n_in; j++) {
         wanted[j] = w->active[node->in[j]->index] && oly_differentiable(node->in[j]->type.dtype);
         any = any || wanted[j];

@@ -4,13 +4,16 @@
 #include "transform/rule.h"
 #include <string.h>
 
-enum { MOST = OLY_MOST_ENDS };
-
 /* Inputs: those of the branch, then the cotangents of the results that have one. Outputs: a cotangent of every wanted operand. */
 static oly_status record_side(const oly_rule *r, const oly_graph *side, oly_graph *g)
 {
-    oly_node *in[MOST], *out[MOST], *cotangent[MOST] = {NULL}, *wrt[MOST], *gradient[MOST];
+    oly_node **in, **out, **cotangent, **wrt, **gradient;
     int n_wrt = 0;
+    OLY_ARENA_LIST(&g->arena, in, side->n_inputs);
+    OLY_ARENA_LIST(&g->arena, out, side->n_outputs);
+    OLY_ARENA_LIST(&g->arena, cotangent, side->n_outputs);
+    OLY_ARENA_LIST(&g->arena, wrt, side->n_inputs);
+    OLY_ARENA_LIST(&g->arena, gradient, side->n_inputs);
     for (int k = 0; k < side->n_inputs; k++)
         OLY_TRY(oly_graph_input(g, &side->inputs[k]->type, &in[k]));
     for (int k = 0; k < side->n_outputs; k++)
@@ -31,9 +34,10 @@ static oly_status record_side(const oly_rule *r, const oly_graph *side, oly_grap
 
 static oly_status add_branch(oly_rule *r, oly_graph **sides, oly_node **made)
 {
-    oly_node *in[2 * MOST];
+    oly_node **in;
     oly_params p;
     int n = r->node->n_in;
+    OLY_ARENA_LIST(&r->g->arena, in, n + oly_graph_results(r->node));
     memcpy(in, r->node->in, sizeof *in * (size_t)n);
     for (int k = 0; k < oly_graph_results(r->node); k++)
         if (r->cotangents[k])
@@ -64,9 +68,6 @@ void oly_vjp_branch(oly_rule *r)
     oly_graph **sides = OLY_ARENA_NEW(&r->g->arena, oly_graph *, n + 1);
     if (!sides)
         r->status = oly_out_of_memory(sizeof *sides * (size_t)n, "the gradient of a branch");
-    if (r->status == OLY_OK && r->node->n_in + oly_graph_results(r->node) > MOST)
-        r->status =
-            oly_fail(OLY_INVALID, "the gradient of a branch takes more than %d values; use fewer, larger arrays", MOST);
     while (made < n && r->status == OLY_OK) {
         oly_graph *g = sides[made] = oly_graph_new("side");
         r->status = g ? record_side(r, r->node->params.branches[made], g) : OLY_MEMORY;

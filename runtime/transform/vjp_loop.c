@@ -11,20 +11,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST = OLY_MOST_ENDS }; /* carries and captures */
-
 /* One iteration back, and what is known of the loop. */
 typedef struct backward {
     oly_rule *r;
     oly_node *loop;
     int n, m; /* carries, captures */
     int64_t lower, count;
-    bool active[MOST];  /* carries, captures: depend on what is differentiated by */
-    bool reached[MOST]; /* carries: have a cotangent */
-    bool summed[MOST];  /* captures: get one */
-    bool used[MOST];    /* carries: the way back looks at their value */
-    bool needed[MOST];  /* carries: to compute those once more */
-    bool seen[MOST];    /* captures: the same */
+    bool *active;  /* carries, captures: depend on what is differentiated by */
+    bool *reached; /* carries: have a cotangent */
+    bool *summed;  /* captures: get one */
+    bool *used;    /* carries: the way back looks at their value */
+    bool *needed;  /* carries: to compute those once more */
+    bool *seen;    /* captures: the same */
     /* Inputs: the counter, carries, captures, cotangents of the carries that are reached. Outputs: those of the same carries
      * before, then those of the captures that get some. */
     oly_graph *step;
@@ -106,7 +104,7 @@ static void find_needed(backward *b)
         b->r->status = oly_out_of_memory((size_t)body->n_nodes, "the gradient of a loop");
         return;
     }
-    memcpy(b->needed, b->used, sizeof b->needed);
+    memcpy(b->needed, b->used, sizeof *b->needed * (size_t)b->n);
     while (changed) {
         changed = false;
         memset(needed, 0, sizeof *needed * (size_t)body->n_nodes);
@@ -125,8 +123,14 @@ static void find_needed(backward *b)
 static oly_status record_step(backward *b, oly_graph *s)
 {
     const oly_graph *body = b->loop->params.body;
-    oly_node *in[1 + MOST], *out[MOST], *cotangent[MOST] = {NULL}, *wrt[MOST], *gradient[MOST];
-    int at[MOST], n_wrt = 0;
+    oly_node **in, **out, **cotangent, **wrt, **gradient;
+    int *at, n_wrt = 0;
+    OLY_ARENA_LIST(&s->arena, in, body->n_inputs);
+    OLY_ARENA_LIST(&s->arena, out, body->n_outputs);
+    OLY_ARENA_LIST(&s->arena, cotangent, b->n);
+    OLY_ARENA_LIST(&s->arena, wrt, b->n + b->m);
+    OLY_ARENA_LIST(&s->arena, gradient, b->n + b->m);
+    OLY_ARENA_LIST(&s->arena, at, b->n + b->m);
     for (int k = 0; k < body->n_inputs; k++)
         OLY_TRY(oly_graph_input(s, &body->inputs[k]->type, &in[k]));
     for (int k = 0; k < b->n; k++)
@@ -243,22 +247,22 @@ typedef struct maker {
     oly_graph *body;
     oly_node *counter;
     int n_operands;
-    oly_node *operand[2 * MOST];
+    oly_node **operand;
 } maker;
 
-static oly_status begin(maker *m)
+/* `most` operands. */
+static oly_status begin(maker *m, oly_graph *g, int most)
 {
     oly_type i32 = {.dtype = OLY_INT32};
-    *m = (maker){.body = oly_graph_new("loop body")};
+    *m = (maker){0};
+    OLY_ARENA_LIST(&g->arena, m->operand, most);
+    m->body = oly_graph_new("loop body");
     return m->body ? oly_graph_input(m->body, &i32, &m->counter) : OLY_MEMORY;
 }
 
 /* Carries first, then captures: what `outside` is inside. */
 static oly_status bring(maker *m, oly_node *outside, oly_node **inside)
 {
-    if (m->n_operands == MOST - 1)
-        return oly_fail(OLY_INVALID, "the gradient of a loop takes more than %d values; use fewer, larger arrays",
-                        MOST - 1);
     m->operand[m->n_operands++] = outside;
     return oly_graph_input(m->body, &outside->type, inside);
 }
@@ -298,7 +302,11 @@ static oly_status iteration(maker *m, const span *s, oly_node *first, oly_node *
 static oly_status record_forward(const backward *b, oly_graph *g, maker *m, const span *s, oly_node *const *carry,
                                  oly_node *const *captured)
 {
-    oly_node *in[1 + MOST], *out[MOST], *stack[MOST] = {NULL}, *first = NULL, *zeros;
+    oly_arena *arena = &m->body->arena;
+    oly_node **in, **out, **stack, *first = NULL, *zeros;
+    OLY_ARENA_LIST(arena, in, 1 + b->n + b->m);
+    OLY_ARENA_LIST(arena, out, b->n);
+    OLY_ARENA_LIST(arena, stack, b->n);
     for (int k = 0; k < b->n; k++)
         OLY_TRY(b->needed[k] ? bring(m, carry[k], &in[1 + k]) : oly_zeros_like(m->body, b->loop->in[k], &in[1 + k]));
     for (int k = 0; k < b->n; k++)
@@ -323,6 +331,12 @@ static oly_status record_forward(const backward *b, oly_graph *g, maker *m, cons
     return OLY_OK;
 }
 
+/* Of a loop of the way back: two for each carry and capture, and a number. */
+static int most_operands(const backward *b)
+{
+    return 2 * (b->n + b->m) + 1;
+}
+
 /* Stacks of the used carries, from the needed carries at the start of the span. */
 static oly_status run_forward(const backward *b, oly_graph *g, const span *s, oly_node *const *carry,
                               oly_node *const *captured, oly_node **stacks)
@@ -330,7 +344,7 @@ static oly_status run_forward(const backward *b, oly_graph *g, const span *s, ol
     maker m;
     oly_node *loop;
     int n = count_of(b->n, b->needed);
-    OLY_TRY(begin(&m));
+    OLY_TRY(begin(&m, g, most_operands(b)));
     oly_status st = record_forward(b, g, &m, s, carry, captured);
     OLY_TRY(end(&m, g, st, 0, s->count, n + count_of(b->n, b->used), &loop));
     for (int k = 0; k < b->n; k++)
@@ -343,11 +357,19 @@ static oly_status run_forward(const backward *b, oly_graph *g, const span *s, ol
 
 /* What is carried backwards: cotangents of carries that are reached, sums of those of captures. */
 typedef struct flow {
-    oly_node *carry[MOST], *capture[MOST];
+    oly_node **carry, **capture;
 } flow;
+
+static oly_status new_flow(const backward *b, oly_graph *g, flow *f)
+{
+    OLY_ARENA_LIST(&g->arena, f->carry, b->n);
+    OLY_ARENA_LIST(&g->arena, f->capture, b->m);
+    return OLY_OK;
+}
 
 static oly_status bring_flow(const backward *b, maker *m, const flow *outside, flow *inside)
 {
+    OLY_TRY(new_flow(b, m->body, inside));
     for (int k = 0; k < b->n; k++)
         if (b->reached[k])
             OLY_TRY(bring(m, outside->carry[k], &inside->carry[k]));
@@ -389,8 +411,11 @@ static oly_status take_flow(const backward *b, oly_graph *g, oly_node *loop, flo
 static oly_status copy_step(const backward *b, oly_graph *g, oly_node *i, oly_node *const *carry,
                             oly_node *const *captured, flow *f)
 {
-    oly_node *in[1 + 2 * MOST] = {i}, *out[2 * MOST];
+    oly_node **in, **out;
     int n = 1 + b->n + b->m, j = 0;
+    OLY_ARENA_LIST(&g->arena, in, b->step->n_inputs);
+    OLY_ARENA_LIST(&g->arena, out, b->step->n_outputs);
+    in[0] = i;
     for (int k = 0; k < b->n; k++)
         in[1 + k] = carry[k];
     for (int k = 0; k < b->m; k++)
@@ -420,7 +445,10 @@ static oly_status record_backward(const backward *b, maker *m, const span *s, ol
                                   oly_node *const *captured, const flow *outside)
 {
     flow f;
-    oly_node *stack[MOST], *capture[MOST], *carry[MOST] = {NULL}, *first = NULL, *local, *i;
+    oly_node **stack, **capture, **carry, *first = NULL, *local, *i;
+    OLY_ARENA_LIST(&m->body->arena, stack, b->n);
+    OLY_ARENA_LIST(&m->body->arena, carry, b->n);
+    OLY_ARENA_LIST(&m->body->arena, capture, b->m);
     OLY_TRY(bring_flow(b, m, outside, &f));
     if (s->first)
         OLY_TRY(bring(m, s->first, &first));
@@ -441,7 +469,7 @@ static oly_status run_backward(const backward *b, oly_graph *g, const span *s, o
 {
     maker m;
     oly_node *loop;
-    OLY_TRY(begin(&m));
+    OLY_TRY(begin(&m, g, most_operands(b)));
     oly_status st = record_backward(b, &m, s, stacks, captured, f);
     OLY_TRY(end(&m, g, st, 0, s->count, flow_size(b), &loop));
     return take_flow(b, g, loop, f);
@@ -453,7 +481,9 @@ static oly_status run_backward(const backward *b, oly_graph *g, const span *s, o
 static oly_status back_from_row(const backward *b, oly_graph *g, const span *s, oly_node *const *saved, oly_node *row,
                                 oly_node *const *captured, flow *f)
 {
-    oly_node *carry[MOST], *stacks[MOST] = {NULL};
+    oly_node **carry, **stacks;
+    OLY_ARENA_LIST(&g->arena, carry, b->n);
+    OLY_ARENA_LIST(&g->arena, stacks, b->n);
     for (int k = 0; k < b->n; k++)
         if (b->needed[k])
             OLY_TRY(read_row(g, saved[k], row, &carry[k]));
@@ -465,13 +495,14 @@ static oly_status record_segment(const backward *b, maker *m, int64_t segments, 
                                  oly_node *const *captured, const flow *outside)
 {
     flow f;
-    oly_node *row, *stack[MOST], *capture[MOST];
-    bool all[MOST];
+    oly_node *row, **stack, **capture;
     span s = {.count = k};
-    memset(all, 1, sizeof all);
+    OLY_ARENA_LIST(&m->body->arena, stack, b->n);
+    OLY_ARENA_LIST(&m->body->arena, capture, b->m);
     OLY_TRY(bring_flow(b, m, outside, &f));
     OLY_TRY(bring_used(b->n, b->needed, m, saved, stack));
-    OLY_TRY(bring_used(b->m, all, m, captured, capture));
+    for (int j = 0; j < b->m; j++)
+        OLY_TRY(bring(m, captured[j], &capture[j]));
     OLY_TRY(number(m->body, segments - 1, &row));
     OLY_TRY(oly_build_apply(m->body, OLY_OP_sub, 2, (oly_node *[]){row, m->counter}, &row));
     OLY_TRY(with_number(m->body, OLY_OP_mul, row, k, &s.first));
@@ -491,7 +522,7 @@ static oly_status run_segments(const backward *b, oly_graph *g, int64_t k, oly_n
         OLY_TRY(number(g, segments, &row));
         OLY_TRY(back_from_row(b, g, &tail, saved, row, captured, f));
     }
-    OLY_TRY(begin(&m));
+    OLY_TRY(begin(&m, g, most_operands(b)));
     oly_status st = record_segment(b, &m, segments, k, saved, captured, f);
     OLY_TRY(end(&m, g, st, 0, segments, flow_size(b), &loop));
     return take_flow(b, g, loop, f);
@@ -530,9 +561,6 @@ static oly_status save_carry(const backward *b, int k, int64_t every, oly_node *
     oly_node *loop = b->loop, *zeros, *input, *written;
     oly_graph *body = loop->params.body, *g = b->r->g;
     int n = loop->params.n_carry;
-    if (body->n_inputs == MOST || body->n_outputs == MOST)
-        return oly_fail(OLY_INVALID, "the gradient of a loop takes more than %d values; use fewer, larger arrays",
-                        MOST);
     OLY_TRY(new_stack(g, loop->in[k], (b->count + every - 1) / every, &zeros));
     oly_node **in = OLY_ARENA_NEW(&g->arena, oly_node *, loop->n_in + 1);
     if (!in)
@@ -575,6 +603,7 @@ static oly_status save(const backward *b, int64_t every, oly_node **saved)
 /* -- the rule -------------------------------------------------------------------------------------------------------- */
 static oly_status begin_flow(const backward *b, flow *f)
 {
+    OLY_TRY(new_flow(b, b->r->g, f));
     for (int k = 0; k < b->n; k++) {
         f->carry[k] = b->reached[k] ? b->r->cotangents[k] : NULL;
         if (b->reached[k] && !f->carry[k])
@@ -586,17 +615,31 @@ static oly_status begin_flow(const backward *b, flow *f)
     return OLY_OK;
 }
 
+static oly_status new_lists(backward *b, oly_node ***saved)
+{
+    oly_arena *arena = &b->r->g->arena;
+    OLY_ARENA_LIST(arena, b->active, b->n + b->m);
+    OLY_ARENA_LIST(arena, b->reached, b->n);
+    OLY_ARENA_LIST(arena, b->summed, b->m);
+    OLY_ARENA_LIST(arena, b->used, b->n);
+    OLY_ARENA_LIST(arena, b->needed, b->n);
+    OLY_ARENA_LIST(arena, b->seen, b->m);
+    OLY_ARENA_LIST(arena, *saved, b->n);
+    return OLY_OK;
+}
+
 static void differentiate(backward *b)
 {
-    oly_node *saved[MOST], *captured[MOST];
+    oly_node **saved = NULL;
+    oly_node *const *captured = b->loop->in + b->n; /* the loop gets other operands when it begins to save */
     flow f = {0};
+    TRY(new_lists(b, &saved));
     find_active(b);
     find_reached(b);
     TRY((b->step = oly_graph_new("step back")) ? OLY_OK : OLY_MEMORY);
     TRY(record_step(b, b->step));
     find_needed(b);
     int64_t every = choose_stride(b);
-    memcpy(captured, b->loop->in + b->n, sizeof *captured * (size_t)b->m);
     TRY(oly_graph_clone(b->loop->params.body, &b->body));
     TRY(begin_flow(b, &f));
     TRY(save(b, every, saved));
