@@ -267,17 +267,16 @@ static void run(const oly_array *in, oly_array *out, void *user)
 }
 
 /* -- making them ----------------------------------------------------------------------------------------------------- */
-/* how->argnum: room for n. */
-static oly_status read_notation(const char *text, int n, derivation *how)
+/* No more numbers than `most`. */
+static oly_status read_notation(const char *text, int most, derivation *how)
 {
     oly_scanner s = oly_scan_begin(text);
     for (bool more = true; more; more = oly_scan_take(&s, ',')) {
         int64_t number;
         if (!oly_scan_integer(&s, &number) || number < INT_MIN || number > INT_MAX)
             return oly_scan_expected(&s, "the number of an argument (negative: from the end)");
-        if (how->n == n)
-            return oly_fail(OLY_INVALID, "\"%s\" names more than the %d arguments there are; name each once", text, n);
-        how->argnum[how->n++] = (int)number;
+        if (how->n < most)
+            how->argnum[how->n++] = (int)number;
     }
     return oly_scan_end(&s) ? OLY_OK : oly_scan_expected(&s, "\",\" or the end");
 }
@@ -285,16 +284,14 @@ static oly_status read_notation(const char *text, int n, derivation *how)
 static oly_status read_arguments(oly_fn f, const oly_gradient_options *options, derivation *how)
 {
     bool all = how->kind == PULLBACK || how->kind == PUSHFORWARD;
+    int most = f->n_in + 1; /* of so many one does not exist or is named twice */
     if (how->kind == ONCE_MORE)
         return OLY_OK;
     if (options->argnums)
-        OLY_TRY(read_notation(options->argnums, f->n_in, how));
-    else if (options->argnum_list && options->n_argnum_list > f->n_in)
-        return oly_fail(OLY_INVALID, "%d arguments of %s are named to differentiate by; it takes %d",
-                        options->n_argnum_list, f->name, f->n_in);
+        OLY_TRY(read_notation(options->argnums, most, how));
     else if (options->argnum_list)
-        memcpy(how->argnum, options->argnum_list,
-               sizeof(int) * (size_t)(how->n = options->n_argnum_list > 0 ? options->n_argnum_list : 0));
+        for (int k = 0; k < options->n_argnum_list && k < most; k++)
+            how->argnum[how->n++] = options->argnum_list[k];
     else
         for (int k = 0; k < (all ? f->n_in : 1) && k < f->n_in; k++)
             how->argnum[how->n++] = k;

@@ -168,7 +168,7 @@ static oly_status check_count(const request *r)
     if (r->n_carry >= 1 && (r->counted || (r->condition && r->repeated)))
         return OLY_OK;
     return oly_fail(OLY_INVALID,
-                    "a loop needs a body (a while loop: and a condition) and one carry or more; %d were given",
+                    "a loop needs a body (a while loop: and a condition) and one or more carries; %d were given",
                     r->n_carry);
 }
 
