@@ -169,7 +169,7 @@ static void compare_values(oracle_run *run, oly_array sharded, oly_array alone, 
         for (int64_t i = 0; i < oly_size(alone); i++)
             scale = fmax(scale, fabs(y[i]));
         for (int64_t i = 0; i < oly_size(alone); i++)
-            if (!(fabs(x[i] - y[i]) <= 1e-9 * scale || (isnan(x[i]) && isnan(y[i])))) {
+            if (!(x[i] == y[i] || fabs(x[i] - y[i]) <= 1e-9 * scale || (isnan(x[i]) && isnan(y[i])))) {
                 oracle_fail(run, "%s[%" PRId64 "] is %g sharded and %g on one device", name, i, x[i], y[i]);
                 break;
             }

@@ -4,6 +4,7 @@ and the collectives it inserts, with each of its two propagators. Needs JAX; the
 
   make_auto_cases.py check CASES > DIFFERENCES         runs recorded cases again and says what differs
   make_auto_cases.py make COUNT SEED CASES > PROGRAMS  writes programs: its own, and those of CASES laid out otherwise
+  make_auto_cases.py forms COUNT SEED > PROGRAMS       writes programs of the forms of make_auto_forms.py
   make_auto_cases.py run PROGRAMS > CASES              adds JAX's answers (XLA's messages go to stderr)
 
 The grammar is that of README.md. auto_more/cases.txt holds some of those made with several seeds, among them all whose plans moved
@@ -935,6 +936,15 @@ def make(count, seed, public):
             print("\n".join(write_case(case, None, [])), end="\n\n")
 
 
+def forms(count, seed):
+    import make_auto_forms
+    rng = random.Random(seed)
+    for k in range(count):
+        case = make_auto_forms.form(rng, k, Maker)
+        if case:
+            print("\n".join(write_case(case, None, [])), end="\n\n")
+
+
 # -- commands ----------------------------------------------------------------------------------------------------------
 
 def check(path):
@@ -970,6 +980,8 @@ def run(path, out=sys.stdout):
 if __name__ == "__main__":
     if sys.argv[1] == "check":
         check(sys.argv[2])
+    elif sys.argv[1] == "forms":
+        forms(int(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1] == "run":
         run(sys.argv[2])
     elif sys.argv[1] == "make":
