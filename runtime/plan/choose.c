@@ -51,13 +51,16 @@ static oly_status make_choosers(const oly_chooser *like, oly_chooser *outer, oly
     c->f = f;
     f->chooser = *made = c;
     OLY_TRY(oly_make_groups(c->p, f));
+    c->has_rolls = oly_find_rolls(f);
     if (outer)
         c->times = times_of(f);
     if (outer && f->loop->params.n_branches == 0)
         OLY_TRY(take_carries(c));
     for (int k = 0; k < f->graph->n_nodes; k++)
-        for (oly_frame *body = f->bodies[k]; body; body = body->next, last = &(*last)->next)
+        for (oly_frame *body = f->bodies[k]; body; body = body->next, last = &(*last)->next) {
             OLY_TRY(make_choosers(like, c, body, last));
+            c->has_rolls = c->has_rolls || (*last)->has_rolls;
+        }
     return OLY_OK;
 }
 
@@ -95,17 +98,19 @@ static oly_status decisions_of(const oly_chooser *c, const oly_decision **decide
     return OLY_OK;
 }
 
-/* What all of it costs, that of bodies as often as they are worked. What is read of graphs around counts there. */
-static oly_status total(oly_chooser *c, oly_bill *bill)
+/* What all of it costs, that of bodies as often as they are worked. What is read of graphs around counts there; what rolls bring of
+ * neighbours only with `rolls`. */
+static oly_status total(oly_chooser *c, bool rolls, oly_bill *bill)
 {
     const oly_decision *decided;
     OLY_TRY(decisions_of(c, &decided));
     c->without_outer = true;
+    c->without_rolls = !rolls;
     *bill = oly_bill_of(c, decided);
-    c->without_outer = false;
+    c->without_outer = c->without_rolls = false;
     for (oly_chooser *child = c->first_child; child; child = child->next) {
         oly_bill inside;
-        OLY_TRY(total(child, &inside));
+        OLY_TRY(total(child, rolls, &inside));
         oly_bill_repeat(&inside, &child->times);
         oly_bill_add(bill, &inside);
     }
@@ -271,8 +276,12 @@ static oly_status choose(oly_chooser *c)
     OLY_TRY(find_all(c, &too_large));
     if (too_large)
         return OLY_OK;
-    OLY_TRY(total(c, &greedy));
-    for (int carries = 1; carries >= 0 && greedy.wire > 0; carries--) {
+    OLY_TRY(total(c, false, &greedy));
+    if (greedy.wire <= 0)
+        return OLY_OK;
+    if (c->has_rolls)
+        OLY_TRY(total(c, true, &greedy));
+    for (int carries = 1; carries >= 0; carries--) {
         bool any = false;
         if (carries == 0) {
             give_up(c);
@@ -281,7 +290,7 @@ static oly_status choose(oly_chooser *c)
         OLY_TRY(decide(c, carries, &any));
         if (!any)
             return OLY_OK;
-        OLY_TRY(total(c, &chosen));
+        OLY_TRY(total(c, true, &chosen));
         if (oly_may_take(&chosen, &greedy)) {
             c->p->plan->priced_bytes[0] += greedy.wire;
             c->p->plan->priced_bytes[1] += chosen.wire;

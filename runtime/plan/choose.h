@@ -81,6 +81,8 @@ typedef struct oly_unit_read {
      * operand of a lookup the same; pairs are its dimensions that elements are looked up in. */
     int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
     int operand;
+    int rolled;    /* dimension of root along which elements are read so far on, from the end going on at the start */
+    int64_t shift; /* 0: none is */
 } oly_unit_read;
 
 /* A layout that a value will be wanted in, whatever is chosen. */
@@ -157,6 +159,7 @@ typedef struct oly_chooser {
     oly_outer_need *needs;
     bool as_propagated; /* what propagation proposes is what it would do, no carry lies elsewhere */
     bool too_large;     /* nothing is chosen */
+    bool has_rolls;     /* here or inside: some values are looked through (roll.c) */
     bool fresh;         /* the units are found, for the carries as they are */
     bool scattering;    /* sums may also be scattered where nobody has said to want them so */
     bool too_dear;      /* what the last pass has found with the fewest bytes goes beyond the ceiling */
@@ -165,6 +168,7 @@ typedef struct oly_chooser {
     bool recutting, could_recut;
     bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
     bool without_outer;          /* prices are without what comes from graphs around */
+    bool without_rolls;          /* and without what rolls bring of neighbours */
     const oly_decision *whole;   /* while prices are of these decisions */
     const oly_decision *decided; /* in the end; NULL: as propagated */
     oly_planner *p;
@@ -189,6 +193,7 @@ typedef struct oly_chooser {
     struct {
         const oly_node *node;
         oly_cuts from, to;
+        int64_t way; /* which roll; 0: none */
         double elements;
     } memory[128];
 } oly_chooser;

@@ -146,13 +146,40 @@ static bool count_alike(const dimension *x, const dimension *y, int rank, double
     return true;
 }
 
-static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts from, oly_cuts to)
+static int64_t overlap(int64_t lo, int64_t hi, int64_t low, int64_t high)
+{
+    lo = lo > low ? lo : low;
+    hi = hi < high ? hi : high;
+    return hi > lo ? hi - lo : 0;
+}
+
+/* Elements are read `shift` further on along dimension `rolled`, at the end going on at the start; of `beside` only those that are
+ * not there without the shift. */
+typedef struct rolling {
+    int rolled;
+    bool beside;
+    int64_t shift;
+} rolling;
+
+static void roll_block(const rolling *how, int64_t n, int64_t *lo, int64_t *hi)
+{
+    int64_t shift = how->shift, each = *hi - *lo, from = *lo + shift;
+    if (how->beside && 2 * shift <= n)
+        from = from < *hi ? *hi : from;
+    *hi += shift;
+    *lo = from;
+    if (how->beside && 2 * shift > n && n - shift < each)
+        *hi = *lo + (n - shift);
+}
+
+static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cuts from, oly_cuts to,
+                    const rolling *how)
 {
     dimension x[OLY_MAX_RANK], y[OLY_MAX_RANK];
     double moved = 0;
     cut_dimensions(c, shape, rank, from, x);
     cut_dimensions(c, shape, rank, to, y);
-    if (count_alike(x, y, rank, &moved))
+    if ((how->shift == 0 || (x[how->rolled].parts == 1 && !how->beside)) && count_alike(x, y, rank, &moved))
         return moved * c->mesh->n_devices;
     for (int k = 0; k < c->n_sample; k++) {
         double wanted = 1, there = 1;
@@ -160,33 +187,44 @@ static double count(const oly_chooser *c, const int64_t *shape, int rank, oly_cu
         for (int d = 0; d < rank; d++) {
             int64_t lo, hi, low, high;
             block(&y[d], at, &lo, &hi);
+            bool rolls = how->shift && d == how->rolled;
+            if (rolls)
+                roll_block(how, shape[d], &lo, &hi);
             wanted *= (double)(hi - lo);
             if (x[d].parts > 1) {
                 block(&x[d], at, &low, &high);
-                lo = lo > low ? lo : low;
-                hi = hi < high ? hi : high;
+                there *= (double)(overlap(lo, hi, low, high) +
+                                  (rolls ? overlap(lo - shape[d], hi - shape[d], low, high) : 0));
+            } else {
+                there *= hi > lo ? (double)(hi - lo) : 0;
             }
-            there *= hi > lo ? (double)(hi - lo) : 0;
         }
         moved += wanted - there;
     }
     return moved * c->scale;
 }
 
-double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to)
+static double elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, rolling how)
 {
-    if (from == to || from == 0)
+    if ((from == to && how.shift == 0) || from == 0)
         return 0;
-    uint64_t h =
-        (from * 0x9e3779b97f4a7c15u) ^ (to * 0xc2b2ae3d27d4eb4fu) ^ (uint64_t)(uint32_t)n->index * 0x165667b19e3779f9u;
+    int64_t way = 4 * (how.shift * OLY_MAX_RANK + how.rolled) + how.beside;
+    uint64_t h = (from * 0x9e3779b97f4a7c15u) ^ (to * 0xc2b2ae3d27d4eb4fu) ^
+                 ((uint64_t)(uint32_t)n->index + (uint64_t)way) * 0x165667b19e3779f9u;
     h = (h ^ h >> 29) >> 8 & (sizeof c->memory / sizeof *c->memory - 1);
-    if (c->memory[h].node != n || c->memory[h].from != from || c->memory[h].to != to) {
+    if (c->memory[h].node != n || c->memory[h].from != from || c->memory[h].to != to || c->memory[h].way != way) {
         c->memory[h].node = n;
         c->memory[h].from = from;
         c->memory[h].to = to;
-        c->memory[h].elements = count(c, n->type.shape, n->type.rank, from, to);
+        c->memory[h].way = way;
+        c->memory[h].elements = count(c, n->type.shape, n->type.rank, from, to, &how);
     }
     return c->memory[h].elements;
+}
+
+double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to)
+{
+    return elements_moved(c, n, from, to, (rolling){0});
 }
 
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts)
@@ -229,16 +267,21 @@ void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int tim
     bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
-void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
+/* Elements on the way between the two layouts. */
+static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, double elements, oly_bill *bill)
 {
-    double elements = oly_elements_moved(c, n, from, to);
     oly_cuts differ = 0;
     if (elements <= 0)
         return;
     for (int a = 0; a < c->mesh->n_axes; a++)
         if (oly_cuts_byte(from, a) != oly_cuts_byte(to, a))
             differ |= (oly_cuts)1 << (8 * a);
-    oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ, 1, bill);
+    oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ ? differ : from, 1, bill);
+}
+
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
+{
+    add_elements(c, n, from, to, oly_elements_moved(c, n, from, to), bill);
 }
 
 /* -- a unit ------------------------------------------------------------------------------------------------------------ */
@@ -284,6 +327,31 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 
 enum { MOST_OTHERS = 24 };
 
+/* Does the unit, or one before it, read the value there, too? Then both come in one box. */
+static bool is_beside(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided)
+{
+    const oly_unit *u = &c->units[r->unit];
+    for (int k = u->first_read; k < u->first_read + u->n_reads; k++)
+        if (c->reads[k].root == r->root && (c->reads[k].shift == 0 || &c->reads[k] < r))
+            return true;
+    for (int k = r->previous, n = 0; k >= 0 && n < MOST_OTHERS; k = c->reads[k].previous, n++) {
+        const oly_unit_read *o = &c->reads[k];
+        if (o->root == r->root && o->unit != r->unit && c->units[o->unit].kind == OLY_UNIT_GROUP &&
+            oly_read_needs(c, &c->units[o->unit], o, oly_decided_at(decided, o->unit)) == needs)
+            return true;
+    }
+    return false;
+}
+
+/* What comes of a value that is read so; without rolls those read no neighbours. */
+static double read_elements(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs,
+                            const oly_decided *decided)
+{
+    rolling how = {.rolled = r->rolled, .shift = c->without_rolls ? 0 : r->shift};
+    how.beside = how.shift && is_beside(c, r, needs, decided);
+    return elements_moved(c, r->root, lies, needs, how);
+}
+
 /* Has the value been brought where it is needed for an earlier reader? */
 static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided,
                        const oly_decision *d)
@@ -292,7 +360,8 @@ static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, c
     for (int k = r->previous; k >= 0 && looked_at < MOST_OTHERS; k = c->reads[k].previous, looked_at++) {
         const oly_unit_read *other = &c->reads[k];
         const oly_unit *u = &c->units[other->unit];
-        if (other->root != r->root || !u->trusted || u->kind == OLY_UNIT_REDUCE)
+        if (other->root != r->root || !u->trusted || u->kind == OLY_UNIT_REDUCE || other->shift != r->shift ||
+            other->rolled != r->rolled)
             continue;
         oly_cuts had = oly_read_needs(c, u, other, other->unit == r->unit ? d : oly_decided_at(decided, other->unit));
         if (oly_elements_moved(c, r->root, had, needs) <= 0)
@@ -305,6 +374,8 @@ static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, c
 static bool is_wanted(oly_chooser *c, const oly_unit_read *r, oly_cuts needs)
 {
     const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
+    if (r->shift)
+        return false;
     const oly_unit_demand *wanted = source ? source->demand : c->brought;
     for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
         if (wanted[k].node == r->root && oly_elements_moved(c, r->root, wanted[k].cuts, needs) <= 0)
@@ -336,12 +407,13 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
 
 /* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
  * times less. */
-static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, bool shared, oly_bill *bill)
+static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, double elements,
+                     bool shared, oly_bill *bill)
 {
     oly_bill once = {0};
     if (c->without_outer && r->owner != c)
         return;
-    oly_add_movement(c, r->root, lies, needs, &once);
+    add_elements(c, r->root, lies, needs, elements, &once);
     if (shared) {
         once.seconds /= c->n_readers[r->entry];
         once.wire /= c->n_readers[r->entry];
@@ -365,9 +437,9 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
         const oly_unit_read *r = &c->reads[u->first_read + k];
         oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
         bool shared = c->sharing && c->n_readers[r->entry] >= OLY_CHOOSE_SHARED;
-        if (!r->anywhere && oly_elements_moved(c, r->root, lies, needs) > 0 &&
-            (shared || !is_brought(c, r, needs, decided, d)) && !is_wanted(c, r, needs))
-            add_read(c, r, lies, needs, shared, &bill);
+        double elements = r->anywhere ? 0 : read_elements(c, r, lies, needs, decided);
+        if (elements > 0 && (shared || !is_brought(c, r, needs, decided, d)) && !is_wanted(c, r, needs))
+            add_read(c, r, lies, needs, elements, shared, &bill);
     }
     add_sum(c, u, d, &bill);
     oly_add_margins(c, u, d, &bill);

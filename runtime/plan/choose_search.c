@@ -367,6 +367,15 @@ static oly_status frugal_pass(oly_chooser *c, passing how, const oly_bill *befor
     return c->too_dear && oly_choose_objective() == OLY_LEAST_BYTES ? pass(c, how, before, best, chosen) : OLY_OK;
 }
 
+/* Neighbours are read whatever is decided: where nothing else moves there is nothing to choose. */
+static oly_bill bill_without_rolls(oly_chooser *c, const oly_decision *decided)
+{
+    c->without_rolls = true;
+    oly_bill bill = oly_bill_of(c, decided);
+    c->without_rolls = false;
+    return bill;
+}
+
 static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
 {
     oly_decision *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
@@ -374,9 +383,11 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
     for (int k = 0; k < c->n_units; k++)
         greedy[k] = c->units[k].greedy;
     *best = NULL;
-    *before = *chosen = oly_bill_of(c, greedy);
+    *before = *chosen = bill_without_rolls(c, greedy);
     if (before->wire <= 0)
         return OLY_OK;
+    if (c->has_rolls)
+        *before = *chosen = oly_bill_of(c, greedy);
     bool large = c->n_units > OLY_CHOOSE_QUICK, shared = is_shared(c);
     oly_objective aim = oly_choose_objective();
     c->could_recut = false;
@@ -407,6 +418,7 @@ static oly_status split_groups(oly_chooser *c)
     OLY_PLAN_CHECK(decided ? split : NULL);
     for (int k = 0; k < c->n_units; k++)
         decided[k] = c->units[k].greedy;
+    c->without_rolls = true;
     for (int k = 0; k < c->n_units; k++) {
         const oly_unit *u = &c->units[k];
         if (u->group && u->group->n_nodes > 1 && price_of(c, k, decided).wire > 0) {
@@ -414,6 +426,7 @@ static oly_status split_groups(oly_chooser *c)
             n_units += u->group->n_nodes - 1;
         }
     }
+    c->without_rolls = false;
     if (!any || n_units > OLY_CHOOSE_UNITS)
         return OLY_OK;
     c->split = split;

@@ -68,6 +68,19 @@ static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     return true;
 }
 
+/* Steps that read a roll look at the array itself (roll.c). Of several only those along one dimension are followed. */
+static bool look_through_roll(oly_unit_read *r, const oly_node *n)
+{
+    int dimension;
+    int64_t start;
+    if (!oly_value_of(r->owner->f, n)->rolled || n->params.settled || !oly_is_roll(n, &dimension, &start) ||
+        (r->shift && r->rolled != dimension))
+        return false;
+    r->rolled = dimension;
+    r->shift = (r->shift + start) % n->type.shape[dimension];
+    return true;
+}
+
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
 {
     bool clear = true;
@@ -75,6 +88,8 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
         r->to[d] = d < n->type.rank ? (int8_t)d : -1;
     int rank = n->type.rank;
     r->owner = c;
+    r->rolled = 0;
+    r->shift = 0;
     for (const oly_node *outer;;) {
         if ((outer = oly_captured(r->owner->f, n))) {
             if (r->owner == c)
@@ -85,9 +100,13 @@ bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
         }
         int8_t from[OLY_MAX_RANK];
         oly_cuts cuts;
+        if (look_through_roll(r, n)) {
+            n = n->in[0]->in[0];
+            continue;
+        }
         if (!oly_looks_through(n, from) || part_lies(r->owner, n, &cuts))
             break;
-        clear = clear && oly_is_clear(n);
+        clear = clear && oly_is_clear(n) && r->shift == 0;
         for (int d = 0; d < rank; d++)
             if (r->to[d] >= 0)
                 r->to[d] = from[r->to[d]];

@@ -50,13 +50,15 @@ bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int oper
     if (oly_is_constant(in) && u->kind == OLY_UNIT_GROUP)
         return true;
     bool clear = oly_trace_read(c, in, r);
+    if (r->shift && u->kind != OLY_UNIT_GROUP)
+        return false;
     r->anywhere = oly_is_constant(r->root);
     if (r->anywhere)
         return clear && (u->kind == OLY_UNIT_GROUP || (u->kind != OLY_UNIT_REDUCE && add_constant(c, u, in, r)));
     r->source = r->owner == c ? c->unit_of[r->root->index] : -1;
     for (int k = u->first_read; k < c->n_reads; k++)
-        if (u->kind == OLY_UNIT_GROUP && c->reads[k].root == r->root &&
-            memcmp(c->reads[k].to, r->to, sizeof r->to) == 0)
+        if (u->kind == OLY_UNIT_GROUP && c->reads[k].root == r->root && c->reads[k].shift == r->shift &&
+            (r->shift == 0 || c->reads[k].rolled == r->rolled) && memcmp(c->reads[k].to, r->to, sizeof r->to) == 0)
             return clear;
     if (c->n_reads == c->read_capacity)
         return false;
@@ -353,22 +355,41 @@ static void look_at_operands(oly_chooser *c, const oly_node *n)
     }
 }
 
-/* Readers of other kinds. */
-static void look_at_readers(oly_chooser *c)
+/* Which values are read by others than rolls, which are looked through, slices and all. */
+static oly_status note_whole_reads(const oly_chooser *c, bool **read)
 {
+    const oly_graph *g = c->f->graph;
+    *read = NEW(c, bool, g->n_nodes + 1);
+    OLY_PLAN_CHECK(*read);
+    for (int k = 0; k < g->n_nodes; k++)
+        for (int j = 0; j < g->nodes[k]->n_in && !c->f->values[k].rolled; j++)
+            (*read)[g->nodes[k]->in[j]->index] = true;
+    for (int k = 0; k < g->n_outputs; k++)
+        (*read)[g->outputs[k]->index] = true;
+    return OLY_OK;
+}
+
+/* Readers of other kinds. */
+static oly_status look_at_readers(oly_chooser *c)
+{
+    bool *read = NULL;
+    if (c->has_rolls)
+        OLY_TRY(note_whole_reads(c, &read));
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
         oly_graph_ahead(c->f->graph, k, 1);
         oly_node *n = c->f->graph->nodes[k];
         int unit = c->unit_of[k];
         int8_t from[OLY_MAX_RANK];
         if ((unit >= 0 && c->units[unit].trusted) || (oly_looks_through(n, from) && oly_is_clear(n)) ||
-            oly_ops[n->op].lowering == OLY_LOWER_RESULT)
+            oly_ops[n->op].lowering == OLY_LOWER_RESULT || c->f->values[k].rolled ||
+            (read && !read[k] && oly_ops[n->op].lowering == OLY_LOWER_VIEW))
             continue;
         look_at_operands(c, n);
     }
     demand_outputs(c);
     for (const oly_chooser *child = c->first_child; child; child = child->next)
         look_into(c, child);
+    return OLY_OK;
 }
 
 void oly_note_needs(oly_chooser *c, const oly_decision *decided)
@@ -501,7 +522,7 @@ oly_status oly_find_units(oly_chooser *c)
         default: add_tile(c, n); break;
         }
     }
-    look_at_readers(c);
+    OLY_TRY(look_at_readers(c));
     note_wants(c);
     OLY_TRY(oly_note_waits(c));
     if (oly_choose_objective() == OLY_LEAST_BYTES)

@@ -304,8 +304,8 @@ int oly_wanted_boxes(int n, const oly_box *parts, const oly_box *within, oly_box
 /* -- roll.c -- */
 /* Is result element i operand in[0]->in[0]'s element start + i, from the end on its first ones, along a dimension? */
 bool oly_is_roll(const oly_node *n, int *dimension, int64_t *start);
-/* Marks the nodes of a frame whose readers look at the operand. */
-void oly_find_rolls(oly_frame *f);
+/* Marks the nodes of a frame whose readers look at the operand. False: there are none. */
+bool oly_find_rolls(oly_frame *f);
 /* What the readers of a node look at: of views their operand; NULL: the node itself. */
 oly_node *oly_looks_at(oly_frame *f, const oly_node *n);
 oly_region oly_rolled_region(const oly_node *n, const oly_region *r);

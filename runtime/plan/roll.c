@@ -53,8 +53,9 @@ static bool reads_anywhere(const oly_node *user)
     }
 }
 
-void oly_find_rolls(oly_frame *f)
+bool oly_find_rolls(oly_frame *f)
 {
+    bool any = false;
     int d;
     int64_t start;
     for (int k = 0; k < f->graph->n_nodes; k++) {
@@ -64,9 +65,11 @@ void oly_find_rolls(oly_frame *f)
         for (int j = 0; j < n->n_in; j++)
             if (!reads_anywhere(n))
                 oly_value_of(f, n->in[j])->rolled = false;
+        any = any || f->values[k].rolled;
     }
     for (int k = 0; k < f->graph->n_outputs; k++)
         oly_value_of(f, f->graph->outputs[k])->rolled = false;
+    return any;
 }
 
 oly_node *oly_looks_at(oly_frame *f, const oly_node *n)
