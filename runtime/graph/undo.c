@@ -4,7 +4,8 @@
  *
  * neither is needed: the product is worked on x itself, with the same bits, and nothing moves. XLA's simplifier does so before it
  * propagates shardings. A rearrangement goes if everything above it, through elementwise operations that nobody else reads, ends
- * in its inverse or in one number repeated. See graph.h. */
+ * in its inverse or in one number repeated. Nor does a broadcast need dimensions of one element that a reshape puts in before it:
+ * without, all who read the value behind read the same. See graph.h. */
 #include "graph/graph.h"
 #include "graph/view.h"
 #include <string.h>
@@ -97,6 +98,30 @@ static oly_status give(const undoing *u, oly_node *node, oly_node **made)
     return OLY_OK;
 }
 
+/* A broadcast of a value that a reshape has given dimensions of one element: which dimension of the result each of the reshape's
+ * operand becomes. Then the broadcast can do without. */
+static bool skips_reshape(const oly_node *node, oly_params *params)
+{
+    const oly_node *thin = node->in[0];
+    if (oly_ops[node->op].lowering != OLY_LOWER_VIEW || oly_ops[node->op].detail != OLY_VIEW_BROADCAST ||
+        oly_ops[thin->op].lowering != OLY_LOWER_RESHAPE || node->params.sharding || node->type.mesh ||
+        thin->params.sharding)
+        return false;
+    const oly_type *from = &thin->in[0]->type, *to = &thin->type;
+    *params = node->params;
+    memset(params->axes, 0, sizeof params->axes);
+    int e = 0;
+    for (int d = 0; d < to->rank; d++) {
+        if (to->shape[d] == 1)
+            continue;
+        if (e == from->rank || from->shape[e] != to->shape[d])
+            return false;
+        params->axes[e++] = node->params.axes[d];
+    }
+    params->n_axes = e;
+    return e == from->rank;
+}
+
 /* What nodes read instead of those that went; made when the first goes. */
 static oly_status note(oly_graph *g, oly_node ***instead, const oly_node *node, oly_node *made)
 {
@@ -127,6 +152,13 @@ static oly_status undo(oly_graph *g, bool *any)
         oly_graph *const *graphs;
         for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
             OLY_TRY(undo(graphs[j], any));
+        oly_params params;
+        if (node->n_in == 1 && skips_reshape(node, &params)) {
+            OLY_TRY(oly_graph_add(g, node->op, 1, &node->in[0]->in[0], &params, &made));
+            made->site = node->site;
+            OLY_TRY(note(g, &instead, node, made));
+            continue;
+        }
         undoing u = {.graph = g, .last = node, .left = MOST_NODES};
         if (!rearranges(node) || !gives(&u, node->in[0]) || !u.inverses)
             continue;
