@@ -153,6 +153,23 @@ bool oly_is_at_hand(oly_frame *f, const oly_node *node, const oly_region *region
     return v->slot >= 0 && oly_region_inside_layout(region, v->layout);
 }
 
+static bool has_steps(const oly_node *slice)
+{
+    for (int d = 0; d < slice->type.rank; d++)
+        if (slice->params.step[d] > 1)
+            return true;
+    return false;
+}
+
+/* Would bringing the region of a view bring elements between its own? */
+static bool leaves_out(const oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *r)
+{
+    oly_layout l;
+    return oly_ops[node->op].detail == OLY_VIEW_SLICE && is_view(node) && has_steps(node) &&
+           oly_value_of(f, node)->slot < 0 && oly_natural_layout(f, node, &l) && l.mesh == p->mesh &&
+           !oly_region_inside_layout(r, &l);
+}
+
 oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
                       oly_reading *reading)
 {
@@ -167,6 +184,10 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     OLY_TRY(oly_fold_now(p, f, node));
     oly_replica *c = oly_find_replica(v, region);
     oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
+    if (!c && inside && leaves_out(p, f, node, region) && !oly_is_at_hand(f, node, region)) {
+        OLY_TRY(oly_keep_view(p, f, (oly_node *)node)); /* what it leaves out does not go over the wire */
+        inside = NULL;
+    }
     if (!c && inside) {
         oly_region inner = oly_view_region(node, region);
         OLY_TRY(oly_demand(p, f, inside, &inner, reading));
@@ -372,30 +393,11 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
     return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
 }
 
-static bool has_steps(const oly_node *slice)
-{
-    for (int d = 0; d < slice->type.rank; d++)
-        if (slice->params.step[d] > 1)
-            return true;
-    return false;
-}
-
-/* Would bringing the region of a view bring elements between its own? */
-static bool leaves_out(const oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *r)
-{
-    oly_layout l;
-    return oly_ops[node->op].detail == OLY_VIEW_SLICE && is_view(node) && has_steps(node) &&
-           oly_value_of(f, node)->slot < 0 && oly_natural_layout(f, node, &l) && l.mesh == p->mesh &&
-           !oly_region_inside_layout(r, &l);
-}
-
 static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node *node, const oly_layout *l, int *slot)
 {
     static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     oly_region r = oly_region_of_layout(l);
     oly_reading reading = {0};
-    if (leaves_out(p, f, node, &r)) /* not over the wire */
-        OLY_TRY(oly_keep_view(p, f, (oly_node *)node));
     OLY_TRY(oly_demand(p, f, node, &r, &reading));
     *slot = oly_slot_new(p, &r, oly_dtype_size(node->type.dtype));
     if (*slot < 0)
