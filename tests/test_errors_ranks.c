@@ -45,6 +45,30 @@ static void data_on_other_processes_is_not_fetched(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+static void nested(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    assert_int_equal(oly_sync("inside"), OLY_TRACE);
+    oly_clear_error();
+    out[0] = in[0];
+}
+
+static void processes_wait_for_each_other(void **state)
+{
+    (void)state;
+    start();
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(oly_sync("here"), OLY_OK);
+    assert_int_equal(oly_sync(oly_process_index() == 0 ? "here" : "there"), OLY_DIVERGED);
+    assert_non_null(strstr(oly_last_error(), oly_process_index() == 0 ? "waits at \"here\"" : "waits at \"there\""));
+    oly_clear_error();
+    assert_int_equal(oly_sync(NULL), OLY_INVALID);
+    oly_clear_error();
+    assert_non_null(oly_apply(oly_jit(nested, 1, 1), spread()));
+    assert_int_equal(oly_sync("after a difference"), OLY_OK);
+    assert_int_equal(oly_finalize(), 0);
+}
+
 static void arrays_on_one_rank_have_no_shards_elsewhere(void **state)
 {
     (void)state;
@@ -200,6 +224,7 @@ static int run_program(const char *name, int *argc, char ***argv)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(data_on_other_processes_is_not_fetched),
+    cmocka_unit_test(processes_wait_for_each_other),
     cmocka_unit_test(arrays_on_one_rank_have_no_shards_elsewhere),
     cmocka_unit_test(a_rank_alone_may_fail_and_go_on),
     cmocka_unit_test(different_host_data_is_told),

@@ -75,6 +75,11 @@ for l in $layouts; do
     run "$(ranks_of "$l")" "$(devices_of "$l")" tour
     sed 's/tour.c:[0-9]*/tour.c:*/' "$scratch/out" >"$scratch/text"
     prints "tour $l" tour.txt
+    for e in transformer experts checkpoint; do
+        run "$(ranks_of "$l")" "$(devices_of "$l")" $e
+        cp "$scratch/out" "$scratch/text"
+        prints "$e $l" $e.txt
+    done
     run "$(ranks_of "$l")" "$(devices_of "$l")" shard_map
     cp "$scratch/out" "$scratch/text"
     prints "shard_map $l" shard_map.txt

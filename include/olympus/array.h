@@ -122,6 +122,12 @@ OLY_API double oly_item(oly_array x);
 OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);
 #define oly_process_allgather(...) OLY_AT(oly_process_allgather)(__VA_ARGS__)
 
+/* Returns when all processes have come here: what each did before, as writing files, is done. The name tells this place from
+ * others. ranks: all ranks. fails OLY_DIVERGED: another process waits at another name; OLY_TIMEOUT, OLY_TRACE, OLY_INVALID.
+ * source: jax.experimental.multihost_utils.sync_global_devices */
+OLY_API oly_status oly_sync(const char *name);
+#define oly_sync(...) OLY_AT(oly_sync)(__VA_ARGS__)
+
 /* -- shards of this process --------------------------------------------------------------------------------------- */
 typedef struct oly_shard {
     oly_device device;

@@ -1,0 +1,137 @@
+/* Training a small transformer: one block with causal attention, Adam, gradients clipped by their norm; data and parameters cut both
+ * ways over a mesh.
+ *
+ * Over `data` the batch is cut, and so are the parameters while nobody works with them; over `model` the heads, the hidden layer and
+ * the words. The program says where parameters and activations lie (`places`, `rows`), and nothing else: parameters are gathered
+ * before they are used, gradients summed and scattered after, all of it the planner's work. Parameters and their two moments are
+ * one list, which goes in and comes out of every step, in place.
+ *
+ * The task: of three letters in a row each follows from the two before it.
+ *
+ * Run:    launch/olyrun -n 2 -d 4 build/examples/transformer      (eight devices, on any number of ranks)
+ * Prints: from process 0, the loss, the norm of the gradient, the part of letters that is guessed right. */
+#include <olympus.h>
+#include <string.h>
+
+enum { LETTERS = 16, WIDTH = 32, HIDDEN = 64, HEADS = 4, BATCH = 32, LENGTH = 24, STEPS = 150 };
+enum { QUERY, KEY, VALUE, OUT, UP, DOWN, WORDS, PLACES, PARAMETERS };
+enum { FIRST = PARAMETERS, SECOND = 2 * PARAMETERS, CLOCK = 3 * PARAMETERS, TEXT, INPUTS };
+enum { LOSS = CLOCK + 1, NORM, RIGHT, OUTPUTS };
+
+static const char *const places[PARAMETERS] = {"data, model", "data, model", "data, model", "model, data",
+                                               "data, model", "model, data", "model, data", "data, None"};
+static const int64_t shapes[PARAMETERS][2] = {{WIDTH, WIDTH},  {WIDTH, WIDTH},  {WIDTH, WIDTH},   {WIDTH, WIDTH},
+                                              {WIDTH, HIDDEN}, {HIDDEN, WIDTH}, {LETTERS, WIDTH}, {LENGTH, WIDTH}};
+static oly_sharding rows;
+
+/* -- the model --------------------------------------------------------------------------------------------------------- */
+static oly_array normalised(oly_array x)
+{
+    return oly_mul(x, oly_rsqrt(oly_add(oly_mean(oly_square(x), .axes = "-1", .keepdims = true), 1e-6)));
+}
+
+static oly_array heads(oly_array x, oly_array w)
+{
+    return oly_reshape(oly_matmul(x, w), BATCH, LENGTH, HEADS, WIDTH / HEADS);
+}
+
+static oly_array attention(oly_array x, const oly_array *p)
+{
+    oly_array q = heads(x, p[QUERY]), k = heads(x, p[KEY]), v = heads(x, p[VALUE]);
+    oly_array likeness = oly_mul(oly_einsum("bqhd,bkhd->bhqk", q, k), 0.35);
+    oly_array earlier = oly_tri(LENGTH, LENGTH, 0, OLY_BOOL); /* nobody looks ahead */
+    oly_array weights = oly_softmax(oly_where(earlier, likeness, -1e9), -1);
+    return oly_matmul(oly_reshape(oly_einsum("bhqk,bkhd->bqhd", weights, v), BATCH, LENGTH, WIDTH), p[OUT]);
+}
+
+/* Parameters and text to the loss, and the part of letters guessed right. */
+static void predict(const oly_array *p, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array text = p[PARAMETERS], now = oly_slice(text, ":, :-1"), next = oly_slice(text, ":, 1:");
+    oly_array x = oly_with_sharding_constraint(oly_add(oly_take(p[WORDS], now, 0, "clip"), p[PLACES]), rows);
+    x = oly_with_sharding_constraint(oly_add(x, attention(normalised(x), p)), rows);
+    oly_array hidden = oly_gelu(oly_matmul(normalised(x), p[UP]), true);
+    x = oly_with_sharding_constraint(oly_add(x, oly_matmul(hidden, p[DOWN])), rows);
+    oly_array guess = oly_einsum("btw,lw->btl", normalised(x), p[WORDS]);
+    oly_array right = oly_one_hot(next, LETTERS, OLY_FLOAT32, -1);
+    out[0] = oly_neg(oly_mean(oly_sum(oly_mul(oly_log_softmax(guess, -1), right), .axes = "-1")));
+    out[1] = oly_mean(oly_eq(oly_argmax(guess, .axes = "-1"), next));
+}
+
+/* -- Adam ----------------------------------------------------------------------------------------------------------------- */
+
+/* Parameters, first and second moments, the number of the step, text; the same again, and what is to be told. */
+static void step(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array arguments[PARAMETERS + 1], slopes[PARAMETERS + 2] = {NULL}, squares = NULL;
+    memcpy(arguments, in, PARAMETERS * sizeof *in);
+    arguments[PARAMETERS] = in[TEXT];
+    oly_call_arrays(*(oly_fn *)user, PARAMETERS + 1, arguments, PARAMETERS + 2, slopes); /* loss, slopes, right */
+    for (int k = 0; k < PARAMETERS; k++) {
+        oly_array s = oly_sum(oly_square(slopes[1 + k]));
+        squares = squares ? oly_add(squares, s) : s;
+    }
+    oly_array norm = oly_sqrt(squares), scale = oly_min2(1, oly_div(1, norm)), t = oly_add(in[CLOCK], 1);
+    for (int k = 0; k < PARAMETERS; k++) {
+        oly_array slope = oly_mul(slopes[1 + k], scale);
+        oly_array first = oly_add(oly_mul(0.9, in[FIRST + k]), oly_mul(0.1, slope));
+        oly_array second = oly_add(oly_mul(0.99, in[SECOND + k]), oly_mul(0.01, oly_square(slope)));
+        oly_array m = oly_div(first, oly_sub(1, oly_pow(0.9, t))), v = oly_div(second, oly_sub(1, oly_pow(0.99, t)));
+        out[k] = oly_sub(in[k], oly_mul(0.01, oly_div(m, oly_add(oly_sqrt(v), 1e-8))));
+        out[FIRST + k] = first;
+        out[SECOND + k] = second;
+    }
+    out[CLOCK] = t;
+    out[LOSS] = slopes[0];
+    out[NORM] = norm;
+    out[RIGHT] = slopes[PARAMETERS + 1];
+}
+
+/* Each letter is the sum of the two before it. */
+static oly_array text_of(oly_sharding data)
+{
+    oly_array letters[LENGTH + 1], key = oly_random_key(5);
+    for (int k = 0; k <= LENGTH; k++)
+        letters[k] = k < 2 ? oly_random_randint(oly_random_fold_in(key, k), OLY_INT32, 0, LETTERS, BATCH)
+                           : oly_mod(oly_add(letters[k - 1], letters[k - 2]), LETTERS);
+    return oly_device_put(oly_stack_n(LENGTH + 1, letters, 1), data);
+}
+
+int main(int argc, char **argv)
+{
+    oly_init(&argc, &argv);
+    if (oly_device_count() != 8) {
+        fprintf(stderr, "transformer: needs 8 devices, there are %d: try launch/olyrun -n 2 -d 4 %s\n",
+                oly_device_count(), argv[0]);
+        oly_finalize();
+        return 1;
+    }
+    oly_mesh mesh = oly_make_mesh("data=4, model=2");
+    oly_array state[INPUTS], out[OUTPUTS] = {NULL};
+    oly_sharding shardings[OUTPUTS] = {NULL};
+    rows = oly_named(mesh, "data");
+    for (int k = 0; k < PARAMETERS; k++) {
+        oly_sharding place = oly_named(mesh, places[k]);
+        oly_array w =
+            oly_random_normal_shape(oly_random_fold_in(oly_random_key(1), k), OLY_FLOAT32, place, 2, shapes[k]);
+        state[k] = oly_mul(0.18, w);
+        state[FIRST + k] = oly_zeros_like(w);
+        state[SECOND + k] = oly_zeros_like(w);
+        shardings[k] = shardings[FIRST + k] = shardings[SECOND + k] = place;
+    }
+    state[CLOCK] = oly_device_put(oly_scalar(0, OLY_FLOAT32), oly_named(mesh, ""));
+    state[TEXT] = text_of(rows);
+
+    oly_fn slopes = oly_value_and_grad(oly_jit(predict, PARAMETERS + 1, 2), OLY_ARGNUMS(0, 1, 2, 3, 4, 5, 6, 7));
+    oly_fn train = oly_jit(step, INPUTS, OUTPUTS, .user = &slopes, .out_shardings = shardings);
+    for (int k = 0; k <= STEPS; k++) {
+        memcpy(out, state, TEXT * sizeof *out); /* outputs that hold inputs: these are updated in place */
+        oly_call_arrays(train, INPUTS, state, OUTPUTS, out);
+        memcpy(state, out, TEXT * sizeof *out);
+        if (k % 50 == 0 && oly_process_index() == 0)
+            oly_printf("step %3d: loss %.2f, norm of the gradient %.1f, %3.0f %% right\n", k, oly_item(out[LOSS]),
+                       oly_item(out[NORM]), 100 * oly_item(out[RIGHT]));
+    }
+    return oly_finalize();
+}

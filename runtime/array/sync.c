@@ -1,0 +1,48 @@
+/* Waiting for all processes: oly_sync. */
+#include "array/array.h"
+#include "array/trace.h"
+#include "core/hash.h"
+#include <olympus.h>
+#include <string.h>
+
+/* A number on every device, made of the name. */
+static oly_array spread(uint32_t number)
+{
+    int64_t n = oly_device_count(), here = oly_local_device_count();
+    int devices = (int)n;
+    uint32_t *numbers = oly_malloc(sizeof *numbers * (size_t)here);
+    if (!numbers) {
+        oly_raise(oly_out_of_memory(sizeof *numbers * (size_t)here, "a number for each device"));
+        return NULL;
+    }
+    for (int64_t k = 0; k < here; k++)
+        numbers[k] = number;
+    oly_mesh all = (oly_mesh_from_devices)(1, (const char *[]){"device"}, &devices, NULL);
+    oly_array x = all ? (oly_from_local)((oly_named)(all, "device"), OLY_UINT32, 1, &n, numbers, &here) : NULL;
+    oly_release(numbers);
+    return x;
+}
+
+oly_status(oly_sync)(const char *name)
+{
+    oly_enter(__func__);
+    if (!name)
+        return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that tells this place from others"));
+    if (oly_trace_current())
+        return oly_raise(oly_fail(OLY_TRACE, "a function is being recorded: wait before or after it is called"));
+    if (oly_simulated())
+        return OLY_OK;
+    oly_status st = OLY_OK;
+    oly_scope_open();
+    oly_array numbers = spread((uint32_t)oly_hash_text(0, name));
+    oly_array least = numbers ? oly_min_with(oly_operand_array(numbers), (oly_reduce_options){0}) : NULL;
+    oly_array most = numbers ? oly_max_with(oly_operand_array(numbers), (oly_reduce_options){0}) : NULL;
+    if (!least || !most)
+        st = oly_kept_status();
+    else if ((oly_item)(least) != (oly_item)(most))
+        st = oly_raise(oly_fail(OLY_DIVERGED, "this process waits at \"%s\", another at another name", name));
+    else
+        st = oly_kept_status();
+    oly_scope_close();
+    return st;
+}
