@@ -67,6 +67,8 @@ typedef struct oly_exchange_outline {
     int n_stages; /* 1: all at once */
     /* NULL: nothing to send or receive */
     oly_status (*list)(const void *context, int stage, oly_exchange **exchange);
+    void (*between)(const void *context, int stage,
+                    void *const *base); /* when a stage is over, of several; NULL: nothing */
     const void *context;
 } oly_exchange_outline;
 /* Keeps the pointer. One in stages is started and finished with the same base pointers. */

@@ -422,6 +422,8 @@ static oly_status complete_stages(oly_exchange *x, int *n)
             return OLY_OK;
         x->running->started = false;
         x->running = NULL;
+        if (x->outline->between)
+            x->outline->between(x->outline->context, x->stage, x->base);
         x->stage++;
         (*n)++;
     }

@@ -21,9 +21,7 @@ static double transfer_price(const oly_plan *plan, const oly_step *s)
 {
     if (s->messages == 0 || s->bytes == 0)
         return 0;
-    oly_level level = s->exchange || s->second || s->begun || (s->kind == OLY_STEP_FOLD && s->fold.levels)
-                          ? oly_mesh_level(plan->mesh)
-                          : OLY_LEVEL_PROCESS;
+    oly_level level = s->exchange || s->second || s->begun ? oly_mesh_level(plan->mesh) : OLY_LEVEL_PROCESS;
     return oly_price_transfer(level, (double)s->bytes, s->messages);
 }
 

@@ -14,12 +14,16 @@
  * What would take too much memory goes in rounds, each of a part of every block. Called by scatter.c. */
 #include "plan/scatter_levels.h"
 #include "plan/fold.h"
+#include "plan/fold_levels.h"
 #include "plan/scatter_class.h"
 #include "plan/wires.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORTH_SHARING = 1 << 13 }; /* elements of a copy */
+enum {
+    WORTH_SHARING = 1 << 13, /* elements of a copy */
+    SMALL = 1 << 17,         /* bytes that a device receives */
+};
 
 typedef struct context {
     oly_planner *p; /* what is left of it when the plan is made */
@@ -451,6 +455,20 @@ static oly_status plan_devices(context *c, oly_step *step)
     return st;
 }
 
+/* It sends the partials, and brings others' and, at last, the result. */
+static oly_status make_exchange(const context *c, oly_step *step)
+{
+    oly_plan *plan = c->p->plan;
+    bool small = step->bytes < SMALL && c->shape.n_digits > 1;
+    int n = 2 * plan->n_devices, *buffers = OLY_PLAN_NEW(c->p, int, 2 * n + 1);
+    OLY_PLAN_CHECK(buffers);
+    for (int k = 0; k < n; k++) {
+        buffers[k] = oly_cell(plan, k / 2, k % 2 ? c->room : c->slot);
+        buffers[n + k] = oly_cell(plan, k / 2, k % 2 && small ? c->target_slot : c->room);
+    }
+    return oly_fold_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
+}
+
 oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
                               const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                               int target_slot)
@@ -501,8 +519,9 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     step->fold.n_written = 2;
     step->fold.slots = slots;
     step->fold.levels = &c->levels;
+    step->fold.n_levels_run = c->levels.n;
     oly_slot_use(p, slot);
     oly_slot_use(p, c->room);
     oly_slot_use(p, target_slot);
-    return OLY_OK;
+    return p->plan->distributed ? make_exchange(c, step) : OLY_OK;
 }

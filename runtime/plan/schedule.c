@@ -126,9 +126,9 @@ static void add_fold(scheduler *s, const oly_step *step)
         fold.exchange = NULL;
         fold.begun = true;
     }
-    fold.starts = fold.second && !fold.fold.levels;
+    fold.starts = fold.second;
     add_item(s, &fold, -1, true);
-    if (fold.starts)
+    if (fold.second)
         add_wait(s, fold.second, step, s->n - 1, -1);
 }
 

@@ -205,7 +205,8 @@ typedef struct oly_step {
             const oly_fold_work *groups;
             int n_read, n_written;
             const int *slots;        /* that groups and levels read, then those they write; NULL: not listed */
-            oly_fold_levels *levels; /* after the groups; NULL: none */
+            oly_fold_levels *levels; /* NULL: none */
+            int n_levels_run;        /* of these, by the step itself: others by its exchange (fold_levels.h) */
         } fold;
         struct {
             int64_t count, lower;

@@ -4,6 +4,7 @@
 #include "run/stencil_run.h"
 #include "core/hash.h"
 #include "device/workers.h"
+#include "plan/fold_levels.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -226,18 +227,9 @@ static int parts_of(const oly_fold_work *g)
 
 static void fold_part(const folding *f, const oly_fold_work *g, int part)
 {
-    const oly_step *s = f->step;
-    const void *sources[OLY_FOLD_GROUP];
     int64_t begin = g->begin + (int64_t)part * FOLD_PART;
-    int64_t end = begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end;
-    size_t element = oly_dtype_size(s->fold.dtype);
-    for (int k = 0; k < g->n_sources; k++)
-        sources[k] = (char *)f->run->base[g->source_base[k]] + g->source_offset[k];
-    void *out = f->run->base[g->out_base[0]];
-    oly_combine(s->fold.combiner, s->fold.dtype, g->in_pairs, g->n_counts, g->counts, sources, out, begin, end);
-    for (int k = 1; k < g->n_outs; k++)
-        memcpy((char *)f->run->base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
-               (size_t)(end - begin) * element);
+    oly_fold_group_run(g, f->step->fold.combiner, f->step->fold.dtype, f->run->base, begin,
+                       begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
 }
 
 static void fold_body(void *context, int i)
@@ -271,30 +263,17 @@ static oly_status run_exchange(oly_run *r, oly_exchange *x, const oly_ticket *ti
     return oly_exchange_finish(x, ticket, r->base);
 }
 
-/* Lists the next one. */
-static oly_status list_level(const oly_run *r, oly_fold_levels *l)
-{
-    if (!l->level)
-        l->level = OLY_ARENA_NEW((oly_arena *)(uintptr_t)&r->plan->arena, oly_fold_level, l->n);
-    if (!l->level)
-        return oly_out_of_memory(0, "a reduction");
-    memset(&l->level[l->n_listed], 0, sizeof *l->level);
-    l->n_listed++;
-    return l->list(l->context, l->n_listed - 1, &l->level[l->n_listed - 1]);
-}
-
 static const oly_ticket *ticket_of(oly_run *r)
 {
     return r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
 }
 
+/* The exchange of the first may have been the step's own. */
 static oly_status run_levels(oly_run *r, const oly_step *step)
 {
-    oly_fold_levels *l = step->fold.levels;
-    for (int k = 0; k < l->n; k++) {
-        if (k == l->n_listed)
-            OLY_TRY(list_level(r, l));
-        const oly_fold_level *level = &l->level[k];
+    for (int k = 0; k < step->fold.n_levels_run; k++) {
+        oly_fold_level *level;
+        OLY_TRY(oly_fold_level_of(r->plan, step->fold.levels, k, &level));
         OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
         oly_run_copies(r, level->copies, level->n_copies, level->copied);
         run_groups(r, step, level->n_groups, level->groups, level->work);
@@ -309,12 +288,10 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
     const oly_ticket *ticket = step->begun ? &r->ticket : ticket_of(r);
     OLY_TRY(run_exchange(r, step->exchange, ticket));
     run_groups(r, step, step->fold.n_groups, step->fold.groups, step->work);
+    if (step->fold.levels)
+        return run_levels(r, step);
     if (step->fold.sliced)
         ticket = ticket_of(r); /* also where there is nothing to hand round: the count stays the same everywhere */
-    if (step->fold.levels) {
-        OLY_TRY(run_exchange(r, step->second, ticket));
-        return run_levels(r, step);
-    }
     if (!step->second)
         return OLY_OK;
     OLY_TRY(start(r, step->second, ticket, step->starts));
