@@ -3,7 +3,7 @@
  * step. For 100,000 devices planning takes hardly more memory than for eight, and looks at few lists: who gives what to whom is
  * found once for a mesh and its axes, and messages that differ in their slots only are copied. Times are printed. */
 #include "array/function.h"
-#include "check.h"
+#include "count_work.h"
 #include "core/error.h"
 #include "core/simulate.h"
 #include <malloc.h>
@@ -190,6 +190,7 @@ static program make(int k)
 typedef struct measured {
     oly_plan_costs costs;
     size_t bytes;      /* that planning takes: in the arenas of plan and graph, and for exchanges */
+    long work;         /* count_work.h */
     int64_t looked_at; /* lists of partial results, and pieces of messages, that were made and not copied */
     double seconds;
 } measured;
@@ -217,8 +218,10 @@ static measured plan(int k, const char **name)
             program p = make(k);
             size_t before = allocated();
             double began = seconds_now();
+            work_done();
             assert_int_equal(oly_function_plan(p.f, p.n_in, p.in, &made), OLY_OK);
             double took = seconds_now() - began;
+            m.work = work_done();
             size_t after = allocated();
             *name = p.name;
             m.seconds = took < m.seconds ? took : m.seconds;
@@ -244,8 +247,8 @@ static void plans_of_reductions_hardly_grow(void **state)
         for (int k = 0; k < N_PROGRAMS; k++) {
             const char *name;
             m[j][k] = plan(k, &name);
-            print_message("%s, %s: %lld steps, %zu bytes, %lld looked at, %.0f us\n", name, sizes[j],
-                          (long long)m[j][k].costs.steps, m[j][k].bytes, (long long)m[j][k].looked_at,
+            print_message("%s, %s: %lld steps, %zu bytes, %lld looked at, %ld work, %.0f us\n", name, sizes[j],
+                          (long long)m[j][k].costs.steps, m[j][k].bytes, (long long)m[j][k].looked_at, m[j][k].work,
                           m[j][k].seconds * 1e6);
         }
         finish();

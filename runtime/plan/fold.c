@@ -3,66 +3,11 @@
  * everybody, who folds them all; of large ones each process folds a slice and hands it round. What would take too much memory of
  * one process goes in rounds, each of a part of the elements. Who gives whom what is the same for all reductions over the same
  * axes (fold_pattern.c); here are slots and lengths. Called by fold_wait.c. */
-#include "plan/fold_pattern.h"
-#include "core/option.h"
+#include "plan/fold_room.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { SLICED_BYTES = 1 << 15 };
-
-/* A value being folded. */
-typedef struct folded {
-    const oly_folded *of;
-    const oly_fold_part *part; /* of the stage at hand */
-    const oly_fold_pattern *pattern;
-    int64_t largest;   /* bytes of the first device's partial, which is the largest: the same on every process */
-    int first, staged; /* number of its first group, and of its first staged partial */
-    int from;          /* the slot of the partials: in the first stage another one, maybe */
-    int at[2];         /* the message of its part that is next: of those received, of those sent */
-} folded;
-
-enum { TEXTS = 8, EXCHANGES = 16 };
-
-/* An exchange of one value, where all groups have as many elements: another value's of that kind differs in the slots only. */
-typedef struct made_exchange {
-    const oly_fold_part *part;
-    bool results;
-    int64_t count, element;
-    const oly_exchange *exchange; /* a step's */
-    int slots[2];                 /* that of its partials or its results, and that of staged partials */
-} made_exchange;
-
-/* Memory that one step after the other uses while it is made. */
-typedef struct oly_fold_room {
-    int64_t *counts,
-        *offsets; /* elements that each group folds in this round; of staged partials, bytes from element 0 on */
-    oly_message *messages;
-    oly_piece *pieces;
-    int *same;
-    int n_counts, n_offsets, n_messages, n_pieces; /* room for so many */
-    folded values[OLY_FOLD_TOGETHER];
-    struct { /* what steps say of themselves: the same over and over */
-        oly_combiner combiner;
-        int members, n_values;
-        const char *text;
-    } said[TEXTS];
-    int n_said;
-    made_exchange made[EXCHANGES];
-    int n_made;
-} oly_fold_room;
-
-/* One round of one stage of some values; what all of them send goes in one exchange. */
-typedef struct folder {
-    oly_planner *p;
-    oly_fold_room *room;
-    int n;
-    folded *values[OLY_FOLD_TOGETHER];
-    int64_t element; /* bytes */
-    int round, n_rounds;
-    int staging; /* slot of device 0 for partials of other processes */
-    oly_fold_work *groups;
-    int *slots,
-        n_read; /* that are used: first those that are read, then as many that are written as there are values */
-} folder;
 
 /* Of n elements those of this round. */
 static void round_of(const folder *f, int64_t n, int64_t *begin, int64_t *end)
@@ -96,26 +41,20 @@ static void *room_for(oly_planner *p, void *old, int *capacity, int most, size_t
     return oly_arena_take(&p->plan->arena, bytes * (size_t)*capacity);
 }
 
-static oly_status make_room(folder *f, int n_groups, int n_staged)
+static oly_status room_for_messages(const folder *f)
 {
     oly_fold_room *r = f->room;
-    int n_messages = 1, n_pieces = 1, both;
-    for (int k = 0; k < f->n; k++) {
-        const oly_fold_part *part = f->values[k]->part;
-        n_messages += part->partials[0].n + part->partials[1].n;
-        both = part->partials[0].n_pieces + part->partials[1].n_pieces;
-        n_pieces += both;
-        both = part->results[0].n_pieces + part->results[1].n_pieces;
-        n_messages += part->results[0].n + part->results[1].n;
-        n_pieces += both;
-    }
-    int room = r->n_pieces;
-    r->counts = room_for(f->p, r->counts, &r->n_counts, n_groups, sizeof *r->counts);
-    r->offsets = room_for(f->p, r->offsets, &r->n_offsets, n_staged, sizeof *r->offsets);
+    int n_messages = 1, n_pieces = 1, room = r->n_pieces;
+    for (int k = 0; k < f->n; k++)
+        for (int sent = 0; sent < 2; sent++) {
+            const oly_fold_part *part = f->values[k]->part;
+            n_messages += part->partials[sent].n + part->results[sent].n;
+            n_pieces += part->partials[sent].n_pieces + part->results[sent].n_pieces;
+        }
     r->messages = room_for(f->p, r->messages, &r->n_messages, n_messages, sizeof *r->messages);
     r->pieces = room_for(f->p, r->pieces, &r->n_pieces, n_pieces, sizeof *r->pieces);
     r->same = room_for(f->p, r->same, &room, n_pieces, sizeof *r->same);
-    OLY_PLAN_CHECK(r->counts && r->offsets && r->messages && r->pieces ? r->same : NULL);
+    OLY_PLAN_CHECK(r->messages && r->pieces ? r->same : NULL);
     return OLY_OK;
 }
 
@@ -140,7 +79,7 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
 {
     const oly_plan *plan = f->p->plan;
     int staging = oly_cell(plan, 0, f->staging), own = oly_cell(plan, 0, v->of->slot),
-        from = oly_cell(plan, 0, v->from);
+        from = oly_cell(plan, 0, v->read);
     for (int k = 0; k < v->part->n_groups; k++) {
         const oly_fold_team *g = &v->part->groups[k];
         oly_fold_work *w = &f->groups[v->first + k];
@@ -173,36 +112,48 @@ static void list_slots(folder *f, bool staged, int *slots)
     f->slots = slots;
     f->n_read = 0;
     for (int k = 0; k < f->n; k++)
-        slots[f->n_read++] = f->values[k]->from;
+        slots[f->n_read++] = f->values[k]->read;
     if (staged)
         slots[f->n_read++] = f->staging;
     for (int k = 0; k < f->n; k++)
         slots[f->n_read + k] = f->values[k]->of->slot;
 }
 
-/* All groups of the step, with their lists, in one piece of memory. */
-static oly_status make_groups(folder *f, int *n_groups)
+oly_status oly_fold_place(folder *f, int *n_groups, int *n_staged)
 {
-    int n = 0, n_staged = 0, n_sources = 0, n_outs = 0;
+    int n = 0;
+    *n_staged = 0;
     for (int k = 0; k < f->n; k++) {
         folded *v = f->values[k];
         v->first = n;
-        v->staged = n_staged;
+        v->staged = *n_staged;
         n += v->part->n_groups;
-        n_staged += v->part->n_staged;
-        n_sources += v->part->n_sources;
-        n_outs += v->part->n_outs;
+        *n_staged += v->part->n_staged;
     }
-    OLY_TRY(make_room(f, n, n_staged));
-    for (int k = 0; k < f->n; k++)
+    oly_fold_room *r = f->room;
+    r->counts = room_for(f->p, r->counts, &r->n_counts, n, sizeof *r->counts);
+    r->offsets = room_for(f->p, r->offsets, &r->n_offsets, *n_staged, sizeof *r->offsets);
+    OLY_PLAN_CHECK(r->counts ? r->offsets : NULL);
+    for (int k = 0; k < f->n; k++) /* devices that fold the same have as many elements */
         for (int g = 0; g < f->values[k]->part->n_groups; g++)
-            f->room->counts[f->values[k]->first + g] =
-                elements_at(f->values[k]->of->layout, f->values[k]->part->groups[g].first_source);
+            r->counts[f->values[k]->first + g] = f->values[k]->counts[f->values[k]->part->groups[g].outs[0]];
     stage_partials(f);
+    *n_groups = n;
+    return OLY_OK;
+}
+
+/* With their lists, in one piece of memory. */
+oly_status oly_fold_fill(folder *f, int n_groups, int n_staged)
+{
+    int n_sources = 0, n_outs = 0;
+    for (int k = 0; k < f->n; k++) {
+        n_sources += f->values[k]->part->n_sources;
+        n_outs += f->values[k]->part->n_outs;
+    }
     size_t lists = sizeof(int64_t) * (size_t)n_sources + sizeof(int) * (size_t)(n_sources + n_outs + 2 * f->n + 1);
-    f->groups = oly_arena_take(&f->p->plan->arena, sizeof *f->groups * (size_t)n + lists);
+    f->groups = oly_arena_take(&f->p->plan->arena, sizeof *f->groups * (size_t)n_groups + lists);
     OLY_PLAN_CHECK(f->groups);
-    int64_t *offsets = (int64_t *)(f->groups + n);
+    int64_t *offsets = (int64_t *)(f->groups + n_groups);
     int *bases = (int *)(offsets + n_sources), *outs = bases + n_sources;
     for (int k = 0; k < f->n; k++) {
         fill_groups(f, f->values[k], bases, offsets, outs);
@@ -211,7 +162,6 @@ static oly_status make_groups(folder *f, int *n_groups)
         outs += f->values[k]->part->n_outs;
     }
     list_slots(f, n_staged > 0, outs);
-    *n_groups = n;
     return OLY_OK;
 }
 
@@ -317,15 +267,15 @@ static oly_status make_alike(const folder *f, const made_exchange *before, const
     return oly_exchange_make_like(before->exchange, 2, from, to, f->p->plan->n_devices, exchange);
 }
 
-/* NULL: there is nothing to send or receive. */
-static oly_status make_exchange(const folder *f, bool results, oly_exchange **exchange)
+oly_status oly_fold_exchange(const folder *f, bool results, oly_exchange **exchange)
 {
     made_exchange kind;
-    bool again = kind_of(f, results, &kind);
+    bool again = !f->once && kind_of(f, results, &kind);
     const made_exchange *before = again ? made_before(f->room, &kind) : NULL;
     if (before)
         return make_alike(f, before, &kind, exchange);
     listing l = {f, results, 0, 0};
+    OLY_TRY(room_for_messages(f));
     int n_sends = list_messages(&l, true), n_receives = list_messages(&l, false);
     f->p->plan->looked_at += l.n_pieces;
     *exchange = NULL;
@@ -349,46 +299,47 @@ static const char *combiner_name(oly_combiner c)
     return names[c];
 }
 
-static const char *detail_of(const folder *f, oly_combiner combiner, int members)
+const char *oly_fold_detail(const folder *f, oly_combiner combiner, int members, int levels)
 {
     oly_fold_room *r = f->room;
     for (int k = 0; k < TEXTS; k++)
         if (r->said[k].text && r->said[k].combiner == combiner && r->said[k].members == members &&
-            r->said[k].n_values == f->n)
+            r->said[k].n_values == f->n && r->said[k].levels == levels)
             return r->said[k].text;
-    const char *name = combiner_name(combiner);
-    const char *text = f->n == 1 ? oly_plan_say(f->p, "%s over %d devices", name, members)
-                                 : oly_plan_say(f->p, "%s over %d devices of %d values", name, members, f->n);
+    char values[32] = "", in_levels[32] = "";
+    if (f->n > 1)
+        snprintf(values, sizeof values, " of %d values", f->n);
+    if (levels > 1)
+        snprintf(in_levels, sizeof in_levels, ", in %d levels", levels);
     int k = r->n_said++ % TEXTS;
     r->said[k].combiner = combiner;
     r->said[k].members = members;
     r->said[k].n_values = f->n;
-    r->said[k].text = text;
-    return text;
+    r->said[k].levels = levels;
+    return r->said[k].text =
+               oly_plan_say(f->p, "%s over %d devices%s%s", combiner_name(combiner), members, values, in_levels);
 }
 
-static void describe(const folder *f, oly_step *step)
+void oly_fold_describe(const folder *f, oly_step *step, int *members)
 {
-    int members = 1;
+    *members = 1;
     for (int k = 0; k < f->n; k++) {
         const folded *v = f->values[k];
         int64_t bytes = 0;
-        for (int g = v->first; g < v->first + v->part->n_groups; g++) {
-            const oly_fold_work *w = &f->groups[g];
-            int64_t begin, end;
-            round_of(f, f->room->counts[g], &begin, &end);
+        for (int g = 0; g < v->part->n_groups; g++) {
+            const oly_fold_team *team = &v->part->groups[g];
+            int64_t begin, end, first, last, count = f->room->counts[v->first + g];
+            round_of(f, count, &begin, &end);
+            slice_of(f, count, team->slice, team->slices, &first, &last);
             int64_t n = (end - begin) * f->element;
             bytes = n > bytes ? n : bytes;
-            step->work += (double)(w->end - w->begin) * w->n_sources;
-            step->wire += w->n_outs * 2 * (w->n_sources - 1) * n / w->n_sources;
+            step->work += (double)(last - first) * team->n_sources;
+            step->wire += team->n_outs * 2 * (team->n_sources - 1) * n / team->n_sources;
         }
         step->bytes += bytes;
         step->fold.sliced = step->fold.sliced || v->part->sliced;
-        members = v->part->members > members ? v->part->members : members;
+        *members = v->part->members > *members ? v->part->members : *members;
     }
-    step->members = members;
-    step->messages = members - 1;
-    step->detail = detail_of(f, step->fold.combiner, members);
 }
 
 static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
@@ -396,10 +347,11 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     oly_planner *p = f->p;
     const oly_folded *first = f->values[0]->of;
     oly_exchange *exchange, *second;
-    int n_groups;
-    OLY_TRY(make_groups(f, &n_groups));
-    OLY_TRY(make_exchange(f, false, &exchange));
-    oly_status st = make_exchange(f, true, &second);
+    int n_groups, n_staged;
+    OLY_TRY(oly_fold_place(f, &n_groups, &n_staged));
+    OLY_TRY(oly_fold_fill(f, n_groups, n_staged));
+    OLY_TRY(oly_fold_exchange(f, false, &exchange));
+    oly_status st = oly_fold_exchange(f, true, &second);
     oly_step *step = st == OLY_OK ? oly_step_add(p, b, OLY_STEP_FOLD, first->node, "all-reduce") : NULL;
     if (!step) {
         oly_exchange_free(exchange);
@@ -417,9 +369,12 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     step->fold.n_read = f->n_read;
     step->fold.n_written = f->n;
     step->fold.slots = f->slots;
-    describe(f, step);
+    oly_fold_describe(f, step, &step->members);
+    step->messages = step->members - 1;
+    step->detail = oly_fold_detail(f, step->fold.combiner, step->members, 1);
     for (int k = 0; k < f->n; k++) {
         oly_slot_use(p, f->values[k]->from);
+        oly_slot_use(p, f->values[k]->read);
         oly_slot_use(p, f->values[k]->of->slot);
     }
     oly_slot_use(p, f->staging);
@@ -428,13 +383,12 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 
 /* -- uneven stages ------------------------------------------------------------------------------------------------------- */
 
-/* Where the last group of positions is shorter than the others, a partial of it may be folded by several groups of one process:
- * they must not find a result there. The same on every process. */
-static bool is_read_by_others(const folder *f, const oly_fold_stage *s)
+bool oly_fold_reads_copies(const folder *f, const folded *v)
 {
     oly_mesh mesh = f->p->mesh;
     int64_t each = oly_mesh_devices_each();
-    for (int k = 0; k < s->n_digits; k++) {
+    const oly_fold_stage *s = &v->part->stage;
+    for (int k = 0; k < s->n_digits && v->from == v->of->slot; k++) {
         const oly_fold_digit *g = &s->digits[k];
         bool several = each == 0 || each > g->same; /* of a process more than one run, maybe */
         if (several && g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
@@ -443,26 +397,33 @@ static bool is_read_by_others(const folder *f, const oly_fold_stage *s)
     return false;
 }
 
+int oly_fold_copies(const folder *f, const folded *v, int slot, oly_copy_work *copies)
+{
+    const oly_plan *plan = f->p->plan;
+    int n = 0;
+    for (int d = 0; d < plan->n_devices; d++) {
+        if (v->counts[d] == 0)
+            continue;
+        oly_copy_work *c = &copies[n++];
+        *c = (oly_copy_work){.task = {.element_bytes = (size_t)f->element, .rank = 1, .extent = {v->counts[d]}}};
+        c->task.from_stride[0] = c->task.to_stride[0] = 1;
+        c->from = (oly_place){.base = oly_cell(plan, d, v->from), .stride = {1}};
+        c->to = (oly_place){.base = oly_cell(plan, d, slot), .stride = {1}};
+        c->chunks = oly_copy_chunks(&c->task);
+    }
+    return n;
+}
+
 /* The partials are folded out of a copy. */
 static oly_status set_aside(const folder *f, oly_block *b, folded *v)
 {
     oly_planner *p = f->p;
     oly_region r = oly_region_of_layout(v->of->layout);
     oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
-    int slot = oly_slot_new(p, &r, (size_t)f->element), n = 0;
+    int slot = oly_slot_new(p, &r, (size_t)f->element);
     OLY_PLAN_CHECK(slot >= 0 ? copies : NULL);
     p->plan->slots[slot].block = b;
-    for (int d = 0; d < p->plan->n_devices; d++) {
-        int64_t elements = p->position[d] < 0 ? 0 : elements_at(v->of->layout, p->position[d]);
-        if (elements == 0)
-            continue;
-        oly_copy_work *c = &copies[n++];
-        *c = (oly_copy_work){.task = {.element_bytes = (size_t)f->element, .rank = 1, .extent = {elements}}};
-        c->task.from_stride[0] = c->task.to_stride[0] = 1;
-        c->from = (oly_place){.base = oly_cell(p->plan, d, v->from), .stride = {1}};
-        c->to = (oly_place){.base = oly_cell(p->plan, d, slot), .stride = {1}};
-        c->chunks = oly_copy_chunks(&c->task);
-    }
+    int n = oly_fold_copies(f, v, slot, copies);
     oly_slot_use(p, v->from);
     oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, v->of->node, "copy");
     OLY_PLAN_CHECK(s);
@@ -472,98 +433,8 @@ static oly_status set_aside(const folder *f, oly_block *b, folded *v)
     s->move.copies = copies;
     s->work = (double)n * (double)v->largest / (double)f->element;
     oly_slot_use(p, slot);
-    v->from = slot;
+    v->from = v->read = slot;
     return OLY_OK;
-}
-
-/* -- rounds ------------------------------------------------------------------------------------------------------------ */
-
-int64_t oly_fold_limit(void)
-{
-    return (oly_option.exchange_memory << 20) / 4;
-}
-
-int64_t oly_fold_limit_left(const oly_planner *p)
-{
-    return oly_fold_limit() - (p->fold_share ? p->fold_share->taken : 0);
-}
-
-int oly_fold_staging(oly_planner *p, oly_block *b)
-{
-    int slot = p->fold_share ? p->fold_share->staging : oly_slot_new(p, NULL, 0);
-    if (slot >= 0)
-        p->plan->slots[slot].block = b;
-    return slot;
-}
-
-void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
-{
-    oly_slot *s = &p->plan->slots[slot];
-    if (s->device_bytes[device] < bytes)
-        s->device_bytes[device] = bytes;
-    if (s->bytes < bytes)
-        s->bytes = bytes;
-}
-
-/* At most what a process keeps of others' partials for one value, if all goes in one round. */
-static int64_t staged_by(const folder *f, const folded *v, int process)
-{
-    oly_mesh mesh = f->p->mesh;
-    int first, n_last = 0, last[OLY_FOLD_SOURCES], n = oly_mesh_devices_of(process, &first);
-    int64_t bytes = 0;
-    for (int id = first; id < first + n; id++) {
-        int position = oly_mesh_position_of(mesh, id), counts[4], sources[OLY_FOLD_SOURCES];
-        if (position < 0)
-            continue;
-        int n_sources = oly_fold_sources(mesh, &v->part->stage, position, counts, sources);
-        if (n_sources == n_last && memcmp(sources, last, sizeof *sources * (size_t)n_sources) == 0)
-            continue; /* as the device before */
-        n_last = n_sources;
-        memcpy(last, sources, sizeof *sources * (size_t)n_sources);
-        int processes[OLY_FOLD_SOURCES], n_processes = oly_fold_processes(mesh, sources, n_sources, processes), j = 0;
-        while (j < n_processes && processes[j] != process)
-            j++;
-        int64_t begin = 0, end = elements_at(v->of->layout, position);
-        if (v->part->sliced)
-            oly_fold_slice(0, end, j, n_processes, &begin, &end);
-        for (int k = 0; k < n_sources; k++)
-            if (oly_mesh_process_of(oly_mesh_device_id(mesh, sources[k])) != process)
-                bytes += (end - begin) * f->element + 64;
-    }
-    return bytes;
-}
-
-/* More than any process keeps of others' partials, roughly. */
-static int64_t staged_at_most(const folder *f)
-{
-    int64_t bytes = 0, each = oly_mesh_devices_each(), lists = f->p->mesh->n_devices;
-    lists = each && each < lists ? each : lists;
-    for (int k = 0; k < f->n; k++) {
-        const oly_fold_stage *s = &f->values[k]->part->stage;
-        int64_t sources = 1;
-        for (int j = 0; j < s->n_digits; j++)
-            sources *= s->digits[j].radix;
-        bytes += sources * lists * (f->values[k]->largest + 64);
-    }
-    return bytes;
-}
-
-/* The same on every process: of what the one that keeps most keeps. Where processes are very many, they are alike. */
-static int rounds_of(const folder *f)
-{
-    enum { MOST_COUNTED = 64 };
-    int64_t most = staged_at_most(f), limit = oly_fold_limit_left(f->p) / 16 * 15;
-    int n = oly_mesh_processes(), step = (n + MOST_COUNTED - 1) / MOST_COUNTED;
-    if (most <= limit)
-        return 1;
-    most = 0;
-    for (int r = 0; r < n; r += step) {
-        int64_t bytes = 0;
-        for (int k = 0; k < f->n; k++)
-            bytes += staged_by(f, f->values[k], r);
-        most = bytes > most ? bytes : most;
-    }
-    return most <= limit ? 1 : (int)((most + limit - 1) / limit);
 }
 
 static int64_t largest_part(const oly_folded *of)
@@ -574,32 +445,57 @@ static int64_t largest_part(const oly_folded *of)
     return most;
 }
 
-/* The values' last stages go together, then those before. */
-oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items)
+oly_status oly_fold_values(folder *f, oly_planner *p, const oly_axis_list *axes, int n_items, const oly_folded *items,
+                           int *most)
 {
+    int n_devices = p->plan->n_devices;
     if (!p->fold_room)
         p->fold_room = OLY_PLAN_NEW(p, oly_fold_room, 1);
     OLY_PLAN_CHECK(p->fold_room);
-    folder f = {.p = p, .room = p->fold_room, .element = (int64_t)oly_dtype_size(items[0].node->type.dtype)};
-    folded *values = p->fold_room->values;
-    int most = 0;
+    oly_fold_room *r = p->fold_room;
+    *f = (folder){.p = p, .room = r, .element = (int64_t)oly_dtype_size(items[0].node->type.dtype), .n_rounds = 1};
+    r->of_devices = room_for(p, r->of_devices, &r->n_of_devices, n_items * n_devices, sizeof *r->of_devices);
+    OLY_PLAN_CHECK(r->of_devices);
+    *most = 0;
     for (int k = 0; k < n_items; k++) {
-        values[k] = (folded){.of = &items[k], .largest = largest_part(&items[k])};
-        OLY_TRY(oly_fold_pattern_of(p, axes, &items[k].rule, values[k].largest > SLICED_BYTES, &values[k].pattern));
-        most = values[k].pattern->n_stages > most ? values[k].pattern->n_stages : most;
+        folded *v = &r->values[k];
+        int64_t *counts = r->of_devices + k * n_devices;
+        *v = (folded){.of = &items[k], .largest = largest_part(&items[k]), .counts = counts};
+        for (int d = 0; d < n_devices; d++)
+            counts[d] = p->position[d] < 0 ? 0 : elements_at(items[k].layout, p->position[d]);
+        OLY_TRY(oly_fold_pattern_of(p, axes, &items[k].rule, v->largest > SLICED_BYTES, &v->pattern));
+        *most = v->pattern->n_stages > *most ? v->pattern->n_stages : *most;
     }
+    return OLY_OK;
+}
+
+/* The values' last stages go together, then those before. */
+void oly_fold_stage_of(folder *f, int n_items, const oly_folded *items, int left)
+{
+    f->n = 0;
+    for (int k = 0; k < n_items; k++) {
+        folded *v = &f->room->values[k];
+        if (v->pattern->n_stages < left)
+            continue;
+        v->from = v->read = v->pattern->n_stages == left ? items[k].from : items[k].slot;
+        v->part = &v->pattern->stages[v->pattern->n_stages - left];
+        f->values[f->n++] = v;
+    }
+}
+
+oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items)
+{
+    folder f;
+    int most;
+    if (oly_folds_later(p, axes))
+        return oly_fold_in_levels(p, b, axes, n_items, items);
+    OLY_TRY(oly_fold_values(&f, p, axes, n_items, items, &most));
     for (int left = most; left > 0; left--) {
-        f.n = 0;
-        for (int k = 0; k < n_items; k++)
-            if (values[k].pattern->n_stages >= left) {
-                values[k].from = values[k].pattern->n_stages == left ? items[k].from : items[k].slot;
-                values[k].part = &values[k].pattern->stages[values[k].pattern->n_stages - left];
-                f.values[f.n++] = &values[k];
-            }
+        oly_fold_stage_of(&f, n_items, items, left);
         for (int k = 0; k < f.n; k++)
-            if (f.values[k]->from == f.values[k]->of->slot && is_read_by_others(&f, &f.values[k]->part->stage))
+            if (oly_fold_reads_copies(&f, f.values[k]))
                 OLY_TRY(set_aside(&f, b, f.values[k]));
-        f.n_rounds = rounds_of(&f);
+        f.n_rounds = oly_fold_rounds(&f);
         f.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
         if (f.staging < 0)
             return OLY_MEMORY;

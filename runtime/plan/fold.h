@@ -52,6 +52,8 @@ typedef struct oly_fold_share {
  * memory. */
 int64_t oly_fold_limit_left(const oly_planner *p);
 int oly_fold_staging(oly_planner *p, oly_block *b);
+/* What is left of the planner when the plan is made, for what is listed by the first run. NULL: out of memory. */
+oly_planner *oly_fold_kept_planner(oly_planner *p);
 /* Makes a slot large enough for so many bytes on a device. */
 void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes);
 #endif

@@ -129,6 +129,7 @@ typedef struct oly_planner {
     struct oly_wire *spare_wires; /* see wires.h */
     int spare_capacity;
     struct oly_fold_room *fold_room; /* see fold.c */
+    struct oly_planner *kept;        /* see fold_later.c */
     int read_capacity;               /* of the list of what a depth, or a step, reads: oly_room_for_reads */
     oly_node **read;
     oly_region *read_regions;

@@ -5,6 +5,7 @@
 #include "plan/fold.h"
 #include "plan/scatter_levels.h"
 #include "plan/wires.h"
+#include "core/option.h"
 #include <string.h>
 
 typedef struct scatterer {
@@ -309,18 +310,22 @@ static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_ax
     return rounds;
 }
 
-/* May devices send their parts to all others of the group, who fold them at once? Groups are short then, or no two neighbours are in
- * one process, or all are; else what a process has had better be folded there first. The order is the same. */
+/* Had each device better send its parts to all others of the group at once, who fold them? Not where groups are long, or what
+ * devices of one process have can be folded there first. What is sent is then known when the plan is made, so that a product can
+ * send it as it goes (overlap_scatter.c). The order is the same. */
 static bool all_at_once(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes)
 {
-    enum { SHORT = 16 };
-    int counts[4], sources[OLY_FOLD_GROUP];
+    enum { FEW = 8, SHORT = 16 };
+    int counts[4], sources[OLY_FOLD_GROUP], n = oly_fold_group(mesh, rule, axes, 0, counts, sources);
+    bool apart = true, one = true;
     for (int k = 0; k < axes->n; k++) {
-        int size = mesh->size[axes->axis[k]], together = mesh->together[axes->axis[k]];
-        if (size > SHORT && together > 1 && together < size)
-            return false;
+        apart = apart && mesh->together[axes->axis[k]] == 1;
+        one = one && mesh->together[axes->axis[k]] >= mesh->size[axes->axis[k]];
     }
-    return oly_fold_group(mesh, rule, axes, 0, counts, sources) > 0;
+    bool few_processes = oly_mesh_processes() <= oly_option.direct_processes;
+    if (n == 0 || one || few_processes)
+        return n > 0 && (n <= FEW || one || (n <= SHORT && (apart || !rule->in_pairs)));
+    return n <= SHORT && apart && !rule->in_pairs; /* else listed when it first runs */
 }
 
 oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,

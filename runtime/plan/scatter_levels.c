@@ -498,10 +498,9 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     OLY_TRY(plan_devices(c, &said));
     c->levels = (oly_fold_levels){.n = c->shape.n_rounds * c->shape.n_digits, .list = list_level, .context = c};
     oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, node, "reduce-scatter");
-    oly_planner *kept = OLY_PLAN_NEW(p, oly_planner, 1);
-    OLY_PLAN_CHECK(step ? kept : NULL);
-    *kept = (oly_planner){.plan = p->plan, .mesh = p->mesh, .position = p->position};
-    c->p = kept;
+    OLY_PLAN_CHECK(step);
+    c->p = oly_fold_kept_planner(p);
+    OLY_PLAN_CHECK(c->p);
     slots[0] = slot;
     slots[1] = c->room;
     slots[2] = target_slot;
