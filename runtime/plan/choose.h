@@ -166,6 +166,7 @@ typedef struct oly_chooser {
     /* Products may be worked over axes that cut neither operand so: pairs over idle ones, the result over those of pairs; there is
      * one to try. */
     bool recutting, could_recut;
+    bool turning;                /* groups may be worked cut along other dimensions than their operands */
     bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
     bool without_outer;          /* prices are without what comes from graphs around */
     bool without_rolls;          /* and without what rolls bring of neighbours */

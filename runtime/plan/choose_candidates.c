@@ -46,6 +46,24 @@ static void try_group(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_cand
     consider(c, u, (oly_decision){cuts, 0, cuts, cuts}, list);
 }
 
+/* As an operand lies, but what cuts one dimension cuts another one instead: brought there before, rather than after, what follows is
+ * worked so. */
+static void try_turned(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_candidates *list)
+{
+    oly_axis_list axes[OLY_MAX_RANK];
+    int rank = u->node->type.rank;
+    for (int d = 0; d < rank; d++)
+        for (int e = 0; e < rank; e++) {
+            oly_cuts_axes(c->mesh, cuts, axes, rank);
+            if (d == e || axes[d].n == 0)
+                continue;
+            oly_append_axes(&axes[e], &axes[d]);
+            axes[d].n = 0;
+            if (oly_axis_list_parts(c->mesh, &axes[e]) <= u->node->type.shape[e])
+                try_group(c, u, oly_cuts_of(axes, rank), list);
+        }
+}
+
 /* As one of the operands lies, as two of them together, as it is wanted, or all of it everywhere. */
 static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, oly_candidates *list)
 {
@@ -59,6 +77,8 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
         try_group(c, u, u->wants[k], list);
     for (int k = 0; k < u->n_demands; k++)
         try_group(c, u, u->demand[k].cuts, list);
+    for (int k = 0; k < u->n_reads && c->turning; k++)
+        try_turned(c, u, seen(c, u, k, decided), list);
     try_group(c, u, 0, list);
 }
 

@@ -29,6 +29,7 @@ typedef struct passing {
     bool bounded;    /* nobody works more than the ceiling allows */
     bool scattering; /* sums may also be scattered where nobody has said to want them so */
     bool recutting;  /* products may be worked over axes that cut neither operand so */
+    bool turning;    /* groups may be worked cut along other dimensions than their operands */
 } passing;
 
 typedef struct search {
@@ -332,6 +333,7 @@ static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_
     s.most_excess = before->seconds;
     c->sharing = how.sharing;
     c->recutting = how.recutting;
+    c->turning = how.turning;
     c->scattering = how.scattering;
     for (int unit = 0; unit < c->n_units; unit++, side = 1 - side) {
         if (unit - s.begin == OLY_CHOOSE_WINDOW)
@@ -404,7 +406,11 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, ol
     how.scattering = true;
     OLY_TRY(frugal_pass(c, how, before, best, chosen));
     how.recutting = true;
-    return c->could_recut && c->n_units <= OLY_CHOOSE_WINDOW ? frugal_pass(c, how, before, best, chosen) : OLY_OK;
+    if (!c->could_recut || c->n_units > OLY_CHOOSE_WINDOW)
+        return OLY_OK;
+    OLY_TRY(frugal_pass(c, how, before, best, chosen));
+    how.turning = true;
+    return frugal_pass(c, how, before, best, chosen);
 }
 
 /* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless
