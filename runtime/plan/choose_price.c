@@ -47,23 +47,39 @@ oly_cuts oly_cuts_mapped(oly_mesh mesh, oly_cuts c, const int8_t *to)
     return mapped;
 }
 
+/* May the axis of byte `b`, dimension and place, go behind those that c has there, which are those that `like` has? */
+static bool goes_behind(oly_mesh mesh, oly_cuts c, oly_cuts like, int b)
+{
+    int n = 0;
+    for (int a = 0; a < mesh->n_axes; a++) {
+        int mine = oly_cuts_byte(c, a);
+        if (mine >> 4 != b >> 4)
+            continue;
+        if (mine != oly_cuts_byte(like, a))
+            return false;
+        n++;
+    }
+    return n == (b & 15);
+}
+
 oly_cuts oly_cuts_merged(oly_mesh mesh, oly_cuts a, oly_cuts b)
 {
-    oly_axis_list x[OLY_MAX_RANK], y[OLY_MAX_RANK];
-    oly_cuts_axes(mesh, a, x, OLY_MAX_RANK);
-    oly_cuts_axes(mesh, b, y, OLY_MAX_RANK);
-    for (int d = 0; d < OLY_MAX_RANK; d++) {
-        int k = 0;
-        while (k < x[d].n && k < y[d].n && x[d].axis[k] == y[d].axis[k])
-            k++;
-        for (; k == x[d].n && k < y[d].n && !oly_cuts_byte(a, y[d].axis[k]); k++)
-            x[d].axis[x[d].n++] = y[d].axis[k];
-    }
-    return oly_cuts_of(x, OLY_MAX_RANK);
+    oly_cuts c = a;
+    if (a == 0 || b == 0 || a == b)
+        return a | b;
+    for (int k = 0; k < mesh->n_axes; k++) /* an axis may go only when those before it have */
+        for (int axis = 0; axis < mesh->n_axes; axis++) {
+            int byte = oly_cuts_byte(b, axis);
+            if ((byte & 15) == k && byte && !oly_cuts_byte(c, axis) && goes_behind(mesh, c, b, byte))
+                c |= (oly_cuts)byte << (8 * axis);
+        }
+    return c;
 }
 
 oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
 {
+    if (used == 0)
+        return c;
     oly_axis_list x[OLY_MAX_RANK];
     oly_cuts_axes(mesh, c, x, OLY_MAX_RANK);
     for (int d = 0; d < OLY_MAX_RANK; d++)
