@@ -196,7 +196,7 @@ typedef struct oly_chooser {
         oly_cuts from, to;
         int64_t way; /* which roll; 0: none */
         double elements;
-    } memory[128];
+    } memory[256];
 } oly_chooser;
 
 /* choose_trace.c */

@@ -1,7 +1,6 @@
 /* The price of a decision: what must come from where, which sums cross devices, who works how much. Bytes are counted as the plan
  * would move them: box by box, what a device has it need not get. See choose.h. */
 #include "plan/choose.h"
-#include <math.h>
 #include <string.h>
 
 /* -- cuts -------------------------------------------------------------------------------------------------------------- */
@@ -266,7 +265,10 @@ oly_cuts oly_layout_cuts(const oly_layout *l)
 /* Messages of a device travel together: what waits is about the logarithm of their number. */
 static double stages(double members)
 {
-    return members > 1 ? ceil(log2(members)) : 0;
+    int n = 0;
+    while ((double)(UINT64_C(1) << n) < members)
+        n++;
+    return n;
 }
 
 void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)

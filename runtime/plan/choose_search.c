@@ -162,8 +162,9 @@ static int advance(search *s, state *states, int n, state *next, int unit)
                 n_steps = keep(s, states, steps, n_steps, &t);
         }
     }
+    int n_recent = unit < OLY_CHOOSE_WINDOW ? unit : OLY_CHOOSE_WINDOW;
     for (int k = 0; k < n_steps; k++) {
-        memcpy(next[k].recent, states[steps[k].from].recent, sizeof(oly_decision) * OLY_CHOOSE_WINDOW);
+        memcpy(next[k].recent, states[steps[k].from].recent, sizeof(oly_decision) * (size_t)n_recent);
         next[k].recent[unit % OLY_CHOOSE_WINDOW] = steps[k].decision;
         next[k].bill = steps[k].bill;
         next[k].greedy = steps[k].greedy;
