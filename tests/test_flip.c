@@ -81,10 +81,18 @@ static void sorted_rows(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_rev(oly_sort(oly_rev(in[0], 0), 1), 0);
 }
 
+/* A mask of indexes is made for the other order. */
+static void masked(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_rev(oly_mul(oly_tril(oly_rev(in[0], 0), 0), 2), 0);
+}
+
 static void nothing_is_turned(void **state)
 {
     (void)state;
     assert_int_equal(moves_of(pairs, "x", 0), 0);
+    assert_int_equal(moves_of(masked, "x", 0), 0);
     assert_int_equal(moves_of(sorted_rows, "x", 0), 0);
     assert_int_equal(moves_of(largest, "x", 0), 0);
     assert_int_equal(moves_of(running, "x", 1e-4), 0);

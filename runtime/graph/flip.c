@@ -8,6 +8,7 @@
  * Every node has a label: the dimensions along which it is made the other way round. Where an operation, or the graph's caller,
  * needs a value as it was, it is turned then. What hangs together by labelled values is a region; those that turn fewer values than
  * before are taken, the others stay as they are. See graph.h. */
+#include "graph/build.h"
 #include "graph/factors.h"
 #include "graph/view.h"
 #include <string.h>
@@ -193,6 +194,13 @@ static unsigned agreed(const flipping *s, const oly_node *node)
     return all & any;
 }
 
+/* Indexes can be counted from the end as well, at no cost: n - 1 - i. */
+static bool counts_from_end(const oly_node *node)
+{
+    return node->op == OLY_OP_iota && oly_dtype_kind(node->type.dtype) == OLY_KIND_INTEGER &&
+           oly_dtype_size(node->type.dtype) >= 4 && node->type.shape[node->params.dimension] <= INT32_MAX;
+}
+
 /* Dimensions along which all elements are equal, and those that may be made either way since what they are made of may. */
 static void look_at_freedom(flipping *s, const oly_node *node)
 {
@@ -216,6 +224,10 @@ static void look_at_freedom(flipping *s, const oly_node *node)
             free = 0;
         break;
     default: break;
+    }
+    if (node->n_in == 0) {
+        free = counts_from_end(node) ? 1u << node->params.dimension : 0;
+        same = free ? all_dims(node) & ~free : 0;
     }
     for (int d = 0; d < node->type.rank; d++)
         same |= node->type.shape[d] == 1 ? 1u << d : 0;
@@ -262,9 +274,11 @@ static void look_at(flipping *s, const oly_node *node, unsigned *need)
     unsigned label = 0, in = node->n_in ? label_of(s, node->in[0]) : 0;
     memset(need, 0, sizeof *need * (size_t)node->n_in);
     s->label[node->index] = s->same[node->index] = s->either[node->index] = 0;
-    if (is_fixed(node) || node->n_in == 0)
+    if (is_fixed(node))
         return;
     look_at_freedom(s, node);
+    if (node->n_in == 0)
+        return;
     switch (row->lowering) {
     case OLY_LOWER_TILE:
         if (node->params.rank > 0)
@@ -399,10 +413,22 @@ static void turn_params(const oly_node *node, unsigned label, oly_params *params
 
 static oly_status make(flipping *s, oly_node *node, unsigned label, const unsigned *need, oly_node **made);
 
+static oly_status count_from_end(oly_graph *g, oly_node *node, oly_node **made)
+{
+    oly_node *last;
+    OLY_TRY(oly_build_number(g, node->type.dtype, (double)(node->type.shape[node->params.dimension] - 1), &last));
+    OLY_TRY(oly_build_broadcast(g, last, node->type.rank, node->type.shape, &last));
+    OLY_TRY(oly_graph_add(g, OLY_OP_sub, 2, (oly_node *[]){last, node}, NULL, made));
+    (*made)->site = node->site;
+    return OLY_OK;
+}
+
 /* Made the other way round along dimensions along which it may be. */
 static oly_status make_otherwise(flipping *s, oly_node *node, unsigned dims, oly_node **made)
 {
     unsigned label = s->label[node->index] ^ dims;
+    if (node->n_in == 0)
+        return count_from_end(s->graph, node, made);
     unsigned *need = OLY_ARENA_NEW(&s->graph->arena, unsigned, node->n_in);
     if (!need)
         return oly_out_of_memory(sizeof *need * (size_t)node->n_in, "the nodes of a graph");
