@@ -407,7 +407,7 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         if (next == o.n)
             return OLY_OK;
         OLY_TRY(put_off(&o));
-        if (o.n_ready > 0)
+        if (o.n_ready > 0 || o.done[next]) /* it may have been worked meanwhile */
             continue;
         OLY_TRY(lower_place(&o, end_of_waiting(&o, next))); /* the wait of what it reads ends */
     }
