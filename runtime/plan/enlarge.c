@@ -1,6 +1,6 @@
 /* Values that repeat others are made where they are read: of repeat(x, 2) or tile(x, [1, 2]) in a sum that is split otherwise x is
  * moved, not its copies. Propagation lets such a value lie where x lies; here it takes the axes that its readers have instead,
- * and x, which is smaller, is brought there. Called by plan.c after propagation. */
+ * and x, which is smaller, is brought there. So is what a sort, or another operation of whole lines, makes elsewhere than it lies. Called by plan.c after propagation. */
 #include "graph/factors.h"
 #include "graph/view.h"
 #include "plan/planner.h"
@@ -132,6 +132,42 @@ static void lie(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_
     }
 }
 
+/* Can what makes the value not make it as propagation has it lie: is a line cut that it works as a whole? Parts of it count as it. */
+static oly_status is_made_elsewhere(oly_frame *f, const oly_node *n, bool *elsewhere)
+{
+    oly_factors fs;
+    while (!oly_captured(f, n) && oly_is_part(n, 1))
+        n = n->in[0];
+    *elsewhere = false;
+    if (oly_captured(f, n) || oly_ops[n->op].lowering != OLY_LOWER_LOCAL)
+        return OLY_OK;
+    OLY_TRY(oly_factors_of(n, &fs));
+    for (int d = 0; d < n->type.rank; d++)
+        for (int k = 0; k < fs.result[d].n; k++)
+            *elsewhere = *elsewhere ||
+                         (fs.kind[fs.result[d].factor[k]] == OLY_FACTOR_WHOLE && oly_value_of(f, n)->axes[d].n > 0);
+    return OLY_OK;
+}
+
+/* Then what repeats it lies where propagation has that. */
+static oly_status bring_first(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    oly_axis_list operand[OLY_MAX_RANK];
+    oly_factors fs;
+    bool elsewhere = false;
+    if (!repeats(n) || oly_ops[n->op].lowering != OLY_LOWER_RESHAPE || oly_value_of(f, n)->late)
+        return OLY_OK;
+    OLY_TRY(is_made_elsewhere(f, n->in[0]->in[0], &elsewhere));
+    if (!elsewhere)
+        return OLY_OK;
+    OLY_TRY(oly_factors_of(n, &fs));
+    if (through_reshape(&fs, p->mesh, n, oly_value_of(f, n)->axes, operand)) {
+        oly_value_of(f, n)->late = oly_value_of(f, n->in[0])->late = true;
+        memcpy(oly_value_of(f, n->in[0])->axes, operand, sizeof *operand * (size_t)n->in[0]->type.rank);
+    }
+    return OLY_OK;
+}
+
 /* Results of the graph have no reader that would ask. */
 static oly_status enlarge(oly_planner *p, oly_frame *f, const oly_node *n, const wish *w)
 {
@@ -166,6 +202,7 @@ oly_status oly_enlarge_late(oly_planner *p, oly_frame *f)
     for (int k = g->n_nodes - 1; k >= 0; k--) {
         if (wishes[k])
             OLY_TRY(enlarge(p, f, g->nodes[k], wishes[k]));
+        OLY_TRY(bring_first(p, f, g->nodes[k]));
         OLY_TRY(note_wish(p, f, g->nodes[k], wishes));
     }
     return OLY_OK;
