@@ -67,6 +67,8 @@ static void moving(oly_array x, oly_array grid)
     SHOW(oly_rev(grid, 0));
     SHOW(oly_roll(x, 3, 0)); /* only elements that cross a border between devices move */
     SHOW(oly_roll_axes(grid, 2, (const int64_t[]){1, 1}, (const int[]){0, 1}));
+    SHOW(oly_index_in_dim(x, -1, 0)); /* by C numbers; of several dimensions along one of them */
+    SHOW(oly_slice_in_dim(x, 1, 6, 2, 0));
     SHOW(oly_tile(oly_slice(x, ":3"), 2));
     SHOW(oly_repeat(oly_slice(x, ":3"), 2, 0));
     SHOW(oly_pad(oly_slice(x, ":3"), -1, (const int64_t[]){2}, (const int64_t[]){0}, (const int64_t[]){1}));

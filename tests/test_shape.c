@@ -136,6 +136,11 @@ static void numbers_in_a_row(void **state)
     VALUES(oly_eye(2, 3, 1, OLY_INT32), 0, 1, 0, 0, 0, 1);
     VALUES(oly_tri(2, 3, 0, OLY_INT32), 1, 0, 0, 1, 1, 0);
     VALUES(oly_eye(2, 2, INT64_MAX, OLY_INT32), 0, 0, 0, 0);
+    oly_array grid = oly_reshape(oly_arange(12, OLY_INT32), 3, 4);
+    VALUES(oly_index_in_dim(grid, 1, 0), 4, 5, 6, 7);
+    VALUES(oly_index_in_dim(grid, -1, -1), 3, 7, 11);
+    VALUES(oly_slice_in_dim(grid, 1, 3, 1, 0), 4, 5, 6, 7, 8, 9, 10, 11);
+    VALUES(oly_slice_in_dim(grid, -1, 0, -2, 1), 3, 1, 7, 5, 11, 9);
     VALUES(oly_full_like(oly_arange(3, OLY_INT32), 7), 7, 7, 7);
     VALUES(oly_add(oly_ones_like(oly_arange(2, OLY_INT32)), oly_zeros_like(oly_arange(2, OLY_INT32))), 1, 1);
     VALUES(oly_broadcast_in_dim(oly_arange(2, OLY_INT32), 2, ((int64_t[]){2, 2}), 1, (int[]){0}), 0, 0, 1, 1);
@@ -242,6 +247,8 @@ static void mistakes_are_told(void **state)
     CHECK_REFUSED(oly_pad(x, 0, NULL, NULL, negative), OLY_SHAPE, "-1 elements between");
     CHECK_REFUSED(oly_pad(x, x, negative, NULL, NULL), OLY_SHAPE, "rank 0");
     CHECK_REFUSED(oly_flip(x, 1), OLY_SHAPE, "axis 1");
+    CHECK_REFUSED(oly_index_in_dim(x, 0, 2), OLY_SHAPE, "axis 2");
+    CHECK_REFUSED(oly_index_in_dim(x, 99, 0), OLY_INVALID, "99");
     CHECK_REFUSED(oly_rev(matrix, 0, -2), OLY_INVALID, "twice");
     CHECK_REFUSED(oly_squeeze(matrix, 0), OLY_SHAPE, "size 1");
     CHECK_REFUSED(oly_expand_dims(x, 0, 0), OLY_INVALID, "twice");

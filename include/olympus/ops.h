@@ -273,6 +273,15 @@ OLY_API oly_array oly_slice(oly_array x, const char *slices);
 OLY_API oly_array oly_slice_ranges(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step);
 #define oly_slice_ranges(...) OLY_AT(oly_slice_ranges)(__VA_ARGS__)
 
+/* One dimension alone, by numbers: elements start, start + step, ... before limit; or one element, without the dimension. Negative
+ * numbers and axes count from the end.
+ *   fails   as oly_slice; OLY_SHAPE (no such axis)
+ *   source  jax.lax.slice_in_dim, index_in_dim with keepdims=False */
+OLY_API oly_array oly_slice_in_dim(oly_array x, int64_t start, int64_t limit, int64_t step, int axis);
+OLY_API oly_array oly_index_in_dim(oly_array x, int64_t index, int axis);
+#define oly_slice_in_dim(...) OLY_AT(oly_slice_in_dim)(__VA_ARGS__)
+#define oly_index_in_dim(...) OLY_AT(oly_index_in_dim)(__VA_ARGS__)
+
 /* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type). Notation and errors as oly_slice. Inside a
  * function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
 OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);

@@ -171,6 +171,37 @@ oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *li
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
 }
 
+/* One dimension by the notation, the others whole. */
+static oly_array slice_along(oly_array x, int axis, const char *item)
+{
+    char text[4 * OLY_MAX_RANK + 96] = "";
+    int rank = oly_rank(x), dimension = axis < 0 ? axis + rank : axis;
+    if (dimension < 0 || dimension >= rank) {
+        oly_raise(oly_fail(OLY_SHAPE, "axis %d of %s; it has %d dimensions", axis, oly_type_short(&x->type), rank));
+        return NULL;
+    }
+    for (int d = 0; d < dimension; d++)
+        strcat(text, ":, ");
+    strcat(text, item);
+    return (oly_slice)(x, text);
+}
+
+oly_array(oly_slice_in_dim)(oly_array x, int64_t start, int64_t limit, int64_t step, int axis)
+{
+    oly_enter(__func__);
+    char item[96];
+    snprintf(item, sizeof item, "%" PRId64 ":%" PRId64 ":%" PRId64, start, limit, step);
+    return x ? slice_along(x, axis, item) : oly_null_array();
+}
+
+oly_array(oly_index_in_dim)(oly_array x, int64_t index, int axis)
+{
+    oly_enter(__func__);
+    char item[96];
+    snprintf(item, sizeof item, "%" PRId64, index);
+    return x ? slice_along(x, axis, item) : oly_null_array();
+}
+
 oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 {
     oly_enter(__func__);
