@@ -1,6 +1,7 @@
 /* Values that repeat others are made where they are read: of repeat(x, 2) or tile(x, [1, 2]) in a sum that is split otherwise x is
  * moved, not its copies. Propagation lets such a value lie where x lies; here it takes the axes that its readers have instead,
- * and x, which is smaller, is brought there. So is what a sort, or another operation of whole lines, makes elsewhere than it lies. Called by plan.c after propagation. */
+ * and x, which is smaller, is brought there. So is what a sort, or another operation of whole lines, makes elsewhere than
+ * propagation has it. Called by plan.c after propagation. */
 #include "graph/factors.h"
 #include "graph/view.h"
 #include "plan/planner.h"
