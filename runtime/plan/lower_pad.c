@@ -129,6 +129,21 @@ static bool nothing_to_fill(const oly_node *n)
     return true;
 }
 
+void oly_pads_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes, oly_region *regions)
+{
+    if (oly_ops[n->op].lowering != OLY_LOWER_PAD)
+        return;
+    oly_layout whole = padded_layout(p, f, n), l = {.mesh = whole.mesh, .rank = whole.rank};
+    for (int d = 0; d < l.rank; d++) {
+        if (n->params.step[d] > 1 || n->params.start[d] < 0)
+            return;
+        l.shape[d] = n->in[0]->type.shape[d];
+        l.split[d] = oly_split_sliced(&whole.split[d], n->params.start[d], 1);
+    }
+    nodes[*n_read] = n->in[0];
+    regions[(*n_read)++] = oly_region_of_layout(&l);
+}
+
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = padded_layout(p, f, n);

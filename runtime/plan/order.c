@@ -141,6 +141,7 @@ static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, in
     int number = oly_value_of(f, n)->group;
     oly_group *g = number < 0 ? NULL : &f->groups[number];
     oly_writes_read(p, f, n, n_read, p->read, p->read_regions);
+    oly_pads_read(p, f, n, n_read, p->read, p->read_regions);
     if (!g || g->prepared || g->lowered)
         return OLY_OK;
     OLY_TRY(oly_settle_group(p, f, g));

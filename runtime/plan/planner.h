@@ -111,8 +111,8 @@ typedef struct oly_frame {
     struct oly_waiting_fold *waiting;
     int n_folded;                         /* of those that waited */
     struct oly_accumulator *accumulators; /* of a loop's body, once it is lowered: accumulate.c */
-    struct oly_frame **bodies;   /* [graph->n_nodes]; frames of the graphs inside nodes */
-    struct oly_chooser *chooser; /* while layouts are chosen by price */
+    struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */
+    struct oly_chooser *chooser;          /* while layouts are chosen by price */
 } oly_frame;
 
 #define OLY_MOST_GRIDS 4
@@ -418,6 +418,8 @@ bool oly_local_writes_parts(const oly_node *n);
 /* What concatenations will read of their operands; of other nodes nothing. Adds to the lists, which have room for each operand. */
 void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
                      oly_region *regions);
+/* The same of paddings, which leave no elements out nor any between. */
+void oly_pads_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes, oly_region *regions);
 oly_status oly_lower_pad(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n);

@@ -236,8 +236,18 @@ static bool lies_there(oly_frame *f, const oly_node *n, const oly_region *r)
     return true;
 }
 
+/* What one step alone wants cut otherwise comes when it is read. */
+static void leave_single(root *roots, int *n)
+{
+    int kept = 0;
+    for (int j = 0; j < *n; j++)
+        if (roots[j].n_parts > 1 || is_near(&roots[j].hull, oly_value_of(roots[j].frame, roots[j].node)->layout))
+            roots[kept++] = roots[j];
+    *n = kept;
+}
+
 static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions,
-                          bool near_only)
+                          bool neighbours)
 {
     root *roots = NULL; /* mostly none is needed */
     int n_roots = 0;
@@ -248,7 +258,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
         const oly_value *v = found ? oly_value_of(at, found) : NULL;
-        if (!v || v->slot < 0 || oly_region_inside_layout(&r, v->layout) || (near_only && !is_near(&r, v->layout)))
+        if (!v || v->slot < 0 || oly_region_inside_layout(&r, v->layout))
             continue;
         int j = 0;
         while (j < n_roots && !(roots[j].node == found && join(&roots[j], &r)))
@@ -270,6 +280,8 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
             if (roots[j].node == found && join(&roots[j], &r))
                 add_part(&roots[j], &r);
     }
+    if (neighbours)
+        leave_single(roots, &n_roots);
     for (int j = 0; j < n_roots; j++)
         OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
     return n_roots > 0 ? fetch_together(p, n_roots, roots) : OLY_OK;
