@@ -19,6 +19,7 @@ typedef struct oly_local_step {
     int slot;    /* of the result */
     int scratch; /* made with the step; partial results begin it */
     bool partial, reverse;
+    bool joins; /* operand 0 is in parts that add up, too */
     oly_axis_list
         over; /* partial results of what writes add up over these: where operand 0 is alike, one device has it */
 } oly_local_step;

@@ -147,7 +147,7 @@ static bool begins_empty(const oly_local_step *s, int position)
 {
     int coordinates[OLY_MAX_RANK];
     oly_mesh_coordinates(s->out.mesh, position, coordinates);
-    for (int k = 0; k < s->over.n; k++)
+    for (int k = 0; k < s->over.n && !s->joins; k++)
         if (coordinates[s->over.axis[k]] > 0 && !uses_axis(&s->in[0], s->over.axis[k]))
             return true;
     return false;

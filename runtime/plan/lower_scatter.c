@@ -2,6 +2,7 @@
  * own, and the results add up; the array itself is in one of them, or a part of it in each. The updates may be divided along any of
  * the mesh's axes: those they are cut along already, so that they stay, and those that cut nothing, so that fewer of them come.
  * Whatever moves least. Called by lower_partial.c. */
+#include "plan/delay.h"
 #include "plan/local.h"
 #include "graph/factors.h"
 #include <string.h>
@@ -189,6 +190,20 @@ static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axe
     return true;
 }
 
+/* Does the array itself wait for a sum over the same axes? Then each device adds to its own part of that, and one sum does. */
+static bool joins_sum(oly_planner *p, oly_frame *f, const oly_local_step *part)
+{
+    const oly_node *x = part->node->in[0];
+    const oly_put_off *w = x->n_uses == 1 && oly_waiting_root(f, x) == x ? oly_waits_for(p, f, x) : NULL;
+    if (!w || w->rule.combiner != OLY_COMBINE_SUM || w->rule.in_pairs || w->axes.n != part->over.n ||
+        !oly_layout_equal(oly_value_of(f, x)->layout, &part->in[0]))
+        return false;
+    for (int k = 0; k < w->axes.n; k++)
+        if (!is_among(&part->over, w->axes.axis[k]))
+            return false;
+    return true;
+}
+
 /* The next set of axes worth a try: all, of a mesh of many axes those that operands are cut along. */
 static unsigned next_axes(oly_mesh mesh, unsigned own, unsigned axes)
 {
@@ -220,7 +235,9 @@ static bool look(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, o
         bool scattered;
         if (!divided(s, &own, axes, &tried, &scattered))
             continue;
-        add_sum(&tried, scattered, &c);
+        tried.joins = joins_sum(p, f, &tried);
+        if (!tried.joins)
+            add_sum(&tried, scattered, &c);
         add_home(p, f, &tried, scattered, &c);
         if (!is_less(&c, least))
             continue;
@@ -246,6 +263,8 @@ oly_status oly_lower_scatter(oly_planner *p, oly_frame *f, oly_node *n, const ol
     if (!*done)
         return OLY_OK;
     part->partial = true;
+    if (part->joins)
+        oly_waits_no_more(f, n->in[0]);
     OLY_TRY(oly_local_demand(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
     part->slot = oly_value_of(f, n)->slot;
