@@ -217,6 +217,22 @@ static void only_the_last_sum_goes_over_devices(void **state)
     assert_true(costs.wire_bytes * oly_process_count() < 5 * 2 * 7 * 4); /* three elements, not seven */
 }
 
+/* Nothing else is left to do when the second sum has been put together with the first. */
+static void over_both(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_psum(oly_psum(in[0], "x"), "y");
+}
+
+static void sums_over_one_axis_after_the_other(void **state)
+{
+    (void)state;
+    mesh = oly_make_mesh("x=4, y=2");
+    oly_array x = oly_device_put(rows(OLY_FLOAT32), oly_named(mesh, "(x,y)")), sums = NULL;
+    oly_shard_map(over_both, NULL, mesh, OLY_IN(x), OLY_SPECS("(x,y)"), OLY_OUT(sums), OLY_SPECS(""));
+    CHECK_NEAR(sums, 56, 64, 72, 64, 72, 80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loops_in_loops, check_start, check_finish),
         cmocka_unit_test_setup_teardown(weights_of_a_scan, check_start, check_finish),
         cmocka_unit_test_setup_teardown(only_the_last_sum_goes_over_devices, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(sums_over_one_axis_after_the_other, check_start, check_finish),
     };
     return CHECK_MAIN(tests);
 }
