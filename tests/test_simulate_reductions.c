@@ -1,12 +1,11 @@
 /* run: ranks=1  Reductions planned for machines that are not there: sums and other reductions, of one length and of many, over one
  * axis of a mesh and over several, small ones and those that are folded in slices, scattered, running, and those of a training
- * step. For 100,000 devices planning takes hardly more memory than for eight, and looks at few lists: who gives what to whom is
- * found once for a mesh and its axes, and messages that differ in their slots only are copied. Times are printed. */
+ * step. For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and as many steps: levels
+ * are listed by the first run, and who gives what to whom is found once for a mesh and its axes. Times are printed. */
 #include "array/function.h"
 #include "count_work.h"
 #include "core/error.h"
 #include "core/simulate.h"
-#include <malloc.h>
 #include <olympus.h>
 #include <time.h>
 
@@ -95,6 +94,19 @@ static void scattered(const oly_array *in, oly_array *out, void *user)
     out[0] = x;
 }
 
+/* The same over all devices, of sums and of products. */
+static void scattered_over_all(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array x = in[0];
+    for (int k = 0; k < MANY / 4; k++) {
+        oly_array sums = oly_with_sharding_constraint(oly_sum(x, .axes = "0"), user);
+        oly_array products = oly_with_sharding_constraint(oly_matmul(oly_transpose(x), x), user);
+        x = oly_add(oly_tanh(x), oly_with_sharding_constraint(oly_add(sums, oly_sum(products, .axes = "1")), user));
+        x = oly_with_sharding_constraint(x, user);
+    }
+    out[0] = x;
+}
+
 enum { LAYERS = 6 };
 
 /* Layers of several widths. */
@@ -161,7 +173,7 @@ static program train(void)
     return p;
 }
 
-enum { N_PROGRAMS = 9 };
+enum { N_PROGRAMS = 10 };
 
 static program make(int k)
 {
@@ -183,14 +195,17 @@ static program make(int k)
     case 7:
         return of_one("scattered", scattered, (void *)(uintptr_t)oly_named(three, "a, (b, c), None"),
                       oly_named(three, "a, b, c"), 3, cube);
+    case 8:
+        return of_one("scattered over all", scattered_over_all, (void *)(uintptr_t)oly_named(line(), "x"),
+                      oly_named(line(), "x"), 2, (int64_t[]){2 * n, 2 * n});
     default: return train();
     }
 }
 
 typedef struct measured {
     oly_plan_costs costs;
-    size_t bytes;      /* that planning takes: in the arenas of plan and graph, and for exchanges */
-    long work;         /* count_work.h */
+    size_t bytes;      /* of the plan and its graph */
+    long taken, work;  /* count_work.h: exchanges, and what is not kept, too */
     int64_t looked_at; /* lists of partial results, and pieces of messages, that were made and not copied */
     double seconds;
 } measured;
@@ -202,12 +217,6 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t allocated(void)
-{
-    oly_arena_trim(); /* what plans kept for the next one is counted again */
-    return mallinfo2().uordblks + mallinfo2().hblkhd;
-}
-
 static measured plan(int k, const char **name)
 {
     measured m = {.seconds = 1e9};
@@ -216,18 +225,15 @@ static measured plan(int k, const char **name)
         {
             const oly_plan *made = NULL;
             program p = make(k);
-            size_t before = allocated();
             double began = seconds_now();
             work_done();
             assert_int_equal(oly_function_plan(p.f, p.n_in, p.in, &made), OLY_OK);
             double took = seconds_now() - began;
+            m.taken = done.bytes;
             m.work = work_done();
-            size_t after = allocated();
             *name = p.name;
             m.seconds = took < m.seconds ? took : m.seconds;
             m.bytes = made->arena.used + made->graph->arena.used;
-            if (after != before) /* sanitizers and valgrind have a malloc of their own that does not tell */
-                m.bytes += after - before - made->arena.total - made->graph->arena.total;
             m.looked_at = made->looked_at;
             assert_int_equal(oly_costs_n(&m.costs, p.f, p.n_in, p.in), OLY_OK);
         }
@@ -238,8 +244,6 @@ static void plans_of_reductions_hardly_grow(void **state)
 {
     (void)state;
     static const char *const sizes[] = {"1x8", "64x8", "12500x8", "25000x4", "8x1", "100000x1"};
-    /* With the logarithm grow the stages of what is nothing but reductions, where each device folds a list of its own. */
-    static const size_t grows[N_PROGRAMS] = {2, 3, 2, 3, 2, 4, 3, 2, 2};
     enum { N_SIZES = sizeof sizes / sizeof *sizes };
     measured m[N_SIZES][N_PROGRAMS];
     for (int j = 0; j < N_SIZES; j++) {
@@ -253,13 +257,19 @@ static void plans_of_reductions_hardly_grow(void **state)
         }
         finish();
     }
+    int complaints = 0;
     for (int j = 0; j < N_SIZES; j++)
         for (int k = 0; k < N_PROGRAMS; k++) {
             const measured *few = &m[strstr(sizes[j], "x1") ? 4 : 0][k];
             assert_in_range(m[j][k].looked_at, 0, k < 2 ? 800 : 8000); /* sums alike are listed once, then copied */
-            if (few->bytes > 0)
-                assert_in_range(m[j][k].bytes, 1, grows[k] * few->bytes + few->bytes / 4);
+            assert_true(m[j][k].costs.steps <= few->costs.steps + few->costs.steps / 4);
+            bool good = m[j][k].bytes <= 2 * few->bytes && m[j][k].taken <= 2 * few->taken &&
+                        m[j][k].work <= 2 * few->work + (k == 7 ? few->work / 4 : 0);
+            complaints += !good;
+            if (!good)
+                print_message("GROWS program %d for %s\n", k, sizes[j]);
         }
+    check_growth(complaints);
 }
 
 int main(void)

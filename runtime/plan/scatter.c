@@ -1,6 +1,7 @@
 /* Reductions over devices whose result stays cut over the same devices: every device gets its box of all partials in its group
  * and folds that alone (reduce-scatter): half the bytes of an all-reduce, and no device holds the whole. The order of the fold is
- * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. */
+ * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. Long groups, and those of devices of which processes have
+ * several, go level by level: scatter_levels.c. */
 #include "plan/finish.h"
 #include "plan/fold.h"
 #include "plan/scatter_levels.h"
