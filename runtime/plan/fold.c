@@ -483,24 +483,46 @@ void oly_fold_stage_of(folder *f, int n_items, const oly_folded *items, int left
     }
 }
 
+/* One stage of some values, in as many rounds as it takes. */
+static oly_status add_stage(folder *f, oly_block *b, const oly_axis_list *axes)
+{
+    for (int k = 0; k < f->n; k++)
+        if (oly_fold_reads_copies(f, f->values[k]))
+            OLY_TRY(set_aside(f, b, f->values[k]));
+    f->n_rounds = oly_fold_rounds(f);
+    f->staging = oly_fold_staging(f->p, b); /* one for all rounds: each waits for the one before */
+    if (f->staging < 0)
+        return OLY_MEMORY;
+    for (f->round = 0; f->round < f->n_rounds; f->round++)
+        OLY_TRY(add_round(f, b, axes));
+    return OLY_OK;
+}
+
+/* Is every partial of the stage in the process that folds it, on all processes? */
+static bool stays_here(const folder *f)
+{
+    oly_mesh mesh = f->p->mesh;
+    for (int k = 0; k < f->n; k++)
+        for (int j = 0; j < f->values[k]->part->stage.n_digits; j++) {
+            const oly_fold_digit *g = &f->values[k]->part->stage.digits[j];
+            if (g->stride * g->radix > mesh->together[g->axis] && mesh->together[g->axis] < mesh->size[g->axis])
+                return false;
+        }
+    return true;
+}
+
 oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items)
 {
     folder f;
-    int most;
-    if (oly_folds_later(p, axes))
-        return oly_fold_in_levels(p, b, axes, n_items, items);
-    OLY_TRY(oly_fold_values(&f, p, axes, n_items, items, &most));
-    for (int left = most; left > 0; left--) {
+    int left;
+    bool later = oly_folds_later(p, axes);
+    OLY_TRY(oly_fold_values(&f, p, axes, n_items, items, &left));
+    for (; left > 0; left--) {
         oly_fold_stage_of(&f, n_items, items, left);
-        for (int k = 0; k < f.n; k++)
-            if (oly_fold_reads_copies(&f, f.values[k]))
-                OLY_TRY(set_aside(&f, b, f.values[k]));
-        f.n_rounds = oly_fold_rounds(&f);
-        f.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
-        if (f.staging < 0)
-            return OLY_MEMORY;
-        for (f.round = 0; f.round < f.n_rounds; f.round++)
-            OLY_TRY(add_round(&f, b, axes));
+        if (later && (oly_fold_is_small(&f, n_items, left) ||
+                      !stays_here(&f))) /* large ones are folded here by all threads first */
+            return oly_fold_in_levels(p, b, axes, n_items, items, left);
+        OLY_TRY(add_stage(&f, b, axes));
     }
     return OLY_OK;
 }

@@ -25,6 +25,14 @@ bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes)
     return p->plan->distributed && !local && !p->fold_share && oly_mesh_processes() > oly_option.direct_processes;
 }
 
+bool oly_fold_is_small(const folder *f, int n_items, int stages)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < n_items; k++)
+        bytes += f->room->values[k].largest * stages;
+    return bytes < SMALL;
+}
+
 /* The level's round: its values, and where they are read. */
 static void begin_level(folder *f, const later *l, int number)
 {
@@ -126,11 +134,8 @@ static oly_status list_slots(const later *l, oly_step *step)
 }
 
 /* As many that it sends from as it receives into. */
-static oly_status make_exchange(const later *l, const folder *f, oly_step *step)
+static oly_status make_exchange(const later *l, bool small, oly_step *step)
 {
-    int64_t bytes = 0; /* the same on every process */
-    for (int k = 0; k < l->n; k++)
-        bytes += f->room->values[k].largest * l->most;
     oly_plan *plan = l->p->plan;
     int n_read = step->fold.n_read, n_written = step->fold.n_written, n = n_written * plan->n_devices,
         *buffers = OLY_PLAN_NEW(l->p, int, 2 * n + 1);
@@ -140,11 +145,11 @@ static oly_status make_exchange(const later *l, const folder *f, oly_step *step)
         buffers[k] = oly_cell(plan, device, step->fold.slots[slot < n_read ? slot : 0]);
         buffers[n + k] = oly_cell(plan, device, step->fold.slots[n_read + slot]);
     }
-    return oly_fold_levels_exchange(plan, step, bytes < SMALL ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
+    return oly_fold_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
 }
 
 oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_folded *items)
+                              const oly_folded *items, int stages)
 {
     later *l = OLY_PLAN_NEW(p, later, 1);
     oly_folded *kept = OLY_PLAN_NEW(p, oly_folded, n_items);
@@ -166,6 +171,7 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
     folder f;
     oly_step said = {0};
     OLY_TRY(oly_fold_values(&f, p, axes, n_items, kept, &l->most));
+    l->most = stages;
     OLY_TRY(plan_levels(l, &f, b, &said));
     l->levels = (oly_fold_levels){.n = l->most * l->n_rounds, .list = list_level, .context = l};
     oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, items[0].node, "all-reduce");
@@ -186,5 +192,5 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
     OLY_TRY(list_slots(l, step));
     for (int k = 0; k < step->fold.n_read + step->fold.n_written; k++)
         oly_slot_use(p, step->fold.slots[k]);
-    return make_exchange(l, &f, step);
+    return make_exchange(l, oly_fold_is_small(&f, n_items, l->most), step);
 }

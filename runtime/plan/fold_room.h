@@ -92,7 +92,9 @@ int oly_fold_rounds_at_most(const folder *f);
 /* -- fold_later.c -- */
 /* Are reductions over these axes listed when they first run? */
 bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes);
-/* As oly_fold_all, in one step. */
+/* Is so little reduced, in so many stages, that one thread may fold it? The same on every process. */
+bool oly_fold_is_small(const folder *f, int n_items, int stages);
+/* The last `stages` of oly_fold_all, in one step. */
 oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_folded *items);
+                              const oly_folded *items, int stages);
 #endif

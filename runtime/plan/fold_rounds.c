@@ -73,6 +73,8 @@ static int64_t staged_at_most(const folder *f)
             lists = (lists + run - 1) / run; /* a run has one list, as it lies in one process */
             processes *= here > 1 ? (s->digits[j].radix + here - 1) / here : s->digits[j].radix;
         }
+        if (processes == 1)
+            continue; /* all is here */
         int64_t slice = f->values[k]->part->sliced ? 2 * f->values[k]->largest / processes : f->values[k]->largest;
         bytes += sources * lists * ((slice < f->values[k]->largest ? slice : f->values[k]->largest) + 64);
     }
