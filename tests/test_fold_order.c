@@ -200,6 +200,17 @@ static void scattered_parts_are_folded_in_the_same_order(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+/* As between many processes: one step for all levels, listed by the first run. */
+static void listed_by_the_first_run_it_is_the_same(void **state)
+{
+    setenv("OLYMPUS_DIRECT_PROCESSES", "1", 1);
+    the_order_is_the_documented_one(state);
+    slices_are_folded_in_the_same_order(state);
+    every_device_has_the_result(state);
+    scattered_parts_are_folded_in_the_same_order(state);
+    unsetenv("OLYMPUS_DIRECT_PROCESSES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +218,7 @@ int main(void)
         cmocka_unit_test(slices_are_folded_in_the_same_order),
         cmocka_unit_test(every_device_has_the_result),
         cmocka_unit_test(scattered_parts_are_folded_in_the_same_order),
+        cmocka_unit_test(listed_by_the_first_run_it_is_the_same),
     };
     return CHECK_MAIN(tests);
 }
