@@ -257,7 +257,10 @@ static oly_status begin(maker *m, oly_graph *g, int most)
     *m = (maker){0};
     OLY_ARENA_LIST(&g->arena, m->operand, most);
     m->body = oly_graph_new("loop body");
-    return m->body ? oly_graph_input(m->body, &i32, &m->counter) : OLY_MEMORY;
+    oly_status st = m->body ? oly_graph_input(m->body, &i32, &m->counter) : OLY_MEMORY;
+    if (st != OLY_OK)
+        oly_graph_free(m->body);
+    return st;
 }
 
 /* Carries first, then captures: what `outside` is inside. */
