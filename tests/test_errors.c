@@ -1,5 +1,5 @@
 /* run: ranks=1 devices=8 timeout=300  What bad input gets: a status, and a message with the call, the caller's file and line, the
- * values and the rule; a null handle and nothing lost. Memory that runs out anywhere is such an error too. */
+ * values and the rule; a null handle and nothing lost (memory that runs out: test_out_of_memory.c). */
 #include "check_session.h"
 #include "core/error.h"
 #include <inttypes.h>
@@ -285,7 +285,7 @@ static void functions_that_cannot_be(void **state)
     FAILS(oly_call, oly_call(f, OLY_IN(x, x), OLY_OUT(y)) == OLY_INVALID, OLY_INVALID, "doubles", "1", "2");
     FAILS(oly_call, oly_call(f, OLY_IN(x), OLY_OUT(y, z)) == OLY_INVALID, OLY_INVALID, "doubles");
     FAILS(oly_jit, !oly_jit(NULL, 1, 1), OLY_INVALID, "function");
-    FAILS(oly_jit, !oly_jit(doubles, 33, 1), OLY_INVALID, "33");
+    FAILS(oly_jit, !oly_jit(doubles, -1, 1), OLY_INVALID, "-1");
     oly_mesh mesh = oly_make_mesh("x=8");
     oly_sharding split = oly_named(mesh, "x");
     oly_fn placed = oly_jit(doubles, 1, 1, .in_shardings = &split);
@@ -383,124 +383,6 @@ static void unseen_errors_are_told_at_the_end(void **state)
     oly_clear_error();
 }
 
-/* -- out of memory
- * ----------------------------------------------------------------------------------------- */
-
-/* Works with a size of its own, so that plans are made anew; returns what should be 6 n, or NULL. */
-typedef oly_array attempt(int64_t n);
-
-static oly_array sharded_ones(int64_t n)
-{
-    return oly_device_put(oly_ones(OLY_FLOAT32, n), oly_named(oly_make_mesh("x=8"), "x"));
-}
-static oly_array try_host(int64_t n)
-{
-    float *data = malloc(sizeof *data * (size_t)n);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = 6;
-    oly_array x = oly_from_host(data, OLY_FLOAT32, 1, &n);
-    free(data);
-    return x;
-}
-static oly_array try_put(int64_t n)
-{
-    return oly_mul(sharded_ones(n), 6);
-}
-static oly_array try_operations(int64_t n)
-{
-    oly_array x = sharded_ones(n), m = oly_reshape(oly_concatenate(0, x, x), 2, -1);
-    oly_array product = oly_matmul(oly_transpose(m), oly_ones(OLY_FLOAT32, 2, 3));
-    oly_array sums = oly_sum(oly_update(product, "1:, 1", 2), OLY_AXES(1));
-    return oly_with_sharding_constraint(oly_slice(sums, ":"), oly_named(oly_make_mesh("a=2, b=4"), "b"));
-}
-static void halves(oly_array i, oly_array *carry, void *user)
-{
-    (void)user;
-    oly_array inside = oly_mul(0.5, oly_add(oly_slice(carry[0], ":-2"), oly_slice(carry[0], "2:")));
-    carry[0] = oly_where(oly_ge(i, 0), oly_update(carry[0], "1:-1", inside), carry[0]);
-}
-static void six_times(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    oly_array x = in[0];
-    oly_fori(0, 3, halves, 1, &x, NULL);
-    out[0] = x ? oly_add(oly_mul(x, 5), oly_div(oly_sum(x), (double)oly_size(x))) : NULL;
-}
-static oly_array try_function(int64_t n)
-{
-    return oly_apply(oly_jit(six_times, 1, 1), sharded_ones(n));
-}
-
-static double total(oly_array x)
-{
-    return x ? oly_item(oly_sum(x)) : -1;
-}
-
-/* Was the failure that was ordered (after k allocations) still to come? Uses it up. */
-static bool unspent(long k)
-{
-    for (long j = 0; j <= k; j++)
-        if (oly_allocation_fails())
-            return true;
-    return false;
-}
-
-static void check_attempt(attempt *work, int64_t n, long k, bool *more)
-{
-    oly_fail_allocation(k);
-    oly_array x = work(n);
-    if (x && oly_block_until_ready(x) != OLY_OK)
-        x = NULL;
-    *more = !unspent(k);
-    oly_fail_allocation(-1);
-    if (x && total(x) != 6. * (double)n)
-        fail_msg("allocation %ld failed, and the result is %.17g instead of %.17g", k, total(x), 6. * (double)n);
-    if (!x && (oly_last_status() != OLY_MEMORY || !strstr(oly_last_error(), "tests/test_errors.c:")))
-        fail_msg("allocation %ld failed: %s: \"%s\"", k, oly_status_name(oly_last_status()), oly_last_error());
-    if (!x && !*more)
-        fail_msg("failed with all memory there: %s", oly_last_error());
-    oly_clear_error();
-    oly_array again = work(n);
-    if (total(again) != 6. * (double)n)
-        fail_msg("after allocation %ld failed: %.17g instead of %.17g: %s", k, total(again), 6. * (double)n,
-                 oly_last_error());
-}
-
-/* Lets the k-th allocation fail, for all k until the attempt needs no more. */
-static void sweep(attempt *work, long least)
-{
-    bool more = true;
-    long k = 0;
-    for (; more; k++)
-        OLY_SCOPE
-        {
-            check_attempt(work, 10 + k, k, &more);
-        }
-    if (k <= least)
-        fail_msg("only %ld allocations", k);
-}
-
-static void memory_for_host_data(void **state)
-{
-    (void)state;
-    sweep(try_host, 1);
-}
-static void memory_for_placing(void **state)
-{
-    (void)state;
-    sweep(try_put, 30);
-}
-static void memory_for_operations(void **state)
-{
-    (void)state;
-    sweep(try_operations, 150);
-}
-static void memory_for_functions(void **state)
-{
-    (void)state;
-    sweep(try_function, 60);
-}
-
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(shapes_that_do_not_fit),
@@ -518,10 +400,6 @@ static const struct CMUnitTest tests[] = {
     STARTED(the_first_error_is_kept_and_null_goes_through),
     STARTED(starting_twice),
     cmocka_unit_test(unseen_errors_are_told_at_the_end),
-    STARTED(memory_for_host_data),
-    STARTED(memory_for_placing),
-    STARTED(memory_for_operations),
-    STARTED(memory_for_functions),
 };
 
 int main(void)

@@ -17,7 +17,7 @@ void oly_key_begin(oly_key *k)
         int64_t wide;
     } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_x64_enabled()};
     k->bytes = 0;
-    k->overflow = false;
+    k->overflow = !head.uncommitted;
     k->data = k->few;
     k->room = sizeof k->few;
     oly_key_add(k, &head, sizeof head);

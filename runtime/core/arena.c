@@ -71,7 +71,7 @@ static struct oly_arena_block *largest_block(void)
 {
     size_t bytes = FIRST_BLOCK << LARGEST;
     void *block;
-    if (oly_allocation_fails() || posix_memalign(&block, bytes, bytes) != 0)
+    if (posix_memalign(&block, bytes, bytes) != 0)
         return NULL;
     madvise(block, bytes, MADV_HUGEPAGE); /* advice: where it is refused, pages are small */
     return block;
@@ -88,13 +88,10 @@ static bool add_block(oly_arena *a, size_t bytes)
         size++;
     size_t all = size == ONE_OF_A_KIND ? needed : FIRST_BLOCK << size;
     struct oly_arena_block *block = NULL;
-    if (size < SIZES) {
-        if (oly_allocation_fails())
-            return false;
+    if (size < SIZES)
         block = take_kept(size);
-    }
     if (!block)
-        block = size == LARGEST ? largest_block() : oly_malloc(all);
+        block = size == LARGEST ? largest_block() : malloc(all);
     if (!block)
         return false;
     uintptr_t first = (uintptr_t)(block + 1);
@@ -120,7 +117,7 @@ static char *begin_of(const oly_arena *a, size_t bytes)
 
 void *oly_arena_take_raw(oly_arena *a, size_t bytes)
 {
-    if (bytes > SIZE_MAX / 2)
+    if (bytes > SIZE_MAX / 2 || (oly_some_allocation_fails() && oly_allocation_fails()))
         return NULL;
     bytes = round_up(bytes ? bytes : 1, SMALL_PIECE);
     char *piece = begin_of(a, bytes);

@@ -8,7 +8,6 @@
 #include "core/text.h"
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,18 +261,18 @@ bool oly_error_unseen(void)
 
 /* -- memory of the library --------------------------------------------------------------------- */
 
-static atomic_long allocations_left = -1; /* that succeed before the one that fails; negative: all do */
+atomic_long oly_allocations_left = -1;
 
 void oly_fail_allocation(long n)
 {
-    atomic_store(&allocations_left, n);
+    atomic_store(&oly_allocations_left, n);
 }
 
 bool oly_allocation_fails(void)
 {
-    long left = atomic_load_explicit(&allocations_left, memory_order_relaxed);
+    long left = atomic_load_explicit(&oly_allocations_left, memory_order_relaxed);
     while (left >= 0)
-        if (atomic_compare_exchange_weak(&allocations_left, &left, left - 1))
+        if (atomic_compare_exchange_weak(&oly_allocations_left, &left, left - 1))
             return left == 0;
     return false;
 }

@@ -3,6 +3,7 @@
 #ifndef OLY_CORE_ERROR_H
 #define OLY_CORE_ERROR_H
 #include <olympus/base.h>
+#include <stdatomic.h>
 
 /* Keeps the message (unless this thread already holds one) and returns `status`. A message names the values, the rule and
  * the remedy; the caller's function, file and line are put in front by oly_raise. */
@@ -71,6 +72,11 @@ static inline oly_status oly_out_of_memory(size_t bytes, const char *what_for)
 }
 /* Tests: after n more allocations (0: none more) the next one fails, once; negative: all succeed. */
 void oly_fail_allocation(long n);
-/* Called by every allocator of the library (pools too): true when this one is to fail. */
+/* Called by every allocator of the library (pools and arenas too): true when this one is to fail. */
 bool oly_allocation_fails(void);
+extern atomic_long oly_allocations_left; /* that succeed before the one that fails; negative: all do */
+static inline bool oly_some_allocation_fails(void)
+{
+    return atomic_load_explicit(&oly_allocations_left, memory_order_relaxed) >= 0;
+}
 #endif

@@ -289,8 +289,8 @@ static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, ol
     return OLY_OK;
 }
 
-/* The loop that runs once; values[]: the fields, then what is seen of each step. */
-static oly_status add_steps(const parting *x, oly_graph *g, oly_graph *inner, int steps, oly_node *const *in,
+/* The loop that runs once; values[]: the fields, then what is seen of each step. *inner is NULL once g has it. */
+static oly_status add_steps(const parting *x, oly_graph *g, oly_graph **inner, int steps, oly_node *const *in,
                             oly_node *const *shown, oly_node **values)
 {
     oly_node *operands[64], *node;
@@ -309,11 +309,12 @@ static oly_status add_steps(const parting *x, oly_graph *g, oly_graph *inner, in
     for (int k = 0; k < steps * x->n_clocks; k++)
         operands[n++] = shown[k];
     operands[n++] = in[0];
-    params.body = inner;
+    params.body = *inner;
     params.n_carry = n_values;
     params.upper = 1;
     params.unrolled = OLY_UNROLLED_LOOP;
     OLY_TRY(oly_graph_add(g, OLY_OP_loop, n, operands, &params, &node));
+    *inner = NULL;
     for (int k = 0; k < n_values; k++) {
         memset(&params, 0, sizeof params);
         params.dimension = k;
@@ -327,8 +328,8 @@ typedef struct step_parts {
     oly_graph *stepper, *ticker, *observer;
 } step_parts;
 
-/* The new loop's body, into g: `inner` is taken, on success. */
-static oly_status fill_body(const parting *x, oly_graph *g, oly_graph *inner, const step_parts *parts, int steps,
+/* The new loop's body, into g. *inner is NULL once g has it. */
+static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, const step_parts *parts, int steps,
                             int64_t lower)
 {
     const oly_graph *b = x->body;
@@ -381,10 +382,8 @@ static oly_status add_loop(const parting *x, const step_parts *parts, int steps,
     oly_node *node;
     if (st == OLY_OK)
         st = make_steps(x, parts->stepper, steps, inner);
-    if (st == OLY_OK) {
-        st = fill_body(x, body, inner, parts, steps, lower);
-        inner = st == OLY_OK ? NULL : inner;
-    }
+    if (st == OLY_OK)
+        st = fill_body(x, body, &inner, parts, steps, lower);
     params.body = body;
     params.lower = 0;
     params.upper = count;
