@@ -87,12 +87,14 @@ static void check_attempt(attempt *work, int64_t n, long k, bool *more)
                  oly_last_error());
 }
 
-/* Lets the k-th allocation fail, for all k until the attempt needs no more. */
+/* Lets the k-th allocation fail until the attempt needs no more: the first 150 one by one, then every second, every third, ...
+ * With CHECK_EVERY=1 for all k (a minute). */
 static void sweep(attempt *work, long least)
 {
     bool more = true;
+    bool every = getenv("CHECK_EVERY") != NULL;
     long k = 0;
-    for (; more; k++)
+    for (; more; k += every ? 1 : 1 + k / 150)
         OLY_SCOPE
         {
             check_attempt(work, 10 + k, k, &more);
