@@ -16,6 +16,8 @@ oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, 
                                const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule);
 /* Does the node reduce a value that waits once more, to less, by the same combiner? */
 bool oly_reduces_further(oly_frame *f, const oly_node *n);
+/* lower_local.c: does the node, whose other operands are there, add to a value that waits, and may before that is put together? */
+oly_status oly_adds_to_sum(oly_planner *p, oly_frame *f, const oly_node *n, bool *adds);
 /* A reshape that leaves every element where it is, of a value that waits, if it is less later: the result waits. */
 oly_status oly_put_off_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
                                const oly_layout *out, oly_put_off *off);

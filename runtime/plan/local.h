@@ -48,5 +48,6 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
 
 /* -- lower_scatter.c -- */
 /* The same of a scatter that adds, whose updates may be divided among devices. */
+bool oly_scatter_joins(oly_planner *p, oly_frame *f, const oly_local_step *s); /* onto a sum that waits */
 oly_status oly_lower_scatter(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done);
 #endif

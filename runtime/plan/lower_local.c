@@ -2,6 +2,7 @@
  * dimensions that its factors leave free; operands are brought to that by the ordinary demand. Mesh axes that split a
  * dimension which must be whole go to another one: sorting lines that are spread over devices moves them twice, not everything
  * to everywhere. */
+#include "plan/delay.h"
 #include "plan/local.h"
 #include "graph/factors.h"
 #include <string.h>
@@ -256,18 +257,42 @@ bool oly_local_writes_parts(const oly_node *n)
     return way_of(n) == OLY_LOCAL_WRITES;
 }
 
-oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
+/* The step where every device makes its part of the result. */
+static oly_status whole_step(oly_planner *p, oly_frame *f, const oly_node *n, oly_local_step **s)
 {
     oly_factors fs;
+    OLY_TRY(oly_factors_of(n, &fs));
+    oly_layout out = result_layout(p, f, n, &fs);
+    *s = oly_local_step_new(p, n, &out);
+    OLY_PLAN_CHECK(*s);
+    for (int k = 0; k < n->n_in; k++)
+        (*s)->in[k] = operand_layout(n, &fs, k, &out);
+    return OLY_OK;
+}
+
+oly_status oly_adds_to_sum(oly_planner *p, oly_frame *f, const oly_node *n, bool *adds)
+{
+    oly_layout l;
+    oly_local_step *s;
+    *adds = oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_ops[n->op].detail == OLY_LOCAL_SCATTER_ADD &&
+            oly_value_of(f, n->in[0])->waits;
+    for (int k = 1; k < n->n_in; k++)
+        *adds = *adds && (oly_is_constant(n->in[k]) ||
+                          (oly_natural_layout(f, n->in[k], &l) && !oly_value_of(f, n->in[k])->waits));
+    if (!*adds)
+        return OLY_OK;
+    OLY_TRY(whole_step(p, f, n, &s));
+    *adds = oly_scatter_joins(p, f, s);
+    return OLY_OK;
+}
+
+oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_local_step *s;
     bool done = false;
     if (oly_value_of(f, n)->slot >= 0)
         return OLY_OK; /* made with what sorts by the same keys (lower_sort.c) */
-    OLY_TRY(oly_factors_of(n, &fs));
-    oly_layout out = result_layout(p, f, n, &fs);
-    oly_local_step *s = oly_local_step_new(p, n, &out);
-    OLY_PLAN_CHECK(s);
-    for (int k = 0; k < n->n_in; k++)
-        s->in[k] = operand_layout(n, &fs, k, &s->out);
+    OLY_TRY(whole_step(p, f, n, &s));
     OLY_TRY(oly_lower_partial(p, f, n, s, &done));
     if (done)
         return OLY_OK;

@@ -251,15 +251,29 @@ static bool look(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, o
     return any;
 }
 
+/* Is any way better than that of s? */
+static bool look_everywhere(oly_planner *p, oly_frame *f, const oly_local_step *s, oly_local_step *part)
+{
+    cost least = {0};
+    bool any = false;
+    add_home(p, f, s, false, &least);
+    add_brought(p, f, s, true, &least);
+    for (int k = s->n_in - 1; k > 0 && least.bytes > 0; k--)
+        any = look(p, f, s, k, part, &least) || any;
+    return any;
+}
+
+bool oly_scatter_joins(oly_planner *p, oly_frame *f, const oly_local_step *s)
+{
+    oly_local_step part = *s;
+    return look_everywhere(p, f, s, &part) && part.joins;
+}
+
 oly_status oly_lower_scatter(oly_planner *p, oly_frame *f, oly_node *n, const oly_local_step *s, bool *done)
 {
     oly_local_step *part = oly_local_step_new(p, n, &s->out);
-    cost least = {0};
     OLY_PLAN_CHECK(part);
-    add_home(p, f, s, false, &least);
-    add_brought(p, f, s, true, &least);
-    for (int k = n->n_in - 1; k > 0 && least.bytes > 0; k--)
-        *done = look(p, f, s, k, part, &least) || *done;
+    *done = look_everywhere(p, f, s, part);
     if (!*done)
         return OLY_OK;
     part->partial = true;

@@ -324,7 +324,10 @@ static oly_status put_off_users(order *o, int node)
             continue;
         if (oly_ops[user->op].lowering == OLY_LOWER_VIEW)
             OLY_TRY(put_off_users(o, user->index));
-        if (oly_reduces_further(o->f, user))
+        bool lowered = oly_reduces_further(o->f, user);
+        if (!lowered)
+            OLY_TRY(oly_adds_to_sum(o->p, o->f, user, &lowered));
+        if (lowered)
             OLY_TRY(lower_place(o, o->user[j]));
         if (group < 0 || o->f->groups[group].lowered || o->f->groups[group].looked_through || !can_be_read(o->f, group))
             continue;
