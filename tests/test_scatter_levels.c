@@ -128,7 +128,7 @@ static void check_row(const row *r, bool product)
     OLY_SCOPE
     {
         oly_mesh mesh = mesh_of(r);
-        oly_array y, x = oly_from_host(data, OLY_FLOAT32, 3, (int64_t[]){terms, r->rows, r->columns});
+        oly_array y = NULL, x = oly_from_host(data, OLY_FLOAT32, 3, (int64_t[]){terms, r->rows, r->columns});
         x = oly_device_put(x, oly_named(mesh, r->from));
         const char *axes = r->from[0] == '(' ? r->from : "x";
         char first[32];
