@@ -327,9 +327,9 @@ static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_
     int n = 1, side = 0;
     OLY_TRY(make_search(&s, c, &greedy));
     s.objective = how.objective;
-    s.width = c->n_units > OLY_CHOOSE_QUICK                                        ? BEAM / 4
-              : c->n_units > OLY_CHOOSE_WINDOW || how.objective != OLY_LEAST_BYTES ? BEAM / 2
-                                                                                   : BEAM;
+    s.width = c->n_units > OLY_CHOOSE_QUICK                                                       ? BEAM / 4
+              : c->n_units > OLY_CHOOSE_WINDOW || how.objective != OLY_LEAST_BYTES || how.turning ? BEAM / 2
+                                                                                                  : BEAM;
     s.bounded = how.bounded;
     s.most_excess = before->seconds;
     c->sharing = how.sharing;
