@@ -74,6 +74,8 @@ MOVE(pad_wrap, SURROUND("wrap"), X(cyclic(at[0] - 1, x->shape[0]), cyclic(at[1] 
 MOVE(inside, oly_slice(in[0], "1:-1"), X(at[0] + 1, at[1]))
 MOVE(every_other, oly_slice(in[0], "..., ::2"), X(at[0], 2 * at[1]))
 MOVE(last_row, oly_slice(in[0], "-1"), X(x->shape[0] - 1, at[0]))
+MOVE(index_in_dim, oly_index_in_dim(in[0], -1, 0), X(x->shape[0] - 1, at[0]))
+MOVE(slice_in_dim, oly_slice_in_dim(in[0], 1, DIM(0), 1, 0), X(at[0] + 1, at[1]))
 MOVE(ranges, oly_slice_ranges(in[0], AT(1, 0), AT(DIM(0) - 1, DIM(1)), AT(1, 2)), X(at[0] + 1, 2 * at[1]))
 MOVE(update, oly_update(in[0], "1:-1", in[1]),
      at[0] >= 1 && at[0] < x->shape[0] - 1 ? Y(at[0] - 1, at[1]) : X(at[0], at[1]))
@@ -170,6 +172,8 @@ static const row rows[] = {
     ROW("slice", "slice", "mn->Mn", ALL, inside, 0),
     ROW("slice", "slice", "mn->mH", ALL, every_other, 0),
     ROW("slice", "slice", "mn->n", ALL, last_row, 0),
+    ROW("index_in_dim", "slice", "mn->n", ALL, index_in_dim, 0),
+    ROW("slice_in_dim", "slice", "mn->Ln", ALL, slice_in_dim, 0),
     ROW("slice_ranges", "slice", "mn->MH", ALL, ranges, 0),
     ROW("update", "update", "mn,Mn->mn", ALL, update, 0),
     ROW("update", "update", "mn->mn", ALL, update_number, 0),
