@@ -154,7 +154,7 @@ static oly_status scan_in(const scanning *s, oly_array *carry, oly_array *ys, ol
 static oly_status scan(scanning *s, oly_array *carry, oly_array *ys)
 {
     OLY_TRY(check(s, carry));
-    oly_array *lists = oly_calloc((size_t)(s->n_carry + s->n_x + 2 * s->n_y + 1), sizeof *lists);
+    oly_array *lists = oly_calloc((size_t)s->n_carry + (size_t)s->n_x + 2 * (size_t)s->n_y + 1, sizeof *lists);
     oly_type *types = oly_calloc((size_t)s->n_y + 1, sizeof *types);
     s->x = lists ? lists + s->n_carry + s->n_y : NULL;
     s->y = lists ? s->x + s->n_x : NULL;

@@ -473,7 +473,7 @@ static oly_status make(flipping *s, oly_node *node, unsigned label, const unsign
     for (int j = 0; j < node->n_in; j++)
         OLY_TRY(turn(s, node->in[j], differs(s, node->in[j], need[j]), &in[backwards ? node->n_in - 1 - j : j]));
     *made = node;
-    if (memcmp(in, node->in, sizeof *in * (size_t)node->n_in) == 0 && label == 0)
+    if (label == 0 && (node->n_in == 0 || memcmp(in, node->in, sizeof *in * (size_t)node->n_in) == 0))
         return OLY_OK;
     if (label == 0 && !s->either[node->index]) { /* nobody will ask for it otherwise */
         node->in = in;

@@ -43,7 +43,7 @@ static void follow(oly_chooser *c, oly_unit *u, const oly_node *const *user, con
 {
     const oly_node *n = u->node;
     double part = 1;
-    int n_past = 0, past[OLY_CHOOSE_PAST];
+    int n_past = 0, past[OLY_CHOOSE_PAST] = {0};
     for (int k = 0; k < LONGEST; k++) {
         double here = part * bytes_of(n) / bytes_of(u->node);
         if (sliced[n->index] > 0)

@@ -144,7 +144,7 @@ static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, i
 {
     oly_arena *arena = &outer->arena;
     int n = graph->n_nodes, n_roots = 0;
-    if (!memchr(inputs, true, (size_t)graph->n_inputs))
+    if (!memchr(inputs, 1, (size_t)graph->n_inputs))
         return OLY_OK;
     inside x = {.outer = outer, .graph = graph, .node = node, .shift = shift};
     OLY_ARENA_LIST(arena, x.moved, n);

@@ -64,7 +64,7 @@ static int64_t clamped(int64_t i, int64_t lo, int64_t hi)
 /* The part of box b that is not the operand's: below and above it in each dimension, within the operand in those before. */
 static void fill_margins(filler *w, const oly_node *n, int device, const oly_box *b)
 {
-    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK], begin[OLY_MAX_RANK], end[OLY_MAX_RANK];
+    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK], begin[OLY_MAX_RANK] = {0}, end[OLY_MAX_RANK] = {0};
     bool gaps = false, empty = false;
     for (int d = 0; d < b->rank; d++) {
         int64_t extent = n->in[0]->type.shape[d];

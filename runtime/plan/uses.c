@@ -83,7 +83,8 @@ static void device_uses(const visitor *v, const oly_step *s, int d)
 
 static void fold_uses(const visitor *v, const oly_step *s)
 {
-    for (int k = 0; s->fold.slots && (s->fold.n_groups > 0 || s->fold.levels) && k < s->fold.n_read + s->fold.n_written; k++)
+    for (int k = 0; s->fold.slots && (s->fold.n_groups > 0 || s->fold.levels) && k < s->fold.n_read + s->fold.n_written;
+         k++)
         use_slot(v, s->fold.slots[k], k >= s->fold.n_read);
     for (int g = 0; !s->fold.slots && g < s->fold.n_groups; g++) {
         const oly_fold_work *w = &s->fold.groups[g];
