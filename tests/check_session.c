@@ -1,6 +1,20 @@
 /* See check_session.h. */
 #include "check_session.h"
+#include "core/simulate.h"
 #include <math.h>
+
+int check_open(void **state)
+{
+    (void)state;
+    oly_init(NULL, NULL);
+    return 0;
+}
+
+int check_close(void **state)
+{
+    (void)state;
+    return oly_finalize();
+}
 
 int check_start(void **state)
 {
@@ -42,6 +56,21 @@ void check_end(void)
     assert_string_equal(oly_last_error(), "");
     open = false;
     assert_int_equal(oly_finalize(), 0);
+}
+
+void check_simulate(const char *size)
+{
+    setenv("OLYMPUS_SIMULATE", size, 1);
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_true(oly_simulated());
+}
+
+void check_simulate_end(void)
+{
+    assert_string_equal(oly_last_error(), "");
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_SIMULATE");
 }
 
 void check_refused(oly_array result, oly_status status, const char *text, const char *call)

@@ -1,23 +1,11 @@
 /* run: layouts  Communication is as little as it can be, begins as early as it can and ends as late: counts and bytes of plans,
  * their order, and values that are those of one device. */
 #include "check_communication.h"
+#include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/option.h"
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
 
 /* -- early and late ------------------------------------------------------------------------------------------------------ */
 
@@ -503,13 +491,13 @@ static void reshapes_gather_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, setup, teardown),
-        cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, setup, teardown),
-        cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, setup, teardown),
-        cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, setup, teardown),
-        cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, setup, teardown),
-        cmocka_unit_test_setup_teardown(reshapes_gather_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, check_open, check_close),
+        cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, check_open, check_close),
+        cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, check_open, check_close),
+        cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, check_open, check_close),
+        cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,23 +1,11 @@
 /* run: layouts  Matrix products and the communication around them overlap: they begin with the blocks that are here, and send those
  * that are made. Steps of plans, and values: those of one device, and the same bits as without. */
 #include "check_communication.h"
+#include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/option.h"
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
 
 /* Rows come from everywhere; the product begins with those that are here. */
 static void gathered_product(const oly_array *in, oly_array *out, void *user)
@@ -138,11 +126,11 @@ static void small_products_stay_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_begin_with_the_columns_that_are_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(blocks_across_dimensions_wait_for_all_they_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(small_products_stay_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(products_send_blocks_as_they_are_made, setup, teardown),
+        cmocka_unit_test_setup_teardown(products_begin_with_the_blocks_that_are_here, check_open, check_close),
+        cmocka_unit_test_setup_teardown(products_begin_with_the_columns_that_are_here, check_open, check_close),
+        cmocka_unit_test_setup_teardown(blocks_across_dimensions_wait_for_all_they_read, check_open, check_close),
+        cmocka_unit_test_setup_teardown(small_products_stay_whole, check_open, check_close),
+        cmocka_unit_test_setup_teardown(products_send_blocks_as_they_are_made, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

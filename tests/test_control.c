@@ -1,6 +1,7 @@
 /* run: layouts  Loops that a condition ends and branches that are chosen while running: alone, in compiled functions, in one
  * another, with sharded values and with arrays from outside. */
 #include "check.h"
+#include "check_session.h"
 #include <math.h>
 #include <olympus.h>
 
@@ -344,29 +345,17 @@ static void mistakes_are_named(void **state)
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_loop_writes_over_the_result_of_another, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, setup, teardown),
-        cmocka_unit_test_setup_teardown(loops_lie_in_loops, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_scan_stacks_what_its_iterations_give, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_branch_is_run, setup, teardown),
-        cmocka_unit_test_setup_teardown(branches_lie_in_loops, setup, teardown),
-        cmocka_unit_test_setup_teardown(mistakes_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_loop_writes_over_the_result_of_another, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_condition_ends_a_loop, check_open, check_close),
+        cmocka_unit_test_setup_teardown(loops_use_arrays_from_outside, check_open, check_close),
+        cmocka_unit_test_setup_teardown(loops_lie_in_loops, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_scan_stacks_what_its_iterations_give, check_open, check_close),
+        cmocka_unit_test_setup_teardown(one_branch_is_run, check_open, check_close),
+        cmocka_unit_test_setup_teardown(branches_lie_in_loops, check_open, check_close),
+        cmocka_unit_test_setup_teardown(mistakes_are_named, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

@@ -1,5 +1,6 @@
 /* run: ranks=1 devices=8.  A donated array is updated in place, and touching it afterwards is an error. */
 #include "check.h"
+#include "check_session.h"
 #include "core/error.h"
 #include <math.h>
 #include <olympus.h>
@@ -100,19 +101,6 @@ static void a_dead_handle_is_an_error(void **state)
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
-
 /* Replaying takes no memory from the system: not for buffers, and not for the results' handles. */
 static void replayed_calls_allocate_nothing(void **state)
 {
@@ -135,12 +123,12 @@ static void replayed_calls_allocate_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_result_is_written_over_the_donated_array, setup, teardown),
-        cmocka_unit_test_setup_teardown(data_that_others_hold_is_not_overwritten, setup, teardown),
-        cmocka_unit_test_setup_teardown(parts_of_an_array_are_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_plan_that_still_reads_keeps_the_old_value, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_dead_handle_is_an_error, setup, teardown),
-        cmocka_unit_test_setup_teardown(replayed_calls_allocate_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_result_is_written_over_the_donated_array, check_open, check_close),
+        cmocka_unit_test_setup_teardown(data_that_others_hold_is_not_overwritten, check_open, check_close),
+        cmocka_unit_test_setup_teardown(parts_of_an_array_are_shared, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_plan_that_still_reads_keeps_the_old_value, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_dead_handle_is_an_error, check_open, check_close),
+        cmocka_unit_test_setup_teardown(replayed_calls_allocate_nothing, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

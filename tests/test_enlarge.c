@@ -1,21 +1,9 @@
 /* run: layouts  Values that repeat others are made where they are read: what moves is what is repeated. Steps and values. */
 #include "check_communication.h"
+#include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
 
 /* Elements received by a device: the sum of what the lines of movements say. */
 static long received(const char *text)
@@ -103,5 +91,5 @@ int main(void)
         cmocka_unit_test(what_is_repeated_moves),
         cmocka_unit_test(readers_may_differ),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_open, check_close);
 }

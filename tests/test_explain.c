@@ -1,6 +1,7 @@
 /* run: ranks=1,2 devices=8.  The explanation of a plan names what moves and nothing else: the heat equation written as three
  * slices costs one halo exchange. */
 #include "check.h"
+#include "check_session.h"
 #include <olympus.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,19 +74,6 @@ static oly_array field(int64_t n)
     return oly_device_put(oly_zeros(OLY_FLOAT32, n), oly_named(oly_make_mesh("x=8"), "x"));
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
-
 static void heat_costs_one_exchange_of_one_element_a_step(void **state)
 {
     (void)state;
@@ -141,10 +129,10 @@ static void a_product_over_a_split_dimension_is_one_reduction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(heat_costs_one_exchange_of_one_element_a_step, setup, teardown),
-        cmocka_unit_test_setup_teardown(deep_halos_take_fewer_exchanges, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_general_body_has_one_exchange_in_its_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_product_over_a_split_dimension_is_one_reduction, setup, teardown),
+        cmocka_unit_test_setup_teardown(heat_costs_one_exchange_of_one_element_a_step, check_open, check_close),
+        cmocka_unit_test_setup_teardown(deep_halos_take_fewer_exchanges, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_general_body_has_one_exchange_in_its_loop, check_open, check_close),
+        cmocka_unit_test_setup_teardown(a_product_over_a_split_dimension_is_one_reduction, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

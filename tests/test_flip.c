@@ -1,21 +1,9 @@
 /* run: layouts  Reversed dimensions go through what commutes with them before a program is planned: bytes, and values, which are those
  * of the operations called one by one. */
 #include "check_communication.h"
+#include "check_session.h"
 #include <math.h>
 #include <stdlib.h>
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
 
 /* Permutations that the function does on float32[64,4] that lies so; its values are those of its operations, exactly but for `tolerance`. */
 static int moves_of(oly_function function, const char *spec, double tolerance)
@@ -120,5 +108,5 @@ int main(void)
         cmocka_unit_test(nothing_is_turned),
         cmocka_unit_test(what_others_read_is_turned_once),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_open, check_close);
 }

@@ -2,26 +2,12 @@
  * 100,000 devices as for eight, at most twice. Small ones and large ones, over one axis of a mesh and over several, finished
  * whole, scattered over all devices, elsewhere; work is counted, not timed (count_work.h). */
 #include "array/function.h"
+#include "check_session.h"
 #include "count_work.h"
 #include "core/error.h"
 #include "core/simulate.h"
 #include <math.h>
 #include <olympus.h>
-
-static void start(const char *size)
-{
-    setenv("OLYMPUS_SIMULATE", size, 1);
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    assert_true(oly_simulated());
-}
-
-static void finish(void)
-{
-    assert_int_equal(oly_last_status(), OLY_OK);
-    assert_int_equal(oly_finalize(), 0);
-    unsetenv("OLYMPUS_SIMULATE");
-}
 
 /* All devices in a line, backwards, as a rectangle with `b` long or short, as a box. */
 typedef enum { LINE, BACKWARDS, WIDE, HIGH, BOX } shape;
@@ -139,10 +125,10 @@ static void many_devices_cost_what_few_do(void **state)
     for (int set = 0; set < 2; set++) {
         int n = 0;
         for (; n < 7 && machines[set][n]; n++) {
-            start(machines[set][n]);
+            check_simulate(machines[set][n]);
             for (int k = 0; k < N_MOVEMENTS; k++)
                 m[n][k] = plan(k);
-            finish();
+            check_simulate_end();
         }
         for (int k = 0; k < N_MOVEMENTS; k++) {
             const measured *few = &m[0][movements[k].like ? movements[k].like : k];

@@ -5,6 +5,7 @@
  *   GROWTH_LIST=1   prints every movement with its work for each size of machine, and goes on after a failure */
 #include "array/function.h"
 #include "check.h"
+#include "check_session.h"
 #include "count_work.h"
 #include "core/simulate.h"
 #include <math.h>
@@ -12,19 +13,14 @@
 
 static void start(const char *size, const char *direct)
 {
-    setenv("OLYMPUS_SIMULATE", size, 1);
     if (direct)
         setenv("OLYMPUS_DIRECT_PROCESSES", direct, 1);
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    assert_true(oly_simulated());
+    check_simulate(size);
 }
 
 static void finish(void)
 {
-    assert_int_equal(oly_last_status(), OLY_OK);
-    assert_int_equal(oly_finalize(), 0);
-    unsetenv("OLYMPUS_SIMULATE");
+    check_simulate_end();
     unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 

@@ -3,26 +3,12 @@
  * step. For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and as many steps: levels
  * are listed by the first run, and who gives what to whom is found once for a mesh and its axes. Times are printed. */
 #include "array/function.h"
+#include "check_session.h"
 #include "count_work.h"
 #include "core/error.h"
 #include "core/simulate.h"
 #include <olympus.h>
 #include <time.h>
-
-static void start(const char *size)
-{
-    setenv("OLYMPUS_SIMULATE", size, 1);
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    assert_true(oly_simulated());
-}
-
-static void finish(void)
-{
-    assert_int_equal(oly_last_status(), OLY_OK);
-    assert_int_equal(oly_finalize(), 0);
-    unsetenv("OLYMPUS_SIMULATE");
-}
 
 /* -- programs, as large as the machine ---------------------------------------------------------------------------------- */
 
@@ -247,7 +233,7 @@ static void plans_of_reductions_hardly_grow(void **state)
     enum { N_SIZES = sizeof sizes / sizeof *sizes };
     measured m[N_SIZES][N_PROGRAMS];
     for (int j = 0; j < N_SIZES; j++) {
-        start(sizes[j]);
+        check_simulate(sizes[j]);
         for (int k = 0; k < N_PROGRAMS; k++) {
             const char *name;
             m[j][k] = plan(k, &name);
@@ -255,7 +241,7 @@ static void plans_of_reductions_hardly_grow(void **state)
                           (long long)m[j][k].costs.steps, m[j][k].bytes, (long long)m[j][k].looked_at, m[j][k].work,
                           m[j][k].seconds * 1e6);
         }
-        finish();
+        check_simulate_end();
     }
     int complaints = 0;
     for (int j = 0; j < N_SIZES; j++)

@@ -1,20 +1,8 @@
 /* run: layouts  Reshapes that cut a dimension inside a mesh axis: the plan counts the axis as several, so that nothing moves
  * between the forms. Movements, values (those of one device), and the shardings of results. */
 #include "check_communication.h"
+#include "check_session.h"
 #include <string.h>
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
 
 /* Halves of the rows, worked on as such, and back. */
 static void halves(const oly_array *in, oly_array *out, void *user)
@@ -115,5 +103,5 @@ int main(void)
         cmocka_unit_test(others_are_as_before),
         cmocka_unit_test(results_name_the_axes_of_the_program),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_open, check_close);
 }

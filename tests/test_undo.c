@@ -1,19 +1,7 @@
 /* run: layouts  What the planner leaves out before it plans: rearrangements that elementwise operations later undo, and masks that
  * would be sent where every device can make them. Bytes, and values: those of one device. */
 #include "check_communication.h"
-
-static int setup(void **state)
-{
-    (void)state;
-    oly_init(NULL, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return oly_finalize();
-}
+#include "check_session.h"
 
 static void backwards_and_back(const oly_array *in, oly_array *out, void *user)
 {
@@ -128,5 +116,5 @@ int main(void)
         cmocka_unit_test(others_stay),
         cmocka_unit_test(masks_are_made_where_they_are_read),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, check_open, check_close);
 }
