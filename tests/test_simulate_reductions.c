@@ -1,6 +1,6 @@
 /* run: ranks=1  Reductions planned for machines that are not there: sums and other reductions, of one length and of many, over one
  * axis of a mesh and over several, small ones and those that are folded in slices, scattered, running, and those of a training
- * step. For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and as many steps: levels
+ * step. For 100,000 devices planning takes at most twice the work and the memory that it takes for eight, and a quarter more steps: levels
  * are listed by the first run, and who gives what to whom is found once for a mesh and its axes. Times are printed. */
 #include "array/function.h"
 #include "check_session.h"
@@ -249,8 +249,8 @@ static void plans_of_reductions_hardly_grow(void **state)
             const measured *few = &m[strstr(sizes[j], "x1") ? 4 : 0][k];
             assert_in_range(m[j][k].looked_at, 0, k < 2 ? 800 : 8000); /* sums alike are listed once, then copied */
             assert_true(m[j][k].costs.steps <= few->costs.steps + few->costs.steps / 4);
-            bool good = m[j][k].bytes <= 2 * few->bytes && m[j][k].taken <= 2 * few->taken &&
-                        m[j][k].work <= 2 * few->work + (k == 7 ? few->work / 4 : 0);
+            bool good =
+                m[j][k].bytes <= 2 * few->bytes && m[j][k].taken <= 2 * few->taken && m[j][k].work <= 2 * few->work;
             complaints += !good;
             if (!good)
                 print_message("GROWS program %d for %s\n", k, sizes[j]);
