@@ -25,6 +25,8 @@ void oly_world_abort(int exit_status);
 /* -- small host values (blocking, all ranks) ----------------------------------------------------------------------- */
 /* Every rank gives `bytes` bytes and gets all of them in rank order. */
 oly_status oly_world_gather(const void *mine, void *all, size_t bytes);
+/* The bytes of one rank on all others. */
+oly_status oly_world_share(void *data, size_t bytes, int root);
 /* Like OLY_TRY for all: returns the worst status of any rank (the ranks that were fine get a message naming the others). */
 oly_status oly_world_vote(oly_status mine, const char *what);
 

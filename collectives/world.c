@@ -256,6 +256,12 @@ static oly_status wait_for_all(MPI_Request *request, const char *what, bool last
     }
 }
 
+static const char *current_call(void)
+{
+    const char *call = oly_current_site().call;
+    return call[0] ? call : "a gathering of all ranks";
+}
+
 /* wait_for_all tests the request until it is done, which the checker does not see. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
@@ -268,8 +274,18 @@ oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
         return oly_fail(OLY_OVERFLOW, "gathering %zu bytes of each rank: at most %d", bytes, INT_MAX);
     MPI_Request request;
     MPI_TRY(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world.comm, &request);
-    const char *call = oly_current_site().call;
-    return wait_for_all(&request, call && call[0] ? call : "a gathering of all ranks", false);
+    return wait_for_all(&request, current_call(), false);
+}
+
+oly_status oly_world_share(void *data, size_t bytes, int root)
+{
+    if (world.comm == MPI_COMM_NULL)
+        return OLY_OK;
+    if (bytes > INT_MAX)
+        return oly_fail(OLY_OVERFLOW, "sharing %zu bytes of a rank: at most %d", bytes, INT_MAX);
+    MPI_Request request;
+    MPI_TRY(MPI_Ibcast, data, (int)bytes, MPI_BYTE, root, world.comm, &request);
+    return wait_for_all(&request, current_call(), false);
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 

@@ -76,10 +76,10 @@ check 'an error that nobody looked at is the exit status' '[[ $status == 1 && $s
 
 run 10 "$MPIRUN" "${limits[@]}" -n 1 env OLYMPUS_NUM_CPU_DEVICES=2 "$program" nothing : \
     -n 1 env OLYMPUS_NUM_CPU_DEVICES=3 "$program" nothing
-check 'different numbers of devices' "$failing" 'says "rank 0 has 2 devices, rank 1 has 3"' 'says "OLY_DIVERGED"'
+check 'different numbers of devices' "$failing" 'says "OLYMPUS_NUM_CPU_DEVICES is 2 on rank 0, but 3 on rank 1"' 'says "OLY_DIVERGED"'
 
 run 10 "$MPIRUN" "${limits[@]}" -n 1 env OLYMPUS_HALO_STEPS=2 "$program" nothing : -n 1 "$program" nothing
-check 'different options' "$failing" 'says "OLY_DIVERGED"' 'says "OLYMPUS_"'
+check 'different options' "$failing" 'says "OLY_DIVERGED"' 'says "OLYMPUS_HALO_STEPS is 2 on rank 0, but 0 on rank 1"'
 
 OLYMPUS_NUM_CPU_DEVICE=8 on_two 10 nothing
 check 'a misspelt option is told once' '[[ $status == 0 ]]' 'messages 1' \

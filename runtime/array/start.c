@@ -1,4 +1,5 @@
 /* Starting and ending: brings the layers up in order and takes them down again. */
+#include "array/agree.h"
 #include "array/array.h"
 #include "array/dispatch.h"
 #include "communicator.h"
@@ -18,49 +19,23 @@
 
 static bool started;
 
-/* What every process must have in common. */
+/* What every process tells the others of itself. */
 typedef struct greeting {
-    int32_t version, devices, status, node_leader;
-    uint64_t options;
+    int32_t devices, node_leader;
     oly_rates_known rates; /* rank 0's are everybody's */
 } greeting;
-
-static oly_status compare(const greeting *all, int n)
-{
-    for (int r = 1; r < n; r++) {
-        if (all[r].version != all[0].version)
-            return oly_fail(OLY_DIVERGED, "rank 0 runs Olympus %d.%d, rank %d %d.%d; all ranks must use one version",
-                            all[0].version / 1000, all[0].version % 1000, r, all[r].version / 1000,
-                            all[r].version % 1000);
-        if (all[r].devices != all[0].devices)
-            return oly_fail(OLY_DIVERGED,
-                            "rank 0 has %d devices, rank %d has %d; set the same OLYMPUS_NUM_CPU_DEVICES on all ranks "
-                            "(mpirun -x OLYMPUS_NUM_CPU_DEVICES)",
-                            all[0].devices, r, all[r].devices);
-        if (all[r].options != all[0].options)
-            return oly_fail(OLY_DIVERGED, "ranks 0 and %d differ in their OLYMPUS_* options; set the same on all ranks",
-                            r);
-    }
-    return OLY_OK;
-}
 
 static oly_status meet(int devices, const oly_rates_known *rates)
 {
     int n = oly_world_size();
-    greeting mine = {OLY_VERSION_MAJOR * 1000 + OLY_VERSION_MINOR,
-                     devices,
-                     OLY_OK,
-                     oly_world_node_leader(),
-                     oly_options_fingerprint(),
-                     *rates};
+    OLY_TRY(oly_agree_at_start());
+    greeting mine = {devices, oly_world_node_leader(), *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
         all && counts && leaders ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
     if (st == OLY_OK)
         st = oly_world_gather(&mine, all, sizeof mine);
-    if (st == OLY_OK)
-        st = compare(all, n);
     for (int r = 0; r < n && st == OLY_OK; r++) {
         counts[r] = all[r].devices;
         leaders[r] = all[r].node_leader;

@@ -14,16 +14,18 @@ extern char **environ;
 #define PREFIX "OLYMPUS_"
 
 oly_options oly_option = {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help) .name = fallback,
-#define OLY_OPTION_TEXT(name, fallback, variable, help)           .name = fallback,
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help) .name = fallback,
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)           .name = fallback,
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
 };
 
+static oly_options asked; /* as the environment has them, before what is not there is taken from oly_option.platforms */
+
 static const char *const variables[] = {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help) variable,
-#define OLY_OPTION_TEXT(name, fallback, variable, help)           variable,
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help) variable,
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)           variable,
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
@@ -185,35 +187,76 @@ void oly_options_report_unknown(void)
 
 oly_status oly_options_read(void)
 {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                                      \
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help)                                              \
     OLY_TRY(read_int(&oly_option.name, fallback, low, high, variable));
-#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                                \
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)                                                        \
     OLY_TRY(read_text(oly_option.name, sizeof oly_option.name, fallback, variable));
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
+    asked = oly_option;
     return choose_platforms();
 }
 
-/* Of what changes plans or the list of devices; the others are each rank's own business. */
+/* -- what ranks must share --------------------------------------------------------------------- */
+
+enum { OPTION_OWN = false, OPTION_SAME = true };
+
+const oly_options *oly_options_asked(void)
+{
+    return &asked;
+}
+
 uint64_t oly_options_fingerprint(void)
 {
-    uint64_t h = oly_hash_text(0, oly_version());
-    h = oly_hash_mix(h, (uint64_t)oly_option.num_cpu_devices);
-    h = oly_hash_mix(h, (uint64_t)oly_option.halo_steps);
-    h = oly_hash_mix(h, (uint64_t)oly_option.gradient_memory);
-    h = oly_hash_mix(h, (uint64_t)oly_option.choose);
-    h = oly_hash_mix(h, (uint64_t)oly_option.exchange_memory);
-    h = oly_hash_mix(h, (uint64_t)oly_option.direct_processes);
-    h = oly_hash_text(h, oly_option.costs);
-    return oly_hash_text(h, oly_option.platforms);
+    uint64_t h = 0;
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help)                                              \
+    if (OPTION_##shared)                                                                                               \
+        h = oly_hash_mix(h, (uint64_t)asked.name);
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)                                                        \
+    if (OPTION_##shared)                                                                                               \
+        h = oly_hash_text(h, asked.name);
+#include "core/option.def"
+#undef OLY_OPTION_INT
+#undef OLY_OPTION_TEXT
+    return h;
+}
+
+static oly_status ints_differ(const char *variable, int64_t zero, int rank, int64_t other)
+{
+    return oly_fail(OLY_DIVERGED,
+                    "%s is %" PRId64 " on rank 0, but %" PRId64
+                    " on rank %d; all ranks must have the same (with mpirun: "
+                    "-x %s)",
+                    variable, zero, other, rank, variable);
+}
+
+static oly_status texts_differ(const char *variable, const char *zero, int rank, const char *other)
+{
+    return oly_fail(OLY_DIVERGED,
+                    "%s is \"%s\" on rank 0, but \"%s\" on rank %d; all ranks must have the same (with mpirun: -x %s)",
+                    variable, zero, other, rank, variable);
+}
+
+oly_status oly_options_compare(const oly_options *zero, int rank, const oly_options *other)
+{
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help)                                              \
+    if (OPTION_##shared && zero->name != other->name)                                                                  \
+        return ints_differ(variable, zero->name, rank, other->name);
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)                                                        \
+    if (OPTION_##shared && strcmp(zero->name, other->name) != 0)                                                       \
+        return texts_differ(variable, zero->name, rank, other->name);
+#include "core/option.def"
+#undef OLY_OPTION_INT
+#undef OLY_OPTION_TEXT
+    return OLY_OK;
 }
 
 void oly_print_options(void)
 {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help)                                                      \
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help)                                              \
     printf("%s=%" PRId64 "\n    %s; %d to %d, default %d\n", variable, oly_option.name, help, low, high, fallback);
-#define OLY_OPTION_TEXT(name, fallback, variable, help)                                                                \
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)                                                        \
     printf("%s=%s\n    %s; default \"%s\"\n", variable, oly_option.name, help, fallback);
 #include "core/option.def"
 #undef OLY_OPTION_INT

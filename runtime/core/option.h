@@ -5,8 +5,8 @@
 #include <olympus/base.h>
 
 typedef struct oly_options {
-#define OLY_OPTION_INT(name, fallback, low, high, variable, help) int64_t name;
-#define OLY_OPTION_TEXT(name, fallback, variable, help)           char name[256];
+#define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help) int64_t name;
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)           char name[256];
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
@@ -20,5 +20,9 @@ oly_status oly_options_read(void);
 /* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and not on rank 1 and up, so
  * called when the ranks are known. */
 void oly_options_report_unknown(void);
-uint64_t oly_options_fingerprint(void); /* of those that must agree on all ranks */
+/* As the environment had them when they were read. */
+const oly_options *oly_options_asked(void);
+uint64_t oly_options_fingerprint(void); /* of those that all ranks must share: SAME in option.def */
+/* fails OLY_DIVERGED: the first of those that differs between rank 0 and another, with both values. */
+oly_status oly_options_compare(const oly_options *zero, int rank, const oly_options *other);
 #endif
