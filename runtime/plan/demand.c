@@ -146,10 +146,13 @@ bool oly_is_at_hand(oly_frame *f, const oly_node *node, const oly_region *region
     if (oly_is_constant(node) || oly_find_replica(v, region))
         return true;
     oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
-    if (inside) {
+    if (inside && oly_sees_its_ends(node, region)) {
         oly_region inner = oly_view_region(node, region);
         return oly_is_at_hand(f, inside, &inner);
     }
+    oly_layout kept;
+    if (inside)
+        return oly_natural_layout(f, node, &kept) && oly_region_inside_layout(region, &kept);
     return v->slot >= 0 && oly_region_inside_layout(region, v->layout);
 }
 
@@ -184,10 +187,12 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     OLY_TRY(oly_fold_now(p, f, node));
     oly_replica *c = oly_find_replica(v, region);
     oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
-    if (!c && inside && leaves_out(p, f, node, region) && !oly_is_at_hand(f, node, region)) {
+    if (!c && inside && !oly_sees_its_ends(node, region)) {
+        OLY_TRY(oly_keep_view(p, f, (oly_node *)node));
+    } else if (!c && inside && leaves_out(p, f, node, region) && !oly_is_at_hand(f, node, region)) {
         OLY_TRY(oly_keep_view(p, f, (oly_node *)node)); /* what it leaves out does not go over the wire */
-        inside = NULL;
     }
+    inside = v->slot < 0 ? inside : NULL;
     if (!c && inside) {
         oly_region inner = oly_view_region(node, region);
         OLY_TRY(oly_demand(p, f, inside, &inner, reading));
@@ -464,7 +469,7 @@ oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node)
             part = part || is_part(n);
             n = n->in[0];
         } else {
-            part = part || oly_value_of(at, n)->rolled;
+            part = (part || oly_value_of(at, n)->rolled) && !oly_is_constant(n);
             break;
         }
     }

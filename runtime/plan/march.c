@@ -401,6 +401,10 @@ static oly_region region_of_fixed(const lowering *w, const oly_march_fixed *x)
                                         .lo = least(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
                                         .hi = most(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
                                         .wraps = w->march->form.wraps[d]};
+        if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends: it need not be a copy */
+            r.dim[e].lo = most(r.dim[e].lo, 0);
+            r.dim[e].hi = least(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
+        }
     }
     return r;
 }

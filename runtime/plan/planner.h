@@ -290,6 +290,13 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
 
 #define OLY_LONGEST_CHAIN 8 /* groups that go on with each other's values and are worked in one layout */
 
+/* -- view_ends.c -- */
+/* May who reads this region of a view, or of a roll that is looked through, read its operand instead? Not where the region goes on
+ * beyond ends that are somewhere inside the operand: it would be clipped, or go round, at the operand's ends. */
+bool oly_sees_its_ends(const oly_node *n, const oly_region *r);
+/* Copies to memory of its own the first value on the way from a node to memory that a region must not be read through. */
+oly_status oly_keep_ends(oly_planner *p, oly_frame *f, oly_node *n, const oly_region *region);
+
 /* -- prepare.c -- */
 /* Room in p->read and p->read_regions for so many: regions are large, one list serves one depth, then one step, after the other. */
 oly_status oly_room_for_reads(oly_planner *p, int most);

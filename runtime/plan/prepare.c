@@ -255,6 +255,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
         oly_frame *at = f;
         if (lies_there(f, nodes[k], &regions[k]))
             continue;
+        OLY_TRY(oly_keep_ends(p, f, nodes[k], &regions[k]));
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);
         const oly_value *v = found ? oly_value_of(at, found) : NULL;
