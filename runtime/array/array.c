@@ -2,6 +2,7 @@
 #include "array/array.h"
 #include "device/queue.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Dead handles are kept for a while, without their data, so that using a donated or freed array is an error instead of a
@@ -15,6 +16,7 @@ static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { MOST_SPARE = 4096 };
 static oly_owned *spare;
 static int n_spare;
+static atomic_uint_fast64_t n_values; /* ever made */
 
 /* Those of traced arrays, which have no shards. */
 static bool keep_spare(oly_array x)
@@ -122,6 +124,7 @@ oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool commit
     oly_type_set_sharding(&x->type, sharding);
     x->sharding = sharding;
     x->committed = committed;
+    x->value = atomic_fetch_add_explicit(&n_values, 1, memory_order_relaxed) + 1;
     x->device = -1;
     return adopt(x);
 }

@@ -11,7 +11,8 @@ struct oly_array_impl {
     oly_type type;
     oly_sharding sharding; /* NULL: traced */
     bool committed, deleted;
-    oly_site donated;       /* the call that took it; else zero */
+    uint64_t value;   /* number of the value: handles that share one have the same; on all ranks alike or not alike */
+    oly_site donated; /* the call that took it; else zero */
     const oly_graph *graph; /* traced: whose node; NULL: a value */
     oly_node *node;
     int device; /* local device and moment in its order at which the shards are computed; -1: ready */

@@ -32,17 +32,10 @@ void oly_trace_release(oly_trace *t)
     t->n_captures = t->capture_room = 0;
 }
 
-/* The same data? Values by their buffers (handles may come and go), traced ones by their node. */
+/* The same data? Values by their number (handles may come and go, and a process may have no shards), traced ones by their node. */
 static bool same_value(oly_array held, oly_array x)
 {
-    if (held->graph || x->graph)
-        return held->node == x->node && held->graph == x->graph;
-    if (held->sharding != x->sharding || held->n_shards != x->n_shards || !oly_type_equal(&held->type, &x->type))
-        return false;
-    for (int s = 0; s < x->n_shards; s++)
-        if (held->shard[s] != x->shard[s])
-            return false;
-    return x->n_shards > 0;
+    return held->graph == x->graph && (x->graph ? held->node == x->node : held->value == x->value);
 }
 
 static bool is_open(const oly_trace *t, const oly_graph *g)
