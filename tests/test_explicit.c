@@ -401,6 +401,105 @@ static void uncommitted_work_runs_on_the_default_device(void **state)
     REFUSED(oly_add(placed, count("x", 4, 2)), OLY_DEVICES, "device [2]", "devices [0,1,2,3,4,5,6,7]");
 }
 
+/* Whatever says where a value lies, what is reversed is reversed: the same functions over Explicit and over Auto axes. */
+static void reversing(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    int64_t two[] = {2, 2}, none[] = {0, 0};
+    oly_array x = in[0], y = oly_rev(x, 0, 1), line = oly_sum(x, OLY_AXES(1));
+    out[0] = oly_flip(x, 0);
+    out[1] = oly_slice(x, "::-1, ::-2");
+    out[2] = oly_pad_mode(x, "reflect", two, two);
+    out[3] = oly_pad_mode(x, "symmetric", none, two);
+    out[4] = oly_sub(oly_exp(y), x);
+    out[5] = oly_convolve(line, oly_arange(3, OLY_FLOAT32), "same");
+    out[6] = oly_update(x, "::-1", oly_mul(x, 2));
+}
+enum { N_REVERSING = 7 };
+
+static void convolved(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array x = oly_reshape(in[0], 1, 1, -1), k = oly_reshape(in[1], 1, 1, -1);
+    out[0] = oly_sum(oly_mul(oly_conv(x, k, .padding = "SAME"), x));
+}
+
+static void check_same(oly_array x, oly_array y)
+{
+    float got[256], wanted[256];
+    assert_true(x && y && oly_size(x) == oly_size(y));
+    assert_int_equal(oly_process_allgather(x, got, sizeof(float) * (size_t)oly_size(x)), OLY_OK);
+    assert_int_equal(oly_process_allgather(y, wanted, sizeof(float) * (size_t)oly_size(y)), OLY_OK);
+    for (int64_t k = 0; k < oly_size(x); k++)
+        assert_float_equal(got[k], wanted[k], 1e-5 * fabs((double)wanted[k]));
+}
+
+static void reverse_at_once(oly_fn f, oly_array x, oly_array *results)
+{
+    oly_array *out[N_REVERSING];
+    for (int k = 0; k < N_REVERSING; k++)
+        out[k] = &results[k];
+    assert_int_equal(oly_call_n(f, 1, &x, N_REVERSING, out), OLY_OK);
+}
+
+static void reversed_is_reversed(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {"x=2:explicit, y=4:explicit", "x=2:explicit, y=4", "x=8:explicit",
+                                         "x=1:explicit"};
+    oly_fn f = oly_jit(reversing, 1, N_REVERSING);
+    oly_array x = oly_mul(oly_reshape(oly_arange(24, OLY_FLOAT32), 4, 6), 0.25), wanted[N_REVERSING] = {NULL};
+    oly_array line = oly_arange(6, OLY_FLOAT32), three = oly_arange(3, OLY_FLOAT32);
+    reverse_at_once(f, x, wanted);
+    oly_fn slope = oly_grad(oly_jit(convolved, 2, 1));
+    VALUES(oly_flip(line, 0), 5, 4, 3, 2, 1, 0);
+    VALUES(oly_apply(slope, line, three), 2, 6, 12, 18, 24, 18);
+    for (int m = 0; m < 4; m++)
+        for (int s = 0; s < 3; s++) {
+            oly_mesh on = oly_make_mesh(meshes[m]);
+            oly_array placed = oly_device_put(x, oly_named(on, s == 0   ? ""
+                                                               : s == 1 ? "x"
+                                                                        : "None, x")),
+                      got[2][N_REVERSING] = {{NULL}};
+            reversing(&placed, got[0], NULL);
+            reverse_at_once(f, placed, got[1]);
+            for (int k = 0; k < 2 * N_REVERSING; k++)
+                check_same(got[k / N_REVERSING][k % N_REVERSING], wanted[k % N_REVERSING]);
+            oly_array there = oly_device_put(line, oly_named(on, "")),
+                      weights = oly_device_put(three, oly_named(on, ""));
+            VALUES(oly_apply(slope, there, weights), 2, 6, 12, 18, 24, 18);
+        }
+}
+
+/* Written values adapt where they are not split; what is asked of nothing is never ambiguous. The types are JAX's. */
+static void what_is_written_adapts(void **state)
+{
+    (void)state;
+    oly_array x = count("x", 8, 8), y = count("x, y", 8, 8), plain = count("", 8, 4), row = count("", 1, 8);
+    TYPE(oly_update(x, ":, :4", plain), "float32[8@x,8]");
+    TYPE(oly_update(x, ":, 4:", count("x", 8, 4)), "float32[8@x,8]");
+    TYPE(oly_update(y, ":", count("", 8, 8)), "float32[8@x,8@y]");
+    TYPE(oly_update(y, ":", count("x", 8, 8)), "float32[8@x,8@y]");
+    TYPE(oly_update(y, ":", count("None, y", 8, 8)), "float32[8@x,8@y]");
+    TYPE(oly_update(x, "3", oly_reshape(row, 8)), "float32[8@x,8]");
+    VALUES(
+        oly_slice(oly_reshard(oly_update(y, "::2, 1", oly_reshape(count("", 1, 4), 4)), oly_named(mesh, "")), ":3, :3"),
+        0, 0, 2, 8, 9, 10, 16, 1, 18);
+    REFUSED(oly_update(plain, ":, :4", count("x", 8, 4)), OLY_SHARDING, "[update_mismatch]");
+    REFUSED(oly_update(x, ":, :4", count("None, y", 8, 4)), OLY_SHARDING, "[update_mismatch]");
+    REFUSED(oly_dynamic_update_slice(x, plain, OLY_INDEXES(0, 0)), OLY_SHARDING, "[update_mismatch]");
+    oly_array none = oly_zeros(OLY_INT32, 0), split = oly_device_put(none, oly_named(mesh, "x")),
+              whole = oly_device_put(none, oly_named(mesh, ""));
+    TYPE(oly_take(x, whole, 0, NULL), "float32[0,8]");
+    TYPE(oly_take(x, split, 0, NULL), "float32[0,8]");
+    TYPE(oly_take(x, split, 1, NULL), "float32[8,0]");
+    TYPE(oly_at_get(x, OLY_INDEXES(whole)), "float32[0,8]");
+    TYPE(oly_at_get(y, OLY_INDEXES(split)), "float32[0@x,8@y]");
+    TYPE(oly_at_set(x, OLY_INDEXES(split), count("y", 0, 8)), "float32[8@x,8]");
+    TYPE(oly_at_add(y, OLY_INDEXES(whole), count("x, y", 0, 8)), "float32[8@x,8@y]");
+    VALUES(oly_slice(oly_reshard(oly_at_add(y, OLY_INDEXES(whole), 5), oly_named(mesh, "")), ":2, :2"), 0, 1, 8, 9);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -420,6 +519,8 @@ int main(void)
         TEST(products_wait),
         TEST(arrays_like_another_lie_as_it_does),
         TEST(regions_change_the_rules),
+        TEST(reversed_is_reversed),
+        TEST(what_is_written_adapts),
         TEST(uncommitted_work_runs_on_the_default_device),
     };
     return CHECK_MAIN(tests);

@@ -482,6 +482,39 @@ static void test_errors(void **state)
     oly_clear_error();
 }
 
+/* Wherever array and updates are cut, over axes of which some are the other's: what was there stays, and every update comes. */
+static void test_added_parts(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {"", "x", "y", "(x,y)", "(y,x)", "None,x", "None,(x,y)", "x,y", "y,x"};
+    enum { SPECS = sizeof specs / sizeof *specs };
+    for (int trial = 0; trial < 6 * SPECS * SPECS; trial++)
+        OLY_SCOPE
+        {
+            int a = trial % SPECS, b = trial / SPECS % SPECS, rows = (int[]){1, 2, 3, 5, 9, 13}[trial / SPECS / SPECS],
+                m = 1 + trial % 7;
+            int32_t index[8], wanted[13][3];
+            for (int k = 0; k < rows * 3; k++)
+                wanted[k / 3][k % 3] = 100 + k;
+            for (int k = 0; k < m; k++) {
+                index[k] = (k * 5 + trial) % rows;
+                for (int j = 0; j < 3; j++)
+                    wanted[index[k]][j] += 1000 * (3 * k + j);
+            }
+            oly_array x = oly_add(oly_reshape(oly_arange((int64_t)rows * 3, OLY_INT32), rows, 3), 100),
+                      u = oly_mul(oly_reshape(oly_arange((int64_t)m * 3, OLY_INT32), m, 3), 1000);
+            oly_array got = oly_at_add(oly_device_put(x, oly_named(mesh, specs[a])),
+                                       OLY_INDEXES(oly_from_host(index, OLY_INT32, CHECK_SHAPE(m))),
+                                       oly_device_put(u, oly_named(mesh, specs[b])));
+            int32_t *values = check_fetch(got);
+            for (int k = 0; k < rows * 3; k++)
+                if (values[k] != wanted[k / 3][k % 3])
+                    fail_msg("%d updates as %s into %d rows as %s: element %d is %d, must be %d", m, specs[b], rows,
+                             specs[a], k, values[k], wanted[k / 3][k % 3]);
+            free(values);
+        }
+}
+
 static int start(void **state)
 {
     int ready = check_start(state);
@@ -502,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_more_layouts),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_added_parts),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_mapped),
         cmocka_unit_test_teardown(test_errors, check_finish),

@@ -178,6 +178,57 @@ static void batches(void **state)
     check_end();
 }
 
+/* -- parts whose place varies: a matrix product that hands shards round, and its gradients ------------------------------- */
+static oly_mesh pair;
+
+static void own_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array me = oly_axis_index("x"), other = oly_sub(1, me);
+    oly_array a0 = oly_dynamic_slice(in[0], OLY_INDEXES(0, oly_mul(me, 2)), OLY_EXTENTS(2, 2));
+    oly_array a1 = oly_dynamic_slice(in[0], OLY_INDEXES(0, oly_mul(other, 2)), OLY_EXTENTS(2, 2));
+    out[0] = oly_add(oly_matmul(a0, in[1]), oly_matmul(a1, oly_ppermute(in[1], "x", OLY_PAIRS({0, 1}, {1, 0}))));
+    out[0] = oly_dynamic_update_slice(out[0], oly_mul(oly_slice(in[1], ":, :2"), 3), OLY_INDEXES(0, me));
+}
+
+static void in_pieces(const oly_array *in, oly_array *out, void *user)
+{
+    oly_shard_map(own_rows, user, pair, OLY_IN(in[0], in[1]), OLY_SPECS("x", "x"), OLY_OUT(out[0]), OLY_SPECS("x"));
+    out[0] = oly_sum(oly_sin(out[0]));
+}
+
+static void at_once(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array y = oly_matmul(in[0], in[1]);
+    y = oly_update(y, ":2, :2", oly_mul(oly_slice(in[1], ":2, :2"), 3));
+    y = oly_update(y, "2:, 1:3", oly_mul(oly_slice(in[1], "2:, :2"), 3));
+    out[0] = oly_sum(oly_sin(y));
+}
+
+static void parts_at_places_that_vary(void **state)
+{
+    (void)state;
+    start();
+    pair = oly_make_mesh("x=2");
+    oly_array a = oly_mul(oly_reshape(oly_arange(16, OLY_FLOAT32), 4, 4), 0.125),
+              b = oly_mul(oly_reshape(oly_arange(24, OLY_FLOAT32), 4, 6), 0.0625);
+    for (int k = 0; k < 2; k++) {
+        double wanted[24];
+        float values[24];
+        const char *of = k ? "1" : "0";
+        oly_array slope = oly_apply(oly_grad(oly_jit(at_once, 2, 1), .argnums = of), a, b);
+        int n = (int)oly_size(slope);
+        assert_int_equal(oly_get(slope, values, sizeof(float) * (size_t)n), OLY_OK);
+        for (int j = 0; j < n; j++)
+            wanted[j] = (double)values[j];
+        check_near(oly_apply(oly_grad(oly_jit(in_pieces, 2, 1), .argnums = of), oly_device_put(a, oly_named(pair, "x")),
+                             oly_device_put(b, oly_named(pair, "x"))),
+                   n, wanted);
+    }
+    check_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +236,7 @@ int main(void)
         cmocka_unit_test(explicit_gradients),
         cmocka_unit_test(slopes_inside),
         cmocka_unit_test(batches),
+        cmocka_unit_test(parts_at_places_that_vary),
     };
     return CHECK_MAIN(tests);
 }

@@ -273,11 +273,39 @@ static void mistakes_are_told(void **state)
     oly_clear_error();
 }
 
+/* Padding that takes away, with gaps: [0 1 ..] of n elements, against the line written out. */
+static void padding_of_both_signs(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    for (int trial = 0; trial < 3 * 4 * 7 * 7; trial++)
+        OLY_SCOPE
+        {
+            int64_t between = trial % 3, n = trial / 3 % 4, low = trial / 12 % 7 - 4, high = trial / 84 - 4;
+            int64_t covered = n ? (n - 1) * (between + 1) + 1 : 0, size = low + covered + high;
+            int32_t wanted[32], got[32];
+            if (size < 0)
+                continue;
+            for (int64_t k = 0; k < size; k++) {
+                int64_t at = k - low;
+                bool element = at >= 0 && at < covered && at % (between + 1) == 0;
+                wanted[k] = element ? (int32_t)(at / (between + 1)) : 77;
+            }
+            oly_array x = oly_device_put(oly_arange(n, OLY_INT32), oly_named(mesh, trial % 2 ? "x" : ""));
+            oly_array y = oly_pad(x, 77, &low, &high, &between);
+            assert_int_equal(oly_size(y), size);
+            assert_int_equal(oly_process_allgather(y, got, sizeof *got * (size_t)size), OLY_OK);
+            if (memcmp(got, wanted, sizeof *got * (size_t)size) != 0)
+                fail_msg("%d elements padded by %d, %d, with %d between", (int)n, (int)low, (int)high, (int)between);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(elements_are_where_they_belong, check_start, check_finish),
         cmocka_unit_test_setup_teardown(reshapes_keep_the_order_where_nothing_fits, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(padding_of_both_signs, check_start, check_finish),
         cmocka_unit_test_setup_teardown(slices_run_backwards, check_start, check_finish),
         cmocka_unit_test_setup_teardown(the_longest_steps, check_start, check_finish),
         cmocka_unit_test_setup_teardown(numbers_in_a_row, check_start, check_finish),

@@ -122,6 +122,15 @@ static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index
     return *slice ? OLY_OK : OLY_MEMORY;
 }
 
+/* Have n indexes of leading dimensions, and what is left of the array, no element? */
+static bool is_empty_part(const oly_node *x, int n, const oly_node *index)
+{
+    bool empty = oly_type_size(&index->type) == 0;
+    for (int d = n; d < x->type.rank; d++)
+        empty = empty || x->type.shape[d] == 0;
+    return empty;
+}
+
 static oly_status flattened(oly_graph *g, oly_node *x, oly_node **out)
 {
     int64_t n = oly_type_size(&x->type);
@@ -134,6 +143,16 @@ static oly_status check_not_empty(const oly_type *x, int axis, const oly_type *i
         return oly_fail(OLY_INVALID, "dimension %d of %s has no elements to take; %s indexes are too many", axis,
                         oly_type_short(x), oly_type_short(index));
     return OLY_OK;
+}
+
+/* No indexes: as in JAX, the result is new, and not split. */
+static oly_status take_nothing(const oly_node *x, const oly_node *index, oly_params *p)
+{
+    oly_type t = {.rank = x->type.rank - 1 + index->type.rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
+    if (p->sharding || oly_type_size(&index->type) > 0 || !t.mesh || !t.mesh->explicit_axes)
+        return OLY_OK;
+    p->sharding = oly_type_sharding(&t);
+    return p->sharding ? OLY_OK : OLY_MEMORY;
 }
 
 oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -150,6 +169,7 @@ oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const o
     OLY_TRY(check_not_empty(&x->type, axis, &in[1]->type));
     OLY_TRY(read_indexes(g, &x->type, axis, 1, in + 1, !clips, &index));
     index_params(&p, recipe, 0, axis, 1);
+    OLY_TRY(take_nothing(x, index, &p));
     OLY_TRY(gather(g, x, 1, &index, &p, out));
     int rank = (*out)->type.rank, n_index = index->type.rank; /* the indexes' dimensions take the place of the axis */
     for (int d = 0; d < axis; d++)
@@ -255,6 +275,8 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
         OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
         if (one_slice)
             p.sharding = slice; /* the rest of the array stays as it is split */
+        if (is_empty_part(in[0], n_in - 1, index[0]))
+            p.sharding = slice; /* nothing is looked up: nothing is ambiguous */
     }
     return gather(g, in[0], n_in - 1, index, &p, out);
 }
@@ -273,6 +295,10 @@ static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node 
     oly_sharding slice = NULL;
     if (!p->sharding)
         OLY_TRY(slice_sharding(x, n, index[0], rank, &slice));
+    if (slice && is_empty_part(x, n, index[0])) { /* whatever the updates are split along */
+        *out = x;
+        return oly_build_broadcast(g, updates, rank, shape, &updates);
+    }
     if (slice && updates->type.mesh)
         OLY_TRY(oly_build_broadcast_to(g, updates, rank, shape, slice, &updates));
     else
@@ -428,7 +454,9 @@ oly_status oly_compose_dynamic_update_slice(oly_graph *g, int n_in, oly_node *co
     bool all_or_none = memcmp(x->shape, in[1]->type.shape, sizeof(int64_t) * (size_t)x->rank) == 0;
     if ((all_or_none && !x->mesh) || oly_type_size(&in[1]->type) == 0)
         return OLY_OK;
-    if (known_part(x, n_in - 2, in + 2, in[1]->type.shape, &p))
+    bool exact =
+        !x->mesh || !all[1]->type.mesh || oly_type_same_sharding(x, &all[1]->type); /* or the rule has to refuse it */
+    if (exact && known_part(x, n_in - 2, in + 2, in[1]->type.shape, &p))
         return oly_graph_add(g, OLY_OP_update, 2, all, &p, out);
     return oly_graph_add(g, OLY_OP_dynamic_update_slice, n_in, all, NULL, out);
 }

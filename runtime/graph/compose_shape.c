@@ -164,7 +164,8 @@ oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const
     OLY_TRY(oly_build_reshape(g, both[1], part.rank, part.shape, &both[1]));
     OLY_TRY(turn_part(g, recipe, &both[1]));
     *out = both[1];
-    return is_whole(x, &part) ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
+    bool lies_so = !x->mesh || oly_type_same_sharding(x, &both[1]->type);
+    return is_whole(x, &part) && lies_so ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
 }
 
 /* Operands agree in all dimensions but `along`. */

@@ -537,6 +537,8 @@ static oly_status flip(oly_graph *g, bool *any)
     if (!need || !s.label || !s.same || !s.either || !s.depth || !s.turned_dims || !s.stays || !s.counted ||
         !s.region || !s.saved || !s.fewer || !s.made || !s.turned)
         return oly_out_of_memory(n * sizeof(oly_node *), "the nodes of a graph");
+    for (int k = 0; k < g->n_nodes; k++) /* what is left as it is has no label that could do without it */
+        s.stays[k] = is_fixed(g->nodes[k]);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         look_at_all(&s, need);
         if (give_up(&s, &taken))

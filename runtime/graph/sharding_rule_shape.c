@@ -47,18 +47,35 @@ oly_status oly_sharding_rule_rev(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-oly_status oly_sharding_rule_update(oly_node *node)
+/* The array that a value is written into stays as it is; an array made without a mesh becomes as the value is. */
+static oly_status update(oly_node *node, bool fits, const char *how)
 {
     const oly_type *x = &node->in[0]->type, *value = &node->in[1]->type;
     bool adapts = !x->mesh || !value->mesh; /* a number, or made without a mesh */
-    if (!adapts && (!oly_axes_same(x, value) || x->unreduced != value->unreduced || x->reduced != value->reduced))
+    if (!adapts && (!fits || x->unreduced != value->unreduced || x->reduced != value->reduced))
         return oly_sharding_fail(node, "update_mismatch",
-                                 "the value must be sharded exactly as the array it is written into; move one with "
-                                 "oly_reshard");
+                                 "the value must be sharded %s as the array it is written into; move one with "
+                                 "oly_reshard",
+                                 how);
     const oly_type *from = x->mesh ? x : value;
     memcpy(node->type.axes, from->axes, sizeof from->axes);
     keep_sums(node, from);
     return OLY_OK;
+}
+
+oly_status oly_sharding_rule_dynamic_update(oly_node *node)
+{
+    return update(node, oly_axes_same(&node->in[0]->type, &node->in[1]->type), "exactly");
+}
+
+/* As a value that is repeated for the part: dimensions that are not split become as those of the array. */
+oly_status oly_sharding_rule_update(oly_node *node)
+{
+    const oly_type *x = &node->in[0]->type, *value = &node->in[1]->type;
+    bool fits = true;
+    for (int d = 0; d < value->rank; d++)
+        fits = fits && (value->axes[d].n == 0 || oly_axis_list_equal(&value->axes[d], &x->axes[d]));
+    return update(node, fits, "not at all, or");
 }
 
 oly_status oly_sharding_rule_concatenate(oly_node *node)

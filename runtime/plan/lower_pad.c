@@ -117,12 +117,13 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     return OLY_OK;
 }
 
-/* True when the operand covers the whole result: nothing to fill on any device. */
+/* True when the operand covers the whole result: nothing to fill on any device. Where there are gaps, even a single element may lie
+ * in one. */
 static bool nothing_to_fill(const oly_node *n)
 {
     for (int d = 0; d < n->type.rank; d++) {
         int64_t extent = n->in[0]->type.shape[d];
-        if (n->params.start[d] > 0 || (n->params.step[d] > 1 && extent > 1 && n->type.shape[d] > 1) ||
+        if (n->params.start[d] > 0 || (n->params.step[d] > 1 && extent > 1) ||
             n->params.start[d] + (extent - 1) * n->params.step[d] + 1 < n->type.shape[d])
             return false;
     }

@@ -80,13 +80,13 @@ static bool is_brought_later(oly_frame *f, const oly_node *n, const oly_node *in
     return false;
 }
 
-/* Adds what it takes to bring the updates and their indexes to where they are read. `whole`: all indexes come. */
-static void add_brought(oly_planner *p, oly_frame *f, const oly_local_step *s, bool whole, cost *c)
+/* Adds what it takes to bring operands, from number `first` on, to where they are read. `whole`: all indexes come. */
+static void add_brought(oly_planner *p, oly_frame *f, const oly_local_step *s, int first, bool whole, cost *c)
 {
-    for (int k = 1; k < s->n_in; k++) {
+    for (int k = first; k < s->n_in; k++) {
         oly_region r = oly_region_of_layout(&s->in[k]);
         oly_layout own;
-        if (oly_is_at_hand(f, s->node->in[k], &r) || (whole && is_brought_later(f, s->node, s->node->in[k])))
+        if (oly_is_at_hand(f, s->node->in[k], &r) || (k > 0 && whole && is_brought_later(f, s->node, s->node->in[k])))
             continue;
         bool known = oly_natural_layout(f, s->node->in[k], &own) && own.mesh == p->mesh;
         double moved = elements_moved(known ? &own : NULL, &s->in[k]);
@@ -162,6 +162,19 @@ static bool divide(const oly_node *n, const oly_layout *own, unsigned axes, oly_
     return axes == 0;
 }
 
+/* Parts of the array must lie in those of what is added up. Where a dimension does not divide, its parts over fewer axes do not
+ * always hold those over more: then the array comes in the larger parts. */
+static void cover(const oly_layout *out, oly_layout *array)
+{
+    for (int d = 0; d < out->rank; d++) {
+        oly_layout one = {.mesh = out->mesh, .rank = 1, .shape = {out->shape[d]}, .split = {out->split[d]}};
+        oly_region r = {.mesh = out->mesh, .rank = 1};
+        r.dim[0] = (oly_region_dim){.split = array->split[d], .n = array->shape[d], .scale = 1};
+        if (!oly_region_inside_layout(&r, &one))
+            array->split[d] = out->split[d];
+    }
+}
+
 /* The step where updates are divided along the axes, beginning with the layout of one of the operands; false: they cannot be. */
 static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axes, oly_local_step *part,
                     bool *scattered)
@@ -181,6 +194,7 @@ static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axe
     oly_leave_axes(&part->out, &part->over);
     *scattered = left == part->over.n;
     part->in[0] = s->in[0];
+    cover(&part->out, &part->in[0]);
     for (int k = 1; k < n->n_in; k++) {
         part->in[k] = s->in[k];
         oly_leave_axes(&part->in[k], &part->over);
@@ -241,7 +255,7 @@ static bool look(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, o
         add_home(p, f, &tried, scattered, &c);
         if (!is_less(&c, least))
             continue;
-        add_brought(p, f, &tried, false, &c);
+        add_brought(p, f, &tried, oly_layout_equal(&tried.in[0], &s->in[0]) ? 1 : 0, false, &c);
         if (!is_less(&c, least))
             continue;
         *part = tried;
@@ -257,7 +271,7 @@ static bool look_everywhere(oly_planner *p, oly_frame *f, const oly_local_step *
     cost least = {0};
     bool any = false;
     add_home(p, f, s, false, &least);
-    add_brought(p, f, s, true, &least);
+    add_brought(p, f, s, 1, true, &least);
     for (int k = s->n_in - 1; k > 0 && least.bytes > 0; k--)
         any = look(p, f, s, k, part, &least) || any;
     return any;

@@ -148,6 +148,7 @@ static oly_status add_part(oly_graph *g, oly_node *sum, const oly_node *x, oly_n
         oly_node *from[128] = {sum};
         memcpy(from + 1, x->in + 2, sizeof *from * (size_t)(x->n_in - 2));
         memset(&p, 0, sizeof p);
+        p.n_batch = x->params.n_batch;
         p.rank = part->type.rank;
         memcpy(p.shape, part->type.shape, sizeof p.shape);
         OLY_TRY(oly_graph_add(g, OLY_OP_dynamic_slice, x->n_in - 1, from, &p, &in[1]));
