@@ -1,0 +1,33 @@
+/* Random programs around loops that read views of arrays from outside: what test_captures_random.c runs, compiled and call by call.
+ * A program is its seed: each run of it draws the same numbers again, from shapes alone, and so makes the same calls. */
+#ifndef CAPTURE_PROGRAM_H
+#define CAPTURE_PROGRAM_H
+#include <olympus.h>
+
+enum { CAPTURE_INPUTS = 5, CAPTURE_CARRIES = 3 };
+
+typedef struct capture_input {
+    oly_dtype dtype;
+    int rank;
+    int64_t shape[4];
+} capture_input;
+
+typedef struct capture_program {
+    uint64_t seed;
+    int n_in, n_out; /* n_out: so many of the inputs, the first ones, are what the loops begin with */
+    capture_input input[CAPTURE_INPUTS];
+    bool slope;    /* its derivative: the result is a number */
+    bool plain;    /* call by call: loops are written out, nothing is traced */
+    bool print;    /* then: says what it does */
+    oly_mesh mesh; /* of constraints on values; NULL: none */
+} capture_program;
+
+typedef struct capture_random {
+    uint64_t state;
+} capture_random;
+int64_t capture_draw(capture_random *r, int64_t n);
+
+void capture_program_make(capture_program *p, uint64_t seed);
+/* An oly_function; user: the program. Results: n_out, or with `slope` one. */
+void capture_program_run(const oly_array *in, oly_array *out, void *program);
+#endif
