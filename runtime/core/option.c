@@ -3,6 +3,7 @@
 #include "core/option.h"
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/optimisation.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -194,6 +195,7 @@ oly_status oly_options_read(void)
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
+    OLY_TRY(oly_optimisations_parse(oly_option.disable, &oly_disabled_by_option));
     asked = oly_option;
     return choose_platforms();
 }
@@ -261,4 +263,8 @@ void oly_print_options(void)
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT
+    printf("Optimisations that OLYMPUS_DISABLE turns off:\n");
+    for (int k = 0; k < OLY_N_OPTIMISATIONS; k++)
+        printf("    %s%s: %s\n", oly_optimisation_name((oly_optimisation)k),
+               oly_enabled((oly_optimisation)k) ? "" : " (off)", oly_optimisation_text((oly_optimisation)k));
 }

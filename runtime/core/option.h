@@ -6,7 +6,7 @@
 
 typedef struct oly_options {
 #define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help) int64_t name;
-#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)           char name[256];
+#define OLY_OPTION_TEXT(name, fallback, shared, variable, help)           char name[1024];
 #include "core/option.def"
 #undef OLY_OPTION_INT
 #undef OLY_OPTION_TEXT

@@ -6,6 +6,7 @@
  * it lowers a body; delay_group.c takes the carry for one more value that waits. Decided by the graph and layouts alone, so that
  * sums keep their order on every layout of ranks. */
 #include "plan/accumulate.h"
+#include "core/optimisation.h"
 #include "plan/delay.h"
 
 struct oly_accumulator {
@@ -62,8 +63,9 @@ oly_status oly_find_accumulators(oly_planner *p, const oly_frame *f, const oly_n
     OLY_PLAN_CHECK(body->accumulators);
     for (int k = 0; k < loop->params.n_carry; k++) {
         const oly_node *input = g->inputs[1 + k], *output = g->outputs[k];
-        if (input->n_uses == 1 && input->type.dtype != OLY_BOOL && is_zero(loop->in[k]) &&
-            k != loop->params.predicate - 1 && is_added_to(g, input, output) && is_taken_once(f->graph, loop, k))
+        if (oly_enabled(OLY_OPTIMISATION_LOOP_ACCUMULATION) && input->n_uses == 1 && input->type.dtype != OLY_BOOL &&
+            is_zero(loop->in[k]) && k != loop->params.predicate - 1 && is_added_to(g, input, output) &&
+            is_taken_once(f->graph, loop, k))
             body->accumulators[k] = (struct oly_accumulator){.input = input, .output = output};
     }
     return OLY_OK;

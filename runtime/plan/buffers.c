@@ -2,6 +2,7 @@
  * loop; one written inside lives within an iteration. First fit in order of birth. */
 #define _GNU_SOURCE /* qsort_r */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <stdlib.h>
 
 static bool is_inside(const oly_plan *plan, const oly_slot *slot, const oly_block *b, const oly_block *body)
@@ -127,7 +128,7 @@ static bool overwrites_in_order(const oly_plan *plan, const oly_step *s, int inp
 static bool may_take(const oly_plan *plan, int input, int output)
 {
     const oly_slot *in = &plan->slots[input], *out = &plan->slots[output];
-    if (out->kind != OLY_SLOT_POOL || out->block != plan->main)
+    if (out->kind != OLY_SLOT_POOL || out->block != plan->main || !oly_enabled(OLY_OPTIMISATION_DONATION))
         return false;
     if (in->last < out->first)
         return true;
@@ -180,7 +181,7 @@ oly_status oly_assign_memory(oly_planner *p)
         oly_slot *s = &plan->slots[order[k]];
         int alive = 0;
         for (int j = 0; j < n_placed; j++) /* drop the dead: births only grow */
-            if (plan->slots[placed[j]].last >= s->first)
+            if (plan->slots[placed[j]].last >= s->first || !oly_enabled(OLY_OPTIMISATION_MEMORY_REUSE))
                 placed[alive++] = placed[j];
         n_placed = alive;
         s->offset = first_fit(plan, placed, n_placed, s);

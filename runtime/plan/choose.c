@@ -8,6 +8,7 @@
  * brought once, before them (choose_loop.c). Decisions come from the graph, the mesh and the rates alone: every process makes the
  * same. Called by plan.c. */
 #include "plan/choose.h"
+#include "core/optimisation.h"
 #include "core/option.h"
 #include <string.h>
 
@@ -307,7 +308,8 @@ oly_status oly_choose(oly_planner *p, oly_frame *f)
     oly_arena arena = {0};
     int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
     oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {.seconds = 1, .wire = 1}}, *c = NULL;
-    if (!oly_option.choose || p->mesh->n_devices == 1 || p->mesh->n_axes > OLY_CHOOSE_AXES || p->mesh->explicit_axes)
+    if (!oly_option.choose || !oly_enabled(OLY_OPTIMISATION_LAYOUT_CHOICE) || p->mesh->n_devices == 1 ||
+        p->mesh->n_axes > OLY_CHOOSE_AXES || p->mesh->explicit_axes)
         return OLY_OK;
     oly_chooser_sample(&like, coordinates);
     for (int a = 0; a < like.mesh->n_axes; a++)

@@ -3,6 +3,7 @@
  * the parts are reduced. Decided by the graph and layouts alone, so that sums keep their order on every layout of ranks.
  * graph/linear.def says what is linear. Elementwise operations: delay_group.c. Called by lower.c and scatter.c. */
 #include "plan/delay.h"
+#include "core/optimisation.h"
 
 oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand)
 {
@@ -12,7 +13,9 @@ oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand)
         if (n->n_uses != 1)
             return NULL;
     }
-    return !oly_captured(f, n) && oly_value_of(f, n)->waits ? f->graph->nodes[n->index] : NULL;
+    return oly_enabled(OLY_OPTIMISATION_SINKING) && !oly_captured(f, n) && oly_value_of(f, n)->waits
+               ? f->graph->nodes[n->index]
+               : NULL;
 }
 
 bool oly_is_linear_in(const oly_node *n, bool first, bool second)
@@ -132,6 +135,8 @@ oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const ol
     int n_parts = 0;
     int64_t elements = 0;
     *done = false;
+    if (!oly_enabled(OLY_OPTIMISATION_PARTIAL_REDUCTION))
+        return OLY_OK;
     for (int k = n->index + 1; k < f->graph->n_nodes && n_parts < n->n_uses && n->n_uses <= MOST; k++) {
         oly_node *user = f->graph->nodes[k];
         bool reads = false;

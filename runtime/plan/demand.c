@@ -2,6 +2,7 @@
  * to the memory they look at, with other offsets and strides; only when a device lacks elements does an exchange bring
  * them, and one exchange serves all that was announced together (prepare.c). */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include "graph/view.h"
 #include <string.h>
 
@@ -132,8 +133,11 @@ static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const o
     if (slot < 0)
         return OLY_MEMORY;
     OLY_TRY(oly_plan_reshard(p, f->block, n, v->layout, v->slot, r, slot));
+    oly_replica *others = v->replicas;
     OLY_TRY(oly_add_replica(p, v, r, &(oly_wanted){0}, slot));
     *replica = v->replicas;
+    if (!oly_enabled(OLY_OPTIMISATION_COPY_REUSE))
+        v->replicas = others;
     return OLY_OK;
 }
 

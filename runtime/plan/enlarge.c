@@ -3,6 +3,7 @@
  * and x, which is smaller, is brought there. So is what a sort, or another operation of whole lines, makes elsewhere than
  * propagation has it. Called by plan.c after propagation. */
 #include "graph/factors.h"
+#include "core/optimisation.h"
 #include "graph/view.h"
 #include "plan/planner.h"
 #include <string.h>
@@ -196,7 +197,7 @@ oly_status oly_enlarge_late(oly_planner *p, oly_frame *f)
         for (oly_frame *body = f->bodies[k]; body; body = body->next)
             OLY_TRY(oly_enlarge_late(p, body));
     }
-    if (!any)
+    if (!any || !oly_enabled(OLY_OPTIMISATION_LATE_EXPANSION))
         return OLY_OK;
     wish **wishes = OLY_PLAN_NEW(p, wish *, g->n_nodes);
     OLY_PLAN_CHECK(wishes);

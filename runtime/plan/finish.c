@@ -3,6 +3,7 @@
  * has a bound, a quarter of what partial results may take (fold.h). Parts are every k-th index of a dimension, so that all
  * devices have something of each. The same bytes move as at once. Called by lower.c for every place whose operand waits. */
 #include "plan/finish.h"
+#include "core/optimisation.h"
 #include "plan/fold.h"
 #include <string.h>
 
@@ -21,6 +22,8 @@ static int64_t parts_of(const oly_node *sum, const oly_layout *from, const oly_l
     int64_t bytes = each * (largest_part(from) + (scattered ? largest_part(scattered) : 0) + 2 * largest_part(to)) *
                     (int64_t)oly_dtype_size(sum->type.dtype);
     int64_t limit = oly_fold_limit() / 4;
+    if (!oly_enabled(OLY_OPTIMISATION_CHUNKED_REDUCTION))
+        return 1;
     return (bytes + limit - 1) / limit;
 }
 

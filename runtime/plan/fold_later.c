@@ -2,6 +2,7 @@
  * one takes the same, and a plan as much memory, for any number of devices: the step says what is reduced, and how much; who gives
  * what to whom is in the pattern that all reductions over these axes share. Called by fold.c. */
 #include "plan/fold_levels.h"
+#include "core/optimisation.h"
 #include "plan/fold_room.h"
 #include "core/option.h"
 #include <string.h>
@@ -22,7 +23,8 @@ bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes)
     bool local = true;
     for (int k = 0; k < axes->n; k++)
         local = local && p->mesh->together[axes->axis[k]] >= p->mesh->size[axes->axis[k]];
-    return p->plan->distributed && !local && !p->fold_share && oly_mesh_processes() > oly_option.direct_processes;
+    return oly_enabled(OLY_OPTIMISATION_STAGED_REDUCTION) && p->plan->distributed && !local && !p->fold_share &&
+           oly_mesh_processes() > oly_option.direct_processes;
 }
 
 bool oly_fold_is_small(const folder *f, int n_items, int stages)

@@ -2,6 +2,7 @@
  * the devices of this process only, and plans are full of reductions over the same axes, so patterns outlive plans: up to
  * MOST_KEPT of them, until oly_finalize. Nothing of a plan points into them once it is made. */
 #include "plan/fold_pattern.h"
+#include "core/optimisation.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,7 +349,7 @@ oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const 
 {
     kept_pattern key = {.mesh = p->mesh,
                         .in_pairs = rule->in_pairs,
-                        .large = large,
+                        .large = large && oly_enabled(OLY_OPTIMISATION_SLICED_REDUCTION),
                         .n_devices = p->plan->n_devices,
                         .position = p->position},
                  *k;

@@ -1,6 +1,7 @@
 /* Reductions over devices that wait: one is put off until its value is read, and others over the same axes that have come by
  * then go with it, in one exchange. Called by the lowerings. */
 #include "plan/fold.h"
+#include "core/optimisation.h"
 
 struct oly_waiting_fold {
     oly_waiting_fold *next;
@@ -68,9 +69,11 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_
 {
     oly_folded items[OLY_FOLD_TOGETHER];
     oly_waiting_fold key = *w;
+    bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
     int n = 0;
     for (oly_waiting_fold **at = &f->waiting; *at;) {
-        if (n == OLY_FOLD_TOGETHER || !go_together(*at, &key)) {
+        bool goes = together ? go_together(*at, &key) : (*at)->node == key.node;
+        if (n == OLY_FOLD_TOGETHER || !goes) {
             at = &(*at)->next;
             continue;
         }

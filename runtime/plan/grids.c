@@ -3,6 +3,7 @@
  * meshes. Shardings that are told or handed out keep the meshes of the program. The same where reshapes cut inside an axis
  * (split_axes.c). Called by plan.c and propagate.c. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -213,13 +214,15 @@ oly_status oly_unite_grids(oly_planner *p)
     distances all;
     oly_axis_cuts cuts;
     const oly_plan_request *r = p->request;
-    for (int k = 0; k < r->graph->n_inputs; k++)
+    bool unite = oly_enabled(OLY_OPTIMISATION_COMMON_MESH);
+    for (int k = 0; unite && k < r->graph->n_inputs; k++)
         if (r->inputs[k].committed)
             collect(&g, r->inputs[k].sharding->mesh);
-    for (int k = 0; r->outputs && k < r->graph->n_outputs; k++)
+    for (int k = 0; unite && r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k])
             collect(&g, r->outputs[k]->mesh);
-    collect_places(&g, r->graph);
+    if (unite)
+        collect_places(&g, r->graph);
     for (int k = 0; k < p->mesh->n_axes; k++)
         g.impossible = g.impossible || p->mesh->size[k] < 2;
     if (g.impossible || p->mesh->explicit_axes || p->mesh->manual_axes || p->mesh->n_axes == 0)

@@ -3,6 +3,7 @@
  * nodes of one depth never depend on each other through others. Depths are first as small as possible, then as large as their
  * users allow, so that a value used late is computed where it is used. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <string.h>
 
 enum {
@@ -30,7 +31,8 @@ static bool cut_alike(oly_frame *f, const oly_node *a, const oly_node *b)
 
 static bool joins(oly_frame *f, const oly_node *from, const oly_node *to)
 {
-    return fusible(from) && fusible(to) && same_shape(from, to) && cut_alike(f, from, to);
+    return oly_enabled(OLY_OPTIMISATION_FUSION) && fusible(from) && fusible(to) && same_shape(from, to) &&
+           cut_alike(f, from, to);
 }
 
 static int least_depth(oly_frame *f, const oly_node *n)

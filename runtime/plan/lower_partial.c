@@ -3,6 +3,7 @@
  * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
  * has each. Scatters are lower_scatter.c's. Called by lower_local.c, for every node of its kind. */
 #include "plan/local.h"
+#include "core/optimisation.h"
 #include "core/option.h"
 #include <string.h>
 
@@ -375,7 +376,10 @@ oly_status oly_lower_partial(oly_planner *p, oly_frame *f, oly_node *n, const ol
     bool is_split = false;
     *done = false;
     if (s->op == OLY_LOCAL_SCATTER_ADD)
-        return oly_lower_scatter(p, f, n, s, done);
+        return oly_enabled(OLY_OPTIMISATION_DIVIDED_SCATTER) ? oly_lower_scatter(p, f, n, s, done) : OLY_OK;
+    bool sorts = oly_local_way_of(s->op) == OLY_LOCAL_ORDERS;
+    if (!oly_enabled(sorts ? OLY_OPTIMISATION_DISTRIBUTED_SORT : OLY_OPTIMISATION_PARTIAL_RESULTS))
+        return OLY_OK;
     if (!lies(p, f, n, &own))
         return OLY_OK;
     switch (oly_local_way_of(s->op)) {

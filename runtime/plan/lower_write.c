@@ -1,5 +1,6 @@
 /* Operations that write operands into parts of their result: updates and concatenations. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <string.h>
 
 static bool is_concatenation(const oly_node *n)
@@ -25,7 +26,7 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
         return false;
     if (v->written_over)
         return true;
-    if (u->n_uses != 1 || v->replicas)
+    if (u->n_uses != 1 || v->replicas || !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE))
         return false;
     const oly_slot *s = &p->plan->slots[v->slot];
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;

@@ -2,6 +2,7 @@
  * the neighbours, of all fields in one message each, and advances some steps tile by tile. How many follows from the price of
  * the exchange, the margins that are computed twice, and the way through memory. Called by lower_loop.c. */
 #include "core/option.h"
+#include "core/optimisation.h"
 #include "plan/cost.h"
 #include "plan/march_plan.h"
 #include <string.h>
@@ -119,8 +120,8 @@ static oly_status choose_steps(lowering *w)
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
     oly_march *m = w->march;
     double best = -1, single = 0;
-    if (oly_option.halo_steps) {
-        int64_t steps = oly_option.halo_steps < w->count ? oly_option.halo_steps : w->count;
+    if (oly_halo_steps()) {
+        int64_t steps = oly_halo_steps() < w->count ? oly_halo_steps() : w->count;
         OLY_TRY(oly_march_unroll(w->p, &m->form, (int)steps, false, &m->pass));
         m->seconds = (double)steps * oly_march_tile(&m->form, &m->pass, w->extent, m->tile);
         return OLY_OK;
@@ -194,6 +195,8 @@ static oly_status find_regions(lowering *w)
 static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, oly_wanted *wanted)
 {
     int n = pass->n_needs[j];
+    if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
+        return OLY_OK; /* all of it is wanted */
     oly_region *part = OLY_PLAN_NEW(w->p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {
@@ -656,7 +659,7 @@ oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done
 {
     lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower, .brings = -1};
     bool found, alike = false;
-    if (w.count < 2 && !n->params.unrolled)
+    if ((w.count < 2 && !n->params.unrolled) || !oly_enabled(OLY_OPTIMISATION_FIELD_LOOPS))
         return OLY_OK;
     w.march = OLY_PLAN_NEW(p, oly_march, 1);
     OLY_PLAN_CHECK(w.march);

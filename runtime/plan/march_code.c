@@ -1,6 +1,7 @@
 /* Programs of loops over fields (march.h): instructions as they are found, then registers for them. Called by march_form.c and
  * march_walk.c. */
 #include "plan/march_code.h"
+#include "core/optimisation.h"
 #include <string.h>
 
 int oly_march_read(oly_march_code *c, const oly_march_load *load, oly_dtype dtype)
@@ -120,7 +121,8 @@ static oly_status find_taps(oly_planner *p, const oly_march_code *c, int value, 
 {
     tap_list l = {0};
     piece->n_taps = 0;
-    if ((dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) || value < OLY_MARCH_LOADS || !add_taps(c, &l, value, dtype, 1))
+    if (!oly_enabled(OLY_OPTIMISATION_STENCIL_TAPS) || (dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) ||
+        value < OLY_MARCH_LOADS || !add_taps(c, &l, value, dtype, 1))
         return OLY_OK;
     int *tap = OLY_PLAN_NEW(p, int, l.n);
     double *coefficient = OLY_PLAN_NEW(p, double, l.n);

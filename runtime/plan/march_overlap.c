@@ -3,6 +3,7 @@
  * devices, as values do not depend on tiles. Where few tiles are like that and prices say that it pays, the cells along those
  * sides become tiles of their own. Called by march.c, when the step is complete; the tiles by runtime/run/march_run.c. */
 #include "plan/cost.h"
+#include "core/optimisation.h"
 #include "core/option.h"
 #include "plan/march_plan.h"
 #include "plan/margin_sides.h"
@@ -211,7 +212,7 @@ oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first,
 {
     finder f = {.plan = p->plan, .march = m, .device = device};
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
-    if (!oly_option.overlap || !move)
+    if (!oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_TILE_OVERLAP) || !move)
         return OLY_OK;
     f.seen = OLY_PLAN_NEW(p, uint64_t, p->plan->n_devices * m->form.n_fields + 1);
     OLY_PLAN_CHECK(f.seen);

@@ -4,6 +4,7 @@
  * much as there is to find, and a device in the middle of a large mesh has no more neighbours than one in the middle of a small
  * one. Called by pieces.c. */
 #include "plan/pieces.h"
+#include "core/optimisation.h"
 #include "core/arena.h"
 #include <string.h>
 
@@ -437,7 +438,8 @@ static bool same_axes(const mover *m, const oly_region *r)
 
 bool oly_between_neighbours(const mover *m)
 {
-    bool near = !m->permutation && !m->from->mesh->everywhere && m->wanted.n <= MOST_PARTS && same_axes(m, m->to);
+    bool near = oly_enabled(OLY_OPTIMISATION_NEIGHBOUR_EXCHANGE) && !m->permutation && !m->from->mesh->everywhere &&
+                m->wanted.n <= MOST_PARTS && same_axes(m, m->to);
     for (int k = 0; k < m->wanted.n && near; k++)
         near = same_axes(m, &m->wanted.part[k]);
     return near;

@@ -437,7 +437,7 @@ static double twice_computed(const parting *x, int steps)
 
 static int steps_of(const parting *x, int64_t count)
 {
-    int64_t most = most_steps(x), steps = oly_option.halo_steps;
+    int64_t most = most_steps(x), steps = oly_halo_steps();
     if (!steps) {
         steps = size_of(x) > 1 << 24 ? 2 : 4; /* what is seen of every step takes memory */
         while (steps > 1 && twice_computed(x, (int)steps) > most_twice)

@@ -3,6 +3,7 @@
  * works in any order. Nothing is computed otherwise than before, so no bit changes; each process may cut its own devices'
  * work as it likes. Called by schedule.c. */
 #include "plan/schedule.h"
+#include "core/optimisation.h"
 #include "plan/cost.h"
 #include <string.h>
 
@@ -387,9 +388,9 @@ oly_status oly_split_step(oly_planner *p, const oly_step *s, int n, const oly_st
                           oly_parts *parts)
 {
     parts->n = parts->n_peers = 0;
-    if (s->kind == OLY_STEP_TILE)
+    if (s->kind == OLY_STEP_TILE && oly_enabled(OLY_OPTIMISATION_STEP_SPLITTING))
         return split_tile(p, s, n, moves, flight, parts);
-    if (s->kind == OLY_STEP_GEMM)
+    if (s->kind == OLY_STEP_GEMM && oly_enabled(OLY_OPTIMISATION_COLLECTIVE_MATMUL))
         return split_gemm(p, s, n, moves, flight, parts);
     return OLY_OK;
 }

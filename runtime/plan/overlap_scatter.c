@@ -6,6 +6,7 @@
  * All of it is one exchange with one number, so every process may do so or not. Sums keep their order: who folds has all
  * partial products before him, as ever, and blocks are those the kernel has by shape alone. Called by schedule.c. */
 #include "plan/schedule.h"
+#include "core/optimisation.h"
 #include "plan/cost.h"
 #include <string.h>
 
@@ -138,7 +139,8 @@ oly_status oly_feed_exchange(oly_planner *p, const oly_step *product, const oly_
     feeder f = {.p = p, .product = product, .move = move};
     bool known;
     *done = false;
-    if (move->move.n_departures == 0 || product->exchange || !find_peers(&f) || !sends_the_product(&f))
+    if (!oly_enabled(OLY_OPTIMISATION_COLLECTIVE_MATMUL) || move->move.n_departures == 0 || product->exchange ||
+        !find_peers(&f) || !sends_the_product(&f))
         return OLY_OK;
     OLY_TRY(find_phases(&f, &known));
     if (!known || !pays(&f, flight))

@@ -2,6 +2,7 @@
  * one, after everything else that looks at the old one. So the stacks of a scan, and the sums of its gradient, are not copied
  * each iteration. Called by lower_loop.c. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <string.h>
 
 /* Is it read by its readers, where its operand lies? */
@@ -44,7 +45,8 @@ static bool is_read_before(const oly_graph *g, const oly_node *x, const oly_node
 oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes)
 {
     const oly_node *input = body->inputs[1 + carry], *made = body->outputs[carry];
-    *yes = oly_writes_parts(made) && made->in[0] == input && made->n_uses == 1;
+    *yes = oly_enabled(OLY_OPTIMISATION_IN_PLACE_CARRY) && oly_writes_parts(made) && made->in[0] == input &&
+           made->n_uses == 1;
     if (!*yes || input->n_uses == 1)
         return OLY_OK;
     bool *before = OLY_PLAN_NEW(p, bool, body->n_nodes + 1);

@@ -1,6 +1,7 @@
 /* Which layout: the axes come from propagation, the cuts from where the operands lie, so that slices of one array meet without
  * moving more than the difference of their offsets. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include "graph/view.h"
 #include <stdlib.h>
 #include <string.h>
@@ -239,6 +240,10 @@ oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g)
     const oly_node *last = g->nodes[g->n_nodes - 1];
     const oly_choice *chosen = oly_value_of(f, last)->choice;
     *l = chosen ? oly_axes_layout(p, last, chosen->work) : oly_node_layout(p, f, last);
+    if (!oly_enabled(OLY_OPTIMISATION_ALIGNED_CUTS)) {
+        g->settled = true;
+        return OLY_OK;
+    }
     bool has_wanted = wanted_layout(p, f, g, &wanted);
     const oly_node *result = has_wanted ? NULL : result_in(f, g), *reduction = NULL;
     if (!has_wanted && !result)

@@ -1,5 +1,6 @@
 /* The way from graph to plan, and what the passes share. See plan.h. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include "core/hash.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -535,6 +536,21 @@ static uint64_t fingerprint(const oly_planner *p)
     return h;
 }
 
+/* The passes from graph to graph. */
+static oly_status rewrite(oly_planner *p)
+{
+    oly_graph *g = p->plan->graph;
+    if (oly_enabled(OLY_OPTIMISATION_CANCEL_REARRANGEMENTS))
+        OLY_TRY(oly_graph_undo(g));
+    if (oly_enabled(OLY_OPTIMISATION_FLIP_PROPAGATION))
+        OLY_TRY(oly_graph_flip(g));
+    if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
+        OLY_TRY(oly_graph_recompute(g));
+    if (oly_enabled(OLY_OPTIMISATION_HOISTING))
+        OLY_TRY(oly_move_invariants(g));
+    return oly_enabled(OLY_OPTIMISATION_LOOP_FISSION) ? oly_part_observers(p) : OLY_OK;
+}
+
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
 {
     oly_plan *plan = oly_calloc(1, sizeof *plan);
@@ -546,15 +562,7 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
     plan->graph = request->graph;
     oly_graph_bypass(plan->graph);
     oly_graph_prune(plan->graph);
-    oly_status st = oly_graph_undo(plan->graph);
-    if (st == OLY_OK)
-        st = oly_graph_flip(plan->graph);
-    if (st == OLY_OK)
-        st = oly_graph_recompute(plan->graph);
-    if (st == OLY_OK)
-        st = oly_move_invariants(plan->graph);
-    if (st == OLY_OK)
-        st = oly_part_observers(&p);
+    oly_status st = rewrite(&p);
     if (st == OLY_OK)
         st = run_passes(&p);
     if (st != OLY_OK) {
@@ -562,7 +570,7 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
         return st;
     }
     plan->fingerprint = fingerprint(&p);
-    plan->small = block_work(plan->main) < 30000;
+    plan->small = oly_enabled(OLY_OPTIMISATION_INLINE_RUNS) && block_work(plan->main) < 30000;
     *out = plan;
     return OLY_OK;
 }

@@ -454,6 +454,8 @@ typedef struct oly_linear {
 bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form);
 
 /* -- stencil.c -- */
+/* Time steps that a loop over fields makes between exchanges, where an option says so; 0: as the planner likes. */
+int64_t oly_halo_steps(void);
 /* Lowers the loop as a stencil when it is one. *done tells. */
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 /* -- stencil_overlap.c: its tiles that need no margins are worked while those are on their way. first: what brings the first ones. -- */

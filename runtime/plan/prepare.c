@@ -2,6 +2,7 @@
  * device, and one exchange fills those boxes, with the parts that are read only (no corners, where a stencil reads none). Called by
  * the lowerings before they demand what they read. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include <string.h>
 
 /* -- what is wanted of a box ----------------------------------------------------------------------------------------- */
@@ -161,6 +162,8 @@ static void add_part(root *r, const oly_region *part)
 
 static oly_wanted wanted_of(const root *r)
 {
+    if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
+        return (oly_wanted){0};
     for (int k = 0; k < r->n_parts; k++)
         if (oly_region_inside_region(&r->hull, &r->parts[k]))
             return (oly_wanted){0};
@@ -303,11 +306,11 @@ oly_status oly_room_for_reads(oly_planner *p, int most)
 
 oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
 {
-    return prepare(p, f, n, nodes, regions, false);
+    return oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) ? prepare(p, f, n, nodes, regions, false) : OLY_OK;
 }
 
 oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
                                   const oly_region *regions)
 {
-    return prepare(p, f, n, nodes, regions, true);
+    return oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) ? prepare(p, f, n, nodes, regions, true) : OLY_OK;
 }

@@ -2,6 +2,7 @@
  * before the first. Its readers look at the array itself, through regions that wrap, so that all shifts of an array share one
  * exchange and nothing is copied; where only its value is wanted, one movement makes it. Called by lower.c and lower_write.c. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include "graph/view.h"
 #include <string.h>
 
@@ -55,13 +56,13 @@ static bool reads_anywhere(const oly_node *user)
 
 bool oly_find_rolls(oly_frame *f)
 {
-    bool any = false;
+    bool any = false, enabled = oly_enabled(OLY_OPTIMISATION_ROLL_LOOK_THROUGH);
     int d;
     int64_t start;
     for (int k = 0; k < f->graph->n_nodes; k++) {
         oly_graph_ahead(f->graph, k, 1);
         const oly_node *n = f->graph->nodes[k];
-        f->values[k].rolled = oly_is_roll(n, &d, &start) && may_wrap(f, n->in[0]->in[0]);
+        f->values[k].rolled = enabled && oly_is_roll(n, &d, &start) && may_wrap(f, n->in[0]->in[0]);
         for (int j = 0; j < n->n_in; j++)
             if (!reads_anywhere(n))
                 oly_value_of(f, n->in[j])->rolled = false;
@@ -97,7 +98,7 @@ oly_status oly_lower_roll(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
 {
     int d;
     int64_t start;
-    if (!oly_is_roll(n, &d, &start))
+    if (!oly_enabled(OLY_OPTIMISATION_ROLL_LOOK_THROUGH) || !oly_is_roll(n, &d, &start))
         return OLY_OK;
     oly_node *x = n->in[0]->in[0];
     oly_region r = oly_region_of_layout(l);

@@ -3,6 +3,7 @@
  * fold_order.c's. What would take too much memory goes in rounds, as in fold.c. Long groups, and those of devices of which processes have
  * several, go level by level: scatter_levels.c. */
 #include "plan/finish.h"
+#include "core/optimisation.h"
 #include "plan/fold.h"
 #include "plan/scatter_levels.h"
 #include "plan/wires.h"
@@ -393,7 +394,7 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     if (oly_axis_list_parts(p->mesh, axes) == 1)
         return OLY_OK; /* every device has all of it */
     oly_layout target;
-    if (!oly_scattered_layout(p, f, n, axes, &target)) {
+    if (!oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER) || !oly_scattered_layout(p, f, n, axes, &target)) {
         bool done;
         OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
         return done ? OLY_OK : oly_fold_later(p, f, n, rule, axes);

@@ -5,6 +5,7 @@
  * everywhere. That is enough: ranks start exchanges in one order, and whoever waits brings on all he has under way.
  * Called by plan.c, before memory is assigned. Plans of one process stay as they are. */
 #include "plan/schedule.h"
+#include "core/optimisation.h"
 #include "plan/cost.h"
 #include "plan/march.h"
 #include "core/option.h"
@@ -576,7 +577,7 @@ oly_status oly_schedule(oly_planner *p)
 {
     oly_plan *plan = p->plan;
     bool changed = false;
-    if (!plan->distributed || !oly_option.overlap)
+    if (!plan->distributed || !oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_OVERLAP))
         return OLY_OK;
     OLY_TRY(schedule_block(p, plan->main, &changed));
     if (changed)

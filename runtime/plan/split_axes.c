@@ -3,6 +3,7 @@
  * axis is to be cut so. Only those that a sharding of the program asks for: an input, a constraint or a result of that many
  * elements along a dimension, split over that axis. Shardy's sub-axes. Called by grids.c. */
 #include "plan/planner.h"
+#include "core/optimisation.h"
 #include "graph/factors.h"
 #include <string.h>
 
@@ -109,6 +110,8 @@ oly_status oly_find_axis_cuts(const oly_planner *p, oly_axis_cuts *cuts)
     const oly_plan_request *r = p->request;
     uses u = {.mesh = p->mesh};
     cuts->n = 0;
+    if (!oly_enabled(OLY_OPTIMISATION_SUB_AXES))
+        return OLY_OK;
     for (int k = 0; k < r->graph->n_inputs; k++)
         if (r->inputs[k].committed)
             note(&u, &r->inputs[k].type, r->inputs[k].sharding);

@@ -1,6 +1,7 @@
 /* Which movements are gathers along lines of processes, or broadcasts, that go in stages. Decided alike on every process, by
  * arithmetic, on meshes whose processes are boxes of the grid. Called by stages.c. */
 #include "plan/cost.h"
+#include "core/optimisation.h"
 #include "plan/schedule.h"
 #include "plan/stages.h"
 #include "core/option.h"
@@ -168,7 +169,8 @@ bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bo
     oly_mesh mesh = m->from->mesh;
     unsigned dropped = oly_axes_from(m) & ~oly_axes_to(m);
     int n_processes = 1, n_stages = 0, n_long = 0, along = -1;
-    if (mesh != m->to->mesh || dropped == 0 || !is_plain(m) || !oly_process_grid_of(mesh, g))
+    if (!oly_enabled(OLY_OPTIMISATION_STAGED_GATHER) || mesh != m->to->mesh || dropped == 0 || !is_plain(m) ||
+        !oly_process_grid_of(mesh, g))
         return false;
     order_axes(m, dropped, order);
     for (int k = 0; k < order->n; k++) {

@@ -4,6 +4,7 @@
  * (kernels/kernel.h). Points outside the replaced part never change. The first pass has the steps that are left over, and brings
  * no more than they read. */
 #include "plan/march_plan.h"
+#include "core/optimisation.h"
 #include "graph/view.h"
 #include "core/option.h"
 #include <string.h>
@@ -137,13 +138,18 @@ static bool match(const oly_node *loop, found *s)
 
 /* -- the plan ---------------------------------------------------------------------------------------------------------- */
 
+int64_t oly_halo_steps(void)
+{
+    return oly_enabled(OLY_OPTIMISATION_TIME_TILING) ? oly_option.halo_steps : 1;
+}
+
 /* Time steps a pass: what suits the caches for the largest block, the same on every process. */
 static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
 {
     int64_t extent[3] = {1, 1, 1};
     for (int d = 0; d < l->rank; d++)
         extent[d] = oly_split_cut(&l->split[d], l->shape[d], 1);
-    int64_t steps = oly_option.halo_steps ? oly_option.halo_steps : oly_stencil_steps(&s->stencil, extent);
+    int64_t steps = oly_halo_steps() ? oly_halo_steps() : oly_stencil_steps(&s->stencil, extent);
     if (steps > count)
         steps = count;
     return steps < 1 ? 1 : (int)steps;
@@ -191,6 +197,8 @@ static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_lay
 static oly_status margins_read(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
 {
     int n = steps == 1 ? s->stencil.n_taps : 1;
+    if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
+        return OLY_OK; /* all of it is wanted */
     if (steps > 1 && l->rank > 1)
         return margins_of_steps(p, s, l, steps, w);
     oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
@@ -314,7 +322,7 @@ static oly_status settle(oly_planner *p, oly_frame *f, const oly_node *loop, con
 oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
 {
     found s;
-    if (!match(n, &s))
+    if (!oly_enabled(OLY_OPTIMISATION_STENCIL_LOOPS) || !oly_enabled(OLY_OPTIMISATION_STENCIL_TAPS) || !match(n, &s))
         return OLY_OK;
     *done = true;
     oly_node *input = n->params.body->inputs[1];

@@ -3,6 +3,7 @@
  * like that and prices say that it pays, the cells along those sides become tiles of their own. Called by stencil.c, when the
  * step is complete. */
 #include "plan/cost.h"
+#include "core/optimisation.h"
 #include "plan/margin_sides.h"
 #include "core/option.h"
 #include <string.h>
@@ -106,7 +107,7 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
     const oly_plan *plan = p->plan;
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;
     bool any;
-    if (!oly_option.overlap || !move)
+    if (!oly_option.overlap || !oly_enabled(OLY_OPTIMISATION_TILE_OVERLAP) || !move)
         return OLY_OK;
     OLY_TRY(find_sides(p, s, first, work, &any));
     if (!any)
