@@ -15,6 +15,7 @@
 #include "staging.h"
 #include "core/error.h"
 #include "core/option.h"
+#include "core/progress.h"
 #include "core/text.h"
 #include <string.h>
 
@@ -219,7 +220,7 @@ static oly_status start_sends(oly_exchange *x, const oly_ticket *ticket, void *c
     return go_on(x, false, base);
 }
 
-static oly_status take_block(oly_exchange *x);
+static oly_status take_block(oly_exchange *x, const oly_ticket *ticket);
 static oly_status begin_last_stages(void);
 
 /* With the memory that it packs in, if any. */
@@ -240,7 +241,7 @@ oly_status oly_exchange_begin(oly_exchange *x, const oly_ticket *ticket, void *c
     OLY_TRY(begin_last_stages());
     OLY_TRY(oly_exchange_list(x));
     if (x->block_bytes > 0)
-        OLY_TRY(take_block(x));
+        OLY_TRY(take_block(x, ticket));
     OLY_TRY(post_receives(x, ticket, send_base));
     if (x->stages) {
         x->stage = 0;
@@ -369,38 +370,38 @@ static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int
     return slot->receives && slot->at < 0 ? post_chunks(x, m, base) : OLY_OK;
 }
 
-/* Ranks of messages under way: those that are to send to this one, or, when all have, those that are to
- * receive. */
-static int name_late(const oly_exchange *x, oly_text *text)
+/* Adds the ranks of messages under way: those that are to send to this one, or, when all have, those that are to receive. */
+static void name_late(const void *exchange, oly_late *late)
 {
-    enum { NAMED = 8 };
-    int late = 0;
+    const oly_exchange *x = exchange;
+    late->otherwise = "others to be over";
     x = x->running ? x->running : x;
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
         const exchange_message *m = oly_exchange_message(x, i);
-        if (i == x->n_receives && late > 0)
+        if (i == x->n_receives && late->n > 0)
             break;
-        if (m->left > 0 && late++ < NAMED)
-            oly_text_add(text, late > 1 ? ", %d" : "%d", m->peer);
+        if (m->left > 0)
+            oly_late_add(late, m->peer);
     }
-    if (late > NAMED)
-        oly_text_add(text, " and %d more", late - NAMED);
-    return late;
+}
+
+static oly_wait wait_for(const oly_exchange *x, const oly_ticket *ticket)
+{
+    return (oly_wait){.call = ticket->call, .late = name_late, .context = x};
 }
 
 static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
 {
-    oly_text ranks = {0};
-    int late = name_late(x, &ranks);
+    oly_text more = {0};
+    oly_late late = {0};
+    name_late(x, &late);
+    oly_peers_describe(&more, oly_late_rank(&late));
     oly_fail(OLY_TIMEOUT,
-             "rank %d waited %lld s in %s for %s %s; look whether it has ended, waits in another call, or skips "
+             "rank %d waited %lld s in %s for %s%s; look whether it has ended, waits in another call, or skips "
              "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
-             oly_world_rank(), (long long)oly_option.timeout, mine->call,
-             late == 1  ? "rank"
-             : late > 0 ? "ranks"
-                        : "others to be over",
-             oly_text_chars(&ranks), same_order);
-    oly_text_free(&ranks);
+             oly_world_rank(), (long long)oly_option.timeout, mine->call, oly_late_text_of(&late).chars,
+             oly_text_chars(&more), same_order);
+    oly_text_free(&more);
     return OLY_TIMEOUT;
 }
 
@@ -471,9 +472,8 @@ oly_status oly_exchange_advance(void)
 
 /* Waits for room where those under way have all of it. Ranks start exchanges in one order, so the earliest of all that are not
  * over has been started everywhere, or will be as soon as those before it are over. */
-static oly_status take_block(oly_exchange *x)
+static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
 {
-    oly_wait w = {0};
     for (;;) {
         const oly_exchange *late = first_left;
         while (late && late->left == 0)
@@ -483,52 +483,68 @@ static oly_status take_block(oly_exchange *x)
             return OLY_OK;
         int n;
         OLY_TRY(advance_all(&n));
+        w->context = late;
         if (n > 0)
-            w = (oly_wait){0};
-        else if (!oly_wait_more(&w)) {
+            oly_wait_restart(w);
+        else if (!oly_wait_more(w)) {
             oly_world_break();
             return too_late(late, &late->ticket);
         }
     }
 }
 
+static oly_status take_block(oly_exchange *x, const oly_ticket *ticket)
+{
+    oly_wait w = wait_for(x, ticket);
+    oly_status status = wait_for_block(x, &w);
+    oly_wait_end(&w);
+    return status;
+}
+
 /* Between two ranks only their order tells messages apart. So an exchange begins when those under way have begun their last stages,
  * as they have then on every rank. */
-static oly_status begin_last_stages(void)
+static oly_status begin_last_stages_of(const oly_exchange *x)
 {
-    oly_wait w = {0};
-    for (const oly_exchange *x = first_left; x;) {
+    oly_wait w = wait_for(x, &x->ticket);
+    oly_status status = OLY_OK;
+    while (status == OLY_OK && goes_on_beginning(x)) {
         int n;
-        if (!goes_on_beginning(x)) {
-            x = x->next_left;
-            continue;
-        }
-        OLY_TRY(advance_all(&n));
+        status = advance_all(&n);
         if (n > 0) {
-            w = (oly_wait){0};
-        } else if (!oly_wait_more(&w)) {
+            oly_wait_restart(&w);
+        } else if (status == OLY_OK && !oly_wait_more(&w)) {
             oly_world_break();
-            return too_late(x, &x->ticket);
+            status = too_late(x, &x->ticket);
         }
     }
+    oly_wait_end(&w);
+    return status;
+}
+
+static oly_status begin_last_stages(void)
+{
+    for (const oly_exchange *x = first_left; x; x = x->next_left)
+        OLY_TRY(begin_last_stages_of(x));
     return OLY_OK;
 }
 
 /* Until `left`, of the exchange or one of its messages, is 0. */
 static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticket *ticket, void *const *base)
 {
-    oly_wait w = {0};
-    while (*left > 0) {
+    oly_wait w = wait_for(x, ticket);
+    oly_status status = OLY_OK;
+    while (*left > 0 && status == OLY_OK) {
         int n;
-        OLY_TRY(complete_some(x, ticket, base, &n));
+        status = complete_some(x, ticket, base, &n);
         if (n > 0)
-            w = (oly_wait){0}; /* the limit is for silence, not for the whole */
-        else if (!oly_wait_more(&w))
-            return too_late(x, ticket);
-        else if (first_left)
-            OLY_TRY(oly_exchange_advance()); /* others may wait for these */
+            oly_wait_restart(&w); /* the limit is for silence, not for the whole */
+        else if (status == OLY_OK && !oly_wait_more(&w))
+            status = too_late(x, ticket);
+        else if (status == OLY_OK && first_left)
+            status = oly_exchange_advance(); /* others may wait for these */
     }
-    return OLY_OK;
+    oly_wait_end(&w);
+    return status;
 }
 
 oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *const *receive_base)
@@ -554,16 +570,18 @@ oly_status oly_exchange_join(oly_exchange *x)
 /* The same of one in stages. */
 static oly_status await_in_stages(oly_exchange *x, int peer)
 {
-    oly_wait w = {0};
-    while (!has_come(x, peer)) {
+    oly_wait w = wait_for(x, &x->ticket);
+    oly_status status = OLY_OK;
+    while (status == OLY_OK && !has_come(x, peer)) {
         int n;
-        OLY_TRY(advance_all(&n));
+        status = advance_all(&n);
         if (n > 0)
-            w = (oly_wait){0};
-        else if (!oly_wait_more(&w))
-            return too_late(x, &x->ticket);
+            oly_wait_restart(&w);
+        else if (status == OLY_OK && !oly_wait_more(&w))
+            status = too_late(x, &x->ticket);
     }
-    return OLY_OK;
+    oly_wait_end(&w);
+    return status;
 }
 
 oly_status oly_exchange_await(oly_exchange *x, int peer)

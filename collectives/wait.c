@@ -1,12 +1,18 @@
-/* How a rank waits for others: polls, gives its core away when that takes long, and gives up at the time limit.
- * Called by the files of collectives/. */
+/* How a rank waits for others: polls, gives its core away when that takes long, says so when it takes very long, and gives up at
+ * the time limit. Every wait of collectives/ that polls goes through here; what MPI itself waits for is watched (watch.c). */
 #include "world.h"
+#include "core/error.h"
 #include "core/option.h"
+#include "core/progress.h"
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-/* A look at the clock costs about as much as a poll, so it is not taken each time. */
-enum { POLLS_PER_LOOK = 64, SPIN_NS = 20000 };
+/* A look at the clock costs about as much as a poll, so it is not taken each time. Others are told of a wait when it has taken a
+ * while. */
+enum { POLLS_PER_LOOK = 64, SPIN_NS = 20000, LONG_NS = 1000000 };
 
 static bool crowded_node;
 
@@ -15,11 +21,72 @@ void oly_wait_set_crowded(bool crowded)
     crowded_node = crowded;
 }
 
-static int64_t now_ns(void)
+int64_t oly_wait_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t oly_wait_next_notice(int64_t waited)
+{
+    int64_t first = oly_option.wait_notice * 1000000000, again = 6 * first;
+    return waited < first ? first : first + ((waited - first) / again + 1) * again;
+}
+
+/* -- who is waited for --------------------------------------------------------------------------------------- */
+
+enum { NAMED = 8 };
+
+void oly_late_add(oly_late *late, int rank)
+{
+    size_t length = strlen(late->list);
+    late->first = late->n == 0 ? rank : late->first;
+    if (late->n++ < NAMED)
+        snprintf(late->list + length, sizeof late->list - length, length ? ", %d" : "%d", rank);
+}
+
+oly_late_text oly_late_text_of(const oly_late *late)
+{
+    oly_late_text text;
+    if (late->n == 0)
+        snprintf(text.chars, sizeof text.chars, "%s", late->otherwise ? late->otherwise : "others");
+    else if (late->n > NAMED)
+        snprintf(text.chars, sizeof text.chars, "ranks %s and %d more", late->list, late->n - NAMED);
+    else
+        snprintf(text.chars, sizeof text.chars, "%s %s", late->n == 1 ? "rank" : "ranks", late->list);
+    return text;
+}
+
+int oly_late_rank(const oly_late *late)
+{
+    return late->n == 1 ? late->first : OLY_WAITS_FOR_SEVERAL;
+}
+
+/* -- waiting ------------------------------------------------------------------------------------------------- */
+
+void oly_wait_say(int rank, const oly_late *late, const char *call)
+{
+    char line[512];
+    int n =
+        snprintf(line, sizeof line, "olympus: rank %d waits for %s in %s\n", rank, oly_late_text_of(late).chars, call);
+    if (n >= (int)sizeof line)
+        line[(n = sizeof line - 1) - 1] = '\n';
+    fflush(stdout); /* what the program has printed comes before */
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        return;
+}
+
+/* What the other ranks of the node see. */
+static oly_late publish(oly_wait *w)
+{
+    oly_late late = {0};
+    if (w->late)
+        w->late(w->context, &late);
+    oly_progress_wait(oly_late_rank(&late), w->call);
+    oly_watch_poll(w->call);
+    w->published = true;
+    return late;
 }
 
 bool oly_wait_more(oly_wait *w)
@@ -28,9 +95,36 @@ bool oly_wait_more(oly_wait *w)
         sched_yield();
     if (++w->polls % POLLS_PER_LOOK)
         return true;
-    int64_t now = now_ns();
+    int64_t now = oly_wait_clock();
     if (w->began == 0)
         w->began = now;
-    w->yielding = now - w->began > SPIN_NS;
-    return now - w->began < oly_option.timeout * 1000000000;
+    int64_t waited = now - w->began;
+    w->yielding = waited > SPIN_NS;
+    if (waited < LONG_NS)
+        return true;
+    if (w->next == 0)
+        w->next = oly_wait_next_notice(0);
+    if (!w->published)
+        publish(w);
+    if (waited >= w->next) {
+        oly_late late = publish(w);
+        oly_wait_say(oly_world_rank(), &late, w->call);
+        w->next = oly_wait_next_notice(waited);
+    }
+    return waited < oly_option.timeout * 1000000000;
+}
+
+void oly_wait_restart(oly_wait *w)
+{
+    oly_wait_end(w);
+    *w = (oly_wait){.call = w->call, .late = w->late, .context = w->context};
+}
+
+void oly_wait_end(oly_wait *w)
+{
+    if (!w->published)
+        return;
+    oly_watch_end();
+    oly_progress_go_on();
+    w->published = false;
 }

@@ -78,21 +78,45 @@ oly_status oly_mpi_failed(const char *call, int code)
             return oly_mpi_failed(#function, code_);                                                                   \
     } while (0)
 
+enum { OLY_PLACE_TEXT = 160 };
+
+/* "oly_sync (heat.c:40)": the public call this thread is in; with `only`, nothing but that. */
+static const char *current_place(const char *only, char text[OLY_PLACE_TEXT])
+{
+    char name[64];
+    oly_site site = oly_current_site();
+    const char *call = oly_written_name(site.call, name, sizeof name);
+    bool known = site.call[0] && site.file[0] && (!only || strcmp(call, only) == 0);
+    if (known)
+        snprintf(text, OLY_PLACE_TEXT, "%s (%s:%d)", call, site.file, site.line);
+    else
+        snprintf(text, OLY_PLACE_TEXT, "%s", only ? only : "a meeting of all ranks");
+    return text;
+}
+
 /* -- start ----------------------------------------------------------------------------------------------- */
 
 static void end_mpi_at_exit(void)
 {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (!finalized && !world.started && !world.broken)
-        MPI_Finalize();
+    if (finalized || world.started || world.broken)
+        return;
+    oly_watch_block("MPI_Finalize", "the end of the program");
+    MPI_Finalize();
+    oly_watch_end();
 }
 
 static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
 {
     oly_launch_defaults(launch);
+    char place[OLY_PLACE_TEXT];
     int provided;
-    MPI_TRY(MPI_Init_thread, argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    oly_watch_block("MPI_Init", current_place("oly_init", place));
+    int code = MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    oly_watch_end();
+    if (code != MPI_SUCCESS)
+        return oly_mpi_failed("MPI_Init_thread", code);
     world.began_mpi = true;
     atexit(end_mpi_at_exit);
     return OLY_OK;
@@ -115,6 +139,7 @@ static oly_status look_at_node(void)
     world.node_leader = world.rank; /* the lowest rank is the first of them */
     MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &world.node_leader, 1, MPI_INT, MPI_MIN, node);
     MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, allowed.words, WORDS, MPI_UINT64_T, MPI_BOR, node);
+    oly_peers_meet(node, world.node_rank, world.node_ranks, world.rank, world.size);
     MPI_TRY(MPI_Comm_free, &node);
     oly_wait_set_crowded(world.node_ranks > CPU_COUNT(&allowed.set));
     return OLY_OK;
@@ -126,6 +151,14 @@ static oly_status check_launcher(void)
     int length;
     MPI_Get_library_version(library, &length);
     return oly_launch_check(world.size, library);
+}
+
+static oly_status make_communicator(void)
+{
+    MPI_TRY(MPI_Comm_dup, MPI_COMM_WORLD, &world.comm);
+    MPI_Comm_set_name(world.comm, "olympus");
+    MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
+    return look_at_node();
 }
 
 static oly_status join_job(void)
@@ -141,17 +174,22 @@ static oly_status join_job(void)
     world.payloads = oly_calloc(2 * size, sizeof *world.payloads);
     if (!world.votes || !world.payloads)
         return oly_out_of_memory(size * 8, "notes about the job's ranks");
-    MPI_TRY(MPI_Comm_dup, MPI_COMM_WORLD, &world.comm);
-    MPI_Comm_set_name(world.comm, "olympus");
-    MPI_Comm_set_errhandler(world.comm, MPI_ERRORS_RETURN);
-    return look_at_node();
+    char place[OLY_PLACE_TEXT];
+    oly_watch_start(world.rank);
+    oly_watch_block("MPI_Comm_dup", current_place("oly_init", place));
+    oly_status status = make_communicator();
+    oly_watch_end();
+    return status;
 }
 
 /* Back to a job of one; frees what start took. */
 static void leave_job(bool free_comm)
 {
-    if (world.comm != MPI_COMM_NULL && free_comm)
+    if (world.comm != MPI_COMM_NULL && free_comm) {
+        oly_watch_block("MPI_Comm_free", "oly_finalize");
         MPI_Comm_free(&world.comm);
+        oly_watch_end();
+    }
     oly_release(world.votes);
     oly_release(world.payloads);
     world.comm = MPI_COMM_NULL;
@@ -183,6 +221,10 @@ oly_status oly_world_start(int *argc, char ***argv)
                         "MPI has been finalised and cannot be started again: call MPI_Finalize after the last "
                         "oly_finalize");
     bool with_mpi = !finalized && (initialized || launch.launcher);
+    if (with_mpi) {
+        oly_watch_start(launch.rank);
+        oly_peers_begin(&launch);
+    }
     if (with_mpi && !initialized)
         OLY_TRY(begin_mpi(argc, argv, &launch));
     oly_abort_hook = oly_world_abort;
@@ -229,17 +271,21 @@ static oly_status not_all_came(const char *what)
                         "rank %d is in %s, rank %d in %s: all ranks must issue the same operations in the "
                         "same order",
                         world.rank, what, rank, ticket.call);
-    return oly_fail(OLY_TIMEOUT,
-                    "%s: not all %d ranks came within %lld s; one may have ended, be waiting in another call, "
-                    "or still be computing (then raise OLYMPUS_TIMEOUT)",
-                    what, world.size, (long long)oly_option.timeout);
+    oly_text more = {0};
+    oly_late late = {0};
+    oly_peers_late(NULL, &late);
+    oly_peers_describe(&more, oly_late_rank(&late));
+    oly_fail(
+        OLY_TIMEOUT,
+        "%s: not all %d ranks came within %lld s; waiting for %s%s; one may have ended, be waiting in another call, "
+        "or still be computing (then raise OLYMPUS_TIMEOUT)",
+        what, world.size, (long long)oly_option.timeout, oly_late_text_of(&late).chars, oly_text_chars(&more));
+    oly_text_free(&more);
+    return OLY_TIMEOUT;
 }
 
-/* Waits for a collective of all ranks. With `last`, nobody may send any more, and a message is a divergence at
- * once. */
-static oly_status wait_for_all(MPI_Request *request, const char *what, bool last)
+static oly_status test_until_all(MPI_Request *request, const char *what, bool last, oly_wait *w)
 {
-    oly_wait w = {0};
     for (int done = 0;;) {
         int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) {
@@ -249,17 +295,23 @@ static oly_status wait_for_all(MPI_Request *request, const char *what, bool last
         if (done)
             return OLY_OK;
         int found = 0;
-        if (last && w.polls % 16 == 15)
+        if (last && w->polls % 16 == 15)
             MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, MPI_STATUS_IGNORE);
-        if (found || !oly_wait_more(&w))
+        if (found || !oly_wait_more(w))
             return not_all_came(what);
     }
 }
 
-static const char *current_call(void)
+/* Waits for a collective of all ranks. With `last`, nobody may send any more, and a message is a divergence at
+ * once. */
+static oly_status wait_for_all(MPI_Request *request, const char *only, bool last)
 {
-    const char *call = oly_current_site().call;
-    return call[0] ? call : "a gathering of all ranks";
+    char place[OLY_PLACE_TEXT];
+    oly_wait w = {.call = current_place(only, place), .late = oly_peers_late};
+    oly_peers_arrive();
+    oly_status status = test_until_all(request, w.call, last, &w);
+    oly_wait_end(&w);
+    return status;
 }
 
 /* wait_for_all tests the request until it is done, which the checker does not see. */
@@ -274,7 +326,7 @@ oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
         return oly_fail(OLY_OVERFLOW, "gathering %zu bytes of each rank: at most %d", bytes, INT_MAX);
     MPI_Request request;
     MPI_TRY(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world.comm, &request);
-    return wait_for_all(&request, current_call(), false);
+    return wait_for_all(&request, NULL, false);
 }
 
 oly_status oly_world_share(void *data, size_t bytes, int root)
@@ -285,7 +337,7 @@ oly_status oly_world_share(void *data, size_t bytes, int root)
         return oly_fail(OLY_OVERFLOW, "sharing %zu bytes of a rank: at most %d", bytes, INT_MAX);
     MPI_Request request;
     MPI_TRY(MPI_Ibcast, data, (int)bytes, MPI_BYTE, root, world.comm, &request);
-    return wait_for_all(&request, current_call(), false);
+    return wait_for_all(&request, NULL, false);
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
@@ -341,6 +393,7 @@ void oly_world_finish(void)
         oly_raise(status);
     oly_staging_stop();
     leave_job(status == OLY_OK && !world.broken);
+    oly_peers_end();
     oly_abort_hook = NULL;
     oly_error_set_rank(-1, 1);
 }
@@ -351,7 +404,8 @@ void oly_world_abort(int exit_status)
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    world.broken = true; /* whatever exit handlers run, none may wait for others */
+    world.broken = true;          /* whatever exit handlers run, none may wait for others */
+    oly_watch_abort(exit_status); /* a launcher may be stuck */
     if (initialized && !finalized)
         MPI_Abort(MPI_COMM_WORLD, exit_status);
     exit(exit_status);

@@ -2,6 +2,8 @@
 #ifndef OLY_COLLECTIVES_WORLD_H
 #define OLY_COLLECTIVES_WORLD_H
 #include "communicator.h"
+#include "core/text.h"
+#include "environment.h"
 #include <mpi.h>
 
 /* The first message of an exchange, which begins with a ticket, travels with one tag, so that MPI keeps their
@@ -22,18 +24,59 @@ void oly_world_break(void);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
 
-/* -- waiting (wait.c)
- * -------------------------------------------------------------------------------------------- oly_wait w =
- * {0}; while (not there yet) if (!oly_wait_more(&w)) too late; */
+/* -- waiting (wait.c) -----------------------------------------------------------------------------------------
+ * oly_wait w = {.call = "oly_sum (heat.c:40)", .late = ..., .context = ...};
+ * while (not there yet)
+ *     if (!oly_wait_more(&w)) { too late; break; }
+ * oly_wait_end(&w); */
+/* Ranks that others wait for. Needs no memory: replays take none. */
+typedef struct oly_late {
+    int n, first;          /* how many; one of them */
+    char list[128];        /* "1, 3, 5" */
+    const char *otherwise; /* in place of ranks where none is known */
+} oly_late;
+typedef struct oly_late_text {
+    char chars[192];
+} oly_late_text;
+void oly_late_add(oly_late *late, int rank);
+oly_late_text oly_late_text_of(const oly_late *late); /* "rank 5", "ranks 1, 3 and 7 more" */
+int oly_late_rank(const oly_late *late);              /* if it is one, else OLY_WAITS_FOR_SEVERAL */
+
 typedef struct oly_wait {
+    const char *call;
+    void (*late)(const void *context, oly_late *late); /* adds who is waited for */
+    const void *context;
     int polls;
-    bool yielding;
-    int64_t began; /* ns; 0 until the first look at the clock */
+    bool yielding, published;
+    int64_t began, next; /* ns; 0 until the first look at the clock; from there to the next notice */
 } oly_wait;
 
-/* Called after each fruitless poll: spins for a moment, then gives the core away each time. False once
- * oly_option.timeout seconds have passed. */
+/* Called after each fruitless poll: spins for a moment, then gives the core away each time; says so after
+ * oly_option.wait_notice seconds. False once oly_option.timeout seconds have passed. */
 bool oly_wait_more(oly_wait *w);
+void oly_wait_restart(oly_wait *w); /* something has come: the limit is for silence, not for the whole */
+void oly_wait_end(oly_wait *w);
+int64_t oly_wait_clock(void);                 /* ns */
+int64_t oly_wait_next_notice(int64_t waited); /* ns, both from the beginning */
+void oly_wait_say(int rank, const oly_late *late, const char *call);
 /* More ranks than cores on this node: then there is no point in spinning. */
 void oly_wait_set_crowded(bool crowded);
+
+/* -- calls of MPI that return when all ranks have come (watch.c) --------------------------------------------------- */
+void oly_watch_start(int rank); /* the thread, once; the rank for messages */
+/* From here to oly_watch_end the process is inside the function of MPI: all ranks come to the same ones in the same order. */
+void oly_watch_block(const char *inside, const char *call);
+void oly_watch_poll(const char *call); /* a wait that polls */
+void oly_watch_abort(int status);      /* MPI_Abort, which is given a few seconds */
+void oly_watch_end(void);
+
+/* -- the other ranks of the node (peers.c) -------------------------------------------------------------------------- */
+void oly_peers_begin(const oly_launch *launch); /* before MPI is up, where the launcher gives them a place to meet */
+void oly_peers_meet(MPI_Comm node, int node_rank, int node_ranks, int rank, int size);
+void oly_peers_arrive(void); /* this rank comes to the next meeting of all ranks */
+void oly_peers_end(void);    /* oly_finalize is over */
+/* Who has not come to the meeting this rank is at; see oly_wait. */
+void oly_peers_late(const void *unused, oly_late *late);
+/* Adds "; rank 5 is not waiting, its last call is oly_sum (heat.c:40)", and whom that rank waits for in its turn. */
+void oly_peers_describe(oly_text *text, int rank);
 #endif

@@ -5,6 +5,7 @@
  * process: it is written once under a lock, published by its status, and stays as it is until oly_clear_error.
  */
 #include "core/error.h"
+#include "core/progress.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -61,6 +62,8 @@ void oly_enter(const char *function)
             return;
         if (strcmp(site->call, function) == 0) {
             calls.site = *site;
+            if (oly_progress_is_read)
+                oly_progress_note(site);
             /* what was noted later are finished arguments */
             for (unsigned i = 1; i <= back; i++)
                 calls.noted[(calls.n_noted - i) % NOTED_CALLS].call = NULL;
@@ -84,7 +87,7 @@ void oly_restore_site(oly_site site)
 }
 
 /* Functions whose users write another name, the one of the macro in front of them. */
-static const char *written_name(const char *function, char *buffer, size_t size)
+const char *oly_written_name(const char *function, char *buffer, size_t size)
 {
     static const char *const renamed[][2] = {{"oly_transpose_axes", "oly_transpose"},
                                              {"oly_broadcast_shape", "oly_broadcast_to"}};
@@ -170,7 +173,7 @@ int oly_error_rank(void)
 static void compose(char *text, size_t size, oly_status status)
 {
     char name[64];
-    const char *call = calls.site.call ? written_name(calls.site.call, name, sizeof name) : "";
+    const char *call = calls.site.call ? oly_written_name(calls.site.call, name, sizeof name) : "";
     char place[512] = "";
     if (*call)
         snprintf(place, sizeof place, "%s (%s:%d): ", call, calls.site.file, calls.site.line);

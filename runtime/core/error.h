@@ -57,6 +57,8 @@ typedef struct oly_site {
 oly_site oly_current_site(void);
 void oly_enter(const char *function);
 void oly_restore_site(oly_site site);
+/* The name users write for a public function, which may be that of a macro in front of it. */
+const char *oly_written_name(const char *function, char *buffer, size_t size);
 
 /* oly_malloc and kin: memory of the library itself, all failures testable. NULL on failure without a message; the caller
  * returns oly_out_of_memory(bytes, "what for"). */

@@ -1,0 +1,248 @@
+/* What the other ranks of this node are doing. Each has a place in memory that all of them map (core/progress.h): where they stand
+ * can be read without their help, also when they are stopped or gone. Called by the files of collectives/.
+ *
+ * Two ways to that memory. Before MPI is up, a file in the folder that the launcher has made for this job on this node, which the
+ * launcher removes. Otherwise, when MPI is up, memory without a name of the node's first rank, which ends with the last that maps
+ * it. Where neither can be had everything works, but messages say less. */
+#define _GNU_SOURCE /* memfd_create */
+#include "world.h"
+#include "core/progress.h"
+#include "core/text.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PLACE = 512, MOST_PLACES = 4096, MOST_LINKS = 8 };
+_Static_assert(sizeof(oly_progress) <= PLACE, "a place is as long in all programs");
+
+static struct {
+    char *memory; /* NULL: none */
+    char path[256];
+    int slot; /* this rank's place */
+    int size; /* of the job; 0: not known */
+    int here; /* ranks of this node; 0: not known */
+} peers;
+
+static oly_progress *place(int slot)
+{
+    return (oly_progress *)(peers.memory + (size_t)slot * PLACE);
+}
+
+static int64_t pid_space(void)
+{
+    struct stat s;
+    return stat("/proc/self/ns/pid", &s) == 0 ? (int64_t)s.st_ino : 0;
+}
+
+static void map(int file)
+{
+    void *memory = mmap(NULL, (size_t)PLACE * MOST_PLACES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    peers.memory = memory == MAP_FAILED ? NULL : memory;
+}
+
+/* -- taking a place ------------------------------------------------------------------------------------------ */
+
+static void take_place(int slot, int rank)
+{
+    peers.slot = slot;
+    oly_progress_use(place(slot));
+    oly_progress *mine = oly_progress_here;
+    atomic_store(&mine->rank, rank);
+    atomic_store(&mine->pid, getpid());
+    atomic_store(&mine->pid_space, pid_space());
+    atomic_store(&mine->waits_for, OLY_WAITS_FOR_NOBODY);
+    atomic_store(&mine->begun, 1);
+}
+
+void oly_peers_begin(const oly_launch *launch)
+{
+    const char *folder = getenv("PMIX_SERVER_TMPDIR"), *job = getenv("PMIX_NAMESPACE");
+    bool known = launch->rank >= 0 && launch->node_rank >= 0 && launch->node_rank < MOST_PLACES;
+    if (peers.memory || !known || !folder || folder[0] != '/' || !job || strchr(job, '/'))
+        return;
+    int length = snprintf(peers.path, sizeof peers.path, "%s/olympus.%s", folder, job);
+    if (length < 0 || (size_t)length >= sizeof peers.path)
+        return;
+    int file = open(peers.path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat s;
+    if (file < 0)
+        return;
+    if (fstat(file, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+        ftruncate(file, PLACE * MOST_PLACES) == 0)
+        map(file);
+    close(file);
+    if (!peers.memory)
+        return;
+    peers.size = launch->size > 0 ? launch->size : 0;
+    peers.here = launch->node_ranks > 0 ? launch->node_ranks : 0;
+    take_place(launch->node_rank, launch->rank);
+}
+
+/* The node's first rank offers memory; `path` is where the others find it. */
+static void offer(char *path, size_t size)
+{
+    int file = memfd_create("olympus", MFD_CLOEXEC);
+    path[0] = 0;
+    if (file < 0)
+        return;
+    if (ftruncate(file, PLACE * MOST_PLACES) == 0)
+        map(file);
+    if (peers.memory)
+        snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), file);
+    else
+        close(file); /* else it stays open for the others: they may come later */
+}
+
+static void accept_offer(const char *path)
+{
+    int file = path[0] ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        map(file);
+        close(file);
+    }
+}
+
+void oly_peers_meet(MPI_Comm node, int node_rank, int node_ranks, int rank, int size)
+{
+    char path[256];
+    int have = peers.memory != NULL, all = have;
+    if (MPI_Allreduce(&have, &all, 1, MPI_INT, MPI_MIN, node) != MPI_SUCCESS || node_ranks > MOST_PLACES)
+        return;
+    if (!all) {
+        if (have) {
+            oly_progress_use(NULL);
+            munmap(peers.memory, (size_t)PLACE * MOST_PLACES);
+            peers.memory = NULL;
+        }
+        if (node_rank == 0)
+            offer(path, sizeof path);
+        if (MPI_Bcast(path, sizeof path, MPI_CHAR, 0, node) != MPI_SUCCESS)
+            return;
+        if (node_rank > 0)
+            accept_offer(path);
+        peers.slot = node_rank;
+    }
+    peers.here = node_ranks;
+    peers.size = size;
+    if (peers.memory)
+        take_place(peers.slot, rank);
+}
+
+void oly_peers_end(void)
+{
+    atomic_store(&oly_progress_here->ended, 1);
+}
+
+void oly_peers_arrive(void)
+{
+    atomic_fetch_add(&oly_progress_here->meetings, 1);
+    atomic_store(&oly_progress_here->ended, 0);
+}
+
+/* -- who is late --------------------------------------------------------------------------------------------- */
+
+static const oly_progress *find(int rank)
+{
+    for (int k = 0; peers.memory && k < peers.here; k++)
+        if (atomic_load(&place(k)->begun) && atomic_load(&place(k)->rank) == rank)
+            return place(k);
+    return NULL;
+}
+
+void oly_peers_late(const void *unused, oly_late *late)
+{
+    (void)unused;
+    int absent = 0;
+    uint64_t mine = atomic_load(&oly_progress_here->meetings);
+    for (int k = 0; peers.memory && k < peers.here; k++) {
+        const oly_progress *p = place(k);
+        absent += !atomic_load(&p->begun);
+        if (atomic_load(&p->begun) && atomic_load(&p->meetings) < mine)
+            oly_late_add(late, atomic_load(&p->rank));
+    }
+    /* where all of the job are here, those that are not found are those that have not begun */
+    for (int r = 0; absent > 0 && peers.here == peers.size && r < peers.size; r++)
+        if (!find(r))
+            oly_late_add(late, r);
+    late->otherwise = absent > 0                                ? "other processes of this node"
+                      : peers.memory && peers.here < peers.size ? "ranks of other nodes"
+                                                                : "other ranks";
+}
+
+/* -- what it does -------------------------------------------------------------------------------------------- */
+
+/* The letter of /proc/PID/stat: 'T' for one that is stopped; 0: there is no such process. */
+static char state_of(int64_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[n] = 0;
+    const char *end = strrchr(text, ')'); /* of the program's name */
+    return end && end[1] == ' ' ? end[2] : 0;
+}
+
+static void add_last_call(oly_text *text, const oly_progress *p)
+{
+    char name[64], call[sizeof p->call], file[sizeof p->file];
+    snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, p->call);
+    snprintf(file, sizeof file, "%.*s", (int)sizeof file - 1, p->file);
+    if (call[0])
+        oly_text_add(text, ", its last call is %s (%s:%d)", oly_written_name(call, name, sizeof name), file,
+                     atomic_load(&p->line));
+}
+
+/* Of one rank; returns the rank that it waits for in its turn. */
+static int describe(oly_text *text, int rank)
+{
+    const oly_progress *p = find(rank);
+    if (!p) {
+        bool must = peers.memory && peers.here == peers.size;
+        oly_text_add(text, must ? "rank %d has not called oly_init" : "rank %d is on another node", rank);
+        return OLY_WAITS_FOR_NOBODY;
+    }
+    int64_t pid = atomic_load(&p->pid);
+    bool seen = atomic_load(&p->pid_space) == pid_space();
+    char state = seen ? state_of(pid) : '?';
+    int waits_for = atomic_load(&p->waits_for);
+    oly_text_add(text, "rank %d", rank);
+    if (state == 0 || state == 'Z' || state == 'X') {
+        oly_text_add(text, " (process %lld) has ended", (long long)pid);
+        waits_for = OLY_WAITS_FOR_NOBODY;
+    } else if (state == 'T' || state == 't') {
+        oly_text_add(text, " (process %lld) is stopped", (long long)pid);
+        waits_for = OLY_WAITS_FOR_NOBODY;
+    } else if (atomic_load(&p->ended)) {
+        oly_text_add(text, " has finished oly_finalize, but has not ended");
+        return OLY_WAITS_FOR_NOBODY;
+    } else if (waits_for == OLY_WAITS_FOR_NOBODY) {
+        oly_text_add(text, " is not waiting");
+    } else {
+        oly_text_add(text, " waits in %.*s", (int)sizeof p->wait - 1, p->wait);
+        if (waits_for >= 0)
+            oly_text_add(text, " for rank %d", waits_for);
+        return waits_for;
+    }
+    add_last_call(text, p);
+    return waits_for;
+}
+
+void oly_peers_describe(oly_text *text, int rank)
+{
+    int seen[MOST_LINKS], n = 0;
+    while (rank >= 0 && n < MOST_LINKS && rank != atomic_load(&oly_progress_here->rank)) {
+        for (int k = 0; k < n; k++)
+            if (seen[k] == rank)
+                return;
+        seen[n++] = rank;
+        oly_text_add(text, "; ");
+        rank = describe(text, rank);
+    }
+}

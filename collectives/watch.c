@@ -1,0 +1,162 @@
+/* A thread that looks after waits which do not poll: MPI_Init, MPI_Finalize and other calls that return when all ranks have come.
+ * It says what is waited for and ends the process at the time limit. Waits that poll look after themselves (wait.c); if one is
+ * found stuck inside MPI long after its limit, it ends that, too. Called by the files of collectives/.
+ *
+ * The process is ended by _exit: MPI is stuck, and exit handlers would wait for it. The launcher sees a rank that left without
+ * MPI_Finalize, and ends the others. */
+#include "world.h"
+#include "core/error.h"
+#include "core/option.h"
+#include "core/progress.h"
+#include "core/text.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { GRACE = 5, TICK_NS = 100000000 }; /* s; ns */
+
+typedef enum kind { NOTHING, BLOCKING, POLLING, ABORTING } kind;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool started;
+    /* under the lock */
+    kind kind;
+    int rank, status;
+    int64_t began, next; /* ns */
+    char call[160];      /* "oly_init (heat.c:12)" */
+    const char *inside;  /* "MPI_Init" */
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .rank = -1};
+
+static void __attribute__((noreturn)) end_process(int64_t waited, const char *ranks, const char *more)
+{
+    char line[1024];
+    int n = snprintf(line, sizeof line,
+                     "olympus: rank %d: %s: waited %lld s inside %s for %s%s; if they are still computing, raise "
+                     "OLYMPUS_TIMEOUT [OLY_TIMEOUT: %s]\n",
+                     watch.rank, watch.call, (long long)(waited / 1000000000), watch.inside, ranks, more,
+                     oly_status_text(OLY_TIMEOUT));
+    if (n >= (int)sizeof line)
+        line[(n = sizeof line - 1) - 1] = '\n';
+    fflush(NULL);
+    if (write(STDERR_FILENO, line, (size_t)n) < 0)
+        _exit(1);
+    _exit(1);
+}
+
+/* Of a call of MPI that has not returned. */
+static void look_at_blocking(int64_t waited)
+{
+    bool over = waited >= oly_option.timeout * 1000000000;
+    if (waited < watch.next && !over)
+        return;
+    oly_late late = {0};
+    oly_peers_late(NULL, &late);
+    oly_progress_wait(oly_late_rank(&late), watch.call);
+    if (over) {
+        oly_text more = {0};
+        oly_peers_describe(&more, oly_late_rank(&late));
+        end_process(waited, oly_late_text_of(&late).chars, oly_text_chars(&more));
+    }
+    oly_wait_say(watch.rank, &late, watch.call);
+    watch.next = oly_wait_next_notice(waited);
+}
+
+static void look(void)
+{
+    int64_t waited = oly_wait_clock() - watch.began;
+    switch (watch.kind) {
+    case NOTHING: break;
+    case BLOCKING: look_at_blocking(waited); break;
+    case POLLING:
+        if (waited > (oly_option.timeout + GRACE) * 1000000000)
+            end_process(waited, "others", " and found no end");
+        break;
+    case ABORTING:
+        if (waited > GRACE * (int64_t)1000000000)
+            _exit(watch.status);
+        break;
+    }
+}
+
+static void *run(void *unused)
+{
+    pthread_mutex_lock(&watch.lock);
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TICK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (watch.kind == NOTHING)
+            pthread_cond_wait(&watch.changed, &watch.lock);
+        else
+            pthread_cond_timedwait(&watch.changed, &watch.lock, &until);
+        look();
+    }
+    return unused;
+}
+
+void oly_watch_start(int rank)
+{
+    watch.rank = rank;
+    if (watch.started)
+        return;
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's threads' */
+    if (pthread_create(&thread, NULL, run, NULL) == 0) {
+        pthread_detach(thread);
+        watch.started = true;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void begin(kind what, const char *inside, const char *call, int status)
+{
+    pthread_mutex_lock(&watch.lock);
+    if (watch.kind == ABORTING) { /* whatever other threads are at */
+        pthread_mutex_unlock(&watch.lock);
+        return;
+    }
+    watch.kind = what;
+    watch.inside = inside;
+    watch.status = status;
+    watch.began = oly_wait_clock();
+    watch.next = oly_wait_next_notice(0);
+    snprintf(watch.call, sizeof watch.call, "%s", call);
+    pthread_cond_signal(&watch.changed);
+    pthread_mutex_unlock(&watch.lock);
+}
+
+void oly_watch_block(const char *inside, const char *call)
+{
+    oly_peers_arrive();
+    begin(BLOCKING, inside, call, 1);
+}
+
+void oly_watch_poll(const char *call)
+{
+    begin(POLLING, "MPI", call, 1);
+}
+
+void oly_watch_abort(int status)
+{
+    begin(ABORTING, "MPI_Abort", "", status);
+}
+
+void oly_watch_end(void)
+{
+    pthread_mutex_lock(&watch.lock);
+    bool blocked = watch.kind == BLOCKING;
+    if (watch.kind != ABORTING)
+        watch.kind = NOTHING;
+    pthread_mutex_unlock(&watch.lock);
+    if (blocked)
+        oly_progress_go_on();
+}

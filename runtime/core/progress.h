@@ -1,0 +1,34 @@
+/* What this process is doing, kept where the other processes of its node can read it, so that whoever waits for it can say what
+ * it waits for. Written by runtime/core (calls) and collectives/ (everything else); read by collectives/peers.c. */
+#ifndef OLY_CORE_PROGRESS_H
+#define OLY_CORE_PROGRESS_H
+#include "core/error.h"
+#include <stdatomic.h>
+
+enum { OLY_WAITS_FOR_NOBODY = -2, OLY_WAITS_FOR_SEVERAL = -1 };
+
+/* The same in all processes of a node, and zero before its process has begun. Texts may be torn when they are read: every reader
+ * ends them itself. */
+typedef struct oly_progress {
+    _Atomic int32_t begun, rank;
+    _Atomic int64_t pid, pid_space; /* the space of process numbers that pid is of */
+    _Atomic uint64_t meetings;      /* of all ranks that it has come to: who has fewer is late */
+    _Atomic int32_t ended;          /* oly_finalize is over */
+    _Atomic int32_t waits_for;      /* a rank, or one of the above */
+    _Atomic int32_t line;
+    char call[60], file[100]; /* of the last call */
+    char wait[160];           /* "oly_sum (heat.c:40)", while it waits */
+} oly_progress;
+
+/* Never NULL: memory of the process itself until there is some that others see. */
+extern oly_progress *oly_progress_here;
+/* False while there is nobody to read it: calls are then not noted. */
+extern bool oly_progress_is_read;
+
+/* Takes another place for what is known so far. NULL: back to the process's own. */
+void oly_progress_use(oly_progress *place);
+/* The call this thread is in. */
+void oly_progress_note(const oly_site *site);
+void oly_progress_wait(int rank, const char *call);
+void oly_progress_go_on(void);
+#endif

@@ -1,0 +1,94 @@
+/* run: ranks=1  When a wait says so. With arguments the program is one of the faulty programs of test_waits.sh:
+ *
+ *     test_waits PHASE FAULT RANK
+ *
+ * Rank RANK commits the FAULT just before the call of PHASE, where all others wait for it. */
+#include "check.h"
+#include "core/option.h"
+#include "world.h"
+#include <olympus.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const int64_t second = 1000000000;
+
+static void notices_come_after_a_while_and_then_less_often(void **state)
+{
+    (void)state;
+    assert_int_equal(oly_option.wait_notice, 10);
+    assert_int_equal(oly_option.timeout, 120);
+    assert_int_equal(oly_wait_next_notice(0), 10 * second);
+    assert_int_equal(oly_wait_next_notice(10 * second), 70 * second);
+    assert_int_equal(oly_wait_next_notice(69 * second), 70 * second);
+    assert_int_equal(oly_wait_next_notice(71 * second), 130 * second);
+}
+
+/* -- faults ------------------------------------------------------------------------------------------------------ */
+
+static const char *phase, *fault;
+static int guilty;
+
+static void commit(int rank, const char *here)
+{
+    if (rank != guilty || strcmp(phase, here) != 0)
+        return;
+    fprintf(stderr, "rank %d is process %d\n", rank, (int)getpid());
+    if (!strcmp(fault, "sleep"))
+        sleep(60);
+    else if (!strcmp(fault, "nap"))
+        sleep(4);
+    else if (!strcmp(fault, "stop"))
+        raise(SIGSTOP);
+    else if (!strcmp(fault, "kill"))
+        raise(SIGKILL);
+    else if (!strcmp(fault, "exit"))
+        _exit(0);
+    else if (!strcmp(fault, "abort"))
+        abort();
+}
+
+static int rank_of_launcher(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    rank = rank ? rank : getenv("PMI_RANK");
+    return rank ? atoi(rank) : 0;
+}
+
+static int run_phases(int argc, char **argv)
+{
+    float all[64];
+    commit(rank_of_launcher(), "init");
+    oly_init(&argc, &argv);
+    int rank = oly_process_index(), last = oly_device_count() - 1;
+    oly_array x = oly_device_put(oly_reshape(oly_arange(64, OLY_FLOAT32), 8, 8), oly_named(oly_make_mesh("x=4"), "x"));
+    oly_array one = oly_device_put(oly_ones(OLY_FLOAT32, 64), oly_single_device(oly_get_device(last)));
+    oly_sync("begin");
+    commit(rank, "sync");
+    oly_sync("middle");
+    commit(rank, "sum");
+    oly_block_until_ready(oly_sum(x));
+    commit(rank, "put");
+    oly_array there = oly_device_put(one, oly_single_device(oly_get_device(0)));
+    oly_block_until_ready(there);
+    oly_sync("moved");
+    commit(rank, "gather");
+    oly_process_allgather(x, all, sizeof all);
+    commit(rank, "png");
+    oly_write_png(argv[4], x, 0, 64);
+    commit(rank, "finalize");
+    int status = oly_finalize();
+    commit(rank, "exit");
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(notices_come_after_a_while_and_then_less_often)};
+    if (argc < 5)
+        return CHECK_MAIN(tests);
+    phase = argv[1];
+    fault = argv[2];
+    guilty = atoi(argv[3]);
+    return run_phases(argc, argv);
+}

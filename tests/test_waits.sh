@@ -1,0 +1,98 @@
+#!/bin/bash
+# run: timeout=120  Every wait is bounded and says whom it waits for, whatever becomes of a rank and wherever: it comes late, never
+# comes, is stopped, is killed, leaves or crashes, before any kind of call. The faulty programs are in test_waits.c. They mostly
+# sleep, so several run at once.
+set -u
+cd "$(dirname "$0")/.." || exit
+program=${BUILD:-build}/tests/test_waits
+MPIRUN=${MPIRUN:-mpirun}
+open=no
+"$MPIRUN" --version 2>&1 | grep -q 'Open MPI' && open=yes
+export MPIEXEC_TIMEOUT=60 OLYMPUS_NUM_CPU_DEVICES=2 OLYMPUS_NUM_THREADS=1
+export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0 failed=0 names=()
+
+# begin NAME RANKS PHASE FAULT RANK: starts a job; wait_for_jobs waits for all of them.
+begin() {
+    local name=$1 limits=()
+    names+=("$name")
+    [[ $open == yes ]] && limits=(--timeout 60)
+    (
+        start=$EPOCHREALTIME
+        timeout -k 2 90 "$MPIRUN" "${limits[@]}" -n "$2" "$program" "$3" "$4" "$5" "$folder/$name.png" >"$folder/$name" 2>&1 </dev/null
+        echo "$? $(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%d", b - a }')" >"$folder/$name.end"
+    ) &
+}
+wait_for_jobs() { wait; }
+
+# ended NAME CONDITION SECONDS PATTERN...: how the job ended, within what time, and what it must have printed.
+ended() {
+    local name=$1 condition=$2 most=$3 status seconds pattern wrong=
+    shift 3
+    read -r status seconds <"$folder/$name.end"
+    case $condition in
+    well) [[ $status == 0 ]] || wrong="status $status" ;;
+    badly) [[ $status != 0 && $status != 124 && $status != 110 && $status != 255 ]] || wrong="status $status" ;;
+    esac
+    ((seconds <= most)) || wrong+=" after $seconds s"
+    for pattern in "$@"; do
+        grep -qE -- "$pattern" "$folder/$name" || wrong+=" without: $pattern"
+    done
+    if [[ -z $wrong ]]; then
+        echo "ok      $name"
+        passed=$((passed + 1))
+    else
+        echo "FAILED  $name: $wrong"
+        sed 's/^/    | /' "$folder/$name"
+        failed=$((failed + 1))
+    fi
+}
+
+declare -A call=([init]=oly_init [sync]='oly_sync' [sum]=oly_sum [put]=oly_device_put [gather]=oly_process_allgather
+    [png]=oly_write_png [finalize]=oly_finalize [exit]='the end of the program')
+declare -A before=([sync]=oly_sync [sum]=oly_sync [put]=oly_block_until_ready [gather]=oly_sync [png]=oly_process_allgather
+    [finalize]=oly_write_png [exit]='')
+
+# A rank that comes late is told of, and then nothing is wrong.
+export OLYMPUS_TIMEOUT=60 OLYMPUS_WAIT_NOTICE=1
+begin late 2 sum nap 1
+begin late-begin 2 init nap 0
+begin late-end 2 finalize nap 1
+wait_for_jobs
+ended late well 30 '^olympus: rank 0 waits for rank 1 in oly_sum[a-z_]* \(tests/test_waits.c:[0-9]+\)$'
+ended late-begin well 30 '^olympus: rank 1 waits for rank 0 in oly_init'
+ended late-end well 30 '^olympus: rank 0 waits for rank 1 in oly_finalize'
+
+# One that never comes ends the job: before every kind of call, rank 0 or another.
+export OLYMPUS_TIMEOUT=3
+for phase in init sync sum put gather png finalize exit; do begin "sleep-$phase" 2 "$phase" sleep 1; done
+wait_for_jobs
+for phase in init sync sum put gather png finalize exit; do
+    ended "sleep-$phase" badly 25 "waits for rank 1 in ${call[$phase]}" "OLY_TIMEOUT" "^olympus: rank 0: .*waited 3 s|within 3 s" \
+        ${before[$phase]:+"rank 1 is not waiting, its last call is ${before[$phase]} \(tests/test_waits.c:[0-9]+\)"}
+done
+for phase in init sum finalize; do begin "stop-$phase" 3 "$phase" stop 0; done
+for phase in sync gather exit; do begin "stop-$phase" 3 "$phase" stop 2; done
+wait_for_jobs
+for phase in sum finalize; do ended "stop-$phase" badly 25 'rank 0 \(process [0-9]+\) is stopped, its last call is oly_'; done
+for phase in sync gather exit; do ended "stop-$phase" badly 25 'rank 2 \(process [0-9]+\) is stopped, its last call is oly_'; done
+ended stop-init badly 25 'waited 3 s inside MPI_Init for rank 0; rank 0 has not called oly_init'
+
+# One that is gone ends it, too.
+export OLYMPUS_TIMEOUT=10
+for fault in kill exit abort; do
+    for phase in init put finalize; do begin "$fault-$phase" 2 "$phase" $fault 0; done
+    for phase in sum png exit; do begin "$fault-$phase" 2 "$phase" $fault 1; done
+    wait_for_jobs
+    for phase in init put finalize sum png exit; do ended "$fault-$phase" badly 25; done
+done
+
+sleep 0.2
+if pgrep -f "^$program " >/dev/null; then
+    echo 'FAILED  a rank is left behind'
+    failed=$((failed + 1))
+fi
+echo "CHECK: $passed passed, $failed failed, 0 skipped"
+[[ $failed == 0 ]]
