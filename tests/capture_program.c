@@ -35,7 +35,7 @@ typedef struct inner {
     uint64_t seed;
     int n_outer; /* of outer->seen, what was there */
     int64_t count;
-    bool conditional, near, rolls;
+    bool conditional, near, rolls, watches;
 } inner;
 
 static int64_t draw(site *s, int64_t n)
@@ -198,11 +198,69 @@ static oly_array any_seen(site *s)
     return s->n_carry > 0 && one_in(s, 2) ? s->seen[draw(s, s->n_carry)] : s->seen[draw(s, s->n)];
 }
 
+/* Something that is computed of all of x, or by value. */
+static oly_array special(site *s, oly_array x)
+{
+    int rank = oly_rank(x), d = rank > 0 ? (int)draw(s, rank) : 0;
+    x = as_number(s, x);
+    if (rank == 0 || oly_size(x) == 0)
+        return x;
+    int64_t size = oly_dim(x, d), k = draw(s, size), length = 1 + draw(s, size - k);
+    switch (draw(s, 10)) {
+    case 0: return note(s, oly_cumsum(x, d, .reverse = length % 2 == 0), "cumsum(v%d, %d)", name_of(x), d);
+    case 1: return note(s, oly_sort(x, d), "sort(v%d, %d)", name_of(x), d);
+    case 2: {
+        oly_array index = oly_mod(oly_add(oly_mul(oly_arange(length, OLY_INT32), 3), k), size);
+        return note(s, oly_take(x, index, d, "clip"), "take(v%d, 3 * i + %d, %d)", name_of(x), (int)k, d);
+    }
+    case 3: {
+        oly_operand starts[MOST_RANK];
+        int64_t sizes[MOST_RANK];
+        for (int e = 0; e < rank; e++) {
+            starts[e] = e == d && s->step ? oly_operand_array(s->step) : oly_operand_int(e == d ? k : 0);
+            sizes[e] = e == d ? length : oly_dim(x, e);
+        }
+        return note(s, oly_dynamic_slice(x, rank, starts, rank, sizes), "dynamic slice of v%d", name_of(x));
+    }
+    case 4: {
+        oly_array part = oly_slice_in_dim(x, k, k + 1, 1, d);
+        oly_operand starts[MOST_RANK];
+        for (int e = 0; e < rank; e++)
+            starts[e] = e == d && s->step ? oly_operand_array(s->step) : oly_operand_int(0);
+        return note(s, oly_dynamic_update_slice(x, part, rank, starts), "dynamic update of v%d", name_of(x));
+    }
+    case 5: {
+        oly_array y = oly_swapaxes(x, 0, rank - 1);
+        return rank == 2 && s->p->input[0].dtype != OLY_FLOAT32
+                   ? note(s, oly_mod(oly_matmul(x, y), 13), "v%d @ its transpose mod 13", name_of(x))
+                   : x;
+    }
+    case 6: return s->p->slope ? x : note(s, oly_astype(oly_argmax(x, OLY_AXES(d)), s->p->input[0].dtype), "argmax");
+    case 7: {
+        oly_array index = oly_mod(oly_arange(size, OLY_INT32), length), y = oly_moveaxis(x, d, 0);
+        return note(s, oly_at_add(y, OLY_INDEXES(index), y), "scattered sum of v%d", name_of(x));
+    }
+    case 8: {
+        char window[40] = "";
+        for (int e = 0; e < rank; e++)
+            sprintf(window + strlen(window), "%s%d", e ? ", " : "", e == d ? 3 : 1);
+        return s->p->slope ? x
+                           : note(s,
+                                  oly_reduce_window(x, length % 2 ? "max" : "sum", .window = window,
+                                                    .padding = k % 2 ? "SAME" : "VALID"),
+                                  "window of v%d along %d", name_of(x), d);
+    }
+    default: return note(s, oly_diff(x, 1, d), "diff(v%d, %d)", name_of(x), d);
+    }
+}
+
 static oly_array leaf(site *s, int rank, const int64_t *shape)
 {
     oly_array x = any_seen(s);
     if (s->near) {
         /* whole */
+    } else if (one_in(s, 12)) {
+        x = special(s, x);
     } else if (!s->p->slope && one_in(s, 25) && oly_size(x) > 0 && oly_rank(x) > 0) {
         int d = (int)draw(s, oly_rank(x));
         x = one_in(s, 2) ? oly_max(x, OLY_AXES(d)) : oly_min(x);
@@ -256,7 +314,7 @@ static oly_array taps(site *s, int rank, const int64_t *shape)
 
 static oly_array two(site *s, oly_array x, oly_array y)
 {
-    switch (x && y ? draw(s, s->p->slope ? 3 : 6) : -1) {
+    switch (x && y ? draw(s, s->p->slope ? 3 : s->p->input[0].dtype == OLY_FLOAT32 ? 5 : 6) : -1) {
     case 0: return note(s, oly_add(x, y), "v%d + v%d", name_of(x), name_of(y));
     case 1: return note(s, oly_sub(x, y), "v%d - v%d", name_of(x), name_of(y));
     case 2: return note(s, oly_add(oly_neg(x), y), "-v%d + v%d", name_of(x), name_of(y));
@@ -269,6 +327,7 @@ static oly_array two(site *s, oly_array x, oly_array y)
 
 static oly_array branched(site *s, oly_array x);
 static oly_array mapped(site *s, oly_array x);
+static oly_array called(site *s, oly_array x);
 
 static oly_array expression(site *s, int rank, const int64_t *shape, int deep)
 {
@@ -280,6 +339,8 @@ static oly_array expression(site *s, int rank, const int64_t *shape, int deep)
     oly_array x = expression(s, rank, shape, deep - 1);
     if (how < 8 || !x)
         return two(s, x, expression(s, rank, shape, deep - 1));
+    if (how < 10 && s->depth < 3 && one_in(s, s->near ? 8 : 3))
+        return called(s, x);
     if (how == 8 && s->depth < 3 && !s->near)
         return branched(s, x);
     if (how == 9 && s->depth < 3 && !s->near && rank > 0 && shape[0] > 0 && shape[0] < 6)
@@ -355,8 +416,8 @@ static oly_array next_of(site *s, oly_array x)
     }
     if (y && one_in(s, 3))
         y = two(s, y, leaf(s, rank, shape));
-    y = as_number(s, y);
-    return y ? y : oly_add(x, 0);
+    y = y ? y : x;
+    return oly_dtype_of(y) != oly_dtype_of(x) ? oly_astype(y, oly_dtype_of(x)) : y == x ? oly_add(x, 0) : y;
 }
 
 /* -- arrays for loops to capture ---------------------------------------------------------------------------------------- */
@@ -436,15 +497,62 @@ static oly_array number(int64_t i)
     return oly_from_host(&n, OLY_INT32, 0, NULL);
 }
 
+/* Beside the fields a loop may note what it sees of them: a number, and one for each step. */
+enum { NOTED = 2, NOTED_LENGTH = 4 };
+
+static void watch(const inner *in, oly_array i, const oly_array *before, oly_array *carry)
+{
+    int n = (int)in->count;
+    oly_array x = in->conditional ? before[n - 1] : carry[0], *to = carry + n;
+    oly_dtype dtype = oly_dtype_of(to[0]);
+    if (oly_size(x) == 0)
+        return;
+    oly_array most = oly_astype(oly_max(oly_abs(x)), dtype), sum = oly_astype(oly_sum(x), dtype);
+    to[0] = in->seed % 3 == 0 ? oly_add(to[0], sum) : in->seed % 3 == 1 ? oly_max2(to[0], most) : oly_sub(most, to[0]);
+    to[1] = oly_dynamic_update_slice(to[1], oly_reshape(in->seed % 2 ? sum : most, 1), OLY_INDEXES(i));
+}
+
 static void counted_body(oly_array i, oly_array *carry, void *user)
 {
     const inner *in = user;
+    oly_array before[CAPTURE_CARRIES];
+    memcpy(before, carry, sizeof *carry * (size_t)in->count);
     step_of(in, i, carry, (int)in->count);
+    if (in->watches)
+        watch(in, i, before, carry);
+}
+
+/* A loop with a counter, and what it noted as further values to look at. */
+static void run_counted(site *s, inner *in, int64_t lower, int64_t count, oly_array *carry)
+{
+    int n = (int)in->count;
+    oly_dtype dtype = s->p->input[0].dtype;
+    oly_array all[CAPTURE_CARRIES + NOTED];
+    memcpy(all, carry, sizeof *carry * (size_t)n);
+    if (in->watches) {
+        all[n] = oly_zeros(dtype);
+        all[n + 1] = oly_zeros(dtype, NOTED_LENGTH);
+    }
+    say(s, "loop", count);
+    if (!s->p->plain)
+        oly_fori(lower, lower + count, counted_body, in->watches ? n + NOTED : n, all, in);
+    for (int64_t i = lower; i < lower + count && s->p->plain; i++)
+        counted_body(number(i), all, in);
+    memcpy(carry, all, sizeof *carry * (size_t)n);
+    for (int k = 0; k < NOTED && in->watches; k++) {
+        oly_array x = fitted(s, all[n + k], oly_rank(carry[0]), oly_shape(carry[0]));
+        look(s, note(s, all[n + k], "noted"));
+        if (x && oly_dtype_of(carry[0]) == dtype)
+            carry[0] = note(s, oly_add(carry[0], x), "and what was noted");
+    }
 }
 
 static oly_array has_more(const oly_array *carry, void *user)
 {
-    return oly_lt(carry[0], ((inner *)user)->conditional ? 3 : 5);
+    oly_array few = oly_lt(carry[0], 5);
+    if (!((inner *)user)->conditional || oly_size(carry[1]) == 0)
+        return few;
+    return oly_logical_and(few, oly_lt(oly_max(carry[1]), 40));
 }
 
 static void while_body(oly_array *carry, void *user)
@@ -514,6 +622,7 @@ static void run_loop(site *s, int n_carry, oly_array *carry)
     in.conditional = one_in(s, 2);
     in.near = !one_in(s, 4);
     in.rolls = one_in(s, 2);
+    in.watches = one_in(s, 4);
     how = in.near && !one_in(s, 10) ? 9 : how;
     if (how == 0 && !s->p->slope) {
         say(s, "while", 0);
@@ -522,12 +631,8 @@ static void run_loop(site *s, int n_carry, oly_array *carry)
         bool reverse = one_in(s, 2);
         say(s, reverse ? "scan backwards" : "scan", count + 1);
         scan(s, &in, n_carry, carry, count + 1, reverse);
-    } else if (!s->p->plain) {
-        oly_fori(lower, lower + count, counted_body, n_carry, carry, &in);
     } else {
-        say(s, "loop", count);
-        for (int64_t i = lower; i < lower + count; i++)
-            counted_body(number(i), carry, &in);
+        run_counted(s, &in, lower, count, carry);
     }
     say(s, "end", 0);
 }
@@ -578,6 +683,22 @@ static void element(const oly_array *in, oly_array *out, void *user)
     branch(user, in, out, true);
 }
 
+static oly_array called(site *s, oly_array x)
+{
+    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .near = s->near, .rolls = s->rolls};
+    oly_array y = NULL;
+    bool again = one_in(s, 3);
+    say(s, "call", again);
+    if (s->p->plain) {
+        element(&x, &y, &in);
+        return y;
+    }
+    oly_fn f = oly_jit(element, 1, 1, .user = &in);
+    f = again ? oly_checkpoint(f) : f;
+    oly_call_arrays(f, 1, &x, 1, &y);
+    return y;
+}
+
 static oly_array mapped(site *s, oly_array x)
 {
     inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n};
@@ -618,6 +739,8 @@ void capture_program_make(capture_program *p, uint64_t seed)
     for (int k = 0; k < p->n_in; k++) {
         capture_input *in = &p->input[k];
         *in = (capture_input){.dtype = dtype, .rank = rank};
+        if (k > 0 && k < p->n_out && !p->slope && capture_draw(&r, 6) == 0)
+            in->dtype = dtype == OLY_INT32 ? OLY_INT8 : OLY_INT32;
         if (k >= p->n_out && capture_draw(&r, 4) == 0)
             in->rank = 1 + (int)capture_draw(&r, 3);
         if (k >= p->n_out && capture_draw(&r, 4) == 0)
@@ -666,6 +789,6 @@ void capture_program_run(const oly_array *in, oly_array *out, void *user)
         memcpy(out, carry, sizeof *out * (size_t)p->n_out);
         return;
     }
-    out[0] =
-        oly_sum(oly_mul(carry[0], as_number(&s, fitted(&s, any_seen(&s), oly_rank(carry[0]), oly_shape(carry[0])))));
+    oly_array times = as_number(&s, fitted(&s, any_seen(&s), oly_rank(carry[0]), oly_shape(carry[0])));
+    out[0] = oly_sum(times ? oly_mul(carry[0], times) : carry[0]);
 }

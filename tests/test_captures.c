@@ -221,10 +221,42 @@ static void loops_with_two_carries(void **state)
     }
 }
 
+/* -- a function called in the body hands on what is outside ----------------------------------------------------------- */
+
+static void hand_on(const oly_array *in, oly_array *out, void *outside)
+{
+    (void)in;
+    out[0] = *(oly_array *)outside;
+}
+
+static void add_what_is_handed_on(oly_array i, oly_array *carry, void *outside)
+{
+    (void)i;
+    carry[0] = oly_add(carry[0], oly_apply(oly_jit(hand_on, 1, 1, .user = outside), carry[0]));
+}
+
+static void loop_that_calls(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array outside = oly_slice(in[1], "1:13");
+    (void)user;
+    out[0] = in[0];
+    oly_fori(0, 3, add_what_is_handed_on, 1, out, &outside);
+}
+
+static void a_function_called_in_the_body_hands_on_a_value(void **state)
+{
+    (void)state;
+    oly_sharding split = over_devices();
+    oly_array c = oly_device_put(numbers(LONG, 1), split), x = oly_device_put(numbers(60, 0.5), split);
+    oly_array got = oly_apply(oly_jit(loop_that_calls, 2, 1), c, x);
+    expect_equal(got, oly_add(c, oly_mul(3, oly_slice(x, "1:13"))), "call", 0, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(captured_in_any_way, check_open, check_close),
     cmocka_unit_test_setup_teardown(the_heat_equation_with_a_source, check_open, check_close),
     cmocka_unit_test_setup_teardown(loops_with_two_carries, check_open, check_close),
+    cmocka_unit_test_setup_teardown(a_function_called_in_the_body_hands_on_a_value, check_open, check_close),
 };
 
 int main(void)

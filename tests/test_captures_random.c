@@ -172,7 +172,7 @@ static void check_program(capture_program *p)
         oly_option.halo_steps = halo_steps[capture_draw(&r, 7)];
         p->mesh = capture_draw(&r, 2) ? mesh : NULL;
         oly_fn f = p->slope ? slopes_of(p) : oly_jit(capture_program_run, p->n_in, n_out, .user = p);
-        if (oly_call_arrays(f, p->n_in, in, n_out, out) != OLY_OK)
+        if (oly_call_arrays(f, p->n_in, in, n_out, out) != OLY_OK || oly_last_status() != OLY_OK)
             fail_program(p, oly_last_error());
         for (int k = 0; k < n_out; k++)
             compare(p, &wanted[k], out[k], k, "compiled");

@@ -25,8 +25,7 @@ void oly_trace_close(oly_trace *t)
 void oly_trace_release(oly_trace *t)
 {
     for (int k = 0; k < t->n_captures; k++)
-        if (!t->captures[k].array->graph)
-            oly_array_release(t->captures[k].array);
+        oly_array_release(t->captures[k].array);
     oly_release(t->captures);
     t->captures = NULL;
     t->n_captures = t->capture_room = 0;
@@ -84,7 +83,7 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
             return OLY_OK;
         }
     OLY_TRY(make_room(t));
-    oly_array kept = x->graph ? x : oly_array_hold(x);
+    oly_array kept = oly_array_hold(x); /* the handle may be one of a scope inside */
     if (!kept)
         return OLY_MEMORY;
     oly_type type = x->type;
@@ -92,8 +91,7 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
         oly_manual_type(oly_manual_around(t), &type);
     oly_status st = t->outer ? oly_graph_input(t->graph, &type, node) : oly_sums_input(t->graph, x, node);
     if (st != OLY_OK) {
-        if (!x->graph)
-            oly_array_release(kept);
+        oly_array_release(kept);
         return st;
     }
     t->captures[t->n_captures++] = (oly_capture){kept, *node};
