@@ -35,8 +35,7 @@ static bool keep_spare(oly_array x)
 static void destroy(oly_owned *object)
 {
     oly_array x = (oly_array)object, oldest = NULL;
-    for (int s = 0; s < x->n_shards; s++)
-        oly_buffer_drop(x->shard[s]);
+    oly_buffers_drop(x->n_shards, x->shard);
     x->n_shards = 0;
     x->deleted = true;
     x->owned = (oly_owned){0};
@@ -151,8 +150,10 @@ oly_array oly_array_hold(oly_array x)
     memcpy(y, x, sizeof *x + sizeof(oly_buffer *) * (size_t)x->n_shards);
     y->owned = fresh;
     y->room = room;
+    oly_pool_lock();
     for (int s = 0; s < y->n_shards; s++)
-        oly_buffer_hold(y->shard[s]);
+        oly_buffer_hold_locked(y->shard[s]);
+    oly_pool_unlock();
     return y;
 }
 

@@ -3,9 +3,16 @@
  * faults).
  *
  * Classes: powers of two from 64 bytes to 4 KiB, then eight steps to each doubling, so at most an eighth is
- * wasted. */
+ * wasted.
+ *
+ * Spent buffers, which queued calls of one device alone still hold, are listed by device and class, for the next call on that
+ * device. They are free for everybody when the last of those calls has run. What other devices, or the host, could not take of
+ * them is bounded: who needs a new block waits while too much is spent. */
 #include "device/memory.h"
+#include "device/queue.h"
+#include "device/workers.h"
 #include "core/error.h"
+#include "core/option.h"
 #include "core/simulate.h"
 #include "core/text.h"
 #include <pthread.h>
@@ -21,10 +28,12 @@
 #define LARGEST_LOG2   47
 #define FIRST_FINE     (FINE_FROM_LOG2 - FIRST_LOG2)
 #define N_CLASSES      (FIRST_FINE + 8 * (LARGEST_LOG2 - FINE_FROM_LOG2) + 1)
+#define SPENT_LOG2     14
 
 static struct {
     pthread_mutex_t lock;
     oly_buffer *free_blocks[N_CLASSES];
+    oly_buffer *spent[1 << SPENT_LOG2]; /* by device and class, chained */
     oly_pool_statistics statistics;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -60,10 +69,9 @@ static oly_buffer *block_from_system(size_t capacity)
     oly_buffer *b = malloc(sizeof *b);
     if (!b)
         return NULL;
-    if (oly_simulated()) {
-        *b = (oly_buffer){.capacity = capacity};
+    *b = (oly_buffer){.capacity = capacity, .line = OLY_NO_LINE};
+    if (oly_simulated())
         return b;
-    }
     bool huge = capacity >= HUGE_FROM;
     if (posix_memalign(&b->data, huge ? HUGE_PAGE : ALIGNMENT, capacity) != 0) {
         free(b);
@@ -71,7 +79,6 @@ static oly_buffer *block_from_system(size_t capacity)
     }
     if (huge)
         madvise(b->data, capacity, MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
-    b->capacity = capacity;
     return b;
 }
 
@@ -86,7 +93,7 @@ static void trim_locked(void)
     for (int c = 0; c < N_CLASSES; c++)
         while (pool.free_blocks[c]) {
             oly_buffer *b = pool.free_blocks[c];
-            pool.free_blocks[c] = b->next_free;
+            pool.free_blocks[c] = b->next;
             pool.statistics.free_bytes -= b->capacity;
             block_to_system(b);
         }
@@ -106,34 +113,169 @@ static oly_buffer *new_block_locked(size_t capacity)
     return b;
 }
 
+/* -- spent buffers ------------------------------------------------------------------------------ */
+
+static oly_buffer **spent_list(int device, int class)
+{
+    uint64_t key = (uint64_t)device * N_CLASSES + (uint64_t) class;
+    return &pool.spent[key * 0x9e3779b97f4a7c15u >> (64 - SPENT_LOG2)];
+}
+
+/* Also those of several devices: they count, but nobody can take them. */
+static void add_spent_locked(oly_buffer *b)
+{
+    b->spent = true;
+    b->link = NULL;
+    pool.statistics.spent_bytes += b->capacity;
+    if (b->line < 0)
+        return;
+    size_t capacity;
+    oly_buffer **list = spent_list(b->line, class_of(b->capacity, &capacity));
+    b->next = *list;
+    b->link = list;
+    if (b->next)
+        b->next->link = &b->next;
+    *list = b;
+}
+
+static void remove_spent_locked(oly_buffer *b)
+{
+    b->spent = false;
+    pool.statistics.spent_bytes -= b->capacity;
+    if (!b->link)
+        return;
+    *b->link = b->next;
+    if (b->next)
+        b->next->link = b->link;
+    b->link = NULL;
+}
+
+static oly_buffer *take_spent_locked(int device, int class, size_t capacity)
+{
+    oly_buffer *b = device < 0 ? NULL : *spent_list(device, class);
+    while (b && (b->line != device || b->capacity != capacity))
+        b = b->next;
+    if (b)
+        remove_spent_locked(b);
+    return b;
+}
+
+static bool too_much_is_spent_locked(size_t capacity)
+{
+    const oly_pool_statistics *s = &pool.statistics;
+    size_t most = (size_t)oly_option.queue_memory << 20, others = (s->in_use_bytes - s->spent_bytes) / 4;
+    return s->spent_bytes > 0 && s->spent_bytes + capacity > (most > others ? most : others);
+}
+
+typedef struct need {
+    int class;
+    size_t capacity;
+} need;
+
+static bool may_go_on(void *context)
+{
+    const need *n = context;
+    pthread_mutex_lock(&pool.lock);
+    bool yes = pool.free_blocks[n->class] || !too_much_is_spent_locked(n->capacity);
+    pthread_mutex_unlock(&pool.lock);
+    return yes;
+}
+
 /* -- buffers ----------------------------------------------------------------------------------- */
 
-oly_buffer *oly_buffer_take(size_t bytes)
+static oly_buffer *take_free_locked(int class, size_t capacity)
+{
+    oly_buffer *b = pool.free_blocks[class];
+    if (!b)
+        return NULL;
+    pool.free_blocks[class] = b->next;
+    pool.statistics.free_bytes -= capacity;
+    pool.statistics.in_use_bytes += capacity;
+    return b;
+}
+
+static oly_buffer *take_new_locked(int class, size_t capacity, bool may_wait)
+{
+    may_wait = may_wait && pool.statistics.spent_bytes > 0 && !oly_queue_is_inside();
+    if (may_wait && too_much_is_spent_locked(capacity)) {
+        need n = {class, capacity};
+        pthread_mutex_unlock(&pool.lock);
+        oly_workers_wait(may_go_on, &n);
+        pthread_mutex_lock(&pool.lock);
+        oly_buffer *b = take_free_locked(class, capacity);
+        if (b)
+            return b;
+    }
+    oly_buffer *b = new_block_locked(capacity);
+    if (!b && may_wait) {
+        pthread_mutex_unlock(&pool.lock);
+        oly_queue_drain();
+        pthread_mutex_lock(&pool.lock);
+        b = new_block_locked(capacity);
+    }
+    if (b)
+        pool.statistics.in_use_bytes += capacity;
+    return b;
+}
+
+static oly_buffer *take_locked(size_t bytes, int device, bool may_wait)
 {
     size_t capacity;
     int class = class_of(bytes, &capacity);
     if (class < 0 || oly_allocation_fails())
         return NULL;
-    pthread_mutex_lock(&pool.lock);
-    oly_buffer *b = pool.free_blocks[class];
-    if (b) {
-        pool.free_blocks[class] = b->next_free;
-        pool.statistics.free_bytes -= capacity;
-    } else {
-        b = new_block_locked(capacity);
-    }
-    if (b) {
-        pool.statistics.in_use_bytes += capacity;
-        if (pool.statistics.in_use_bytes > pool.statistics.peak_bytes)
-            pool.statistics.peak_bytes = pool.statistics.in_use_bytes;
-    }
-    pthread_mutex_unlock(&pool.lock);
+    oly_buffer *b = take_spent_locked(device, class, capacity);
+    if (!b)
+        b = take_free_locked(class, capacity);
+    if (!b)
+        b = take_new_locked(class, capacity, may_wait);
     if (!b)
         return NULL;
+    if (pool.statistics.in_use_bytes > pool.statistics.peak_bytes)
+        pool.statistics.peak_bytes = pool.statistics.in_use_bytes;
     b->bytes = bytes;
-    b->next_free = NULL;
-    __atomic_store_n(&b->references, 1, __ATOMIC_RELAXED);
     return b;
+}
+
+/* Where it is without handles: to the spent ones, or free. */
+static void pass_on_locked(oly_buffer *b)
+{
+    if (b->handles > 0)
+        return;
+    if (b->calls > 0) {
+        if (!b->spent)
+            add_spent_locked(b);
+        return;
+    }
+    size_t capacity;
+    int class = class_of(b->capacity, &capacity);
+    if (b->spent)
+        remove_spent_locked(b);
+    b->line = OLY_NO_LINE;
+    b->next = pool.free_blocks[class];
+    pool.free_blocks[class] = b;
+    pool.statistics.in_use_bytes -= b->capacity;
+    pool.statistics.free_bytes += b->capacity;
+}
+
+static oly_buffer *take(size_t bytes, bool may_wait)
+{
+    pthread_mutex_lock(&pool.lock);
+    oly_buffer *b = take_locked(bytes, OLY_NO_LINE, may_wait);
+    if (b)
+        b->handles = 1;
+    pthread_mutex_unlock(&pool.lock);
+    return b;
+}
+
+oly_buffer *oly_buffer_take(size_t bytes)
+{
+    return take(bytes, true);
+}
+
+oly_buffer *oly_buffer_take_at_once(size_t bytes)
+{
+    return take(bytes, false);
 }
 
 oly_status oly_buffer_fail(size_t bytes, const char *what_for)
@@ -147,26 +289,83 @@ oly_status oly_buffer_fail(size_t bytes, const char *what_for)
 
 void oly_buffer_hold(oly_buffer *b)
 {
-    __atomic_fetch_add(&b->references, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&pool.lock);
+    b->handles++;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+void oly_buffers_drop(int n, oly_buffer *const *all)
+{
+    if (n <= 0)
+        return;
+    pthread_mutex_lock(&pool.lock);
+    for (int k = 0; k < n; k++)
+        if (all[k] && --all[k]->handles == 0)
+            pass_on_locked(all[k]);
+    pthread_mutex_unlock(&pool.lock);
 }
 
 void oly_buffer_drop(oly_buffer *b)
 {
-    if (!b || __atomic_fetch_sub(&b->references, 1, __ATOMIC_ACQ_REL) != 1)
-        return;
-    size_t capacity;
-    int class = class_of(b->capacity, &capacity);
-    pthread_mutex_lock(&pool.lock);
-    b->next_free = pool.free_blocks[class];
-    pool.free_blocks[class] = b;
-    pool.statistics.in_use_bytes -= b->capacity;
-    pool.statistics.free_bytes += b->capacity;
-    pthread_mutex_unlock(&pool.lock);
+    oly_buffers_drop(1, &b);
 }
 
 int oly_buffer_references(const oly_buffer *b)
 {
-    return __atomic_load_n(&b->references, __ATOMIC_ACQUIRE);
+    pthread_mutex_lock(&pool.lock);
+    int n = b->handles + b->calls;
+    pthread_mutex_unlock(&pool.lock);
+    return n;
+}
+
+/* -- of queued calls --------------------------------------------------------------------------- */
+
+void oly_pool_lock(void)
+{
+    pthread_mutex_lock(&pool.lock);
+}
+void oly_pool_unlock(void)
+{
+    pthread_mutex_unlock(&pool.lock);
+}
+
+oly_buffer *oly_buffer_take_locked(size_t bytes, int device, uint64_t call)
+{
+    oly_buffer *b = take_locked(bytes, device, true);
+    if (b)
+        oly_buffer_use_locked(b, device, call);
+    return b;
+}
+
+void oly_buffer_use_locked(oly_buffer *b, int device, uint64_t call)
+{
+    b->uses = b->latest == call ? b->uses + 1 : 1;
+    b->latest = call;
+    b->line = b->calls == 0 || b->line == device ? device : OLY_SEVERAL_LINES;
+    b->calls++;
+}
+
+void oly_buffer_hold_locked(oly_buffer *b)
+{
+    b->handles++;
+}
+
+bool oly_buffer_is_sole_locked(const oly_buffer *b, int device, uint64_t call)
+{
+    return b->handles == 1 && b->line == device && b->latest == call && b->uses == 1;
+}
+
+void oly_buffer_settle_locked(oly_buffer *b)
+{
+    pass_on_locked(b);
+}
+
+void oly_buffer_done_locked(oly_buffer *b)
+{
+    if (--b->calls > 0)
+        return;
+    b->line = OLY_NO_LINE;
+    pass_on_locked(b);
 }
 
 /* -- the pool ---------------------------------------------------------------------------------- */

@@ -1,31 +1,64 @@
 /* Memory of the devices: shard buffers, counted, from a pool that reuses them. Buffers are aligned to 64 bytes (2 MiB and
  * huge-page advice from 4 MiB on), not cleared, first touched by whoever writes them first. Thread-safe. In steady state
  * taking and returning a buffer makes no system call. In a simulated job (core/simulate.h) buffers have no memory: data is NULL.
- * Called by runtime/run and runtime/array. */
+ * Called by runtime/run and runtime/array.
+ *
+ * A buffer is held by handles, which may be read at any time, and by queued calls, which use it when their turn comes. As calls
+ * on one device run in order, a buffer that only queued calls of one device still hold is given to the next call on that device
+ * at once, before they have run. So queued calls need the memory that they would need if each were waited for. */
 #ifndef OLY_DEVICE_MEMORY_H
 #define OLY_DEVICE_MEMORY_H
 #include <olympus/base.h>
+
+enum { OLY_NO_LINE = -1, OLY_SEVERAL_LINES = -2 };
 
 typedef struct oly_buffer {
     void *data;
     size_t bytes;    /* asked for */
     size_t capacity; /* of the pool's block */
-    int references;  /* atomic */
-    struct oly_buffer *next_free;
+    /* the pool's, under its lock: */
+    int handles;
+    int calls;       /* queued or running */
+    int line;        /* the local device on which all those calls are; OLY_NO_LINE, OLY_SEVERAL_LINES */
+    bool spent;      /* no handle will read it again, only calls that are queued already */
+    uint64_t latest; /* number of the call that used it last, and how often that named it */
+    int uses;
+    struct oly_buffer *next, **link; /* in the list of free or of spent ones */
 } oly_buffer;
 
-/* A buffer with one reference. NULL when out of memory (the caller reports; the message of oly_buffer_fail tells sizes). Zero
- * bytes give a valid buffer. */
+/* A buffer with one handle. Waits (helping) while spent buffers hold more than OLYMPUS_QUEUE_MEMORY and a quarter of what else is
+ * in use. NULL when out of memory (the caller reports; the message of oly_buffer_fail tells sizes). Zero bytes give a valid
+ * buffer. */
 oly_buffer *oly_buffer_take(size_t bytes);
+oly_buffer *oly_buffer_take_at_once(size_t bytes); /* never waits: for what runs inside a call */
 oly_status oly_buffer_fail(
     size_t bytes,
-    const char *what_for); /* "out of memory: 64.0 MiB for ...; the pool holds ..., the node has ... free" */
-void oly_buffer_hold(oly_buffer *b);
-void oly_buffer_drop(oly_buffer *b); /* NULL allowed; the last reference returns it to the pool */
-int oly_buffer_references(const oly_buffer *b);
+    const char *what_for);           /* "out of memory: 64.0 MiB for ...; the pool holds ..., the node has ... free" */
+void oly_buffer_hold(oly_buffer *b); /* one handle more */
+void oly_buffer_drop(oly_buffer *b); /* NULL allowed; one less */
+void oly_buffers_drop(int n, oly_buffer *const *all); /* the same for many, NULLs allowed */
+int oly_buffer_references(const oly_buffer *b);       /* handles and calls */
+
+/* -- for runtime/run: buffers of calls that will be queued. Between oly_pool_lock and oly_pool_unlock:
+ *   take or use every buffer  ->  the call stands in the lines of its devices: settle  ->  it has run: done
+ * A call that takes a buffer must stand in the line of that device before anybody else learns of the buffer. */
+void oly_pool_lock(void);
+void oly_pool_unlock(void);
+/* A buffer for a call on this device, perhaps one that earlier calls on it have yet to finish with. It has no handle. Waits as
+ * oly_buffer_take does, leaving the lock meanwhile; NULL when out of memory. */
+oly_buffer *oly_buffer_take_locked(size_t bytes, int device, uint64_t call); /* call: its number, never 0 */
+void oly_buffer_use_locked(oly_buffer *b, int device, uint64_t call); /* a call on this device will read or write it */
+void oly_buffer_hold_locked(oly_buffer *b);
+/* May this call, which used it on this device, write over it? That is, one handle holds it, which gives it away, and the call has
+ * named it once, and all others that use it are before it on the device. */
+bool oly_buffer_is_sole_locked(const oly_buffer *b, int device, uint64_t call);
+void oly_buffer_settle_locked(oly_buffer *b); /* who uses it is queued: later calls may have it if it has no handle */
+void oly_buffer_done_locked(oly_buffer *b);   /* one call less */
+
 void oly_pool_trim(void); /* gives free blocks back to the system */
 typedef struct oly_pool_statistics {
     size_t in_use_bytes, free_bytes, peak_bytes;
+    size_t spent_bytes; /* of those in use: what only queued calls still hold */
 } oly_pool_statistics;
 oly_pool_statistics oly_pool_statistics_get(void);
 void oly_pool_stop(void); /* frees everything free; at finalize */

@@ -226,6 +226,8 @@ oly_status oly_queue_submit(oly_job *job)
     stand_in_lines_locked(l);
     bool is_ready = l->first_in == l->n_places;
     bool here = is_ready && (job->small || inline_only || oly_workers_count() == 1);
+    if (!here && job->entered)
+        job->entered(job);
     if (is_ready && !here)
         add_ready_locked(l);
     pthread_mutex_unlock(&queue.lock);
@@ -234,6 +236,11 @@ oly_status oly_queue_submit(oly_job *job)
     else if (is_ready)
         oly_workers_wake();
     return OLY_OK;
+}
+
+bool oly_queue_is_inside(void)
+{
+    return own_jobs > 0;
 }
 
 void oly_queue_inline(bool always)

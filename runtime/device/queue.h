@@ -10,10 +10,13 @@ typedef struct oly_job oly_job;
 struct oly_job {
     void (*execute)(oly_job *job); /* the work */
     void (*release)(oly_job *job); /* called once after execute, when nothing refers to the job: frees or reuses it */
-    int n_devices;                 /* local device indexes it occupies */
-    const int *devices;            /* distinct; borrowed until release */
-    bool lane;                     /* talks to other processes */
-    bool small;                    /* worth running on the calling thread */
+    void (*entered)(
+        oly_job *job);  /* NULL allowed; called, under the queue's lock, when it stands in all its lines and will not
+                                    * run before this returns; not called when it runs on the caller at once */
+    int n_devices;      /* local device indexes it occupies */
+    const int *devices; /* distinct; borrowed until release */
+    bool lane;          /* talks to other processes */
+    bool small;         /* worth running on the calling thread */
     /* queue's own: */
     struct oly_job_links *links;
 };
@@ -25,6 +28,7 @@ void oly_queue_stop(void); /* drains first */
  * only (oly_queue_inline(true)) run at once on the caller after draining. */
 oly_status oly_queue_submit(oly_job *job);
 void oly_queue_inline(bool always);
+bool oly_queue_is_inside(void); /* does this thread run a job? */
 
 /* A moment in a device's order: everything submitted to it so far. */
 uint64_t oly_queue_now(int device);

@@ -125,41 +125,24 @@ static bool overwrites_in_order(const oly_plan *plan, const oly_step *s, int inp
     return true;
 }
 
-static bool may_take(const oly_plan *plan, int input, int output)
+bool oly_plan_may_take(const oly_plan *plan, int input, int output)
 {
-    const oly_slot *in = &plan->slots[input], *out = &plan->slots[output];
+    int in_slot = plan->input_slot[input], out_slot = plan->output_slot[output];
+    const oly_slot *in = &plan->slots[in_slot], *out = &plan->slots[out_slot];
     if (out->kind != OLY_SLOT_POOL || out->block != plan->main || !oly_enabled(OLY_OPTIMISATION_DONATION))
         return false;
+    for (int d = 0; d < plan->n_devices; d++)
+        if (in->device_bytes[d] < out->device_bytes[d])
+            return false;
     if (in->last < out->first)
         return true;
-    if (in->last > out->first)
+    if (in->last > out->first ||
+        oly_dtype_size(plan->inputs[input].type.dtype) != oly_dtype_size(plan->outputs[output].type.dtype))
         return false;
     const oly_step *s = step_numbered(plan->main, in->last);
     if (s && s->kind == OLY_STEP_STENCIL) /* reads its input in the first pass, writes its result in the last */
-        return !s->stencil.march && s->out_slot == output && s->stencil.count > s->stencil.pass;
-    return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, input, output);
-}
-
-oly_status oly_find_reusable(oly_planner *p)
-{
-    oly_plan *plan = p->plan;
-    int *reusable = OLY_PLAN_NEW(p, int, plan->n_outputs + 1);
-    bool *taken = OLY_PLAN_NEW(p, bool, plan->n_inputs + 1);
-    OLY_PLAN_CHECK(reusable);
-    OLY_PLAN_CHECK(taken);
-    plan->reusable = reusable;
-    for (int k = 0; k < plan->n_outputs; k++) {
-        const oly_plan_value *out = &plan->outputs[k];
-        reusable[k] = -1;
-        for (int j = 0; j < plan->n_inputs && reusable[k] < 0; j++)
-            if (!taken[j] && plan->inputs[j].sharding == out->sharding &&
-                oly_type_equal(&plan->inputs[j].type, &out->type) &&
-                may_take(plan, plan->input_slot[j], plan->output_slot[k]))
-                reusable[k] = j;
-        if (reusable[k] >= 0)
-            taken[reusable[k]] = true;
-    }
-    return OLY_OK;
+        return !s->stencil.march && s->out_slot == out_slot && s->stencil.count > s->stencil.pass;
+    return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, in_slot, out_slot);
 }
 
 oly_status oly_assign_memory(oly_planner *p)

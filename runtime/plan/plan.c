@@ -507,7 +507,6 @@ static oly_status run_passes(oly_planner *p)
     f->block->end = p->next_number;
     p->plan->n_steps = p->next_number;
     OLY_TRY(oly_schedule(p));
-    OLY_TRY(oly_find_reusable(p));
     return oly_assign_memory(p);
 }
 

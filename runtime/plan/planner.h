@@ -476,7 +476,5 @@ oly_status oly_part_observers(oly_planner *p);
 oly_status oly_schedule(oly_planner *p);
 
 /* -- buffers.c -- */
-/* Which outputs may be written over which donated inputs. */
-oly_status oly_find_reusable(oly_planner *p);
 oly_status oly_assign_memory(oly_planner *p);
 #endif

@@ -263,7 +263,6 @@ typedef struct oly_plan {
     int n_inputs, n_outputs;
     oly_plan_value *inputs, *outputs;
     const int *input_slot, *output_slot;
-    const int *reusable; /* [n_outputs] input whose memory the output may take when it is donated; -1 */
     int n_slots, slot_room;
     oly_slot *slots;
     size_t scratch_bytes;         /* of the device that has most */

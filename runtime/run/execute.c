@@ -14,6 +14,12 @@ struct oly_program {
     int *const *input_shard;   /* [input][device]: shard number, -1 */
     int *const *output_device; /* [output][shard]: device */
     const int *n_output_shards;
+    struct
+        takes { /* [n_outputs] the donated input that was last asked for, and whether the output may take its memory; under
+                    * the pool's lock */
+        int input;
+        bool allowed;
+    } * takes;
     pthread_mutex_t lock;
     oly_run *idle; /* owned */
     int running;   /* under lock */
@@ -93,7 +99,8 @@ static oly_status bind(oly_program *p)
     int **input_shard = OLY_ARENA_NEW(&plan->arena, int *, plan->n_inputs + 1);
     int **output_device = OLY_ARENA_NEW(&plan->arena, int *, plan->n_outputs + 1);
     int *n_shards = OLY_ARENA_NEW(&plan->arena, int, plan->n_outputs + 1);
-    if (!input_shard || !output_device || !n_shards)
+    p->takes = OLY_ARENA_NEW(&plan->arena, struct takes, plan->n_outputs + 1);
+    if (!input_shard || !output_device || !n_shards || !p->takes)
         return oly_out_of_memory(0, "a program");
     for (int k = 0; k < plan->n_inputs; k++) {
         input_shard[k] = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
@@ -104,6 +111,7 @@ static oly_status bind(oly_program *p)
     }
     for (int k = 0; k < plan->n_outputs; k++) {
         const int *positions;
+        p->takes[k].input = -1;
         n_shards[k] = oly_mesh_local_positions(plan->outputs[k].sharding->mesh, &positions);
         output_device[k] = OLY_ARENA_NEW(&plan->arena, int, n_shards[k] + 1);
         if (!output_device[k])
@@ -185,15 +193,15 @@ static oly_run *take_run(oly_program *p)
     if (r)
         return r;
     size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices, tiles = (size_t)oly_workers_slots();
-    r = oly_calloc(1, sizeof *r + cells * (sizeof(void *) + sizeof(oly_buffer *)) +
-                          sizeof(oly_buffer *) * ((size_t)plan->n_devices + tiles));
+    size_t most_used = cells + (size_t)plan->n_devices + 1; /* slots, scratch, a tile */
+    r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles));
     if (r) {
         r->plan = plan;
         r->program = p;
         r->base = (void **)(r + 1);
         r->owner = (oly_buffer **)(r->base + cells);
-        r->scratch = r->owner + cells;
-        r->tiles = r->scratch + plan->n_devices;
+        r->used = r->owner + cells;
+        r->tiles = r->used + most_used;
         r->tile_bytes = p->tile_bytes;
         pthread_mutex_init(&r->turn, NULL);
     }
@@ -211,94 +219,158 @@ static void give_run(oly_run *r)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Drops what the run holds and hands it back. */
+/* Those behind it on its devices may have what it takes for itself. */
+static void run_is_queued(oly_job *job)
+{
+    oly_run *r = (oly_run *)job;
+    oly_pool_lock();
+    for (int k = 0; k < r->n_used; k++)
+        oly_buffer_settle_locked(r->used[k]);
+    oly_pool_unlock();
+}
+
+/* Drops what the run uses and hands it back. */
 static void release_run(oly_job *job)
 {
     oly_run *r = (oly_run *)job;
-    const oly_plan *plan = r->plan;
-    for (int d = 0; d < plan->n_devices; d++) {
-        oly_buffer_drop(r->scratch[d]);
-        r->scratch[d] = NULL;
-    }
-    oly_buffer_drop(r->tile);
+    oly_pool_lock();
+    for (int k = 0; k < r->n_used; k++)
+        oly_buffer_done_locked(r->used[k]);
+    oly_pool_unlock();
+    r->n_used = 0;
     r->tile = NULL;
-    for (int s = 0; s < plan->n_slots; s++)
-        for (int d = 0; d < plan->n_devices; d++) {
-            int cell = oly_cell(plan, d, s);
-            if (r->owner[cell] && plan->slots[s].kind != OLY_SLOT_BOUND)
-                oly_buffer_drop(r->owner[cell]);
-            r->owner[cell] = NULL;
-        }
     give_run(r);
 }
 
-/* The donated buffer that a result on this device may take over: one that only the caller's handle still holds. */
-static oly_buffer *donated_buffer(const oly_program *p, int slot, int device, oly_buffer *const *const *inputs,
-                                  const int *donated)
+static bool may_take_locked(const oly_program *p, int output, int input)
+{
+    struct takes *t = &p->takes[output];
+    if (t->input != input)
+        *t = (struct takes){input, oly_plan_may_take(p->plan, input, output)};
+    return t->allowed;
+}
+
+/* The donated buffer that a result on this device may take over: one that only the caller's handle still holds, and calls that
+ * stand before this one. */
+static oly_buffer *donated_buffer(const oly_program *p, const oly_run *r, int slot, int d,
+                                  oly_buffer *const *const *inputs, const int *donated)
 {
     const oly_plan *plan = p->plan;
     for (int k = 0; donated && k < plan->n_outputs; k++) {
-        if (plan->output_slot[k] != slot || donated[k] < 0 || donated[k] != plan->reusable[k])
+        if (plan->output_slot[k] != slot || donated[k] < 0)
             continue;
-        int shard = p->input_shard[donated[k]][device];
+        int shard = p->input_shard[donated[k]][d];
         oly_buffer *b = shard < 0 ? NULL : inputs[donated[k]][shard];
-        /* the caller's handle, and this run as its input if that slot came first */
-        return b && oly_buffer_references(b) <= (plan->input_slot[donated[k]] < slot ? 2 : 1) ? b : NULL;
+        if (b && oly_buffer_is_sole_locked(b, plan->devices[d], r->number) && may_take_locked(p, k, donated[k]))
+            return b;
     }
     return NULL;
 }
 
-/* Fills the tables; holds one reference to each buffer. */
-static oly_status bind_slots(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated)
+/* A new buffer for this run on the plan's device d; NULL after a failure, which is noted for oly_buffer_fail. */
+static oly_buffer *take_locked(oly_run *r, int d, size_t bytes, size_t *failed)
+{
+    oly_buffer *b = oly_buffer_take_locked(bytes, r->plan->devices[d], r->number);
+    if (b)
+        r->used[r->n_used++] = b;
+    else
+        *failed = bytes;
+    return b;
+}
+
+static oly_buffer *use_locked(oly_run *r, int d, oly_buffer *b)
+{
+    if (b) {
+        oly_buffer_use_locked(b, r->plan->devices[d], r->number);
+        r->used[r->n_used++] = b;
+    }
+    return b;
+}
+
+/* Scratch memory, of which slots without a buffer of their own are parts. Returns what could not be had, or NULL. */
+static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *failed)
 {
     const oly_plan *plan = p->plan;
-    bool scratch = plan->scratch_bytes && !oly_simulated();
-    for (int d = 0; scratch && d < plan->n_devices; d++)
-        if (!(r->scratch[d] = oly_buffer_take(plan->device_scratch[d])))
-            return oly_buffer_fail(plan->device_scratch[d], "intermediate values");
-    if (r->tile_bytes && !(r->tile = oly_buffer_take(r->tile_bytes)))
-        return oly_buffer_fail(r->tile_bytes, "a stencil's tiles");
+    for (int d = 0; d < plan->n_devices && plan->scratch_bytes && !oly_simulated(); d++) {
+        const oly_buffer *scratch = take_locked(r, d, plan->device_scratch[d], failed);
+        if (!scratch)
+            return "intermediate values";
+        for (int s = 0; s < plan->n_slots; s++)
+            if (plan->slots[s].kind == OLY_SLOT_SCRATCH)
+                r->base[oly_cell(plan, d, s)] = (char *)scratch->data + plan->slots[s].offset;
+    }
+    if (r->tile_bytes && !(r->tile = take_locked(r, 0, r->tile_bytes, failed)))
+        return "a stencil's tiles";
+    return NULL;
+}
+
+static void bind_inputs_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs)
+{
+    const oly_plan *plan = p->plan;
     for (int s = 0; s < plan->n_slots; s++) {
         const oly_slot *slot = &plan->slots[s];
-        for (int d = 0; d < plan->n_devices; d++) {
-            int cell = oly_cell(plan, d, s);
-            int shard;
-            switch (slot->kind) {
-            case OLY_SLOT_INPUT:
-                shard = p->input_shard[slot->index][d];
-                r->owner[cell] = shard < 0 ? NULL : inputs[slot->index][shard];
-                if (r->owner[cell])
-                    oly_buffer_hold(r->owner[cell]);
-                break;
-            case OLY_SLOT_POOL:
-                if ((r->owner[cell] = donated_buffer(p, s, d, inputs, donated))) {
-                    oly_buffer_hold(r->owner[cell]);
-                    break;
-                }
-                if (!(r->owner[cell] = oly_buffer_take(slot->device_bytes[d])))
-                    return oly_buffer_fail(slot->device_bytes[d], "a result");
-                break;
-            case OLY_SLOT_SCRATCH:
-                r->base[cell] = scratch ? (char *)r->scratch[d]->data + slot->offset : NULL;
-                continue;
-            case OLY_SLOT_BOUND: continue;
-            }
-            r->base[cell] = r->owner[cell] ? r->owner[cell]->data : NULL;
+        for (int d = 0; d < plan->n_devices && slot->kind == OLY_SLOT_INPUT; d++) {
+            int cell = oly_cell(plan, d, s), shard = p->input_shard[slot->index][d];
+            oly_buffer *b = r->owner[cell] = use_locked(r, d, shard < 0 ? NULL : inputs[slot->index][shard]);
+            r->base[cell] = b ? b->data : NULL;
         }
     }
-    return OLY_OK;
+}
+
+/* Results, and what loops turn. */
+static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
+                                       size_t *failed)
+{
+    const oly_plan *plan = p->plan;
+    for (int s = 0; s < plan->n_slots; s++) {
+        const oly_slot *slot = &plan->slots[s];
+        for (int d = 0; d < plan->n_devices && slot->kind == OLY_SLOT_POOL; d++) {
+            int cell = oly_cell(plan, d, s);
+            oly_buffer *b = use_locked(r, d, donated_buffer(p, r, s, d, inputs, donated));
+            if (!b && !(b = take_locked(r, d, slot->device_bytes[d], failed)))
+                return "a result";
+            r->owner[cell] = b;
+            r->base[cell] = b->data;
+        }
+    }
+    return NULL;
+}
+
+/* Fills the tables. Inputs come first: whether one is donated depends on who else uses it. Returns what could not be had, or NULL. */
+static const char *bind_slots_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
+                                     size_t *failed)
+{
+    static uint64_t runs; /* under the pool's lock */
+    r->number = ++runs;
+    bind_inputs_locked(p, r, inputs);
+    const char *missing = bind_scratch_locked(p, r, failed);
+    return missing ? missing : bind_results_locked(p, r, inputs, donated, failed);
 }
 
 /* A result may end in any of the buffers a loop turns; which one is known before the run. */
-static void take_outputs(oly_program *p, oly_run *r, oly_buffer **const *outputs)
+static void take_outputs_locked(oly_program *p, oly_run *r, oly_buffer **const *outputs)
 {
     const oly_plan *plan = p->plan;
     for (int k = 0; k < plan->n_outputs; k++)
         for (int s = 0; s < p->n_output_shards[k]; s++) {
             int cell = oly_cell(plan, p->output_device[k][s], plan->output_slot[k]);
             outputs[k][s] = r->owner[cell];
-            oly_buffer_hold(outputs[k][s]);
+            oly_buffer_hold_locked(outputs[k][s]);
         }
+}
+
+static oly_status bind_run(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
+                           oly_buffer **const *outputs)
+{
+    size_t failed = 0;
+    oly_pool_lock();
+    const char *missing = bind_slots_locked(p, r, inputs, donated, &failed);
+    if (!missing) {
+        oly_settle_loops(r);
+        take_outputs_locked(p, r, outputs);
+    }
+    oly_pool_unlock();
+    return missing ? oly_buffer_fail(failed, missing) : OLY_OK;
 }
 
 oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
@@ -318,16 +390,10 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
         pthread_mutex_unlock(&p->lock);
         return oly_out_of_memory(sizeof *r, "a run");
     }
-    oly_status st = bind_slots(p, r, inputs, donated);
-    if (st != OLY_OK) {
+    oly_status st = bind_run(p, r, inputs, donated, outputs);
+    if (st != OLY_OK || oly_simulated()) { /* simulated results have their types, and no memory to write to */
         release_run(&r->job);
         return st;
-    }
-    oly_settle_loops(r);
-    take_outputs(p, r, outputs);
-    if (oly_simulated()) { /* the results have their types, and no memory to write to */
-        release_run(&r->job);
-        return OLY_OK;
     }
     r->site = site;
     r->ticket.sequence = call << 24;
@@ -335,12 +401,17 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     r->ticket.call[0] = 0;
     r->job = (oly_job){.execute = oly_interpret,
                        .release = release_run,
+                       .entered = run_is_queued,
                        .n_devices = plan->n_devices,
                        .devices = plan->devices,
                        .lane = plan->distributed,
                        .small = plan->small};
     st = oly_queue_submit(&r->job);
+    if (st != OLY_OK) {
+        release_run(&r->job);
+        return st;
+    }
     *device = plan->devices[0];
     *moment = oly_queue_now(*device);
-    return st == OLY_OK ? oly_run_failure() : st;
+    return oly_run_failure();
 }

@@ -9,11 +9,13 @@ typedef struct oly_run {
     struct oly_run *next;
     oly_program *program;
     const oly_plan *plan;
-    void **base;          /* by oly_cell */
-    oly_buffer **owner;   /* the same; NULL for scratch */
-    oly_buffer **scratch; /* [device] */
-    oly_buffer **tiles;   /* [oly_workers_slots()] see tile_memory.h */
-    oly_buffer *tile;     /* in reserve */
+    void **base;        /* by oly_cell */
+    oly_buffer **owner; /* the same; of slots that have a buffer of their own */
+    oly_buffer **used;  /* [n_used] every buffer of this run, once for each slot and for scratch */
+    int n_used;
+    uint64_t number;    /* of this run among all of this process */
+    oly_buffer **tiles; /* [oly_workers_slots()] see tile_memory.h */
+    oly_buffer *tile;   /* in reserve; one of `used` */
     size_t tile_bytes;
     pthread_mutex_t turn;
     oly_ticket ticket;
