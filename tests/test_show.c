@@ -7,6 +7,7 @@
 #include "array/png.h"
 #include "array/printf.h"
 #include "core/error.h"
+#include <dirent.h>
 #include <math.h>
 #include <png.h>
 #include <signal.h>
@@ -419,6 +420,17 @@ static void make_folder(void)
     }
 }
 
+static int entries_of(const char *path)
+{
+    int n = 0;
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0;
@@ -434,7 +446,7 @@ static image read_picture(void)
     assert_non_null(i.rgb);
     assert_int_not_equal(png_image_finish_read(&png, NULL, i.rgb, 0, NULL), 0);
     assert_int_equal(unlink(picture_path), 0);
-    assert_false(exists(temporary_path));
+    assert_int_equal(entries_of(folder), 0); /* nothing else is left */
     return i;
 }
 
@@ -515,12 +527,43 @@ static void bad_pictures_are_refused(void **state)
     expect_failure(oly_png_write(picture_path, 0, 3, &one, 0, 1), OLY_SHAPE, "0 x 3");
     expect_failure(oly_png_write(picture_path, 1, 1, &one, 1, 1), OLY_INVALID, "from 1 to 1");
     expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, INFINITY), OLY_INVALID, "from 0 to inf");
-    expect_failure(oly_png_write("/nowhere/at/all.png", 1, 1, &one, 0, 1), OLY_IO,
-                   "/nowhere/at/all.png.tmp: No such file");
+    expect_failure(oly_png_write("/nowhere/at/all.png", 1, 1, &one, 0, 1), OLY_IO, "/nowhere/at/all.png: No such file");
     assert_int_equal(mkdir(picture_path, 0700), 0);
-    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "Is a directory");
+    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
     assert_int_equal(rmdir(picture_path), 0);
-    assert_false(exists(temporary_path));
+    assert_int_equal(mkfifo(picture_path, 0600), 0); /* a device is the same */
+    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
+    assert_int_equal(unlink(picture_path), 0);
+    assert_int_equal(entries_of(folder), 0);
+}
+
+/* Links that somebody put where the picture will be, or where it was first written once: what they point to stays as it is. */
+static void planted_links_are_not_followed(void **state)
+{
+    (void)state;
+    make_folder();
+    const float one = 1;
+    char victim[sizeof folder + 20], text[8] = "";
+    snprintf(victim, sizeof victim, "%s/victim", folder);
+    FILE *file = fopen(victim, "w");
+    assert_non_null(file);
+    fputs("precious", file);
+    fclose(file);
+    assert_int_equal(symlink(victim, picture_path), 0);
+    expect_failure(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_IO, "no regular file");
+    assert_int_equal(unlink(picture_path), 0);
+    assert_int_equal(symlink(victim, temporary_path), 0);
+    assert_int_equal(oly_png_write(picture_path, 1, 1, &one, 0, 1), OLY_OK);
+    file = fopen(victim, "r");
+    assert_int_equal(fread(text, 1, sizeof text, file), 8);
+    fclose(file);
+    assert_memory_equal(text, "precious", 8);
+    struct stat made;
+    assert_int_equal(stat(picture_path, &made), 0);
+    assert_true(S_ISREG(made.st_mode));
+    assert_int_equal(made.st_mode & 0600, 0600);
+    assert_int_equal(entries_of(folder), 3);
+    assert_int_equal(unlink(victim) | unlink(temporary_path) | unlink(picture_path), 0);
 }
 
 /* Noise that does not compress, and files allowed to grow to 4 kB: as on a full disk. The picture of before
@@ -669,8 +712,8 @@ static void every_failing_allocation_is_reported(void **state)
                 n_failures++;
             }
             assert_int_equal(exists(picture_path), calls[k] == paint && status == OLY_OK);
-            assert_false(exists(temporary_path));
             unlink(picture_path);
+            assert_int_equal(entries_of(folder), 0);
             oly_text_free(&text);
         }
         assert_true(n_failures > 0);
@@ -697,6 +740,7 @@ int main(void)
         cmocka_unit_test(larger_values_are_brighter),
         cmocka_unit_test(large_matrices_are_averaged),
         cmocka_unit_test(bad_pictures_are_refused),
+        cmocka_unit_test(planted_links_are_not_followed),
         cmocka_unit_test(full_disks_leave_the_old_picture),
         cmocka_unit_test(printf_conversions_are_those_of_c),
         cmocka_unit_test(letters_go_to_the_handler),

@@ -2,12 +2,15 @@
 #include "array/png.h"
 #include "core/error.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -- colours -------------------------------------------------------------------------------------------- */
@@ -192,18 +195,14 @@ static oly_status cannot_write(const char *path, const char *reason)
     return oly_fail(OLY_IO, "cannot write the picture %s: %s", path, reason);
 }
 
-/* Writes the picture to `path` and closes it. */
-static oly_status write_file(const picture *p, const char *path)
+/* Writes the picture to the file and closes it. */
+static oly_status write_file(const picture *p, const char *path, FILE *file)
 {
     size_t row_bytes = (size_t)(p->columns * p->factor) * 3;
-    writer w = {.picture = p, .pixels = oly_malloc(row_bytes)};
-    if (!w.pixels)
+    writer w = {.picture = p, .file = file, .pixels = oly_malloc(row_bytes)};
+    if (!w.pixels) {
+        fclose(file);
         return oly_out_of_memory(row_bytes, "writing a picture");
-    w.file = fopen(path, "wb");
-    if (!w.file) {
-        int error = errno;
-        oly_release(w.pixels);
-        return cannot_write(path, strerror(error));
     }
     bool written = encode(&w);
     png_destroy_write_struct(&w.png, &w.info);
@@ -219,9 +218,45 @@ static oly_status write_file(const picture *p, const char *path)
     return cannot_write(path, w.reason[0] ? w.reason : "libpng does not start");
 }
 
-static oly_status write_and_rename(const picture *p, const char *path, const char *temporary)
+/* A picture takes the place of a file, and of nothing else: no device, no folder, nothing that a link points to. */
+static oly_status check_target(const char *path)
 {
-    oly_status status = write_file(p, temporary);
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return errno == ENOENT ? OLY_OK : cannot_write(path, strerror(errno));
+    return S_ISREG(found.st_mode) ? OLY_OK : cannot_write(path, "it is there, and no regular file");
+}
+
+enum { SUFFIX = sizeof ".0123456789abcdef" };
+
+/* Creates a file beside the picture that was not there, so nobody else has put it there. NULL: errno tells. */
+static FILE *open_fresh(const char *path, char *name, size_t size)
+{
+    static unsigned made;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int descriptor = -1;
+    for (int k = 0; k < 100 && descriptor < 0 && (k == 0 || errno == EEXIST); k++) {
+        unsigned long number = (unsigned long)now.tv_nsec * 31 + (unsigned long)getpid() * 1000003 + ++made;
+        snprintf(name, size, "%s.%lx", path, number);
+        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    if (!file && descriptor >= 0) {
+        close(descriptor);
+        unlink(name);
+    }
+    return file;
+}
+
+/* Beside the picture first, so that it appears whole or not at all. */
+static oly_status write_and_rename(const picture *p, const char *path, char *temporary, size_t size)
+{
+    OLY_TRY(check_target(path));
+    FILE *file = open_fresh(path, temporary, size);
+    if (!file)
+        return cannot_write(path, strerror(errno));
+    oly_status status = write_file(p, path, file);
     if (status == OLY_OK && rename(temporary, path) != 0)
         status = cannot_write(path, strerror(errno));
     if (status != OLY_OK)
@@ -239,12 +274,11 @@ oly_status oly_png_write(const char *path, int64_t height, int64_t width, const 
                         low, high);
     picture p = {.values = values, .height = height, .width = width, .low = low, .high = high};
     choose_size(&p);
-    size_t bytes = strlen(path) + sizeof ".tmp";
+    size_t bytes = strlen(path) + SUFFIX;
     char *temporary = oly_malloc(bytes);
     if (!temporary)
         return oly_out_of_memory(bytes, "writing a picture");
-    snprintf(temporary, bytes, "%s.tmp", path);
-    oly_status status = write_and_rename(&p, path, temporary);
+    oly_status status = write_and_rename(&p, path, temporary, bytes);
     oly_release(temporary);
     return status;
 }

@@ -38,10 +38,10 @@ const char *oly_status_text(oly_status status)
 
 /* -- where a call stands ----------------------------------------------------------------------- */
 
-/* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten.
- * initial-exec: noting costs stores and no function call, also in the shared library. */
+/* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten. Of no special model:
+ * memory of threads that is set apart when a program starts is not there for a library that is loaded later (dlopen). */
 #define NOTED_CALLS 16 /* power of two */
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+static _Thread_local struct {
     oly_site site;               /* the current one */
     oly_site noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
     unsigned n_noted;

@@ -74,23 +74,25 @@ void oly_run_reset(void)
 
 /* -- programs ------------------------------------------------------------------------------------------------------- */
 
-static int shard_of_device(oly_mesh mesh, int local)
+/* The plan's devices by their local number, -1 for others; *n numbers. */
+static int *plan_devices_by_number(oly_plan *plan, int *n)
 {
-    const int *positions;
-    int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_first_local();
-    for (int s = 0; s < n; s++)
-        if (oly_mesh_device_id(mesh, positions[s]) - first == local)
-            return s;
-    return -1;
+    *n = 0;
+    for (int d = 0; d < plan->n_devices; d++)
+        *n = plan->devices[d] >= *n ? plan->devices[d] + 1 : *n;
+    int *of = OLY_ARENA_NEW(&plan->arena, int, *n + 1);
+    for (int k = 0; of && k < *n; k++)
+        of[k] = -1;
+    for (int d = 0; of && d < plan->n_devices; d++)
+        of[plan->devices[d]] = d;
+    return of;
 }
 
-static int device_of_shard(const oly_plan *plan, oly_mesh mesh, int shard)
+/* Which of the plan's devices, numbered in `of`, has shard s of this mesh; -1: none. */
+static int device_of_shard(oly_mesh mesh, const int *positions, int s, int n, const int *of)
 {
-    for (int d = 0; d < plan->n_devices; d++)
-        if (shard_of_device(mesh, plan->devices[d]) == shard)
-            return d;
-    return -1;
+    int local = oly_mesh_device_id(mesh, positions[s]) - oly_mesh_first_local();
+    return local >= 0 && local < n ? of[local] : -1;
 }
 
 static oly_status bind(oly_program *p)
@@ -102,22 +104,33 @@ static oly_status bind(oly_program *p)
     p->takes = OLY_ARENA_NEW(&plan->arena, struct takes, plan->n_outputs + 1);
     if (!input_shard || !output_device || !n_shards || !p->takes)
         return oly_out_of_memory(0, "a program");
+    int n_numbers, *of = plan_devices_by_number(plan, &n_numbers);
+    if (!of)
+        return oly_out_of_memory(0, "a program");
     for (int k = 0; k < plan->n_inputs; k++) {
+        const int *positions;
+        oly_mesh mesh = plan->inputs[k].sharding->mesh;
         input_shard[k] = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
         if (!input_shard[k])
             return oly_out_of_memory(0, "a program");
         for (int d = 0; d < plan->n_devices; d++)
-            input_shard[k][d] = shard_of_device(plan->inputs[k].sharding->mesh, plan->devices[d]);
+            input_shard[k][d] = -1;
+        for (int s = 0, n = oly_mesh_local_positions(mesh, &positions); s < n; s++) {
+            int d = device_of_shard(mesh, positions, s, n_numbers, of);
+            if (d >= 0)
+                input_shard[k][d] = s;
+        }
     }
     for (int k = 0; k < plan->n_outputs; k++) {
         const int *positions;
+        oly_mesh mesh = plan->outputs[k].sharding->mesh;
         p->takes[k].input = -1;
-        n_shards[k] = oly_mesh_local_positions(plan->outputs[k].sharding->mesh, &positions);
+        n_shards[k] = oly_mesh_local_positions(mesh, &positions);
         output_device[k] = OLY_ARENA_NEW(&plan->arena, int, n_shards[k] + 1);
         if (!output_device[k])
             return oly_out_of_memory(0, "a program");
         for (int s = 0; s < n_shards[k]; s++)
-            output_device[k][s] = device_of_shard(plan, plan->outputs[k].sharding->mesh, s);
+            output_device[k][s] = device_of_shard(mesh, positions, s, n_numbers, of);
     }
     p->tile_bytes = oly_simulated() ? 0 : oly_tile_bytes(plan);
     p->input_shard = input_shard;
