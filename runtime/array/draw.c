@@ -1,7 +1,8 @@
 /* Pictures of shardings in text (draw.h). The sizes of cells follow jax/_src/debugging.py: the whole array is
- * 10 lines high and as many columns, times 2.5, as its shape says; cells get their share of it. Unlike JAX,
- * columns shrink no further than their labels, blocks may be uneven, and boxes without elements are left out.
- */
+ * 10 lines high and as many columns, times 2.5, as its shape says; cells get their share of it. A table wider than the screen
+ * gives way as those of rich, which JAX draws with: the widest columns first, and labels continue on further lines. Unlike JAX,
+ * columns shrink no further than their labels where a word of these would not be seen whole, blocks may be uneven, and boxes without
+ * elements are left out. */
 #include "array/draw.h"
 #include "core/error.h"
 #include <stdlib.h>
@@ -20,7 +21,8 @@ typedef struct band {
 typedef struct grid {
     int rank;
     const int64_t *shape;
-    int n[2]; /* rows, columns */
+    int n[2];   /* rows, columns */
+    bool tight; /* columns are as wide as their labels, and no wider than they must be */
     band *bands[2];
     const oly_draw_cell **at; /* n[0] x n[1]; NULL where nothing stands */
 } grid;
@@ -89,26 +91,174 @@ static padding pad_cell(int rank, const int64_t *shape, const oly_draw_cell *cel
     return (padding){spaces / 2, spaces - spaces / 2, blank / 2, blank - blank / 2};
 }
 
-static void widen_bands(band *row, band *column, const padding *pad, int label)
+static const oly_draw_cell *cell_at(const grid *g, int i, int j)
 {
-    column->size = at_least(column->size, pad->left + label + pad->right);
-    column->label = at_least(column->label, label);
-    row->size = at_least(row->size, pad->above + 1 + pad->below);
+    return g->at[(size_t)i * (size_t)g->n[1] + (size_t)j];
 }
 
-/* A table wider than the screen: columns give way in proportion, down to their labels. */
-static void shrink_columns(grid *g)
+/* -- labels on several lines: as rich wraps text ---------------------------------------------------------- */
+
+/* Length of the word at `text` with the spaces behind it; *bare: without. */
+static int word_length(const char *text, int *bare)
 {
-    int64_t total = 0, room = SCREEN_WIDTH - 1 - g->n[1];
+    int n = (int)strcspn(text, " ");
+    *bare = n;
+    return n + (int)strspn(text + n, " ");
+}
+
+/* Characters of the next line of at most `width` columns, and spaces at its end; a line has a word at least. */
+static int next_line(const char *from, int width)
+{
+    int n = 0, bare;
+    while (from[n]) {
+        int word = word_length(from + n, &bare);
+        if (n > 0 && bare > width - n)
+            return n;
+        n += word;
+    }
+    return n;
+}
+
+static int longest_word(const char *label)
+{
+    int most = 0, bare;
+    for (const char *at = label; *at; at += word_length(at, &bare), most = at_least(most, bare))
+        continue;
+    return most;
+}
+
+/* Lines that the label takes; *widest: columns of the longest. */
+static int count_lines(const char *label, int width, int *widest)
+{
+    int n = 0;
+    *widest = 0;
+    for (const char *at = label; *at; n++) {
+        int length = next_line(at, width);
+        *widest = at_least(*widest, length < width ? length : width);
+        at += length;
+    }
+    return n;
+}
+
+/* -- widths --------------------------------------------------------------------------------------------- */
+
+/* Takes `excess` columns off those bands that are `size` wide, at most `most` off each, alike. */
+static void reduce(grid *g, int size, int excess, int most)
+{
+    int left = 0;
     for (int j = 0; j < g->n[1]; j++)
-        total += g->bands[1][j].size;
-    if (total <= room)
-        return;
+        left += g->bands[1][j].size == size;
+    for (int j = 0; j < g->n[1]; j++) {
+        band *column = &g->bands[1][j];
+        if (column->size != size)
+            continue;
+        int share = excess / left, more = excess % left * 2; /* rounded to the nearest, of two to the even one */
+        share += more > left || (more == left && share % 2);
+        share = share < most ? share : most;
+        column->size -= share;
+        excess -= share;
+        left--;
+    }
+}
+
+/* The widest columns give way first. */
+static void collapse_columns(grid *g, int room)
+{
+    for (;;) {
+        int total = 0, most = 0, second = 0;
+        for (int j = 0; j < g->n[1]; j++) {
+            total += g->bands[1][j].size;
+            most = at_least(most, g->bands[1][j].size);
+        }
+        for (int j = 0; j < g->n[1]; j++)
+            if (g->bands[1][j].size != most)
+                second = at_least(second, g->bands[1][j].size);
+        if (total <= room || most == 0)
+            return;
+        reduce(g, most, total - room, total - room < most - second ? total - room : most - second);
+    }
+}
+
+/* Columns in proportion to their sizes, but not narrower than their labels. */
+static void tighten_columns(grid *g, int64_t total, int64_t room)
+{
     for (int j = 0; j < g->n[1]; j++) {
         band *column = &g->bands[1][j];
         int share = room > 0 ? (int)(column->size * room / total) : 0;
         column->size = at_least(share, column->label);
     }
+}
+
+/* Is every word of the labels seen whole, beside the space around it? */
+static bool shows_labels(const grid *g)
+{
+    for (int i = 0; i < g->n[0]; i++)
+        for (int j = 0; j < g->n[1]; j++) {
+            const oly_draw_cell *cell = cell_at(g, i, j);
+            padding pad = cell ? pad_cell(g->rank, g->shape, cell) : (padding){0};
+            if (cell && g->bands[1][j].size - pad.left - pad.right < longest_word(cell->label))
+                return false;
+        }
+    return true;
+}
+
+static void widen_columns(grid *g)
+{
+    for (int i = 0; i < g->n[0]; i++)
+        for (int j = 0; j < g->n[1]; j++) {
+            const oly_draw_cell *cell = cell_at(g, i, j);
+            if (!cell)
+                continue;
+            padding pad = pad_cell(g->rank, g->shape, cell);
+            int label = (int)strlen(cell->label);
+            band *column = &g->bands[1][j];
+            column->size = at_least(column->size, pad.left + label + pad.right);
+            column->label = at_least(column->label, label);
+        }
+}
+
+/* A table wider than the screen gives way. */
+static void shrink_columns(grid *g)
+{
+    int room = SCREEN_WIDTH - 1 - g->n[1];
+    int64_t total = 0;
+    for (int j = 0; j < g->n[1]; j++)
+        total += g->bands[1][j].size;
+    if (total <= room)
+        return;
+    for (int j = 0; j < g->n[1] && room > 0; j++)
+        if (g->bands[1][j].size > room)
+            g->bands[1][j].size = room;
+    if (room > 0)
+        collapse_columns(g, room);
+    if (room > 0 && shows_labels(g))
+        return;
+    g->tight = true;
+    for (int j = 0; j < g->n[1]; j++)
+        g->bands[1][j].size = 0;
+    widen_columns(g);
+    tighten_columns(g, total, room);
+}
+
+/* -- a cell in its column ------------------------------------------------------------------------------------- */
+
+typedef struct fitted {
+    int above, lines, below; /* lines: of the label */
+    int width;               /* of a line of the label, at most */
+    int before;              /* columns in front of it */
+} fitted;
+
+/* JAX centres a label between its padding, so that an odd space goes to the right. */
+static fitted fit(const grid *g, const oly_draw_cell *cell, int columns)
+{
+    padding pad = pad_cell(g->rank, g->shape, cell);
+    fitted f = {.above = pad.above, .below = pad.below, .lines = 1, .width = columns - pad.left - pad.right};
+    int widest = (int)strlen(cell->label);
+    if (!g->tight)
+        f.lines = count_lines(cell->label, f.width, &widest);
+    f.before = f.width < widest ? (columns - widest) / 2 : pad.left + (f.width - widest) / 2;
+    f.width = at_least(f.width, widest);
+    return f;
 }
 
 static oly_status make_grid(grid *g, int n_cells, const oly_draw_cell *cells)
@@ -125,10 +275,15 @@ static oly_status make_grid(grid *g, int n_cells, const oly_draw_cell *cells)
             continue;
         int i = find_band(g, 0, cell_start(&cells[k], rank, 0)), j = find_band(g, 1, cell_start(&cells[k], rank, 1));
         g->at[(size_t)i * (size_t)g->n[1] + (size_t)j] = &cells[k];
-        padding pad = pad_cell(rank, g->shape, &cells[k]);
-        widen_bands(&g->bands[0][i], &g->bands[1][j], &pad, (int)strlen(cells[k].label));
     }
+    widen_columns(g);
     shrink_columns(g);
+    for (int i = 0; i < g->n[0]; i++)
+        for (int j = 0; j < g->n[1]; j++)
+            if (cell_at(g, i, j)) {
+                fitted f = fit(g, cell_at(g, i, j), g->bands[1][j].size);
+                g->bands[0][i].size = at_least(g->bands[0][i].size, f.above + f.lines + f.below);
+            }
     return OLY_OK;
 }
 
@@ -150,28 +305,38 @@ static void draw_rule(oly_text *text, const grid *g, const char *left, const cha
     oly_text_add(text, "%s\n", right);
 }
 
-/* Columns in front of a label: JAX centres it between its padding, so that an odd space goes to the right. */
-static int spaces_before(const grid *g, const oly_draw_cell *cell, int spaces)
+/* One line of a cell; *at: what is left of its label. */
+static void draw_cell(oly_text *text, const oly_draw_cell *cell, const fitted *f, int line, int columns,
+                      const char **at)
 {
-    padding pad = pad_cell(g->rank, g->shape, cell);
-    int more = spaces - pad.left - pad.right;
-    return more < 0 ? spaces / 2 : pad.left + more / 2;
+    if (!cell || line < f->above || !**at) {
+        oly_text_add(text, "│%*s", columns, "");
+        return;
+    }
+    int length = next_line(*at, f->width), shown = length < f->width ? length : f->width;
+    oly_text_add(text, "│%*s%.*s%*s", f->before, "", shown, *at, columns - f->before - shown, "");
+    *at += length;
 }
 
-static void draw_row(oly_text *text, const grid *g, int i)
+static oly_status draw_row(oly_text *text, const grid *g, int i)
 {
-    const band *row = &g->bands[0][i];
-    for (int line = 0; line < row->size; line++) {
-        for (int j = 0; j < g->n[1]; j++) {
-            const oly_draw_cell *cell = g->at[(size_t)i * (size_t)g->n[1] + (size_t)j];
-            bool labelled = cell && line == (row->size - 1) / 2;
-            const char *label = labelled ? cell->label : "";
-            int spaces = g->bands[1][j].size - (int)strlen(label);
-            int before = labelled ? spaces_before(g, cell, spaces) : 0;
-            oly_text_add(text, "│%*s%s%*s", before, "", label, spaces - before, "");
+    size_t n = (size_t)g->n[1];
+    fitted *fits = oly_calloc(n, sizeof *fits);
+    const char **at = oly_calloc(n, sizeof *at);
+    for (int j = 0; j < g->n[1] && fits && at; j++)
+        if (cell_at(g, i, j)) {
+            fits[j] = fit(g, cell_at(g, i, j), g->bands[1][j].size);
+            at[j] = cell_at(g, i, j)->label;
         }
+    for (int line = 0; line < g->bands[0][i].size && fits && at; line++) {
+        for (int j = 0; j < g->n[1]; j++)
+            draw_cell(text, cell_at(g, i, j), &fits[j], line, g->bands[1][j].size, &at[j]);
         oly_text_add(text, "│\n");
     }
+    oly_status status = fits && at ? OLY_OK : oly_out_of_memory(n * sizeof *fits, "drawing a sharding");
+    oly_release(at);
+    oly_release(fits);
+    return status;
 }
 
 oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells, const oly_draw_cell *cells)
@@ -193,10 +358,10 @@ oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_
     oly_status status = make_grid(&g, n_cells, cells);
     if (status == OLY_OK) {
         draw_rule(text, &g, "┌", "┬", "┐");
-        for (int i = 0; i < g.n[0]; i++) {
+        for (int i = 0; i < g.n[0] && status == OLY_OK; i++) {
             if (i > 0)
                 draw_rule(text, &g, "├", "┼", "┤");
-            draw_row(text, &g, i);
+            status = draw_row(text, &g, i);
         }
         draw_rule(text, &g, "└", "┴", "┘");
         if (text->failed)
