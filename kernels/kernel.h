@@ -119,6 +119,8 @@ typedef struct oly_reduce_task {
     int rank;
     int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK]; /* of the operand, in elements */
     bool reduced[OLY_MAX_RANK];
+    bool converts;  /* the operand's elements are of type `from`, and each is converted to dtype as it is read */
+    oly_dtype from; /* real */
 } oly_reduce_task;
 #define OLY_REDUCE_PARTS 64
 int oly_reduce_chunks(const oly_reduce_task *t);

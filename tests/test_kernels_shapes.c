@@ -120,10 +120,24 @@ static void reduce_plainly(const oly_reduce_task *t, const void *in, int64_t kep
                 scale *= t->extent[d];
             }
         }
-        out[to] = combine((int)t->combiner, (int)t->dtype, out[to], element_of(t->dtype, in, from));
+        out[to] =
+            combine((int)t->combiner, (int)t->dtype, out[to], element_of(t->converts ? t->from : t->dtype, in, from));
     }
     for (int64_t i = 0; i < kept; i++)
         out[i] = as_element((int)t->dtype, out[i]);
+}
+
+/* Now and then elements of another type, that are converted as they are read: whole numbers that every type has. */
+static void convert_some(oly_reduce_task *t)
+{
+    static const oly_dtype from[] = {OLY_BOOL, OLY_INT8, OLY_UINT8, OLY_INT16, OLY_FLOAT16, OLY_BFLOAT16},
+                           to[] = {OLY_INT32, OLY_INT64, OLY_FLOAT32, OLY_FLOAT64};
+    if (random_below(2))
+        return;
+    t->converts = true;
+    t->from = from[random_below(COUNT(from))];
+    t->dtype = to[random_below(2) + (element_is_inexact(t->from) ? 2 : random_below(2) * 2)];
+    t->combiner = OLY_COMBINE_SUM;
 }
 
 static void check_reductions(void)
@@ -151,7 +165,9 @@ static void check_reductions(void)
             }
             if (stride > ROOM)
                 continue;
-            fill(dtype, c, memory_a, stride);
+            convert_some(&t);
+            dtype = (int)t.dtype, c = (int)t.combiner;
+            fill(t.converts ? (int)t.from : dtype, c, memory_a, stride);
             reduce_plainly(&t, memory_a, kept, expected);
             memset(memory_b, 0x7f, (size_t)kept * 16);
             reduce(&t, memory_a, memory_b);
@@ -181,8 +197,10 @@ static void check_chain(void)
         x[i] = (float)sin(i * 0.37);
     for (int64_t n = 1; n < 64; n++)
         for (int64_t kept = 1; kept < 40; kept += 12) { /* the last dimension reduced, then the first */
-            oly_reduce_task last = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {kept, n}, {n, 1}, {false, true}};
-            oly_reduce_task first = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {n, kept}, {kept, 1}, {true, false}};
+            oly_reduce_task last = {
+                .dtype = OLY_FLOAT32, .rank = 2, .extent = {kept, n}, .stride = {n, 1}, .reduced = {false, true}};
+            oly_reduce_task first = {
+                .dtype = OLY_FLOAT32, .rank = 2, .extent = {n, kept}, .stride = {kept, 1}, .reduced = {true, false}};
             reduce(&last, x, y);
             for (int64_t i = 0; i < kept; i++)
                 assert_true(y[i] == chain(x + i * n, n, 1));
@@ -212,7 +230,11 @@ static void check_layouts(void)
             for (int64_t i = 0; i < m; i++)
                 for (int64_t j = 0; j < n; j++)
                     turned[j * m + i] = x[i * n + j];
-            oly_reduce_task t = {OLY_COMBINE_SUM, OLY_FLOAT32, 2, {m, n}, {n, 1}, {subset & 1, subset >> 1 & 1}};
+            oly_reduce_task t = {.dtype = OLY_FLOAT32,
+                                 .rank = 2,
+                                 .extent = {m, n},
+                                 .stride = {n, 1},
+                                 .reduced = {subset & 1, subset >> 1 & 1}};
             reduce(&t, x, a);
             t.stride[0] = 1, t.stride[1] = m;
             reduce(&t, turned, b);
@@ -235,8 +257,10 @@ static void check_nan(void)
         for (int c = OLY_COMBINE_MAX; c <= OLY_COMBINE_MIN; c++) {
             for (int i = 0; i < 300; i++)
                 x[i] = i == where ? NAN : (float)i;
-            oly_reduce_task all = {(oly_combiner)c, OLY_FLOAT32, 1, {300}, {1}, {true}};
-            oly_reduce_task rows = {(oly_combiner)c, OLY_FLOAT32, 2, {100, 3}, {3, 1}, {true, false}};
+            oly_reduce_task all = {.dtype = OLY_FLOAT32, .rank = 1, .extent = {300}, .stride = {1}, .reduced = {true}};
+            oly_reduce_task rows = {
+                .dtype = OLY_FLOAT32, .rank = 2, .extent = {100, 3}, .stride = {3, 1}, .reduced = {true, false}};
+            all.combiner = rows.combiner = (oly_combiner)c;
             reduce(&all, x, y);
             assert_true(isnan(y[0]));
             reduce(&rows, x, y);

@@ -1,10 +1,11 @@
 /* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach.
  * Values on uneven shardings, extremes of rank and size, bytes sent, errors. */
+#include "check_communication.h"
 #include "check_session.h"
 #include "core/error.h"
 
 /* int32 elements in row-major order. */
-static void check_values(oly_array x, int n, const int32_t *want)
+static void expect_values(oly_array x, int n, const int32_t *want)
 {
     int32_t got[64];
     assert_non_null(x);
@@ -14,7 +15,7 @@ static void check_values(oly_array x, int n, const int32_t *want)
         assert_int_equal(got[i], want[i]);
 }
 #define VALUES(x, ...)                                                                                                 \
-    check_values(x, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
+    expect_values(x, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
 
 static oly_array line(int64_t n, oly_sharding sharding)
 {
@@ -117,10 +118,10 @@ static void the_longest_steps(void **state)
 {
     (void)state;
     oly_array x = oly_reshape(oly_arange(60, OLY_INT32), 5, 4, 3);
-    check_values(oly_slice(x, "1::999999999999999999, 2::9223372036854775807, 1::4611686018427387904"), 1,
-                 (const int32_t[]){19});
-    check_values(oly_slice(oly_slice(oly_arange(9, OLY_INT32), "1::4"), "1::9223372036854775807"), 1,
-                 (const int32_t[]){5});
+    expect_values(oly_slice(x, "1::999999999999999999, 2::9223372036854775807, 1::4611686018427387904"), 1,
+                  (const int32_t[]){19});
+    expect_values(oly_slice(oly_slice(oly_arange(9, OLY_INT32), "1::4"), "1::9223372036854775807"), 1,
+                  (const int32_t[]){5});
 }
 
 static void numbers_in_a_row(void **state)
@@ -208,6 +209,38 @@ static void statistics_on_uneven_parts(void **state)
     float nan;
     oly_get(oly_var(oly_zeros(OLY_FLOAT32, 1), .ddof = 1), &nan, sizeof nan);
     assert_true(nan != nan);
+}
+
+/* Elements are converted as they are summed: no array of the wider type is made. */
+static void counted(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_gt(in[0], 2));
+    out[1] = oly_sum(oly_astype(in[0], OLY_INT8), OLY_AXES(0));
+    out[2] = oly_sum(oly_astype(in[0], OLY_BFLOAT16), OLY_AXES(0));
+    out[3] = oly_mean(oly_lt(in[0], 3), OLY_AXES(1));
+    out[4] = oly_prod(oly_astype(oly_add(in[0], 1), OLY_UINT8), OLY_AXES(1));
+}
+
+static void sums_convert_as_they_read(void **state)
+{
+    (void)state;
+    oly_array x = oly_device_put(oly_reshape(oly_arange(6, OLY_FLOAT32), 3, 2), oly_named(oly_make_mesh("x=8"), "x"));
+    oly_array bools = oly_gt(x, 2), out[5] = {NULL};
+    VALUES(oly_sum(bools), 3);
+    VALUES(oly_sum(bools, OLY_AXES(1)), 0, 1, 2);
+    VALUES(oly_sum(oly_broadcast_to(oly_full(200, OLY_UINT8), 300)), 60000);
+    assert_int_equal(oly_call(oly_jit(counted, 1, 5), OLY_IN(x), OLY_OUT(out[0], out[1], out[2], out[3], out[4])),
+                     OLY_OK);
+    VALUES(out[0], 3);
+    VALUES(out[1], 6, 9);
+    VALUES(oly_astype(out[2], OLY_INT32), 6, 9);
+    VALUES(oly_astype(oly_mul(out[3], 2), OLY_INT32), 2, 1, 0);
+    VALUES(out[4], 2, 12, 30);
+    char *steps = check_steps(oly_jit(counted, 1, 5), 1, &x);
+    assert_null(strstr(steps, "convert -> int32[3,2]"));
+    assert_null(strstr(steps, "convert -> float32[3,2]"));
+    free(steps);
 }
 
 /* -- what is sent ---------------------------------------------------------------------------------------------------- */
@@ -310,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_longest_steps, check_start, check_finish),
         cmocka_unit_test_setup_teardown(numbers_in_a_row, check_start, check_finish),
         cmocka_unit_test_setup_teardown(no_elements_and_many_dimensions, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(sums_convert_as_they_read, check_start, check_finish),
         cmocka_unit_test_setup_teardown(statistics_on_uneven_parts, check_start, check_finish),
         cmocka_unit_test_setup_teardown(nothing_moves_without_need, check_start, check_finish),
         cmocka_unit_test_setup_teardown(mistakes_are_told, check_start, check_finish),

@@ -6,7 +6,8 @@
  *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
  *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
  *                                               adjacent pairs.
- * float16 and bfloat16 elements are widened to float32 as they are gathered, and results rounded where they are put.
+ * float16 and bfloat16 elements are widened to float32 as they are gathered, as are those that the task has converted, and results
+ * rounded where they are put.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
 #include <string.h>
@@ -27,7 +28,8 @@ typedef struct reduction {
     dims kept, outer, run;
     oly_reduce_shape shape;
     int64_t bytes;             /* of an element on its way */
-    int64_t in_bytes;          /* of one in memory: half of that, where elements are widened */
+    int64_t in_bytes;          /* of one in memory, before it is widened */
+    int64_t out_bytes;         /* of a result */
     oly_tile_function *widen;  /* NULL: elements stay as they are */
     oly_tile_function *narrow; /* of results; NULL when there will be a second phase, too */
     void (*pair)(int64_t, void *, const void *, const void *);
@@ -88,7 +90,7 @@ static void gather_dims(const reduction *r, const dims *d, const char *base, int
         } else if (last_stride(d) == 1) {
             r->widen((int)length, to, from, NULL, NULL);
         } else {
-            uint16_t piece[WIDTH];
+            char piece[WIDTH * 8] __attribute__((aligned(64)));
             length = length < WIDTH ? length : WIDTH;
             r->gather(1, length, piece, from, 0, last_stride(d));
             r->widen((int)length, to, piece, NULL, NULL);
@@ -104,10 +106,6 @@ static void put(const reduction *r, int64_t n, char *out, const char *results)
         r->narrow((int)n, out, results, NULL, NULL);
     else
         memcpy(out, results, (size_t)(n * r->bytes));
-}
-static int64_t out_bytes(const reduction *r)
-{
-    return r->narrow ? r->in_bytes : r->bytes;
 }
 
 /* -- trees over sequences ------------------------------------------------------------------------------------------- */
@@ -223,7 +221,7 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
             w.n = even;
         w.dense = !r->widen && (w.n == 1 || (last_stride(&r->kept) == 1 && even == w.n));
         (end - begin < SMALL ? chain_of_rows : tree_of_rows)(r, sequence, &w, begin, end,
-                                                             out + (first - kept_begin) * out_bytes(r));
+                                                             out + (first - kept_begin) * r->out_bytes);
         first += w.n;
     }
 }
@@ -275,7 +273,7 @@ static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_
         reduce_rows(r, sequence, kept_begin, kept_end, 0, n, out);
         return;
     }
-    for (int64_t kept = kept_begin; kept < kept_end; kept++, out += out_bytes(r)) {
+    for (int64_t kept = kept_begin; kept < kept_end; kept++, out += r->out_bytes) {
         char elements[SMALL * 16] __attribute__((aligned(16))), result[16] __attribute__((aligned(16)));
         gather_dims(r, sequence, r->in + offset_at(&r->kept, kept) * r->in_bytes, 0, n, elements);
         r->chain(n, result, elements);
@@ -290,11 +288,12 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
     const oly_combine_table *c = &OLY_ISA_NAME(oly_combiners);
     r->shape = oly_reduce_divide(t);
     bool half = oly_is_half(t->dtype);
-    oly_dtype dtype = half ? OLY_FLOAT32 : t->dtype;
+    oly_dtype dtype = half ? OLY_FLOAT32 : t->dtype, from = t->converts ? t->from : t->dtype;
     r->bytes = oly_element_bytes[dtype];
-    r->in_bytes = oly_element_bytes[t->dtype];
-    r->widen = half ? OLY_ISA_NAME(oly_convert).convert[t->dtype][OLY_FLOAT32] : NULL;
+    r->in_bytes = oly_element_bytes[from];
+    r->widen = from != dtype ? OLY_ISA_NAME(oly_convert).convert[from][dtype] : NULL;
     r->narrow = half && r->shape.parts <= 1 ? OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype] : NULL;
+    r->out_bytes = r->narrow ? oly_element_bytes[t->dtype] : r->bytes;
     r->pair = c->pair[t->combiner][dtype];
     r->eight = c->eight[t->combiner][dtype];
     r->chain = c->chain[t->combiner][dtype];
@@ -335,7 +334,7 @@ static void reduce_piece(const reduction *r, const dims *sequence, int64_t kept_
         reduce_small(r, sequence, kept_begin, kept_end, out);
     else
         for (int64_t kept = kept_begin; kept < kept_end; kept++)
-            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * out_bytes(r));
+            reduce_one(r, kept, outer_begin, outer_end, begin, end, out + (kept - kept_begin) * r->out_bytes);
 }
 
 void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk,
@@ -357,7 +356,7 @@ void OLY_ISA_NAME(oly_reduce_run)(const oly_reduce_task *t, const void *in, void
         return;
     }
     int64_t begin = s->kept * chunk / n_chunks, end = s->kept * (chunk + 1) / n_chunks;
-    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * out_bytes(&r));
+    reduce_piece(&r, &sequence, begin, end, 0, (char *)out + begin * r.out_bytes);
 }
 
 void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *scratch)
@@ -373,7 +372,7 @@ void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *
             char *left = (char *)scratch + p * s->kept * r.bytes;
             r.pair(s->kept, left, left, left + span * s->kept * r.bytes);
         }
-    if (r.widen)
+    if (oly_is_half(t->dtype))
         r.narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype];
     put(&r, s->kept, out, scratch);
 }

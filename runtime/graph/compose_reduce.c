@@ -34,12 +34,25 @@ static oly_status keep_dimensions(oly_graph *g, const oly_type *x, const oly_par
     return oly_build_reshape(g, *out, x->rank, shape, out);
 }
 
-/* The reduction itself, in the operand's type. */
-static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, int64_t *count, oly_node **out)
+/* May the reduction convert elements as it reads them, so that there is no converted array? Where products are, gradients need that
+ * one. */
+static bool converts(oly_op op, oly_dtype from, oly_dtype to)
+{
+    bool real = oly_dtype_kind(from) != OLY_KIND_COMPLEX && oly_dtype_kind(to) != OLY_KIND_COMPLEX;
+    return from != to && real && (op == OLY_OP_reduce_sum || oly_dtype_kind(to) == OLY_KIND_INTEGER);
+}
+
+/* The reduction itself, in this type. */
+static oly_status apply(oly_graph *g, oly_op op, oly_node *x, oly_dtype dtype, const oly_recipe *recipe, int64_t *count,
+                        oly_node **out)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
     OLY_TRY(read_axes(&x->type, recipe, &p, count));
+    if (p.n_axes > 0 && converts(op, x->type.dtype, dtype))
+        p.dtype = dtype;
+    else
+        OLY_TRY(oly_build_convert(g, x, dtype, x->type.weak, &x));
     bool has_identity = oly_ops[op].detail != OLY_COMBINE_MAX && oly_ops[op].detail != OLY_COMBINE_MIN;
     if (*count == 0 && !has_identity)
         return oly_fail(OLY_SHAPE, "%s of %s over no elements has no value; reduce only dimensions of size 1 or more",
@@ -64,22 +77,20 @@ oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const
     int combiner = oly_ops[recipe->op].detail;
     int64_t count;
     if (combiner != OLY_COMBINE_SUM && combiner != OLY_COMBINE_PROD)
-        return apply(g, recipe->op, x, recipe, &count, out);
+        return apply(g, recipe->op, x, x->type.dtype, recipe, &count, out);
     oly_dtype dtype = oly_dtype_summed(x->type.dtype);
-    OLY_TRY(oly_build_convert(g, x, oly_dtype_computed(dtype), false, &x));
-    OLY_TRY(apply(g, recipe->op, x, recipe, &count, out));
+    OLY_TRY(apply(g, recipe->op, x, oly_dtype_computed(dtype), recipe, &count, out));
     return oly_build_convert(g, *out, dtype, false, out);
 }
 
 oly_status oly_compose_mean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
-    oly_node *x, *both[2];
+    oly_node *both[2];
     int64_t count;
     oly_dtype dtype = oly_dtype_inexact(in[0]->type.dtype);
-    OLY_TRY(oly_build_convert(g, in[0], oly_dtype_computed(dtype), in[0]->type.weak, &x));
-    OLY_TRY(apply(g, OLY_OP_reduce_sum, x, recipe, &count, &both[0]));
-    OLY_TRY(oly_build_number(g, x->type.dtype, (double)count, &both[1]));
+    OLY_TRY(apply(g, OLY_OP_reduce_sum, in[0], oly_dtype_computed(dtype), recipe, &count, &both[0]));
+    OLY_TRY(oly_build_number(g, both[0]->type.dtype, (double)count, &both[1]));
     OLY_TRY(oly_build_common_shape(g, 2, both));
     OLY_TRY(oly_build_apply(g, OLY_OP_div, 2, both, out));
     return oly_build_convert(g, *out, dtype, false, out);

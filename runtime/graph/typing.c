@@ -151,8 +151,10 @@ oly_status oly_typing_reduce(oly_node *node)
 {
     const oly_params *p = &node->params;
     const oly_type *x = operand(node, 0);
-    OLY_TRY(oly_op_takes(node->op, x));
-    node->type.dtype = x->dtype;
+    oly_type read = *x;
+    read.dtype = p->dtype ? p->dtype : x->dtype; /* elements are converted as they are read */
+    OLY_TRY(oly_op_takes(node->op, &read));
+    node->type.dtype = read.dtype;
     for (int k = 0; k < p->n_axes; k++)
         if (p->axes[k] < 0 || p->axes[k] >= x->rank || (k > 0 && p->axes[k] <= p->axes[k - 1]))
             return oly_fail(OLY_SHAPE, "%s: axis %d of %s; axes must exist and ascend", name_of(node), p->axes[k],

@@ -23,7 +23,8 @@ static bool goes_past(const oly_node *n, bool first, bool second)
     case OLY_LOWER_VIEW:
     case OLY_LOWER_RESHAPE:
     case OLY_LOWER_CONTRACT: return true;
-    case OLY_LOWER_REDUCE: return (oly_combiner)oly_ops[n->op].detail == OLY_COMBINE_SUM;
+    case OLY_LOWER_REDUCE:
+        return (oly_combiner)oly_ops[n->op].detail == OLY_COMBINE_SUM && n->type.dtype == n->in[0]->type.dtype;
     case OLY_LOWER_TILE: return n->n_in <= 2 && oly_is_linear_in(n, first, second);
     default: return false;
     }

@@ -71,7 +71,8 @@ double oly_price_step(const oly_plan *plan, const oly_step *s)
     double longest = 0, element = (double)oly_dtype_size(dtype);
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_price(plan, s);
-    case OLY_STEP_REDUCE: return oly_price_memory(of_a_device(plan, s->work) * element);
+    case OLY_STEP_REDUCE: /* what is read */
+        return oly_price_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
     case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
     case OLY_STEP_MOVE: return transfer_price(plan, s);
     case OLY_STEP_FOLD: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);

@@ -61,8 +61,8 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, c
     const oly_node *operand = n->in[0];
     oly_node *root = operand->n_uses == 1 ? oly_waiting_root(f, operand) : NULL;
     const oly_put_off *w = root ? oly_waits_for(p, f, root) : NULL;
-    if (!w || w->rule.combiner != combiner || share(&w->axes, axes) || in->mesh != p->mesh ||
-        oly_cut_over(in, &w->axes) || oly_value_of(f, root)->layout->mesh != p->mesh)
+    if (!w || w->rule.combiner != combiner || n->type.dtype != operand->type.dtype || share(&w->axes, axes) ||
+        in->mesh != p->mesh || oly_cut_over(in, &w->axes) || oly_value_of(f, root)->layout->mesh != p->mesh)
         return OLY_OK;
     if (oly_type_size(&operand->type) > oly_type_size(&root->type) &&
         (combiner != OLY_COMBINE_SUM || oly_type_size(&n->type) > oly_type_size(&root->type)))
@@ -74,7 +74,7 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, c
 
 bool oly_reduces_further(oly_frame *f, const oly_node *n)
 {
-    if (oly_ops[n->op].lowering != OLY_LOWER_REDUCE || n->in[0]->n_uses != 1)
+    if (oly_ops[n->op].lowering != OLY_LOWER_REDUCE || n->in[0]->n_uses != 1 || n->type.dtype != n->in[0]->type.dtype)
         return false;
     const oly_node *root = oly_waiting_root(f, n->in[0]);
     return root && oly_ops[root->op].lowering == OLY_LOWER_REDUCE &&

@@ -194,7 +194,8 @@ bool oly_shrinks_later(oly_frame *f, const oly_node *n)
         if (how == OLY_LOWER_TILE && user->n_in == 2 && oly_linearity_of(user->op) != OLY_LINEAR_PRODUCT &&
             will_wait(f, user->in[first ? 1 : 0]))
             return true; /* two become one */
-        if (how == OLY_LOWER_REDUCE && (oly_combiner)oly_ops[user->op].detail != OLY_COMBINE_SUM)
+        if (how == OLY_LOWER_REDUCE &&
+            ((oly_combiner)oly_ops[user->op].detail != OLY_COMBINE_SUM || user->type.dtype != n->type.dtype))
             return false;
         if (how != OLY_LOWER_TILE && how != OLY_LOWER_VIEW && how != OLY_LOWER_REDUCE && how != OLY_LOWER_RESHAPE &&
             how != OLY_LOWER_CONTRACT)

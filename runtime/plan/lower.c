@@ -447,8 +447,11 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
     if (position < 0)
         return OLY_OK;
     oly_box b = oly_layout_box(in, position);
-    w->task = (oly_reduce_task){
-        .combiner = (oly_combiner)oly_ops[n->op].detail, .dtype = n->in[0]->type.dtype, .rank = in->rank};
+    w->task = (oly_reduce_task){.combiner = (oly_combiner)oly_ops[n->op].detail,
+                                .dtype = n->type.dtype,
+                                .rank = in->rank,
+                                .converts = n->type.dtype != n->in[0]->type.dtype,
+                                .from = n->in[0]->type.dtype};
     w->in = reading->place[device];
     for (int d = 0; d < in->rank; d++) {
         w->task.extent[d] = b.hi[d] - b.lo[d];
@@ -507,8 +510,8 @@ oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, con
 static bool are_partials(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in)
 {
     const oly_value *v = oly_value_of(f, n->in[0]);
-    if (f->outer || v->waits || v->slot < 0 || p->plan->slots[v->slot].kind != OLY_SLOT_INPUT ||
-        !oly_layout_equal(v->layout, in))
+    if (f->outer || v->waits || n->type.dtype != n->in[0]->type.dtype || v->slot < 0 ||
+        p->plan->slots[v->slot].kind != OLY_SLOT_INPUT || !oly_layout_equal(v->layout, in))
         return false;
     for (int d = 0; d < in->rank; d++)
         if (oly_has_axis(n, d) && (in->split[d].parts != in->shape[d] || in->split[d].base != in->shape[d]))

@@ -91,7 +91,8 @@ void oly_vjp_reshard(oly_rule *r)
 /* -- reductions ------------------------------------------------------------------------------------------------------ */
 void oly_vjp_reduce_sum(oly_rule *r)
 {
-    r->operands[0] = oly_rule_repeat(r, r->cotangents[0], &r->node->in[0]->type, &r->node->params);
+    const oly_type *x = &r->node->in[0]->type;
+    r->operands[0] = oly_rule_convert(r, oly_rule_repeat(r, r->cotangents[0], x, &r->node->params), x->dtype);
 }
 
 /* All elements that reach the extreme share equally. */
