@@ -44,15 +44,19 @@ long_runs    := $(sort $(wildcard tests/long/*.c))
 fuzzers      := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 everywhere   := $(sort $(wildcard tests/ops_reference*.c))
 test_helpers := $(filter-out $(oracle) $(tests) $(everywhere),$(sort $(wildcard tests/*.c)))
-headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h kernels/*.h \
+headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h launch/guard/*.h kernels/*.h \
                 kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h))
-every_source := $(sources) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) \
+guards       := $(sort $(wildcard launch/guard/*.c))
+every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) \
                 tests/fuzz/driver.c
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
             $(if $(oracle),$(BUILD)/tests/oracle)
+guard    := $(BUILD)/launch/olyguard
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
+
+version  := $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot = "." }' include/olympus/base.h)
 
 # -- what the machine has -----------------------------------------------------------------------------------------------
 # packages.mk holds the answers of pkg-config and the compiler. Being included, it is made before anything else, and make
@@ -107,7 +111,7 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: all library demo test check long fuzz fuzzers bench lint layers install clean help
 
-all: library $(programs) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) ## libolympus.a and libolympus.so
 
@@ -186,6 +190,12 @@ $(BUILD)/bench/bench: $(bench:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
+# Without MPI: it runs beside the launcher.
+$(guards:%.c=$(BUILD)/%.o): compile += -DOLYRUN_VERSION='"olyrun (Olympus) $(version)"'
+$(guard): $(guards:%.c=$(BUILD)/%.o)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(Q)$(link) $(LDFLAGS) -Wl,--as-needed $^ -o $@
+
 # Calls of these functions from one file to another pass these tests, which count them (tests/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \
     oly_box_equal oly_mesh_coordinates oly_mesh_position oly_mesh_process_of oly_malloc oly_calloc oly_arena_take
@@ -199,14 +209,14 @@ $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) $(cmocka_libs) -o $@
 
--include $(patsubst %.o,%.d,$(objects)) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels),$(every_source)))
+-include $(patsubst %.o,%.d,$(objects)) $(guards:%.c=$(BUILD)/%.d) $(patsubst %.c,$(BUILD)/%.d,$(filter-out $(sources) $(cpu_kernels),$(every_source)))
 
 # -- demonstration ------------------------------------------------------------------------------------------------------
 # $1 ranks, $2 devices of each, $3 program and arguments, $4 headline
 show = @printf '\n== %s: %s ranks x %s devices\n' '$4' $1 $2; \
        MPIRUN=$(MPIRUN) launch/olyrun -n $1 -d $2 --timeout 120 $(BUILD)/examples/$3
 
-demo: library $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
+demo: library $(guard) $(examples:%.c=$(BUILD)/%) ## runs three examples on several ranks
 	$(call show,4,2,toy,the sum of the sines of a sharded array)
 	$(call show,2,4,heat2d --png $(BUILD)/heat2d.png,heat spreading over a plate)
 	$(call show,2,4,matmul,a sharded matrix product)
@@ -225,7 +235,7 @@ unformatted = for file in $(every_source) $(headers); do \
               clang-format --dry-run -Werror $$file 2>/dev/null || { echo "not formatted: $$file"; failed=1; }; done
 
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
-shipped = $(sources) $(cpu_kernels) $(examples) $(bench)
+shipped = $(sources) $(guards) $(cpu_kernels) $(examples) $(bench)
 
 lint: ## clang-format, cppcheck and clang-tidy, those that are there
 	@failed=0; \
@@ -239,9 +249,8 @@ lint: ## clang-format, cppcheck and clang-tidy, those that are there
 
 # -- installing ---------------------------------------------------------------------------------------------------------
 to      = $(DESTDIR)$(PREFIX)
-version = $(shell awk '/define OLY_VERSION_M/ { printf "%s%s", dot, $$3; dot = "." }' include/olympus/base.h)
 
-install: library ## library, headers, olyrun and a pkg-config file
+install: library $(guard) ## library, headers, olyrun and a pkg-config file
 	install -d $(to)/include/olympus $(to)/lib/pkgconfig $(to)/bin
 	install -m 644 include/olympus.h $(to)/include
 	install -m 644 $(wildcard include/olympus/*.h) $(to)/include/olympus
@@ -250,6 +259,7 @@ install: library ## library, headers, olyrun and a pkg-config file
 	ln -sf libolympus.so.$(version) $(to)/lib/libolympus.so.0
 	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
+	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
-		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -lolympus' 'Libs.private: $(libs)' \
+		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' 'Libs.private: $(libs)' \
 		'Requires.private: $(packages)' > $(to)/lib/pkgconfig/olympus.pc

@@ -61,24 +61,24 @@ begin late 2 sum nap 1
 begin late-begin 2 init nap 0
 begin late-end 2 finalize nap 1
 wait_for_jobs
-ended late well 30 '^olympus: rank 0 waits for rank 1 in oly_sum[a-z_]* \(tests/test_waits.c:[0-9]+\)$'
-ended late-begin well 30 '^olympus: rank 1 waits for rank 0 in oly_init'
-ended late-end well 30 '^olympus: rank 0 waits for rank 1 in oly_finalize'
+ended late well 45 '^olympus: rank 0 waits for rank 1 in oly_sum[a-z_]* \(tests/test_waits.c:[0-9]+\)$'
+ended late-begin well 45 '^olympus: rank 1 waits for rank 0 in oly_init'
+ended late-end well 45 '^olympus: rank 0 waits for rank 1 in oly_finalize'
 
 # One that never comes ends the job: before every kind of call, rank 0 or another.
 export OLYMPUS_TIMEOUT=3
 for phase in init sync sum put gather png finalize exit; do begin "sleep-$phase" 2 "$phase" sleep 1; done
 wait_for_jobs
 for phase in init sync sum put gather png finalize exit; do
-    ended "sleep-$phase" badly 25 "waits for rank 1 in ${call[$phase]}" "OLY_TIMEOUT" "^olympus: rank 0: .*waited 3 s|within 3 s" \
+    ended "sleep-$phase" badly 45 "waits for rank 1 in ${call[$phase]}" "OLY_TIMEOUT" "^olympus: rank 0: .*waited 3 s|within 3 s" \
         ${before[$phase]:+"rank 1 is not waiting, its last call is ${before[$phase]} \(tests/test_waits.c:[0-9]+\)"}
 done
 for phase in init sum finalize; do begin "stop-$phase" 3 "$phase" stop 0; done
 for phase in sync gather exit; do begin "stop-$phase" 3 "$phase" stop 2; done
 wait_for_jobs
-for phase in sum finalize; do ended "stop-$phase" badly 25 'rank 0 \(process [0-9]+\) is stopped, its last call is oly_'; done
-for phase in sync gather exit; do ended "stop-$phase" badly 25 'rank 2 \(process [0-9]+\) is stopped, its last call is oly_'; done
-ended stop-init badly 25 'waited 3 s inside MPI_Init for rank 0; rank 0 has not called oly_init'
+for phase in sum finalize; do ended "stop-$phase" badly 45 'rank 0 \(process [0-9]+\) is stopped, its last call is oly_'; done
+for phase in sync gather exit; do ended "stop-$phase" badly 45 'rank 2 \(process [0-9]+\) is stopped, its last call is oly_'; done
+ended stop-init badly 45 'waited 3 s inside MPI_Init for rank 0; rank 0 has not called oly_init'
 
 # One that is gone ends it, too.
 export OLYMPUS_TIMEOUT=10
@@ -86,7 +86,7 @@ for fault in kill exit abort; do
     for phase in init put finalize; do begin "$fault-$phase" 2 "$phase" $fault 0; done
     for phase in sum png exit; do begin "$fault-$phase" 2 "$phase" $fault 1; done
     wait_for_jobs
-    for phase in init put finalize sum png exit; do ended "$fault-$phase" badly 25; done
+    for phase in init put finalize sum png exit; do ended "$fault-$phase" badly 45; done
 done
 
 sleep 0.2

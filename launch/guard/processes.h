@@ -1,0 +1,19 @@
+/* The processes below this one: which there are, and which of them are ranks. Used by olyguard.c. */
+#ifndef OLYGUARD_PROCESSES_H
+#define OLYGUARD_PROCESSES_H
+#include "job_files.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+typedef struct process_count {
+    int processes; /* alive, without the launcher */
+    int ranks;     /* of them */
+} process_count;
+
+/* Looks at all of them anew; what ranks tell of their job is noted in files. */
+process_count processes_look(pid_t launcher, job_files *files);
+/* Has the launcher ever had a process? */
+bool processes_any_seen(void);
+/* All but the launcher, as they were last seen. */
+void processes_kill(int signal);
+#endif
