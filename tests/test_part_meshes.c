@@ -29,9 +29,51 @@ static void a_capture_is_one_input_on_every_process(void **state)
         assert_int_equal(host[k], 1);
 }
 
+static void five(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_full_like(in[0], 5);
+}
+
+static void seven(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_full_like(in[0], 7);
+}
+
+static oly_array is_set(const oly_array *carry, void *user)
+{
+    (void)user;
+    return carry[1];
+}
+
+static void add_once(oly_array *carry, void *user)
+{
+    carry[0] = oly_add(carry[0], *(oly_array *)user);
+    carry[1] = oly_logical_not(carry[1]);
+}
+
+/* A predicate that each process has; the first device is none of the mesh's, and has not got it. */
+static void branches_and_loops_without_the_first_device(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_mesh_from_devices(1, (const char *[]){"x"}, (int[]){2}, (int[]){7, 2});
+    oly_array x = oly_device_put(oly_arange(4, OLY_INT32), oly_named(mesh, "x"));
+    for (int k = 0; k < 2; k++) {
+        oly_array holds = oly_full(k, OLY_BOOL), y = NULL;
+        oly_block_until_ready(holds);
+        oly_cond(holds, five, seven, OLY_IN(x), 1, &y, NULL);
+        CHECK_NEAR(y, k ? 5 : 7, k ? 5 : 7, k ? 5 : 7, k ? 5 : 7);
+        oly_array carry[] = {x, holds};
+        oly_while(is_set, add_once, 2, carry, &x);
+        CHECK_NEAR(carry[0], 0, 1 + k, 2 + 2 * k, 3 + 3 * k);
+    }
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start_wide, check_close)
 static const struct CMUnitTest tests[] = {
     STARTED(a_capture_is_one_input_on_every_process),
+    STARTED(branches_and_loops_without_the_first_device),
 };
 
 int main(void)

@@ -310,7 +310,8 @@ static const void *common_value(oly_run *r, int slot)
 {
     const void *value = NULL;
     for (int d = 0; d < r->plan->n_devices && !value; d++)
-        value = *cell(r, d, slot);
+        if (r->plan->slots[slot].device_bytes[d] > 0)
+            value = *cell(r, d, slot);
     return value;
 }
 
