@@ -168,6 +168,8 @@ oly_array capture_any_seen(site *s)
     return s->n_carry > 0 && one_in(s, 2) ? s->seen[draw(s, s->n_carry)] : s->seen[draw(s, s->n)];
 }
 
+static oly_array sums(site *s, oly_array x);
+
 /* Something that is computed of all of x, or by value. */
 static oly_array special(site *s, oly_array x)
 {
@@ -176,7 +178,15 @@ static oly_array special(site *s, oly_array x)
     if (rank == 0 || oly_size(x) == 0)
         return x;
     int64_t size = oly_dim(x, d), k = draw(s, size), length = 1 + draw(s, size - k);
-    switch (draw(s, 10)) {
+    if (one_in(s, 3))
+        return sums(s, x);
+    switch (draw(s, 12)) {
+    case 9: return capture_note(s, oly_clamp(-3, x, 5), "clamp(-3, v%d, 5)", capture_name_of(x));
+    case 10: {
+        oly_array most = NULL, where = NULL;
+        oly_top_k(x, 1 + k % oly_dim(x, rank - 1), &most, &where);
+        return capture_note(s, s->p->slope || one_in(s, 2) ? most : where, "top k of v%d", capture_name_of(x));
+    }
     case 0:
         return capture_note(s, oly_cumsum(x, d, .reverse = length % 2 == 0), "cumsum(v%d, %d)", capture_name_of(x), d);
     case 1: return capture_note(s, oly_sort(x, d), "sort(v%d, %d)", capture_name_of(x), d);
@@ -230,12 +240,42 @@ static oly_array special(site *s, oly_array x)
     }
 }
 
+/* Sums over dimensions, which devices have in parts, and what is linear in them. */
+static oly_array sums(site *s, oly_array x)
+{
+    int rank = oly_rank(x), d = rank > 0 ? (int)draw(s, rank) : 0;
+    if (rank == 0 || oly_size(x) == 0)
+        return x;
+    oly_array other = capture_as_number(s, capture_fitted(s, capture_any_seen(s), rank, oly_shape(x)));
+    oly_array a = oly_sum(x, OLY_AXES(d)), b = other ? oly_sum(other, OLY_AXES(d)) : a;
+    capture_note(s, a, "sum(v%d, %d)", capture_name_of(x), d);
+    capture_note(s, b, "sum(v%d, %d)", capture_name_of(other), d);
+    if (one_in(s, 2))
+        b = capture_note(s, oly_neg(b), "-v%d", capture_name_of(b));
+    if (one_in(s, 4) && oly_rank(a) > 1 && oly_dim(a, 0) == oly_dim(a, oly_rank(a) - 1))
+        b = capture_note(s, oly_swapaxes(b, 0, oly_rank(b) - 1), "v%d, turned", capture_name_of(b));
+    oly_array c = one_in(s, 3) ? b : oly_add(oly_mul(2, a), b);
+    if (c != b)
+        capture_note(s, c, "2 * v%d + v%d", capture_name_of(a), capture_name_of(b));
+    if (one_in(s, 3)) {
+        oly_array y = capture_as_number(s, capture_fitted(s, capture_any_seen(s), oly_rank(c), oly_shape(c)));
+        c = y ? capture_note(s, oly_sub(y, c), "v%d - v%d", capture_name_of(y), capture_name_of(c)) : c;
+    }
+    switch (oly_rank(c) > 0 ? draw(s, 5) : 0) {
+    case 1: return capture_note(s, oly_sum(c, OLY_AXES(0)), "sum(v%d, 0)", capture_name_of(c));
+    case 2: return capture_note(s, oly_ravel(c), "v%d in a line", capture_name_of(c));
+    case 3: return capture_note(s, oly_slice_in_dim(c, 0, (oly_dim(c, 0) + 1) / 2, 1, 0), "half of it");
+    case 4: return capture_note(s, oly_max2(c, a), "max(v%d, v%d)", capture_name_of(c), capture_name_of(a));
+    default: return c;
+    }
+}
+
 static oly_array leaf(site *s, int rank, const int64_t *shape)
 {
     oly_array x = capture_any_seen(s);
     if (s->near) {
         /* whole */
-    } else if (one_in(s, 12)) {
+    } else if (one_in(s, 8)) {
         x = special(s, x);
     } else if (!s->p->slope && one_in(s, 25) && oly_size(x) > 0 && oly_rank(x) > 0) {
         int d = (int)draw(s, oly_rank(x));

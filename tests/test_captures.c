@@ -252,10 +252,47 @@ static void a_function_called_in_the_body_hands_on_a_value(void **state)
     expect_equal(got, oly_add(c, oly_mul(3, oly_slice(x, "1:13"))), "call", 0, 0);
 }
 
+/* -- a carry of which the body writes two copies ------------------------------------------------------------------------ */
+
+/* The first copy is read beside the carry itself, into whose memory the second one may go. */
+static oly_array two_copies(int how, oly_array u)
+{
+    oly_array other = how == 0   ? oly_update(u, "0", 9)
+                      : how == 1 ? oly_at_add(u, OLY_INDEXES(0), 5)
+                                 : oly_dynamic_update_slice(u, oly_slice(u, "3:5"), OLY_INDEXES(1));
+    return oly_update(u, "1:-1",
+                      oly_max2(oly_slice(u, ":-2"), oly_sub(oly_slice(oly_flip(other), "2:"), oly_slice(u, "1:-1"))));
+}
+
+static void two_copies_of_loop(oly_array i, oly_array *carry, void *how)
+{
+    (void)i;
+    carry[0] = two_copies(*(int *)how, carry[0]);
+}
+
+static void loop_of_two_copies(const oly_array *in, oly_array *out, void *how)
+{
+    out[0] = in[0];
+    oly_fori(0, 3, two_copies_of_loop, 1, out, how);
+}
+
+static void a_carry_of_which_two_copies_are_written(void **state)
+{
+    (void)state;
+    oly_sharding split = over_devices();
+    for (int how = 0; how < 3; how++) {
+        oly_array u = oly_device_put(numbers(20, 1), split), wanted = u;
+        for (int k = 0; k < 3; k++)
+            wanted = two_copies(how, wanted);
+        expect_equal(oly_apply(oly_jit(loop_of_two_copies, 1, 1, .user = &how), u), wanted, "copy", how, 0);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(captured_in_any_way, check_open, check_close),
     cmocka_unit_test_setup_teardown(the_heat_equation_with_a_source, check_open, check_close),
     cmocka_unit_test_setup_teardown(loops_with_two_carries, check_open, check_close),
+    cmocka_unit_test_setup_teardown(a_carry_of_which_two_copies_are_written, check_open, check_close),
     cmocka_unit_test_setup_teardown(a_function_called_in_the_body_hands_on_a_value, check_open, check_close),
 };
 

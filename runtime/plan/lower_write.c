@@ -17,6 +17,15 @@ bool oly_writes_parts(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_LOCAL && oly_local_writes_parts(n);
 }
 
+/* Of a carry that is written over: is it the last to read it, and makes its next value? Others write copies of it. */
+static bool makes_next(const oly_frame *f, const oly_node *n)
+{
+    for (int k = 0; k < f->loop->params.n_carry; k++)
+        if (f->graph->inputs[1 + k] == n->in[0])
+            return f->graph->outputs[k] == n;
+    return false;
+}
+
 /* May the update overwrite its operand's memory? Only when nobody else will look at it. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
@@ -25,7 +34,7 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
     if (oly_captured(f, u) || v->slot < 0 || !oly_layout_equal(v->layout, l))
         return false;
     if (v->written_over)
-        return true;
+        return makes_next(f, n);
     if (u->n_uses != 1 || v->replicas || !oly_enabled(OLY_OPTIMISATION_IN_PLACE_UPDATE))
         return false;
     const oly_slot *s = &p->plan->slots[v->slot];
