@@ -345,7 +345,8 @@ void capture_program_make(capture_program *p, uint64_t seed)
             if (k < p->n_out)
                 in->shape[d] += staggered ? capture_draw(&r, 3) : 0;
             else
-                in->shape[d] += large || capture_draw(&r, 3) ? capture_draw(&r, 6) : capture_draw(&r, 2) * (in->shape[d] + 1);
+                in->shape[d] +=
+                    large || capture_draw(&r, 3) ? capture_draw(&r, 6) : capture_draw(&r, 2) * (in->shape[d] + 1);
         }
     }
 }
