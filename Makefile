@@ -90,6 +90,8 @@ optimise  := $(if $(DEBUG),-Og -g3,-O2 -g)
 sanitize  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 compile    = $(MPICC) -std=gnu11 $(optimise) $(warnings) -fPIC -fvisibility=hidden -pthread $(sanitize) -MMD -MP
 inside     = -Iinclude -Iruntime -Ikernels -Icollectives -Ilaunch $(package_cflags)
+# In the library itself public functions are no macros: calls among its own functions note no places.
+of_library = -DOLYMPUS_LIBRARY
 # Kernels give the same bits on every instruction set, so no contraction but the fma() they write; they read neither errno
 # nor the exception flags.
 kernel     = $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -145,7 +147,7 @@ help: ## this list
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(compile) $(inside) $(CFLAGS) -c $< -o $@
+	$(Q)$(compile) $(inside) $(of_library) $(CFLAGS) -c $< -o $@
 
 # Examples see what users see.
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags
@@ -162,7 +164,7 @@ define kernels_for
 $(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
 	$$(call say,CC,"$$< ($1)")
-	$(Q)$$(compile) $$(inside) $$(kernel) $(march.$1) -DOLY_ISA=$1 $$(CFLAGS) -c $$< -o $$@
+	$(Q)$$(compile) $$(inside) $$(of_library) $$(kernel) $(march.$1) -DOLY_ISA=$1 $$(CFLAGS) -c $$< -o $$@
 endef
 $(foreach isa,$(isas),$(eval $(call kernels_for,$(isa))))
 

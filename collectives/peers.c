@@ -191,12 +191,11 @@ static char state_of(int64_t pid)
 
 static void add_last_call(oly_text *text, const oly_progress *p)
 {
-    char name[64], call[sizeof p->call], file[sizeof p->file];
+    char call[sizeof p->call], file[sizeof p->file];
     snprintf(call, sizeof call, "%.*s", (int)sizeof call - 1, p->call);
     snprintf(file, sizeof file, "%.*s", (int)sizeof file - 1, p->file);
     if (call[0])
-        oly_text_add(text, ", its last call is %s (%s:%d)", oly_written_name(call, name, sizeof name), file,
-                     atomic_load(&p->line));
+        oly_text_add(text, ", its last call is %s (%s:%d)", call, file, atomic_load(&p->line));
 }
 
 /* Of one rank; returns the rank that it waits for in its turn. */

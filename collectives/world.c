@@ -83,9 +83,8 @@ enum { OLY_PLACE_TEXT = 160 };
 /* "oly_sync (heat.c:40)": the public call this thread is in; with `only`, nothing but that. */
 static const char *current_place(const char *only, char text[OLY_PLACE_TEXT])
 {
-    char name[64];
     oly_site site = oly_current_site();
-    const char *call = oly_written_name(site.call, name, sizeof name);
+    const char *call = site.call;
     bool known = site.call[0] && site.file[0] && (!only || strcmp(call, only) == 0);
     if (known)
         snprintf(text, OLY_PLACE_TEXT, "%s (%s:%d)", call, site.file, site.line);

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "core/arena.h"
 #include "core/error.h"
+#include "core/handle.h"
 #include "core/hash.h"
 #include "core/machine.h"
 #include "core/option.h"
@@ -34,12 +35,19 @@ static int restore_mode(void **state)
     return 0;
 }
 
+/* As if the program had called it there. */
+static oly_entry enter(const char *file, int line, const char *written, const char *function)
+{
+    oly_at(file, line, written, function);
+    return oly_enter(function);
+}
+
 static void the_first_message_is_kept(void **state)
 {
     (void)state;
     assert_int_equal(oly_set_error_mode(OLY_ERRORS_RETURN), OLY_ERRORS_ABORT);
     assert_string_equal(oly_last_error(), "");
-    oly_at("heat.c", 41, "oly_add");
+    enter("heat.c", 41, "oly_add", "oly_add_with");
     assert_int_equal(oly_fail(OLY_SHAPE, "sizes %d and %d", 4, 5), OLY_SHAPE);
     assert_int_equal(oly_fail(OLY_INVALID, "later"), OLY_INVALID);
     assert_string_equal(oly_pending_message(), "sizes 4 and 5");
@@ -59,29 +67,79 @@ static void the_first_message_is_kept(void **state)
 
 static void messages_show_the_name_the_user_wrote(void **state)
 {
-    static const char *const names[][2] = {
-        {"oly_sum_with", "oly_sum ("},
-        {"oly_zeros_shape", "oly_zeros ("},
-        {"oly_call_n", "oly_call ("},
-        {"oly_scalar_of", "oly_scalar ("},
-        {"oly_transpose_axes", "oly_transpose ("},
-        {"oly_broadcast_shape", "oly_broadcast_to ("},
-        {"oly_named_axes", "oly_named_axes ("},
-        {"oly_concatenate_n", "oly_concatenate ("},
-    };
     (void)state;
     oly_set_error_mode(OLY_ERRORS_RETURN);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        oly_at("a.c", 1, names[i][0]);
-        oly_raise(oly_fail(OLY_STATE, "no"));
-        assert_memory_equal(oly_last_error(), names[i][1], strlen(names[i][1]));
-        oly_clear_error();
-    }
+    enter("a.c", 1, "oly_sum", "oly_sum_with");
+    oly_raise(oly_fail(OLY_STATE, "no"));
+    assert_string_equal(oly_last_error(), "oly_sum (a.c:1): no [OLY_STATE: called at the wrong time]");
+    oly_clear_error();
+    oly_entry entry = enter("a.c", 2, "oly_zeros_like", "oly_full_like_of");
+    oly_entry within = oly_enter("oly_full_sharded"); /* called by the library: no note of its own */
+    oly_raise(oly_fail(OLY_STATE, "no"));
+    assert_memory_equal(oly_last_error(), "oly_zeros_like (a.c:2): ", 24);
+    oly_clear_error();
+    oly_leave(&within);
+    oly_leave(&entry);
+}
+
+static void a_call_without_a_note_has_a_name(void **state)
+{
+    (void)state;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_restore_site((oly_site){0}); /* tests before did not leave */
+    oly_entry entry = oly_enter("oly_add");
+    oly_raise(oly_fail(OLY_STATE, "no"));
+    assert_string_equal(oly_last_error(), "oly_add: no [OLY_STATE: called at the wrong time]");
+    oly_clear_error();
+    oly_leave(&entry);
+}
+
+static void calls_outside_of_init_and_finalize_are_errors(void **state)
+{
+    (void)state;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    int life = atomic_exchange(&oly_life, OLY_BEFORE_INIT);
+    oly_scope_open();
+    assert_int_equal(oly_last_status(), OLY_STATE);
+    assert_non_null(strstr(oly_last_error(), "oly_scope_open (tests/test_core.c:"));
+    assert_non_null(strstr(oly_last_error(), "call oly_init first"));
+    oly_clear_error();
+    atomic_store(&oly_life, OLY_AFTER_FINALIZE);
+    oly_scope_open();
+    assert_non_null(strstr(oly_last_error(), "after oly_finalize"));
+    oly_clear_error();
+    atomic_store(&oly_life, life);
+}
+
+static void handles_are_told_by_their_tags(void **state)
+{
+    struct {
+        oly_tag tag;
+        int more;
+    } mesh = {OLY_TAG(OLY_HANDLE_MESH), 0}, dead = {OLY_DEAD_TAG(OLY_HANDLE_MESH), 0};
+    _Alignas(8) char text[] = "abc", near_tag[] = "\003Oly";
+    (void)state;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_true(oly_lives(&mesh, OLY_HANDLE_MESH) && oly_lives_there(&mesh, OLY_HANDLE_MESH));
+    assert_false(oly_lives(&mesh, OLY_HANDLE_ARRAY) || oly_lives(&dead, OLY_HANDLE_MESH) ||
+                 oly_lives(NULL, OLY_HANDLE_MESH));
+    assert_false(oly_lives_there(text, OLY_HANDLE_MESH) || oly_lives_there(near_tag, OLY_HANDLE_MESH));
+    assert_false(oly_lives_there((void *)7, OLY_HANDLE_MESH) || oly_lives_there(NULL, OLY_HANDLE_MESH));
+    assert_int_equal(oly_wrong_handle(&mesh, OLY_HANDLE_ARRAY), OLY_INVALID);
+    assert_string_equal(oly_pending_message(), "an array is expected, a mesh was given");
+    oly_drop_message();
+    assert_int_equal(oly_wrong_handle(&dead, OLY_HANDLE_MESH), OLY_DELETED);
+    oly_drop_message();
+    assert_int_equal(oly_wrong_handle(text, OLY_HANDLE_MESH), OLY_INVALID);
+    oly_drop_message();
+    assert_int_equal(oly_need_or_null(NULL, OLY_HANDLE_MESH), OLY_OK);
+    assert_int_equal(oly_need(NULL, OLY_HANDLE_MESH), OLY_INVALID);
+    oly_clear_error();
 }
 
 static int inner(int x)
 {
-    oly_enter(__func__);
+    OLY_ENTER_ANY_TIME();
     return x + 1;
 }
 
@@ -89,7 +147,7 @@ static oly_site outer_site;
 static void outer(int x, int y)
 {
     (void)x, (void)y;
-    oly_enter(__func__);
+    OLY_ENTER_ANY_TIME();
     outer_site = oly_current_site();
 }
 
@@ -102,8 +160,8 @@ static void a_call_finds_its_line_after_its_arguments(void **state)
         assert_string_equal(outer_site.call, "outer");
         assert_int_equal(outer_site.line, line);
     }
-    oly_at("b.c", 7, "outer");
-    oly_at("b.c", 8, "outer"); /* an argument that is the same function */
+    oly_at("b.c", 7, "outer", "outer");
+    oly_at("b.c", 8, "outer", "outer"); /* an argument that is the same function */
     outer(1, 2);
     assert_int_equal(outer_site.line, 8);
     outer(1, 2);
@@ -173,7 +231,7 @@ static void raise_on_rank_2(void)
 {
     oly_abort_hook = leave_with_17;
     oly_error_set_rank(2, 4);
-    oly_at("heat.c", 41, "oly_add");
+    enter("heat.c", 41, "oly_add", "oly_add_with");
     oly_raise(oly_fail(OLY_SHAPE, "sizes differ"));
 }
 
@@ -181,7 +239,7 @@ static void raise_alone(void)
 {
     oly_abort_hook = leave_with_17;
     oly_error_set_rank(0, 1);
-    oly_at("heat.c", 41, "oly_add");
+    enter("heat.c", 41, "oly_add", "oly_add_with");
     oly_raise(oly_fail(OLY_SHAPE, "sizes differ"));
 }
 
@@ -577,6 +635,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_names_are_reported_once, no_options, no_options),
         cmocka_unit_test_teardown(the_first_message_is_kept, restore_mode),
         cmocka_unit_test_teardown(messages_show_the_name_the_user_wrote, restore_mode),
+        cmocka_unit_test_teardown(a_call_without_a_note_has_a_name, restore_mode),
+        cmocka_unit_test_teardown(calls_outside_of_init_and_finalize_are_errors, restore_mode),
+        cmocka_unit_test_teardown(handles_are_told_by_their_tags, restore_mode),
         cmocka_unit_test(a_call_finds_its_line_after_its_arguments),
         cmocka_unit_test_teardown(long_messages_are_cut, restore_mode),
         cmocka_unit_test_teardown(messages_belong_to_their_thread, restore_mode),

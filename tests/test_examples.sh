@@ -211,8 +211,8 @@ holds 'tour --options lists the settings' grep -q OLYMPUS_NUM_CPU_DEVICES "$scra
 
 # -- every public function is shown by an example (those that only macros call aside; macros may go on in further lines) --
 sed -n 's/^.*OLY_API [^(]*[ *]\(oly_[a-z0-9_]*\)(.*$/\1/p' include/olympus/*.h | sort -u | grep -vE '^oly_(at|explain_names)$' >"$scratch/functions"
-sed ':join; /\\$/ { N; s/ *\\\n */ /; b join }' include/olympus/*.h |
-    sed -n 's/^#define \(oly_[a-z0-9_]*\)(.*OLY_AT(\(oly_[a-z0-9_]*\)).*$/\2 \1/p' >"$scratch/macros"
+grep -oh 'OLY_AT_AS(oly_[a-z0-9_]*, oly_[a-z0-9_]*)' include/olympus/*.h |
+    sed 's/OLY_AT_AS(\(oly_[a-z0-9_]*\), \(oly_[a-z0-9_]*\))/\2 \1/' >"$scratch/macros"
 : >"$scratch/unused"
 while read -r function; do
     names=$(awk -v f="$function" '$1 == f { print $2 }' "$scratch/macros")

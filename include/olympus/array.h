@@ -181,6 +181,30 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_dtype_name(...)           OLY_AT(oly_dtype_name)(__VA_ARGS__)
+#define oly_dtype_size(...)           OLY_AT(oly_dtype_size)(__VA_ARGS__)
+#define oly_enable_x64(...)           OLY_AT(oly_enable_x64)(__VA_ARGS__)
+#define oly_x64_enabled(...)          OLY_AT(oly_x64_enabled)(__VA_ARGS__)
+#define oly_promote_types(...)        OLY_AT(oly_promote_types)(__VA_ARGS__)
+#define oly_rank(...)                 OLY_AT(oly_rank)(__VA_ARGS__)
+#define oly_shape(...)                OLY_AT(oly_shape)(__VA_ARGS__)
+#define oly_size(...)                 OLY_AT(oly_size)(__VA_ARGS__)
+#define oly_dtype_of(...)             OLY_AT(oly_dtype_of)(__VA_ARGS__)
+#define oly_sharding_of(...)          OLY_AT(oly_sharding_of)(__VA_ARGS__)
+#define oly_is_committed(...)         OLY_AT(oly_is_committed)(__VA_ARGS__)
+#define oly_is_fully_addressable(...) OLY_AT(oly_is_fully_addressable)(__VA_ARGS__)
+#define oly_typeof(...)               OLY_AT(oly_typeof)(__VA_ARGS__)
+#define oly_shard_count(...)          OLY_AT(oly_shard_count)(__VA_ARGS__)
+#define oly_get_shard(...)            OLY_AT(oly_get_shard)(__VA_ARGS__)
+#define oly_printf(...)               OLY_AT(oly_printf)(__VA_ARGS__)
+#define oly_fprintf(...)              OLY_AT(oly_fprintf)(__VA_ARGS__)
+#define oly_array_str(...)            OLY_AT(oly_array_str)(__VA_ARGS__)
+#define oly_array_repr(...)           OLY_AT(oly_array_repr)(__VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

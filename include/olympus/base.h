@@ -6,12 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <olympus/calls.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define OLY_API __attribute__((visibility("default")))
 
 #define OLY_VERSION_MAJOR 0
 #define OLY_VERSION_MINOR 1
@@ -128,11 +127,28 @@ OLY_API void oly_assign(oly_array *variable, oly_array x);
  * when pending work is done. */
 OLY_API void oly_free(oly_array x);
 
-/* -- where a call stands ------------------------------------------------------------------------------------------
- * The operation names are macros that note file and line before calling the function of the same name, so that messages
- * and the order check can name the caller's line. */
-OLY_API void oly_at(const char *file, int line, const char *call);
-#define OLY_AT(function) (oly_at(__FILE__, __LINE__, #function), function)
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_status_name(...)    OLY_AT(oly_status_name)(__VA_ARGS__)
+#define oly_status_text(...)    OLY_AT(oly_status_text)(__VA_ARGS__)
+#define oly_init(...)           OLY_AT(oly_init)(__VA_ARGS__)
+#define oly_finalize(...)       OLY_AT(oly_finalize)(__VA_ARGS__)
+#define oly_process_index(...)  OLY_AT(oly_process_index)(__VA_ARGS__)
+#define oly_process_count(...)  OLY_AT(oly_process_count)(__VA_ARGS__)
+#define oly_simulated(...)      OLY_AT(oly_simulated)(__VA_ARGS__)
+#define oly_version(...)        OLY_AT(oly_version)(__VA_ARGS__)
+#define oly_print_options(...)  OLY_AT(oly_print_options)(__VA_ARGS__)
+#define oly_set_error_mode(...) OLY_AT(oly_set_error_mode)(__VA_ARGS__)
+#define oly_last_status(...)    OLY_AT(oly_last_status)(__VA_ARGS__)
+#define oly_last_error(...)     OLY_AT(oly_last_error)(__VA_ARGS__)
+#define oly_clear_error(...)    OLY_AT(oly_clear_error)(__VA_ARGS__)
+#define oly_scope_open(...)     OLY_AT(oly_scope_open)(__VA_ARGS__)
+#define oly_scope_close(...)    OLY_AT(oly_scope_close)(__VA_ARGS__)
+#define oly_keep(...)           OLY_AT(oly_keep)(__VA_ARGS__)
+#define oly_assign(...)         OLY_AT(oly_assign)(__VA_ARGS__)
+#define oly_free(...)           OLY_AT(oly_free)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

@@ -24,11 +24,7 @@ typedef struct oly_product_options {
     oly_dtype preferred_element_type;
     oly_sharding out_sharding;
 } oly_product_options;
-#define OLY_PRODUCT_OPTIONS(...)                                                                                       \
-    (oly_product_options)                                                                                              \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_PRODUCT_OPTIONS(...) OLY_OPTIONS_(oly_product_options, __VA_ARGS__)
 
 /* Matrix product.
  *   a        [..., m, k] or [k]
@@ -36,30 +32,40 @@ typedef struct oly_product_options {
  *   returns  [..., m, n]; a dimension that was missing is missing
  *   source   jax.numpy.matmul */
 OLY_API oly_array oly_matmul_with(oly_operand a, oly_operand b, oly_product_options options);
-#define oly_matmul(a, b, ...) OLY_AT(oly_matmul_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_matmul(...) oly_matmul_(__VA_ARGS__, )
+#define oly_matmul_(a, b, ...)                                                                                         \
+    OLY_AT_AS(oly_matmul, oly_matmul_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Dot product: sums over the last dimension of a and the last but one (or only) of b: [a..., k] by [b..., k, n] gives
  * [a..., b..., n]. With a number or a rank-0 array: the product. source: jax.numpy.dot */
 OLY_API oly_array oly_dot_with(oly_operand a, oly_operand b, oly_product_options options);
-#define oly_dot(a, b, ...) OLY_AT(oly_dot_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_dot(...)        oly_dot_(__VA_ARGS__, )
+#define oly_dot_(a, b, ...) OLY_AT_AS(oly_dot, oly_dot_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Sums over the last dimension of both: [a..., k] by [b..., k] gives [a..., b...]. source: jax.numpy.inner */
 OLY_API oly_array oly_inner_with(oly_operand a, oly_operand b, oly_product_options options);
-#define oly_inner(a, b, ...) OLY_AT(oly_inner_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_inner(...) oly_inner_(__VA_ARGS__, )
+#define oly_inner_(a, b, ...)                                                                                          \
+    OLY_AT_AS(oly_inner, oly_inner_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Every element of a by every element of b: [size of a, size of b]. source: jax.numpy.outer */
 OLY_API oly_array oly_outer_with(oly_operand a, oly_operand b, oly_product_options options);
-#define oly_outer(a, b, ...) OLY_AT(oly_outer_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_outer(...) oly_outer_(__VA_ARGS__, )
+#define oly_outer_(a, b, ...)                                                                                          \
+    OLY_AT_AS(oly_outer, oly_outer_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Dot product of all elements of two arrays of equal size; complex elements of a are conjugated. source: jax.numpy.vdot */
 OLY_API oly_array oly_vdot_with(oly_operand a, oly_operand b, oly_product_options options);
-#define oly_vdot(a, b, ...) OLY_AT(oly_vdot_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_vdot(...) oly_vdot_(__VA_ARGS__, )
+#define oly_vdot_(a, b, ...)                                                                                           \
+    OLY_AT_AS(oly_vdot, oly_vdot_with)(OLY_ARG(a), OLY_ARG(b), OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Sums over the last `axes` dimensions of a and the first `axes` of b, in order. For other pairs of dimensions:
  * oly_dot_general. fails OLY_SHAPE, OLY_INVALID (more axes than dimensions). source: jax.numpy.tensordot */
 OLY_API oly_array oly_tensordot_with(oly_operand a, oly_operand b, int axes, oly_product_options options);
-#define oly_tensordot(a, b, axes, ...)                                                                                 \
-    OLY_AT(oly_tensordot_with)(OLY_ARG(a), OLY_ARG(b), axes, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_tensordot(...) oly_tensordot_(__VA_ARGS__, )
+#define oly_tensordot_(a, b, axes, ...)                                                                                \
+    OLY_AT_AS(oly_tensordot, oly_tensordot_with)(OLY_ARG(a), OLY_ARG(b), axes, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* The general product: pairs of dimensions are summed over (contracting) or kept once (batch).
  *   contracting, batch   the dimensions of a, then, behind ';', those of b: "1, 2; 0, 1"; not given: none
@@ -76,7 +82,9 @@ typedef struct oly_dot_options {
     oly_sharding out_sharding;
 } oly_dot_options;
 OLY_API oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_options options);
-#define oly_dot_general(a, b, ...) OLY_AT(oly_dot_general_with)(OLY_ARG(a), OLY_ARG(b), (oly_dot_options){__VA_ARGS__})
+#define oly_dot_general(...) oly_dot_general_(__VA_ARGS__, )
+#define oly_dot_general_(a, b, ...)                                                                                    \
+    OLY_AT_AS(oly_dot_general, oly_dot_general_with)(OLY_ARG(a), OLY_ARG(b), OLY_OPTIONS_(oly_dot_options, __VA_ARGS__))
 
 /* Einstein's summation: "ij,jk->ik". Every letter is an index; one that the result does not name is summed over.
  *   subscripts  indices of each operand, between commas; then "->" and those of the result. Without "->": the letters that occur
@@ -86,15 +94,13 @@ OLY_API oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_opt
  *   source      jax.numpy.einsum; products of more than two operands are ordered by least work */
 OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array *arrays, oly_product_options options);
 #define oly_einsum(subscripts, ...)                                                                                    \
-    OLY_AT(oly_einsum_with)                                                                                            \
-    (subscripts, (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__},            \
-     OLY_PRODUCT_OPTIONS())
+    OLY_AT_AS(oly_einsum, oly_einsum_with)                                                                             \
+    (subscripts, OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), OLY_PRODUCT_OPTIONS())
 /* With options: oly_einsum_options("ij,jk->ik", (.out_sharding = s), a, b) */
 #define OLY_UNWRAP(...) __VA_ARGS__
 #define oly_einsum_options(subscripts, options, ...)                                                                   \
-    OLY_AT(oly_einsum_with)                                                                                            \
-    (subscripts, (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__},            \
-     OLY_PRODUCT_OPTIONS(OLY_UNWRAP options))
+    OLY_AT_AS(oly_einsum_options, oly_einsum_with)                                                                     \
+    (subscripts, OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), OLY_PRODUCT_OPTIONS(OLY_UNWRAP options))
 
 /* -- convolutions ---------------------------------------------------------------------------------------------------
  * Slides kernels over an operand, at every place the sum of products (the kernels are not turned round: cross-correlation).
@@ -124,17 +130,23 @@ typedef struct oly_conv_options {
     oly_sharding out_sharding;
 } oly_conv_options;
 OLY_API oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options options);
-#define oly_conv(x, kernels, ...) OLY_AT(oly_conv_with)(x, kernels, (oly_conv_options){__VA_ARGS__})
+#define oly_conv(...) oly_conv_(__VA_ARGS__, )
+#define oly_conv_(x, kernels, ...)                                                                                     \
+    OLY_AT_AS(oly_conv, oly_conv_with)(x, kernels, OLY_OPTIONS_(oly_conv_options, __VA_ARGS__))
 
 /* Of two vectors: sums of a[i] * v[k - i]. mode "full": every k where they overlap; "same": as many as the longer has, centred;
  * "valid": where they overlap wholly. Integers become floating. fails OLY_SHAPE: not vectors, or empty; OLY_INVALID: mode.
  * source jax.numpy.convolve */
 OLY_API oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
-#define oly_convolve(a, v, mode, ...) OLY_AT(oly_convolve_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_convolve(...) oly_convolve_(__VA_ARGS__, )
+#define oly_convolve_(a, v, mode, ...)                                                                                 \
+    OLY_AT_AS(oly_convolve, oly_convolve_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* Sums of a[i + k] * conj(v[i]); modes and errors as oly_convolve. source: jax.numpy.correlate */
 OLY_API oly_array oly_correlate_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
-#define oly_correlate(a, v, mode, ...) OLY_AT(oly_correlate_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
+#define oly_correlate(...) oly_correlate_(__VA_ARGS__, )
+#define oly_correlate_(a, v, mode, ...)                                                                                \
+    OLY_AT_AS(oly_correlate, oly_correlate_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* -- pooling --------------------------------------------------------------------------------------------------------
  * Combines the elements under a window that slides over the last dimensions of x, as many as it has entries.
@@ -150,10 +162,33 @@ typedef struct oly_window_options {
 } oly_window_options;
 OLY_API oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_options options);
 OLY_API oly_array oly_avg_pool_with(oly_array x, oly_window_options options);
-#define oly_reduce_window(x, reduction, ...)                                                                           \
-    OLY_AT(oly_reduce_window_with)(x, reduction, (oly_window_options){__VA_ARGS__})
-#define oly_max_pool(x, ...) OLY_AT(oly_reduce_window_with)(x, "max", (oly_window_options){__VA_ARGS__})
-#define oly_avg_pool(x, ...) OLY_AT(oly_avg_pool_with)(x, (oly_window_options){__VA_ARGS__})
+#define oly_reduce_window(...) oly_reduce_window_(__VA_ARGS__, )
+#define oly_reduce_window_(x, reduction, ...)                                                                          \
+    OLY_AT_AS(oly_reduce_window, oly_reduce_window_with)(x, reduction, OLY_OPTIONS_(oly_window_options, __VA_ARGS__))
+#define oly_max_pool(...) oly_max_pool_(__VA_ARGS__, )
+#define oly_max_pool_(x, ...)                                                                                          \
+    OLY_AT_AS(oly_max_pool, oly_reduce_window_with)(x, "max", OLY_OPTIONS_(oly_window_options, __VA_ARGS__))
+#define oly_avg_pool(...) oly_avg_pool_(__VA_ARGS__, )
+#define oly_avg_pool_(x, ...)                                                                                          \
+    OLY_AT_AS(oly_avg_pool, oly_avg_pool_with)(x, OLY_OPTIONS_(oly_window_options, __VA_ARGS__))
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_matmul_with(...)        OLY_AT(oly_matmul_with)(__VA_ARGS__)
+#define oly_dot_with(...)           OLY_AT(oly_dot_with)(__VA_ARGS__)
+#define oly_inner_with(...)         OLY_AT(oly_inner_with)(__VA_ARGS__)
+#define oly_outer_with(...)         OLY_AT(oly_outer_with)(__VA_ARGS__)
+#define oly_vdot_with(...)          OLY_AT(oly_vdot_with)(__VA_ARGS__)
+#define oly_tensordot_with(...)     OLY_AT(oly_tensordot_with)(__VA_ARGS__)
+#define oly_dot_general_with(...)   OLY_AT(oly_dot_general_with)(__VA_ARGS__)
+#define oly_einsum_with(...)        OLY_AT(oly_einsum_with)(__VA_ARGS__)
+#define oly_conv_with(...)          OLY_AT(oly_conv_with)(__VA_ARGS__)
+#define oly_convolve_with(...)      OLY_AT(oly_convolve_with)(__VA_ARGS__)
+#define oly_correlate_with(...)     OLY_AT(oly_correlate_with)(__VA_ARGS__)
+#define oly_reduce_window_with(...) OLY_AT(oly_reduce_window_with)(__VA_ARGS__)
+#define oly_avg_pool_with(...)      OLY_AT(oly_avg_pool_with)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

@@ -30,16 +30,14 @@ typedef struct oly_gradient_options {
     const int *argnum_list;
     const char *name; /* for messages and explanations; default that of the function */
 } oly_gradient_options;
+#ifndef __cplusplus
 #define OLY_ARGNUMS(...)                                                                                               \
-    .n_argnum_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .argnum_list = (const int[])             \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
-#define OLY_GRADIENT_OPTIONS_(...)                                                                                     \
-    (oly_gradient_options)                                                                                             \
-    {                                                                                                                  \
-        .first_ = 0, __VA_ARGS__                                                                                       \
-    }
+    .n_argnum_list = (int)(sizeof((int const[]){0, __VA_ARGS__}) / sizeof(int) - 1),                                   \
+    .argnum_list = OLY_LIST_(int, 0, __VA_ARGS__)
+#else
+#define OLY_ARGNUMS(...) .set_argnums(OLY_COUNTED_(int, 0, __VA_ARGS__))
+#endif
+#define OLY_GRADIENT_OPTIONS_(...) OLY_OPTIONS_(oly_gradient_options, __VA_ARGS__)
 
 /* The gradient of f's first result, a real number (rank 0), by the arguments named (default: argument 0).
  *   returns  a function of f's arguments: the gradients in the order named, then f's other results, if it has any
@@ -48,11 +46,14 @@ typedef struct oly_gradient_options {
  *            an operation on the way has no derivative
  *   source   jax.grad */
 OLY_API oly_fn oly_grad_with(oly_fn f, oly_gradient_options options);
-#define oly_grad(f, ...) OLY_AT(oly_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+#define oly_grad(...)     oly_grad_(__VA_ARGS__, )
+#define oly_grad_(f, ...) OLY_AT_AS(oly_grad, oly_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
 
 /* The same with f's value in front: first result, gradients, other results. source: jax.value_and_grad */
 OLY_API oly_fn oly_value_and_grad_with(oly_fn f, oly_gradient_options options);
-#define oly_value_and_grad(f, ...) OLY_AT(oly_value_and_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+#define oly_value_and_grad(...) oly_value_and_grad_(__VA_ARGS__, )
+#define oly_value_and_grad_(f, ...)                                                                                    \
+    OLY_AT_AS(oly_value_and_grad, oly_value_and_grad_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
 
 /* The product of a cotangent and the Jacobian: what reverse mode pulls back.
  *   returns  a function of f's arguments, then a cotangent for each of f's results (same type; those of integers are ignored);
@@ -60,7 +61,8 @@ OLY_API oly_fn oly_value_and_grad_with(oly_fn f, oly_gradient_options options);
  *   fails    as oly_grad; OLY_SHAPE, OLY_DTYPE: a cotangent has another type than the result
  *   source   jax.vjp */
 OLY_API oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options);
-#define oly_vjp(f, ...) OLY_AT(oly_vjp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+#define oly_vjp(...)     oly_vjp_(__VA_ARGS__, )
+#define oly_vjp_(f, ...) OLY_AT_AS(oly_vjp, oly_vjp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
 
 /* The product of the Jacobian and a tangent: what forward mode pushes forward.
  *   returns  a function of f's arguments, then a tangent for each argument named (default: all); it gives f's results, then their
@@ -68,13 +70,14 @@ OLY_API oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options);
  *   fails    as oly_vjp
  *   source   jax.jvp */
 OLY_API oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options);
-#define oly_jvp(f, ...) OLY_AT(oly_jvp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
+#define oly_jvp(...)     oly_jvp_(__VA_ARGS__, )
+#define oly_jvp_(f, ...) OLY_AT_AS(oly_jvp, oly_jvp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
 
 /* Inside a function: the gradients of `y` (rank 0, real) by values it was computed from in the same function, intermediate ones
  * too. gradient[k] has the type of by[k]; zeros where y does not depend on it.
  *   fails   OLY_TRACE outside a function; else as oly_grad */
 OLY_API oly_status oly_gradients_n(oly_array y, int n_by, const oly_array *by, int n, oly_array *const *gradient);
-#define oly_gradients(...) OLY_AT(oly_gradients_n)(__VA_ARGS__)
+#define oly_gradients(...) OLY_AT_AS(oly_gradients, oly_gradients_n)(__VA_ARGS__)
 
 /* x, which gradients take for a constant. source: jax.lax.stop_gradient */
 OLY_API oly_array oly_stop_gradient(oly_operand x);
@@ -85,6 +88,16 @@ OLY_API oly_array oly_stop_gradient(oly_operand x);
  * source: jax.checkpoint */
 OLY_API oly_fn oly_checkpoint(oly_fn f);
 #define oly_checkpoint(...) OLY_AT(oly_checkpoint)(__VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_grad_with(...)           OLY_AT(oly_grad_with)(__VA_ARGS__)
+#define oly_value_and_grad_with(...) OLY_AT(oly_value_and_grad_with)(__VA_ARGS__)
+#define oly_vjp_with(...)            OLY_AT(oly_vjp_with)(__VA_ARGS__)
+#define oly_jvp_with(...)            OLY_AT(oly_jvp_with)(__VA_ARGS__)
+#define oly_gradients_n(...)         OLY_AT(oly_gradients_n)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

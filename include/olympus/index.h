@@ -28,18 +28,17 @@ typedef struct oly_along_options {
     bool descending;
     bool reverse; /* running results: from the end */
 } oly_along_options;
-#define OLY_ALONG_OPTIONS(...)                                                                                         \
-    (oly_along_options)                                                                                                \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_ALONG_OPTIONS(...) OLY_OPTIONS_(oly_along_options, __VA_ARGS__)
 OLY_API oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options);
-#define oly_sort(x, axis, ...) OLY_AT(oly_sort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_sort(...)           oly_sort_(__VA_ARGS__, )
+#define oly_sort_(x, axis, ...) OLY_AT_AS(oly_sort, oly_sort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
 /* Where the elements in that order were: int32, with 64-bit types enabled int64. Equal elements keep their order, also descending.
  * source: jax.numpy.argsort */
 OLY_API oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options);
-#define oly_argsort(x, axis, ...) OLY_AT(oly_argsort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_argsort(...) oly_argsort_(__VA_ARGS__, )
+#define oly_argsort_(x, axis, ...)                                                                                     \
+    OLY_AT_AS(oly_argsort, oly_argsort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
 /* Sorts n arrays of one shape together: the first `num_keys` decide, the first of them first; the others follow. At most 16.
  *   results  [n], in the order of the operands; NULL on failure
@@ -69,11 +68,21 @@ OLY_API oly_array oly_cumprod_with(oly_operand x, int axis, oly_along_options op
 OLY_API oly_array oly_cummax_with(oly_operand x, int axis, oly_along_options options);
 OLY_API oly_array oly_cummin_with(oly_operand x, int axis, oly_along_options options);
 OLY_API oly_array oly_cumlogsumexp_with(oly_operand x, int axis, oly_along_options options);
-#define oly_cumsum(x, axis, ...)       OLY_AT(oly_cumsum_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
-#define oly_cumprod(x, axis, ...)      OLY_AT(oly_cumprod_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
-#define oly_cummax(x, axis, ...)       OLY_AT(oly_cummax_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
-#define oly_cummin(x, axis, ...)       OLY_AT(oly_cummin_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
-#define oly_cumlogsumexp(x, axis, ...) OLY_AT(oly_cumlogsumexp_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cumsum(...) oly_cumsum_(__VA_ARGS__, )
+#define oly_cumsum_(x, axis, ...)                                                                                      \
+    OLY_AT_AS(oly_cumsum, oly_cumsum_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cumprod(...) oly_cumprod_(__VA_ARGS__, )
+#define oly_cumprod_(x, axis, ...)                                                                                     \
+    OLY_AT_AS(oly_cumprod, oly_cumprod_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cummax(...) oly_cummax_(__VA_ARGS__, )
+#define oly_cummax_(x, axis, ...)                                                                                      \
+    OLY_AT_AS(oly_cummax, oly_cummax_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cummin(...) oly_cummin_(__VA_ARGS__, )
+#define oly_cummin_(x, axis, ...)                                                                                      \
+    OLY_AT_AS(oly_cummin, oly_cummin_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
+#define oly_cumlogsumexp(...) oly_cumlogsumexp_(__VA_ARGS__, )
+#define oly_cumlogsumexp_(x, axis, ...)                                                                                \
+    OLY_AT_AS(oly_cumlogsumexp, oly_cumlogsumexp_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
 /* -- where the largest is -------------------------------------------------------------------------------------------
  * Index of the largest (smallest) element: oly_argmax(x) of all, in row-major order, oly_argmax(x, .axes = "1") along an axis;
@@ -83,8 +92,10 @@ OLY_API oly_array oly_cumlogsumexp_with(oly_operand x, int axis, oly_along_optio
  *   source  jax.numpy.argmax, argmin */
 OLY_API oly_array oly_argmax_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_argmin_with(oly_operand x, oly_reduce_options options);
-#define oly_argmax(x, ...) OLY_AT(oly_argmax_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_argmin(x, ...) OLY_AT(oly_argmin_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_argmax(...)     oly_argmax_(__VA_ARGS__, )
+#define oly_argmax_(x, ...) OLY_AT_AS(oly_argmax, oly_argmax_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_argmin(...)     oly_argmin_(__VA_ARGS__, )
+#define oly_argmin_(x, ...) OLY_AT_AS(oly_argmin, oly_argmin_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 
 /* -- reading by value -----------------------------------------------------------------------------------------------
  * Indexes are integers of any type. What those outside the array do is said by `mode`:
@@ -115,13 +126,11 @@ typedef struct oly_at_options {
      * that stay: these keep their axes. */
     oly_sharding out_sharding;
 } oly_at_options;
-#define OLY_AT_OPTIONS(...)                                                                                            \
-    (oly_at_options)                                                                                                   \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_AT_OPTIONS(...) OLY_OPTIONS_(oly_at_options, __VA_ARGS__)
 OLY_API oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at_options options);
-#define oly_at_get(x, indexes, ...) OLY_AT(oly_at_get_with)(x, indexes, OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_get(...) oly_at_get_(__VA_ARGS__, )
+#define oly_at_get_(x, n, indexes, ...)                                                                                \
+    OLY_AT_AS(oly_at_get, oly_at_get_with)(x, n, indexes, OLY_AT_OPTIONS(__VA_ARGS__))
 
 /* -- writing by value -----------------------------------------------------------------------------------------------
  * x.at[i, j, ...].set(updates), and combined with what is there: copies of x in which the elements that oly_at_get would give are
@@ -142,11 +151,21 @@ OLY_API oly_array oly_at_min_with(oly_array x, int n, const oly_operand *indexes
                                   oly_at_options options);
 OLY_API oly_array oly_at_max_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
                                   oly_at_options options);
-#define oly_at_set(x, indexes, u, ...) OLY_AT(oly_at_set_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
-#define oly_at_add(x, indexes, u, ...) OLY_AT(oly_at_add_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
-#define oly_at_mul(x, indexes, u, ...) OLY_AT(oly_at_mul_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
-#define oly_at_min(x, indexes, u, ...) OLY_AT(oly_at_min_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
-#define oly_at_max(x, indexes, u, ...) OLY_AT(oly_at_max_with)(x, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_set(...) oly_at_set_(__VA_ARGS__, )
+#define oly_at_set_(x, n, indexes, u, ...)                                                                             \
+    OLY_AT_AS(oly_at_set, oly_at_set_with)(x, n, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_add(...) oly_at_add_(__VA_ARGS__, )
+#define oly_at_add_(x, n, indexes, u, ...)                                                                             \
+    OLY_AT_AS(oly_at_add, oly_at_add_with)(x, n, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_mul(...) oly_at_mul_(__VA_ARGS__, )
+#define oly_at_mul_(x, n, indexes, u, ...)                                                                             \
+    OLY_AT_AS(oly_at_mul, oly_at_mul_with)(x, n, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_min(...) oly_at_min_(__VA_ARGS__, )
+#define oly_at_min_(x, n, indexes, u, ...)                                                                             \
+    OLY_AT_AS(oly_at_min, oly_at_min_with)(x, n, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
+#define oly_at_max(...) oly_at_max_(__VA_ARGS__, )
+#define oly_at_max_(x, n, indexes, u, ...)                                                                             \
+    OLY_AT_AS(oly_at_max, oly_at_max_with)(x, n, indexes, OLY_ARG(u), OLY_AT_OPTIONS(__VA_ARGS__))
 
 /* Sums of the elements (slices) of `data` with equal segment numbers: element s of the result sums those with ids == s. Numbers
  * outside 0 to num_segments - 1 are dropped. ids has the shape of data's leading dimensions. source: jax.ops.segment_sum */
@@ -171,27 +190,36 @@ OLY_API oly_array oly_dynamic_update_slice(oly_array x, oly_array update, int n,
 #define oly_dynamic_update_slice(...) OLY_AT(oly_dynamic_update_slice)(__VA_ARGS__)
 
 /* A list of indexes, arrays or C integers, at most 12. */
-#define OLY_INDEXES(...)                                                                                               \
-    OLY_COUNT_(0, ##__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), (const oly_operand[])                      \
-    {                                                                                                                  \
-        OLY_EACH_(OLY_COUNT_(0, ##__VA_ARGS__, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), __VA_ARGS__)                 \
-    }
-#define OLY_COUNT_(zero, a, b, c, d, e, f, g, h, i, j, k, l, n, ...) n
-#define OLY_EACH_(n, ...)                                            OLY_EACH_OF_(n, __VA_ARGS__)
-#define OLY_EACH_OF_(n, ...)                                         OLY_EACH_##n(__VA_ARGS__)
-#define OLY_EACH_0(...)
-#define OLY_EACH_1(x)       OLY_ARG(x)
-#define OLY_EACH_2(x, ...)  OLY_ARG(x), OLY_EACH_1(__VA_ARGS__)
-#define OLY_EACH_3(x, ...)  OLY_ARG(x), OLY_EACH_2(__VA_ARGS__)
-#define OLY_EACH_4(x, ...)  OLY_ARG(x), OLY_EACH_3(__VA_ARGS__)
-#define OLY_EACH_5(x, ...)  OLY_ARG(x), OLY_EACH_4(__VA_ARGS__)
-#define OLY_EACH_6(x, ...)  OLY_ARG(x), OLY_EACH_5(__VA_ARGS__)
-#define OLY_EACH_7(x, ...)  OLY_ARG(x), OLY_EACH_6(__VA_ARGS__)
-#define OLY_EACH_8(x, ...)  OLY_ARG(x), OLY_EACH_7(__VA_ARGS__)
-#define OLY_EACH_9(x, ...)  OLY_ARG(x), OLY_EACH_8(__VA_ARGS__)
-#define OLY_EACH_10(x, ...) OLY_ARG(x), OLY_EACH_9(__VA_ARGS__)
-#define OLY_EACH_11(x, ...) OLY_ARG(x), OLY_EACH_10(__VA_ARGS__)
-#define OLY_EACH_12(x, ...) OLY_ARG(x), OLY_EACH_11(__VA_ARGS__)
+#ifdef __cplusplus
+#define OLY_INDEXES(...) OLY_COUNTED_(oly_operand, {}, __VA_ARGS__)
+#else
+#define OLY_INDEXES(...)             OLY_COUNTED_(oly_operand, {0}, OLY_OPERANDS_(OLY_IS_EMPTY_(__VA_ARGS__), __VA_ARGS__))
+#define OLY_OPERANDS_(empty, ...)    OLY_OPERANDS_OF_(empty, __VA_ARGS__)
+#define OLY_OPERANDS_OF_(empty, ...) OLY_OPERANDS_##empty##_(__VA_ARGS__)
+#define OLY_OPERANDS_1_(...)
+#define OLY_OPERANDS_0_(...)          OLY_EACH_(OLY_OPERAND_IN_LIST_, , __VA_ARGS__)
+#define OLY_OPERAND_IN_LIST_(none, x) OLY_ARG(x),
+#endif
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_sort_with(...)         OLY_AT(oly_sort_with)(__VA_ARGS__)
+#define oly_argsort_with(...)      OLY_AT(oly_argsort_with)(__VA_ARGS__)
+#define oly_cumsum_with(...)       OLY_AT(oly_cumsum_with)(__VA_ARGS__)
+#define oly_cumprod_with(...)      OLY_AT(oly_cumprod_with)(__VA_ARGS__)
+#define oly_cummax_with(...)       OLY_AT(oly_cummax_with)(__VA_ARGS__)
+#define oly_cummin_with(...)       OLY_AT(oly_cummin_with)(__VA_ARGS__)
+#define oly_cumlogsumexp_with(...) OLY_AT(oly_cumlogsumexp_with)(__VA_ARGS__)
+#define oly_argmax_with(...)       OLY_AT(oly_argmax_with)(__VA_ARGS__)
+#define oly_argmin_with(...)       OLY_AT(oly_argmin_with)(__VA_ARGS__)
+#define oly_at_get_with(...)       OLY_AT(oly_at_get_with)(__VA_ARGS__)
+#define oly_at_set_with(...)       OLY_AT(oly_at_set_with)(__VA_ARGS__)
+#define oly_at_add_with(...)       OLY_AT(oly_at_add_with)(__VA_ARGS__)
+#define oly_at_mul_with(...)       OLY_AT(oly_at_mul_with)(__VA_ARGS__)
+#define oly_at_min_with(...)       OLY_AT(oly_at_min_with)(__VA_ARGS__)
+#define oly_at_max_with(...)       OLY_AT(oly_at_max_with)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

@@ -43,17 +43,14 @@ OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name,
                                       const char *const *in_specs, int n_out, oly_array *const *out,
                                       const char *const *out_specs);
 #define oly_shard_map(function, user, mesh, ...)                                                                       \
-    OLY_AT(oly_shard_map_with)(function, #function, user, mesh, (oly_shard_map_options){0}, __VA_ARGS__)
+    OLY_AT_AS(oly_shard_map, oly_shard_map_with)                                                                       \
+    (function, #function, user, mesh, OLY_OPTIONS_(oly_shard_map_options, ), __VA_ARGS__)
 /* The same with options: oly_shard_map_with(f, user, mesh, OLY_MANUAL(.axis_names = "i"), OLY_IN(x), ...). */
 #define oly_shard_map_with(function, user, mesh, options, ...)                                                         \
     OLY_AT(oly_shard_map_with)(function, #function, user, mesh, options, __VA_ARGS__)
-#define OLY_MANUAL(...) ((oly_shard_map_options){.first_ = 0, __VA_ARGS__})
+#define OLY_MANUAL(...) OLY_OPTIONS_(oly_shard_map_options, __VA_ARGS__)
 /* A list of specs. */
-#define OLY_SPECS(...)                                                                                                 \
-    (const char *const[])                                                                                              \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_SPECS(...) OLY_LIST_(const char *, NULL, __VA_ARGS__)
 
 /* -- collectives --------------------------------------------------------------------------------------------------
  * Inside oly_shard_map (and over the named batches of oly_vmap). axes: manual axes, "i" or "i, j"; of several, the devices are
@@ -85,17 +82,13 @@ typedef struct oly_gather_options {
 /* The devices' values in a new dimension of size n at .axis, or, .tiled, one after another along dimension .axis.
  * source: jax.lax.all_gather (.invariant: to='invarying') */
 OLY_API oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_options options);
-#define oly_all_gather(x, ...) OLY_AT(oly_all_gather_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, .first_ = 0))
-#define OLY_AXES_OPTIONS_(axes, ...)                                                                                   \
-    axes, (oly_gather_options)                                                                                         \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define oly_all_gather(x, ...)       OLY_AT_AS(oly_all_gather, oly_all_gather_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, ))
+#define OLY_AXES_OPTIONS_(axes, ...) axes, OLY_OPTIONS_(oly_gather_options, __VA_ARGS__)
 
 /* The sum over the devices, of which each device keeps one part: of dimension .axis, which has n elements and goes away, or,
  * .tiled, is cut in n. Of bools: whether any is true. source: jax.lax.psum_scatter */
 OLY_API oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options);
-#define oly_psum_scatter(x, ...) OLY_AT(oly_psum_scatter_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, .first_ = 0))
+#define oly_psum_scatter(x, ...) OLY_AT_AS(oly_psum_scatter, oly_psum_scatter_with)(x, OLY_AXES_OPTIONS_(__VA_ARGS__, ))
 
 /* Cuts dimension `split` in n parts, sends the k-th to device k, and joins what comes along dimension `concat`. tiled: both
  * dimensions stay; else dimension `split` has n elements and goes away, and `concat` is a new dimension of the result.
@@ -109,11 +102,13 @@ OLY_API oly_array oly_all_to_all(oly_array x, const char *axes, int split, int c
 OLY_API oly_array oly_ppermute(oly_array x, const char *axes, int n_pairs, const int (*pairs)[2]);
 #define oly_ppermute(...) OLY_AT(oly_ppermute)(__VA_ARGS__)
 /* oly_ppermute(x, "i", OLY_PAIRS({0, 1}, {1, 0})) */
+#ifndef __cplusplus
 #define OLY_PAIRS(...)                                                                                                 \
-    (int)(sizeof((const int[][2]){__VA_ARGS__}) / sizeof(int[2])), (const int[][2])                                    \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+    (int)(sizeof((int const[][2]){{0, 0}, __VA_ARGS__}) / sizeof(int[2]) - 1),                                         \
+        ((int const[][2]){{0, 0}, __VA_ARGS__} + 1)
+#else
+#define OLY_PAIRS(...) OLY_COUNTED_(int[2], {}, __VA_ARGS__)
+#endif
 
 /* The number of this device along the axes: int32[], and how many there are (a constant; 0 after an error).
  * source: jax.lax.axis_index, axis_size */
@@ -145,16 +140,19 @@ OLY_API oly_status oly_vmap_with(oly_function function, const char *c_name, void
                                  int n_in, const oly_array *in, const int *in_axes, int n_out, oly_array *const *out,
                                  const int *out_axes);
 #define oly_vmap(function, user, ...)                                                                                  \
-    OLY_AT(oly_vmap_with)(function, #function, user, (oly_vmap_options){0}, __VA_ARGS__)
+    OLY_AT_AS(oly_vmap, oly_vmap_with)(function, #function, user, OLY_OPTIONS_(oly_vmap_options, ), __VA_ARGS__)
 /* The same with options: oly_vmap_with(f, user, OLY_BATCH(.axis_name = "b"), OLY_IN(x), ...). */
 #define oly_vmap_with(function, user, options, ...)                                                                    \
     OLY_AT(oly_vmap_with)(function, #function, user, options, __VA_ARGS__)
-#define OLY_BATCH(...) ((oly_vmap_options){.first_ = 0, __VA_ARGS__})
-#define OLY_AXES_OF(...)                                                                                               \
-    (const int[])                                                                                                      \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_BATCH(...)   OLY_OPTIONS_(oly_vmap_options, __VA_ARGS__)
+#define OLY_AXES_OF(...) OLY_LIST_(int, 0, __VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_all_gather_with(...)   OLY_AT(oly_all_gather_with)(__VA_ARGS__)
+#define oly_psum_scatter_with(...) OLY_AT(oly_psum_scatter_with)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

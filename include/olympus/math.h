@@ -91,8 +91,8 @@ OLY_API oly_array oly_round_away(oly_operand x); /* to the nearest, ties away fr
 /* To the nearest, ties to even; oly_round(x) to whole numbers, oly_round_to(x, 2) to two decimals (negative: tens, hundreds).
  *   fails   OLY_INVALID: integers to a negative number of decimals. source: jax.numpy.round */
 OLY_API oly_array oly_round_decimals(oly_operand x, int decimals);
-#define oly_round(x)              OLY_AT(oly_round_decimals)(OLY_ARG(x), 0)
-#define oly_round_to(x, decimals) OLY_AT(oly_round_decimals)(OLY_ARG(x), decimals)
+#define oly_round(x)              OLY_AT_AS(oly_round, oly_round_decimals)(OLY_ARG(x), 0)
+#define oly_round_to(x, decimals) OLY_AT_AS(oly_round_to, oly_round_decimals)(OLY_ARG(x), decimals)
 
 /* -- kinds of numbers -----------------------------------------------------------------------------------------------
  * bool. Integers and bools are finite.
@@ -214,6 +214,12 @@ OLY_API oly_array oly_leaky_relu(oly_operand x, oly_operand slope); /* x, below 
 /* x times the normal distribution's probability below x; approximate: by tanh (jax.nn.gelu's default). */
 OLY_API oly_array oly_gelu(oly_operand x, bool approximate);
 #define oly_gelu(x, approximate) OLY_AT(oly_gelu)(OLY_ARG(x), approximate)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_round_decimals(...) OLY_AT(oly_round_decimals)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

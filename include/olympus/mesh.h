@@ -117,6 +117,33 @@ OLY_API int oly_sharding_str(oly_sharding s, char *buffer, size_t size);
 /* Writes "P('x', None)". */
 OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_device_count(...)           OLY_AT(oly_device_count)(__VA_ARGS__)
+#define oly_local_device_count(...)     OLY_AT(oly_local_device_count)(__VA_ARGS__)
+#define oly_get_device(...)             OLY_AT(oly_get_device)(__VA_ARGS__)
+#define oly_local_device(...)           OLY_AT(oly_local_device)(__VA_ARGS__)
+#define oly_device_id(...)              OLY_AT(oly_device_id)(__VA_ARGS__)
+#define oly_device_process(...)         OLY_AT(oly_device_process)(__VA_ARGS__)
+#define oly_device_platform(...)        OLY_AT(oly_device_platform)(__VA_ARGS__)
+#define oly_device_is_local(...)        OLY_AT(oly_device_is_local)(__VA_ARGS__)
+#define oly_device_str(...)             OLY_AT(oly_device_str)(__VA_ARGS__)
+#define oly_mesh_axis_count(...)        OLY_AT(oly_mesh_axis_count)(__VA_ARGS__)
+#define oly_mesh_axis_name(...)         OLY_AT(oly_mesh_axis_name)(__VA_ARGS__)
+#define oly_mesh_axis_size(...)         OLY_AT(oly_mesh_axis_size)(__VA_ARGS__)
+#define oly_mesh_axis_type(...)         OLY_AT(oly_mesh_axis_type)(__VA_ARGS__)
+#define oly_mesh_device_count(...)      OLY_AT(oly_mesh_device_count)(__VA_ARGS__)
+#define oly_mesh_device(...)            OLY_AT(oly_mesh_device)(__VA_ARGS__)
+#define oly_mesh_str(...)               OLY_AT(oly_mesh_str)(__VA_ARGS__)
+#define oly_sharding_mesh(...)          OLY_AT(oly_sharding_mesh)(__VA_ARGS__)
+#define oly_sharding_is_replicated(...) OLY_AT(oly_sharding_is_replicated)(__VA_ARGS__)
+#define oly_sharding_equivalent(...)    OLY_AT(oly_sharding_equivalent)(__VA_ARGS__)
+#define oly_sharding_shard(...)         OLY_AT(oly_sharding_shard)(__VA_ARGS__)
+#define oly_sharding_str(...)           OLY_AT(oly_sharding_str)(__VA_ARGS__)
+#define oly_spec_str(...)               OLY_AT(oly_spec_str)(__VA_ARGS__)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

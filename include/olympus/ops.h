@@ -29,23 +29,28 @@ typedef struct oly_operand {
 
 static inline oly_operand oly_operand_array(oly_array x)
 {
-    return (oly_operand){x, 'a', 0, 0, 0};
+    oly_operand operand = {x, 'a', 0, 0, 0};
+    return operand;
 }
 static inline oly_operand oly_operand_bool(bool x)
 {
-    return (oly_operand){NULL, 'b', x, x, 0};
+    oly_operand operand = {NULL, 'b', x, x ? 1.0 : 0.0, 0};
+    return operand;
 }
 static inline oly_operand oly_operand_int(int64_t x)
 {
-    return (oly_operand){NULL, 'i', x, (double)x, 0};
+    oly_operand operand = {NULL, 'i', x, (double)x, 0};
+    return operand;
 }
 static inline oly_operand oly_operand_float(double x)
 {
-    return (oly_operand){NULL, 'f', 0, x, 0};
+    oly_operand operand = {NULL, 'f', 0, x, 0};
+    return operand;
 }
 static inline oly_operand oly_operand_parts(double real, double imaginary)
 {
-    return (oly_operand){NULL, 'c', 0, real, imaginary};
+    oly_operand operand = {NULL, 'c', 0, real, imaginary};
+    return operand;
 }
 #ifndef __cplusplus
 static inline oly_operand oly_operand_complex(double _Complex x)
@@ -58,6 +63,8 @@ static inline oly_operand oly_operand_self(oly_operand x)
     return x;
 }
 
+/* An address or a string is not a number: it does not compile. */
+#ifndef __cplusplus
 #define OLY_ARG(x)                                                                                                     \
     _Generic((x), oly_array                                                                                            \
              : oly_operand_array, oly_operand                                                                          \
@@ -67,8 +74,24 @@ static inline oly_operand oly_operand_self(oly_operand x)
              : oly_operand_float, long double                                                                          \
              : oly_operand_float, float _Complex                                                                       \
              : oly_operand_complex, double _Complex                                                                    \
-             : oly_operand_complex, default                                                                            \
+             : oly_operand_complex, char                                                                               \
+             : oly_operand_int, signed char                                                                            \
+             : oly_operand_int, unsigned char                                                                          \
+             : oly_operand_int, short                                                                                  \
+             : oly_operand_int, unsigned short                                                                         \
+             : oly_operand_int, int                                                                                    \
+             : oly_operand_int, unsigned int                                                                           \
+             : oly_operand_int, long                                                                                   \
+             : oly_operand_int, unsigned long                                                                          \
+             : oly_operand_int, long long                                                                              \
+             : oly_operand_int, unsigned long long                                                                     \
              : oly_operand_int)(x)
+#else
+#define OLY_ARG(x) oly_cxx::operand(x)
+}
+#include <olympus/operand_cxx.h>
+extern "C" {
+#endif
 
 /* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
 
@@ -87,30 +110,30 @@ OLY_API oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, c
 OLY_API oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out, int rank,
                                    const int64_t *shape);
 /* oly_zeros(OLY_FLOAT32, 4, 8): extents as arguments; none makes a rank-0 array. */
-#define oly_zeros(dtype, ...)       OLY_AT(oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
-#define oly_ones(dtype, ...)        OLY_AT(oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
-#define oly_full(value, dtype, ...) OLY_AT(oly_full_shape)(OLY_ARG(value), OLY_TYPE_(dtype), OLY_EXTENTS(__VA_ARGS__))
+#define oly_zeros(...)         oly_zeros_(__VA_ARGS__, )
+#define oly_zeros_(dtype, ...) OLY_AT_AS(oly_zeros, oly_zeros_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_ones(...)          oly_ones_(__VA_ARGS__, )
+#define oly_ones_(dtype, ...)  OLY_AT_AS(oly_ones, oly_ones_shape)(dtype, OLY_EXTENTS(__VA_ARGS__))
+#define oly_full(...)          oly_full_(__VA_ARGS__, )
+#define oly_full_(value, dtype, ...)                                                                                   \
+    OLY_AT_AS(oly_full, oly_full_shape)(OLY_ARG(value), OLY_TYPE_(dtype), OLY_EXTENTS(__VA_ARGS__))
 /* The value comes first: a floating number as the type does not compile. */
+#ifndef __cplusplus
 #define OLY_TYPE_(dtype)                                                                                               \
     _Generic((dtype), float                                                                                            \
              : (struct oly_value_comes_before_type *)0, double                                                         \
              : (struct oly_value_comes_before_type *)0, default                                                        \
              : (dtype))
+#else
+#define OLY_TYPE_(dtype) oly_cxx::type_only(dtype)
+#endif
 
 /* A rank-0 array of a number. */
 OLY_API oly_array oly_scalar_of(oly_operand value, oly_dtype dtype);
-#define oly_scalar(value, dtype) OLY_AT(oly_scalar_of)(OLY_ARG(value), dtype)
+#define oly_scalar(value, dtype) OLY_AT_AS(oly_scalar, oly_scalar_of)(OLY_ARG(value), dtype)
 
-#define OLY_EXTENTS(...)                                                                                               \
-    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                                 \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
-#define OLY_INTS(...)                                                                                                  \
-    (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[])                                             \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_EXTENTS(...) OLY_COUNTED_(int64_t, 0, __VA_ARGS__)
+#define OLY_INTS(...)    OLY_COUNTED_(int, 0, __VA_ARGS__)
 
 /* -- elementwise, one operand -------------------------------------------------------------------------------------
  * x any array; the result has its shape. "floating": integers and bools are converted to floating point first (float32, int64
@@ -218,48 +241,59 @@ typedef struct oly_reduce_options {
         out_sharding; /* of the result (of oly_sum: before .keepdims; "j, unreduced={i}" leaves it a sum over i) */
     int ddof;         /* oly_var, oly_std */
 } oly_reduce_options;
+#ifndef __cplusplus
 #define OLY_AXES(...)                                                                                                  \
-    .n_axis_list = (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), .axis_list = (const int[]){__VA_ARGS__},   \
-    .axes_given = true
+    .n_axis_list = (int)(sizeof((int const[]){0, __VA_ARGS__}) / sizeof(int) - 1),                                     \
+    .axis_list = OLY_LIST_(int, 0, __VA_ARGS__), .axes_given = true
+#else
+#define OLY_AXES(...) .set_axes(OLY_COUNTED_(int, 0, __VA_ARGS__))
+#endif
 OLY_API oly_array oly_sum_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_prod_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_max_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_min_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
-#define OLY_REDUCE_OPTIONS(...)                                                                                        \
-    (oly_reduce_options)                                                                                               \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
-#define oly_sum(x, ...)  OLY_AT(oly_sum_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_prod(x, ...) OLY_AT(oly_prod_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_max(x, ...)  OLY_AT(oly_max_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_min(x, ...)  OLY_AT(oly_min_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_mean(x, ...) OLY_AT(oly_mean_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define OLY_REDUCE_OPTIONS(...) OLY_OPTIONS_(oly_reduce_options, __VA_ARGS__)
+#define oly_sum(...)            oly_sum_(__VA_ARGS__, )
+#define oly_sum_(x, ...)        OLY_AT_AS(oly_sum, oly_sum_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_prod(...)           oly_prod_(__VA_ARGS__, )
+#define oly_prod_(x, ...)       OLY_AT_AS(oly_prod, oly_prod_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_max(...)            oly_max_(__VA_ARGS__, )
+#define oly_max_(x, ...)        OLY_AT_AS(oly_max, oly_max_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_min(...)            oly_min_(__VA_ARGS__, )
+#define oly_min_(x, ...)        OLY_AT_AS(oly_min, oly_min_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_mean(...)           oly_mean_(__VA_ARGS__, )
+#define oly_mean_(x, ...)       OLY_AT_AS(oly_mean, oly_mean_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 
 /* -- shape --------------------------------------------------------------------------------------------------------- */
 
 /* Same elements in row-major order, other extents; one extent may be -1 (what is left). fails OLY_SHAPE */
 OLY_API oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape);
-#define oly_reshape(x, ...) OLY_AT(oly_reshape_shape)(x, OLY_EXTENTS(__VA_ARGS__))
+#define oly_reshape(...)     oly_reshape_(__VA_ARGS__, )
+#define oly_reshape_(x, ...) OLY_AT_AS(oly_reshape, oly_reshape_shape)(x, OLY_EXTENTS(__VA_ARGS__))
 
 /* The same, sharded as `out` says: where types of Explicit axes cannot be told, or to move on the way. `out` NULL: as
  * oly_reshape. fails OLY_SHARDING */
 OLY_API oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape);
-#define oly_reshape_sharded(x, out, ...) OLY_AT(oly_reshape_sharded_shape)(x, out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_reshape_sharded(...) oly_reshape_sharded_(__VA_ARGS__, )
+#define oly_reshape_sharded_(x, out, ...)                                                                              \
+    OLY_AT_AS(oly_reshape_sharded, oly_reshape_sharded_shape)(x, out, OLY_EXTENTS(__VA_ARGS__))
 
 /* Dimensions in another order; none given: reversed. fails OLY_SHAPE unless a permutation */
 OLY_API oly_array oly_transpose_axes(oly_array x, int n, const int *axes);
-#define oly_transpose(x, ...) OLY_AT(oly_transpose_axes)(x, OLY_INTS(__VA_ARGS__))
+#define oly_transpose(...)     oly_transpose_(__VA_ARGS__, )
+#define oly_transpose_(x, ...) OLY_AT_AS(oly_transpose, oly_transpose_axes)(x, OLY_INTS(__VA_ARGS__))
 
 /* Repeats along new leading dimensions and dimensions of size 1. fails OLY_SHAPE. source: jax.numpy.broadcast_to */
 OLY_API oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape);
-#define oly_broadcast_to(x, ...) OLY_AT(oly_broadcast_shape)(OLY_ARG(x), OLY_EXTENTS(__VA_ARGS__))
+#define oly_broadcast_to(...)     oly_broadcast_to_(__VA_ARGS__, )
+#define oly_broadcast_to_(x, ...) OLY_AT_AS(oly_broadcast_to, oly_broadcast_shape)(OLY_ARG(x), OLY_EXTENTS(__VA_ARGS__))
 
 /* The same, sharded as `out` says: dimensions may get axes, not others than they have. fails OLY_SHARDING */
 OLY_API oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape);
-#define oly_broadcast_sharded(x, out, ...)                                                                             \
-    OLY_AT(oly_broadcast_sharded_shape)(OLY_ARG(x), out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_broadcast_sharded(...) oly_broadcast_sharded_(__VA_ARGS__, )
+#define oly_broadcast_sharded_(x, out, ...)                                                                            \
+    OLY_AT_AS(oly_broadcast_sharded, oly_broadcast_sharded_shape)(OLY_ARG(x), out, OLY_EXTENTS(__VA_ARGS__))
 
 /* Part of an array, in Python's notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
  * dimensions not named), "::-1" (backwards). Negative numbers count from the end, ranges are clipped.
@@ -291,8 +325,7 @@ OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value)
  * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.concatenate */
 OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension);
 #define oly_concatenate(dimension, ...)                                                                                \
-    OLY_AT(oly_concatenate_n)                                                                                          \
-    ((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}, dimension)
+    OLY_AT_AS(oly_concatenate, oly_concatenate_n)(OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), dimension)
 
 /* -- sharding inside programs -------------------------------------------------------------------------------------
  * Fixes how an intermediate value is sharded, in every dimension but those that are UNCONSTRAINED: they are split as other
@@ -308,6 +341,27 @@ OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding shardin
  *   source   jax.sharding.reshard */
 OLY_API oly_array oly_reshard(oly_array x, oly_sharding sharding);
 #define oly_reshard(...) OLY_AT(oly_reshard)(__VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_zeros_shape(...)             OLY_AT(oly_zeros_shape)(__VA_ARGS__)
+#define oly_ones_shape(...)              OLY_AT(oly_ones_shape)(__VA_ARGS__)
+#define oly_full_shape(...)              OLY_AT(oly_full_shape)(__VA_ARGS__)
+#define oly_full_sharded(...)            OLY_AT(oly_full_sharded)(__VA_ARGS__)
+#define oly_scalar_of(...)               OLY_AT(oly_scalar_of)(__VA_ARGS__)
+#define oly_sum_with(...)                OLY_AT(oly_sum_with)(__VA_ARGS__)
+#define oly_prod_with(...)               OLY_AT(oly_prod_with)(__VA_ARGS__)
+#define oly_max_with(...)                OLY_AT(oly_max_with)(__VA_ARGS__)
+#define oly_min_with(...)                OLY_AT(oly_min_with)(__VA_ARGS__)
+#define oly_mean_with(...)               OLY_AT(oly_mean_with)(__VA_ARGS__)
+#define oly_reshape_shape(...)           OLY_AT(oly_reshape_shape)(__VA_ARGS__)
+#define oly_reshape_sharded_shape(...)   OLY_AT(oly_reshape_sharded_shape)(__VA_ARGS__)
+#define oly_transpose_axes(...)          OLY_AT(oly_transpose_axes)(__VA_ARGS__)
+#define oly_broadcast_shape(...)         OLY_AT(oly_broadcast_shape)(__VA_ARGS__)
+#define oly_broadcast_sharded_shape(...) OLY_AT(oly_broadcast_sharded_shape)(__VA_ARGS__)
+#define oly_concatenate_n(...)           OLY_AT(oly_concatenate_n)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

@@ -78,42 +78,68 @@ OLY_API oly_array oly_random_rademacher_shape(oly_array key, oly_dtype dtype, ol
                                               const int64_t *shape);
 
 /* oly_random_normal(key, OLY_FLOAT32, 4, 8): extents as arguments; none makes one number. */
-#define oly_random_bits(key, dtype, ...) OLY_AT(oly_random_bits_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_uniform(key, dtype, ...)                                                                            \
-    OLY_AT(oly_random_uniform_shape)                                                                                   \
+#define oly_random_bits(...) oly_random_bits_(__VA_ARGS__, )
+#define oly_random_bits_(key, dtype, ...)                                                                              \
+    OLY_AT_AS(oly_random_bits, oly_random_bits_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_uniform(...) oly_random_uniform_(__VA_ARGS__, )
+#define oly_random_uniform_(key, dtype, ...)                                                                           \
+    OLY_AT_AS(oly_random_uniform, oly_random_uniform_shape)                                                            \
     (key, dtype, oly_operand_int(0), oly_operand_int(1), NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_uniform_between(key, dtype, low, high, ...)                                                         \
-    OLY_AT(oly_random_uniform_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_normal(key, dtype, ...) OLY_AT(oly_random_normal_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_truncated_normal(key, dtype, low, high, ...)                                                        \
-    OLY_AT(oly_random_truncated_normal_shape)                                                                          \
+#define oly_random_uniform_between(...) oly_random_uniform_between_(__VA_ARGS__, )
+#define oly_random_uniform_between_(key, dtype, low, high, ...)                                                        \
+    OLY_AT_AS(oly_random_uniform_between, oly_random_uniform_shape)                                                    \
     (key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_randint(key, dtype, low, high, ...)                                                                 \
-    OLY_AT(oly_random_randint_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_bernoulli(key, p, ...)                                                                              \
-    OLY_AT(oly_random_bernoulli_shape)(key, OLY_ARG(p), NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_gumbel(key, dtype, ...) OLY_AT(oly_random_gumbel_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_exponential(key, dtype, ...)                                                                        \
-    OLY_AT(oly_random_exponential_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_laplace(key, dtype, ...) OLY_AT(oly_random_laplace_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_logistic(key, dtype, ...)                                                                           \
-    OLY_AT(oly_random_logistic_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_cauchy(key, dtype, ...) OLY_AT(oly_random_cauchy_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_rademacher(key, dtype, ...)                                                                         \
-    OLY_AT(oly_random_rademacher_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_normal(...) oly_random_normal_(__VA_ARGS__, )
+#define oly_random_normal_(key, dtype, ...)                                                                            \
+    OLY_AT_AS(oly_random_normal, oly_random_normal_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_truncated_normal(...) oly_random_truncated_normal_(__VA_ARGS__, )
+#define oly_random_truncated_normal_(key, dtype, low, high, ...)                                                       \
+    OLY_AT_AS(oly_random_truncated_normal, oly_random_truncated_normal_shape)                                          \
+    (key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_randint(...) oly_random_randint_(__VA_ARGS__, )
+#define oly_random_randint_(key, dtype, low, high, ...)                                                                \
+    OLY_AT_AS(oly_random_randint, oly_random_randint_shape)                                                            \
+    (key, dtype, OLY_ARG(low), OLY_ARG(high), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_bernoulli(...) oly_random_bernoulli_(__VA_ARGS__, )
+#define oly_random_bernoulli_(key, p, ...)                                                                             \
+    OLY_AT_AS(oly_random_bernoulli, oly_random_bernoulli_shape)(key, OLY_ARG(p), NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_gumbel(...) oly_random_gumbel_(__VA_ARGS__, )
+#define oly_random_gumbel_(key, dtype, ...)                                                                            \
+    OLY_AT_AS(oly_random_gumbel, oly_random_gumbel_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_exponential(...) oly_random_exponential_(__VA_ARGS__, )
+#define oly_random_exponential_(key, dtype, ...)                                                                       \
+    OLY_AT_AS(oly_random_exponential, oly_random_exponential_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_laplace(...) oly_random_laplace_(__VA_ARGS__, )
+#define oly_random_laplace_(key, dtype, ...)                                                                           \
+    OLY_AT_AS(oly_random_laplace, oly_random_laplace_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_logistic(...) oly_random_logistic_(__VA_ARGS__, )
+#define oly_random_logistic_(key, dtype, ...)                                                                          \
+    OLY_AT_AS(oly_random_logistic, oly_random_logistic_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_cauchy(...) oly_random_cauchy_(__VA_ARGS__, )
+#define oly_random_cauchy_(key, dtype, ...)                                                                            \
+    OLY_AT_AS(oly_random_cauchy, oly_random_cauchy_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_rademacher(...) oly_random_rademacher_(__VA_ARGS__, )
+#define oly_random_rademacher_(key, dtype, ...)                                                                        \
+    OLY_AT_AS(oly_random_rademacher, oly_random_rademacher_shape)(key, dtype, NULL, OLY_EXTENTS(__VA_ARGS__))
 
 /* The same on a mesh. */
-#define oly_random_bits_sharded(key, dtype, out, ...)                                                                  \
-    OLY_AT(oly_random_bits_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_uniform_sharded(key, dtype, out, ...)                                                               \
-    OLY_AT(oly_random_uniform_shape)                                                                                   \
+#define oly_random_bits_sharded(...) oly_random_bits_sharded_(__VA_ARGS__, )
+#define oly_random_bits_sharded_(key, dtype, out, ...)                                                                 \
+    OLY_AT_AS(oly_random_bits_sharded, oly_random_bits_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_uniform_sharded(...) oly_random_uniform_sharded_(__VA_ARGS__, )
+#define oly_random_uniform_sharded_(key, dtype, out, ...)                                                              \
+    OLY_AT_AS(oly_random_uniform_sharded, oly_random_uniform_shape)                                                    \
     (key, dtype, oly_operand_int(0), oly_operand_int(1), out, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_normal_sharded(key, dtype, out, ...)                                                                \
-    OLY_AT(oly_random_normal_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_randint_sharded(key, dtype, low, high, out, ...)                                                    \
-    OLY_AT(oly_random_randint_shape)(key, dtype, OLY_ARG(low), OLY_ARG(high), out, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_bernoulli_sharded(key, p, out, ...)                                                                 \
-    OLY_AT(oly_random_bernoulli_shape)(key, OLY_ARG(p), out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_normal_sharded(...) oly_random_normal_sharded_(__VA_ARGS__, )
+#define oly_random_normal_sharded_(key, dtype, out, ...)                                                               \
+    OLY_AT_AS(oly_random_normal_sharded, oly_random_normal_shape)(key, dtype, out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_randint_sharded(...) oly_random_randint_sharded_(__VA_ARGS__, )
+#define oly_random_randint_sharded_(key, dtype, low, high, out, ...)                                                   \
+    OLY_AT_AS(oly_random_randint_sharded, oly_random_randint_shape)                                                    \
+    (key, dtype, OLY_ARG(low), OLY_ARG(high), out, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_bernoulli_sharded(...) oly_random_bernoulli_sharded_(__VA_ARGS__, )
+#define oly_random_bernoulli_sharded_(key, p, out, ...)                                                                \
+    OLY_AT_AS(oly_random_bernoulli_sharded, oly_random_bernoulli_shape)(key, OLY_ARG(p), out, OLY_EXTENTS(__VA_ARGS__))
 
 /* -- order and choice ------------------------------------------------------------------------------------------------ */
 
@@ -131,18 +157,40 @@ OLY_API oly_array oly_random_choice_shape(oly_array key, int64_t n, bool replace
                                           const int64_t *shape);
 OLY_API oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool replace, oly_array p, int rank,
                                              const int64_t *shape);
-#define oly_random_choice(key, n, replace, p, ...)                                                                     \
-    OLY_AT(oly_random_choice_shape)(key, n, replace, p, OLY_EXTENTS(__VA_ARGS__))
-#define oly_random_choice_of(key, x, axis, replace, p, ...)                                                            \
-    OLY_AT(oly_random_choice_of_shape)(key, x, axis, replace, p, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_choice(...) oly_random_choice_(__VA_ARGS__, )
+#define oly_random_choice_(key, n, replace, p, ...)                                                                    \
+    OLY_AT_AS(oly_random_choice, oly_random_choice_shape)(key, n, replace, p, OLY_EXTENTS(__VA_ARGS__))
+#define oly_random_choice_of(...) oly_random_choice_of_(__VA_ARGS__, )
+#define oly_random_choice_of_(key, x, axis, replace, p, ...)                                                           \
+    OLY_AT_AS(oly_random_choice_of, oly_random_choice_of_shape)(key, x, axis, replace, p, OLY_EXTENTS(__VA_ARGS__))
 
 /* For each row of logits along an axis a number of a category, with probabilities softmax(logits). The structured form gives
  * `rank` dimensions that end in those of the logits without the axis (shape NULL: just those).
  * fails OLY_SHAPE, OLY_DTYPE (logits are floating). source: jax.random.categorical */
 OLY_API oly_array oly_random_categorical_shape(oly_array key, oly_array logits, int axis, int rank,
                                                const int64_t *shape);
-#define oly_random_categorical_shape(...)         OLY_AT(oly_random_categorical_shape)(__VA_ARGS__)
-#define oly_random_categorical(key, logits, axis) OLY_AT(oly_random_categorical_shape)(key, logits, axis, 0, NULL)
+#define oly_random_categorical_shape(...) OLY_AT(oly_random_categorical_shape)(__VA_ARGS__)
+#define oly_random_categorical(key, logits, axis)                                                                      \
+    OLY_AT_AS(oly_random_categorical, oly_random_categorical_shape)(key, logits, axis, 0, NULL)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_random_bits_shape(...)             OLY_AT(oly_random_bits_shape)(__VA_ARGS__)
+#define oly_random_uniform_shape(...)          OLY_AT(oly_random_uniform_shape)(__VA_ARGS__)
+#define oly_random_normal_shape(...)           OLY_AT(oly_random_normal_shape)(__VA_ARGS__)
+#define oly_random_truncated_normal_shape(...) OLY_AT(oly_random_truncated_normal_shape)(__VA_ARGS__)
+#define oly_random_randint_shape(...)          OLY_AT(oly_random_randint_shape)(__VA_ARGS__)
+#define oly_random_bernoulli_shape(...)        OLY_AT(oly_random_bernoulli_shape)(__VA_ARGS__)
+#define oly_random_gumbel_shape(...)           OLY_AT(oly_random_gumbel_shape)(__VA_ARGS__)
+#define oly_random_exponential_shape(...)      OLY_AT(oly_random_exponential_shape)(__VA_ARGS__)
+#define oly_random_laplace_shape(...)          OLY_AT(oly_random_laplace_shape)(__VA_ARGS__)
+#define oly_random_logistic_shape(...)         OLY_AT(oly_random_logistic_shape)(__VA_ARGS__)
+#define oly_random_cauchy_shape(...)           OLY_AT(oly_random_cauchy_shape)(__VA_ARGS__)
+#define oly_random_rademacher_shape(...)       OLY_AT(oly_random_rademacher_shape)(__VA_ARGS__)
+#define oly_random_choice_shape(...)           OLY_AT(oly_random_choice_shape)(__VA_ARGS__)
+#define oly_random_choice_of_shape(...)        OLY_AT(oly_random_choice_of_shape)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

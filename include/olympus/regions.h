@@ -22,7 +22,8 @@ extern "C" {
 OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *user, int n_in,
                                       const oly_array *in, int n_out, oly_array *const *out,
                                       const oly_sharding *out_shardings);
-#define oly_auto_axes(function, user, ...) OLY_AT(oly_auto_axes_with)(function, #function, user, __VA_ARGS__)
+#define oly_auto_axes(function, user, ...)                                                                             \
+    OLY_AT_AS(oly_auto_axes, oly_auto_axes_with)(function, #function, user, __VA_ARGS__)
 
 /* oly_explicit_axes(f, user, OLY_IN(x, y), OLY_SHARDINGS(s, t), OLY_OUT(z));
  * the other way round: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside,
@@ -31,14 +32,18 @@ OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name,
 OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in,
                                           const oly_array *in, const oly_sharding *in_shardings, int n_out,
                                           oly_array *const *out);
-#define oly_explicit_axes(function, user, ...) OLY_AT(oly_explicit_axes_with)(function, #function, user, __VA_ARGS__)
+#define oly_explicit_axes(function, user, ...)                                                                         \
+    OLY_AT_AS(oly_explicit_axes, oly_explicit_axes_with)(function, #function, user, __VA_ARGS__)
 
 /* A list of shardings. */
-#define OLY_SHARDINGS(...)                                                                                             \
-    (const oly_sharding[])                                                                                             \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
+#define OLY_SHARDINGS(...) OLY_LIST_(oly_sharding, NULL, __VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_auto_axes_with(...)     OLY_AT(oly_auto_axes_with)(__VA_ARGS__)
+#define oly_explicit_axes_with(...) OLY_AT(oly_explicit_axes_with)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

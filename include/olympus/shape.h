@@ -16,12 +16,14 @@ extern "C" {
 /* Drops dimensions of size 1: oly_squeeze(x) all of them, oly_squeeze(x, 0, -1) those. fails OLY_SHAPE: another size.
  * source: jax.numpy.squeeze */
 OLY_API oly_array oly_squeeze_n(oly_array x, int n, const int *axes);
-#define oly_squeeze(x, ...) OLY_AT(oly_squeeze_n)(x, OLY_INTS(__VA_ARGS__))
+#define oly_squeeze(...)     oly_squeeze_(__VA_ARGS__, )
+#define oly_squeeze_(x, ...) OLY_AT_AS(oly_squeeze, oly_squeeze_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* Adds dimensions of size 1, numbered as in the result. fails OLY_SHAPE, OLY_INVALID (named twice).
  * source: jax.numpy.expand_dims */
 OLY_API oly_array oly_expand_dims_n(oly_array x, int n, const int *axes);
-#define oly_expand_dims(x, ...) OLY_AT(oly_expand_dims_n)(x, OLY_INTS(__VA_ARGS__))
+#define oly_expand_dims(...)     oly_expand_dims_(__VA_ARGS__, )
+#define oly_expand_dims_(x, ...) OLY_AT_AS(oly_expand_dims, oly_expand_dims_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* All elements as one line, in row-major order. source: jax.numpy.ravel */
 OLY_API oly_array oly_ravel(oly_array x);
@@ -30,9 +32,9 @@ OLY_API oly_array oly_ravel(oly_array x);
 /* At least `rank` (1 to 3) dimensions: [] becomes [1] and so on, [n] becomes [1,n] and [1,n,1], [m,n] becomes [m,n,1].
  * source: jax.numpy.atleast_1d, atleast_2d, atleast_3d */
 OLY_API oly_array oly_atleast(oly_array x, int rank);
-#define oly_atleast_1d(x) OLY_AT(oly_atleast)(x, 1)
-#define oly_atleast_2d(x) OLY_AT(oly_atleast)(x, 2)
-#define oly_atleast_3d(x) OLY_AT(oly_atleast)(x, 3)
+#define oly_atleast_1d(x) OLY_AT_AS(oly_atleast_1d, oly_atleast)(x, 1)
+#define oly_atleast_2d(x) OLY_AT_AS(oly_atleast_2d, oly_atleast)(x, 2)
+#define oly_atleast_3d(x) OLY_AT_AS(oly_atleast_3d, oly_atleast)(x, 3)
 
 /* Dimension `from` becomes dimension `to`, the others keep their order. source: jax.numpy.moveaxis */
 OLY_API oly_array oly_moveaxis(oly_array x, int from, int to);
@@ -78,7 +80,8 @@ OLY_API oly_array oly_pad_mode(oly_operand x, const char *mode, const int64_t *l
 /* x after itself, the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers
  * than dimensions add dimensions in front. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
 OLY_API oly_array oly_tile_n(oly_array x, int n, const int64_t *times);
-#define oly_tile(x, ...) OLY_AT(oly_tile_n)(x, OLY_EXTENTS(__VA_ARGS__))
+#define oly_tile(...)     oly_tile_(__VA_ARGS__, )
+#define oly_tile_(x, ...) OLY_AT_AS(oly_tile, oly_tile_n)(x, OLY_EXTENTS(__VA_ARGS__))
 
 /* Each element `times` times, beside each other along a dimension. fails OLY_SHAPE, OLY_INVALID (negative), OLY_OVERFLOW.
  * source: jax.numpy.repeat */
@@ -91,8 +94,10 @@ OLY_API oly_array oly_repeat(oly_array x, int64_t times, int axis);
  * source: jax.lax.rev, jax.numpy.flip */
 OLY_API oly_array oly_rev_n(oly_array x, int n, const int *axes);
 OLY_API oly_array oly_flip_n(oly_array x, int n, const int *axes);
-#define oly_rev(x, ...)  OLY_AT(oly_rev_n)(x, OLY_INTS(__VA_ARGS__))
-#define oly_flip(x, ...) OLY_AT(oly_flip_n)(x, OLY_INTS(__VA_ARGS__))
+#define oly_rev(...)      oly_rev_(__VA_ARGS__, )
+#define oly_rev_(x, ...)  OLY_AT_AS(oly_rev, oly_rev_n)(x, OLY_INTS(__VA_ARGS__))
+#define oly_flip(...)     oly_flip_(__VA_ARGS__, )
+#define oly_flip_(x, ...) OLY_AT_AS(oly_flip, oly_flip_n)(x, OLY_INTS(__VA_ARGS__))
 
 /* Elements move `shift` places on along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured form does
  * n axes one after the other; with axes NULL it takes x as one line, by shifts[0].
@@ -109,8 +114,7 @@ OLY_API oly_array oly_roll(oly_array x, int64_t shift, int axis);
  * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.stack */
 OLY_API oly_array oly_stack_n(int n, const oly_array *arrays, int dimension);
 #define oly_stack(dimension, ...)                                                                                      \
-    OLY_AT(oly_stack_n)                                                                                                \
-    ((int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[]){__VA_ARGS__}, dimension)
+    OLY_AT_AS(oly_stack, oly_stack_n)(OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), dimension)
 
 /* n parts of equal size along a dimension, into parts[]. fails OLY_SHAPE: the size is no multiple of n; parts[] are NULL then.
  * source: jax.numpy.split */
@@ -141,14 +145,15 @@ OLY_API oly_array oly_trace_of(oly_array x, int64_t k, int a, int b);
 #define oly_diag(...)        OLY_AT(oly_diag)(__VA_ARGS__)
 #define oly_diagonal_of(...) OLY_AT(oly_diagonal_of)(__VA_ARGS__)
 #define oly_trace_of(...)    OLY_AT(oly_trace_of)(__VA_ARGS__)
-#define oly_diagonal(x)      OLY_AT(oly_diagonal_of)(x, 0, 0, 1)
-#define oly_trace(x)         OLY_AT(oly_trace_of)(x, 0, 0, 1)
+#define oly_diagonal(x)      OLY_AT_AS(oly_diagonal, oly_diagonal_of)(x, 0, 0, 1)
+#define oly_trace(x)         OLY_AT_AS(oly_trace, oly_trace_of)(x, 0, 0, 1)
 
 /* -- numbers in a row ------------------------------------------------------------------------------------------------ */
 
 /* The index along one dimension, in an array of this shape. fails OLY_SHAPE. source: jax.lax.broadcasted_iota */
 OLY_API oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t *shape);
-#define oly_iota(dtype, dimension, ...) OLY_AT(oly_iota_shape)(dtype, dimension, OLY_EXTENTS(__VA_ARGS__))
+#define oly_iota(...)                    oly_iota_(__VA_ARGS__, )
+#define oly_iota_(dtype, dimension, ...) OLY_AT_AS(oly_iota, oly_iota_shape)(dtype, dimension, OLY_EXTENTS(__VA_ARGS__))
 
 /* start, start + step, ... below stop (above it for a negative step). fails OLY_INVALID: step 0. source: jax.numpy.arange */
 OLY_API oly_array oly_arange_range(double start, double stop, double step, oly_dtype dtype);
@@ -162,14 +167,28 @@ OLY_API oly_array oly_linspace(oly_operand start, oly_operand stop, int64_t n, o
 /* Arrays of the shape and type of x, which lie as x does: where it is placed (oly_device_put); inside functions as its type says,
  * over Explicit axes, and differing between devices where x may. source: jax.numpy.full_like, zeros_like, ones_like */
 OLY_API oly_array oly_full_like_of(oly_array x, oly_operand value);
-#define oly_full_like(x, value) OLY_AT(oly_full_like_of)(x, OLY_ARG(value))
-#define oly_zeros_like(x)       OLY_AT(oly_full_like_of)(x, oly_operand_int(0))
-#define oly_ones_like(x)        OLY_AT(oly_full_like_of)(x, oly_operand_int(1))
+#define oly_full_like(x, value) OLY_AT_AS(oly_full_like, oly_full_like_of)(x, OLY_ARG(value))
+#define oly_zeros_like(x)       OLY_AT_AS(oly_zeros_like, oly_full_like_of)(x, oly_operand_int(0))
+#define oly_ones_like(x)        OLY_AT_AS(oly_ones_like, oly_full_like_of)(x, oly_operand_int(1))
 
 /* Differences of neighbours along an axis, n times over; of bools, whether they differ. fails OLY_SHAPE, OLY_INVALID
  * (negative n). source: jax.numpy.diff */
 OLY_API oly_array oly_diff(oly_array x, int64_t n, int axis);
 #define oly_diff(...) OLY_AT(oly_diff)(__VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_squeeze_n(...)     OLY_AT(oly_squeeze_n)(__VA_ARGS__)
+#define oly_expand_dims_n(...) OLY_AT(oly_expand_dims_n)(__VA_ARGS__)
+#define oly_atleast(...)       OLY_AT(oly_atleast)(__VA_ARGS__)
+#define oly_tile_n(...)        OLY_AT(oly_tile_n)(__VA_ARGS__)
+#define oly_rev_n(...)         OLY_AT(oly_rev_n)(__VA_ARGS__)
+#define oly_flip_n(...)        OLY_AT(oly_flip_n)(__VA_ARGS__)
+#define oly_stack_n(...)       OLY_AT(oly_stack_n)(__VA_ARGS__)
+#define oly_iota_shape(...)    OLY_AT(oly_iota_shape)(__VA_ARGS__)
+#define oly_full_like_of(...)  OLY_AT(oly_full_like_of)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

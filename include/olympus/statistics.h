@@ -22,11 +22,16 @@ OLY_API oly_array oly_var_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_std_with(oly_operand x, oly_reduce_options options);
 /* log(sum(exp(x))) without overflow; floating, complex numbers too. source: jax.nn.logsumexp */
 OLY_API oly_array oly_logsumexp_with(oly_operand x, oly_reduce_options options);
-#define oly_any(x, ...)       OLY_AT(oly_any_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_all(x, ...)       OLY_AT(oly_all_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_var(x, ...)       OLY_AT(oly_var_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_std(x, ...)       OLY_AT(oly_std_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
-#define oly_logsumexp(x, ...) OLY_AT(oly_logsumexp_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_any(...)           oly_any_(__VA_ARGS__, )
+#define oly_any_(x, ...)       OLY_AT_AS(oly_any, oly_any_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_all(...)           oly_all_(__VA_ARGS__, )
+#define oly_all_(x, ...)       OLY_AT_AS(oly_all, oly_all_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_var(...)           oly_var_(__VA_ARGS__, )
+#define oly_var_(x, ...)       OLY_AT_AS(oly_var, oly_var_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_std(...)           oly_std_(__VA_ARGS__, )
+#define oly_std_(x, ...)       OLY_AT_AS(oly_std, oly_std_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
+#define oly_logsumexp(...)     oly_logsumexp_(__VA_ARGS__, )
+#define oly_logsumexp_(x, ...) OLY_AT_AS(oly_logsumexp, oly_logsumexp_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 
 /* -- along an axis (negative: from the end) ---------------------------------------------------------------------------- */
 
@@ -41,6 +46,16 @@ OLY_API oly_array oly_log_softmax(oly_operand x, int axis);
  * fails OLY_SHAPE, OLY_INVALID (negative n). source: jax.nn.one_hot */
 OLY_API oly_array oly_one_hot(oly_array x, int64_t n, oly_dtype dtype, int axis);
 #define oly_one_hot(...) OLY_AT(oly_one_hot)(__VA_ARGS__)
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_any_with(...)       OLY_AT(oly_any_with)(__VA_ARGS__)
+#define oly_all_with(...)       OLY_AT(oly_all_with)(__VA_ARGS__)
+#define oly_var_with(...)       OLY_AT(oly_var_with)(__VA_ARGS__)
+#define oly_std_with(...)       OLY_AT(oly_std_with)(__VA_ARGS__)
+#define oly_logsumexp_with(...) OLY_AT(oly_logsumexp_with)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

@@ -32,8 +32,9 @@ typedef struct oly_jit_options {
  *   fails    OLY_INVALID, OLY_MEMORY
  *   source   jax.jit */
 OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options);
-#define oly_jit(function, n_in, n_out, ...)                                                                            \
-    OLY_AT(oly_jit_with)(function, #function, n_in, n_out, (oly_jit_options){.first_ = 0, __VA_ARGS__})
+#define oly_jit(...) oly_jit_(__VA_ARGS__, )
+#define oly_jit_(function, n_in, n_out, ...)                                                                           \
+    OLY_AT_AS(oly_jit, oly_jit_with)(function, #function, n_in, n_out, OLY_OPTIONS_(oly_jit_options, __VA_ARGS__))
 
 /* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
  * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and using another
@@ -46,37 +47,11 @@ OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in,
  *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from
  *            in_shardings), whatever the function's operations fail with on the first call */
 OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out);
-#define oly_call(f, ...) OLY_AT(oly_call_n)(f, __VA_ARGS__)
-#define OLY_IN(...)                                                                                                    \
-    (int)(sizeof((oly_array[]){__VA_ARGS__}) / sizeof(oly_array)), (oly_array[])                                       \
-    {                                                                                                                  \
-        __VA_ARGS__                                                                                                    \
-    }
-/* The addresses of up to 16 variables. For more: oly_call_arrays. */
-#define OLY_OUT(...)                                                                                                   \
-    OLY_OUT_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), (oly_array *[])                \
-    {                                                                                                                  \
-        OLY_OUT_OF_(OLY_OUT_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), __VA_ARGS__)   \
-    }
-#define OLY_OUT_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#define OLY_OUT_OF_(n, ...)                                                        OLY_OUT_OF_N_(n, __VA_ARGS__)
-#define OLY_OUT_OF_N_(n, ...)                                                      OLY_OUT_##n##_(__VA_ARGS__)
-#define OLY_OUT_1_(x)                                                              &(x)
-#define OLY_OUT_2_(x, ...)                                                         &(x), OLY_OUT_1_(__VA_ARGS__)
-#define OLY_OUT_3_(x, ...)                                                         &(x), OLY_OUT_2_(__VA_ARGS__)
-#define OLY_OUT_4_(x, ...)                                                         &(x), OLY_OUT_3_(__VA_ARGS__)
-#define OLY_OUT_5_(x, ...)                                                         &(x), OLY_OUT_4_(__VA_ARGS__)
-#define OLY_OUT_6_(x, ...)                                                         &(x), OLY_OUT_5_(__VA_ARGS__)
-#define OLY_OUT_7_(x, ...)                                                         &(x), OLY_OUT_6_(__VA_ARGS__)
-#define OLY_OUT_8_(x, ...)                                                         &(x), OLY_OUT_7_(__VA_ARGS__)
-#define OLY_OUT_9_(x, ...)                                                         &(x), OLY_OUT_8_(__VA_ARGS__)
-#define OLY_OUT_10_(x, ...)                                                        &(x), OLY_OUT_9_(__VA_ARGS__)
-#define OLY_OUT_11_(x, ...)                                                        &(x), OLY_OUT_10_(__VA_ARGS__)
-#define OLY_OUT_12_(x, ...)                                                        &(x), OLY_OUT_11_(__VA_ARGS__)
-#define OLY_OUT_13_(x, ...)                                                        &(x), OLY_OUT_12_(__VA_ARGS__)
-#define OLY_OUT_14_(x, ...)                                                        &(x), OLY_OUT_13_(__VA_ARGS__)
-#define OLY_OUT_15_(x, ...)                                                        &(x), OLY_OUT_14_(__VA_ARGS__)
-#define OLY_OUT_16_(x, ...)                                                        &(x), OLY_OUT_15_(__VA_ARGS__)
+#define oly_call(f, ...) OLY_AT_AS(oly_call, oly_call_n)(f, __VA_ARGS__)
+#define OLY_IN(...)      OLY_COUNTED_(oly_array, NULL, __VA_ARGS__)
+/* The addresses of up to 20 variables. For more: oly_call_arrays. */
+#define OLY_OUT(...)          OLY_COUNTED_(oly_array *, NULL, OLY_EACH_(OLY_ADDRESS_, , __VA_ARGS__))
+#define OLY_ADDRESS_(none, x) &(x),
 
 /* The same with lists of handles: a training step over any number of parameters is
  * oly_call_arrays(step, n, parameters, n, parameters), which donates them all. out[]: initialised, as for oly_call. */
@@ -85,7 +60,8 @@ OLY_API oly_status oly_call_arrays(oly_fn f, int n_in, const oly_array *in, int 
 
 /* Calls a function of one result and returns it: y = oly_apply(f, x). */
 OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
-#define oly_apply(f, ...) OLY_AT(oly_apply_n)(f, OLY_IN(__VA_ARGS__))
+#define oly_apply(...)     oly_apply_(__VA_ARGS__, )
+#define oly_apply_(f, ...) OLY_AT_AS(oly_apply, oly_apply_n)(f, OLY_IN(__VA_ARGS__))
 
 /* -- loops --------------------------------------------------------------------------------------------------------
  * carry[0..n_carry-1] (1 or more) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
@@ -146,12 +122,15 @@ OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_fun
  *   fails    OLY_INVALID (number of arrays, form), OLY_IO (the file takes no more), what planning fails with */
 typedef enum oly_explain_form { OLY_EXPLAIN_TEXT, OLY_EXPLAIN_JSON, OLY_EXPLAIN_DOT } oly_explain_form;
 OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
-#define oly_explain(file, f, ...) (oly_explain_names(#__VA_ARGS__), OLY_AT(oly_explain_n)(file, f, OLY_IN(__VA_ARGS__)))
+#define oly_explain(...)           (oly_explain_names(#__VA_ARGS__, 2), oly_explain_(__VA_ARGS__, ))
+#define oly_explain_(file, f, ...) OLY_AT_AS(oly_explain, oly_explain_n)(file, f, OLY_IN(__VA_ARGS__))
 OLY_API oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in);
-#define oly_explain_as(file, form, f, ...)                                                                             \
-    (oly_explain_names(#__VA_ARGS__), OLY_AT(oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__)))
-/* What the next explanation of this thread calls its inputs: their expressions, "x, w"; kept by pointer. The macros say it. */
-OLY_API void oly_explain_names(const char *arguments);
+#define oly_explain_as(...) (oly_explain_names(#__VA_ARGS__, 3), oly_explain_as_(__VA_ARGS__, ))
+#define oly_explain_as_(file, form, f, ...)                                                                            \
+    OLY_AT_AS(oly_explain_as, oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__))
+/* What the next explanation of this thread calls its inputs: their expressions, "x, w"; kept by pointer, without the
+ * first few, those of the explanation itself. The macros say it. */
+OLY_API void oly_explain_names(const char *arguments, int skipped);
 
 /* What is different between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). The sums (steps,
  * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values that lie otherwise, and the
@@ -171,7 +150,20 @@ typedef struct oly_plan_costs {
     int64_t scratch_bytes; /* intermediate values, per device */
 } oly_plan_costs;
 OLY_API oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in);
-#define oly_costs(costs, f, ...) OLY_AT(oly_costs_n)(costs, f, OLY_IN(__VA_ARGS__))
+#define oly_costs(...)            oly_costs_(__VA_ARGS__, )
+#define oly_costs_(costs, f, ...) OLY_AT_AS(oly_costs, oly_costs_n)(costs, f, OLY_IN(__VA_ARGS__))
+
+/* -- places ---------------------------------------------------------------------------------------------------------
+ * These note where they are called, as the others do (calls.h). */
+#ifndef OLYMPUS_LIBRARY
+#define oly_jit_with(...)      OLY_AT(oly_jit_with)(__VA_ARGS__)
+#define oly_call_n(...)        OLY_AT(oly_call_n)(__VA_ARGS__)
+#define oly_apply_n(...)       OLY_AT(oly_apply_n)(__VA_ARGS__)
+#define oly_explain_n(...)     OLY_AT(oly_explain_n)(__VA_ARGS__)
+#define oly_explain_as_n(...)  OLY_AT(oly_explain_as_n)(__VA_ARGS__)
+#define oly_explain_names(...) OLY_AT(oly_explain_names)(__VA_ARGS__)
+#define oly_costs_n(...)       OLY_AT(oly_costs_n)(__VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

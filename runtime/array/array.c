@@ -38,7 +38,7 @@ static void destroy(oly_owned *object)
     oly_buffers_drop(x->n_shards, x->shard);
     x->n_shards = 0;
     x->deleted = true;
-    x->owned = (oly_owned){0};
+    x->owned = (oly_owned){.tag = OLY_DEAD_TAG(OLY_HANDLE_ARRAY)};
     pthread_mutex_lock(&dead_lock);
     if (n_dead - n_revived == MOST_DEAD)
         oldest = dead[n_revived++ % MOST_DEAD];
@@ -46,7 +46,7 @@ static void destroy(oly_owned *object)
     if (oldest && keep_spare(oldest))
         oldest = NULL;
     pthread_mutex_unlock(&dead_lock);
-    oly_release(oldest);
+    oly_bury(oldest);
 }
 
 /* The handle that has been dead for longest, if enough others are kept and it has room. */
@@ -68,7 +68,7 @@ static oly_array revive(int n_shards)
 void oly_array_forget_dead(void)
 {
     while (n_revived != n_dead)
-        oly_release(dead[n_revived++ % MOST_DEAD]);
+        oly_bury(dead[n_revived++ % MOST_DEAD]);
     for (oly_owned *next; spare; spare = next) {
         next = spare->next;
         oly_release(spare);
@@ -100,6 +100,7 @@ static oly_array allocate(int n_shards)
         oly_out_of_memory(bytes, "an array handle");
         return NULL;
     }
+    x->owned.tag = OLY_TAG(OLY_HANDLE_ARRAY);
     x->n_shards = n_shards;
     x->room = room;
     return x;
@@ -214,32 +215,38 @@ oly_box oly_array_box(oly_array x, int s, int *position)
 
 int oly_rank(oly_array x)
 {
+    OLY_ENTER(-1);
     return x ? x->type.rank : -1;
 }
 const int64_t *oly_shape(oly_array x)
 {
+    OLY_ENTER(NULL);
     return x ? x->type.shape : NULL;
 }
 int64_t oly_size(oly_array x)
 {
+    OLY_ENTER(0);
     return x ? oly_type_size(&x->type) : 0;
 }
 oly_dtype oly_dtype_of(oly_array x)
 {
+    OLY_ENTER(OLY_FLOAT32);
     return x ? x->type.dtype : OLY_FLOAT32;
 }
 oly_sharding oly_sharding_of(oly_array x)
 {
+    OLY_ENTER(NULL);
     return x ? x->sharding : NULL;
 }
 bool oly_is_committed(oly_array x)
 {
+    OLY_ENTER(false);
     return x && x->committed;
 }
 
 int64_t(oly_dim)(oly_array x, int dimension)
 {
-    oly_enter(__func__);
+    OLY_ENTER(0);
     if (!x)
         return 0;
     int d = dimension < 0 ? dimension + x->type.rank : dimension;
@@ -252,11 +259,13 @@ int64_t(oly_dim)(oly_array x, int dimension)
 
 bool oly_is_fully_addressable(oly_array x)
 {
+    OLY_ENTER(false);
     return x && !x->graph && (x->sharding->mesh->everywhere || x->n_shards == x->sharding->mesh->n_devices);
 }
 
 int oly_typeof(oly_array x, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     oly_text t = {0};
     if (x)
         oly_type_text(&t, &x->type);
@@ -267,6 +276,7 @@ int oly_typeof(oly_array x, char *buffer, size_t size)
 
 oly_array oly_keep(oly_array x)
 {
+    OLY_ENTER(NULL);
     if (x && x->owned.scope)
         oly_scope_move(&x->owned, oly_scope_outer(x->owned.scope));
     return x;
@@ -274,6 +284,7 @@ oly_array oly_keep(oly_array x)
 
 void oly_assign(oly_array *variable, oly_array x)
 {
+    OLY_ENTER();
     oly_array old = *variable;
     if (x && x != old) {
         if (old && old->owned.scope)
@@ -288,6 +299,7 @@ void oly_assign(oly_array *variable, oly_array x)
 
 void oly_free(oly_array x)
 {
+    OLY_ENTER();
     if (x && x->owned.scope) /* else it is dead already */
         oly_scope_drop(&x->owned);
 }

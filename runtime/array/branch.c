@@ -150,7 +150,7 @@ static void clear(int n, oly_array *out)
 oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *branches, int n_in, const oly_array *in,
                        int n_out, oly_array *out, void *user)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {n_branches, branches, n_in, n_out, user};
     clear(n_out, out);
     oly_site site = oly_current_site();
@@ -162,7 +162,7 @@ oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *br
 oly_status(oly_cond)(oly_operand predicate, oly_function if_true, oly_function if_false, int n_in, const oly_array *in,
                      int n_out, oly_array *out, void *user)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {2, (oly_function[]){if_false, if_true}, n_in, n_out, user};
     clear(n_out, out);
     oly_site site = oly_current_site();

@@ -82,7 +82,7 @@ static oly_array over_devices(oly_compose *compose, oly_op op, oly_operand x, co
 #define OVER_DEVICES(function, compose, row)                                                                           \
     oly_array(function)(oly_operand x, const char *axes)                                                               \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return over_devices(compose, OLY_OP_##row, x, axes);                                                           \
     }
 OVER_DEVICES(oly_psum, oly_compose_psum, psum)
@@ -92,7 +92,7 @@ OVER_DEVICES(oly_pmean, oly_compose_pmean, psum)
 
 oly_array(oly_pvary)(oly_array x, const char *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return over_devices(oly_compose_pvary, OLY_OP_pvary, oly_operand_array(x), axes);
 }
 
@@ -112,19 +112,19 @@ static oly_array gather(oly_compose *compose, oly_op op, oly_array x, const char
 
 oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return gather(oly_compose_all_gather, OLY_OP_all_gather, x, axes, options);
 }
 
 oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return gather(oly_compose_psum_scatter, OLY_OP_psum_scatter, x, axes, options);
 }
 
 oly_array(oly_all_to_all)(oly_array x, const char *axes, int split, int concat, bool tiled)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     if (!x)
         return oly_null_array();
@@ -165,7 +165,7 @@ static oly_status permutation(oly_recipe *recipe, int n_pairs, const int (*pairs
 
 oly_array(oly_ppermute)(oly_array x, const char *axes, int n_pairs, const int (*pairs)[2])
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     if (!x)
         return oly_null_array();
@@ -177,14 +177,14 @@ oly_array(oly_ppermute)(oly_array x, const char *axes, int n_pairs, const int (*
 
 oly_array(oly_axis_index)(const char *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     return begin(&recipe, OLY_OP_axis_index, axes) ? oly_dispatch(oly_compose_axis_index, 0, NULL, &recipe) : NULL;
 }
 
 int64_t(oly_axis_size)(const char *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(0);
     oly_recipe recipe;
     if (!begin(&recipe, OLY_OP_axis_index, axes))
         return 0;

@@ -6,7 +6,7 @@
 
 oly_mesh(oly_set_mesh)(oly_mesh mesh)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_mesh before = oly_mesh_context();
     if (mesh && mesh->manual_axes)
         oly_raise(oly_fail(OLY_INVALID, "the mesh has Manual axes; oly_set_mesh takes Auto and Explicit ones"));
@@ -20,7 +20,7 @@ oly_mesh(oly_set_mesh)(oly_mesh mesh)
 
 oly_device(oly_set_default_device)(oly_device device)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     int before = oly_mesh_default_device();
     if (oly_trace_current())
         oly_raise(oly_fail(OLY_TRACE, "the default device cannot change while a function is traced; call "
@@ -32,7 +32,7 @@ oly_device(oly_set_default_device)(oly_device device)
 
 oly_sharding(oly_P)(const char *spec)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_mesh mesh = oly_mesh_context();
     if (!mesh) {
         oly_raise(oly_fail(OLY_STATE,
@@ -52,7 +52,7 @@ oly_sharding oly_context_sharding(void)
 
 oly_array(oly_reshard)(oly_array x, oly_sharding sharding)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     memset(&recipe, 0, sizeof recipe);

@@ -23,11 +23,14 @@ static oly_status print(FILE *file, oly_text *t)
 /* -- names of arguments ------------------------------------------------------------------------------------------------ */
 
 static _Thread_local const char
-    *written; /* the arguments of the explanation that comes next, as the program has them */
+    *written;                        /* the arguments of the explanation that comes next, as the program has them */
+static _Thread_local int not_inputs; /* so many in front */
 
-void oly_explain_names(const char *arguments)
+void oly_explain_names(const char *arguments, int skipped)
 {
+    OLY_ENTER_ANY_TIME();
     written = arguments;
+    not_inputs = skipped;
 }
 
 /* The text's parts between commas that no bracket or quotation mark holds; those of more than 40 characters have no name. */
@@ -64,10 +67,12 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
                         (int)form);
     OLY_TRY(oly_function_plan(f, n_in, in, &plan));
     char *text = arguments ? oly_strdup(arguments) : NULL;
-    const char **names = oly_calloc((size_t)plan->n_inputs + 1, sizeof *names);
-    if (text && names && split_names(text, names, n_in + 1) != n_in)
-        memset(names, 0, sizeof *names * (size_t)(n_in + 1));
-    oly_status st = names ? oly_plan_explain(&t, plan, form, true, names) : oly_out_of_memory(8, "an explanation");
+    int in_front = arguments ? not_inputs : 0, all = in_front + n_in;
+    const char **names = oly_calloc((size_t)(in_front + plan->n_inputs) + 1, sizeof *names);
+    if (text && names && split_names(text, names, all + 1) != all)
+        memset(names, 0, sizeof *names * (size_t)(all + 1));
+    oly_status st =
+        names ? oly_plan_explain(&t, plan, form, true, names + in_front) : oly_out_of_memory(8, "an explanation");
     oly_release(names);
     oly_release(text);
     if (st == OLY_OK)
@@ -78,7 +83,7 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
 
 oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     const char *arguments = written;
     written = NULL;
     if (missing(f, n_in, in))
@@ -88,7 +93,7 @@ oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 
 oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     const char *arguments = written;
     written = NULL;
     if (missing(f, n_in, in))
@@ -113,7 +118,7 @@ static oly_status explain_diff(FILE *file, oly_fn before, int n_before, const ol
 oly_status(oly_explain_diff)(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
                              int n_after, const oly_array *in_after)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (missing(before, n_before, in_before) || missing(after, n_after, in_after))
         return oly_null_handle();
     return oly_raise(explain_diff(file, before, n_before, in_before, after, n_after, in_after));
@@ -121,7 +126,7 @@ oly_status(oly_explain_diff)(FILE *file, oly_fn before, int n_before, const oly_
 
 oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     const oly_plan *plan;
     if (!costs)
         return oly_raise(oly_fail(OLY_INVALID, "costs is NULL; give the address of an oly_plan_costs"));

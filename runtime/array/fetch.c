@@ -67,7 +67,7 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
 
 oly_status(oly_block_until_ready)(oly_array x)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!x)
         return oly_null_handle();
     oly_status st = oly_array_readable(x);
@@ -89,7 +89,7 @@ static oly_status check_room(oly_array x, const void *buffer, size_t bytes)
 
 oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!x)
         return oly_null_handle();
     oly_status st = oly_array_readable(x);
@@ -102,7 +102,7 @@ oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 
 double(oly_item)(oly_array x)
 {
-    oly_enter(__func__);
+    OLY_ENTER(0);
     union {
         bool b;
         int8_t i8;
@@ -188,7 +188,7 @@ static oly_status gather(oly_array x, void *buffer)
 
 oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!x)
         return oly_null_handle();
     oly_status st = oly_array_readable(x);
@@ -203,6 +203,7 @@ oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 
 int oly_shard_count(oly_array x)
 {
+    OLY_ENTER(0);
     return x && !x->graph ? x->n_shards : 0;
 }
 
@@ -246,6 +247,7 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
 
 oly_shard oly_get_shard(oly_array x, int k)
 {
+    OLY_ENTER((oly_shard){0});
     oly_shard s = {0};
     if (x)
         oly_raise(get_shard(x, k, &s));

@@ -6,6 +6,7 @@
 
 struct oly_fn_impl {
     oly_owned owned; /* first member */
+    bool recording;  /* it is being recorded now */
     int references;  /* its scope's, and one of each function derived from it */
     oly_function function;
     oly_jit_options options;

@@ -359,31 +359,31 @@ static oly_fn derived(oly_fn f, kind which, const oly_gradient_options *options)
 
 oly_fn oly_grad_with(oly_fn f, oly_gradient_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return derived(f, GRADIENT, &options);
 }
 
 oly_fn oly_value_and_grad_with(oly_fn f, oly_gradient_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return derived(f, VALUE_AND_GRADIENT, &options);
 }
 
 oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return derived(f, PULLBACK, &options);
 }
 
 oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return derived(f, PUSHFORWARD, &options);
 }
 
 oly_fn(oly_checkpoint)(oly_fn f)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return derived(f, ONCE_MORE, &(oly_gradient_options){0});
 }
 
@@ -412,7 +412,7 @@ static oly_status gradients_here(oly_array y, int n, const oly_array *by, oly_ar
 
 oly_status(oly_gradients_n)(oly_array y, int n_by, const oly_array *by, int n, oly_array *const *gradient)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     oly_status st = OLY_OK;
     for (int k = 0; k < n; k++)
         *gradient[k] = NULL;
@@ -439,7 +439,7 @@ static oly_status compose_stop_gradient(oly_graph *g, int n_in, oly_node *const 
 
 oly_array(oly_stop_gradient)(oly_operand x)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_stop_gradient;

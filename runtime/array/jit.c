@@ -6,6 +6,7 @@
 
 static void destroy(oly_owned *object)
 {
+    object->tag = OLY_DEAD_TAG(OLY_HANDLE_FUNCTION);
     oly_function_drop((oly_fn)object);
 }
 
@@ -23,7 +24,7 @@ void oly_function_drop(oly_fn f)
     oly_release(f->out_shardings);
     oly_function_drop(f->inner);
     oly_release(f->derived);
-    oly_release(f);
+    oly_bury(f);
 }
 
 static oly_status copy_shardings(const oly_sharding *from, int n, oly_sharding **to)
@@ -52,6 +53,7 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
     oly_fn f = oly_calloc(1, sizeof *f);
     if (!f)
         return oly_out_of_memory(sizeof *f, "a function");
+    f->owned.tag = OLY_TAG(OLY_HANDLE_FUNCTION);
     f->references = 1;
     f->function = function;
     f->options = options;
@@ -73,7 +75,7 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
 
 oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_fn f = NULL;
     oly_raise(oly_function_new(function, c_name, n_in, n_out, options, &f));
     return f;
@@ -97,7 +99,15 @@ static oly_status check_outputs(oly_fn f, const oly_array *out)
 
 oly_status oly_function_record(oly_fn f, const oly_array *in, oly_array *out)
 {
+    if (f->recording)
+        return oly_fail(
+            OLY_TRACE,
+            "the function %s calls itself while it is recorded, which would never end; use oly_fori, oly_while or "
+            "oly_scan to repeat work",
+            f->name);
+    f->recording = true;
     f->function(in, out, f->options.user);
+    f->recording = false;
     return check_outputs(f, out);
 }
 
@@ -305,13 +315,13 @@ static oly_status call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly
 
 oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     return call_n(f, n_in, in, n_out, out);
 }
 
 oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *out)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     int n = n_out > 0 ? n_out : 0;
     oly_array **each = oly_calloc((size_t)n + 1, sizeof *each);
     if (!each) {
@@ -328,7 +338,7 @@ oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, 
 
 oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_array result = NULL;
     if (missing(f, n_in, in)) {
         oly_null_handle();

@@ -18,7 +18,7 @@ static oly_array full_like_traced(oly_trace *t, oly_array x, oly_operand value)
 
 oly_array oly_full_like_of(oly_array x, oly_operand value)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     if (!x)
         return oly_null_array();
     if (oly_trace_current())

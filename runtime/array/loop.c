@@ -182,7 +182,7 @@ static bool any_missing(const request *r, const oly_array *carry)
 
 oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {.lower = lower, .upper = upper, .counted = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))
@@ -197,7 +197,7 @@ oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_car
 
 oly_status(oly_while)(oly_while_condition condition, oly_while_body body, int n_carry, oly_array *carry, void *user)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {.condition = condition, .repeated = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))

@@ -37,7 +37,7 @@ OLY_BINARY(oly_ge, oly_compose_binary, ge)
 
 oly_array(oly_where)(oly_operand condition, oly_operand x, oly_operand y)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_apply_row(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
 }
 
@@ -52,12 +52,12 @@ static oly_array convert(oly_compose *compose, oly_operand x, oly_dtype dtype)
 
 oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return convert(oly_compose_astype, x, dtype);
 }
 oly_array(oly_convert_element_type)(oly_operand x, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return convert(oly_compose_convert, x, dtype);
 }
 
@@ -93,7 +93,7 @@ static oly_array reduce(oly_compose *compose, oly_op op, oly_operand x, oly_redu
 #define REDUCTION(function, compose, row)                                                                              \
     oly_array function(oly_operand x, oly_reduce_options options)                                                      \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return reduce(compose, OLY_OP_##row, x, options);                                                              \
     }
 REDUCTION(oly_sum_with, oly_compose_reduce, reduce_sum)

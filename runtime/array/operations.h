@@ -16,13 +16,13 @@ static inline oly_array oly_apply_row(oly_compose *compose, oly_op op, int n_in,
 #define OLY_UNARY(function, compose, row)                                                                              \
     oly_array(function)(oly_operand x)                                                                                 \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return oly_apply_row(compose, OLY_OP_##row, 1, &x);                                                            \
     }
 #define OLY_BINARY(function, compose, row)                                                                             \
     oly_array(function)(oly_operand x, oly_operand y)                                                                  \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return oly_apply_row(compose, OLY_OP_##row, 2, (oly_operand[]){x, y});                                         \
     }
 #endif

@@ -17,7 +17,7 @@ static void begin(oly_recipe *recipe, oly_op op, int axis)
 /* -- sorting --------------------------------------------------------------------------------------------------------- */
 oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_sort, axis);
     recipe.params.reverse = options.descending;
@@ -26,7 +26,7 @@ oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options)
 
 oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_argsort, axis);
     recipe.params.reverse = options.descending;
@@ -55,7 +55,7 @@ static oly_status check_together(int n, const oly_array *operands, int axis)
 
 oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int num_keys, oly_array *results)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     oly_operand keys[OLY_LOCAL_MOST];
     oly_recipe recipe;
     bool given = true;
@@ -92,7 +92,7 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
 
 oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indices)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     oly_array where, what = NULL;
@@ -114,7 +114,7 @@ oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indi
 
 oly_array(oly_searchsorted)(oly_array sorted, oly_operand values, const char *side)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_searchsorted, 0);
     recipe.params.reverse = side && !strcmp(side, "right");
@@ -138,7 +138,7 @@ static oly_array running(oly_op op, oly_operand x, int axis, const oly_along_opt
 #define RUNNING(function, row)                                                                                         \
     oly_array function(oly_operand x, int axis, oly_along_options options)                                             \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return running(OLY_OP_##row, x, axis, &options);                                                               \
     }
 RUNNING(oly_cumsum_with, cumsum)
@@ -162,11 +162,11 @@ static oly_array argreduce(oly_op op, oly_operand x, const oly_reduce_options *o
 
 oly_array oly_argmax_with(oly_operand x, oly_reduce_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return argreduce(OLY_OP_argmax, x, &options);
 }
 oly_array oly_argmin_with(oly_operand x, oly_reduce_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return argreduce(OLY_OP_argmin, x, &options);
 }

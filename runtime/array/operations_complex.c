@@ -13,7 +13,7 @@ static oly_array apply(oly_compose *compose, oly_op op, int n_in, const oly_oper
 #define PART(function, row)                                                                                            \
     oly_array(function)(oly_operand x)                                                                                 \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return apply(oly_compose_part, OLY_OP_##row, 1, &x);                                                           \
     }
 PART(oly_real, real)
@@ -22,6 +22,6 @@ PART(oly_conj, conj)
 
 oly_array(oly_complex)(oly_operand real, oly_operand imaginary)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return apply(oly_compose_complex, OLY_OP_complex, 2, (oly_operand[]){real, imaginary});
 }

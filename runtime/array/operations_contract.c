@@ -20,7 +20,7 @@ static void begin(oly_recipe *recipe, oly_dtype wanted, oly_sharding sharding)
 #define PRODUCT(function, compose)                                                                                     \
     oly_array function(oly_operand a, oly_operand b, oly_product_options options)                                      \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         oly_recipe recipe;                                                                                             \
         begin(&recipe, options.preferred_element_type, options.out_sharding);                                          \
         return oly_dispatch(compose, 2, (oly_operand[]){a, b}, &recipe);                                               \
@@ -43,7 +43,7 @@ static oly_type type_of(oly_operand x)
 
 oly_array oly_tensordot_with(oly_operand a, oly_operand b, int axes, oly_product_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, options.preferred_element_type, options.out_sharding);
     if (is_null(a) || is_null(b))
@@ -122,7 +122,7 @@ static oly_status take_pairs(const char *text, int n, const int *of_a, const int
 
 oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, options.preferred_element_type, options.out_sharding);
     if (is_null(a) || is_null(b))
@@ -144,7 +144,7 @@ oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_options opt
 
 oly_array oly_einsum_with(const char *subscripts, int n, const oly_array *arrays, oly_product_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     enum { MOST = 64 };
     oly_operand in[MOST];
     oly_recipe recipe;

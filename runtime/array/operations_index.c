@@ -47,13 +47,13 @@ static oly_array take(oly_compose *compose, oly_array x, oly_operand indices, in
 
 oly_array(oly_take)(oly_array x, oly_operand indices, int axis, const char *mode)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return take(oly_compose_take, x, indices, axis, mode);
 }
 
 oly_array(oly_take_along_axis)(oly_array x, oly_array indices, int axis, const char *mode)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return take(oly_compose_take_along, x, oly_operand_array(indices), axis, mode);
 }
 
@@ -79,7 +79,7 @@ static oly_array at(oly_compose *compose, oly_op op, oly_array x, int n, const o
 
 oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return at(oly_compose_at_get, OLY_OP_gather, x, n, indexes, NULL, &options);
 }
 
@@ -87,7 +87,7 @@ oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at
 #define AT_UPDATE(function, row)                                                                                       \
     oly_array function(oly_array x, int n, const oly_operand *indexes, oly_operand updates, oly_at_options options)    \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return at(oly_compose_at_update, OLY_OP_##row, x, n, indexes, &updates, &options);                             \
     }
 AT_UPDATE(oly_at_set_with, scatter)
@@ -98,7 +98,7 @@ AT_UPDATE(oly_at_max_with, scatter_max)
 
 oly_array(oly_segment_sum)(oly_array data, oly_array ids, int64_t num_segments)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_scatter_add);
     recipe.params.count = num_segments;
@@ -108,7 +108,7 @@ oly_array(oly_segment_sum)(oly_array data, oly_array ids, int64_t num_segments)
 
 oly_array(oly_bincount)(oly_array x, int64_t length)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_scatter_add);
@@ -127,7 +127,7 @@ static oly_status check_counts(int n, int rank)
 
 oly_array(oly_dynamic_slice)(oly_array x, int n, const oly_operand *starts, int rank, const int64_t *sizes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_operand in[1 + OLY_MAX_RANK] = {oly_operand_array(x)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_slice);
@@ -143,7 +143,7 @@ oly_array(oly_dynamic_slice)(oly_array x, int n, const oly_operand *starts, int 
 
 oly_array(oly_dynamic_update_slice)(oly_array x, oly_array update, int n, const oly_operand *starts)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_operand in[2 + OLY_MAX_RANK] = {oly_operand_array(x), oly_operand_array(update)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_update_slice);

@@ -32,7 +32,7 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
 /* -- keys -------------------------------------------------------------------------------------------------------------- */
 oly_array(oly_random_key)(int64_t seed)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.start[0] = oly_x64_enabled() ? (int64_t)((uint64_t)seed >> 32) : 0;
@@ -42,7 +42,7 @@ oly_array(oly_random_key)(int64_t seed)
 
 oly_array(oly_random_split)(oly_array key, int64_t n)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(key);
     begin(&recipe);
@@ -54,7 +54,7 @@ oly_array(oly_random_split)(oly_array key, int64_t n)
 
 oly_array(oly_random_fold_in)(oly_array key, oly_operand data)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), data};
     begin(&recipe);
@@ -63,7 +63,7 @@ oly_array(oly_random_fold_in)(oly_array key, oly_operand data)
 
 oly_array(oly_threefry2x32)(oly_array key, oly_array counters)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(counters)};
     begin(&recipe);
@@ -87,7 +87,7 @@ static oly_array draw(oly_compose *compose, int n_in, const oly_operand *in, oly
 #define DISTRIBUTION(function, compose)                                                                                \
     oly_array function(oly_array key, oly_dtype dtype, oly_sharding out, int rank, const int64_t *shape)               \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         oly_operand in = oly_operand_array(key);                                                                       \
         return draw(compose, 1, &in, dtype, out, rank, shape);                                                         \
     }
@@ -104,7 +104,7 @@ DISTRIBUTION(oly_random_rademacher_shape, oly_compose_random_rademacher)
     oly_array function(oly_array key, oly_dtype dtype, oly_operand low, oly_operand high, oly_sharding out, int rank,  \
                        const int64_t *shape)                                                                           \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         oly_operand in[3] = {oly_operand_array(key), low, high};                                                       \
         return draw(compose, 3, in, dtype, out, rank, shape);                                                          \
     }
@@ -114,7 +114,7 @@ BETWEEN(oly_random_randint_shape, oly_compose_random_randint)
 
 oly_array oly_random_bernoulli_shape(oly_array key, oly_operand p, oly_sharding out, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_operand in[2] = {oly_operand_array(key), p};
     return draw(oly_compose_random_bernoulli, 2, in, OLY_BOOL, out, rank, shape);
 }
@@ -122,7 +122,7 @@ oly_array oly_random_bernoulli_shape(oly_array key, oly_operand p, oly_sharding 
 /* -- order and choice -------------------------------------------------------------------------------------------------- */
 oly_array(oly_random_permutation)(oly_array key, int64_t n)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(key);
     begin(&recipe);
@@ -132,7 +132,7 @@ oly_array(oly_random_permutation)(oly_array key, int64_t n)
 
 oly_array(oly_random_permutation_of)(oly_array key, oly_array x, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(x)};
     begin(&recipe);
@@ -155,7 +155,7 @@ static oly_array choose(int n_in, oly_operand *in, oly_recipe *recipe, bool repl
 
 oly_array oly_random_choice_shape(oly_array key, int64_t n, bool replace, oly_array p, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[3] = {oly_operand_array(key)};
     begin(&recipe);
@@ -166,7 +166,7 @@ oly_array oly_random_choice_shape(oly_array key, int64_t n, bool replace, oly_ar
 oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool replace, oly_array p, int rank,
                                      const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[3] = {oly_operand_array(key), oly_operand_array(x)};
     begin(&recipe);
@@ -177,7 +177,7 @@ oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool 
 
 oly_array(oly_random_categorical_shape)(oly_array key, oly_array logits, int axis, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(logits)};
     begin(&recipe);

@@ -68,19 +68,19 @@ static oly_array with_axes(oly_compose *compose, oly_array x, int n, const int *
 /* -- dimensions -------------------------------------------------------------------------------------------------------- */
 oly_array oly_squeeze_n(oly_array x, int n, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return with_axes(oly_compose_squeeze, x, n, axes, n == 0);
 }
 
 oly_array oly_expand_dims_n(oly_array x, int n, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return with_axes(oly_compose_expand_dims, x, n, axes, false);
 }
 
 oly_array(oly_ravel)(oly_array x)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.rank = 1;
@@ -90,7 +90,7 @@ oly_array(oly_ravel)(oly_array x)
 
 oly_array(oly_atleast)(oly_array x, int rank)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     if (!x)
         return of_null();
     if (rank < 1 || rank > 3)
@@ -120,7 +120,7 @@ static oly_status front(oly_array x, int axis, int *out)
 
 oly_array(oly_moveaxis)(oly_array x, int from, int to)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     int order[OLY_MAX_RANK], n = 0;
     if (!x)
         return of_null();
@@ -139,7 +139,7 @@ oly_array(oly_moveaxis)(oly_array x, int from, int to)
 
 oly_array(oly_swapaxes)(oly_array x, int a, int b)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     int order[OLY_MAX_RANK];
     if (!x)
         return of_null();
@@ -152,14 +152,14 @@ oly_array(oly_swapaxes)(oly_array x, int a, int b)
 
 oly_array(oly_broadcast_in_dim)(oly_operand x, int rank, const int64_t *shape, int n, const int *dimensions)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return (oly_broadcast_in_dim_sharded)(x, NULL, rank, shape, n, dimensions);
 }
 
 oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int rank, const int64_t *shape, int n,
                                         const int *dimensions)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.sharding = out;
@@ -171,7 +171,7 @@ oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int ran
 /* -- more of the same -------------------------------------------------------------------------------------------------- */
 oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const int64_t *high, const int64_t *between)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {x, value};
     begin(&recipe);
@@ -186,7 +186,7 @@ oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const i
 
 oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, const int64_t *high)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     static const char *const names[] = {[OLY_SURROUND_EDGE] = "edge",
                                         [OLY_SURROUND_REFLECT] = "reflect",
                                         [OLY_SURROUND_SYMMETRIC] = "symmetric",
@@ -210,7 +210,7 @@ oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, con
 
 oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     return oly_raise(read_shape(n, times, &recipe)) == OLY_OK ? apply(oly_compose_tile, x, &recipe) : NULL;
@@ -218,7 +218,7 @@ oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 
 oly_array(oly_repeat)(oly_array x, int64_t times, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.shape[0] = times;
@@ -229,19 +229,19 @@ oly_array(oly_repeat)(oly_array x, int64_t times, int axis)
 /* -- order -------------------------------------------------------------------------------------------------------------- */
 oly_array oly_rev_n(oly_array x, int n, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return with_axes(oly_compose_rev, x, n, axes, false);
 }
 
 oly_array oly_flip_n(oly_array x, int n, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return with_axes(oly_compose_rev, x, n, axes, n == 0);
 }
 
 oly_array(oly_roll_axes)(oly_array x, int n, const int64_t *shifts, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     if (axes && oly_raise(read_axes(n, axes, &recipe)) != OLY_OK)
@@ -254,14 +254,14 @@ oly_array(oly_roll_axes)(oly_array x, int n, const int64_t *shifts, const int *a
 
 oly_array(oly_roll)(oly_array x, int64_t shift, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return (oly_roll_axes)(x, 1, &shift, &axis);
 }
 
 /* -- several arrays ------------------------------------------------------------------------------------------------------ */
 oly_array oly_stack_n(int n, const oly_array *arrays, int dimension)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[64];
     begin(&recipe);
@@ -292,7 +292,7 @@ static oly_status evenly(oly_array x, int n, int dimension, oly_recipe *recipe, 
 
 oly_status(oly_split_evenly)(oly_array x, int n, int dimension, oly_array *parts)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     oly_recipe recipe;
     int along = 0;
     for (int k = 0; k < n; k++)
@@ -324,13 +324,13 @@ static oly_array matrix(oly_compose *compose, int64_t rows, int64_t columns, int
 
 oly_array(oly_eye)(int64_t rows, int64_t columns, int64_t k, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return matrix(oly_compose_eye, rows, columns, k, dtype);
 }
 
 oly_array(oly_tri)(int64_t rows, int64_t columns, int64_t k, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return matrix(oly_compose_tri, rows, columns, k, dtype);
 }
 
@@ -347,38 +347,38 @@ static oly_array diagonal(oly_compose *compose, oly_array x, int64_t k, int a, i
 
 oly_array(oly_tril)(oly_array x, int64_t k)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return diagonal(oly_compose_tril, x, k, -2, -1);
 }
 
 oly_array(oly_triu)(oly_array x, int64_t k)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return diagonal(oly_compose_triu, x, k, -2, -1);
 }
 
 oly_array(oly_diag)(oly_array x, int64_t k)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return diagonal(oly_compose_diag, x, k, 0, 1);
 }
 
 oly_array(oly_diagonal_of)(oly_array x, int64_t k, int a, int b)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return diagonal(oly_compose_diagonal, x, k, a, b);
 }
 
 oly_array(oly_trace_of)(oly_array x, int64_t k, int a, int b)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return diagonal(oly_compose_trace, x, k, a, b);
 }
 
 /* -- numbers in a row ----------------------------------------------------------------------------------------------------- */
 oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     if (oly_raise(read_shape(rank, shape, &recipe)) != OLY_OK)
@@ -399,7 +399,7 @@ static oly_operand number(double x)
 
 oly_array(oly_arange_range)(double start, double stop, double step, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     double n = ceil((stop - start) / step);
     begin(&recipe);
@@ -414,7 +414,7 @@ oly_array(oly_arange_range)(double start, double stop, double step, oly_dtype dt
 
 oly_array(oly_linspace)(oly_operand start, oly_operand stop, int64_t n, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {start, stop};
     begin(&recipe);
@@ -428,7 +428,7 @@ oly_array(oly_linspace)(oly_operand start, oly_operand stop, int64_t n, oly_dtyp
 
 oly_array(oly_diff)(oly_array x, int64_t n, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.shape[0] = n;

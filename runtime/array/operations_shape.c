@@ -28,13 +28,13 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
  */
 oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return (oly_arange_sharded)(n, dtype, NULL);
 }
 
 oly_array(oly_arange_sharded)(int64_t n, oly_dtype dtype, oly_sharding out)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_iota);
     recipe.params.sharding = out ? out : oly_context_sharding();
@@ -50,13 +50,13 @@ oly_array(oly_arange_sharded)(int64_t n, oly_dtype dtype, oly_sharding out)
 
 oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_full_sharded(value, dtype, NULL, rank, shape);
 }
 
 oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     recipe.params.sharding = out ? out : oly_context_sharding();
@@ -68,32 +68,32 @@ oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out,
 
 oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_full_shape(oly_operand_int(0), dtype, rank, shape);
 }
 
 oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_full_shape(oly_operand_int(1), dtype, rank, shape);
 }
 
 oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_full_shape(value, dtype, 0, NULL);
 }
 
 /* -- other extents --------------------------------------------------------------------------------------- */
 oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_reshape_sharded_shape(x, NULL, rank, shape);
 }
 
 oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_reshape);
@@ -107,7 +107,7 @@ oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, con
 
 oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_transpose);
@@ -125,13 +125,13 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 
 oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return oly_broadcast_sharded_shape(x, NULL, rank, shape);
 }
 
 oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     if (x.kind == 'a' && !x.array)
@@ -147,7 +147,7 @@ oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank,
  */
 oly_array(oly_slice)(oly_array x, const char *slices)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
@@ -160,7 +160,7 @@ oly_array(oly_slice)(oly_array x, const char *slices)
 
 oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
@@ -188,7 +188,7 @@ static oly_array slice_along(oly_array x, int axis, const char *item)
 
 oly_array(oly_slice_in_dim)(oly_array x, int64_t start, int64_t limit, int64_t step, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     char item[96];
     snprintf(item, sizeof item, "%" PRId64 ":%" PRId64 ":%" PRId64, start, limit, step);
     return x ? slice_along(x, axis, item) : oly_null_array();
@@ -196,7 +196,7 @@ oly_array(oly_slice_in_dim)(oly_array x, int64_t start, int64_t limit, int64_t s
 
 oly_array(oly_index_in_dim)(oly_array x, int64_t index, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     char item[96];
     snprintf(item, sizeof item, "%" PRId64, index);
     return x ? slice_along(x, axis, item) : oly_null_array();
@@ -204,7 +204,7 @@ oly_array(oly_index_in_dim)(oly_array x, int64_t index, int axis)
 
 oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(x), value};
     begin(&recipe, OLY_OP_update);
@@ -217,7 +217,7 @@ oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 
 oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_concatenate);
     recipe.params.dimension = dimension;
@@ -240,7 +240,7 @@ oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
 /* -- placement ------------------------------------------------------------------------------------------- */
 oly_array(oly_with_sharding_constraint)(oly_array x, oly_sharding sharding)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_place);

@@ -20,7 +20,7 @@ static oly_array reduce(oly_compose *compose, oly_operand x, oly_reduce_options 
 #define REDUCTION(function, compose)                                                                                   \
     oly_array function(oly_operand x, oly_reduce_options options)                                                      \
     {                                                                                                                  \
-        oly_enter(__func__);                                                                                           \
+        OLY_ENTER(NULL);                                                                                               \
         return reduce(compose, x, options);                                                                            \
     }
 REDUCTION(oly_any_with, oly_compose_any)
@@ -40,19 +40,19 @@ static oly_array along(oly_compose *compose, oly_operand x, int axis)
 
 oly_array(oly_softmax)(oly_operand x, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return along(oly_compose_softmax, x, axis);
 }
 
 oly_array(oly_log_softmax)(oly_operand x, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return along(oly_compose_log_softmax, x, axis);
 }
 
 oly_array(oly_one_hot)(oly_array x, int64_t n, oly_dtype dtype, int axis)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);

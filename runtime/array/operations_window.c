@@ -171,7 +171,7 @@ static oly_status read_conv(const oly_type *x, const oly_type *k, const oly_conv
 
 oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_conv, options.preferred_element_type, options.out_sharding);
     if (!x || !kernels)
@@ -199,12 +199,12 @@ static oly_array vectors(oly_compose *compose, oly_array a, oly_array v, const c
 
 oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return vectors(oly_compose_convolve, a, v, mode, options);
 }
 oly_array oly_correlate_with(oly_array a, oly_array v, const char *mode, oly_product_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return vectors(oly_compose_correlate, a, v, mode, options);
 }
 
@@ -237,7 +237,7 @@ static oly_array pool(oly_compose *compose, oly_op op, oly_array x, const oly_wi
 
 oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     static const struct {
         const char *name;
         oly_op op;
@@ -254,6 +254,6 @@ oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_
 }
 oly_array oly_avg_pool_with(oly_array x, oly_window_options options)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     return pool(oly_compose_avg_pool, OLY_OP_reduce_window_sum, x, &options);
 }

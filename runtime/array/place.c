@@ -43,7 +43,7 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
 
 oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_array x = NULL;
     oly_raise(from_host(data, dtype, rank, shape, &x));
     return x;
@@ -96,7 +96,7 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 
 oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     if (!x)
         return oly_null_array();
     if (!sharding) { /* as it is */
@@ -212,7 +212,7 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
 oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
                           const void *data, const int64_t *local_shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_array x = NULL;
     if (!sharding)
         return oly_null_array();
@@ -313,7 +313,7 @@ static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, 
 oly_array(oly_from_shards)(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
                            const oly_array *shards)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_array x = NULL;
     if (!sharding)
         return oly_null_array();

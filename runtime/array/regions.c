@@ -80,7 +80,7 @@ static oly_status run(const region *r, const oly_array *in, oly_array *const *ou
 oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
                               int n_out, oly_array *const *out, const oly_sharding *out_shardings)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     region r = {function, c_name, user, n_in, n_out, NULL, out_shardings};
     return run(&r, in, out);
 }
@@ -88,7 +88,7 @@ oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *u
 oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in, const oly_array *in,
                                   const oly_sharding *in_shardings, int n_out, oly_array *const *out)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     region r = {function, c_name, user, n_in, n_out, in_shardings, NULL};
     return run(&r, in, out);
 }

@@ -168,7 +168,7 @@ static oly_status scan(scanning *s, oly_array *carry, oly_array *ys)
 oly_status(oly_scan)(int64_t length, bool reverse, oly_scan_body body, int n_carry, oly_array *carry, int n_x,
                      const oly_array *xs, int n_y, oly_array *ys, void *user)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user, NULL, NULL};
     for (int k = 0; k < n_y; k++)
         ys[k] = NULL;

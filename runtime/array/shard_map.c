@@ -213,7 +213,7 @@ oly_status(oly_shard_map_with)(oly_function function, const char *c_name, void *
                                const char *const *in_specs, int n_out, oly_array *const *out,
                                const char *const *out_specs)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {.m = {function, c_name ? c_name : "shard_map", user, n_in, n_out, in},
                  .given = mesh,
                  .in_specs = in_specs,

@@ -87,6 +87,7 @@ static int print_v(FILE *file, const char *format, va_list arguments)
 
 int oly_printf(const char *format, ...)
 {
+    OLY_ENTER(-1);
     va_list arguments;
     va_start(arguments, format);
     int n = print_v(stdout, format, arguments);
@@ -96,6 +97,7 @@ int oly_printf(const char *format, ...)
 
 int oly_fprintf(FILE *file, const char *format, ...)
 {
+    OLY_ENTER(-1);
     va_list arguments;
     va_start(arguments, format);
     int n = print_v(file, format, arguments);
@@ -118,10 +120,12 @@ static int text_into(oly_array x, char letter, char *buffer, size_t size)
 
 int oly_array_str(oly_array x, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     return text_into(x, 's', buffer, size);
 }
 int oly_array_repr(oly_array x, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     return text_into(x, 'R', buffer, size);
 }
 
@@ -163,13 +167,13 @@ static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shap
 
 oly_status(oly_visualize_sharding)(FILE *file, oly_sharding s, int rank, const int64_t *shape)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     return s ? oly_raise(draw(file, s, rank, shape)) : oly_null_handle();
 }
 
 oly_status(oly_visualize)(FILE *file, oly_array x)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!x)
         return oly_null_handle();
     oly_status st = x->graph ? oly_array_readable(x) : draw(file, x->sharding, x->type.rank, x->type.shape);
@@ -202,7 +206,7 @@ static oly_status picture(const char *path, oly_array x, double low, double high
 
 oly_status(oly_write_png)(const char *path, oly_array x, double low, double high)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!x)
         return oly_null_handle();
     return oly_raise(picture(path, x, low, high));

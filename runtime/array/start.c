@@ -2,6 +2,7 @@
 #include "array/agree.h"
 #include "array/array.h"
 #include "array/dispatch.h"
+#include "array/trace.h"
 #include "communicator.h"
 #include "core/arena.h"
 #include "core/machine.h"
@@ -75,8 +76,6 @@ static int threads_wanted(void)
 
 static oly_status start(int *argc, char ***argv)
 {
-    if (started)
-        return oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize");
     OLY_TRY(oly_options_read());
     OLY_TRY(oly_simulation_read());
     OLY_TRY(oly_world_start(argc, argv));
@@ -92,25 +91,35 @@ static oly_status start(int *argc, char ***argv)
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
-    started = true;
     oly_scope_open();
     return OLY_OK;
 }
 
 void oly_init(int *argc, char ***argv)
 {
+    OLY_ENTER_ANY_TIME();
+    if (started) {
+        oly_raise(oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize"));
+        return;
+    }
+    started = true;
+    atomic_store(&oly_life, OLY_ALIVE);
     oly_status st = start(argc, argv);
     if (st == OLY_OK)
         return;
-    if (!started) /* nothing works without it, whatever the error mode */
-        oly_set_error_mode(OLY_ERRORS_ABORT);
+    oly_set_error_mode(OLY_ERRORS_ABORT); /* nothing works without it, whatever the error mode */
     oly_raise(st);
 }
 
 int oly_finalize(void)
 {
+    OLY_ENTER(1);
     if (!started) {
-        oly_raise(oly_fail(OLY_STATE, "Olympus is not started; call oly_init first"));
+        oly_raise_not_alive();
+        return 1;
+    }
+    if (oly_trace_current()) {
+        oly_raise(oly_fail(OLY_TRACE, "a function is being recorded; end after it has been called"));
         return 1;
     }
     oly_queue_drain();
@@ -132,14 +141,17 @@ int oly_finalize(void)
     oly_simulation_forget();
     oly_abort_hook = NULL;
     started = false;
+    atomic_store(&oly_life, OLY_AFTER_FINALIZE);
     return status;
 }
 
 int oly_process_index(void)
 {
+    OLY_ENTER(0);
     return oly_world_rank();
 }
 int oly_process_count(void)
 {
+    OLY_ENTER(0);
     return oly_world_size();
 }

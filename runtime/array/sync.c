@@ -25,7 +25,7 @@ static oly_array spread(uint32_t number)
 
 oly_status(oly_sync)(const char *name)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     if (!name)
         return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that tells this place from others"));
     if (oly_trace_current())

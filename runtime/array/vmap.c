@@ -129,7 +129,7 @@ oly_status(oly_vmap_with)(oly_function function, const char *c_name, void *user,
                           const oly_array *in, const int *in_axes, int n_out, oly_array *const *out,
                           const int *out_axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(OLY_STATE);
     request r = {.m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in},
                  .options = options,
                  .in_axes = in_axes,

@@ -18,6 +18,7 @@
 
 const char *oly_status_name(oly_status status)
 {
+    oly_pass(__func__);
     static const char *const names[] = {
 #define NAME(name, text) "OLY_" #name,
         OLY_STATUS_LIST(NAME)
@@ -28,6 +29,7 @@ const char *oly_status_name(oly_status status)
 
 const char *oly_status_text(oly_status status)
 {
+    oly_pass(__func__);
     static const char *const texts[] = {
 #define TEXT(name, text) text,
         OLY_STATUS_LIST(TEXT)
@@ -42,35 +44,61 @@ const char *oly_status_text(oly_status status)
  * memory of threads that is set apart when a program starts is not there for a library that is loaded later (dlopen). */
 #define NOTED_CALLS 16 /* power of two */
 static _Thread_local struct {
-    oly_site site;               /* the current one */
-    oly_site noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
+    oly_site site; /* the current one */
+    struct {
+        oly_site site;
+        const char *function;
+    } noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
     unsigned n_noted;
+    unsigned n_outside; /* of these belong to calls around the one that is open */
 } calls;
 
-void oly_at(const char *file, int line, const char *call)
+void oly_at(const char *file, int line, const char *written, const char *function)
 {
-    oly_site site = {.file = file, .call = call, .line = line};
-    calls.noted[calls.n_noted++ % NOTED_CALLS] = site;
-    calls.site = site;
+    unsigned k = calls.n_noted++ % NOTED_CALLS;
+    calls.noted[k].site = (oly_site){.file = file, .call = written, .line = line};
+    calls.noted[k].function = function;
 }
 
-void oly_enter(const char *function)
+/* The note of this function; what was noted later are finished arguments. */
+static bool find_note(const char *function, oly_site *site)
 {
-    for (unsigned back = 1; back <= NOTED_CALLS; back++) {
-        const oly_site *site = &calls.noted[(calls.n_noted - back) % NOTED_CALLS];
-        if (!site->call)
-            return;
-        if (strcmp(site->call, function) == 0) {
-            calls.site = *site;
+    unsigned most = calls.n_noted - calls.n_outside;
+    for (unsigned back = 1; back <= most && back <= NOTED_CALLS; back++) {
+        unsigned k = (calls.n_noted - back) % NOTED_CALLS;
+        if (strcmp(calls.noted[k].function, function) == 0) {
+            *site = calls.noted[k].site;
+            calls.n_noted -= back;
             if (oly_progress_is_read)
                 oly_progress_note(site);
-            /* what was noted later are finished arguments */
-            for (unsigned i = 1; i <= back; i++)
-                calls.noted[(calls.n_noted - i) % NOTED_CALLS].call = NULL;
-            calls.n_noted -= back;
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+oly_entry oly_enter(const char *function)
+{
+    oly_entry entry = {calls.site, calls.n_outside};
+    if (!find_note(function, &calls.site) &&
+        !calls.site.call) /* called without its macro; the library itself does so, too */
+        calls.site = (oly_site){.file = "", .call = function};
+    calls.n_outside = calls.n_noted;
+    return entry;
+}
+
+void oly_pass(const char *function)
+{
+    oly_site site;
+    if (calls.n_noted != calls.n_outside)
+        find_note(function, &site);
+}
+
+void oly_leave(const oly_entry *entry)
+{
+    calls.site = entry->before;
+    calls.n_noted = calls.n_outside;
+    calls.n_outside = entry->n_outside;
 }
 
 oly_site oly_current_site(void)
@@ -86,26 +114,15 @@ void oly_restore_site(oly_site site)
     calls.site = site;
 }
 
-/* Functions whose users write another name, the one of the macro in front of them. */
-const char *oly_written_name(const char *function, char *buffer, size_t size)
-{
-    static const char *const renamed[][2] = {{"oly_transpose_axes", "oly_transpose"},
-                                             {"oly_broadcast_shape", "oly_broadcast_to"}};
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
-        if (strcmp(function, renamed[i][0]) == 0)
-            return renamed[i][1];
+/* -- between oly_init and oly_finalize --------------------------------------------------------- */
 
-    static const char *const endings[] = {"_with", "_shape", "_of", "_n"};
-    size_t length = strlen(function);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && length - ending < size && strcmp(function + length - ending, endings[i]) == 0) {
-            memcpy(buffer, function, length - ending);
-            buffer[length - ending] = 0;
-            return buffer;
-        }
-    }
-    return function;
+atomic_int oly_life = OLY_BEFORE_INIT;
+
+void oly_raise_not_alive(void)
+{
+    bool ended = atomic_load(&oly_life) == OLY_AFTER_FINALIZE;
+    oly_raise(oly_fail(OLY_STATE, ended ? "Olympus has ended; no call may come after oly_finalize"
+                                        : "Olympus is not started; call oly_init first"));
 }
 
 /* -- the message pending on a thread ----------------------------------------------------------- */
@@ -172,11 +189,12 @@ int oly_error_rank(void)
  * our own line stands in. */
 static void compose(char *text, size_t size, oly_status status)
 {
-    char name[64];
-    const char *call = calls.site.call ? oly_written_name(calls.site.call, name, sizeof name) : "";
+    const char *call = calls.site.call ? calls.site.call : "";
     char place[512] = "";
-    if (*call)
+    if (*call && calls.site.file[0])
         snprintf(place, sizeof place, "%s (%s:%d): ", call, calls.site.file, calls.site.line);
+    else if (*call)
+        snprintf(place, sizeof place, "%s: ", call);
     else if (pending.status != OLY_OK)
         snprintf(place, sizeof place, "%s: ", pending.where);
     const char *message = oly_pending_message();
@@ -230,6 +248,7 @@ oly_status oly_raise(oly_status status)
 
 oly_error_mode oly_set_error_mode(oly_error_mode new_mode)
 {
+    OLY_ENTER_ANY_TIME();
     return (oly_error_mode)atomic_exchange(&mode, (int)new_mode);
 }
 
@@ -240,17 +259,20 @@ oly_status oly_kept_status(void)
 
 oly_status oly_last_status(void)
 {
+    OLY_ENTER_ANY_TIME();
     atomic_store(&last.seen, true);
     return (oly_status)atomic_load(&last.status);
 }
 
 const char *oly_last_error(void)
 {
+    OLY_ENTER_ANY_TIME();
     return oly_last_status() == OLY_OK ? "" : last.text;
 }
 
 void oly_clear_error(void)
 {
+    OLY_ENTER_ANY_TIME();
     pthread_mutex_lock(&last.lock);
     atomic_store(&last.status, OLY_OK);
     pthread_mutex_unlock(&last.lock);

@@ -47,18 +47,42 @@ extern void (*oly_abort_hook)(int exit_status);
 void oly_error_set_rank(int rank, int count);
 int oly_error_rank(void);
 
-/* The public call this thread is in; file and call are never NULL ("" outside any call). oly_at notes each call, and in
- * oly_add(oly_mul(a, b), c) it does so for mul last. So a public function that is called through OLY_AT begins with
- * oly_enter(__func__), which finds its own note again. */
+/* The public call this thread is in; file and call are never NULL ("" outside any call). `call` is the name the program wrote. */
 typedef struct oly_site {
     const char *file, *call;
     int line;
 } oly_site;
 oly_site oly_current_site(void);
-void oly_enter(const char *function);
 void oly_restore_site(oly_site site);
-/* The name users write for a public function, which may be that of a macro in front of it. */
-const char *oly_written_name(const char *function, char *buffer, size_t size);
+
+/* Every public function begins with one of these. oly_at notes each call, and in oly_add(oly_mul(a, b), c) it does so for mul
+ * last; so a function finds its own note again. Calls that it makes of other public functions have no note and keep its place.
+ *   OLY_ENTER(value)       returns `value` after an error (OLY_STATE) outside of oly_init ... oly_finalize
+ *   OLY_ENTER_ANY_TIME()   for the few that may be called there
+ *   oly_pass(__func__)     for those, too, that cannot fail: only forgets the note */
+typedef struct oly_entry {
+    oly_site before;
+    unsigned n_outside;
+} oly_entry;
+oly_entry oly_enter(const char *function);
+void oly_leave(const oly_entry *entry);
+void oly_pass(const char *function);
+#define OLY_ENTER_ANY_TIME()                                                                                           \
+    __attribute__((cleanup(oly_leave), unused)) const oly_entry oly_entry_here = oly_enter(__func__)
+#define OLY_ENTER(...)                                                                                                 \
+    OLY_ENTER_ANY_TIME();                                                                                              \
+    if (!oly_alive()) {                                                                                                \
+        oly_raise_not_alive();                                                                                         \
+        return __VA_ARGS__;                                                                                            \
+    }
+/* Set by those who start and end the library. */
+extern atomic_int oly_life;
+enum { OLY_BEFORE_INIT, OLY_ALIVE, OLY_AFTER_FINALIZE };
+static inline bool oly_alive(void)
+{
+    return atomic_load_explicit(&oly_life, memory_order_relaxed) == OLY_ALIVE;
+}
+void oly_raise_not_alive(void);
 
 /* oly_malloc and kin: memory of the library itself, all failures testable. NULL on failure without a message; the caller
  * returns oly_out_of_memory(bytes, "what for"). */

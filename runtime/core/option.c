@@ -35,6 +35,7 @@ static const char *const variables[] = {
 
 const char *oly_version(void)
 {
+    oly_pass(__func__);
     return OLY_STR(OLY_VERSION_MAJOR) "." OLY_STR(OLY_VERSION_MINOR);
 }
 
@@ -256,6 +257,7 @@ oly_status oly_options_compare(const oly_options *zero, int rank, const oly_opti
 
 void oly_print_options(void)
 {
+    OLY_ENTER_ANY_TIME();
 #define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help)                                              \
     printf("%s=%" PRId64 "\n    %s; %d to %d, default %d\n", variable, oly_option.name, help, low, high, fallback);
 #define OLY_OPTION_TEXT(name, fallback, shared, variable, help)                                                        \

@@ -122,6 +122,7 @@ struct oly_scope *oly_scope_outer(struct oly_scope *scope)
 
 void oly_scope_open(void)
 {
+    OLY_ENTER();
     struct stack *stack = need_stack();
     struct oly_scope *scope = stack ? oly_malloc(sizeof *scope) : NULL;
     if (!scope) {
@@ -144,6 +145,7 @@ static void close_innermost(struct stack *stack)
 
 void oly_scope_close(void)
 {
+    OLY_ENTER();
     struct stack *stack = find_stack();
     if (stack && stack->not_opened > 0) {
         stack->not_opened--;

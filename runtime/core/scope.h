@@ -1,10 +1,11 @@
 /* Scopes: who owns handles. Each thread has a stack of open scopes; a handle hangs in the list of one. */
 #ifndef OLY_CORE_SCOPE_H
 #define OLY_CORE_SCOPE_H
-#include <olympus/base.h>
+#include "core/handle.h"
 
 /* First member of every owned object. */
 typedef struct oly_owned {
+    oly_tag tag; /* set by the maker, see handle.h */
     struct oly_owned *next, *previous;
     struct oly_scope *scope;                   /* NULL: owned by nobody */
     void (*destroy)(struct oly_owned *object); /* frees the object; it is already out of the list */

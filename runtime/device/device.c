@@ -65,8 +65,11 @@ oly_status oly_devices_start_alike(int n_ranks, int count, int my_rank, const ch
 
 void oly_devices_stop(void)
 {
-    for (int b = 0; list.blocks && b <= list.count / BLOCK; b++)
-        oly_release(list.blocks[b]);
+    for (int b = 0; list.blocks && b <= list.count / BLOCK; b++) {
+        for (int k = 0; list.blocks[b] && k < BLOCK; k++)
+            list.blocks[b][k].tag = OLY_DEAD_TAG(OLY_HANDLE_DEVICE);
+        oly_bury(list.blocks[b]);
+    }
     oly_release(list.blocks);
     oly_release(list.first_of);
     memset(&list, 0, sizeof list);
@@ -92,7 +95,7 @@ static void make_block(int b)
     struct oly_device_impl *devices = oly_calloc(BLOCK, sizeof *devices);
     for (int k = 0; devices && k < BLOCK && b * BLOCK + k < list.count; k++) {
         int id = b * BLOCK + k, rank = rank_of(id), first = list.each ? rank * list.each : list.first_of[rank];
-        devices[k] = (struct oly_device_impl){id, rank, id - first, list.platform};
+        devices[k] = (struct oly_device_impl){OLY_TAG(OLY_HANDLE_DEVICE), id, rank, id - first, list.platform};
     }
     list.blocks[b] = devices;
 }
@@ -113,11 +116,13 @@ const struct oly_device_impl *oly_device_at(int id)
 
 int oly_device_count(void)
 {
+    OLY_ENTER(0);
     return list.count;
 }
 
 int oly_local_device_count(void)
 {
+    OLY_ENTER(0);
     return list.my_count;
 }
 
@@ -135,36 +140,43 @@ static oly_device device_or_error(const char *kind, int index, int first, int co
 
 oly_device oly_get_device(int index)
 {
+    OLY_ENTER(NULL);
     return device_or_error("device", index, 0, list.count);
 }
 
 oly_device oly_local_device(int index)
 {
+    OLY_ENTER(NULL);
     return device_or_error("local device", index, list.my_first, list.my_count);
 }
 
 int oly_device_id(oly_device d)
 {
+    OLY_ENTER(-1);
     return d ? d->id : -1;
 }
 
 int oly_device_process(oly_device d)
 {
+    OLY_ENTER(-1);
     return d ? d->process : -1;
 }
 
 const char *oly_device_platform(oly_device d)
 {
+    OLY_ENTER(NULL);
     return d ? d->platform : "";
 }
 
 bool oly_device_is_local(oly_device d)
 {
+    OLY_ENTER(false);
     return d && d->process == list.my_rank;
 }
 
 int oly_device_str(oly_device d, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     char upper[sizeof list.platform] = "";
     if (!d)
         return snprintf(buffer, size, "%s", upper);

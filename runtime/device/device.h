@@ -2,9 +2,11 @@
  * process says it has. Called by layout (never), run, array. */
 #ifndef OLY_DEVICE_DEVICE_H
 #define OLY_DEVICE_DEVICE_H
+#include "core/handle.h"
 #include <olympus/mesh.h>
 
 struct oly_device_impl {
+    oly_tag tag;
     int id;               /* index in the global list */
     int process;          /* owner */
     int local;            /* index among its owner's devices */

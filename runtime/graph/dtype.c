@@ -1,6 +1,7 @@
 /* Element types: names, sizes, kinds, and where two of them meet. Everything is read from dtype.def. Callable
  * by all. */
 #include "graph/type.h"
+#include "core/error.h"
 
 typedef struct dtype_row {
     const char *name, *brief;
@@ -26,11 +27,13 @@ static bool known(oly_dtype d)
 
 const char *oly_dtype_name(oly_dtype dtype)
 {
+    oly_pass(__func__);
     return known(dtype) ? rows[dtype].name : "unknown";
 }
 
 size_t oly_dtype_size(oly_dtype dtype)
 {
+    oly_pass(__func__);
     return known(dtype) ? rows[dtype].bytes : 0;
 }
 
@@ -59,10 +62,12 @@ static bool wide;
 
 void oly_enable_x64(bool on)
 {
+    OLY_ENTER();
     wide = on;
 }
 bool oly_x64_enabled(void)
 {
+    oly_pass(__func__);
     return wide;
 }
 oly_dtype oly_default_int(void)
@@ -129,6 +134,7 @@ static oly_dtype meet_integers(oly_dtype a, oly_dtype b)
  * none of the two does (signed and unsigned, float16 and bfloat16), the next wider one. source: JAX's type lattice */
 oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
 {
+    oly_pass(__func__);
     oly_kind ka = oly_dtype_kind(a), kb = oly_dtype_kind(b);
     if (a == b)
         return a;

@@ -224,7 +224,8 @@ static void forget_mesh(mesh_entry *e)
         oly_release((void *)e->mesh.devices);
     oly_release(e->local);
     oly_release(e->by_id);
-    oly_release(e);
+    e->mesh.tag = OLY_DEAD_TAG(OLY_HANDLE_MESH);
+    oly_bury(e);
 }
 
 static oly_status complete(mesh_entry *e)
@@ -271,6 +272,7 @@ static oly_mesh intern(struct oly_mesh_impl *mesh)
             oly_release((void *)mesh->devices);
     } else if (e->mesh.n_devices == 0) { /* a new one */
         e->mesh = *mesh;
+        e->mesh.tag = OLY_TAG(OLY_HANDLE_MESH);
         if (complete(e) != OLY_OK) {
             forget_mesh(e);
             e = NULL;
@@ -320,6 +322,7 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
 
 oly_device oly_mesh_device(oly_mesh mesh, int position)
 {
+    OLY_ENTER(NULL);
     if (!mesh)
         return NULL;
     if (position < 0 || position >= mesh->n_devices) {
@@ -460,7 +463,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
 
 oly_mesh(oly_make_mesh)(const char *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     struct oly_mesh_impl m = {.n_devices = 1};
     if (!axes) {
         oly_raise(oly_fail(OLY_INVALID, "the axes are NULL; give a notation such as \"i=4, j=2\""));
@@ -502,7 +505,7 @@ static oly_status copy_devices(struct oly_mesh_impl *m, const int *devices)
 
 oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int *sizes, const int *devices)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     struct oly_mesh_impl m = {.n_devices = 1};
     oly_status st = OLY_OK;
     for (int k = 0; k < n_axes && st == OLY_OK; k++) {
@@ -558,7 +561,7 @@ oly_mesh oly_mesh_regrouped(oly_mesh mesh, int n_axes, const int *size, const ch
 
 oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     unsigned explicit_axes = 0;
     for (int k = 0; mesh && k < mesh->n_axes; k++) {
         if (types[k] != OLY_AXIS_AUTO && types[k] != OLY_AXIS_EXPLICIT) {
@@ -578,6 +581,7 @@ oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)
 
 oly_axis_type oly_mesh_axis_type(oly_mesh mesh, int axis)
 {
+    OLY_ENTER(OLY_AXIS_AUTO);
     if (!mesh || axis < 0 || axis >= mesh->n_axes)
         return OLY_AXIS_AUTO;
     return mesh->manual_axes >> axis & 1     ? OLY_AXIS_MANUAL
@@ -599,23 +603,28 @@ void oly_mesh_set_context(oly_mesh mesh)
 
 int oly_mesh_axis_count(oly_mesh mesh)
 {
+    OLY_ENTER(0);
     return mesh ? mesh->n_axes : 0;
 }
 const char *oly_mesh_axis_name(oly_mesh mesh, int axis)
 {
+    OLY_ENTER(NULL);
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->name[axis] : NULL;
 }
 int oly_mesh_axis_size(oly_mesh mesh, int axis)
 {
+    OLY_ENTER(0);
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->size[axis] : 0;
 }
 int oly_mesh_device_count(oly_mesh mesh)
 {
+    OLY_ENTER(0);
     return mesh ? mesh->n_devices : 0;
 }
 
 int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     oly_text t = {0};
     oly_text_add(&t, "Mesh(");
     for (int k = 0; mesh && k < mesh->n_axes; k++)

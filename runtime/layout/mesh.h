@@ -1,11 +1,13 @@
 /* Meshes: grids of devices with named axes. Interned: equal meshes are one object, which lives until oly_layout_stop. */
 #ifndef OLY_LAYOUT_MESH_H
 #define OLY_LAYOUT_MESH_H
+#include "core/handle.h"
 #include <olympus/mesh.h>
 
 #define OLY_AXIS_NAME 32
 
 struct oly_mesh_impl {
+    oly_tag tag;
     int n_axes;
     char name[OLY_MAX_RANK][OLY_AXIS_NAME];
     int size[OLY_MAX_RANK];

@@ -33,7 +33,8 @@ void oly_layout_stop(void)
         while (shardings[k]) {
             sharding_entry *e = shardings[k];
             shardings[k] = e->next;
-            oly_release(e);
+            e->sharding.tag = OLY_DEAD_TAG(OLY_HANDLE_SHARDING);
+            oly_bury(e);
         }
     oly_permutations_forget();
     oly_meshes_forget();
@@ -66,7 +67,7 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
     while (e && !(e->sharding.hash == h && e->sharding.mesh == mesh && same_spec(&e->sharding.spec, &s)))
         e = e->next;
     if (!e && (e = oly_calloc(1, sizeof *e))) {
-        e->sharding = (struct oly_sharding_impl){mesh, s, written_dims, h};
+        e->sharding = (struct oly_sharding_impl){OLY_TAG(OLY_HANDLE_SHARDING), mesh, s, written_dims, h};
         e->next = *list;
         *list = e;
     }
@@ -334,7 +335,7 @@ static oly_sharding missing(const char *what, const char *maker)
 
 oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_spec spec = {0};
     if (!mesh)
         return missing("mesh", "oly_make_mesh");
@@ -345,7 +346,7 @@ oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 
 oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     oly_spec spec = {0};
     unsigned used = 0;
     oly_status st = OLY_OK;
@@ -367,11 +368,13 @@ oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
 
 oly_mesh oly_sharding_mesh(oly_sharding s)
 {
+    OLY_ENTER(NULL);
     return s ? s->mesh : NULL;
 }
 
 bool oly_sharding_is_replicated(oly_sharding s)
 {
+    OLY_ENTER(false);
     for (int d = 0; s && d < s->spec.n_dims; d++)
         if (oly_axis_list_parts(s->mesh, &s->spec.dim[d]) > 1)
             return false;
@@ -380,6 +383,7 @@ bool oly_sharding_is_replicated(oly_sharding s)
 
 bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape)
 {
+    OLY_ENTER(false);
     if (a == b)
         return true;
     if (!a || !b || !oly_mesh_same_devices(a->mesh, b->mesh) || a->spec.n_dims > rank || b->spec.n_dims > rank)
@@ -396,6 +400,7 @@ bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int
 oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, int position, int64_t *start,
                               int64_t *extent)
 {
+    OLY_ENTER(OLY_STATE);
     if (!s)
         return OLY_INVALID;
     oly_status st = oly_sharding_check_rank(s, rank);
@@ -415,6 +420,7 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
 
 int oly_spec_str(oly_sharding s, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     oly_text t = {0};
     if (s)
         oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
@@ -423,6 +429,7 @@ int oly_spec_str(oly_sharding s, char *buffer, size_t size)
 
 int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
 {
+    OLY_ENTER(-1);
     oly_text t = {0};
     if (!s) {
         oly_text_add(&t, "None");
@@ -440,7 +447,7 @@ int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
 
 oly_sharding(oly_single_device)(oly_device device)
 {
-    oly_enter(__func__);
+    OLY_ENTER(NULL);
     if (!device)
         return missing("device", "oly_get_device");
     int id = oly_device_id(device);

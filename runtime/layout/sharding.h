@@ -17,6 +17,7 @@ typedef struct oly_spec {
 } oly_spec;
 
 struct oly_sharding_impl {
+    oly_tag tag;
     oly_mesh mesh;
     oly_spec spec;
     int written_dims; /* entries the user wrote, for printing P('x', None) */

@@ -1,0 +1,52 @@
+/* Tags: the first word of what a handle points to says what it is, and whether it lives. So a handle of another kind, or of
+ * something that is gone, gets a message. Included by those who make handles and by public functions. */
+#ifndef OLY_CORE_HANDLE_H
+#define OLY_CORE_HANDLE_H
+#include <olympus/base.h>
+
+typedef enum oly_handle {
+    OLY_HANDLE_ARRAY = 1,
+    OLY_HANDLE_FUNCTION,
+    OLY_HANDLE_MESH,
+    OLY_HANDLE_SHARDING,
+    OLY_HANDLE_DEVICE,
+} oly_handle;
+
+typedef uint64_t oly_tag;
+#define OLY_TAG_BASE_      UINT64_C(0x7375706d796c4f00) /* "Olympus" behind the kind */
+#define OLY_TAG_DEAD_      UINT64_C(0x80)
+#define OLY_TAG(kind)      (OLY_TAG_BASE_ | (oly_tag)(kind))
+#define OLY_DEAD_TAG(kind) (OLY_TAG_BASE_ | OLY_TAG_DEAD_ | (oly_tag)(kind))
+
+/* A living one of this kind? NULL is not. */
+static inline bool oly_lives(const void *handle, oly_handle kind)
+{
+    return handle && *(const oly_tag *)handle == OLY_TAG(kind);
+}
+/* A dead one of this kind? */
+static inline bool oly_is_dead(const void *handle, oly_handle kind)
+{
+    return handle && *(const oly_tag *)handle == OLY_DEAD_TAG(kind);
+}
+/* Why oly_lives said no: OLY_INVALID, OLY_DELETED. For a pointer that may be to anything (arguments of printing), of which no more
+ * is read than is like a tag. */
+oly_status oly_wrong_handle(const void *handle, oly_handle kind);
+/* The same question about such a pointer. */
+bool oly_lives_there(const void *pointer, oly_handle kind);
+
+/* Keeps what a handle pointed to for a while after its end, so that its tag can be read; the maker has set that to the dead one. */
+void oly_bury(void *memory);
+
+/* The beginning of a public function: an error is raised unless the handle is what it should be. A NULL that an earlier error
+ * left (OLY_ERRORS_RETURN) gives that one. */
+oly_status oly_refuse(const void *handle, oly_handle kind);
+static inline oly_status oly_need(const void *handle, oly_handle kind)
+{
+    return __builtin_expect(oly_lives(handle, kind), 1) ? OLY_OK : oly_refuse(handle, kind);
+}
+/* The same for arguments that may be NULL. */
+static inline oly_status oly_need_or_null(const void *handle, oly_handle kind)
+{
+    return handle ? oly_need(handle, kind) : OLY_OK;
+}
+#endif
