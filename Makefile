@@ -66,7 +66,7 @@ installer := $(wildcard launch/install-dependencies)
 ifneq ($(filter-out clean help layers,$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/packages.mk
 endif
-$(BUILD)/packages.mk: $(installer)
+$(BUILD)/packages.mk: $(installer) $(firstword $(MAKEFILE_LIST))
 	@mkdir -p $(@D)
 	$(if $(installer),$(Q)$(installer) $(if $(filter test check demo,$(MAKECMDGOALS)),,--check))
 	@pkg-config --exists --print-errors $(packages) cmocka
@@ -76,6 +76,7 @@ $(BUILD)/packages.mk: $(installer)
 	   echo "cmocka_cflags  := $$(pkg-config --cflags cmocka)"; \
 	   echo "cmocka_libs    := $$(pkg-config --libs cmocka)"; \
 	   echo "mpi_cflags     := $$($(MPICC) -show | tr ' ' '\n' | grep '^-I' | tr '\n' ' ')"; \
+	   echo "mpi_libs       := $$($(MPICC) -show | tr ' ' '\n' | grep -E '^-(L|l|Wl,)' | tr '\n' ' ')"; \
 	   echo "machine        := $$($(MPICC) -dumpmachine)"; } > $@
 
 # -- flags --------------------------------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers bench lint layers install clean help
+.PHONY: all library demo test check long fuzz fuzzers bench lint layers install uninstall mutants clean help
 
 all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
@@ -129,6 +130,11 @@ fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECO
 		build-address-undefined/tests/fuzz/$$program $(or $(SECONDS),10) $(SEED) || exit; done
 
 fuzzers: $(fuzzers:%.c=$(BUILD)/%)
+
+mutants: all ## plants COUNT=300 mutants, SEED=1, in the planner, graphs, transforms and kernels, and runs the tests against them
+	@mkdir -p build-mutants/$(or $(SEED),1)
+	@CFLAGS="$(filter -D% -I%,$(inside) $(of_library))" tests/mutants/plant.py build-mutants/$(or $(SEED),1) $(or $(SEED),1) $(or $(COUNT),300)
+	@tests/mutants/run.py build-mutants/$(or $(SEED),1) $(BUILD) $(or $(SECONDS),60)
 
 bench: $(BUILD)/bench/bench ## the bench program, and runs it
 	$(Q)MPIRUN=$(MPIRUN) $< $(BENCH)
@@ -250,6 +256,7 @@ lint: ## clang-format, cppcheck and clang-tidy, those that are there
 	exit $$failed
 
 # -- installing ---------------------------------------------------------------------------------------------------------
+# Libs.private has the libraries, not their packages: those would add what only programs without any shared library need (udev).
 to      = $(DESTDIR)$(PREFIX)
 
 install: library $(guard) ## library, headers, olyrun and a pkg-config file
@@ -263,5 +270,12 @@ install: library $(guard) ## library, headers, olyrun and a pkg-config file
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
-		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' 'Libs.private: $(libs)' \
-		'Requires.private: $(packages)' > $(to)/lib/pkgconfig/olympus.pc
+		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' \
+		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
+
+installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
+            $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc
+
+uninstall: ## takes away what install has put there
+	rm -f $(installed:%=$(to)/%)
+	for d in include/olympus libexec/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

@@ -2,6 +2,7 @@
  * the devices of this process only, and plans are full of reductions over the same axes, so patterns outlive plans: up to
  * MOST_KEPT of them, until oly_finalize. Nothing of a plan points into them once it is made. */
 #include "plan/fold_pattern.h"
+#include "core/hash.h"
 #include "core/optimisation.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,8 +45,11 @@ typedef struct maker {
     const int *position;
     oly_arena *arena, *scratch; /* of what is kept; of what is not */
     oly_fold_part *part;
-    oly_fold_team *groups; /* [n_devices] */
-    int *group_of;         /* [n_devices] */
+    oly_fold_team *groups;          /* [n_devices] */
+    int *group_of;                  /* [n_devices] */
+    int (*lists)[OLY_FOLD_SOURCES]; /* [group] its sources' positions */
+    int (*by_position)[2];          /* [n_devices] positions, in order, and the devices there */
+    int *bucket, buckets;           /* groups by their lists' hashes: a power of two, open addressing; -1: none */
     int *staged, *staged_position, staged_capacity;
     wires partials[2], results[2]; /* received, sent */
 } maker;
@@ -125,39 +129,45 @@ static oly_status stage_partial(maker *m, int group, int position, int *number)
                     &(wire){process_at(m->mesh, position), {key, position}, {group, g->slice, *number, false}});
 }
 
+static int compare_first(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The device of this process at a position; -1: it is another's. */
 static int device_at(const maker *m, int position)
 {
-    for (int d = 0; d < m->n_devices; d++)
-        if (m->position[d] == position)
-            return d;
-    return -1;
+    const int(*found)[2] =
+        bsearch(&position, m->by_position, (size_t)m->n_devices, sizeof *m->by_position, compare_first);
+    return found ? (*found)[1] : -1;
 }
 
-/* The group that folds this list; -1: none yet. */
-static int group_like(const maker *m, const int *sources, int n, int lists[][OLY_FOLD_SOURCES])
+/* Where the group that folds this list stands, or will. */
+static int *group_like(const maker *m, const int *sources, int n)
 {
-    for (int g = m->part->n_groups - 1; g >= 0; g--)
-        if (m->groups[g].n_sources == n && memcmp(lists[g], sources, sizeof(int) * (size_t)n) == 0)
+    size_t bytes = sizeof(int) * (size_t)n;
+    uint64_t at = oly_hash(1, sources, bytes);
+    for (;; at++) {
+        int *g = &m->bucket[at & (uint64_t)(m->buckets - 1)];
+        if (*g < 0 || (m->groups[*g].n_sources == n && memcmp(m->lists[*g], sources, bytes) == 0))
             return g;
-    return -1;
+    }
 }
 
-static oly_status add_device(maker *m, int d, int lists[][OLY_FOLD_SOURCES])
+static oly_status add_device(maker *m, int d)
 {
     oly_fold_part *part = m->part;
     int positions[OLY_FOLD_SOURCES], processes[OLY_FOLD_SOURCES], counts[4] = {1, 1, 1, 1};
     int n = oly_fold_sources(m->mesh, &part->stage, m->position[d], counts, positions);
     part->members = counts[0] * counts[1] * counts[2] * counts[3];
-    int g = group_like(m, positions, n, lists);
+    int *place = group_like(m, positions, n), g = *place;
     if (g < 0) {
-        g = part->n_groups++;
-        memcpy(lists[g], positions, sizeof(int) * (size_t)n);
-        int *sources = OLY_ARENA_NEW(m->arena, int, n), *outs = OLY_ARENA_NEW(m->arena, int, m->n_devices);
+        g = *place = part->n_groups++;
+        memcpy(m->lists[g], positions, sizeof(int) * (size_t)n);
+        int *sources = OLY_ARENA_NEW(m->arena, int, n);
         OLY_PLAN_CHECK(sources);
-        OLY_PLAN_CHECK(outs);
         oly_fold_team *group = &m->groups[g];
-        *group = (oly_fold_team){
-            .n_sources = n, .sources = sources, .outs = outs, .slices = 1, .first_source = positions[0]};
+        *group = (oly_fold_team){.n_sources = n, .sources = sources, .slices = 1, .first_source = positions[0]};
         memcpy(group->counts, counts, sizeof counts);
         if (part->sliced) {
             group->slices = oly_fold_processes(m->mesh, positions, n, processes);
@@ -171,20 +181,38 @@ static oly_status add_device(maker *m, int d, int lists[][OLY_FOLD_SOURCES])
             }
         part->n_sources += n;
     }
-    ((int *)m->groups[g].outs)[m->groups[g].n_outs++] = d;
+    m->groups[g].n_outs++;
     m->group_of[d] = g;
     part->n_outs++;
     return OLY_OK;
 }
 
+/* The devices of each group, which have been counted. */
+static oly_status list_outs(maker *m)
+{
+    int *outs = OLY_ARENA_NEW(m->arena, int, m->part->n_outs + 1);
+    OLY_PLAN_CHECK(outs);
+    for (int g = 0; g < m->part->n_groups; g++) {
+        m->groups[g].outs = outs;
+        outs += m->groups[g].n_outs;
+        m->groups[g].n_outs = 0;
+    }
+    for (int d = 0; d < m->n_devices; d++)
+        if (m->position[d] >= 0) {
+            oly_fold_team *g = &m->groups[m->group_of[d]];
+            ((int *)g->outs)[g->n_outs++] = d;
+        }
+    return OLY_OK;
+}
+
 /* What other processes fold of device d's partial. */
-static oly_status send_partial(maker *m, int d, int lists[][OLY_FOLD_SOURCES])
+static oly_status send_partial(maker *m, int d)
 {
     const oly_fold_part *part = m->part;
     const oly_fold_team *g = &m->groups[m->group_of[d]];
     int n_users, *users, processes[OLY_FOLD_SOURCES];
     OLY_TRY(oly_fold_users(m->scratch, m->mesh, &part->stage, m->position[d], &n_users, &users));
-    int n_processes = oly_fold_processes(m->mesh, lists[m->group_of[d]], g->n_sources, processes);
+    int n_processes = oly_fold_processes(m->mesh, m->lists[m->group_of[d]], g->n_sources, processes);
     for (int k = 0; k < n_users; k++) {
         int r = process_at(m->mesh, users[k]);
         if (r == oly_mesh_my_process())
@@ -267,24 +295,44 @@ static bool may_slice(const oly_fold_stage *s)
     return true;
 }
 
+/* Room and tables for a part. */
+static oly_status begin_part(maker *m)
+{
+    for (m->buckets = 8; m->buckets < 2 * m->n_devices; m->buckets *= 2)
+        continue;
+    m->lists = oly_arena_take(m->scratch, sizeof *m->lists * (size_t)(m->n_devices + 1));
+    m->groups = OLY_ARENA_NEW(m->arena, oly_fold_team, m->n_devices + 1);
+    m->group_of = OLY_ARENA_NEW(m->scratch, int, m->n_devices + 1);
+    m->by_position = oly_arena_take(m->scratch, sizeof *m->by_position * (size_t)(m->n_devices + 1));
+    m->bucket = OLY_ARENA_NEW(m->scratch, int, m->buckets);
+    OLY_PLAN_CHECK(m->lists);
+    OLY_PLAN_CHECK(m->groups);
+    OLY_PLAN_CHECK(m->group_of);
+    OLY_PLAN_CHECK(m->by_position);
+    OLY_PLAN_CHECK(m->bucket);
+    memset(m->bucket, -1, sizeof *m->bucket * (size_t)m->buckets);
+    for (int d = 0; d < m->n_devices; d++) {
+        m->by_position[d][0] = m->position[d];
+        m->by_position[d][1] = d;
+    }
+    qsort(m->by_position, (size_t)m->n_devices, sizeof *m->by_position, compare_first);
+    return OLY_OK;
+}
+
 static oly_status make_part(maker *m, const oly_fold_stage *stage, bool large)
 {
     oly_fold_part *part = m->part;
-    int(*lists)[OLY_FOLD_SOURCES] = oly_arena_take(m->scratch, sizeof *lists * (size_t)(m->n_devices + 1));
-    m->groups = OLY_ARENA_NEW(m->arena, oly_fold_team, m->n_devices + 1);
-    m->group_of = OLY_ARENA_NEW(m->scratch, int, m->n_devices + 1);
-    OLY_PLAN_CHECK(lists);
-    OLY_PLAN_CHECK(m->groups);
-    OLY_PLAN_CHECK(m->group_of);
+    OLY_TRY(begin_part(m));
     *part = (oly_fold_part){.stage = *stage, .sliced = large && may_slice(stage), .members = 1, .groups = m->groups};
     for (int d = 0; d < m->n_devices; d++)
         if (m->position[d] >= 0)
-            OLY_TRY(add_device(m, d, lists));
+            OLY_TRY(add_device(m, d));
+    OLY_TRY(list_outs(m));
     for (int d = 0; d < m->n_devices; d++)
         if (m->position[d] >= 0)
-            OLY_TRY(send_partial(m, d, lists));
+            OLY_TRY(send_partial(m, d));
     for (int g = 0; g < part->n_groups && part->sliced; g++)
-        OLY_TRY(hand_round(m, g, lists[g]));
+        OLY_TRY(hand_round(m, g, m->lists[g]));
     part->staged = m->staged;
     for (int sent = 0; sent < 2; sent++) {
         OLY_TRY(list_messages(m, &m->partials[sent], sent, &part->partials[sent]));

@@ -137,13 +137,7 @@ int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
         return p->position[device];
     if (mesh->everywhere)
         return p->plan->devices[device] == 0 ? 0 : -1;
-    const int *positions;
-    int n = oly_mesh_local_positions(mesh, &positions);
-    int first = oly_mesh_first_local();
-    for (int k = 0; k < n; k++)
-        if (oly_mesh_device_id(mesh, positions[k]) - first == p->plan->devices[device])
-            return positions[k];
-    return -1;
+    return oly_mesh_position_of(mesh, oly_mesh_first_local() + p->plan->devices[device]);
 }
 
 const char *oly_plan_say(oly_planner *p, const char *format, ...)
@@ -356,14 +350,9 @@ static oly_status choose_devices(oly_planner *p)
             devices[plan->n_devices++] = d;
     plan->devices = devices;
     plan->mesh = p->mesh;
-    const int *positions;
-    int n = oly_mesh_local_positions(p->mesh, &positions), first = oly_mesh_first_local();
-    for (int d = 0; d < plan->n_devices; d++) {
-        position[d] = -1;
-        for (int k = 0; k < n; k++)
-            if (oly_mesh_device_id(p->mesh, positions[k]) - first == devices[d])
-                position[d] = positions[k];
-    }
+    for (int d = 0; d < plan->n_devices; d++)
+        position[d] = p->mesh->everywhere ? (devices[d] == 0 ? 0 : -1)
+                                          : oly_mesh_position_of(p->mesh, oly_mesh_first_local() + devices[d]);
     p->position = position;
     return OLY_OK;
 }

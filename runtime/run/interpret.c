@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "device/workers.h"
 #include "plan/fold_levels.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,31 @@ static void *at(const oly_run *r, const oly_place *p)
     return (char *)r->base[p->base] + p->offset;
 }
 
+/* -- chunks of many pieces ---------------------------------------------------------------------------------------------
+ * Chunk i of all, the pieces' chunks one after the other: which piece it is in. Chunks are handed out in order, so the search begins
+ * at the piece of one of the last. */
+
+typedef struct pieces {
+    int (*chunks_of)(const void *list, int piece);
+    const void *list;
+    _Atomic(uint64_t) last; /* a piece, and its first chunk in the low half */
+} pieces;
+
+static int piece_of(pieces *p, int i, int *within)
+{
+    uint64_t last = atomic_load_explicit(&p->last, memory_order_relaxed);
+    int piece = (int)(last >> 32), first = (int)(uint32_t)last;
+    if (i < first)
+        piece = first = 0;
+    for (int n; i - first >= (n = p->chunks_of(p->list, piece)); piece++)
+        first += n;
+    uint64_t found = (uint64_t)piece << 32 | (uint32_t)first;
+    if (found != last)
+        atomic_store_explicit(&p->last, found, memory_order_relaxed);
+    *within = i - first;
+    return piece;
+}
+
 /* -- spreading work --------------------------------------------------------------------------------------------------- */
 
 typedef struct spread {
@@ -22,10 +48,12 @@ typedef struct spread {
     const oly_step *step;
     int phase; /* reductions: 0 parts, 1 finish; local kernels */
     bool under_way;
+    pieces devices;
 } spread;
 
-static int chunks_on(const spread *s, int device)
+static int chunks_on(const void *list, int device)
 {
+    const spread *s = list;
     switch (s->step->kind) {
     case OLY_STEP_TILE: return s->step->tile.device[device].chunks;
     case OLY_STEP_REDUCE:
@@ -99,18 +127,16 @@ static void run_chunk(const spread *s, int device, int chunk)
 
 static void spread_body(void *context, int i)
 {
-    const spread *s = context;
-    int device = 0;
-    for (int n; i >= (n = chunks_on(s, device)); device++)
-        i -= n;
-    run_chunk(s, device, i);
+    spread *s = context;
+    int chunk, device = piece_of(&s->devices, i, &chunk);
+    run_chunk(s, device, chunk);
     if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
         oly_advance_exchanges(s->run);
 }
 
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
-    spread s = {r, step, phase, is_under_way(r)};
+    spread s = {r, step, phase, is_under_way(r), {chunks_on, &s, 0}};
     int total = 0;
     if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
         for (int d = 0; d < r->plan->n_devices; d++)
@@ -131,7 +157,13 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
 typedef struct copying {
     oly_run *run;
     const oly_copy_work *copies;
+    pieces pieces;
 } copying;
+
+static int chunks_of_copy(const void *copies, int k)
+{
+    return ((const oly_copy_work *)copies)[k].chunks;
+}
 
 static void run_copy(oly_run *r, const oly_copy_work *c, int chunk)
 {
@@ -140,16 +172,14 @@ static void run_copy(oly_run *r, const oly_copy_work *c, int chunk)
 
 static void copy_body(void *context, int i)
 {
-    const copying *c = context;
-    int k = 0;
-    while (i >= c->copies[k].chunks)
-        i -= c->copies[k++].chunks;
-    run_copy(c->run, &c->copies[k], i);
+    copying *c = context;
+    int chunk, k = piece_of(&c->pieces, i, &chunk);
+    run_copy(c->run, &c->copies[k], chunk);
 }
 
 void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
 {
-    copying c = {r, copies};
+    copying c = {r, copies, {chunks_of_copy, copies, 0}};
     int total = 0;
     for (int k = 0; k < n; k++)
         total += copies[k].chunks;
@@ -218,10 +248,12 @@ typedef struct folding {
     oly_run *run;
     const oly_step *step;
     const oly_fold_work *groups;
+    pieces pieces;
 } folding;
 
-static int parts_of(const oly_fold_work *g)
+static int parts_of(const void *groups, int k)
 {
+    const oly_fold_work *g = (const oly_fold_work *)groups + k;
     return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
 }
 
@@ -234,19 +266,17 @@ static void fold_part(const folding *f, const oly_fold_work *g, int part)
 
 static void fold_body(void *context, int i)
 {
-    const folding *f = context;
-    int g = 0;
-    for (int n; i >= (n = parts_of(&f->groups[g])); g++)
-        i -= n;
-    fold_part(f, &f->groups[g], i);
+    folding *f = context;
+    int part, g = piece_of(&f->pieces, i, &part);
+    fold_part(f, &f->groups[g], part);
 }
 
 static void run_groups(oly_run *r, const oly_step *step, int n_groups, const oly_fold_work *groups, double work)
 {
-    folding f = {r, step, groups};
+    folding f = {r, step, groups, {parts_of, groups, 0}};
     int total = 0;
     for (int g = 0; g < n_groups; g++)
-        total += parts_of(&groups[g]);
+        total += parts_of(groups, g);
     if (work >= WORTH_SHARING) {
         oly_parallel(total, fold_body, &f);
         return;
