@@ -266,6 +266,10 @@ static void check_nan(void)
             reduce(&rows, x, y);
             for (int i = 0; i < 3; i++)
                 assert_int_equal(isnan(y[i]) != 0, i == where % 3);
+            float pairs[2];
+            all.dtype = OLY_COMPLEX64, all.extent[0] = 150; /* one of its parts */
+            reduce(&all, x, pairs);
+            assert_true(isnan(pairs[0]) || isnan(pairs[1]));
         }
 }
 static void nan_wins_in_max_and_min(void **unused)

@@ -15,12 +15,12 @@
 #define OR(T, U, a, b)            ((T)((a) | (b)))
 #define AND(T, U, a, b)           ((T)((a) & (b)))
 
-/* Complex numbers are ordered by the real part, then by the imaginary one. */
+/* Complex numbers are ordered by the real part, then by the imaginary one; what is not a number wins, wherever it stands. */
 #define MULTIPLY_C64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
 #define MULTIPLY_C128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
 #define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
-#define LARGER_COMPLEX(T, U, a, b)  (BEFORE(b, a) ? (a) : (b))
-#define SMALLER_COMPLEX(T, U, a, b) (BEFORE(a, b) ? (a) : (b))
+#define LARGER_COMPLEX(T, U, a, b)  ((a) != (a) || ((b) == (b) && BEFORE(b, a)) ? (a) : (b))
+#define SMALLER_COMPLEX(T, U, a, b) ((a) != (a) || ((b) == (b) && BEFORE(a, b)) ? (a) : (b))
 
 #define LANES 64
 

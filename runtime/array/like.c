@@ -24,5 +24,9 @@ oly_array oly_full_like_of(oly_array x, oly_operand value)
     if (oly_trace_current())
         return full_like_traced(oly_trace_current(), x, value);
     bool placed = x->committed && !x->type.unreduced && !x->type.weak;
-    return oly_full_sharded(value, x->type.dtype, placed ? x->sharding : NULL, x->type.rank, x->type.shape);
+    if (!placed || !x->sharding->mesh->explicit_axes)
+        return oly_full_sharded(value, x->type.dtype, placed ? x->sharding : NULL, x->type.rank, x->type.shape);
+    oly_array full = oly_full_sharded(value, x->type.dtype, oly_type_sharding(&x->type), x->type.rank, x->type.shape);
+    return full ? oly_device_put(full, x->sharding)
+                : NULL; /* along the axes that are not Explicit, too: nothing is sent */
 }

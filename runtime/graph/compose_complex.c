@@ -11,8 +11,13 @@ oly_status oly_compose_part(oly_graph *g, int n_in, oly_node *const *in, const o
         return oly_build_apply(g, recipe->op, 1, &x, out);
     if (recipe->op != OLY_OP_imag)
         return OLY_OK;
-    OLY_TRY(oly_build_number(g, x->type.dtype, 0, out));
-    return oly_build_broadcast(g, *out, x->type.rank, x->type.shape, out);
+    oly_type t = x->type;
+    t.unreduced = t.reduced = 0;
+    oly_sharding like = t.mesh && t.mesh->explicit_axes ? oly_type_sharding(&t) : NULL; /* zeros lie as x does */
+    if (t.mesh && t.mesh->explicit_axes && !like)
+        return OLY_MEMORY;
+    OLY_TRY(oly_build_number(g, t.dtype, 0, out));
+    return oly_build_broadcast_to(g, *out, t.rank, t.shape, like, out);
 }
 
 oly_status oly_compose_complex(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
