@@ -32,7 +32,7 @@ static void look_at_views(site *s, int n, int rank, const int64_t *around)
         if (x && one_in(s, 8))
             x = capture_note(s, oly_add(capture_as_number(s, x), 0), "v%d + 0", capture_name_of(x));
         bool placed = one_in(s, 8);
-        if (x && s->p->mesh && !s->p->plain && placed)
+        if (x && s->p->places && !s->p->plain && placed && !s->manual)
             x = oly_with_sharding_constraint(x, oly_named(s->p->mesh, oly_rank(x) ? "x" : ""));
         look(s, x);
     }
@@ -48,7 +48,8 @@ static site inside(const inner *in, int n_carry, oly_array *carry, oly_array ste
               .n_carry = n_carry,
               .step = step,
               .near = in->near,
-              .rolls = in->rolls};
+              .rolls = in->rolls,
+              .manual = in->manual};
     for (int k = 0; k < n_carry; k++)
         look(&s, carry[k]);
     for (int k = 0; k < in->n_outer; k++)
@@ -208,7 +209,8 @@ static void run_loop(site *s, int n_carry, oly_array *carry)
     static const int64_t counts[] = {0, 1, 2, 2, 3, 3, 4, 5, 6, 7};
     int64_t how = draw(s, 10), count = counts[draw(s, s->depth > 0 ? 5 : 10)],
             lower = one_in(s, 4) ? draw(s, 5) - 2 : 0;
-    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .count = n_carry};
+    inner in = {
+        .outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .count = n_carry, .manual = s->manual};
     in.conditional = one_in(s, 2);
     in.near = !one_in(s, 4);
     in.rolls = one_in(s, 2);
@@ -248,7 +250,12 @@ static void second_branch(const oly_array *in, oly_array *out, void *user)
 
 oly_array capture_branched(site *s, oly_array x)
 {
-    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .near = s->near, .rolls = s->rolls};
+    inner in = {.outer = s,
+                .seed = (uint64_t)draw(s, INT64_MAX),
+                .n_outer = s->n,
+                .near = s->near,
+                .rolls = s->rolls,
+                .manual = s->manual};
     oly_array which = s->step && one_in(s, 2) ? oly_eq(oly_mod(s->step, 2), 0)
                       : oly_size(x) > 0       ? oly_gt(oly_max(x), draw(s, 9))
                                               : number(1),
@@ -276,7 +283,12 @@ static void element(const oly_array *in, oly_array *out, void *user)
 
 oly_array capture_called(site *s, oly_array x)
 {
-    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .near = s->near, .rolls = s->rolls};
+    inner in = {.outer = s,
+                .seed = (uint64_t)draw(s, INT64_MAX),
+                .n_outer = s->n,
+                .near = s->near,
+                .rolls = s->rolls,
+                .manual = s->manual};
     oly_array y = NULL;
     bool again = one_in(s, 3);
     capture_say(s, "call", again);
@@ -292,7 +304,7 @@ oly_array capture_called(site *s, oly_array x)
 
 oly_array capture_mapped(site *s, oly_array x)
 {
-    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n};
+    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .manual = s->manual};
     oly_array y = NULL, parts[8];
     if (!s->p->plain) {
         oly_vmap(element, &in, OLY_IN(x), OLY_AXES_OF(0), OLY_OUT(y), OLY_AXES_OF(0));
@@ -305,6 +317,51 @@ oly_array capture_mapped(site *s, oly_array x)
         element(&one, &parts[k], &in);
     }
     return capture_note(s, oly_stack_n((int)oly_dim(x, 0), parts, 0), "stack");
+}
+
+/* -- programs of one device ---------------------------------------------------------------------------------------------- */
+
+static oly_array from_before(oly_array x, int n)
+{
+    int pairs[8][2];
+    for (int k = 0; k < n; k++) {
+        pairs[k][0] = k;
+        pairs[k][1] = (k + 1) % n;
+    }
+    return oly_ppermute(x, "x", n, (const int(*)[2])pairs);
+}
+
+static void one_device(const oly_array *x, oly_array *y, void *user)
+{
+    const inner *in = user;
+    oly_array carry = x[0];
+    bool plain = in->outer->p->plain;
+    site s = inside(in, 1, &carry, in->outer->step);
+    look(&s, plain ? in->most : oly_pmax(oly_max(carry), "x"));
+    look(&s, plain ? in->neighbour : from_before(carry, in->outer->p->parts));
+    y[0] = capture_next_of(&s, carry);
+}
+
+oly_array capture_shared_out(site *s, oly_array x)
+{
+    inner in = {.outer = s, .seed = (uint64_t)draw(s, INT64_MAX), .n_outer = s->n, .manual = true};
+    int n = s->p->parts;
+    int64_t each = oly_dim(x, 0) / n;
+    oly_array y = NULL, shard[8], made[8];
+    in.n_outer = in.n_outer > MOST_SEEN - 3 ? MOST_SEEN - 3 : in.n_outer;
+    if (!s->p->plain) {
+        oly_shard_map(one_device, &in, s->p->mesh, OLY_IN(x), OLY_SPECS("x"), OLY_OUT(y), OLY_SPECS("x"));
+        return y;
+    }
+    capture_say(s, "devices", n);
+    in.most = capture_note(s, oly_max(x), "largest of all");
+    for (int k = 0; k < n; k++)
+        shard[k] = capture_note(s, oly_slice_in_dim(x, k * each, (k + 1) * each, 1, 0), "shard %d", k);
+    for (int k = 0; k < n; k++) {
+        in.neighbour = shard[(k + n - 1) % n];
+        one_device(&shard[k], &made[k], &in);
+    }
+    return capture_note(s, oly_concatenate_n(n, made, 0), "shards of v%d", capture_name_of(x));
 }
 
 /* -- the whole ---------------------------------------------------------------------------------------------------------- */

@@ -19,7 +19,9 @@ typedef struct capture_program {
     bool slope;    /* its derivative: the result is a number */
     bool plain;    /* call by call: loops are written out, nothing is traced */
     bool print;    /* then: says what it does */
-    oly_mesh mesh; /* of constraints on values; NULL: none */
+    bool places;   /* puts constraints on values */
+    oly_mesh mesh; /* its axis x has `parts` devices: of constraints, and of maps over devices */
+    int parts;
 } capture_program;
 
 typedef struct capture_random {

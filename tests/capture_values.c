@@ -353,6 +353,9 @@ static oly_array expression(site *s, int rank, const int64_t *shape, int deep)
     oly_array x = expression(s, rank, shape, deep - 1);
     if (how < 8 || !x)
         return two(s, x, expression(s, rank, shape, deep - 1));
+    bool divides = rank > 0 && shape[0] % s->p->parts == 0 && s->p->parts < 9 && oly_size(x) > 0;
+    if (divides && s->depth < 3 && !s->manual && !s->near && !s->p->slope && one_in(s, 2))
+        return capture_shared_out(s, x);
     if (how < 10 && s->depth < 3 && one_in(s, s->near ? 8 : 3))
         return capture_called(s, x);
     if (how == 8 && s->depth < 3 && !s->near)

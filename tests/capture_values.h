@@ -16,6 +16,7 @@ typedef struct site {
     int n_carry;    /* seen[0..n_carry-1] change in the loop around */
     oly_array step; /* the counter; NULL: none */
     bool rolls;     /* near: dimensions may go round */
+    bool manual;    /* in the program of one device */
     bool near;      /* reads elements near by only, as loops over fields do */
 } site;
 
@@ -25,7 +26,9 @@ typedef struct inner {
     uint64_t seed;
     int n_outer; /* of outer->seen, what was there */
     int64_t count;
-    bool conditional, near, rolls, watches;
+    bool conditional, near, rolls, watches, manual;
+    oly_array most,
+        neighbour; /* in a program of one device, call by call: over all devices; what comes from the one before */
 } inner;
 
 static inline int64_t draw(site *s, int64_t n)
@@ -51,8 +54,9 @@ oly_array capture_any_seen(site *s);
 /* What carry x becomes: of the same type. */
 oly_array capture_next_of(site *s, oly_array x);
 
-/* -- capture_program.c: what a branch, each element of a batch, and a function called make of x -- */
+/* -- capture_program.c: what a branch, each element of a batch, a function called, and each device make of x -- */
 oly_array capture_branched(site *s, oly_array x);
 oly_array capture_mapped(site *s, oly_array x);
 oly_array capture_called(site *s, oly_array x);
+oly_array capture_shared_out(site *s, oly_array x);
 #endif

@@ -163,17 +163,19 @@ static void check_program(capture_program *p)
     reference wanted[CAPTURE_CARRIES + 1];
     oly_array in[CAPTURE_INPUTS], out[CAPTURE_CARRIES + 1] = {NULL};
     capture_random r = {p->seed * 31};
+    oly_mesh mesh = any_mesh(&r);
+    p->mesh = mesh;
+    p->parts = (int)oly_mesh_axis_size(mesh, 0);
     bool exact = make_reference(p, wanted);
     int n_out = results_of(p);
     if (exact) {
-        oly_mesh mesh = any_mesh(&r);
         for (int k = 0; k < p->n_in; k++) {
             in[k] = input(p, k);
             if (capture_draw(&r, 5))
                 in[k] = oly_device_put(in[k], any_sharding(&r, mesh, p->input[k].rank));
         }
         oly_option.halo_steps = halo_steps[capture_draw(&r, 7)];
-        p->mesh = capture_draw(&r, 2) ? mesh : NULL;
+        p->places = capture_draw(&r, 2);
         oly_fn f = p->slope ? slopes_of(p) : oly_jit(capture_program_run, p->n_in, n_out, .user = p);
         if (oly_call_arrays(f, p->n_in, in, n_out, out) != OLY_OK || oly_last_status() != OLY_OK)
             fail_program(p, oly_last_error());
