@@ -77,8 +77,12 @@ static void step_of(const inner *in, oly_array i, oly_array *carry, int n_carry)
             return;
         }
     }
-    for (int k = 0; k < n_carry; k++)
+    for (int k = 0; k < n_carry; k++) {
         next[k] = capture_next_of(&s, s.seen[k]);
+        if (in->rounds && oly_dtype_of(next[k]) == OLY_FLOAT32)
+            next[k] =
+                capture_note(&s, oly_floor(oly_clamp(-64, next[k], 64)), "floor(clamp(v%d))", capture_name_of(next[k]));
+    }
     memcpy(carry, next, sizeof *carry * (size_t)n_carry);
 }
 
@@ -215,6 +219,9 @@ static void run_loop(site *s, int n_carry, oly_array *carry)
     in.near = !one_in(s, 4);
     in.rolls = one_in(s, 2);
     in.watches = one_in(s, 4);
+    in.rounds = one_in(s, 2) || s->depth > 0;
+    if (!in.rounds && s->p->input[0].dtype == OLY_FLOAT32 && count > 3)
+        count = 3;
     how = in.near && !one_in(s, 10) ? 9 : how;
     if (how == 0 && !s->p->slope) {
         capture_say(s, "while", 0);
@@ -384,7 +391,7 @@ void capture_program_make(capture_program *p, uint64_t seed)
     p->n_in = p->n_out + 1 + (int)capture_draw(&r, 2);
     for (int d = 0; d < rank; d++)
         shape[d] = extent(&r);
-    bool large = capture_draw(&r, 20) == 0;
+    bool large = dtype == OLY_INT32 && capture_draw(&r, 10) == 0;
     if (large) /* loops that look at fields of 16384 elements and more are parted */
         for (int d = 0; d < rank; d++)
             shape[d] = (rank == 1 ? 16384 : rank == 2 ? 128 : 26) + capture_draw(&r, 3);

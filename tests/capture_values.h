@@ -27,6 +27,7 @@ typedef struct inner {
     int n_outer; /* of outer->seen, what was there */
     int64_t count;
     bool conditional, near, rolls, watches, manual;
+    bool rounds; /* keeps numbers small, and whole */
     oly_array most,
         neighbour; /* in a program of one device, call by call: over all devices; what comes from the one before */
 } inner;
