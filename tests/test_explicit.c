@@ -254,6 +254,23 @@ static void loops_keep_types(void **state)
     VALUES(carry, 0, 3, 6, 9, 12, 15, 18, 21);
 }
 
+static void hand_rows_out(oly_array *carry, const oly_array *x, oly_array *y, void *user)
+{
+    carry[0] = oly_add(carry[0], x[0]);
+    y[0] = *(oly_array *)user;
+    y[1] = oly_mul(y[0], carry[0]);
+}
+
+static void stacks_are_split_as_what_they_hold(void **state)
+{
+    (void)state;
+    oly_array a = count("x", 4, 2), carry = oly_zeros(OLY_FLOAT32), ones = oly_ones(OLY_FLOAT32, 2), ys[2];
+    assert_int_equal(oly_scan(2, true, hand_rows_out, 1, &carry, 1, &ones, 2, ys, &a), OLY_OK);
+    TYPE(ys[0], "float32[2,4@x,2]");
+    TYPE(ys[1], "float32[2,4@x,2]");
+    VALUES(ys[1], 0, 2, 4, 6, 8, 10, 12, 14, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 /* -- sums over devices ----------------------------------------------------------------------------------------------------- */
 static void sums_wait(void **state)
 {
@@ -514,6 +531,7 @@ int main(void)
         TEST(mixed_axes),
         TEST(types_are_the_same_while_tracing),
         TEST(loops_keep_types),
+        TEST(stacks_are_split_as_what_they_hold),
         TEST(sums_wait),
         TEST(terms_are_cut_further),
         TEST(products_wait),

@@ -126,6 +126,21 @@ static oly_status check(const scanning *s, const oly_array *carry)
     return OLY_OK;
 }
 
+/* Zeros for so many values of a type; over Explicit axes they are split as each of them is. */
+static oly_status new_stack(const oly_type *one, int64_t length, oly_array *stack)
+{
+    oly_type all = *one;
+    all.rank = one->rank + 1;
+    all.shape[0] = length;
+    all.axes[0] = (oly_axis_list){0};
+    memcpy(all.shape + 1, one->shape, sizeof *all.shape * (size_t)one->rank);
+    memcpy(all.axes + 1, one->axes, sizeof *all.axes * (size_t)one->rank);
+    all.unreduced = all.reduced = 0;
+    oly_sharding lies = all.mesh && all.mesh->explicit_axes ? oly_type_sharding(&all) : NULL;
+    *stack = oly_full_sharded(oly_operand_int(0), all.dtype, lies, all.rank, all.shape);
+    return *stack ? oly_manual_vary(all.mesh, all.varying, stack) : oly_kept_status();
+}
+
 /* all: room for carries and ys. */
 static oly_status scan_in(const scanning *s, oly_array *carry, oly_array *ys, oly_array *all, oly_type *types)
 {
@@ -133,15 +148,10 @@ static oly_status scan_in(const scanning *s, oly_array *carry, oly_array *ys, ol
     for (int k = 0; k < s->n_carry; k++)
         all[k] = carry[k];
     for (int k = 0; k < s->n_y; k++) {
-        int64_t shape[OLY_MAX_RANK] = {s->length};
         if (types[k].rank == OLY_MAX_RANK)
             return oly_fail(OLY_SHAPE, "result %d of the scan is %s; stacked it would have more than %d dimensions", k,
                             oly_type_short(&types[k]), OLY_MAX_RANK);
-        memcpy(shape + 1, types[k].shape, sizeof *shape * (size_t)types[k].rank);
-        all[s->n_carry + k] = oly_zeros_shape(types[k].dtype, types[k].rank + 1, shape);
-        if (!all[s->n_carry + k])
-            return oly_kept_status();
-        OLY_TRY(oly_manual_vary(types[k].mesh, types[k].varying, &all[s->n_carry + k]));
+        OLY_TRY(new_stack(&types[k], s->length, &all[s->n_carry + k]));
     }
     oly_status st = (oly_fori)(0, s->length, iteration, s->n_carry + s->n_y, all, (void *)s);
     for (int k = 0; k < s->n_carry && st == OLY_OK; k++)
