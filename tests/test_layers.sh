@@ -49,7 +49,8 @@ layer runtime/graph     core/ layout/ graph/ "${kernel[@]}"
 layer runtime/transform core/ layout/ graph/ transform/ "${kernel[@]}"
 layer runtime/plan      core/ layout/ graph/ plan/ communicator.h "${kernel[@]}"
 layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
-layer runtime/array     core/ layout/ graph/ plan/ device/ run/ transform/ array/ communicator.h "${kernel[@]}"
+layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
+layer runtime/array     core/ layout/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
 layer collectives       core/ environment.h

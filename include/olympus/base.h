@@ -47,7 +47,8 @@ typedef const struct oly_device_impl *oly_device;
     X(DIVERGED, "processes issued different programs")                                                                 \
     X(TIMEOUT, "a process did not come")                                                                               \
     X(MPI, "an MPI call failed")                                                                                       \
-    X(NO_KERNEL, "no kernel for these types")
+    X(NO_KERNEL, "no kernel for these types")                                                                          \
+    X(VERIFY, "a plan differs from its program")
 
 typedef enum oly_status {
 #define OLY_STATUS_ENUM(name, text) OLY_##name,

@@ -130,6 +130,7 @@ void oly_compiled_free(oly_compiled *c)
 {
     if (!c)
         return;
+    oly_verification_free(c->verification);
     oly_program_free(c->program);
     for (int k = 0; k < c->n_captures; k++)
         oly_array_release(c->captured[k]);
@@ -205,6 +206,8 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     oly_status st = c && values ? OLY_OK : oly_out_of_memory(sizeof *c, "a compiled function");
     for (int k = 0; k < g->n_inputs && st == OLY_OK; k++)
         st = oly_sums_value(k < n_in ? in[k] : t->captures[k - n_in].array, &values[k]);
+    if (st == OLY_OK && oly_option.verify)
+        st = oly_verification_new(g, values, outputs, &c->verification);
     if (st != OLY_OK) {
         oly_graph_free(g);
         oly_compiled_free(c);
@@ -260,7 +263,15 @@ oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, cons
             return OLY_MEMORY;
         c->outputs[k] = out[k]->shard;
     }
-    OLY_TRY(oly_program_run(c->program, c->inputs, donated, c->outputs, oly_current_site(), &device, &moment));
+    oly_verification *v = c->verification;
+    c->verification = NULL;
+    oly_status st = v ? oly_verify_before(v, c->inputs) : OLY_OK;
+    if (st == OLY_OK)
+        st = oly_program_run(c->program, c->inputs, donated, c->outputs, oly_current_site(), &device, &moment);
+    if (v && st == OLY_OK)
+        st = oly_verify_after(v, plan, c->inputs, donated, (oly_buffer *const *const *)c->outputs);
+    oly_verification_free(v);
+    OLY_TRY(st);
     for (int k = 0; k < n_out; k++) {
         out[k]->device = device;
         out[k]->moment = moment;

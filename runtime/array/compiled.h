@@ -3,13 +3,15 @@
 #define OLY_ARRAY_COMPILED_H
 #include "array/trace.h"
 #include "run/execute.h"
+#include "verify/verify.h"
 
 typedef struct oly_compiled {
     struct oly_compiled *next;
     uint64_t hash;
     size_t key_bytes;
-    char *key;            /* owned */
-    oly_program *program; /* owned */
+    char *key;                      /* owned */
+    oly_program *program;           /* owned */
+    oly_verification *verification; /* of the first run; owned; NULL: none */
     int n_captures;
     /* In the piece of memory that this is the beginning of: */
     oly_array *captured;        /* [n_captures] held; inputs after the call's own */

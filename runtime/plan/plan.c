@@ -524,6 +524,8 @@ static uint64_t fingerprint(const oly_planner *p)
     return h;
 }
 
+void (*oly_plan_damage)(oly_plan *plan);
+
 /* The passes from graph to graph. */
 static oly_status rewrite(oly_planner *p)
 {
@@ -557,6 +559,8 @@ oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
         oly_plan_free(plan);
         return st;
     }
+    if (oly_plan_damage)
+        oly_plan_damage(plan);
     plan->fingerprint = fingerprint(&p);
     plan->small = oly_enabled(OLY_OPTIMISATION_INLINE_RUNS) && block_work(plan->main) < 30000;
     *out = plan;

@@ -13,6 +13,8 @@ typedef struct oly_plan_request {
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
 void oly_plan_free(oly_plan *plan);
+/* Tests: called with every plan that is made, which it may damage; NULL: nothing. */
+extern void (*oly_plan_damage)(oly_plan *plan);
 /* May this output be written over this input's memory where that is donated (buffers.c)? Its cost grows with the plan's steps. */
 bool oly_plan_may_take(const oly_plan *plan, int input, int output);
 void oly_fold_forget(void); /* fold_pattern.c: what is kept for the next plan; at finalize */
