@@ -7,8 +7,8 @@
  * What it does about
  *   signals                      INT, TERM, HUP, QUIT, USR1, USR2 are passed on; what asks for an end gets the grace time to come to one
  *   the time limit               SIGTERM for the launcher, after the grace time SIGKILL for everything; status 124
- *   ranks that have all ended    and a launcher that has not, after the grace time: the same; status 1 if the launcher says 0
- *   a launcher that has ended    and ranks that have not: the same
+ *   ranks that have all ended    and a launcher that has not, after the grace time: SIGKILL for it; status 1
+ *   a launcher that has ended    and ranks that have not: SIGTERM for them, after the grace time SIGKILL
  *   files that Open MPI leaves   of this job: its session folder, its segments in /dev/shm
  *   its own end by SIGKILL       the launcher gets SIGTERM
  *
@@ -167,10 +167,10 @@ static void look(void)
         ask_to_end(text);
     }
     bool alone = !guard.ended && t - guard.last_rank >= guard.grace - 1;
-    if (alone && guard.ending == 0) {
+    if (alone && guard.ending == 0) { /* it has had its time, and crashes when it is asked in the midst of an end */
         decide(1);
-        ask_to_end("all ranks have ended, but the launcher has not: ending it");
-        guard.ending -= guard.grace - 1; /* it has had that time already */
+        say("all ranks have ended, but the launcher has not: ending it");
+        guard.ending = t - guard.grace;
     }
     if (guard.ended && count.processes > 0)
         ask_to_end("the launcher has ended, but ranks have not: ending them");
