@@ -98,6 +98,23 @@ static void a_rank_alone_may_fail_and_go_on(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+static void a_picture_that_cannot_be_written_is_an_error_on_all_ranks(void **state)
+{
+    (void)state;
+    start();
+    oly_array x = spread();
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(oly_write_png("/nowhere/at/all.png", x, 0, 24), OLY_IO);
+        assert_non_null(
+            strstr(oly_last_error(), oly_process_index() == 0 ? "/nowhere/at/all.png" : "failed on rank 0"));
+        oly_clear_error();
+    }
+    assert_int_equal(oly_write_png("/nowhere/at/all.png", x, 24, 0), OLY_INVALID);
+    oly_clear_error();
+    assert_true(oly_item(oly_sum(spread())) == 276);
+    assert_int_equal(oly_finalize(), 0);
+}
+
 static void different_host_data_is_told(void **state)
 {
     (void)state;
@@ -227,6 +244,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(processes_wait_for_each_other),
     cmocka_unit_test(arrays_on_one_rank_have_no_shards_elsewhere),
     cmocka_unit_test(a_rank_alone_may_fail_and_go_on),
+    cmocka_unit_test(a_picture_that_cannot_be_written_is_an_error_on_all_ranks),
     cmocka_unit_test(different_host_data_is_told),
 };
 

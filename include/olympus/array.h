@@ -177,7 +177,8 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
  * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all,
  * in the place of a regular file or of none.
  *   ranks   all ranks of the array's mesh (the data is gathered); process 0, which must be one of them, writes
- *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason) */
+ *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of
+ *           these ranks alike */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 

@@ -3,6 +3,7 @@
 #include "array/draw.h"
 #include "array/format.h"
 #include "array/png.h"
+#include "array/unanimous.h"
 #include <olympus/ops.h>
 #include "array/printf.h"
 #include "communicator.h"
@@ -195,10 +196,15 @@ static oly_status picture(const char *path, oly_array x, double low, double high
     size_t bytes = (size_t)oly_type_size(&x->type) * sizeof(float);
     float *data = oly_malloc(bytes + 1);
     oly_status st = data && values ? OLY_OK : oly_out_of_memory(bytes, "a picture");
+    if (values)
+        st = oly_unanimous(x->sharding->mesh, st, "making room for a picture");
     if (st == OLY_OK)
         st = (oly_process_allgather)(values, data, bytes);
-    if (st == OLY_OK && oly_process_index() == 0)
-        st = oly_png_write(path, x->type.shape[0], x->type.shape[1], data, low, high);
+    if (st == OLY_OK) {
+        if (oly_process_index() == 0)
+            st = oly_png_write(path, x->type.shape[0], x->type.shape[1], data, low, high);
+        st = oly_unanimous(x->sharding->mesh, st, "writing the picture");
+    }
     oly_release(data);
     oly_free(values);
     return st;
