@@ -42,16 +42,18 @@ oracle       := $(sort $(wildcard tests/oracle*.c))
 tests        := $(sort $(wildcard tests/test_*.c))
 long_runs    := $(sort $(wildcard tests/long/*.c))
 fuzzers      := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+soak         := $(sort $(wildcard tests/soak/*.c))
+soak_fuzzer  := tests/soak/fuzz_programs.c
 everywhere   := $(sort $(wildcard tests/ops_reference*.c))
 test_helpers := $(filter-out $(oracle) $(tests) $(everywhere),$(sort $(wildcard tests/*.c)))
 headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h launch/guard/*.h kernels/*.h \
-                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h))
+                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h tests/soak/*.h))
 guards       := $(sort $(wildcard launch/guard/*.c))
-every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) \
+every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
                 tests/fuzz/driver.c
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
-            $(if $(oracle),$(BUILD)/tests/oracle)
+            $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
 guard    := $(BUILD)/launch/olyguard
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
@@ -112,7 +114,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers bench lint layers install uninstall mutants clean help
+.PHONY: all library demo test check long fuzz fuzzers soak soak-fuzzer coverage bench lint layers install uninstall mutants clean help
 
 all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
@@ -128,6 +130,22 @@ fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECO
 	@for program in $(basename $(notdir $(fuzzers))); do printf '%s: ' $$program; \
 		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=abort_on_error=1 \
 		build-address-undefined/tests/fuzz/$$program $(or $(SECONDS),10) $(SEED) || exit; done
+
+soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all layouts in turn; SECONDS=60, SEED=n
+	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/run.sh $(or $(SECONDS),60) $(SEED)
+
+coverage: ## lines of the planner that random programs alone reach (SECONDS=120 of soak in a build with --coverage), and those they do not
+	@$(MAKE) --no-print-directory BUILD=build-coverage CFLAGS=--coverage LDFLAGS=--coverage build-coverage/tests/soak/soak
+	@find build-coverage -name '*.gcda' -delete
+	@MPIRUN=$(MPIRUN) BUILD=build-coverage SOAK_SHRINK=0 tests/soak/run.sh $(or $(SECONDS),120) $(SEED) | tail -n 9
+	@tests/soak/coverage.sh build-coverage
+
+soak-fuzzer: ## the same programs from libFuzzer's bytes (clang): runs SECONDS=60; build-fuzzer-no-link/corpus keeps what reached more
+	@$(MAKE) --no-print-directory CC=clang SANITIZE=fuzzer-no-link build-fuzzer-no-link/tests/soak/fuzz_programs
+	@mkdir -p build-fuzzer-no-link/corpus
+	@OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OLYMPUS_NUM_CPU_DEVICES=8 build-fuzzer-no-link/tests/soak/fuzz_programs \
+		-max_total_time=$(or $(SECONDS),60) -timeout=20 -max_len=3000 -len_control=0 -artifact_prefix=build-fuzzer-no-link/ \
+		build-fuzzer-no-link/corpus tests/soak/corpus
 
 fuzzers: $(fuzzers:%.c=$(BUILD)/%)
 
@@ -161,6 +179,7 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(compile) -Iinclude $(CFLAGS) -c $< -o $@
 
+$(BUILD)/tests/soak/%.o: inside += -Itests
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -193,6 +212,14 @@ $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 $(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
+
+$(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer),$(soak)) tests/check_element.c) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
+$(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/check_element.c) $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -fsanitize=fuzzer -o $@
 
 $(BUILD)/bench/bench: $(bench:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))

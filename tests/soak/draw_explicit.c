@@ -1,0 +1,168 @@
+/* Programs over Explicit axes: how every value lies is known while drawing (`lies`), and operands that an operation would refuse
+ * are resharded before it. */
+#include "program.h"
+#include <string.h>
+
+static bool splits(const placement *a, int d)
+{
+    return a->n[d] > 0;
+}
+
+static bool same_place(const placement *a, const placement *b)
+{
+    return a->mesh == b->mesh && memcmp(a->n, b->n, sizeof a->n) == 0 && memcmp(a->axis, b->axis, sizeof a->axis) == 0;
+}
+
+static bool splits_nothing(const placement *a)
+{
+    for (int d = 0; d < MOST_RANK; d++)
+        if (splits(a, d))
+            return false;
+    return true;
+}
+
+int lying_as(program *p, int v, const placement *place)
+{
+    if (!p->explicit_axes || v == NOTHING || same_place(&p->lies[v], place))
+        return v;
+    statement s = operation_of(OP_reshard, 1, &v);
+    s.place[0] = *place;
+    return simple(p, s);
+}
+
+int replicated(program *p, int v)
+{
+    return lying_as(p, v, &(placement){.mesh = 0});
+}
+
+void replicate_inputs(program *p, statement *s)
+{
+    for (int k = 0; k < s->n_in && p->explicit_axes; k++)
+        if (s->in[k] >= 0)
+            s->in[k] = replicated(p, s->in[k]);
+}
+
+/* Where the result of an operation of one array lies, if that can stay where it is. */
+static bool place_of_one(const program *p, const statement *s, placement *place)
+{
+    const placement from = p->lies[s->in[0]];
+    int rank = p->rank_of[s->in[0]], n = 0;
+    *place = from;
+    switch (operations[s->op].family) {
+    case ONE: return true;
+    case THREE: return s->op == OP_clamp;
+    case RUNNING: return !splits(&from, s->k < 0 ? s->k + rank : s->k);
+    case REDUCTION:
+        *place = (placement){.mesh = from.mesh};
+        for (int d = 0; d < rank; d++) {
+            bool gone = s->other_flag;
+            for (int k = 0; k < s->n_axes; k++)
+                gone = gone || s->axes[k] == d || s->axes[k] + rank == d;
+            if (!gone) {
+                place->n[n] = from.n[d];
+                memcpy(place->axis[n], from.axis[d], sizeof from.axis[d]);
+            }
+            n += !gone || s->flag;
+        }
+        return !(s->other_flag && (s->op == OP_argmax || s->op == OP_argmin) && rank > 1);
+    case REARRANGE:
+        if (s->op == OP_slice)
+            for (int d = 0; d < rank; d++)
+                if (s->step[d] == 0)
+                    return false;
+        if (s->op == OP_transpose) {
+            for (int d = 0; d < rank; d++) {
+                int e = s->n_axes ? s->axes[d] : rank - 1 - d;
+                place->n[d] = from.n[e];
+                memcpy(place->axis[d], from.axis[e], sizeof from.axis[e]);
+            }
+            return true;
+        }
+        return s->op == OP_slice || s->op == OP_roll || s->op == OP_flip || s->op == OP_pad ||
+               (s->op == OP_update && s->in[1] == NUMBER);
+    default: return false;
+    }
+}
+
+/* Of arrays of one shape that lie alike, or of which all but one are whole. */
+static bool place_of_alike(const program *p, const statement *s, placement *place)
+{
+    bool mixed = false;
+    *place = (placement){.mesh = NOTHING};
+    if (operations[s->op].family != TWO && s->op != OP_where && s->op != OP_concatenate)
+        return false;
+    for (int k = 0; k < s->n_in; k++) {
+        if (s->in[k] == NUMBER)
+            continue;
+        const placement *next = &p->lies[s->in[k]];
+        for (int j = 0; j < k; j++)
+            mixed =
+                mixed || (s->in[j] != NUMBER &&
+                          (p->rank_of[s->in[j]] != p->rank_of[s->in[k]] ||
+                           (s->op != OP_concatenate && memcmp(p->shape_of[s->in[j]], p->shape_of[s->in[k]],
+                                                              sizeof(int64_t) * (size_t)p->rank_of[s->in[k]]) != 0)));
+        if (next->mesh < 0)
+            continue;
+        if (place->mesh < 0)
+            *place = *next;
+        else if (!same_place(place, next))
+            return false;
+    }
+    if (mixed && !splits_nothing(place))
+        return false;
+    for (int k = 0; k < s->n_in && !splits_nothing(place); k++)
+        if (s->in[k] != NUMBER && p->lies[s->in[k]].mesh < 0 &&
+            (p->home[s->in[k]] == 0 || s->n_in > 2 || s->op == OP_concatenate))
+            return false; /* kept simple: uncommitted ones beside split ones */
+    return true;
+}
+
+bool settle_operands(program *p, statement *s, placement *place)
+{
+    *place = (placement){.mesh = NOTHING};
+    if (s->kind == INPUT || s->kind == MOVE) {
+        *place = s->place[0];
+        return true;
+    }
+    if (s->kind != OPERATION)
+        return true; /* the results' blocks say */
+    if (s->op == OP_constraint)
+        s->op = OP_reshard;
+    if (s->op == OP_reshard) {
+        *place = s->place[0];
+        return place->mesh >= 0;
+    }
+    if (s->n_in == 0)
+        return true;
+    int arrays = 0;
+    for (int k = 0; k < s->n_in; k++)
+        arrays += s->in[k] != NUMBER;
+    if (arrays == 1 && s->in[0] != NUMBER && place_of_one(p, s, place))
+        return true;
+    if (place_of_alike(p, s, place))
+        return true;
+    bool placed = false;
+    for (int k = 0; k < s->n_in; k++)
+        if (s->in[k] != NUMBER) {
+            placed = true;
+            if ((s->in[k] = replicated(p, s->in[k])) == NOTHING)
+                return false;
+        }
+    *place = (placement){.mesh = (int8_t)(placed ? 0 : NOTHING)};
+    return true;
+}
+
+/* Where the results of a statement with blocks lie. */
+placement result_place(const program *p, const statement *s, int k)
+{
+    const block *b = &p->block[s->block[s->kind == WHILE ? 1 : 0]];
+    if (s->kind == GRADIENT || s->kind == VMAP || s->kind == MAP || k >= b->n_results)
+        return (placement){.mesh = 0};
+    placement place = p->lies[b->result[k]];
+    if (s->kind == SCAN && k >= s->n_carry) {
+        memmove(place.n + 1, place.n, sizeof place.n - 1);
+        memmove(place.axis + 1, place.axis, sizeof place.axis - sizeof place.axis[0]);
+        place.n[0] = 0;
+    }
+    return place;
+}

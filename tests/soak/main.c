@@ -1,0 +1,178 @@
+/* Random programs against plain loops (program.h):
+ *     soak SEED COUNT        programs SEED, SEED+1, ...; failures are shrunk and printed as C
+ *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found
+ *     soak -p SEED           prints a program
+ *     soak -s SEED FILE      writes its choices
+ * Alone, programs run in a child process, so that a crash or a program that does not end (20 s) is a failure like others and can be
+ * shrunk. Under a launcher all ranks run the same programs, nothing is shrunk, and a crash ends the job; SOAK_PROGRESS=file keeps
+ * the seed under way. SOAK_SHRINK=seconds for each failure (20; 0: not at all). Exit status 0: no failure. */
+#include "child.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static program current;
+static int progress = -1;
+static long n_failed, n_statements;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int devices_of_job(void)
+{
+    const char *mine = getenv("OLYMPUS_NUM_CPU_DEVICES");
+    return mine ? atoi(mine) : 1;
+}
+
+static double shrink_seconds(void)
+{
+    const char *text = getenv("SOAK_SHRINK");
+    return text ? atof(text) : 20;
+}
+
+static void report(const char *name, outcome *o)
+{
+    n_failed++;
+    printf("%s: %s\n", name, o->text);
+    if (shrink_seconds() > 0) {
+        shrink_program(&current, o, shrink_seconds());
+        print_program(stdout, &current, o);
+    } else if (o->got[0])
+        printf("  got  %s\n  right%s\n", o->got, o->right);
+    fflush(stdout);
+}
+
+/* What a batch runs: by seed, or a file. */
+typedef struct batch {
+    uint64_t seed;
+    char **file;
+} batch;
+
+static bool draw_of(const batch *b, long k, int devices, char *name, size_t size)
+{
+    if (b->file) {
+        uint8_t bytes[MOST_CHOICES];
+        FILE *f = fopen(b->file[k], "rb");
+        snprintf(name, size, "%s", b->file[k]);
+        if (!f)
+            return false;
+        size_t n = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        choices_from_bytes(&current.choices, bytes, (int)n);
+    } else {
+        snprintf(name, size, "seed %llu", (unsigned long long)(b->seed + (uint64_t)k));
+        choices_from_seed(&current.choices, b->seed + (uint64_t)k);
+    }
+    draw_program(&current, devices);
+    return evaluate_main(&current);
+}
+
+/* -- alone: children of 200 programs each --------------------------------------------------------------------------------------------- */
+static void run_batch(const void *context, long from, long to, outcome *o, long *at)
+{
+    char name[300];
+    begin_session();
+    for (*at = from; *at < to && !o->failed; ++*at) {
+        if (!draw_of(context, *at, devices_of_job(), name, sizeof name))
+            continue;
+        n_statements += current.n_statements;
+        alarm(20);
+        *o = run_program(&current);
+        alarm(0);
+        if (o->failed)
+            break;
+    }
+    oly_finalize();
+}
+
+static void run_alone(const batch *b, long count)
+{
+    char name[300];
+    for (long at = 0; at < count;) {
+        long to = at + 200 < count ? at + 200 : count, reached = at;
+        outcome o = run_child(run_batch, b, at, to, &reached);
+        if (!o.failed) {
+            at = to;
+            continue;
+        }
+        draw_of(b, reached, devices_of_job(), name, sizeof name);
+        report(name, &o);
+        at = reached + 1;
+    }
+}
+
+/* -- under a launcher ---------------------------------------------------------------------------------------------------------------------- */
+static void run_together(const batch *b, long count)
+{
+    char name[300];
+    for (long k = 0; k < count; k++) {
+        if (k % 200 == 0) {
+            if (k)
+                oly_finalize();
+            begin_session();
+        }
+        if (!draw_of(b, k, oly_device_count(), name, sizeof name))
+            continue;
+        char line[40];
+        if (progress >= 0 && oly_process_index() == 0 &&
+            pwrite(progress, line,
+                   (size_t)snprintf(line, sizeof line, "%20llu\n", (unsigned long long)(b->seed + (uint64_t)k)), 0) < 0)
+            progress = -1;
+        alarm(60);
+        outcome o = run_program(&current);
+        alarm(0);
+        if (!o.failed)
+            continue;
+        n_failed++;
+        printf("%s, rank %d: %s\n  got  %s\n  right%s\n", name, oly_process_index(), o.text, o.got, o.right);
+        fflush(stdout);
+        oly_finalize();
+        begin_session();
+    }
+    oly_finalize();
+}
+
+static int print_seed(uint64_t seed, const char *file)
+{
+    choices_from_seed(&current.choices, seed);
+    draw_program(&current, devices_of_job());
+    if (file) {
+        FILE *f = fopen(file, "wb");
+        if (!f || fwrite(current.choices.byte, 1, (size_t)current.choices.n, f) != (size_t)current.choices.n ||
+            fclose(f) != 0)
+            return 1;
+        return 0;
+    }
+    print_program(stdout, &current, NULL);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    bool together = getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE");
+    bool files = argc > 1 && strcmp(argv[1], "-f") == 0;
+    batch b = {.seed = argc > 1 && !files ? strtoull(argv[1], NULL, 10) : 1, .file = files ? argv + 2 : NULL};
+    long count = files ? argc - 2 : argc > 2 ? atol(argv[2]) : 100;
+    double begin = now();
+    if (argc > 2 && strcmp(argv[1], "-p") == 0)
+        return print_seed(strtoull(argv[2], NULL, 10), NULL);
+    if (argc > 3 && strcmp(argv[1], "-s") == 0)
+        return print_seed(strtoull(argv[2], NULL, 10), argv[3]);
+    if (getenv("SOAK_PROGRESS"))
+        progress = open(getenv("SOAK_PROGRESS"), O_WRONLY | O_CREAT, 0644);
+    if (together)
+        run_together(&b, count);
+    else
+        run_alone(&b, count);
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (!rank || strcmp(rank, "0") == 0)
+        printf("%ld programs, %ld failed, %.1f programs/s\n", count, n_failed, (double)count / (now() - begin));
+    return n_failed != 0;
+}

@@ -1,0 +1,284 @@
+/* The table of operations, and how each is called. */
+#include "program.h"
+#include <math.h>
+#include <string.h>
+
+const operation operations[N_OPS] = {
+#define SOAK_OP(name, family, arity, weight, format) {#name, family, arity, weight, format},
+#include "operations.def"
+#undef SOAK_OP
+};
+
+static const char *const axis_name[MOST_AXES] = {"x", "y", "z"};
+
+const char *axes_text(const mesh_text *m, int n, const int *axes)
+{
+    static char text[4][40];
+    static int turn;
+    char *t = text[turn++ % 4];
+    int at = 0;
+    (void)m;
+    t[0] = 0;
+    for (int k = 0; k < n; k++)
+        at += snprintf(t + at, 40 - (size_t)at, "%s%s", k ? ", " : "", axis_name[axes[k]]);
+    return t;
+}
+
+const char *spec_text(const placement *place, int rank)
+{
+    static char text[16][80];
+    static int turn;
+    char *t = text[turn++ % 16];
+    int at = 0, last = rank - 1;
+    t[0] = 0;
+    while (last >= 0 && place->n[last] == 0)
+        last--;
+    for (int d = 0; d <= last; d++) {
+        at += snprintf(t + at, 80 - (size_t)at, "%s%s", d ? ", " : "",
+                       place->n[d] == 0  ? "None"
+                       : place->n[d] > 1 ? "("
+                                         : "");
+        for (int k = 0; k < place->n[d]; k++)
+            at += snprintf(t + at, 80 - (size_t)at, "%s%s", k ? "," : "", axis_name[place->axis[d][k]]);
+        if (place->n[d] > 1)
+            at += snprintf(t + at, 80 - (size_t)at, ")");
+    }
+    return t;
+}
+
+oly_sharding sharding_of(const program *p, const placement *place, int rank, const oly_mesh *mesh)
+{
+    (void)p;
+    return place->mesh < 0 ? NULL : oly_named(mesh[place->mesh], spec_text(place, rank));
+}
+
+const char *slices_text(const statement *s)
+{
+    static char text[200];
+    int at = 0;
+    text[0] = 0;
+    for (int d = 0; d < s->rank; d++) {
+        at += snprintf(text + at, 200 - (size_t)at, "%s", d ? ", " : "");
+        if (s->step[d] == 0)
+            at += snprintf(text + at, 200 - (size_t)at, "%d", (int)s->low[d]);
+        else if (s->step[d] == 1)
+            at += snprintf(text + at, 200 - (size_t)at, "%d:%d", (int)s->low[d], (int)s->high[d]);
+        else if (s->high[d] < 0)
+            at += snprintf(text + at, 200 - (size_t)at, "%d::%d", (int)s->low[d], (int)s->step[d]);
+        else
+            at += snprintf(text + at, 200 - (size_t)at, "%d:%d:%d", (int)s->low[d], (int)s->high[d], (int)s->step[d]);
+    }
+    return text;
+}
+
+static oly_operand number_of(const statement *s)
+{
+    return s->number == floor(s->number) ? oly_operand_int((int64_t)s->number) : oly_operand_float(s->number);
+}
+
+static oly_array call_one(const program *p, const statement *s, oly_array x, const oly_mesh *mesh)
+{
+    switch ((int)s->op) {
+    case OP_neg: return oly_neg(x);
+    case OP_abs: return oly_abs(x);
+    case OP_sign: return oly_sign(x);
+    case OP_square: return oly_square(x);
+    case OP_relu: return oly_relu(x);
+    case OP_floor: return oly_floor(x);
+    case OP_ceil: return oly_ceil(x);
+    case OP_logical_not: return oly_logical_not(x);
+    case OP_bitwise_not: return oly_bitwise_not(x);
+    case OP_convert: return oly_astype(x, s->dtype);
+    case OP_real: return oly_real(x);
+    case OP_imag: return oly_imag(x);
+    case OP_conj: return oly_conj(x);
+    case OP_stop_gradient: return oly_stop_gradient(x);
+    case OP_sin: return oly_sin(x);
+    case OP_cos: return oly_cos(x);
+    case OP_tanh: return oly_tanh(x);
+    case OP_sigmoid: return oly_sigmoid(x);
+    case OP_exp: return oly_exp(x);
+    case OP_sqrt: return oly_sqrt(x);
+    case OP_log1p: return oly_log1p(x);
+    case OP_reshard: return oly_reshard(x, sharding_of(p, &s->place[0], oly_rank(x), mesh));
+    case OP_pvary: return oly_pvary(x, axes_text(&p->mesh[s->place[0].mesh], s->n_axes, s->axes));
+    default: return oly_with_sharding_constraint(x, sharding_of(p, &s->place[0], oly_rank(x), mesh));
+    }
+}
+
+static oly_array call_two(const statement *s, const oly_operand *x)
+{
+    switch ((int)s->op) {
+    case OP_add: return oly_add(x[0], x[1]);
+    case OP_sub: return oly_sub(x[0], x[1]);
+    case OP_mul: return oly_mul(x[0], x[1]);
+    case OP_max2: return oly_max2(x[0], x[1]);
+    case OP_min2: return oly_min2(x[0], x[1]);
+    case OP_eq: return oly_eq(x[0], x[1]);
+    case OP_ne: return oly_ne(x[0], x[1]);
+    case OP_lt: return oly_lt(x[0], x[1]);
+    case OP_le: return oly_le(x[0], x[1]);
+    case OP_gt: return oly_gt(x[0], x[1]);
+    case OP_ge: return oly_ge(x[0], x[1]);
+    case OP_logical_and: return oly_logical_and(x[0], x[1]);
+    case OP_logical_or: return oly_logical_or(x[0], x[1]);
+    case OP_logical_xor: return oly_logical_xor(x[0], x[1]);
+    case OP_bitwise_and: return oly_bitwise_and(x[0], x[1]);
+    case OP_bitwise_or: return oly_bitwise_or(x[0], x[1]);
+    case OP_bitwise_xor: return oly_bitwise_xor(x[0], x[1]);
+    case OP_fmod: return oly_fmod(x[0], x[1]);
+    case OP_div: return oly_div(x[0], x[1]);
+    case OP_complex: return oly_complex(x[0], x[1]);
+    case OP_where: return oly_where(x[0], x[1], x[2]);
+    default: return oly_clip(x[0], s->low[0], s->high[0]);
+    }
+}
+
+static oly_array call_reduction(const statement *s, oly_array x)
+{
+    oly_reduce_options options = {.keepdims = s->flag};
+    if (!s->other_flag) {
+        options.n_axis_list = s->n_axes;
+        options.axis_list = s->axes;
+        options.axes_given = true;
+    }
+    static oly_array (*const calls[])(oly_operand, oly_reduce_options) = {
+        oly_sum_with, oly_max_with, oly_min_with,    oly_prod_with,  oly_mean_with,
+        oly_any_with, oly_all_with, oly_argmax_with, oly_argmin_with};
+    return calls[s->op - OP_sum](oly_operand_array(x), options);
+}
+
+static oly_array call_running(const statement *s, oly_array x)
+{
+    switch ((int)s->op) {
+    case OP_cumsum: return oly_cumsum(x, s->k, .reverse = s->flag);
+    case OP_cummax: return oly_cummax(x, s->k, .reverse = s->flag);
+    case OP_cummin: return oly_cummin(x, s->k, .reverse = s->flag);
+    case OP_cumprod: return oly_cumprod(x, s->k, .reverse = s->flag);
+    case OP_sort: return oly_sort(x, s->k, .descending = s->flag);
+    default: return oly_argsort(x, s->k, .descending = s->flag);
+    }
+}
+
+static oly_array call_product(const statement *s, const oly_array *x)
+{
+    static const char *const padding[] = {"", "SAME", "VALID"};
+    char window[24];
+    snprintf(window, sizeof window, "%d", (int)s->shape[0]);
+    switch ((int)s->op) {
+    case OP_matmul: return oly_matmul(x[0], x[1]);
+    case OP_dot: return oly_dot(x[0], x[1]);
+    case OP_outer: return oly_outer(x[0], x[1]);
+    case OP_vdot: return oly_vdot(x[0], x[1]);
+    case OP_batched: return oly_einsum("bij,bjk->bik", x[0], x[1]);
+    case OP_crossed: return oly_einsum("ij,kj->ki", x[0], x[1]);
+    case OP_correlate: return oly_correlate(x[0], x[1], modes[s->mode]);
+    case OP_convolve: return oly_convolve(x[0], x[1], modes[s->mode]);
+    case OP_conv: return oly_conv(x[0], x[1], .padding = padding[s->mode]);
+    default:
+        return oly_reduce_window(x[0], s->op == OP_window_sum ? "sum" : "max", .window = window,
+                                 .padding = padding[s->mode]);
+    }
+}
+
+static oly_array call_rearrangement(const statement *s, const oly_array *x, const oly_operand *o)
+{
+    switch ((int)s->op) {
+    case OP_slice: return oly_slice(x[0], slices_text(s));
+    case OP_update: return oly_update(x[0], slices_text(s), o[1]);
+    case OP_roll: return oly_roll(x[0], (int64_t)s->number, s->k);
+    case OP_flip: return oly_flip_n(x[0], s->n_axes, s->axes);
+    case OP_transpose: return oly_transpose_axes(x[0], s->n_axes, s->axes);
+    case OP_reshape: return oly_reshape_shape(x[0], s->rank, s->shape);
+    case OP_broadcast: return oly_broadcast_shape(o[0], s->rank, s->shape);
+    case OP_concatenate: return oly_concatenate_n(s->n_in, x, s->k);
+    case OP_stack: return oly_stack_n(s->n_in, x, s->k);
+    case OP_pad: return oly_pad(x[0], number_of(s), s->low, s->high, s->step);
+    case OP_pad_mode: return oly_pad_mode(x[0], modes[s->mode], s->low, s->high);
+    case OP_tile: return oly_tile_n(x[0], s->rank, s->shape);
+    case OP_repeat: return oly_repeat(x[0], s->shape[0], s->k);
+    case OP_tril: return oly_tril(x[0], (int64_t)s->number);
+    case OP_triu: return oly_triu(x[0], (int64_t)s->number);
+    default: return oly_diagonal_of(x[0], (int64_t)s->number, 0, 1);
+    }
+}
+
+static oly_array call_indexing(const statement *s, const oly_array *x, const oly_operand *o)
+{
+    oly_array values = NULL;
+    switch ((int)s->op) {
+    case OP_take: return oly_take(x[0], o[1], s->k, modes[s->mode]);
+    case OP_take_along: return oly_take_along_axis(x[0], x[1], s->k, modes[s->mode]);
+    case OP_at_get: return oly_at_get_with(x[0], 1, o + 1, (oly_at_options){0});
+    case OP_at_set: return oly_at_set_with(x[0], 1, o + 1, o[2], (oly_at_options){0});
+    case OP_at_add: return oly_at_add_with(x[0], 1, o + 1, o[2], (oly_at_options){0});
+    case OP_at_max: return oly_at_max_with(x[0], 1, o + 1, o[2], (oly_at_options){0});
+    case OP_dynamic_slice: return oly_dynamic_slice(x[0], s->n_in - 1, o + 1, s->rank, s->shape);
+    case OP_dynamic_update: return oly_dynamic_update_slice(x[0], x[1], s->n_in - 2, o + 2);
+    case OP_segment_sum: return oly_segment_sum(x[0], x[1], s->shape[0]);
+    case OP_one_hot: return oly_one_hot(x[0], s->shape[0], s->dtype, -1);
+    case OP_searchsorted: return oly_searchsorted(x[0], o[1], modes[s->mode]);
+    default: oly_top_k(x[0], s->shape[0], &values, NULL); return values;
+    }
+}
+
+int ring_pairs(const program *p, const statement *s, int pairs[][2])
+{
+    int n = 1, count = 0;
+    for (int k = 0; k < s->n_axes; k++)
+        n *= p->mesh[s->place[0].mesh].size[s->axes[k]];
+    for (int k = 0; k < n; k++) {
+        int to = k + s->k % n;
+        if (s->flag && to >= n)
+            continue;
+        pairs[count][0] = k;
+        pairs[count++][1] = to % n;
+    }
+    return count;
+}
+
+static oly_array call_collective(const program *p, const statement *s, oly_array x)
+{
+    const char *axes = axes_text(&p->mesh[s->place[0].mesh], s->n_axes, s->axes);
+    int pairs[MOST_DEVICES][2];
+    switch ((int)s->op) {
+    case OP_psum: return oly_psum(x, axes);
+    case OP_pmax: return oly_pmax(x, axes);
+    case OP_all_gather: return oly_all_gather(x, axes, .axis = s->k, .tiled = s->flag);
+    case OP_psum_scatter: return oly_psum_scatter(x, axes, .axis = s->k, .tiled = s->flag);
+    case OP_ppermute: {
+        int n = ring_pairs(p, s, pairs);
+        return oly_ppermute(x, axes, n, (const int(*)[2])pairs);
+    }
+    case OP_all_to_all: return oly_all_to_all(x, axes, s->k, (int)s->shape[0], true);
+    default: return oly_axis_index(axes);
+    }
+}
+
+oly_array call_operation(const program *p, const statement *s, oly_array const *env, const oly_mesh *mesh)
+{
+    oly_array x[MOST_IN];
+    oly_operand o[MOST_IN];
+    for (int k = 0; k < s->n_in; k++) {
+        x[k] = s->in[k] == NUMBER ? NULL : env[s->in[k]];
+        o[k] = s->in[k] == NUMBER ? number_of(s) : oly_operand_array(x[k]);
+    }
+    switch (operations[s->op].family) {
+    case ONE: return call_one(p, s, x[0], mesh);
+    case TWO:
+    case THREE: return call_two(s, o);
+    case REDUCTION: return call_reduction(s, x[0]);
+    case RUNNING: return call_running(s, x[0]);
+    case PRODUCT: return call_product(s, x);
+    case REARRANGE: return call_rearrangement(s, x, o);
+    case INDEXING: return call_indexing(s, x, o);
+    case COLLECTIVE: return call_collective(p, s, s->n_in ? x[0] : NULL);
+    case SOURCE:
+        if (s->op == OP_iota)
+            return oly_iota_shape(s->dtype, s->k, s->rank, s->shape);
+        if (s->op == OP_full)
+            return oly_full_shape(number_of(s), s->dtype, s->rank, s->shape);
+        return oly_eye(s->shape[0], s->shape[1], s->k, s->dtype);
+    }
+    return NULL;
+}
