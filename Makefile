@@ -135,7 +135,7 @@ soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all la
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/run.sh $(or $(SECONDS),60) $(SEED)
 
 coverage: ## lines of the planner that random programs alone reach (SECONDS=120 of soak in a build with --coverage), and those they do not
-	@$(MAKE) --no-print-directory BUILD=build-coverage CFLAGS=--coverage LDFLAGS=--coverage build-coverage/tests/soak/soak
+	@$(MAKE) --no-print-directory BUILD=build-coverage COVERAGE=1 build-coverage/tests/soak/soak
 	@find build-coverage -name '*.gcda' -delete
 	@MPIRUN=$(MPIRUN) BUILD=build-coverage SOAK_SHRINK=0 tests/soak/run.sh $(or $(SECONDS),120) $(SEED) | tail -n 9
 	@tests/soak/coverage.sh build-coverage
@@ -172,6 +172,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(compile) $(inside) $(of_library) $(CFLAGS) -c $< -o $@
+
+ifdef COVERAGE
+$(BUILD)/runtime/plan/%.o: CFLAGS += --coverage
+LDFLAGS += --coverage
+endif
 
 # Examples see what users see.
 $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags

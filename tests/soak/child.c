@@ -13,6 +13,49 @@ typedef struct shared {
     bool done;
 } shared;
 
+/* -- options ------------------------------------------------------------------------------------------------------------------- */
+static const struct {
+    const char *name;
+    int n;
+    const char *const value[8];
+} varied[] = {
+    {"OLYMPUS_HALO_STEPS", 6, {"0", "0", "1", "2", "3", "5"}},
+    {"OLYMPUS_CHOOSE", 4, {"1", "1", "0", "2"}},
+    {"OLYMPUS_OVERLAP", 3, {"1", "1", "0"}},
+    {"OLYMPUS_DIRECT_PROCESSES", 5, {"8", "8", "1", "2", "3"}},
+    {"OLYMPUS_EXCHANGE_MEMORY", 3, {"256", "256", "1"}},
+    {"OLYMPUS_NUM_THREADS", 4, {"0", "1", "2", "3"}},
+    {"OLYMPUS_GRADIENT_MEMORY", 3, {"1024", "1024", "0"}},
+    {"OLYMPUS_QUEUE_DEPTH", 3, {"64", "64", "1"}},
+    {"OLYMPUS_VERIFY", 8, {"0", "0", "0", "0", "0", "0", "0", "1"}},
+    {"OLYMPUS_DISABLE", 8, {"", "", "", "", "all", "fusion", "sinking", "layout-choice"}},
+    {"OLYMPUS_COSTS", 4, {"", "", "levels", "node=20us,1GB/s"}},
+};
+enum { N_VARIED = sizeof varied / sizeof *varied };
+
+void choose_options(uint64_t number)
+{
+    static bool given[N_VARIED], known;
+    for (int k = 0; k < N_VARIED && !known; k++)
+        given[k] = getenv(varied[k].name);
+    known = true;
+    number *= 0x9e3779b97f4a7c15u;
+    for (int k = 0; k < N_VARIED; k++) {
+        number = number * 6364136223846793005u + 1442695040888963407u;
+        if (!given[k])
+            setenv(varied[k].name, varied[k].value[(number >> 40) % (uint64_t)varied[k].n], 1);
+    }
+}
+
+void print_options(FILE *f)
+{
+    fprintf(f, "/*");
+    for (int k = 0; k < N_VARIED; k++)
+        if (getenv(varied[k].name))
+            fprintf(f, " %s=%s", varied[k].name, getenv(varied[k].name));
+    fprintf(f, " */\n");
+}
+
 void begin_session(void)
 {
     oly_init(NULL, NULL);

@@ -5,7 +5,10 @@
 
 typedef void child_function(const void *context, long from, long to, outcome *o, long *at);
 
-void begin_session(void); /* oly_init, with errors returned */
+/* Options that change plans and not values, for the programs of a session: set in the environment unless they are there. */
+void choose_options(uint64_t number);
+void print_options(FILE *f); /* as a comment of C */
+void begin_session(void);    /* oly_init, with errors returned */
 /* f in a child. *reached: where it was. A signal is an outcome with its negative number as status. */
 outcome run_child(child_function *f, const void *context, long from, long to, long *reached);
 #endif

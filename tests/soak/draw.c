@@ -288,6 +288,7 @@ void draw_function_call(program *p)
         goto undo;
     s.n_out = p->block[s.block[0]].n_results;
     s.checkpoint = one_in(&p->choices, 8);
+    s.flavour = one_in(&p->choices, 10) ? 1 + below(&p->choices, 4) : 0; /* explained, too */
     for (int k = 0; k < s.n_out; k++) {
         s.out_place[k].mesh = NOTHING;
         if (p->current == 0 && !p->explicit_axes && one_in(&p->choices, 5))
@@ -389,7 +390,7 @@ void draw_program(program *p, int n_devices)
     p->team = 1;
     p->n_blocks = 1;
     p->wide = one_in(&p->choices, 8);
-    p->large = one_in(&p->choices, 60);
+    p->large = one_in(&p->choices, 40);
     p->most_work = p->large ? 3000000 : 400000;
     p->most_elements = p->large ? 28000 : 600;
     draw_meshes(p);
@@ -397,6 +398,8 @@ void draw_program(program *p, int n_devices)
     int rank = 1 + below(&p->choices, p->large ? 2 : 3), inputs = 1 + below(&p->choices, 4);
     for (int d = 0; d < rank; d++)
         base[d] = any_extent(p);
+    if (rank == 1 && one_in(&p->choices, 6))
+        base[0] = 60 + below(&p->choices, 330);
     for (int k = 0; k < inputs; k++)
         draw_input(p, base, rank);
     for (int k = 0; k < 5 && p->n_statements < 90 && (k == 0 || often(&p->choices, 150)); k++)

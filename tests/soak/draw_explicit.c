@@ -35,11 +35,12 @@ int replicated(program *p, int v)
     return lying_as(p, v, &(placement){.mesh = 0});
 }
 
-void replicate_inputs(program *p, statement *s)
+bool replicate_inputs(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
-        if (s->in[k] >= 0)
-            s->in[k] = replicated(p, s->in[k]);
+        if (s->in[k] >= 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
+            return false;
+    return true;
 }
 
 /* Where the result of an operation of one array lies, if that can stay where it is. */

@@ -58,11 +58,12 @@ static void result(program *p, int b, int v)
 }
 
 /* Over Explicit axes what a loop begins with has to lie somewhere. */
-static void replicate_free(program *p, statement *s)
+static bool replicate_free(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
-        if (p->lies[s->in[k]].mesh < 0)
-            s->in[k] = replicated(p, s->in[k]);
+        if (p->lies[s->in[k]].mesh < 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
+            return false;
+    return true;
 }
 
 static int whole(program *p, int v)
@@ -256,7 +257,8 @@ static bool draw_fori(program *p)
     int look = 0, fields = s.n_in;
     if (way != ANYTHING && one_in(&p->choices, p->large ? 2 : 4))
         draw_look(p, &s, false, &look);
-    replicate_free(p, &s);
+    if (!replicate_free(p, &s))
+        return go_back(p, &m);
     mark outside = mark_of(p);
     int b = open_block(p);
     if (b == NOTHING)
@@ -303,7 +305,8 @@ static bool draw_while(program *p)
     for (int k = 2; k < s.n_in; k++)
         if ((s.in[k] = another_carry(p, s.in[1])) == NOTHING)
             return go_back(p, &m);
-    replicate_free(p, &s);
+    if (!replicate_free(p, &s))
+        return go_back(p, &m);
     mark outside = mark_of(p);
     if ((s.block[0] = open_block(p)) == NOTHING)
         return go_back(p, &m);
@@ -383,7 +386,8 @@ static bool draw_scan(program *p)
     for (int k = 0; k < s.n_in; k++)
         if (s.in[k] == NOTHING)
             return go_back(p, &m);
-    replicate_inputs(p, &s);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
     for (int k = 0; k < s.n_in; k++)
         if (s.in[k] == NOTHING)
             return go_back(p, &m);
@@ -450,7 +454,8 @@ static bool draw_branch(program *p)
     s.n_in = 2 + below(&p->choices, 2);
     for (int k = 1; k < s.n_in; k++)
         s.in[k] = any_value(p);
-    replicate_inputs(p, &s);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
     mark outside = mark_of(p);
     for (int j = 0; j < s.n_blocks; j++) {
         int b = s.block[j] = open_block(p);
@@ -509,7 +514,8 @@ static bool draw_vmap(program *p)
         if ((s.in[k] = fitted(p, s.in[k], rank, shape)) == NOTHING)
             return go_back(p, &m);
     }
-    replicate_inputs(p, &s);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
     mark outside = mark_of(p);
     int b = open_block(p);
     if (b == NOTHING)
@@ -664,7 +670,8 @@ static bool draw_gradient(program *p)
         if ((s.in[k] = small_float(p)) == NOTHING)
             return go_back(p, &m);
     s.n_in = n;
-    replicate_inputs(p, &s);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
     for (int k = 0; k < n; k++)
         if (k == 0 || one_in(&p->choices, 2))
             s.axes[s.n_axes++] = k;
@@ -705,7 +712,8 @@ static bool draw_gradient(program *p)
     for (int k = 0; k < s.n_in; k++)
         if (s.in[k] == NOTHING)
             return go_back(p, &m);
-    replicate_inputs(p, &s);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
     int results = p->block[b].n_results;
     s.n_out = s.flavour == 0 ? s.n_axes + results - 1 : s.flavour == 3 ? 2 * results : s.n_axes + results;
     return add_statement(p, &s) || go_back(p, &m);

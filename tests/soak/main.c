@@ -43,6 +43,7 @@ static void report(const char *name, outcome *o)
     if (shrink_seconds() > 0) {
         shrink_program(&current, o, shrink_seconds());
         print_program(stdout, &current, o);
+        print_options(stdout);
     } else if (o->got[0])
         printf("  got  %s\n  right%s\n", o->got, o->right);
     fflush(stdout);
@@ -73,7 +74,15 @@ static bool draw_of(const batch *b, long k, int devices, char *name, size_t size
     return evaluate_main(&current);
 }
 
-/* -- alone: children of 200 programs each --------------------------------------------------------------------------------------------- */
+enum { SESSION = 200 }; /* programs with the same options: those of seeds 200 n to 200 n + 199 */
+
+static long end_of_session(const batch *b, long at, long count)
+{
+    long more = b->file ? 8 : SESSION - (long)((b->seed + (uint64_t)at) % SESSION);
+    return at + more < count ? at + more : count;
+}
+
+/* -- alone: a child for each session --------------------------------------------------------------------------------------------- */
 static void run_batch(const void *context, long from, long to, outcome *o, long *at)
 {
     char name[300];
@@ -95,7 +104,8 @@ static void run_alone(const batch *b, long count)
 {
     char name[300];
     for (long at = 0; at < count;) {
-        long to = at + 200 < count ? at + 200 : count, reached = at;
+        long to = end_of_session(b, at, count), reached = at;
+        choose_options(b->file ? (uint64_t)at : (b->seed + (uint64_t)at) / SESSION);
         outcome o = run_child(run_batch, b, at, to, &reached);
         if (!o.failed) {
             at = to;
@@ -111,10 +121,12 @@ static void run_alone(const batch *b, long count)
 static void run_together(const batch *b, long count)
 {
     char name[300];
-    for (long k = 0; k < count; k++) {
-        if (k % 200 == 0) {
+    for (long k = 0, until = 0; k < count; k++) {
+        if (k == until) {
             if (k)
                 oly_finalize();
+            until = end_of_session(b, k, count);
+            choose_options(b->file ? (uint64_t)k : (b->seed + (uint64_t)k) / SESSION);
             begin_session();
         }
         if (!draw_of(b, k, oly_device_count(), name, sizeof name))

@@ -241,7 +241,7 @@ void draw_function_call(program *p);
 /* over Explicit axes (draw_explicit.c): */
 int lying_as(program *p, int v, const placement *place); /* the value there; NOTHING */
 int replicated(program *p, int v);
-void replicate_inputs(program *p, statement *s);
+bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
                      placement *place); /* what it may be asked of, and where its result lies */
 placement result_place(const program *p, const statement *s, int k);

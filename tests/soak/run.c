@@ -142,6 +142,22 @@ static oly_fn function_of(runner *r, const statement *s, bool in_main)
     return f;
 }
 
+/* Explanations have no values to compare: they must come out. */
+static void explain(oly_fn f, const statement *s, const oly_array *in)
+{
+    FILE *nowhere = fopen("/dev/null", "w");
+    oly_plan_costs costs;
+    if (!nowhere)
+        return;
+    if (s->flavour < 4)
+        oly_explain_as_n(nowhere, (oly_explain_form)(s->flavour - 1), f, s->n_in, in);
+    else {
+        oly_explain_diff(nowhere, f, s->n_in, in, f, s->n_in, in);
+        oly_costs_n(&costs, f, s->n_in, in);
+    }
+    fclose(nowhere);
+}
+
 static void run_call(runner *r, const statement *s, const oly_array *in, oly_array *const *out, bool in_main)
 {
     oly_fn f = function_of(r, s, in_main);
@@ -160,6 +176,8 @@ static void run_call(runner *r, const statement *s, const oly_array *in, oly_arr
             target_of[next] = k;
             targets[next++] = &given[k];
         }
+    if (in_main && s->flavour)
+        explain(f, s, in);
     oly_call(f, s->n_in, given, s->n_out, targets);
     for (int k = 0; k < s->n_out; k++)
         if (target_of[k] != NOTHING)
