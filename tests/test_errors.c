@@ -119,6 +119,49 @@ static void sizes_that_overflow(void **state)
     assert_true(oly_item(oly_sum(oly_ones(OLY_INT32, 5))) == 5); /* and all goes on */
 }
 
+static void add_large(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(in[0], INT64_C(3000000000));
+}
+
+/* C integers fit the default integer, as in JAX 0.10.2, whatever they meet. */
+static void numbers_that_overflow(void **state)
+{
+    (void)state;
+    const int64_t large = 3000000000, least = INT32_MIN;
+    oly_array i = oly_arange(3, OLY_INT32), u = oly_arange(3, OLY_UINT32), b = oly_arange(3, OLY_UINT8),
+              f = oly_arange(3, OLY_FLOAT32), wide = oly_arange(3, OLY_INT64), out = NULL;
+    FAILS(oly_add, !oly_add(i, large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_add, !oly_add(large, i), OLY_OVERFLOW, "int32");
+    FAILS(oly_sub, !oly_sub(i, least - 1), OLY_OVERFLOW, "-2147483649");
+    FAILS(oly_add, !oly_add(u, large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_add, !oly_add(u, 3000000000u), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_mul, !oly_mul(f, large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_eq, !oly_eq(i, large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_where, !oly_where(oly_gt(i, 1), i, large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_update, !oly_update(f, "0", large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_at_set, !oly_at_set(i, OLY_INDEXES(0), large), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_pad, !oly_pad(i, large, (int64_t[]){1}, NULL, NULL), OLY_OVERFLOW, "3000000000");
+    FAILS(oly_clip, !oly_clip(i, 0, large), OLY_OVERFLOW, "3000000000");
+    assert_int_equal(oly_call(oly_jit(add_large, 1, 1), OLY_IN(i), OLY_OUT(out)), OLY_OVERFLOW);
+    oly_clear_error();
+    FAILS(oly_add, !oly_add(wide, UINT64_MAX), OLY_OVERFLOW, "18446744073709551615");
+    assert_true(oly_item(oly_max(oly_add(i, least))) == -2147483646.0);
+    assert_true(oly_item(oly_max(oly_add(b, 300))) == 46); /* narrower types wrap */
+    assert_true(oly_item(oly_max(oly_add(u, -1))) == 4294967295.0);
+    assert_true(oly_item(oly_max(oly_add(f, 3e9))) == 3e9);
+    assert_true(oly_item(oly_max(oly_add(wide, large))) == 3000000002.0);
+    assert_true(oly_item(oly_max(oly_full(large, OLY_INT32, 1))) == -1294967296.0);
+    assert_true(oly_item(oly_max(oly_full(large, OLY_FLOAT32, 1))) == 3e9);
+    assert_true(oly_item(oly_max(oly_full_like(b, -1))) == 255);
+    assert_true(oly_item(oly_max(oly_full(UINT64_MAX, OLY_UINT64, 1))) == 18446744073709551616.0);
+    oly_enable_x64(true);
+    assert_true(oly_item(oly_max(oly_add(f, large))) == 3e9);
+    assert_true(oly_item(oly_max(oly_add(oly_astype(i, OLY_INT64), large))) == 3000000002.0);
+    oly_enable_x64(false);
+}
+
 static void notations_that_cannot_be_read(void **state)
 {
     (void)state;
@@ -389,6 +432,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(element_types_that_do_not_fit),
     STARTED(numbers_out_of_range),
     STARTED(sizes_that_overflow),
+    STARTED(numbers_that_overflow),
     STARTED(notations_that_cannot_be_read),
     STARTED(devices_and_shardings_that_do_not_fit),
     STARTED(null_handles),

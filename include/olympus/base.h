@@ -42,7 +42,7 @@ typedef const struct oly_device_impl *oly_device;
     X(TRACE, "not possible while tracing")                                                                             \
     X(STATE, "called at the wrong time")                                                                               \
     X(MEMORY, "out of memory")                                                                                         \
-    X(OVERFLOW, "size overflows")                                                                                      \
+    X(OVERFLOW, "a size or number overflows")                                                                          \
     X(IO, "input or output failed")                                                                                    \
     X(DIVERGED, "processes issued different programs")                                                                 \
     X(TIMEOUT, "a process did not come")                                                                               \

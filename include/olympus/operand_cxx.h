@@ -22,7 +22,8 @@ std::enable_if_t<std::is_integral<T>::value || (std::is_enum<T>::value && std::i
                  oly_operand>
 operand(T x)
 {
-    return oly_operand_int(static_cast<int64_t>(x));
+    return static_cast<double>(x) < 0 ? oly_operand_int(static_cast<int64_t>(x))
+                                      : oly_operand_unsigned(static_cast<uint64_t>(x));
 }
 template <class T> std::enable_if_t<std::is_floating_point<T>::value, oly_operand> operand(T x)
 {

@@ -16,7 +16,8 @@ extern "C" {
 /* -- operands -----------------------------------------------------------------------------------------------------
  * Where an operation takes an operand, a C number may stand for an array. It is weakly typed: it takes the array's dtype
  * (an integer array with a floating number becomes floating: float32, int64 float64; with a complex one complex). A bool is a
- * bool, not weak. Numbers are
+ * bool, not weak. An integer has to fit int32, with 64-bit types on or among the operands int64 (fails OLY_OVERFLOW), but where it
+ * fills an array (oly_full, oly_full_like), is a start of oly_dynamic_slice or the data of oly_random_fold_in: there it wraps. Numbers are
  * part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
  * source: JAX's weak types */
 typedef struct oly_operand {
@@ -40,6 +41,12 @@ static inline oly_operand oly_operand_bool(bool x)
 static inline oly_operand oly_operand_int(int64_t x)
 {
     oly_operand operand = {NULL, 'i', x, (double)x, 0};
+    return operand;
+}
+static inline oly_operand oly_operand_unsigned(uint64_t x)
+{
+    oly_operand operand = {NULL, 'i', (int64_t)x, (double)x,
+                           0}; /* beyond int64_t: negative, and a positive `floating` */
     return operand;
 }
 static inline oly_operand oly_operand_float(double x)
@@ -83,9 +90,9 @@ static inline oly_operand oly_operand_self(oly_operand x)
              : oly_operand_int, unsigned int                                                                           \
              : oly_operand_int, long                                                                                   \
              : oly_operand_int, unsigned long                                                                          \
-             : oly_operand_int, long long                                                                              \
+             : oly_operand_unsigned, long long                                                                         \
              : oly_operand_int, unsigned long long                                                                     \
-             : oly_operand_int)(x)
+             : oly_operand_unsigned)(x)
 #else
 #define OLY_ARG(x) oly_cxx::operand(x)
 }

@@ -2,6 +2,8 @@
 #include "array/dispatch.h"
 #include "array/manual.h"
 #include "array/compiled.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static oly_compiled_cache cache; /* of eager calls; the program's main thread issues them */
@@ -125,6 +127,36 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
     return st;
 }
 
+/* Does a C integer meet 64-bit numbers, or are they the default? */
+static bool is_wide(int n_in, const oly_operand *in)
+{
+    bool wide = oly_default_int() != OLY_INT32;
+    for (int k = 0; k < n_in; k++) {
+        oly_dtype dtype = in[k].kind == 'a' ? in[k].array->type.dtype : OLY_BOOL;
+        wide = wide || dtype == OLY_INT64 || dtype == OLY_UINT64 || dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128;
+    }
+    return wide;
+}
+
+/* A C integer among operands has to fit the default integer type, as in JAX, or 64 bits where it meets such. (Unsigned ones beyond int64_t
+ * have come as negative numbers.) */
+static oly_status check_numbers(int n_in, const oly_operand *in)
+{
+    for (int k = 0; k < n_in; k++) {
+        const oly_operand *x = &in[k];
+        bool small = x->integer >= INT32_MIN && x->integer <= INT32_MAX, turned = x->integer < 0 && x->floating > 0;
+        if (x->kind != 'i' || (!turned && (small || is_wide(n_in, in))))
+            continue;
+        char number[32];
+        snprintf(number, sizeof number, turned ? "%" PRIu64 : "%" PRId64, x->integer);
+        return oly_fail(OLY_OVERFLOW,
+                        "the number %s does not fit %s, the type of C integers among operands; give it as a floating "
+                        "number, or as an array (oly_full wraps what does not fit)",
+                        number, turned ? "int64" : oly_dtype_name(oly_default_int()));
+    }
+    return OLY_OK;
+}
+
 oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, const oly_recipe *recipe)
 {
     oly_array result = NULL;
@@ -134,6 +166,8 @@ oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, co
             return NULL;
         }
     oly_trace *t = oly_trace_current();
+    if (!recipe->numbers_wrap && oly_raise(check_numbers(n_in, in)) != OLY_OK)
+        return NULL;
     oly_status st = t ? into_trace(t, compose, n_in, in, recipe, &result) : eager(compose, n_in, in, recipe, &result);
     if (st != OLY_OK) {
         oly_raise(st);

@@ -131,6 +131,7 @@ oly_array(oly_dynamic_slice)(oly_array x, int n, const oly_operand *starts, int 
     oly_operand in[1 + OLY_MAX_RANK] = {oly_operand_array(x)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_slice);
+    recipe.numbers_wrap = true;
     if (oly_raise(check_counts(n, rank)) != OLY_OK)
         return NULL;
     recipe.params.rank = rank;
@@ -147,6 +148,7 @@ oly_array(oly_dynamic_update_slice)(oly_array x, oly_array update, int n, const 
     oly_operand in[2 + OLY_MAX_RANK] = {oly_operand_array(x), oly_operand_array(update)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_update_slice);
+    recipe.numbers_wrap = true;
     if (oly_raise(check_counts(n, 0)) != OLY_OK)
         return NULL;
     for (int k = 0; k < n; k++)

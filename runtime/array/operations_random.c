@@ -58,6 +58,7 @@ oly_array(oly_random_fold_in)(oly_array key, oly_operand data)
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), data};
     begin(&recipe);
+    recipe.numbers_wrap = true;
     return oly_dispatch(oly_compose_random_fold_in, 2, in, &recipe);
 }
 

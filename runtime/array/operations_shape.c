@@ -61,6 +61,7 @@ oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out,
     begin(&recipe, OLY_OP_broadcast);
     recipe.params.sharding = out ? out : oly_context_sharding();
     recipe.params.dtype = dtype;
+    recipe.numbers_wrap = true;
     if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_full, 1, &value, &recipe);

@@ -13,6 +13,7 @@ typedef struct oly_recipe {
     bool all_axes;
     bool tiled, invariant; /* collectives */
     bool dtype_given;      /* products: params.dtype is the element type wanted */
+    bool numbers_wrap;     /* C integers may be larger than their type, and are converted as arrays would be */
     oly_sliding_window
         window; /* convolutions, windowed reductions: params.window is NULL, and points here when a node is added */
     const char *notation; /* einsum: from oly_intern_text, so that equal notations are one pointer */
