@@ -30,6 +30,13 @@ oly_status oly_world_share(void *data, size_t bytes, int root);
 /* Like OLY_TRY for all: returns the worst status of any rank (the ranks that were fine get a message naming the others). */
 oly_status oly_world_vote(oly_status mine, const char *what);
 
+/* -- failures of one rank (failure.c) ------------------------------------------------------------------------------- */
+/* Tells all ranks that this one cannot go on with calls that they make, too, because of the pending failure: whoever waits fails with
+ * the same status. Nothing can be exchanged any more. */
+void oly_world_tell(oly_status status);
+/* fails as another rank has, if that has told so. */
+oly_status oly_world_told(void);
+
 /* -- exchange ------------------------------------------------------------------------------------------------------
  * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of
  * boxes. Built once by the planner, replayed without allocation. One message per pair of ranks and exchange. */

@@ -392,6 +392,7 @@ static oly_wait wait_for(const oly_exchange *x, const oly_ticket *ticket)
 
 static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
 {
+    OLY_TRY(oly_world_told());
     oly_text more = {0};
     oly_late late = {0};
     name_late(x, &late);

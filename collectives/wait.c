@@ -91,9 +91,10 @@ static oly_late publish(oly_wait *w)
 
 bool oly_wait_more(oly_wait *w)
 {
-    if (w->yielding || crowded_node)
-        sched_yield();
-    if (++w->polls % POLLS_PER_LOOK)
+    bool yields = w->yielding || crowded_node;
+    if (yields)
+        sched_yield(); /* which may take long on a busy machine */
+    if (++w->polls % POLLS_PER_LOOK && !yields)
         return true;
     int64_t now = oly_wait_clock();
     if (w->began == 0)
@@ -110,6 +111,11 @@ bool oly_wait_more(oly_wait *w)
         oly_late late = publish(w);
         oly_wait_say(oly_world_rank(), &late, w->call);
         w->next = oly_wait_next_notice(waited);
+    }
+    if (now - w->looked > LONG_NS) {
+        w->looked = now;
+        if (oly_failure_is_told())
+            return false;
     }
     return waited < oly_option.timeout * 1000000000;
 }

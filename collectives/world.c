@@ -80,16 +80,15 @@ oly_status oly_mpi_failed(const char *call, int code)
 
 enum { OLY_PLACE_TEXT = 160 };
 
-/* "oly_sync (heat.c:40)": the public call this thread is in; with `only`, nothing but that. */
-static const char *current_place(const char *only, char text[OLY_PLACE_TEXT])
+const char *oly_place_text(const char *only, char *text, size_t size)
 {
     oly_site site = oly_current_site();
     const char *call = site.call;
     bool known = site.call[0] && site.file[0] && (!only || strcmp(call, only) == 0);
     if (known)
-        snprintf(text, OLY_PLACE_TEXT, "%s (%s:%d)", call, site.file, site.line);
+        snprintf(text, size, "%s (%s:%d)", call, site.file, site.line);
     else
-        snprintf(text, OLY_PLACE_TEXT, "%s", only ? only : "a meeting of all ranks");
+        snprintf(text, size, "%s", only ? only : "a meeting of all ranks");
     return text;
 }
 
@@ -111,7 +110,7 @@ static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
     oly_launch_defaults(launch);
     char place[OLY_PLACE_TEXT];
     int provided;
-    oly_watch_block("MPI_Init", current_place("oly_init", place));
+    oly_watch_block("MPI_Init", oly_place_text("oly_init", place, sizeof place));
     int code = MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
     oly_watch_end();
     if (code != MPI_SUCCESS)
@@ -175,7 +174,7 @@ static oly_status join_job(void)
         return oly_out_of_memory(size * 8, "notes about the job's ranks");
     char place[OLY_PLACE_TEXT];
     oly_watch_start(world.rank);
-    oly_watch_block("MPI_Comm_dup", current_place("oly_init", place));
+    oly_watch_block("MPI_Comm_dup", oly_place_text("oly_init", place, sizeof place));
     oly_status status = make_communicator();
     oly_watch_end();
     return status;
@@ -263,6 +262,7 @@ static int stray_message(oly_ticket *ticket)
 static oly_status not_all_came(const char *what)
 {
     oly_ticket ticket;
+    OLY_TRY(oly_world_told());
     int rank = stray_message(&ticket);
     world.broken = true;
     if (rank >= 0)
@@ -306,7 +306,7 @@ static oly_status test_until_all(MPI_Request *request, const char *what, bool la
 static oly_status wait_for_all(MPI_Request *request, const char *only, bool last)
 {
     char place[OLY_PLACE_TEXT];
-    oly_wait w = {.call = current_place(only, place), .late = oly_peers_late};
+    oly_wait w = {.call = oly_place_text(only, place, sizeof place), .late = oly_peers_late};
     oly_peers_arrive();
     oly_status status = test_until_all(request, w.call, last, &w);
     oly_wait_end(&w);
@@ -388,10 +388,13 @@ void oly_world_finish(void)
     if (!world.started)
         return;
     oly_status status = world.comm != MPI_COMM_NULL ? wait_for_the_end() : OLY_OK;
+    if (status == OLY_OK && oly_failure_is_news())
+        status = oly_world_told();
     if (status != OLY_OK)
         oly_raise(status);
     oly_staging_stop();
     leave_job(status == OLY_OK && !world.broken);
+    oly_failure_forget();
     oly_peers_end();
     oly_abort_hook = NULL;
     oly_error_set_rank(-1, 1);

@@ -9,6 +9,8 @@
 /* The first message of an exchange, which begins with a ticket, travels with one tag, so that MPI keeps their
  * order between two ranks; the payloads of big ones with a tag of their own, see oly_world_payload_tag. */
 enum { OLY_TAG_TICKET = 0, OLY_TAG_PAYLOAD = 1, OLY_PAYLOAD_TAGS = 16384 };
+/* Beside them, the note of a rank that cannot go on (failure.c). */
+enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
 /* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
  * KiB take 1.1 times as long as MPI_Sendrecv apart, 1.9 times packed; 8 KiB take the same either way. */
 enum { OLY_FIRST_MESSAGE_BYTES = (8 << 10) + sizeof(oly_ticket) };
@@ -21,6 +23,12 @@ MPI_Comm oly_world_comm(void);
 int oly_world_payload_tag(int peer, bool receiving);
 /* A wait has failed: what is in flight will stay there, so that MPI can no longer be ended in peace. */
 void oly_world_break(void);
+/* "oly_sync (heat.c:40)": the public call this thread is in; with `only`, nothing but that. Returns text. */
+const char *oly_place_text(const char *only, char *text, size_t size);
+/* Has another rank told of a failure? (failure.c) */
+bool oly_failure_is_told(void);
+bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
+void oly_failure_forget(void);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
 
@@ -49,10 +57,12 @@ typedef struct oly_wait {
     int polls;
     bool yielding, published;
     int64_t began, next; /* ns; 0 until the first look at the clock; from there to the next notice */
+    int64_t looked;      /* for a failure of others */
 } oly_wait;
 
 /* Called after each fruitless poll: spins for a moment, then gives the core away each time; says so after
- * oly_option.wait_notice seconds. False once oly_option.timeout seconds have passed. */
+ * oly_option.wait_notice seconds. False once oly_option.timeout seconds have passed, or another rank has told of a failure:
+ * then oly_world_told fails. */
 bool oly_wait_more(oly_wait *w);
 void oly_wait_restart(oly_wait *w); /* something has come: the limit is for silence, not for the whole */
 void oly_wait_end(oly_wait *w);

@@ -2,6 +2,8 @@
  *
  * With a word as argument the program is one of the failing programs of test_abort.sh, which end their whole job. */
 #include "check.h"
+#include "core/error.h"
+#include <mpi.h>
 #include <olympus.h>
 #include <unistd.h>
 
@@ -115,10 +117,45 @@ static void a_picture_that_cannot_be_written_is_an_error_on_all_ranks(void **sta
     assert_int_equal(oly_finalize(), 0);
 }
 
+/* Of a sum, one of the allocations of rank 1 fails: the n-th. */
+static oly_status sum_with_failure(long n)
+{
+    start();
+    oly_array x = spread();
+    if (oly_process_index() == 1)
+        oly_fail_allocation(n);
+    oly_array sum = oly_sum(x);
+    oly_status st = sum ? oly_block_until_ready(sum) : oly_last_status();
+    oly_fail_allocation(-1);
+    if (st != OLY_OK) {
+        assert_non_null(
+            strstr(oly_last_error(), oly_process_index() == 1 ? "no memory" : "rank 1 has failed in oly_sum"));
+        assert_null(oly_sum(x)); /* nothing can be exchanged any more */
+    }
+    oly_clear_error();
+    oly_finalize();
+    return st;
+}
+
+static void a_rank_without_memory_tells_the_others(void **state)
+{
+    (void)state;
+    int failed = 0;
+    for (long n = 0; n < 400; n = n < 20 ? n + 1 : n * 5 / 4) {
+        int st = (int)sum_with_failure(n), most = st, least = st;
+        MPI_Allreduce(&st, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        MPI_Allreduce(&st, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        assert_int_equal(least, most);
+        assert_true(st == OLY_OK || st == OLY_MEMORY);
+        failed += st != OLY_OK;
+    }
+    assert_in_range(failed, 5, 40);
+}
+
 static void different_host_data_is_told(void **state)
 {
     (void)state;
-    float data[8] = {0, 1, 2, 3, 4, 5, 6, (float)oly_process_index()};
+    float data[8] = {0, 1, 2, 3, 4, 5, 6};
     start();
     data[7] = (float)oly_process_index();
     oly_array x = oly_from_host(data, OLY_FLOAT32, 1, (int64_t[]){8});
@@ -245,6 +282,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_on_one_rank_have_no_shards_elsewhere),
     cmocka_unit_test(a_rank_alone_may_fail_and_go_on),
     cmocka_unit_test(a_picture_that_cannot_be_written_is_an_error_on_all_ranks),
+    cmocka_unit_test(a_rank_without_memory_tells_the_others),
     cmocka_unit_test(different_host_data_is_told),
 };
 

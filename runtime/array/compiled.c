@@ -242,8 +242,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
 
-oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
-                            oly_array *out)
+static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out)
 {
     const oly_plan *plan = oly_program_plan(c->program);
     int device;
@@ -277,4 +276,22 @@ oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, cons
         out[k]->moment = moment;
     }
     return OLY_OK;
+}
+
+oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
+                            oly_array *out)
+{
+    oly_status st = run(c, n_in, in, donated, n_out, out);
+    return st == OLY_MEMORY && oly_program_plan(c->program)->distributed ? oly_run_give_up(st) : st;
+}
+
+oly_status oly_call_failed(oly_status status, int n, const oly_array *arrays)
+{
+    const int *positions;
+    for (int k = 0; k < n && status == OLY_MEMORY; k++) {
+        oly_mesh mesh = arrays[k]->sharding->mesh;
+        if (!mesh->everywhere && oly_mesh_local_positions(mesh, &positions) < mesh->n_devices)
+            return oly_run_give_up(status);
+    }
+    return status;
 }

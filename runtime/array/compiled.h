@@ -48,4 +48,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
 /* Runs it: new handles for the results. donated[k]: input that output k replaces, -1; or NULL. */
 oly_status oly_compiled_run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out,
                             oly_array *out);
+/* A call on these arrays has failed, maybe before it was run. Where this process has run out of memory and others have parts of the
+ * arrays, and so make the call, too, they are told. Returns the status. */
+oly_status oly_call_failed(oly_status status, int n, const oly_array *arrays);
 #endif

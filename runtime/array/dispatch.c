@@ -124,6 +124,9 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
     oly_key_begin(&key);
     oly_status st = run_eagerly(&key, compose, n_in, in, recipe, result);
     oly_key_end(&key);
+    for (int k = 0; k < n_in && st != OLY_OK; k++)
+        if (in[k].kind == 'a')
+            oly_call_failed(st, 1, &in[k].array);
     return st;
 }
 

@@ -239,8 +239,10 @@ static oly_status call(oly_fn f, int n_in, const oly_array *in, const int *donat
     if (oly_trace_current())
         return call_traced(f, n_in, in, out);
     OLY_TRY(check_inputs(f, n_in, in));
-    OLY_TRY(find(f, in, &c));
-    return oly_compiled_run(c, n_in, in, donated, f->n_out, out);
+    oly_status st = find(f, in, &c);
+    if (st == OLY_OK)
+        st = oly_compiled_run(c, n_in, in, donated, f->n_out, out);
+    return oly_call_failed(st, n_in, in);
 }
 
 static bool missing(oly_fn f, int n_in, const oly_array *in)

@@ -136,6 +136,7 @@ int oly_finalize(void)
     oly_pool_stop();
     oly_arena_trim();
     oly_world_finish();
+    status = status || oly_error_unseen(); /* what others have told */
     oly_devices_stop();
     oly_machine_forget();
     oly_simulation_forget();

@@ -3,6 +3,7 @@
 #include "run/interpret.h"
 #include "run/tile_memory.h"
 #include "device/workers.h"
+#include "communicator.h"
 #include "core/hash.h"
 #include "core/simulate.h"
 #include <pthread.h>
@@ -36,6 +37,13 @@ oly_status oly_run_failure(void)
 void oly_run_fail(oly_status status)
 {
     atomic_store(&failure, status);
+}
+
+oly_status oly_run_give_up(oly_status status)
+{
+    oly_world_tell(status);
+    oly_run_fail(status);
+    return status;
 }
 
 /* -- numbering calls ------------------------------------------------------------------------------------------------

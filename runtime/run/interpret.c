@@ -1,6 +1,7 @@
 /* The interpreter's loop over steps. Work of one step is spread over devices and fixed chunks; a step too small to be worth a
  * hand-over runs on the thread that interprets. */
 #include "run/interpret.h"
+#include "run/execute.h"
 #include "run/stencil_run.h"
 #include "core/hash.h"
 #include "device/workers.h"
@@ -478,6 +479,8 @@ void oly_interpret(oly_job *job)
         return;
     oly_site here = oly_current_site();
     oly_restore_site(r->site);
+    if (st == OLY_MEMORY)
+        oly_run_give_up(st);
     oly_run_fail(st);
     oly_raise(st);
     oly_restore_site(here);
