@@ -210,7 +210,7 @@ static void run_while(site *s, inner *in, int n_carry, oly_array *carry)
 
 static void run_loop(site *s, int n_carry, oly_array *carry)
 {
-    static const int64_t counts[] = {0, 1, 2, 2, 3, 3, 4, 5, 6, 7};
+    static const int64_t counts[] = {0, 1, 2, 2, 3, 3, 4, 5, 7, 24};
     int64_t how = draw(s, 10), count = counts[draw(s, s->depth > 0 ? 5 : 10)],
             lower = one_in(s, 4) ? draw(s, 5) - 2 : 0;
     inner in = {
@@ -228,8 +228,8 @@ static void run_loop(site *s, int n_carry, oly_array *carry)
         run_while(s, &in, n_carry, carry);
     } else if (how < 3) {
         bool reverse = one_in(s, 2);
-        capture_say(s, reverse ? "scan backwards" : "scan", count + 1);
-        scan(s, &in, n_carry, carry, count + 1, reverse);
+        capture_say(s, reverse ? "scan backwards" : "scan", count % 7 + 1);
+        scan(s, &in, n_carry, carry, count % 7 + 1, reverse);
     } else {
         run_counted(s, &in, lower, count, carry);
     }
