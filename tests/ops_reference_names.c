@@ -23,20 +23,20 @@ static void read_name(const char *text, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)n, text);
 }
 
-/* A row with the function's name, or with the name of a macro that calls it. */
+/* A row with the function's name, or with the name under which programs write it: OLY_AT_AS(oly_name, oly_function). */
 static bool is_tested(const char *header, const char *function, bool (*has_row)(const char *name))
 {
-    static const char define[] = "#define oly_";
-    char macro[80], called[80];
+    static const char as[] = "OLY_AT_AS(oly_";
+    char written[80], called[80];
     if (has_row(function))
         return true;
-    for (const char *at = strstr(header, define); at; at = strstr(at + 1, define)) {
-        const char *end = strstr(at + 1, "#define"), *call = strstr(at, "OLY_AT(oly_");
-        if (!call || (end && call > end))
+    for (const char *at = strstr(header, as); at; at = strstr(at + 1, as)) {
+        read_name(at + strlen(as), written, sizeof written);
+        const char *call = at + strlen(as) + strlen(written);
+        if (strncmp(call, ", oly_", strlen(", oly_")) != 0)
             continue;
-        read_name(at + strlen(define), macro, sizeof macro);
-        read_name(call + strlen("OLY_AT(oly_"), called, sizeof called);
-        if (strcmp(called, function) == 0 && has_row(macro))
+        read_name(call + strlen(", oly_"), called, sizeof called);
+        if (strcmp(called, function) == 0 && has_row(written))
             return true;
     }
     static const char as[] = "OLY_AT_AS(oly_"; /* what is written, what is called */
