@@ -4,14 +4,15 @@
 #ifndef OLY_COMMUNICATOR_H
 #define OLY_COMMUNICATOR_H
 #include <olympus/array.h>
+#include "core/error.h"
 
 /* -- the job (collectives/world.c) ------------------------------------------------------------------------------- */
 /* Starts communication: initialises MPI when the program has not (asking for MPI_THREAD_MULTIPLE, working with SERIALIZED),
  * duplicates the world's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if a launcher is seen in the environment, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
-/* Barrier, then frees the communicator and ends MPI if oly_world_start began it. */
-void oly_world_finish(void);
+/* All ranks meet, compare the calls they have made, and free the communicator. A failure has been raised. */
+oly_status oly_world_finish(void);
 int oly_world_rank(void);
 int oly_world_size(void);
 int oly_world_node_ranks(void);  /* processes of the job on this node */
@@ -36,6 +37,43 @@ oly_status oly_world_vote(oly_status mine, const char *what);
 void oly_world_tell(oly_status status);
 /* fails as another rank has, if that has told so. */
 oly_status oly_world_told(void);
+
+/* -- sets of processes that make calls together (process_set.c) ------------------------------------------------------
+ * The processes that own the devices of the meshes of a call make it together, whether it sends anything or not. Each of them keeps,
+ * for each such set that it is in, a rolling hash of all the calls of the set and a ring of the last ones. Every message carries the
+ * hash, so ranks whose programs differ in any call before it see that, and the rings tell which call was the first (divergence.c).
+ * What a process does on its own devices alone is its own business. */
+typedef struct oly_process_set oly_process_set;
+
+enum { OLY_NOTED_OPERANDS = 6 };
+/* What is kept of a call. */
+typedef struct oly_called {
+    uint64_t hash;                        /* of this call and all before it; oly_process_set_called writes it */
+    uint32_t program;                     /* digest of the operation or plan: constants, types, shardings */
+    uint16_t operand[OLY_NOTED_OPERANDS]; /* digests of the first operands: which array it is, or its contents */
+    uint8_t n_operands, by_contents;      /* of those noted; bit k: operand k is a copy that each process has */
+    oly_site site;
+} oly_called;
+
+/* The set of these ranks, ascending; NULL in *set if this process is not one of them, or the only one. Sets live until
+ * oly_world_finish. */
+oly_status oly_process_set_of(int n, const int *ranks, oly_process_set **set);
+uint64_t oly_process_set_key(const oly_process_set *s); /* the same on all members; of NULL: 0 */
+bool oly_process_set_has(const oly_process_set *s, int rank);
+/* Is every member of a in b? */
+bool oly_process_set_within(const oly_process_set *a, const oly_process_set *b);
+/* The number of the call that is being issued: 1, 2, ...; by the thread that issues calls. */
+uint64_t oly_process_set_next(oly_process_set *s);
+/* Counts a call, in the order in which they were issued, where its turn is to run. `event`: hash of all that must be the same on all
+ * members. fails OLY_DIVERGED when another rank is known to have made another call. */
+oly_status oly_process_set_called(oly_process_set *s, uint64_t event, oly_called *call);
+/* Members meet, without data: fails OLY_DIVERGED on all of them unless they have made the same calls, OLY_TIMEOUT, OLY_MPI. Not while
+ * calls are queued. */
+oly_status oly_process_set_meet(oly_process_set *s, const char *call);
+/* Have its members met since that call, so that they are known to have made it alike? Of no set: false. */
+bool oly_process_set_is_verified(const oly_process_set *s, uint64_t number);
+/* The same for all processes, and all sets that each of them is in. */
+oly_status oly_world_meet(const char *call);
 
 /* -- exchange ------------------------------------------------------------------------------------------------------
  * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of
@@ -91,11 +129,23 @@ int oly_exchange_peers(const oly_exchange *x); /* ranks it sends to or receives 
 int64_t oly_exchange_memory(const oly_exchange *x);
 int64_t oly_exchange_memory_limit(void);
 
-/* What every message carries in front, so that ranks that have come apart are told so: */
+/* Another set that the call concerns: one of whose members made an operand, and are all in the call's own. */
+typedef struct oly_shared_set {
+    const oly_process_set *set;
+    uint64_t hash;
+} oly_shared_set;
+
+/* What every message carries in front, so that ranks that have come apart are told so: the first 128 bytes, of which the first 32
+ * must be the same on both sides. */
 typedef struct oly_ticket {
-    uint64_t sequence;    /* number of this call in the program */
-    uint64_t fingerprint; /* of the plan and the step */
-    char call[112];       /* "oly_matmul (layer.c:12)" */
+    uint64_t sequence;    /* number of this call among those of the set, and of the message in the call */
+    uint64_t fingerprint; /* rolling hash of all these calls */
+    uint64_t set;         /* key of the set; 0: none is counted */
+    uint64_t shared;      /* hashes of the other sets that both sides are in; written for each message */
+    char call[96];        /* "oly_matmul (layer.c:12)" */
+    /* not sent: */
+    int n_shared;
+    const oly_shared_set *sets;
 } oly_ticket;
 
 /* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Big pieces without gaps are sent

@@ -12,8 +12,10 @@
  * receive of a first message has room for the longest there is, because not every MPI survives a message that
  * is longer than its receive (MPICH calls the error handler of MPI_COMM_WORLD, which is the program's). */
 #include "exchange.h"
+#include "divergence.h"
 #include "staging.h"
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/option.h"
 #include "core/progress.h"
 #include "core/text.h"
@@ -198,11 +200,25 @@ static void begin_replay(oly_exchange *x)
     }
 }
 
+/* Hashes of the other sets that both this rank and the peer are in. */
+static uint64_t shared_with(const oly_ticket *ticket, int peer)
+{
+    uint64_t hash = 0;
+    for (int k = 0; k < ticket->n_shared; k++)
+        if (oly_process_set_has(ticket->sets[k].set, peer))
+            hash = oly_hash_mix(hash, ticket->sets[k].hash);
+    return hash;
+}
+
 static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, void *const *base)
 {
     exchange_message *m = &x->sends[i];
     const exchange_slot *first = &x->slots[x->n_receives + i];
     memcpy(m->staging, ticket, TICKET);
+    if (ticket->n_shared > 0) {
+        uint64_t shared = shared_with(ticket, m->peer);
+        memcpy(m->staging + offsetof(oly_ticket, shared), &shared, sizeof shared);
+    }
     for (int k = 0; k < m->n_pieces && m->sources; k++)
         m->sources[k] = base[m->walks[k].buffer];
     if (!m->big)
@@ -306,24 +322,16 @@ oly_status oly_exchange_send(oly_exchange *x, int peer)
 
 static const char same_order[] = "all ranks must issue the same operations in the same order";
 
-/* Both ranks name both calls. When the text is the same, what differs is said. */
-static oly_status diverged(const exchange_message *m, const oly_ticket *mine)
+/* Fails OLY_DIVERGED unless the sender made this call and the same calls before it. */
+static oly_status check_ticket(const exchange_message *m, const oly_ticket *mine)
 {
-    oly_ticket theirs;
+    oly_ticket theirs = {0}, expected = *mine;
     memcpy(&theirs, m->staging, TICKET);
+    expected.shared = mine->n_shared > 0 ? shared_with(mine, m->peer) : 0;
+    if (memcmp(&theirs, &expected, OLY_TICKET_COMPARED) == 0)
+        return OLY_OK;
     theirs.call[sizeof theirs.call - 1] = 0;
-    int here = oly_world_rank(), there = m->peer;
-    if (strcmp(mine->call, theirs.call) != 0)
-        return oly_fail(OLY_DIVERGED, "rank %d is in %s, rank %d in %s: %s", here, mine->call, there, theirs.call,
-                        same_order);
-    if (mine->sequence != theirs.sequence)
-        return oly_fail(OLY_DIVERGED, "rank %d is in %s, its call %llu, rank %d in %s, its call %llu: %s", here,
-                        mine->call, (unsigned long long)mine->sequence, there, theirs.call,
-                        (unsigned long long)theirs.sequence, same_order);
-    return oly_fail(OLY_DIVERGED,
-                    "rank %d is in %s, rank %d in %s, but with other shapes, types, shardings or values that "
-                    "the plan depends on: %s",
-                    here, mine->call, there, theirs.call, same_order);
+    return oly_divergence_met(m->peer, &expected, &theirs);
 }
 
 static oly_status wrong_length(const exchange_message *m, const oly_ticket *mine)
@@ -339,8 +347,8 @@ static oly_status check_message(const exchange_slot *slot, const MPI_Status *sta
         return oly_mpi_failed("receiving a message of an exchange", code);
     int count = 0;
     MPI_Get_count(status, MPI_BYTE, &count);
-    if (slot->at < 0 && count >= TICKET && memcmp(m->staging, mine, offsetof(oly_ticket, call)) != 0)
-        return diverged(m, mine);
+    if (slot->at < 0 && count >= TICKET)
+        OLY_TRY(check_ticket(m, mine));
     return count == slot->bytes ? OLY_OK : wrong_length(m, mine);
 }
 
@@ -404,6 +412,33 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
              oly_text_chars(&more), same_order);
     oly_text_free(&more);
     return OLY_TIMEOUT;
+}
+
+/* Ranks of messages under way are asked what they have called. */
+static void ask_late(const oly_exchange *x)
+{
+    enum { ASKED = 8 };
+    int asked = 0;
+    x = x->running ? x->running : x;
+    for (int i = 0; i < x->n_receives + x->n_sends && asked < ASKED; i++)
+        if (oly_exchange_message(x, i)->left > 0) {
+            oly_divergence_ask(oly_exchange_message(x, i)->peer);
+            asked++;
+        }
+}
+
+/* After a fruitless poll: have others come apart? */
+static oly_status look_out(const oly_exchange *x, const oly_wait *w)
+{
+    enum { POLLS = 16 };
+    if (w->polls % POLLS)
+        return OLY_OK;
+    oly_status st = oly_divergence_look();
+    if (st != OLY_OK)
+        oly_world_break();
+    else if (oly_divergence_is_time(w->began))
+        ask_late(x);
+    return st;
 }
 
 static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n);
@@ -490,7 +525,8 @@ static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
         else if (!oly_wait_more(w)) {
             oly_world_break();
             return too_late(late, &late->ticket);
-        }
+        } else
+            OLY_TRY(look_out(late, w));
     }
 }
 
@@ -516,6 +552,8 @@ static oly_status begin_last_stages_of(const oly_exchange *x)
         } else if (status == OLY_OK && !oly_wait_more(&w)) {
             oly_world_break();
             status = too_late(x, &x->ticket);
+        } else if (status == OLY_OK) {
+            status = look_out(x, &w);
         }
     }
     oly_wait_end(&w);
@@ -541,7 +579,9 @@ static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticke
             oly_wait_restart(&w); /* the limit is for silence, not for the whole */
         else if (status == OLY_OK && !oly_wait_more(&w))
             status = too_late(x, ticket);
-        else if (status == OLY_OK && first_left)
+        else if (status == OLY_OK)
+            status = look_out(x, &w);
+        if (n == 0 && status == OLY_OK && first_left)
             status = oly_exchange_advance(); /* others may wait for these */
     }
     oly_wait_end(&w);
@@ -580,6 +620,8 @@ static oly_status await_in_stages(oly_exchange *x, int peer)
             oly_wait_restart(&w);
         else if (status == OLY_OK && !oly_wait_more(&w))
             status = too_late(x, &x->ticket);
+        else if (status == OLY_OK)
+            status = look_out(x, &w);
     }
     oly_wait_end(&w);
     return status;

@@ -4,7 +4,7 @@
 #include "world.h"
 #include "pack.h"
 
-enum { TICKET = sizeof(oly_ticket), SMALL_BYTES = OLY_FIRST_MESSAGE_BYTES - TICKET };
+enum { TICKET = OLY_TICKET_BYTES, SMALL_BYTES = OLY_FIRST_MESSAGE_BYTES - TICKET };
 _Static_assert(TICKET == 128, "the ticket travels between programs built apart");
 
 typedef struct exchange_message {

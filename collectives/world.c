@@ -4,6 +4,7 @@
  * leaves MPI as it is, and the launcher then ends the other ranks, which may be waiting for this one. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "world.h"
+#include "divergence.h"
 #include "staging.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -16,8 +17,9 @@
 #include <string.h>
 
 static struct {
-    bool started, broken;
-    bool began_mpi; /* by us, in this process, at some time */
+    bool started;
+    bool broken, was_broken; /* a wait has failed: since the start, and in an earlier session of this process */
+    bool began_mpi;          /* by us, in this process, at some time */
     bool threads;
     MPI_Comm comm;
     int rank, size, node_rank, node_ranks, node_leader;
@@ -98,7 +100,7 @@ static void end_mpi_at_exit(void)
 {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized || world.started || world.broken)
+    if (finalized || world.started || world.broken || world.was_broken)
         return;
     oly_watch_block("MPI_Finalize", "the end of the program");
     MPI_Finalize();
@@ -197,6 +199,8 @@ static void leave_job(bool free_comm)
     world.size = world.node_ranks = 1;
     world.threads = true;
     world.started = false;
+    world.was_broken = world.was_broken || world.broken;
+    world.broken = false;
     oly_wait_set_crowded(false);
 }
 
@@ -251,7 +255,7 @@ static int stray_message(oly_ticket *ticket)
         MPI_Improbe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, &message, &status);
     if (found) {
         MPI_Mrecv(bytes, OLY_FIRST_MESSAGE_BYTES, MPI_BYTE, &message, &status);
-        memcpy(ticket, bytes, sizeof *ticket);
+        memcpy(ticket, bytes, OLY_TICKET_BYTES);
         ticket->call[sizeof ticket->call - 1] = 0;
         rank = status.MPI_SOURCE;
     }
@@ -261,15 +265,8 @@ static int stray_message(oly_ticket *ticket)
 
 static oly_status not_all_came(const char *what)
 {
-    oly_ticket ticket;
     OLY_TRY(oly_world_told());
-    int rank = stray_message(&ticket);
     world.broken = true;
-    if (rank >= 0)
-        return oly_fail(OLY_DIVERGED,
-                        "rank %d is in %s, rank %d in %s: all ranks must issue the same operations in the "
-                        "same order",
-                        world.rank, what, rank, ticket.call);
     oly_text more = {0};
     oly_late late = {0};
     oly_peers_late(NULL, &late);
@@ -283,6 +280,41 @@ static oly_status not_all_came(const char *what)
     return OLY_TIMEOUT;
 }
 
+/* Ranks that may be elsewhere are asked what they have called: all, or in large jobs some. */
+static void ask_others(void)
+{
+    enum { ALL = 64 };
+    for (int step = 1; step < world.size; step = world.size <= ALL ? step + 1 : 2 * step)
+        oly_divergence_ask((world.rank + step) % world.size);
+}
+
+/* A message of an exchange, when nobody may send any more. */
+static oly_status check_nothing_comes(const char *what)
+{
+    oly_ticket theirs = {0}, mine = {.set = 1};
+    int rank = stray_message(&theirs);
+    if (rank < 0)
+        return OLY_OK;
+    snprintf(mine.call, sizeof mine.call, "%s", what);
+    return oly_divergence_met(rank, &mine, &theirs);
+}
+
+/* Have others come apart? After every fruitless poll of a wait for all. */
+static oly_status look_out(const oly_wait *w, const char *what, bool last)
+{
+    enum { POLLS = 16 };
+    if (w->polls % POLLS)
+        return OLY_OK;
+    oly_status st = oly_divergence_look();
+    if (st == OLY_OK && last)
+        st = check_nothing_comes(what);
+    if (st != OLY_OK)
+        world.broken = true;
+    else if (oly_divergence_is_time(w->began))
+        ask_others();
+    return st;
+}
+
 static oly_status test_until_all(MPI_Request *request, const char *what, bool last, oly_wait *w)
 {
     for (int done = 0;;) {
@@ -293,12 +325,52 @@ static oly_status test_until_all(MPI_Request *request, const char *what, bool la
         }
         if (done)
             return OLY_OK;
-        int found = 0;
-        if (last && w->polls % 16 == 15)
-            MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, MPI_STATUS_IGNORE);
-        if (found || !oly_wait_more(w))
+        if (!oly_wait_more(w))
             return not_all_came(what);
+        OLY_TRY(look_out(w, what, last));
     }
+}
+
+static oly_late_text late_text(const oly_wait *w)
+{
+    oly_late late = {0};
+    w->late(w->context, &late);
+    return oly_late_text_of(&late);
+}
+
+static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w)
+{
+    for (int done = 0;;) {
+        int code = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        if (code != MPI_SUCCESS)
+            return oly_mpi_failed(w->call, code);
+        if (done)
+            return OLY_OK;
+        if (!oly_wait_more(w)) {
+            OLY_TRY(oly_world_told());
+            return oly_fail(OLY_TIMEOUT, "rank %d waited %lld s in %s for %s", world.rank,
+                            (long long)oly_option.timeout, w->call, late_text(w).chars);
+        }
+        OLY_TRY(look_out(w, w->call, false));
+    }
+}
+
+static void add_rank(const void *rank, oly_late *late)
+{
+    if (*(const int *)rank >= 0)
+        oly_late_add(late, *(const int *)rank);
+    else
+        oly_peers_late(NULL, late);
+}
+
+oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call)
+{
+    oly_wait w = {.call = call, .late = add_rank, .context = &rank};
+    oly_status status = test_until_here(n, requests, &w);
+    oly_wait_end(&w);
+    if (status != OLY_OK)
+        world.broken = true;
+    return status;
 }
 
 /* Waits for a collective of all ranks. With `last`, nobody may send any more, and a message is a divergence at
@@ -323,6 +395,7 @@ oly_status oly_world_gather(const void *mine, void *all, size_t bytes)
     }
     if (bytes > INT_MAX)
         return oly_fail(OLY_OVERFLOW, "gathering %zu bytes of each rank: at most %d", bytes, INT_MAX);
+    OLY_TRY(oly_process_sets_note_meeting("a meeting of all ranks"));
     MPI_Request request;
     MPI_TRY(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, world.comm, &request);
     return wait_for_all(&request, NULL, false);
@@ -334,6 +407,7 @@ oly_status oly_world_share(void *data, size_t bytes, int root)
         return OLY_OK;
     if (bytes > INT_MAX)
         return oly_fail(OLY_OVERFLOW, "sharing %zu bytes of a rank: at most %d", bytes, INT_MAX);
+    OLY_TRY(oly_process_sets_note_meeting("a meeting of all ranks"));
     MPI_Request request;
     MPI_TRY(MPI_Ibcast, data, (int)bytes, MPI_BYTE, root, world.comm, &request);
     return wait_for_all(&request, NULL, false);
@@ -376,33 +450,77 @@ oly_status oly_world_vote(oly_status mine, const char *what)
 
 /* -- end ------------------------------------------------------------------------------------------------- */
 
-static oly_status wait_for_the_end(void)
+/* Adds up, over all ranks, what is zero when all have made the same calls and every notice has been received. */
+static oly_status add_up(const char *call, bool last, int64_t sums[2])
 {
+    int64_t *mine = oly_malloc(4 * sizeof *mine); /* MPI's while it is under way, also after a failure */
     MPI_Request request;
-    MPI_TRY(MPI_Ibarrier, world.comm, &request);
-    return wait_for_all(&request, "oly_finalize", !world.broken);
+    if (!mine)
+        return oly_out_of_memory(4 * sizeof *mine, "a meeting of all processes");
+    mine[0] = (int64_t)oly_process_sets_balance();
+    mine[1] = oly_divergence_balance();
+    MPI_TRY(MPI_Iallreduce, mine, mine + 2, 2, MPI_UINT64_T, MPI_SUM, world.comm, &request);
+    OLY_TRY(wait_for_all(&request, call, last));
+    memcpy(sums, mine + 2, 2 * sizeof *sums);
+    oly_release(mine);
+    return OLY_OK;
 }
 
-void oly_world_finish(void)
+oly_status oly_world_meet(const char *call)
+{
+    int64_t sums[2];
+    if (world.comm == MPI_COMM_NULL)
+        return OLY_OK;
+    OLY_TRY(oly_process_sets_note_meeting(call));
+    OLY_TRY(add_up(call, false, sums));
+    if (sums[0] != 0)
+        return oly_divergence_search(call);
+    oly_process_sets_verified();
+    return OLY_OK;
+}
+
+static oly_status wait_for_the_end(void)
+{
+    int64_t sums[2] = {0, 1};
+    if (world.broken) { /* not a collective: others may be in another one for good */
+        oly_divergence_part();
+        return OLY_OK;
+    }
+    oly_process_sets_end();
+    for (bool first = true; sums[1] != 0; first = false) {
+        OLY_TRY(add_up("oly_finalize", first, sums));
+        if (sums[0] != 0)
+            return oly_divergence_search("oly_finalize");
+        OLY_TRY(oly_divergence_look());
+    }
+    return OLY_OK;
+}
+
+oly_status oly_world_finish(void)
 {
     if (!world.started)
-        return;
+        return OLY_OK;
     oly_status status = world.comm != MPI_COMM_NULL ? wait_for_the_end() : OLY_OK;
     if (status == OLY_OK && oly_failure_is_news())
         status = oly_world_told();
     if (status != OLY_OK)
         oly_raise(status);
     oly_staging_stop();
+    oly_divergence_forget();
+    oly_process_sets_forget();
     leave_job(status == OLY_OK && !world.broken);
     oly_failure_forget();
     oly_peers_end();
     oly_abort_hook = NULL;
     oly_error_set_rank(-1, 1);
+    return status;
 }
 
 void oly_world_abort(int exit_status)
 {
     fflush(NULL);
+    if (oly_divergence_known())
+        oly_divergence_part();
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);

@@ -11,9 +11,13 @@
 enum { OLY_TAG_TICKET = 0, OLY_TAG_PAYLOAD = 1, OLY_PAYLOAD_TAGS = 16384 };
 /* Beside them, the note of a rank that cannot go on (failure.c). */
 enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
+/* Beside them: notices (divergence.h), and tickets of processes that meet (process_set.c). */
+enum { OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, OLY_TAG_MEETING };
+/* Of a ticket: how much of it travels, and how much of that must be the same on both sides. */
+enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 /* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
  * KiB take 1.1 times as long as MPI_Sendrecv apart, 1.9 times packed; 8 KiB take the same either way. */
-enum { OLY_FIRST_MESSAGE_BYTES = (8 << 10) + sizeof(oly_ticket) };
+enum { OLY_FIRST_MESSAGE_BYTES = (8 << 10) + OLY_TICKET_BYTES };
 
 /* Duplicate of the world's communicator; MPI_COMM_NULL in a job of one. Errors are returned. */
 MPI_Comm oly_world_comm(void);
@@ -29,6 +33,8 @@ const char *oly_place_text(const char *only, char *text, size_t size);
 bool oly_failure_is_told(void);
 bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
 void oly_failure_forget(void);
+/* Waits for requests, among them for what `rank` sends (-1: several): looks for notices, fails as exchanges do. */
+oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
 

@@ -57,8 +57,8 @@ check 'a fetch of data elsewhere ends the job' "$failing" \
 
 on_two 20 diverge
 check 'ranks in different operations are told both' "$failing" \
-    'says "rank 0 got OLY_DIVERGED: .*rank 0 is in oly_sum.*rank 1 in oly_matmul"' \
-    'says "rank 1 got OLY_DIVERGED: .*rank 1 is in oly_matmul.*rank 0 in oly_sum"' \
+    'says "rank 0 got OLY_DIVERGED: .*is oly_sum .*on rank 0 and oly_transpose .*on rank 1"' \
+    'says "rank 1 got OLY_DIVERGED: .*is oly_sum .*on rank 0 and oly_transpose .*on rank 1"' \
     'says "test_errors_ranks.c:[0-9]+.*test_errors_ranks.c:[0-9]+"'
 
 on_two 20 order

@@ -124,7 +124,7 @@ oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool commit
     oly_type_set_sharding(&x->type, sharding);
     x->sharding = sharding;
     x->committed = committed;
-    x->value = atomic_fetch_add_explicit(&n_values, 1, memory_order_relaxed) + 1;
+    x->identity.value = atomic_fetch_add_explicit(&n_values, 1, memory_order_relaxed) + 1;
     x->device = -1;
     return adopt(x);
 }

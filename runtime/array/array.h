@@ -5,14 +5,15 @@
 #include "device/memory.h"
 #include "graph/graph.h"
 #include "layout/layout.h"
+#include "run/together.h"
 
 struct oly_array_impl {
     oly_owned owned; /* first member */
     oly_type type;
     oly_sharding sharding; /* NULL: traced */
     bool committed, deleted;
-    uint64_t value;   /* number of the value: handles that share one have the same; on all ranks alike or not alike */
-    oly_site donated; /* the call that took it; else zero */
+    oly_identity identity;  /* which value it is, here and to others; handles that share a value have the same */
+    oly_site donated;       /* the call that took it; else zero */
     const oly_graph *graph; /* traced: whose node; NULL: a value */
     oly_node *node;
     int device; /* local device and moment in its order at which the shards are computed; -1: ready */

@@ -186,13 +186,14 @@ static oly_status explain_if_asked(const oly_plan *plan)
 static oly_compiled *new_compiled(const oly_graph *g, int n_captures)
 {
     size_t lists = (size_t)n_captures + (size_t)g->n_inputs + 2 * (size_t)g->n_outputs;
-    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(void *) * lists);
+    oly_compiled *c = oly_calloc(1, sizeof *c + sizeof(void *) * lists + sizeof(oly_identity) * (size_t)g->n_inputs);
     if (!c)
         return NULL;
     c->captured = (oly_array *)(c + 1);
     c->shown = (oly_sharding *)(c->captured + n_captures);
     c->inputs = (oly_buffer *const **)(c->shown + g->n_outputs);
     c->outputs = (oly_buffer ***)(c->inputs + g->n_inputs);
+    c->known = (oly_identity *)(c->outputs + g->n_outputs);
     return c;
 }
 
@@ -247,10 +248,15 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     const oly_plan *plan = oly_program_plan(c->program);
     int device;
     uint64_t moment;
-    for (int k = 0; k < n_in; k++)
+    oly_identity made;
+    for (int k = 0; k < n_in; k++) {
         c->inputs[k] = in[k]->shard;
-    for (int k = 0; k < c->n_captures; k++)
+        c->known[k] = in[k]->identity;
+    }
+    for (int k = 0; k < c->n_captures; k++) {
         c->inputs[n_in + k] = c->captured[k]->shard;
+        c->known[n_in + k] = c->captured[k]->identity;
+    }
     for (int k = 0; k < n_out; k++) {
         const oly_plan_value *v = &plan->outputs[k];
         oly_type type = v->type;
@@ -266,12 +272,15 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     c->verification = NULL;
     oly_status st = v ? oly_verify_before(v, c->inputs) : OLY_OK;
     if (st == OLY_OK)
-        st = oly_program_run(c->program, c->inputs, donated, c->outputs, oly_current_site(), &device, &moment);
+        st = oly_program_run(c->program, c->inputs, c->known, donated, c->outputs, oly_current_site(), &device, &moment,
+                             &made);
     if (v && st == OLY_OK)
         st = oly_verify_after(v, plan, c->inputs, donated, (oly_buffer *const *const *)c->outputs);
     oly_verification_free(v);
     OLY_TRY(st);
     for (int k = 0; k < n_out; k++) {
+        out[k]->identity.set = made.set;
+        out[k]->identity.number = made.set ? made.number + (uint64_t)k : 0;
         out[k]->device = device;
         out[k]->moment = moment;
     }

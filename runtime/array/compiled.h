@@ -18,6 +18,7 @@ typedef struct oly_compiled {
     oly_sharding *shown;        /* [outputs] */
     oly_buffer *const **inputs; /* [inputs], **outputs[]: of the run that is being submitted */
     oly_buffer ***outputs;
+    oly_identity *known; /* [inputs] */
 } oly_compiled;
 
 typedef struct oly_compiled_cache {

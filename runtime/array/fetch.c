@@ -181,7 +181,11 @@ static oly_status gather(oly_array x, void *buffer)
     oly_array here = (oly_device_put)(x, everyone ? (oly_named)(everyone, "") : oly_sharding_default());
     if (!here)
         return oly_kept_status();
-    oly_status st = oly_array_fetch(here, buffer);
+    oly_status st = OLY_OK;
+    if (oly_sharding_is_replicated(x->sharding) && !oly_together_verified(&x->identity)) /* nothing had to be sent */
+        st = oly_together_meet(everyone ? everyone : x->sharding->mesh, "oly_process_allgather");
+    if (st == OLY_OK)
+        st = oly_array_fetch(here, buffer);
     oly_free(here);
     return st;
 }

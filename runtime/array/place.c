@@ -79,7 +79,7 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
     oly_queue_drain(); /* the gathering below must not meet traffic of the lane in another thread */
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    uint64_t mine = oly_hash(bytes, x->shard[0]->data, bytes);
+    uint64_t mine = oly_hash_mix(bytes, oly_contents_of(x->shard[0], x->identity.value));
     uint64_t *all = oly_malloc(sizeof *all * (size_t)n);
     oly_status st =
         all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
@@ -119,6 +119,18 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     recipe.params.sharding = sharding;
     oly_operand operand = oly_operand_array(x);
     return oly_dispatch(oly_compose_place, 1, &operand, &recipe);
+}
+
+/* What processes make together of what each of them has is a call of theirs. */
+static oly_status note_made(oly_array x, uint64_t how)
+{
+    uint64_t event = oly_hash_mix(how, (uint64_t)x->type.dtype << 8 | (uint64_t)x->type.rank),
+             value = x->identity.value;
+    event =
+        oly_hash_mix(oly_hash(event, x->type.shape, sizeof *x->type.shape * (size_t)x->type.rank), x->sharding->hash);
+    OLY_TRY(oly_together_note(x->sharding->mesh, event, oly_current_site(), &x->identity));
+    x->identity.value = value;
+    return OLY_OK;
 }
 
 /* -- from each process's part ------------------------------------------------------------------------------------------------- */
@@ -205,6 +217,8 @@ static oly_status from_local(oly_sharding sharding, oly_dtype dtype, int rank, c
         st = OLY_MEMORY;
     for (int s = 0; s < n && st == OLY_OK; s++)
         st = copy_shard(*out, s, boxes, n, data, local_shape);
+    if (st == OLY_OK)
+        st = note_made(*out, 23);
     oly_release(boxes);
     return st;
 }
@@ -305,6 +319,8 @@ static oly_status from_shards(oly_sharding sharding, oly_dtype dtype, int rank, 
     if (!(*out = oly_array_new(&type, sharding, true, n)))
         return OLY_MEMORY;
     oly_status st = share_parts(*out, &type, parts);
+    if (st == OLY_OK)
+        st = note_made(*out, 29);
     if (st != OLY_OK)
         oly_free(*out);
     return st;

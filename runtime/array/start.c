@@ -123,7 +123,7 @@ int oly_finalize(void)
         return 1;
     }
     oly_queue_drain();
-    int status = oly_error_unseen();
+    int status = oly_error_unseen() || oly_run_failure() == OLY_DIVERGED;
     oly_scope_close_all();
     oly_dispatch_reset();
     oly_array_forget_dead();
@@ -135,7 +135,8 @@ int oly_finalize(void)
     oly_nodes_forget();
     oly_pool_stop();
     oly_arena_trim();
-    oly_world_finish();
+    if (oly_world_finish() != OLY_OK)
+        status = 1;
     status = status || oly_error_unseen(); /* what others have told */
     oly_devices_stop();
     oly_machine_forget();

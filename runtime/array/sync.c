@@ -1,7 +1,10 @@
 /* Waiting for all processes: oly_sync. */
 #include "array/array.h"
 #include "array/trace.h"
+#include "communicator.h"
 #include "core/hash.h"
+#include "device/queue.h"
+#include "run/execute.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -21,6 +24,14 @@ static oly_array spread(uint32_t number)
     oly_array x = all ? (oly_from_local)((oly_named)(all, "device"), OLY_UINT32, 1, &n, numbers, &here) : NULL;
     oly_release(numbers);
     return x;
+}
+
+/* Have all processes made the same calls, also on parts of the devices, and also if these sent nothing? */
+static oly_status meet_all(void)
+{
+    oly_queue_drain();
+    oly_status st = oly_run_failure();
+    return oly_raise(st == OLY_OK ? oly_world_meet("oly_sync") : st);
 }
 
 oly_status(oly_sync)(const char *name)
@@ -44,5 +55,5 @@ oly_status(oly_sync)(const char *name)
     else
         st = oly_kept_status();
     oly_scope_close();
-    return st;
+    return st == OLY_OK ? meet_all() : st;
 }

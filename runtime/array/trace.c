@@ -34,7 +34,7 @@ void oly_trace_release(oly_trace *t)
 /* The same data? Values by their number (handles may come and go, and a process may have no shards), traced ones by their node. */
 static bool same_value(oly_array held, oly_array x)
 {
-    return held->graph == x->graph && (x->graph ? held->node == x->node : held->value == x->value);
+    return held->graph == x->graph && (x->graph ? held->node == x->node : held->identity.value == x->identity.value);
 }
 
 static bool is_open(const oly_trace *t, const oly_graph *g)

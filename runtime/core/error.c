@@ -125,6 +125,14 @@ void oly_raise_not_alive(void)
                                         : "Olympus is not started; call oly_init first"));
 }
 
+void oly_site_text(const oly_site *site, char *text, size_t size)
+{
+    if (site->line)
+        snprintf(text, size, "%s (%s:%d)", site->call, site->file, site->line);
+    else
+        snprintf(text, size, "%s", site->call);
+}
+
 /* -- the message pending on a thread ----------------------------------------------------------- */
 
 #define MESSAGE_SIZE 4096

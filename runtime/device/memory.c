@@ -79,6 +79,7 @@ static oly_buffer *block_from_system(size_t capacity)
     }
     if (huge)
         madvise(b->data, capacity, MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
+    b->hashed = 0;
     return b;
 }
 

@@ -24,6 +24,7 @@ typedef struct oly_buffer {
     uint64_t latest; /* number of the call that used it last, and how often that named it */
     int uses;
     struct oly_buffer *next, **link; /* in the list of free or of spent ones */
+    uint64_t hashed, contents; /* number of the value that was hashed last, and the hash; the communication lane's */
 } oly_buffer;
 
 /* A buffer with one handle. Waits (helping) while spent buffers hold more than OLYMPUS_QUEUE_MEMORY and a quarter of what else is

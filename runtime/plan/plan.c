@@ -289,11 +289,32 @@ static oly_status choose_mesh(oly_planner *p)
 
 /* Whom the meshes of a plan belong to. */
 typedef struct owners {
-    bool *used;   /* devices of this process */
-    uint64_t key; /* of all meshes */
-    int process;  /* the one that owns all devices so far; -1: none yet */
-    bool several; /* more than one process: the plan takes part in their common order */
+    oly_arena *arena;
+    int n_meshes;
+    oly_mesh *meshes; /* room doubles */
+    bool failed;      /* out of memory */
+    bool *used;       /* devices of this process */
+    uint64_t key;     /* of all meshes */
+    int process;      /* the one that owns all devices so far; -1: none yet */
+    bool several;     /* more than one process: the plan takes part in their common order */
 } owners;
+
+static void note_mesh(oly_mesh mesh, owners *o)
+{
+    for (int k = 0; k < o->n_meshes; k++)
+        if (o->meshes[k] == mesh)
+            return;
+    if ((o->n_meshes & (o->n_meshes - 1)) == 0) {
+        oly_mesh *more = OLY_ARENA_NEW(o->arena, oly_mesh, o->n_meshes ? 2 * o->n_meshes : 1);
+        o->failed = o->failed || !more;
+        if (o->failed)
+            return;
+        for (int k = 0; k < o->n_meshes; k++)
+            more[k] = o->meshes[k];
+        o->meshes = more;
+    }
+    o->meshes[o->n_meshes++] = mesh;
+}
 
 static void mark_mesh(oly_mesh mesh, owners *o)
 {
@@ -304,6 +325,7 @@ static void mark_mesh(oly_mesh mesh, owners *o)
         o->used[oly_mesh_device_id(mesh, positions[k]) - first] = true;
     if (mesh->everywhere)
         return;
+    note_mesh(mesh, o);
     o->key = oly_hash_mix(o->key, mesh->hash);
     o->several = o->several || mesh->process < 0 || (o->process >= 0 && mesh->process != o->process);
     o->process = mesh->process;
@@ -329,19 +351,24 @@ static oly_status choose_devices(oly_planner *p)
     int n_local = oly_mesh_local_devices();
     bool *used = OLY_PLAN_NEW(p, bool, n_local);
     OLY_PLAN_CHECK(used);
-    owners o = {.used = used, .key = 11, .process = -1};
+    owners o = {.arena = &plan->arena, .used = used, .key = 11, .process = -1};
     mark_mesh(p->mesh, &o);
     for (int k = 0; k < r->graph->n_inputs; k++)
         if (r->inputs[k].sharding->mesh != p->mesh) {
             mark_mesh(r->inputs[k].sharding->mesh, &o);
-            o.several = o.several || (p->mesh->everywhere && oly_mesh_processes() > 1); /* each gets a copy */
+            plan->everybody =
+                plan->everybody || (p->mesh->everywhere && oly_mesh_processes() > 1); /* each gets a copy */
         }
     for (int k = 0; r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k] && r->outputs[k]->mesh != p->mesh)
             mark_mesh(r->outputs[k]->mesh, &o);
     mark_placed(r->graph, &o);
+    if (o.failed)
+        return oly_out_of_memory(sizeof *o.meshes * (size_t)o.n_meshes, "a plan");
     plan->members_key = o.key;
-    plan->distributed = o.several;
+    plan->n_meshes = o.n_meshes;
+    plan->meshes = o.meshes;
+    plan->distributed = o.several || plan->everybody;
     int *devices = OLY_PLAN_NEW(p, int, n_local), *position = OLY_PLAN_NEW(p, int, n_local);
     OLY_PLAN_CHECK(devices);
     OLY_PLAN_CHECK(position);

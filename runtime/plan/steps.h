@@ -256,7 +256,10 @@ typedef struct oly_plan {
     uint64_t fingerprint;
     oly_mesh mesh;        /* most values' */
     uint64_t members_key; /* of the set of devices that take part, for numbering its calls */
-    bool distributed;     /* takes part in messages between processes (the same on every member) */
+    int n_meshes;
+    const oly_mesh *meshes; /* whose devices take part, each once; without those that each process has */
+    bool everybody;         /* every process takes part, whatever its devices */
+    bool distributed;       /* takes part in messages between processes (the same on every member) */
     bool small;
     int n_devices;      /* of this process */
     const int *devices; /* their local indexes */

@@ -25,6 +25,7 @@ struct oly_program {
     oly_run *idle; /* owned */
     int running;   /* under lock */
     size_t tile_bytes;
+    oly_process_set *set; /* that makes the calls; NULL: this process alone */
     pthread_cond_t done;
 };
 
@@ -46,37 +47,9 @@ oly_status oly_run_give_up(oly_status status)
     return status;
 }
 
-/* -- numbering calls ------------------------------------------------------------------------------------------------
- * Messages carry the number of the call among those of the same set of devices, so that ranks that are not members need not
- * count. */
-typedef struct counter {
-    struct counter *next;
-    uint64_t key, calls;
-} counter;
-static counter *counters;
-
-static uint64_t next_call(uint64_t key)
-{
-    counter *c = counters;
-    while (c && c->key != key)
-        c = c->next;
-    if (!c) {
-        c = oly_calloc(1, sizeof *c);
-        if (!c)
-            return 0; /* still detects other differences */
-        *c = (counter){counters, key, 0};
-        counters = c;
-    }
-    return ++c->calls;
-}
-
 void oly_run_reset(void)
 {
-    while (counters) {
-        counter *c = counters;
-        counters = c->next;
-        oly_release(c);
-    }
+    oly_together_forget();
     atomic_store(&failure, OLY_OK);
 }
 
@@ -158,6 +131,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->done, NULL);
     oly_status st = bind(p);
+    if (st == OLY_OK)
+        st = oly_together_set(plan, &p->set);
     if (st != OLY_OK) {
         oly_program_free(p);
         return st;
@@ -215,7 +190,8 @@ static oly_run *take_run(oly_program *p)
         return r;
     size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices, tiles = (size_t)oly_workers_slots();
     size_t most_used = cells + (size_t)plan->n_devices + 1; /* slots, scratch, a tile */
-    r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles));
+    r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles) +
+                          sizeof(uint64_t) * (size_t)plan->n_inputs);
     if (r) {
         r->plan = plan;
         r->program = p;
@@ -223,6 +199,8 @@ static oly_run *take_run(oly_program *p)
         r->owner = (oly_buffer **)(r->base + cells);
         r->used = r->owner + cells;
         r->tiles = r->used + most_used;
+        r->together.copies = (uint64_t *)(r->tiles + tiles);
+        r->together.set = p->set;
         r->tile_bytes = p->tile_bytes;
         pthread_mutex_init(&r->turn, NULL);
     }
@@ -394,13 +372,24 @@ static oly_status bind_run(oly_program *p, oly_run *r, oly_buffer *const *const 
     return missing ? oly_buffer_fail(failed, missing) : OLY_OK;
 }
 
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
-                           oly_buffer **const *outputs, oly_site site, int *device, uint64_t *moment)
+/* The contents of input k on one of the devices. */
+oly_buffer *oly_run_copy_of(void *run, int k)
+{
+    const oly_run *r = run;
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (r->program->input_shard[k][d] >= 0)
+            return r->owner[oly_cell(r->plan, d, r->plan->input_slot[k])];
+    return NULL;
+}
+
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
+                           uint64_t *moment, oly_identity *made)
 {
     const oly_plan *plan = p->plan;
     *device = -1;
     *moment = 0;
-    uint64_t call = plan->distributed ? next_call(plan->members_key) : 0;
+    *made = (oly_identity){0};
     if (plan->n_devices == 0)
         return OLY_OK;
     OLY_TRY(oly_run_failure());
@@ -417,9 +406,12 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
         return st;
     }
     r->site = site;
-    r->ticket.sequence = call << 24;
-    r->ticket.fingerprint = plan->fingerprint;
     r->ticket.call[0] = 0;
+    if (p->set) {
+        oly_together_issue(&r->together, plan, known, donated, site);
+        r->ticket.sequence = r->together.number << 24;
+        *made = (oly_identity){.set = p->set, .number = r->together.number << 16};
+    }
     r->job = (oly_job){.execute = oly_interpret,
                        .release = release_run,
                        .entered = run_is_queued,

@@ -4,6 +4,7 @@
 #include "device/memory.h"
 #include "device/queue.h"
 #include "plan/plan.h"
+#include "run/together.h"
 
 /* A plan ready to run: how shards map to the plan's devices, and run objects to reuse. */
 typedef struct oly_program oly_program;
@@ -15,11 +16,13 @@ const oly_plan *oly_program_plan(const oly_program *p);
 /* Local shards (in mesh order) of output k. */
 int oly_program_output_shards(const oly_program *p, int k);
 
-/* Submits a run. inputs[k][s]: shard s of input k. donated[k]: input whose memory output k may take over if nobody else holds
+/* Submits a run. inputs[k][s]: shard s of input k; known[k]: what other processes know it by (NULL: nothing). donated[k]: input whose memory output k may take over if nobody else holds
  * it, -1; or NULL. Fills outputs[k][s] with new references. moment: with local device `*device`
- * tells when it is done (device -1: nothing here). */
-oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
-                           oly_buffer **const *outputs, oly_site site, int *device, uint64_t *moment);
+ * tells when it is done (device -1: nothing here). made: what others know output 0 by, the next by
+ * the next number. */
+oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, const oly_identity *known,
+                           const int *donated, oly_buffer **const *outputs, oly_site site, int *device,
+                           uint64_t *moment, oly_identity *made);
 
 /* OLY_OK, or the failure after which communication cannot go on. */
 oly_status oly_run_failure(void);

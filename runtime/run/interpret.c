@@ -198,7 +198,7 @@ void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
 const oly_ticket *oly_next_ticket(oly_run *r)
 {
     if (r->ticket.call[0] == 0)
-        snprintf(r->ticket.call, sizeof r->ticket.call, "%s (%s:%d)", r->site.call, r->site.file, r->site.line);
+        oly_site_text(&r->site, r->ticket.call, sizeof r->ticket.call);
     r->ticket.sequence++;
     return &r->ticket;
 }
@@ -467,6 +467,17 @@ oly_status oly_run_block(oly_run *r, const oly_block *b)
     return OLY_OK;
 }
 
+void oly_run_fail_in(oly_status status, oly_site site)
+{
+    oly_site here = oly_current_site();
+    oly_restore_site(site);
+    if (status == OLY_MEMORY)
+        oly_run_give_up(status);
+    oly_run_fail(status);
+    oly_raise(status);
+    oly_restore_site(here);
+}
+
 void oly_interpret(oly_job *job)
 {
     oly_run *r = (oly_run *)job;
@@ -474,14 +485,11 @@ void oly_interpret(oly_job *job)
         return;
     r->thread = pthread_self();
     r->advance = OLY_OK;
-    oly_status st = oly_run_block(r, r->plan->main);
+    oly_status st = OLY_OK;
+    if (r->together.set)
+        st = oly_together_count(&r->together, r->plan->n_inputs, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
-        return;
-    oly_site here = oly_current_site();
-    oly_restore_site(r->site);
-    if (st == OLY_MEMORY)
-        oly_run_give_up(st);
-    oly_run_fail(st);
-    oly_raise(st);
-    oly_restore_site(here);
+        st = oly_run_block(r, r->plan->main);
+    if (st != OLY_OK)
+        oly_run_fail_in(st, r->site);
 }

@@ -19,6 +19,7 @@ typedef struct oly_run {
     size_t tile_bytes;
     pthread_mutex_t turn;
     oly_ticket ticket;
+    oly_together together;
     pthread_t thread;   /* that interprets, while exchanges are under way */
     oly_status advance; /* what bringing them on in between came to */
     oly_site site;
@@ -30,4 +31,7 @@ void oly_interpret(oly_job *job);
 void oly_settle_loops(oly_run *r);
 /* Records a failure after which communication cannot go on. */
 void oly_run_fail(oly_status status);
+/* The same, raised as one of the call that was issued there. */
+void oly_run_fail_in(oly_status status, oly_site site);
+oly_buffer *oly_run_copy_of(void *run, int k); /* input k on one of the devices */
 #endif

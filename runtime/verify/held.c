@@ -113,7 +113,8 @@ static oly_status run(oly_program *p, oly_held *const *in, oly_held **out, void 
             return OLY_MEMORY;
         outputs[k] = out[k]->shard;
     }
-    return oly_program_run(p, inputs, NULL, outputs, oly_current_site(), &device, &moment);
+    oly_identity made;
+    return oly_program_run(p, inputs, NULL, NULL, outputs, oly_current_site(), &device, &moment, &made);
 }
 
 oly_status oly_held_run(oly_program *p, oly_held *const *in, oly_held **out)

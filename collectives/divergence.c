@@ -1,0 +1,481 @@
+/* Notices between ranks whose programs may have come apart, and the verdict. See divergence.h. Nothing here is run while all goes
+ * well, but for a look whether there is a notice during waits that take long; so it may allocate. */
+#include "divergence.h"
+#include "core/error.h"
+#include "core/text.h"
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+enum { CALLS, VERDICT, TOLD }; /* kinds of notices */
+enum { ALL_DIRECTLY = 64 };    /* in larger jobs a verdict goes from rank to rank */
+static const int64_t MOMENT_NS = 700000000, FIRST_ASK_NS = 100000000;
+
+typedef struct notice {
+    int32_t kind, rank;  /* who sent it */
+    uint64_t set, calls; /* CALLS: made on this set */
+    int64_t bytes;       /* of what follows: the calls that are kept, or the text */
+} notice;
+
+/* A call as it travels. */
+typedef struct noted {
+    uint64_t hash;
+    uint32_t program;
+    uint16_t operand[OLY_NOTED_OPERANDS];
+    uint8_t n_operands, by_contents;
+    char text[86];
+} noted;
+
+typedef struct parcel {
+    struct parcel *next;
+    MPI_Request request;
+    int rank;
+    notice head;
+    char body[]; /* head.bytes */
+} parcel;
+
+static struct {
+    pthread_mutex_t lock;
+    parcel *sent;     /* owned: MPI may still read them */
+    parcel *arriving; /* owned: MPI writes to it; NULL: none */
+    parcel *
+        claims; /* as many as oly_divergence_claims; owned: the last calls of each other rank and set that could not be compared to their end */
+    char verdict[1400];
+    bool known;
+    int64_t balance;       /* notices sent less those received */
+    int told;              /* ranks that have reported the verdict */
+    int64_t began, asking; /* of the wait that asks, and when it does next after that */
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+atomic_int oly_divergence_claims;
+
+int64_t oly_divergence_balance(void)
+{
+    return state.balance;
+}
+bool oly_divergence_known(void)
+{
+    return __atomic_load_n(&state.known, __ATOMIC_ACQUIRE);
+}
+
+static oly_status fail_with_verdict(void)
+{
+    return oly_fail(OLY_DIVERGED, "%s", state.verdict);
+}
+
+/* -- sending --------------------------------------------------------------------------------------------- */
+
+static void free_sent_locked(void)
+{
+    for (parcel **at = &state.sent; *at;) {
+        int done = 0;
+        parcel *p = *at;
+        MPI_Test(&p->request, &done, MPI_STATUS_IGNORE);
+        if (done) {
+            *at = p->next;
+            oly_release(p);
+        } else {
+            at = &p->next;
+        }
+    }
+}
+
+static parcel *new_parcel(int32_t kind, int64_t bytes)
+{
+    parcel *p = oly_malloc(sizeof *p + (size_t)bytes);
+    if (p) {
+        memset(&p->head, 0, sizeof p->head);
+        p->head.kind = kind;
+        p->head.rank = oly_world_rank();
+        p->head.bytes = bytes;
+    }
+    return p;
+}
+
+/* Takes the parcel over; NULL allowed: out of memory, somebody else will tell. */
+static void send_locked(parcel *p, int rank)
+{
+    if (!p)
+        return;
+    free_sent_locked();
+    int code = MPI_Isend(&p->head, (int)(sizeof p->head + (size_t)p->head.bytes), MPI_BYTE, rank, OLY_TAG_NOTICE,
+                         oly_world_comm(), &p->request);
+    if (code != MPI_SUCCESS) {
+        oly_release(p);
+        return;
+    }
+    p->next = state.sent;
+    state.sent = p;
+    state.balance++;
+}
+
+static void note_call(const oly_called *c, noted *to)
+{
+    memset(to, 0, sizeof *to);
+    to->hash = c->hash;
+    to->program = c->program;
+    memcpy(to->operand, c->operand, sizeof to->operand);
+    to->n_operands = c->n_operands;
+    to->by_contents = c->by_contents;
+    oly_site_text(&c->site, to->text, sizeof to->text);
+}
+
+static parcel *calls_of(const oly_process_set *s)
+{
+    uint64_t first = oly_process_set_oldest(s), n = s->calls + 1 - first;
+    parcel *p = new_parcel(CALLS, (int64_t)(n * sizeof(noted)));
+    if (p) {
+        p->head.set = s->key;
+        p->head.calls = s->calls;
+        for (uint64_t k = 0; k < n; k++) {
+            noted to;
+            note_call(oly_process_set_call(s, first + k), &to);
+            memcpy(p->body + k * sizeof to, &to, sizeof to);
+        }
+    }
+    return p;
+}
+
+static void ask_locked(int rank)
+{
+    for (const oly_process_set *s = oly_process_set_first(); s; s = s->next)
+        if (oly_process_set_has(s, rank))
+            send_locked(calls_of(s), rank);
+}
+
+void oly_divergence_ask(int rank)
+{
+    pthread_mutex_lock(&state.lock);
+    if (rank != oly_world_rank())
+        ask_locked(rank);
+    pthread_mutex_unlock(&state.lock);
+}
+
+bool oly_divergence_is_time(int64_t began)
+{
+    if (began == 0)
+        return false;
+    int64_t waited = now_ns() - began;
+    if (began != state.began) {
+        state.began = began;
+        state.asking = FIRST_ASK_NS;
+    }
+    if (waited < state.asking)
+        return false;
+    while (state.asking <= waited)
+        state.asking *= 8;
+    return true;
+}
+
+/* To everybody; in large jobs to some, who send it on. */
+static void pass_on_locked(int32_t kind, const char *text)
+{
+    int n = oly_world_size(), me = oly_world_rank();
+    int64_t bytes = (int64_t)strlen(text) + 1;
+    for (int step = 1; step < n; step = n <= ALL_DIRECTLY ? step + 1 : 2 * step) {
+        parcel *p = new_parcel(kind, bytes);
+        if (p)
+            memcpy(p->body, text, (size_t)bytes);
+        send_locked(p, (me + step) % n);
+    }
+}
+
+static void decide_locked(const char *text)
+{
+    if (state.known)
+        return;
+    snprintf(state.verdict, sizeof state.verdict, "%s", text);
+    __atomic_store_n(&state.known, true, __ATOMIC_RELEASE);
+    pass_on_locked(VERDICT, state.verdict);
+}
+
+/* -- comparing ------------------------------------------------------------------------------------------- */
+
+static const char same_order[] = "all ranks must issue the same operations in the same order";
+
+/* What is different about two calls that look alike. */
+static void explain(oly_text *t, const noted *a, const noted *b)
+{
+    if (a->program != b->program) {
+        oly_text_add(t, strcmp(a->text, b->text) == 0
+                            ? ", with another operation, constant, shape, type or sharding inside"
+                            : "");
+        return;
+    }
+    for (int k = 0; k < a->n_operands && k < b->n_operands; k++) {
+        if (a->operand[k] == b->operand[k])
+            continue;
+        if (a->by_contents >> k & b->by_contents >> k & 1)
+            oly_text_add(t, ", whose array %d, a copy of which each process has made for itself, has other values", k);
+        else
+            oly_text_add(t, ", whose array %d is another one, made by another call", k);
+        return;
+    }
+}
+
+static void decide_between_locked(const noted *mine, int other, const noted *theirs, uint64_t number, bool or_before)
+{
+    oly_text t = {0};
+    int me = oly_world_rank(), low = me < other ? me : other, high = me < other ? other : me;
+    const noted *of_low = me < other ? mine : theirs, *of_high = me < other ? theirs : mine;
+    oly_text_add(&t,
+                 "ranks %d and %d run different programs: their call %llu together is %s on rank %d and %s on rank %d",
+                 low, high, (unsigned long long)number, of_low->text, low, of_high->text, high);
+    explain(&t, of_low, of_high);
+    if (or_before)
+        oly_text_add(&t, " (or one before it: only the last %d calls are kept)", OLY_CALLS_KEPT);
+    oly_text_add(&t, "; %s", same_order);
+    decide_locked(oly_text_chars(&t));
+    oly_text_free(&t);
+}
+
+/* Call `number` of those in a parcel. */
+static noted claimed(const parcel *p, uint64_t number)
+{
+    noted c;
+    uint64_t n = (uint64_t)p->head.bytes / sizeof c, first = p->head.calls + 1 - n;
+    memcpy(&c, p->body + (number - first) * sizeof c, sizeof c);
+    return c;
+}
+
+/* Compares as far as both have come; true: to the parcel's end. */
+static bool compare_locked(const parcel *p)
+{
+    const oly_process_set *s = oly_process_set_find(p->head.set);
+    if (!s)
+        return false;
+    uint64_t n = (uint64_t)p->head.bytes / sizeof(noted), first = p->head.calls + 1 - n;
+    uint64_t oldest = oly_process_set_oldest(s), last = s->calls < p->head.calls ? s->calls : p->head.calls;
+    uint64_t k = oldest > first ? oldest : first;
+    bool ended = last == p->head.calls;
+    if (k <= last && claimed(p, last).hash != oly_process_set_call(s, last)->hash) {
+        uint64_t begin = k;
+        while (claimed(p, k).hash == oly_process_set_call(s, k)->hash)
+            k++;
+        noted theirs = claimed(p, k), mine;
+        note_call(oly_process_set_call(s, k), &mine);
+        decide_between_locked(&mine, p->head.rank, &theirs, k, k == begin && k > 1);
+        return true;
+    }
+    return ended;
+}
+
+oly_status oly_divergence_compare(const oly_process_set *s)
+{
+    pthread_mutex_lock(&state.lock);
+    for (parcel **at = &state.claims; *at;) {
+        parcel *p = *at;
+        if (p->head.set == s->key && compare_locked(p)) {
+            *at = p->next;
+            atomic_fetch_sub(&oly_divergence_claims, 1);
+            oly_release(p);
+        } else {
+            at = &p->next;
+        }
+    }
+    pthread_mutex_unlock(&state.lock);
+    return oly_divergence_known() ? fail_with_verdict() : OLY_OK;
+}
+
+/* Keeps the calls of a rank in the place of those it sent before. */
+static void keep_claim_locked(parcel *p)
+{
+    parcel **at = &state.claims;
+    while (*at && ((*at)->head.rank != p->head.rank || (*at)->head.set != p->head.set))
+        at = &(*at)->next;
+    parcel *before = *at;
+    p->next = before ? before->next : NULL;
+    *at = p;
+    if (!before)
+        atomic_fetch_add(&oly_divergence_claims, 1);
+    oly_release(before);
+}
+
+/* -- receiving ------------------------------------------------------------------------------------------- */
+
+/* Takes the parcel over. */
+static void read_locked(parcel *p)
+{
+    state.balance--;
+    if (p->head.kind == TOLD)
+        state.told++;
+    if (p->head.kind == VERDICT && p->head.bytes > 0) {
+        p->body[p->head.bytes - 1] = 0;
+        decide_locked(p->body);
+    }
+    if (p->head.kind == CALLS && !compare_locked(p))
+        keep_claim_locked(p);
+    else
+        oly_release(p);
+}
+
+/* The next notice, if one has come; its bytes may take a while longer. */
+static bool begin_receiving_locked(void)
+{
+    MPI_Status status;
+    MPI_Message message;
+    int found = 0, bytes = 0;
+    MPI_Improbe(MPI_ANY_SOURCE, OLY_TAG_NOTICE, oly_world_comm(), &found, &message, &status);
+    if (!found)
+        return false;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    size_t room = sizeof(parcel) + (size_t)bytes;
+    parcel *p = oly_malloc(room);
+    if (!p) { /* it is lost; the sender will ask again, or give up */
+        MPI_Mrecv(NULL, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        state.balance--;
+        return false;
+    }
+    MPI_Imrecv(&p->head, bytes, MPI_BYTE, &message, &p->request);
+    state.arriving = p;
+    return true;
+}
+
+static void receive_locked(void)
+{
+    for (;;) {
+        int done = 0;
+        if (!state.arriving && !begin_receiving_locked())
+            return;
+        parcel *p = state.arriving;
+        MPI_Test(&p->request, &done, MPI_STATUS_IGNORE);
+        if (!done)
+            return;
+        state.arriving = NULL;
+        read_locked(p);
+    }
+}
+
+oly_status oly_divergence_look(void)
+{
+    if (oly_world_comm() == MPI_COMM_NULL)
+        return OLY_OK;
+    pthread_mutex_lock(&state.lock);
+    receive_locked();
+    pthread_mutex_unlock(&state.lock);
+    return oly_divergence_known() ? fail_with_verdict() : OLY_OK;
+}
+
+/* -- coming apart ---------------------------------------------------------------------------------------- */
+
+/* Until there is a verdict, for a moment. */
+static void await_verdict(void)
+{
+    for (int64_t end = now_ns() + MOMENT_NS; !oly_divergence_known() && now_ns() < end;) {
+        pthread_mutex_lock(&state.lock);
+        receive_locked();
+        pthread_mutex_unlock(&state.lock);
+        sched_yield();
+    }
+}
+
+/* Without the calls of the other side: what the two tickets say. */
+static void compose(oly_text *t, int peer, const oly_ticket *mine, const oly_ticket *theirs)
+{
+    int here = oly_world_rank();
+    if (strcmp(mine->call, theirs->call) != 0)
+        oly_text_add(t, "rank %d is in %s, rank %d in %s: %s", here, mine->call, peer, theirs->call, same_order);
+    else if (mine->sequence != theirs->sequence)
+        oly_text_add(t, "rank %d is in %s, its call %llu, rank %d in %s, its call %llu: %s", here, mine->call,
+                     (unsigned long long)mine->sequence, peer, theirs->call, (unsigned long long)theirs->sequence,
+                     same_order);
+    else
+        oly_text_add(t,
+                     "rank %d is in %s, rank %d in %s, but with other shapes, types, shardings or values that "
+                     "the plan depends on: %s",
+                     here, mine->call, peer, theirs->call, same_order);
+}
+
+oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket *theirs)
+{
+    oly_text t = {0};
+    compose(&t, peer, mine, theirs);
+    if (mine->set == 0) { /* nobody counts calls */
+        oly_fail(OLY_DIVERGED, "%s", oly_text_chars(&t));
+        oly_text_free(&t);
+        return OLY_DIVERGED;
+    }
+    oly_divergence_ask(peer);
+    await_verdict();
+    pthread_mutex_lock(&state.lock);
+    decide_locked(oly_text_chars(&t));
+    pthread_mutex_unlock(&state.lock);
+    oly_text_free(&t);
+    return fail_with_verdict();
+}
+
+oly_status oly_divergence_search(const char *call)
+{
+    pthread_mutex_lock(&state.lock);
+    for (const oly_process_set *s = oly_process_set_first(); s; s = s->next)
+        if (s->me > 0)
+            send_locked(calls_of(s), s->ranks[0]);
+    pthread_mutex_unlock(&state.lock);
+    await_verdict();
+    pthread_mutex_lock(&state.lock);
+    if (!state.known) {
+        oly_text t = {0};
+        oly_text_add(&t, "%s: the ranks have not made the same calls; %s", call, same_order);
+        decide_locked(oly_text_chars(&t));
+        oly_text_free(&t);
+    }
+    pthread_mutex_unlock(&state.lock);
+    return fail_with_verdict();
+}
+
+void oly_divergence_part(void)
+{
+    int n = oly_world_size();
+    if (oly_world_comm() == MPI_COMM_NULL)
+        return;
+    pthread_mutex_lock(&state.lock);
+    for (int r = 0; r < n && n <= ALL_DIRECTLY; r++)
+        if (r != oly_world_rank())
+            send_locked(new_parcel(TOLD, 0), r);
+    pthread_mutex_unlock(&state.lock);
+    for (int64_t end = now_ns() + MOMENT_NS; now_ns() < end;) {
+        pthread_mutex_lock(&state.lock);
+        receive_locked();
+        bool all = state.told >= n - 1;
+        pthread_mutex_unlock(&state.lock);
+        if (all)
+            return;
+        sched_yield();
+    }
+}
+
+static void free_all(parcel **list)
+{
+    while (*list) {
+        parcel *p = *list;
+        *list = p->next;
+        oly_release(p);
+    }
+}
+
+/* What MPI has not finished with is left to it. */
+void oly_divergence_forget(void)
+{
+    pthread_mutex_lock(&state.lock);
+    if (oly_world_comm() != MPI_COMM_NULL) {
+        receive_locked();
+        free_sent_locked();
+    }
+    free_all(&state.claims);
+    atomic_store(&oly_divergence_claims, 0);
+    state.sent = state.arriving = NULL;
+    state.verdict[0] = 0;
+    state.known = false;
+    state.told = 0;
+    state.balance = 0;
+    state.began = 0;
+    pthread_mutex_unlock(&state.lock);
+}
