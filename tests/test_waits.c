@@ -37,7 +37,7 @@ static void commit(int rank, const char *here)
     if (!strcmp(fault, "sleep"))
         sleep(60);
     else if (!strcmp(fault, "nap"))
-        sleep(4);
+        sleep(8);
     else if (!strcmp(fault, "stop"))
         raise(SIGSTOP);
     else if (!strcmp(fault, "kill"))
