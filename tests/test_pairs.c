@@ -308,6 +308,13 @@ static bool multiplies(const row *r)
     return strstr(r->name, "prod") != NULL;
 }
 
+/* Where numbers are nearly as large as a type holds, it is a matter of order which sums overflow. */
+static bool may_overflow(oly_dtype dtype, double scale)
+{
+    double most = dtype == OLY_FLOAT16 ? 65504 : dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128 ? 0x1p1023 : 0x1p127;
+    return scale > most / 4096;
+}
+
 /* The sign of what is not a number is nobody's. */
 static bool reads_signs(const row *r)
 {
@@ -335,11 +342,13 @@ static bool is_rounding(const pair *p, const oly_array *there, const oly_array *
     static char data[MOST_BYTES];
     oly_array other = fitted(p, p->g->call(there)), results[4] = {want};
     oly_dtype dtype = oly_dtype_of(first);
-    double scale = magnitude(first);
+    double scale = magnitude(first), factors = 1;
+    for (int k = p->n_g; k < p->n_g + p->n_f - 1; k++) /* of products, whose terms may cancel */
+        factors = fmax(factors, magnitude(here[k]));
     if ((multiplies(p->f) && !(magnitude(want) > 1e-30 && magnitude(want) < 1e30)) ||
         (multiplies(p->g) && !(scale > 1e-30 && scale < 1e5)))
         return true;
-    if (reads_signs(p->f) && has_nan(first))
+    if (may_overflow(dtype, scale * factors) || (reads_signs(p->f) && has_nan(first)))
         return true;
     if (!element_is_inexact(dtype) || !other || differs(other, 1, &first, 0) != -1)
         return false;
@@ -354,7 +363,7 @@ static bool is_rounding(const pair *p, const oly_array *there, const oly_array *
         if (!results[k + 1])
             return false;
     }
-    return differs(got, 4, results, scale) == -1;
+    return differs(got, 4, results, scale * factors) == -1;
 }
 
 /* Where types are explicit a pair may be refused; call by call as at once. */
