@@ -39,14 +39,6 @@ static bool is_tested(const char *header, const char *function, bool (*has_row)(
         if (strcmp(called, function) == 0 && has_row(written))
             return true;
     }
-    static const char as[] = "OLY_AT_AS(oly_"; /* what is written, what is called */
-    for (const char *at = strstr(header, as); at; at = strstr(at + 1, as)) {
-        read_name(at + strlen(as), macro, sizeof macro);
-        const char *call = strstr(at + strlen(as), "oly_");
-        read_name(call ? call + strlen("oly_") : "", called, sizeof called);
-        if (strcmp(called, function) == 0 && has_row(macro))
-            return true;
-    }
     return false;
 }
 
