@@ -263,6 +263,23 @@ BODY(with_a_sum)
     c[0] = oly_div(oly_add(u, oly_roll(u, 1, 0)), oly_sum(oly_abs(u)));
 }
 
+/* Dimensions of one element come and go. */
+static void a_row_of_one(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    oly_array row = oly_reshape(carry[0], 1, oly_size(carry[0]));
+    row = oly_add(oly_mul(0.5, row), oly_mul(0.25, oly_add(oly_roll(row, 1, 1), oly_roll(row, -1, 1))));
+    carry[0] = oly_reshape(row, oly_size(carry[0]));
+}
+
+static void a_plate_of_lines(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    oly_array u = carry[0], space = oly_expand_dims(u, 1);
+    space = oly_mul(0.5, oly_add(oly_roll(space, 1, 0), oly_roll(space, -1, 2)));
+    carry[0] = oly_mul(0.5, oly_add(u, oly_squeeze(space, 1)));
+}
+
 const march_program march_programs[] = {
     {"wave", 1, 2, 0, 1, wave, false},
     {"ring_wave", 1, 2, 0, 1, ring_wave, false},
@@ -293,6 +310,8 @@ const march_program march_programs[] = {
     {"corners", 2, 2, 0, 1, corners, false},
     {"space_wave", 3, 2, 0, 1, space_wave, false},
     {"space_padded", 3, 1, 0, 1, space_padded, false},
+    {"a_row_of_one", 1, 1, 0, 1, a_row_of_one, false},
+    {"a_plate_of_lines", 2, 1, 0, 1, a_plate_of_lines, false},
     {"with_a_sum", 1, 1, 0, 1, with_a_sum, true},
     {NULL, 0, 0, 0, 0, NULL, false},
 };
