@@ -141,7 +141,10 @@ static void folded_values_wrap_truncate_and_saturate(void **state)
         {"-1", OLY_UINT32, 4294967295}, {"-2.7", OLY_INT32, -2}, {"-2.7", OLY_UINT32, 0},
         {"100000000000000000000.0", OLY_INT32, INT32_MAX}, {"100000000000000000000.0", OLY_INT64, INT64_MAX},
         {"100000000000000000000.0", OLY_UINT32, UINT32_MAX}, {"-100000000000000000000.0", OLY_INT64, INT64_MIN},
-        {"0.5", OLY_BOOL, 1}, {"256", OLY_BOOL, 1}, {"0", OLY_BOOL, 0}
+        {"1000000.0", OLY_INT8, INT8_MAX}, {"-1000000.0", OLY_INT8, INT8_MIN}, {"127.9", OLY_INT8, INT8_MAX},
+        {"128.0", OLY_INT8, INT8_MAX}, {"-129.0", OLY_INT8, INT8_MIN}, {"1000000.0", OLY_INT16, INT16_MAX},
+        {"-1000000.0", OLY_INT16, INT16_MIN}, {"1000000.0", OLY_UINT8, UINT8_MAX}, {"1000000.0", OLY_UINT16, UINT16_MAX},
+        {"-100000000000000000000.0", OLY_INT32, INT32_MIN}, {"0.5", OLY_BOOL, 1}, {"256", OLY_BOOL, 1}, {"0", OLY_BOOL, 0}
     };
     /* clang-format on */
     oly_recipe recipe;
