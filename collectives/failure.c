@@ -18,6 +18,8 @@ static struct {
     bool has_sent, has_received, reported;
 } failure = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* MPI completes what is sent by itself; nobody waits for it. */
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 static void send_to_all_locked(void)
 {
     for (int r = 0; r < oly_world_size(); r++) {
@@ -27,6 +29,7 @@ static void send_to_all_locked(void)
             MPI_Request_free(&request);
     }
 }
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
 void oly_world_tell(oly_status status)
 {

@@ -30,8 +30,10 @@ int64_t oly_wait_clock(void)
 
 int64_t oly_wait_next_notice(int64_t waited)
 {
-    int64_t first = oly_option.wait_notice * 1000000000, again = 6 * first;
-    return waited < first ? first : first + ((waited - first) / again + 1) * again;
+    int64_t first = oly_option.wait_notice * 1000000000, next = first;
+    while (next <= waited)
+        next += 6 * first;
+    return next;
 }
 
 /* -- who is waited for --------------------------------------------------------------------------------------- */

@@ -42,7 +42,6 @@ values() {
     case $1 in
     OLYMPUS_PLATFORMS) echo 'cpu cuda,cpu' ;;
     OLYMPUS_COSTS) echo 'node=1us,1GB/s node=2us,1GB/s' ;;
-    OLYMPUS_DISABLE) echo 'overlap fusion' ;;
     OLYMPUS_NUM_CPU_DEVICES) echo '2 3' ;;
     OLYMPUS_DISABLE) echo 'fusion overlap' ;;
     OLYMPUS_*) echo "${2-} ${3-}" ;;
