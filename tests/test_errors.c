@@ -247,6 +247,79 @@ static void null_handles(void **state)
     FAILS(oly_stack, !oly_stack(3, x, x), OLY_SHAPE, "axis 3", "a new dimension of float32[2,2]", "-3 to 2");
 }
 
+/* Handles of another kind, which C passes on where it is told to or cannot know. */
+static void handles_of_another_kind(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array x = ones(OLY_FLOAT32, 1, 4, 0);
+    FAILS(oly_printf, oly_printf("%S", (void *)x) < 0, OLY_INVALID, "a sharding is expected", "an array was given");
+    FAILS(oly_printf, oly_printf("%A", (const void *)mesh) < 0, OLY_INVALID, "an array is expected",
+          "a mesh was given");
+    FAILS(oly_fprintf, oly_fprintf(stdout, "%M", (void *)x) < 0, OLY_INVALID, "a mesh is expected");
+    FAILS(oly_printf, oly_printf("%D", "CPU") < 0, OLY_INVALID, "a device is expected", "no handle");
+    FAILS(oly_rank, oly_rank((oly_array)mesh) < 0, OLY_INVALID, "a mesh was given");
+    FAILS(oly_add, !oly_add(x, (oly_array)mesh), OLY_INVALID, "a mesh was given");
+    FAILS(oly_mesh_axis_count, oly_mesh_axis_count((oly_mesh)x) == 0, OLY_INVALID, "an array was given");
+}
+
+static void call_itself(const oly_array *in, oly_array *out, void *user)
+{
+    inner_line = __LINE__ + 1;
+    oly_call(*(oly_fn *)user, OLY_IN(in[0]), OLY_OUT(out[0]));
+}
+
+static void identity(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = in[0];
+}
+
+static void functions_that_are_gone_or_call_themselves(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 4, 0), y = x;
+    oly_fn recursive = NULL, gone = NULL;
+    recursive = oly_jit(call_itself, 1, 1, .user = &recursive);
+    FAILS(oly_call, oly_call(recursive, OLY_IN(x), OLY_OUT(y)) != OLY_OK && !y, OLY_TRACE, "call_itself calls itself");
+    OLY_SCOPE
+    {
+        gone = oly_jit(identity, 1, 1);
+    }
+    y = NULL;
+    FAILS(oly_call, oly_call(gone, OLY_IN(x), OLY_OUT(y)) != OLY_OK, OLY_DELETED, "a function", "its scope has ended");
+    FAILS(oly_apply, !oly_apply(gone, x), OLY_DELETED, "a function");
+    FAILS(oly_grad, !oly_grad(gone), OLY_DELETED, "a function");
+}
+
+static void meshes_of_all_devices(void **state)
+{
+    (void)state;
+    int sizes[] = {-1};
+    assert_int_equal(oly_mesh_axis_size(oly_make_mesh("i=-1"), 0), 8);
+    assert_int_equal(oly_mesh_axis_size(oly_make_mesh("i=2, j=-1:explicit"), 1), 4);
+    assert_ptr_equal(oly_make_mesh("i=-1, j=2"), oly_make_mesh("i=4, j=2"));
+    FAILS(oly_make_mesh, !oly_make_mesh("i=-1, j=3"), OLY_INVALID, "axis 'i' is -1", "3 devices", "all 8");
+    FAILS(oly_make_mesh, !oly_make_mesh("i=-1, j=-1"), OLY_INVALID, "'i' and 'j'");
+    FAILS(oly_make_mesh, !oly_make_mesh("i=-2"), OLY_INVALID, "-2");
+    FAILS(oly_mesh_from_devices, !oly_mesh_from_devices(1, (const char *[]){"i"}, sizes, NULL), OLY_INVALID, "-1");
+    FAILS(oly_mesh_from_devices, !oly_mesh_from_devices(-1, NULL, NULL, NULL), OLY_INVALID, "-1 axes");
+}
+
+/* Structured forms and the short ones have names of their own. */
+static void messages_name_what_was_written(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 4, 0), none = NULL;
+    oly_array arrays[] = {x, none};
+    FAILS(oly_concatenate_n, !oly_concatenate_n(2, arrays, 0), OLY_INVALID, "NULL");
+    FAILS(oly_zeros_like, !oly_zeros_like(none), OLY_INVALID, "NULL");
+    FAILS(oly_max_pool, !oly_max_pool(x, .window = "?"), OLY_PARSE, "column");
+    FAILS(oly_atleast_2d, !oly_atleast_2d(none), OLY_INVALID, "NULL");
+    FAILS(oly_shard_count, oly_shard_count(none) == 0, OLY_INVALID, "NULL");
+    FAILS(oly_sharding_shard, oly_sharding_shard(NULL, 0, NULL, 0, NULL, NULL) != OLY_OK, OLY_INVALID, "NULL");
+}
+
 static void empty_arrays_and_shards_are_valid(void **state)
 {
     (void)state;
@@ -435,6 +508,10 @@ static const struct CMUnitTest tests[] = {
     STARTED(numbers_that_overflow),
     STARTED(notations_that_cannot_be_read),
     STARTED(devices_and_shardings_that_do_not_fit),
+    STARTED(handles_of_another_kind),
+    STARTED(functions_that_are_gone_or_call_themselves),
+    STARTED(meshes_of_all_devices),
+    STARTED(messages_name_what_was_written),
     STARTED(null_handles),
     STARTED(empty_arrays_and_shards_are_valid),
     STARTED(traced_values_have_no_elements_yet),

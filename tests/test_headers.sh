@@ -118,5 +118,8 @@ while read -r function; do
 done <"$scratch/functions" >"$scratch/without"
 holds 'and each of those macros calls oly_at' sh -c '! grep . "$1"' sh "$scratch/without"
 
+tests/make-every-call include/olympus/*.h >"$scratch/every_call.h"
+holds 'tests/every_call.h is up to date (tests/make-every-call)' diff tests/every_call.h "$scratch/every_call.h"
+
 echo "CHECK: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

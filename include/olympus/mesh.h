@@ -42,8 +42,8 @@ OLY_API oly_device oly_set_default_device(oly_device device);
  * Meshes that differ in a type are different. */
 typedef enum oly_axis_type { OLY_AXIS_AUTO, OLY_AXIS_EXPLICIT, OLY_AXIS_MANUAL } oly_axis_type;
 
-/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order. "i=4:explicit, j=2:auto" gives types (default
- * auto).
+/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order, "i=-1, j=2" all of them (one size may be -1: what
+ * the others leave). "i=4:explicit, j=2:auto" gives types (default auto).
  *   ranks   all ranks that will use it, with the same arguments
  *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
  *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */

@@ -1,5 +1,6 @@
 /* Array handles: making, sharing, freeing, asking. See array.h. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "device/queue.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -216,38 +217,50 @@ oly_box oly_array_box(oly_array x, int s, int *position)
 int oly_rank(oly_array x)
 {
     OLY_ENTER(-1);
+    if (oly_need_array(x) != OLY_OK)
+        return -1;
     return x ? x->type.rank : -1;
 }
 const int64_t *oly_shape(oly_array x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return x ? x->type.shape : NULL;
 }
 int64_t oly_size(oly_array x)
 {
     OLY_ENTER(0);
+    if (oly_need_array(x) != OLY_OK)
+        return 0;
     return x ? oly_type_size(&x->type) : 0;
 }
 oly_dtype oly_dtype_of(oly_array x)
 {
     OLY_ENTER(OLY_FLOAT32);
+    if (oly_need_array(x) != OLY_OK)
+        return OLY_FLOAT32;
     return x ? x->type.dtype : OLY_FLOAT32;
 }
 oly_sharding oly_sharding_of(oly_array x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return x ? x->sharding : NULL;
 }
 bool oly_is_committed(oly_array x)
 {
     OLY_ENTER(false);
+    if (oly_need_array(x) != OLY_OK)
+        return false;
     return x && x->committed;
 }
 
 int64_t(oly_dim)(oly_array x, int dimension)
 {
     OLY_ENTER(0);
-    if (!x)
+    if (oly_need_array(x) != OLY_OK)
         return 0;
     int d = dimension < 0 ? dimension + x->type.rank : dimension;
     if (d < 0 || d >= x->type.rank) {
@@ -260,12 +273,16 @@ int64_t(oly_dim)(oly_array x, int dimension)
 bool oly_is_fully_addressable(oly_array x)
 {
     OLY_ENTER(false);
+    if (oly_need_array(x) != OLY_OK)
+        return false;
     return x && !x->graph && (x->sharding->mesh->everywhere || x->n_shards == x->sharding->mesh->n_devices);
 }
 
 int oly_typeof(oly_array x, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_array_or_null(x) != OLY_OK)
+        return -1;
     oly_text t = {0};
     if (x)
         oly_type_text(&t, &x->type);
@@ -277,6 +294,8 @@ int oly_typeof(oly_array x, char *buffer, size_t size)
 oly_array oly_keep(oly_array x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array_or_null(x) != OLY_OK)
+        return NULL;
     if (x && x->owned.scope)
         oly_scope_move(&x->owned, oly_scope_outer(x->owned.scope));
     return x;
@@ -285,7 +304,19 @@ oly_array oly_keep(oly_array x)
 void oly_assign(oly_array *variable, oly_array x)
 {
     OLY_ENTER();
+    if (oly_need_array_or_null(x) != OLY_OK)
+        return;
+    if (!variable) {
+        oly_raise(oly_fail(OLY_INVALID, "the address of the variable is NULL"));
+        return;
+    }
     oly_array old = *variable;
+    if (oly_need_array_or_null(old) != OLY_OK)
+        return;
+    if (x && x->deleted && x != old) {
+        oly_raise(oly_array_readable(x));
+        return;
+    }
     if (x && x != old) {
         if (old && old->owned.scope)
             oly_scope_move(&x->owned, old->owned.scope);
@@ -300,6 +331,8 @@ void oly_assign(oly_array *variable, oly_array x)
 void oly_free(oly_array x)
 {
     OLY_ENTER();
+    if (oly_need_array_or_null(x) != OLY_OK)
+        return;
     if (x && x->owned.scope) /* else it is dead already */
         oly_scope_drop(&x->owned);
 }

@@ -1,6 +1,7 @@
 /* oly_switch and oly_cond: every branch is recorded as a graph of its own; all take the same inputs: the values given, then
  * whatever any of them uses from outside. */
 #include "array/alone.h"
+#include "array/arguments.h"
 #include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
@@ -125,6 +126,9 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
         return oly_fail(OLY_INVALID,
                         "%d branches of %d arrays in and %d out; one branch or more gives one array or more",
                         r->n_branches, r->n_in, r->n_out);
+    for (int b = 0; b < r->n_branches; b++)
+        if (!r->branches || !r->branches[b])
+            return oly_fail(OLY_INVALID, "branch %d is NULL; give a function", b);
     if (oly_rank(index) != 0)
         return oly_fail(OLY_SHAPE, "the branch is chosen by %s; it must be one number", oly_type_short(&index->type));
     for (int k = 0; k < r->n_in; k++)
@@ -141,18 +145,14 @@ static oly_status choose(const request *r, oly_array index, const oly_array *in,
     return st;
 }
 
-static void clear(int n, oly_array *out)
-{
-    for (int k = 0; k < n; k++)
-        out[k] = NULL;
-}
-
 oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *branches, int n_in, const oly_array *in,
                        int n_out, oly_array *out, void *user)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_room(n_out, out));
+    OLY_TRY(oly_need_operand(&index));
+    OLY_TRY(oly_need_arrays(n_in, in));
     request r = {n_branches, branches, n_in, n_out, user};
-    clear(n_out, out);
     oly_site site = oly_current_site();
     oly_array number = (oly_astype)(index, OLY_INT32);
     oly_restore_site(site);
@@ -163,8 +163,10 @@ oly_status(oly_cond)(oly_operand predicate, oly_function if_true, oly_function i
                      int n_out, oly_array *out, void *user)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_room(n_out, out));
+    OLY_TRY(oly_need_operand(&predicate));
+    OLY_TRY(oly_need_arrays(n_in, in));
     request r = {2, (oly_function[]){if_false, if_true}, n_in, n_out, user};
-    clear(n_out, out);
     oly_site site = oly_current_site();
     oly_array number = (oly_ne)(predicate, oly_operand_int(0));
     number = number ? (oly_astype)(oly_operand_array(number), OLY_INT32) : NULL;

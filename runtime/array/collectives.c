@@ -1,5 +1,6 @@
 /* The public collectives: which axes are meant, and the composition that makes the nodes (graph/compose_collective.c). */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/manual.h"
 #include "core/scan.h"
@@ -93,6 +94,8 @@ OVER_DEVICES(oly_pmean, oly_compose_pmean, psum)
 oly_array(oly_pvary)(oly_array x, const char *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return over_devices(oly_compose_pvary, OLY_OP_pvary, oly_operand_array(x), axes);
 }
 
@@ -113,21 +116,25 @@ static oly_array gather(oly_compose *compose, oly_op op, oly_array x, const char
 oly_array oly_all_gather_with(oly_array x, const char *axes, oly_gather_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return gather(oly_compose_all_gather, OLY_OP_all_gather, x, axes, options);
 }
 
 oly_array oly_psum_scatter_with(oly_array x, const char *axes, oly_gather_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return gather(oly_compose_psum_scatter, OLY_OP_psum_scatter, x, axes, options);
 }
 
 oly_array(oly_all_to_all)(oly_array x, const char *axes, int split, int concat, bool tiled)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
-    if (!x)
-        return oly_null_array();
     if (!begin(&recipe, OLY_OP_all_to_all, axes))
         return NULL;
     oly_operand in = oly_operand_array(x);
@@ -166,9 +173,9 @@ static oly_status permutation(oly_recipe *recipe, int n_pairs, const int (*pairs
 oly_array(oly_ppermute)(oly_array x, const char *axes, int n_pairs, const int (*pairs)[2])
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
-    if (!x)
-        return oly_null_array();
     if (!begin(&recipe, OLY_OP_ppermute, axes) || oly_raise(permutation(&recipe, n_pairs, pairs)) != OLY_OK)
         return NULL;
     oly_operand in = oly_operand_array(x);

@@ -1,5 +1,6 @@
 /* The context mesh and the default device, shardings of bare specs over it, and moving values along Explicit axes. */
 #include "array/context.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/trace.h"
 #include <string.h>
@@ -7,6 +8,8 @@
 oly_mesh(oly_set_mesh)(oly_mesh mesh)
 {
     OLY_ENTER(NULL);
+    if (oly_need_or_null(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     oly_mesh before = oly_mesh_context();
     if (mesh && mesh->manual_axes)
         oly_raise(oly_fail(OLY_INVALID, "the mesh has Manual axes; oly_set_mesh takes Auto and Explicit ones"));
@@ -21,6 +24,8 @@ oly_mesh(oly_set_mesh)(oly_mesh mesh)
 oly_device(oly_set_default_device)(oly_device device)
 {
     OLY_ENTER(NULL);
+    if (oly_need_or_null(device, OLY_HANDLE_DEVICE) != OLY_OK)
+        return NULL;
     int before = oly_mesh_default_device();
     if (oly_trace_current())
         oly_raise(oly_fail(OLY_TRACE, "the default device cannot change while a function is traced; call "
@@ -53,6 +58,8 @@ oly_sharding oly_context_sharding(void)
 oly_array(oly_reshard)(oly_array x, oly_sharding sharding)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     memset(&recipe, 0, sizeof recipe);

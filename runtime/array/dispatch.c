@@ -1,5 +1,6 @@
 /* Operations into the open trace, or through the plan cache: the same composition either way. See dispatch.h. */
 #include "array/dispatch.h"
+#include "array/arguments.h"
 #include "array/manual.h"
 #include "array/compiled.h"
 #include <inttypes.h>
@@ -164,10 +165,10 @@ oly_array oly_dispatch(oly_compose *compose, int n_in, const oly_operand *in, co
 {
     oly_array result = NULL;
     for (int k = 0; k < n_in; k++)
-        if (in[k].kind == 'a' && !in[k].array) {
-            oly_null_handle();
+        if (oly_need_operand(&in[k]) != OLY_OK)
             return NULL;
-        }
+    if (oly_need_or_null(recipe->params.sharding, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_trace *t = oly_trace_current();
     if (!recipe->numbers_wrap && oly_raise(check_numbers(n_in, in)) != OLY_OK)
         return NULL;

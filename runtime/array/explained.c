@@ -1,5 +1,6 @@
 /* Explanations of functions: their plans as text, JSON, graphs, differences and numbers. See include/olympus/transform.h. */
 #include "array/function.h"
+#include "array/arguments.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,10 @@ static bool missing(oly_fn f, int n_in, const oly_array *in)
 /* Writes the text, and frees it. */
 static oly_status print(FILE *file, oly_text *t)
 {
+    if (!file) {
+        oly_text_free(t);
+        return oly_fail(OLY_INVALID, "the file is NULL");
+    }
     bool failed = fputs(oly_text_chars(t), file) == EOF;
     oly_text_free(t);
     return failed ? oly_fail(OLY_IO, "the explanation cannot be written: %s", strerror(errno)) : OLY_OK;
@@ -84,6 +89,8 @@ static oly_status explain(FILE *file, oly_explain_form form, oly_fn f, int n_in,
 oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need(f, OLY_HANDLE_FUNCTION));
+    OLY_TRY(oly_need_arrays(n_in, in));
     const char *arguments = written;
     written = NULL;
     if (missing(f, n_in, in))
@@ -94,6 +101,8 @@ oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in)
 oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f, int n_in, const oly_array *in)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need(f, OLY_HANDLE_FUNCTION));
+    OLY_TRY(oly_need_arrays(n_in, in));
     const char *arguments = written;
     written = NULL;
     if (missing(f, n_in, in))
@@ -119,6 +128,10 @@ oly_status(oly_explain_diff)(FILE *file, oly_fn before, int n_before, const oly_
                              int n_after, const oly_array *in_after)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need(before, OLY_HANDLE_FUNCTION));
+    OLY_TRY(oly_need_arrays(n_before, in_before));
+    OLY_TRY(oly_need(after, OLY_HANDLE_FUNCTION));
+    OLY_TRY(oly_need_arrays(n_after, in_after));
     if (missing(before, n_before, in_before) || missing(after, n_after, in_after))
         return oly_null_handle();
     return oly_raise(explain_diff(file, before, n_before, in_before, after, n_after, in_after));
@@ -127,6 +140,8 @@ oly_status(oly_explain_diff)(FILE *file, oly_fn before, int n_before, const oly_
 oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need(f, OLY_HANDLE_FUNCTION));
+    OLY_TRY(oly_need_arrays(n_in, in));
     const oly_plan *plan;
     if (!costs)
         return oly_raise(oly_fail(OLY_INVALID, "costs is NULL; give the address of an oly_plan_costs"));

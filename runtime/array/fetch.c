@@ -1,5 +1,6 @@
 /* Reading arrays: waiting, copying to host memory, gathering over processes, shards. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "core/half.h"
 #include "core/simulate.h"
@@ -68,8 +69,7 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
 oly_status(oly_block_until_ready)(oly_array x)
 {
     OLY_ENTER(OLY_STATE);
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(x));
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK) {
         oly_array_wait(x);
@@ -90,8 +90,7 @@ static oly_status check_room(oly_array x, const void *buffer, size_t bytes)
 oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 {
     OLY_ENTER(OLY_STATE);
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(x));
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK)
         st = check_room(x, buffer, bytes);
@@ -103,6 +102,8 @@ oly_status(oly_get)(oly_array x, void *buffer, size_t bytes)
 double(oly_item)(oly_array x)
 {
     OLY_ENTER(0);
+    if (oly_need_array(x) != OLY_OK)
+        return 0;
     union {
         bool b;
         int8_t i8;
@@ -193,8 +194,7 @@ static oly_status gather(oly_array x, void *buffer)
 oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 {
     OLY_ENTER(OLY_STATE);
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(x));
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK)
         st = check_room(x, buffer, bytes);
@@ -208,6 +208,8 @@ oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)
 int oly_shard_count(oly_array x)
 {
     OLY_ENTER(0);
+    if (oly_need_array(x) != OLY_OK)
+        return 0;
     return x && !x->graph ? x->n_shards : 0;
 }
 
@@ -252,6 +254,8 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
 oly_shard oly_get_shard(oly_array x, int k)
 {
     OLY_ENTER((oly_shard){0});
+    if (oly_need_array(x) != OLY_OK)
+        return (oly_shard){0};
     oly_shard s = {0};
     if (x)
         oly_raise(get_shard(x, k, &s));

@@ -2,6 +2,7 @@
  * arguments are values of their own, whatever else uses the arrays; derivatives are added to that graph, and the graph
  * becomes part of the one being recorded. */
 #include "array/dispatch.h"
+#include "array/arguments.h"
 #include "graph/build.h"
 #include "array/function.h"
 #include "core/scan.h"
@@ -360,30 +361,40 @@ static oly_fn derived(oly_fn f, kind which, const oly_gradient_options *options)
 oly_fn oly_grad_with(oly_fn f, oly_gradient_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK)
+        return NULL;
     return derived(f, GRADIENT, &options);
 }
 
 oly_fn oly_value_and_grad_with(oly_fn f, oly_gradient_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK)
+        return NULL;
     return derived(f, VALUE_AND_GRADIENT, &options);
 }
 
 oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK)
+        return NULL;
     return derived(f, PULLBACK, &options);
 }
 
 oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK)
+        return NULL;
     return derived(f, PUSHFORWARD, &options);
 }
 
 oly_fn(oly_checkpoint)(oly_fn f)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK)
+        return NULL;
     return derived(f, ONCE_MORE, &(oly_gradient_options){0});
 }
 
@@ -414,13 +425,11 @@ oly_status(oly_gradients_n)(oly_array y, int n_by, const oly_array *by, int n, o
 {
     OLY_ENTER(OLY_STATE);
     oly_status st = OLY_OK;
+    OLY_TRY(oly_need_places(n, gradient));
     for (int k = 0; k < n; k++)
         *gradient[k] = NULL;
-    for (int k = 0; k < n_by; k++)
-        if (!by[k])
-            return oly_null_handle();
-    if (!y)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(y));
+    OLY_TRY(oly_need_arrays(n_by, by));
     if (n != n_by)
         st = oly_fail(OLY_INVALID, "%d values to differentiate by, but room for %d gradients", n_by, n);
     if (st == OLY_OK)
@@ -440,6 +449,8 @@ static oly_status compose_stop_gradient(oly_graph *g, int n_in, oly_node *const 
 oly_array(oly_stop_gradient)(oly_operand x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_stop_gradient;

@@ -1,5 +1,6 @@
 /* Functions: tracing, caching, calling. */
 #include "array/function.h"
+#include "array/arguments.h"
 #include "graph/build.h"
 #include "array/dispatch.h"
 #include <string.h>
@@ -76,6 +77,9 @@ oly_status oly_function_new(oly_function function, const char *c_name, int n_in,
 oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_out, oly_jit_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_shardings(n_in, options.in_shardings) != OLY_OK ||
+        oly_need_shardings(n_out, options.out_shardings) != OLY_OK)
+        return NULL;
     oly_fn f = NULL;
     oly_raise(oly_function_new(function, c_name, n_in, n_out, options, &f));
     return f;
@@ -318,6 +322,9 @@ static oly_status call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly
 oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_places(n_out, out));
+    OLY_TRY(oly_clear_after(oly_need(f, OLY_HANDLE_FUNCTION), n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_arrays(n_in, in), n_out, out));
     return call_n(f, n_in, in, n_out, out);
 }
 
@@ -325,6 +332,8 @@ oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, 
 {
     OLY_ENTER(OLY_STATE);
     int n = n_out > 0 ? n_out : 0;
+    if (n > 0 && !out)
+        return oly_raise(oly_fail(OLY_INVALID, "the list of %d results is NULL", n));
     oly_array **each = oly_calloc((size_t)n + 1, sizeof *each);
     if (!each) {
         for (int k = 0; k < n; k++)
@@ -333,7 +342,11 @@ oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, 
     }
     for (int k = 0; k < n; k++)
         each[k] = &out[k];
-    oly_status st = call_n(f, n_in, in, n_out, each);
+    oly_status st = oly_clear_after(oly_need(f, OLY_HANDLE_FUNCTION), n, each);
+    if (st == OLY_OK)
+        st = oly_clear_after(oly_need_arrays(n_in, in), n, each);
+    if (st == OLY_OK)
+        st = call_n(f, n_in, in, n_out, each);
     oly_release(each);
     return st;
 }
@@ -341,6 +354,8 @@ oly_status(oly_call_arrays)(oly_fn f, int n_in, const oly_array *in, int n_out, 
 oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in)
 {
     OLY_ENTER(NULL);
+    if (oly_need(f, OLY_HANDLE_FUNCTION) != OLY_OK || oly_need_arrays(n_in, in) != OLY_OK)
+        return NULL;
     oly_array result = NULL;
     if (missing(f, n_in, in)) {
         oly_null_handle();

@@ -1,5 +1,6 @@
 /* Arrays that lie as another one does (olympus/shape.h: oly_full_like and its kin). */
 #include "array/manual.h"
+#include "array/arguments.h"
 #include <olympus/shape.h>
 
 /* Inside a function: over Explicit axes split as x is, over Manual ones typed as differing where x may. */
@@ -19,8 +20,8 @@ static oly_array full_like_traced(oly_trace *t, oly_array x, oly_operand value)
 oly_array oly_full_like_of(oly_array x, oly_operand value)
 {
     OLY_ENTER(NULL);
-    if (!x)
-        return oly_null_array();
+    if (oly_need_array(x) != OLY_OK || oly_need_operand(&value) != OLY_OK)
+        return NULL;
     if (oly_trace_current())
         return full_like_traced(oly_trace_current(), x, value);
     bool placed = x->committed && !x->type.unreduced && !x->type.weak;

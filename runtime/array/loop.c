@@ -1,6 +1,7 @@
 /* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries, and what it
  * uses from outside. The condition of a while loop is one carry more, which the body makes anew at its end. */
 #include "array/alone.h"
+#include "array/arguments.h"
 #include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
@@ -183,6 +184,7 @@ static bool any_missing(const request *r, const oly_array *carry)
 oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_arrays(n_carry, carry));
     request r = {.lower = lower, .upper = upper, .counted = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))
@@ -198,6 +200,7 @@ oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_car
 oly_status(oly_while)(oly_while_condition condition, oly_while_body body, int n_carry, oly_array *carry, void *user)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_arrays(n_carry, carry));
     request r = {.condition = condition, .repeated = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))

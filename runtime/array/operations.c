@@ -2,6 +2,7 @@
  * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose.h); shapes, element
  * types and their errors live there. operations_shape.c has those that make or move elements. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/operations.h"
 #include "graph/compose_math.h"
 #include "array/slice_notation.h"
@@ -38,6 +39,8 @@ OLY_BINARY(oly_ge, oly_compose_binary, ge)
 oly_array(oly_where)(oly_operand condition, oly_operand x, oly_operand y)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&condition) != OLY_OK || oly_need_operand(&x) != OLY_OK || oly_need_operand(&y) != OLY_OK)
+        return NULL;
     return oly_apply_row(oly_compose_where, OLY_OP_select, 3, (oly_operand[]){condition, x, y});
 }
 
@@ -53,11 +56,15 @@ static oly_array convert(oly_compose *compose, oly_operand x, oly_dtype dtype)
 oly_array(oly_astype)(oly_operand x, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return convert(oly_compose_astype, x, dtype);
 }
 oly_array(oly_convert_element_type)(oly_operand x, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return convert(oly_compose_convert, x, dtype);
 }
 
@@ -69,6 +76,8 @@ oly_status oly_read_reduce_options(const oly_reduce_options *options, oly_recipe
     recipe->all_axes = !options->axes && !options->axes_given;
     if (options->axes)
         return oly_axes_notation(options->axes, &recipe->params);
+    if (options->n_axis_list > 0 && !options->axis_list)
+        return oly_fail(OLY_INVALID, "the list of %d axes is NULL", options->n_axis_list);
     if (options->n_axis_list < 0 || options->n_axis_list > OLY_MAX_RANK)
         return oly_fail(OLY_INVALID, "%d axes named; arrays have at most %d dimensions, name each axis once",
                         options->n_axis_list, OLY_MAX_RANK);

@@ -1,6 +1,7 @@
 /* The public operations along one dimension: sorting, running results, places of the largest and smallest. As in operations.c,
  * each fills a recipe for oly_dispatch. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/slice_notation.h"
 #include "graph/sharding_rule.h"
@@ -18,6 +19,8 @@ static void begin(oly_recipe *recipe, oly_op op, int axis)
 oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_sort, axis);
     recipe.params.reverse = options.descending;
@@ -27,6 +30,8 @@ oly_array oly_sort_with(oly_operand x, int axis, oly_along_options options)
 oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_argsort, axis);
     recipe.params.reverse = options.descending;
@@ -58,17 +63,13 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
     OLY_ENTER(OLY_STATE);
     oly_operand keys[OLY_LOCAL_MOST];
     oly_recipe recipe;
-    bool given = true;
     if (n < 1 || n > OLY_LOCAL_MOST || num_keys < 1 || num_keys > n)
         return oly_raise(oly_fail(OLY_INVALID, "%d operands, of which %d are keys; give 1 to %d, and 1 key or more", n,
                                   num_keys, OLY_LOCAL_MOST));
-    for (int k = 0; k < n; k++) {
-        results[k] = NULL;
-        given = given && operands[k];
+    OLY_TRY(oly_need_room(n, results));
+    OLY_TRY(oly_need_arrays(n, operands));
+    for (int k = 0; k < n; k++)
         keys[k] = oly_operand_array(operands[k]);
-    }
-    if (!given)
-        return oly_last_status();
     for (int k = num_keys; k < n; k++) /* the keys are looked at with the indexes that sort them */
         if (oly_rank(operands[k]) != oly_rank(operands[0]) ||
             memcmp(oly_shape(operands[k]), oly_shape(operands[0]), sizeof(int64_t) * (size_t)oly_rank(operands[0])) !=
@@ -93,6 +94,11 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
 oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indices)
 {
     OLY_ENTER(OLY_STATE);
+    if (values)
+        *values = NULL;
+    if (indices)
+        *indices = NULL;
+    OLY_TRY(oly_need_array(x));
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     oly_array where, what = NULL;
@@ -115,6 +121,8 @@ oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indi
 oly_array(oly_searchsorted)(oly_array sorted, oly_operand values, const char *side)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(sorted) != OLY_OK || oly_need_operand(&values) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_searchsorted, 0);
     recipe.params.reverse = side && !strcmp(side, "right");
@@ -163,10 +171,14 @@ static oly_array argreduce(oly_op op, oly_operand x, const oly_reduce_options *o
 oly_array oly_argmax_with(oly_operand x, oly_reduce_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return argreduce(OLY_OP_argmax, x, &options);
 }
 oly_array oly_argmin_with(oly_operand x, oly_reduce_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return argreduce(OLY_OP_argmin, x, &options);
 }

@@ -1,6 +1,7 @@
 /* The public products: each reads its arguments into a recipe for oly_dispatch (see operations.c); shapes and element types are
  * the compositions' business (graph/compose_contract.c, compose_einsum.c). */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "core/intern_text.h"
 #include "core/scan.h"
@@ -44,6 +45,8 @@ static oly_type type_of(oly_operand x)
 oly_array oly_tensordot_with(oly_operand a, oly_operand b, int axes, oly_product_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&a) != OLY_OK || oly_need_operand(&b) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, options.preferred_element_type, options.out_sharding);
     if (is_null(a) || is_null(b))
@@ -102,6 +105,8 @@ static oly_status take_pairs(const char *text, int n, const int *of_a, const int
     } else {
         if (n < 0 || n > OLY_MAX_RANK)
             return oly_fail(OLY_INVALID, "%d pairs of %s dimensions; there can be 0 to %d", n, what, OLY_MAX_RANK);
+        if (n > 0 && (!of_a || !of_b))
+            return oly_fail(OLY_INVALID, "the list of %d %s dimensions is NULL", n, what);
         for (int k = 0; k < n; k++) {
             p.dimension[0][p.n[0]++] = of_a[k];
             p.dimension[1][p.n[1]++] = of_b[k];
@@ -123,6 +128,8 @@ static oly_status take_pairs(const char *text, int n, const int *of_a, const int
 oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&a) != OLY_OK || oly_need_operand(&b) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, options.preferred_element_type, options.out_sharding);
     if (is_null(a) || is_null(b))
@@ -145,6 +152,8 @@ oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_options opt
 oly_array oly_einsum_with(const char *subscripts, int n, const oly_array *arrays, oly_product_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_arrays(n, arrays) != OLY_OK)
+        return NULL;
     enum { MOST = 64 };
     oly_operand in[MOST];
     oly_recipe recipe;

@@ -1,6 +1,7 @@
 /* The public operations that read and write by value: take, x.at[...], dynamic slices, segment sums. As in operations.c, each
  * fills a recipe for oly_dispatch. */
 #include "array/dispatch.h"
+#include "array/arguments.h"
 #include <string.h>
 
 static void begin(oly_recipe *recipe, oly_op op)
@@ -48,12 +49,16 @@ static oly_array take(oly_compose *compose, oly_array x, oly_operand indices, in
 oly_array(oly_take)(oly_array x, oly_operand indices, int axis, const char *mode)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_operand(&indices) != OLY_OK)
+        return NULL;
     return take(oly_compose_take, x, indices, axis, mode);
 }
 
 oly_array(oly_take_along_axis)(oly_array x, oly_array indices, int axis, const char *mode)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_array(indices) != OLY_OK)
+        return NULL;
     return take(oly_compose_take_along, x, oly_operand_array(indices), axis, mode);
 }
 
@@ -80,6 +85,8 @@ static oly_array at(oly_compose *compose, oly_op op, oly_array x, int n, const o
 oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_operands(n, indexes) != OLY_OK)
+        return NULL;
     return at(oly_compose_at_get, OLY_OP_gather, x, n, indexes, NULL, &options);
 }
 
@@ -88,6 +95,8 @@ oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes, oly_at
     oly_array function(oly_array x, int n, const oly_operand *indexes, oly_operand updates, oly_at_options options)    \
     {                                                                                                                  \
         OLY_ENTER(NULL);                                                                                               \
+        if (oly_need_array(x) != OLY_OK || oly_need_operands(n, indexes) != OLY_OK)                                    \
+            return NULL;                                                                                               \
         return at(oly_compose_at_update, OLY_OP_##row, x, n, indexes, &updates, &options);                             \
     }
 AT_UPDATE(oly_at_set_with, scatter)
@@ -99,6 +108,8 @@ AT_UPDATE(oly_at_max_with, scatter_max)
 oly_array(oly_segment_sum)(oly_array data, oly_array ids, int64_t num_segments)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(data) != OLY_OK || oly_need_array(ids) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_scatter_add);
     recipe.params.count = num_segments;
@@ -109,6 +120,8 @@ oly_array(oly_segment_sum)(oly_array data, oly_array ids, int64_t num_segments)
 oly_array(oly_bincount)(oly_array x, int64_t length)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     begin(&recipe, OLY_OP_scatter_add);
@@ -128,6 +141,10 @@ static oly_status check_counts(int n, int rank)
 oly_array(oly_dynamic_slice)(oly_array x, int n, const oly_operand *starts, int rank, const int64_t *sizes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, sizes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK || oly_need_operands(n, starts) != OLY_OK)
+        return NULL;
     oly_operand in[1 + OLY_MAX_RANK] = {oly_operand_array(x)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_slice);
@@ -145,6 +162,8 @@ oly_array(oly_dynamic_slice)(oly_array x, int n, const oly_operand *starts, int 
 oly_array(oly_dynamic_update_slice)(oly_array x, oly_array update, int n, const oly_operand *starts)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_array(update) != OLY_OK || oly_need_operands(n, starts) != OLY_OK)
+        return NULL;
     oly_operand in[2 + OLY_MAX_RANK] = {oly_operand_array(x), oly_operand_array(update)};
     oly_recipe recipe;
     begin(&recipe, OLY_OP_dynamic_update_slice);

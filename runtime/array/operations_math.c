@@ -1,6 +1,7 @@
 /* The public mathematical functions, activations and operations on bits. As in operations.c, each fills a recipe for
  * oly_dispatch; the compositions are those of graph/compose_math.h. */
 #include "array/operations.h"
+#include "array/arguments.h"
 #include "graph/compose_math.h"
 #include <olympus/math.h>
 #include <math.h>
@@ -44,11 +45,15 @@ static oly_array scaled(oly_operand x, double by)
 oly_array(oly_deg2rad)(oly_operand x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return scaled(x, M_PI / 180);
 }
 oly_array(oly_rad2deg)(oly_operand x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return scaled(x, 180 / M_PI);
 }
 
@@ -61,6 +66,8 @@ OLY_UNARY(oly_round_away, oly_compose_unary, round_away)
 oly_array(oly_round_decimals)(oly_operand x, int decimals)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_round;
@@ -71,6 +78,8 @@ oly_array(oly_round_decimals)(oly_operand x, int decimals)
 oly_array(oly_integer_pow)(oly_operand x, int y)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_mul;
@@ -96,11 +105,15 @@ static oly_array is_infinity(oly_operand x, double which)
 oly_array(oly_isposinf)(oly_operand x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return is_infinity(x, INFINITY);
 }
 oly_array(oly_isneginf)(oly_operand x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return is_infinity(x, -INFINITY);
 }
 
@@ -121,17 +134,23 @@ OLY_BINARY(oly_fmin, oly_compose_ignoring_nan, lt)
 oly_array(oly_clamp)(oly_operand lowest, oly_operand x, oly_operand highest)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&lowest) != OLY_OK || oly_need_operand(&x) != OLY_OK || oly_need_operand(&highest) != OLY_OK)
+        return NULL;
     return oly_apply_row(oly_compose_clamp, OLY_OP_clamp, 3, (oly_operand[]){lowest, x, highest});
 }
 oly_array(oly_clip)(oly_operand x, oly_operand lowest, oly_operand highest)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK || oly_need_operand(&lowest) != OLY_OK || oly_need_operand(&highest) != OLY_OK)
+        return NULL;
     return oly_apply_row(oly_compose_clip, OLY_OP_max, 3, (oly_operand[]){x, lowest, highest});
 }
 
 oly_array(oly_select_n)(oly_operand which, int n, const oly_array *cases)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&which) != OLY_OK || oly_need_arrays(n, cases) != OLY_OK)
+        return NULL;
     oly_operand all[64] = {which};
     if (n < 1 || n > 63) {
         oly_raise(oly_fail(OLY_INVALID, "select_n of %d cases; it takes 1 to 63", n));
@@ -160,6 +179,8 @@ OLY_UNARY(oly_clz, oly_compose_unary, clz)
 oly_array(oly_bitcast_convert_type)(oly_operand x, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = OLY_OP_bitcast;
@@ -178,6 +199,8 @@ OLY_BINARY(oly_leaky_relu, oly_compose_leaky_relu, select)
 oly_array(oly_gelu)(oly_operand x, bool approximate)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);
     recipe.op = approximate ? OLY_OP_tanh : OLY_OP_erfc;

@@ -1,5 +1,6 @@
 /* The public random numbers (olympus/random.h). As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/context.h"
 #include "array/dispatch.h"
 #include "graph/compose_random.h"
@@ -43,6 +44,8 @@ oly_array(oly_random_key)(int64_t seed)
 oly_array(oly_random_split)(oly_array key, int64_t n)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(key);
     begin(&recipe);
@@ -55,6 +58,8 @@ oly_array(oly_random_split)(oly_array key, int64_t n)
 oly_array(oly_random_fold_in)(oly_array key, oly_operand data)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK || oly_need_operand(&data) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), data};
     begin(&recipe);
@@ -65,6 +70,8 @@ oly_array(oly_random_fold_in)(oly_array key, oly_operand data)
 oly_array(oly_threefry2x32)(oly_array key, oly_array counters)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK || oly_need_array(counters) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(counters)};
     begin(&recipe);
@@ -89,6 +96,8 @@ static oly_array draw(oly_compose *compose, int n_in, const oly_operand *in, oly
     oly_array function(oly_array key, oly_dtype dtype, oly_sharding out, int rank, const int64_t *shape)               \
     {                                                                                                                  \
         OLY_ENTER(NULL);                                                                                               \
+        if (oly_need_numbers(rank, shape) != OLY_OK)                                                                   \
+            return NULL;                                                                                               \
         oly_operand in = oly_operand_array(key);                                                                       \
         return draw(compose, 1, &in, dtype, out, rank, shape);                                                         \
     }
@@ -106,6 +115,8 @@ DISTRIBUTION(oly_random_rademacher_shape, oly_compose_random_rademacher)
                        const int64_t *shape)                                                                           \
     {                                                                                                                  \
         OLY_ENTER(NULL);                                                                                               \
+        if (oly_need_numbers(rank, shape) != OLY_OK)                                                                   \
+            return NULL;                                                                                               \
         oly_operand in[3] = {oly_operand_array(key), low, high};                                                       \
         return draw(compose, 3, in, dtype, out, rank, shape);                                                          \
     }
@@ -116,6 +127,11 @@ BETWEEN(oly_random_randint_shape, oly_compose_random_randint)
 oly_array oly_random_bernoulli_shape(oly_array key, oly_operand p, oly_sharding out, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_array(key) != OLY_OK || oly_need_operand(&p) != OLY_OK ||
+        oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_operand in[2] = {oly_operand_array(key), p};
     return draw(oly_compose_random_bernoulli, 2, in, OLY_BOOL, out, rank, shape);
 }
@@ -124,6 +140,8 @@ oly_array oly_random_bernoulli_shape(oly_array key, oly_operand p, oly_sharding 
 oly_array(oly_random_permutation)(oly_array key, int64_t n)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(key);
     begin(&recipe);
@@ -134,6 +152,8 @@ oly_array(oly_random_permutation)(oly_array key, int64_t n)
 oly_array(oly_random_permutation_of)(oly_array key, oly_array x, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK || oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(x)};
     begin(&recipe);
@@ -157,6 +177,10 @@ static oly_array choose(int n_in, oly_operand *in, oly_recipe *recipe, bool repl
 oly_array oly_random_choice_shape(oly_array key, int64_t n, bool replace, oly_array p, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_array(key) != OLY_OK || oly_need_array_or_null(p) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[3] = {oly_operand_array(key)};
     begin(&recipe);
@@ -168,6 +192,10 @@ oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool 
                                      const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_array(key) != OLY_OK || oly_need_array(x) != OLY_OK || oly_need_array_or_null(p) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[3] = {oly_operand_array(key), oly_operand_array(x)};
     begin(&recipe);
@@ -179,6 +207,8 @@ oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axis, bool 
 oly_array(oly_random_categorical_shape)(oly_array key, oly_array logits, int axis, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(key) != OLY_OK || oly_need_array(logits) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(key), oly_operand_array(logits)};
     begin(&recipe);

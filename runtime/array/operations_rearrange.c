@@ -1,6 +1,7 @@
 /* The public operations that put elements elsewhere (olympus/shape.h). As in operations.c, each fills a recipe for
  * oly_dispatch; several are others with their arguments worked out. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/context.h"
 #include "array/dispatch.h"
 #include "graph/compose_rearrange.h"
@@ -48,12 +49,6 @@ static oly_array refuse(oly_status status)
     return NULL;
 }
 
-static oly_array of_null(void)
-{
-    oly_null_handle();
-    return NULL;
-}
-
 static oly_array with_axes(oly_compose *compose, oly_array x, int n, const int *axes, bool all)
 {
     oly_recipe recipe;
@@ -69,18 +64,28 @@ static oly_array with_axes(oly_compose *compose, oly_array x, int n, const int *
 oly_array oly_squeeze_n(oly_array x, int n, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, axes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return with_axes(oly_compose_squeeze, x, n, axes, n == 0);
 }
 
 oly_array oly_expand_dims_n(oly_array x, int n, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, axes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return with_axes(oly_compose_expand_dims, x, n, axes, false);
 }
 
 oly_array(oly_ravel)(oly_array x)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.rank = 1;
@@ -91,8 +96,8 @@ oly_array(oly_ravel)(oly_array x)
 oly_array(oly_atleast)(oly_array x, int rank)
 {
     OLY_ENTER(NULL);
-    if (!x)
-        return of_null();
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     if (rank < 1 || rank > 3)
         return refuse(oly_fail(OLY_INVALID, "at least %d dimensions asked for; ask for 1, 2 or 3", rank));
     int has = oly_rank(x);
@@ -121,9 +126,9 @@ static oly_status front(oly_array x, int axis, int *out)
 oly_array(oly_moveaxis)(oly_array x, int from, int to)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     int order[OLY_MAX_RANK], n = 0;
-    if (!x)
-        return of_null();
     if (oly_raise(front(x, from, &from)) != OLY_OK || oly_raise(front(x, to, &to)) != OLY_OK)
         return NULL;
     for (int d = 0; d < oly_rank(x); d++) {
@@ -140,9 +145,9 @@ oly_array(oly_moveaxis)(oly_array x, int from, int to)
 oly_array(oly_swapaxes)(oly_array x, int a, int b)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     int order[OLY_MAX_RANK];
-    if (!x)
-        return of_null();
     if (oly_raise(front(x, a, &a)) != OLY_OK || oly_raise(front(x, b, &b)) != OLY_OK)
         return NULL;
     for (int d = 0; d < oly_rank(x); d++)
@@ -153,6 +158,10 @@ oly_array(oly_swapaxes)(oly_array x, int a, int b)
 oly_array(oly_broadcast_in_dim)(oly_operand x, int rank, const int64_t *shape, int n, const int *dimensions)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK || oly_need_numbers(n, dimensions) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return (oly_broadcast_in_dim_sharded)(x, NULL, rank, shape, n, dimensions);
 }
 
@@ -160,6 +169,10 @@ oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int ran
                                         const int *dimensions)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK || oly_need_numbers(n, dimensions) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&x) != OLY_OK || oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.sharding = out;
@@ -172,6 +185,8 @@ oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int ran
 oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const int64_t *high, const int64_t *between)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK || oly_need_operand(&value) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {x, value};
     begin(&recipe);
@@ -187,6 +202,8 @@ oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const i
 oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, const int64_t *high)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     static const char *const names[] = {[OLY_SURROUND_EDGE] = "edge",
                                         [OLY_SURROUND_REFLECT] = "reflect",
                                         [OLY_SURROUND_SYMMETRIC] = "symmetric",
@@ -211,6 +228,10 @@ oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, con
 oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, times) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     return oly_raise(read_shape(n, times, &recipe)) == OLY_OK ? apply(oly_compose_tile, x, &recipe) : NULL;
@@ -219,6 +240,8 @@ oly_array oly_tile_n(oly_array x, int n, const int64_t *times)
 oly_array(oly_repeat)(oly_array x, int64_t times, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.shape[0] = times;
@@ -230,18 +253,30 @@ oly_array(oly_repeat)(oly_array x, int64_t times, int axis)
 oly_array oly_rev_n(oly_array x, int n, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, axes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return with_axes(oly_compose_rev, x, n, axes, false);
 }
 
 oly_array oly_flip_n(oly_array x, int n, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, axes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return with_axes(oly_compose_rev, x, n, axes, n == 0);
 }
 
 oly_array(oly_roll_axes)(oly_array x, int n, const int64_t *shifts, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, shifts) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     if (axes && oly_raise(read_axes(n, axes, &recipe)) != OLY_OK)
@@ -255,6 +290,8 @@ oly_array(oly_roll_axes)(oly_array x, int n, const int64_t *shifts, const int *a
 oly_array(oly_roll)(oly_array x, int64_t shift, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return (oly_roll_axes)(x, 1, &shift, &axis);
 }
 
@@ -262,6 +299,8 @@ oly_array(oly_roll)(oly_array x, int64_t shift, int axis)
 oly_array oly_stack_n(int n, const oly_array *arrays, int dimension)
 {
     OLY_ENTER(NULL);
+    if (oly_need_arrays(n, arrays) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[64];
     begin(&recipe);
@@ -295,10 +334,8 @@ oly_status(oly_split_evenly)(oly_array x, int n, int dimension, oly_array *parts
     OLY_ENTER(OLY_STATE);
     oly_recipe recipe;
     int along = 0;
-    for (int k = 0; k < n; k++)
-        parts[k] = NULL;
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_room(n, parts));
+    OLY_TRY(oly_need_array(x));
     OLY_TRY(oly_raise(evenly(x, n, dimension, &recipe, &along)));
     for (int k = 0; k < n; k++) {
         recipe.params.start[along] = k * recipe.params.shape[along];
@@ -348,30 +385,40 @@ static oly_array diagonal(oly_compose *compose, oly_array x, int64_t k, int a, i
 oly_array(oly_tril)(oly_array x, int64_t k)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return diagonal(oly_compose_tril, x, k, -2, -1);
 }
 
 oly_array(oly_triu)(oly_array x, int64_t k)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return diagonal(oly_compose_triu, x, k, -2, -1);
 }
 
 oly_array(oly_diag)(oly_array x, int64_t k)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return diagonal(oly_compose_diag, x, k, 0, 1);
 }
 
 oly_array(oly_diagonal_of)(oly_array x, int64_t k, int a, int b)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return diagonal(oly_compose_diagonal, x, k, a, b);
 }
 
 oly_array(oly_trace_of)(oly_array x, int64_t k, int a, int b)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return diagonal(oly_compose_trace, x, k, a, b);
 }
 
@@ -379,6 +426,8 @@ oly_array(oly_trace_of)(oly_array x, int64_t k, int a, int b)
 oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     if (oly_raise(read_shape(rank, shape, &recipe)) != OLY_OK)
@@ -415,6 +464,8 @@ oly_array(oly_arange_range)(double start, double stop, double step, oly_dtype dt
 oly_array(oly_linspace)(oly_operand start, oly_operand stop, int64_t n, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&start) != OLY_OK || oly_need_operand(&stop) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {start, stop};
     begin(&recipe);
@@ -429,6 +480,8 @@ oly_array(oly_linspace)(oly_operand start, oly_operand stop, int64_t n, oly_dtyp
 oly_array(oly_diff)(oly_array x, int64_t n, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe);
     recipe.params.shape[0] = n;

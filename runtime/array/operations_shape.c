@@ -1,6 +1,7 @@
 /* The public operations that make or move elements: filled arrays, reshape, slices, updates, concatenation,
  * placement. As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/context.h"
 #include "array/slice_notation.h"
@@ -35,6 +36,8 @@ oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 oly_array(oly_arange_sharded)(int64_t n, oly_dtype dtype, oly_sharding out)
 {
     OLY_ENTER(NULL);
+    if (oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_iota);
     recipe.params.sharding = out ? out : oly_context_sharding();
@@ -51,12 +54,20 @@ oly_array(oly_arange_sharded)(int64_t n, oly_dtype dtype, oly_sharding out)
 oly_array oly_full_shape(oly_operand value, oly_dtype dtype, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&value) != OLY_OK)
+        return NULL;
     return oly_full_sharded(value, dtype, NULL, rank, shape);
 }
 
 oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&value) != OLY_OK || oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     recipe.params.sharding = out ? out : oly_context_sharding();
@@ -70,18 +81,24 @@ oly_array oly_full_sharded(oly_operand value, oly_dtype dtype, oly_sharding out,
 oly_array oly_zeros_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
     return oly_full_shape(oly_operand_int(0), dtype, rank, shape);
 }
 
 oly_array oly_ones_shape(oly_dtype dtype, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
     return oly_full_shape(oly_operand_int(1), dtype, rank, shape);
 }
 
 oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&value) != OLY_OK)
+        return NULL;
     return oly_full_shape(value, dtype, 0, NULL);
 }
 
@@ -89,17 +106,23 @@ oly_array oly_scalar_of(oly_operand value, oly_dtype dtype)
 oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return oly_reshape_sharded_shape(x, NULL, rank, shape);
 }
 
 oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK || oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_reshape);
-    if (!x)
-        return oly_null_array();
     if (oly_raise(read_shape(rank, shape, &recipe.params)) != OLY_OK)
         return NULL;
     recipe.params.sharding = out;
@@ -109,11 +132,13 @@ oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, con
 oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(n, axes) != OLY_OK)
+        return NULL;
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_transpose);
-    if (!x)
-        return oly_null_array();
     if (n < 0 || n > OLY_MAX_RANK) {
         oly_raise(oly_fail(OLY_SHAPE, "%d axes given for an array of %d dimensions; give each once", n, oly_rank(x)));
         return NULL;
@@ -127,12 +152,20 @@ oly_array oly_transpose_axes(oly_array x, int n, const int *axes)
 oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return oly_broadcast_sharded_shape(x, NULL, rank, shape);
 }
 
 oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
+    if (oly_need_operand(&x) != OLY_OK || oly_need_or_null(out, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_broadcast);
     if (x.kind == 'a' && !x.array)
@@ -149,11 +182,11 @@ oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank,
 oly_array(oly_slice)(oly_array x, const char *slices)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
-    if (!x)
-        return oly_null_array();
     if (oly_raise(oly_slice_notation(slices, oly_rank(x), oly_shape(x), &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
@@ -162,11 +195,11 @@ oly_array(oly_slice)(oly_array x, const char *slices)
 oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_slice);
-    if (!x)
-        return oly_null_array();
     if (oly_raise(oly_slice_numbers(oly_rank(x), oly_shape(x), start, limit, step, &recipe.params)) != OLY_OK)
         return NULL;
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
@@ -190,6 +223,8 @@ static oly_array slice_along(oly_array x, int axis, const char *item)
 oly_array(oly_slice_in_dim)(oly_array x, int64_t start, int64_t limit, int64_t step, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     char item[96];
     snprintf(item, sizeof item, "%" PRId64 ":%" PRId64 ":%" PRId64, start, limit, step);
     return x ? slice_along(x, axis, item) : oly_null_array();
@@ -198,6 +233,8 @@ oly_array(oly_slice_in_dim)(oly_array x, int64_t start, int64_t limit, int64_t s
 oly_array(oly_index_in_dim)(oly_array x, int64_t index, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     char item[96];
     snprintf(item, sizeof item, "%" PRId64, index);
     return x ? slice_along(x, axis, item) : oly_null_array();
@@ -206,6 +243,8 @@ oly_array(oly_index_in_dim)(oly_array x, int64_t index, int axis)
 oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_operand(&value) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in[2] = {oly_operand_array(x), value};
     begin(&recipe, OLY_OP_update);
@@ -219,6 +258,8 @@ oly_array(oly_update)(oly_array x, const char *slices, oly_operand value)
 oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
 {
     OLY_ENTER(NULL);
+    if (oly_need_arrays(n, arrays) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_concatenate);
     recipe.params.dimension = dimension;
@@ -242,6 +283,8 @@ oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension)
 oly_array(oly_with_sharding_constraint)(oly_array x, oly_sharding sharding)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     oly_operand in = oly_operand_array(x);
     begin(&recipe, OLY_OP_place);

@@ -1,5 +1,6 @@
 /* The public operations made of reductions (olympus/statistics.h). As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "graph/compose_statistics.h"
 #include <olympus/statistics.h>
@@ -41,18 +42,24 @@ static oly_array along(oly_compose *compose, oly_operand x, int axis)
 oly_array(oly_softmax)(oly_operand x, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return along(oly_compose_softmax, x, axis);
 }
 
 oly_array(oly_log_softmax)(oly_operand x, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_operand(&x) != OLY_OK)
+        return NULL;
     return along(oly_compose_log_softmax, x, axis);
 }
 
 oly_array(oly_one_hot)(oly_array x, int64_t n, oly_dtype dtype, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     memset(&recipe, 0, sizeof recipe);

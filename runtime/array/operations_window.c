@@ -1,5 +1,6 @@
 /* The public convolutions and pooling: options as text or numbers become the window of a recipe for oly_dispatch. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "core/intern_text.h"
 #include "core/scan.h"
@@ -172,6 +173,8 @@ static oly_status read_conv(const oly_type *x, const oly_type *k, const oly_conv
 oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK || oly_need_array(kernels) != OLY_OK)
+        return NULL;
     oly_recipe recipe;
     begin(&recipe, OLY_OP_conv, options.preferred_element_type, options.out_sharding);
     if (!x || !kernels)
@@ -200,11 +203,15 @@ static oly_array vectors(oly_compose *compose, oly_array a, oly_array v, const c
 oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(a) != OLY_OK || oly_need_array(v) != OLY_OK)
+        return NULL;
     return vectors(oly_compose_convolve, a, v, mode, options);
 }
 oly_array oly_correlate_with(oly_array a, oly_array v, const char *mode, oly_product_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(a) != OLY_OK || oly_need_array(v) != OLY_OK)
+        return NULL;
     return vectors(oly_compose_correlate, a, v, mode, options);
 }
 
@@ -238,6 +245,8 @@ static oly_array pool(oly_compose *compose, oly_op op, oly_array x, const oly_wi
 oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     static const struct {
         const char *name;
         oly_op op;
@@ -255,5 +264,7 @@ oly_array oly_reduce_window_with(oly_array x, const char *reduction, oly_window_
 oly_array oly_avg_pool_with(oly_array x, oly_window_options options)
 {
     OLY_ENTER(NULL);
+    if (oly_need_array(x) != OLY_OK)
+        return NULL;
     return pool(oly_compose_avg_pool, OLY_OP_reduce_window_sum, x, &options);
 }

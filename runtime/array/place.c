@@ -1,5 +1,6 @@
 /* Arrays from host memory, and moving arrays to shardings. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/dispatch.h"
 #include "array/trace.h"
 #include "communicator.h"
@@ -44,6 +45,8 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
 oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, shape) != OLY_OK)
+        return NULL;
     oly_array x = NULL;
     oly_raise(from_host(data, dtype, rank, shape, &x));
     return x;
@@ -97,8 +100,8 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
 {
     OLY_ENTER(NULL);
-    if (!x)
-        return oly_null_array();
+    if (oly_need_array(x) != OLY_OK || oly_need_or_null(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     if (!sharding) { /* as it is */
         oly_array same = x->graph ? x : oly_array_share(x);
         if (!same)
@@ -227,9 +230,10 @@ oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, cons
                           const void *data, const int64_t *local_shape)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, global_shape) != OLY_OK || oly_need_numbers(rank, local_shape) != OLY_OK ||
+        oly_need(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     oly_array x = NULL;
-    if (!sharding)
-        return oly_null_array();
     oly_status st = from_local(sharding, dtype, rank, global_shape, data, local_shape, &x);
     oly_raise(st);
     return st == OLY_OK ? x : NULL;
@@ -330,6 +334,10 @@ oly_array(oly_from_shards)(oly_sharding sharding, oly_dtype dtype, int rank, con
                            const oly_array *shards)
 {
     OLY_ENTER(NULL);
+    if (oly_need_numbers(rank, global_shape) != OLY_OK)
+        return NULL;
+    if (oly_need(sharding, OLY_HANDLE_SHARDING) != OLY_OK || oly_need_arrays(n, shards) != OLY_OK)
+        return NULL;
     oly_array x = NULL;
     if (!sharding)
         return oly_null_array();

@@ -1,5 +1,6 @@
 /* Regions with other Explicit axes: values lose the sharding part of their types on one side and take it on the other. */
 #include "array/alone.h"
+#include "array/arguments.h"
 #include "graph/build.h"
 #include <olympus/regions.h>
 #include <string.h>
@@ -49,6 +50,8 @@ static oly_status check(const region *r, const char *which, int n, const oly_sha
                         r->n_in, r->n_out);
     if (!shardings && n > 0)
         return oly_fail(OLY_SHARDING, "a region needs %s for each of %d arrays; NULL was given", which, n);
+    if (!r->function)
+        return oly_fail(OLY_INVALID, "the function is NULL; give one that reads in[] and stores its results in out[]");
     for (int k = 0; k < n; k++)
         if (shardings[k])
             OLY_TRY(oly_sharding_check_closed(shardings[k]));
@@ -81,6 +84,9 @@ oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *u
                               int n_out, oly_array *const *out, const oly_sharding *out_shardings)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_places(n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_arrays(n_in, in), n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_shardings(n_out, out_shardings), n_out, out));
     region r = {function, c_name, user, n_in, n_out, NULL, out_shardings};
     return run(&r, in, out);
 }
@@ -89,6 +95,9 @@ oly_status oly_explicit_axes_with(oly_function function, const char *c_name, voi
                                   const oly_sharding *in_shardings, int n_out, oly_array *const *out)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_places(n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_arrays(n_in, in), n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_shardings(n_in, in_shardings), n_out, out));
     region r = {function, c_name, user, n_in, n_out, in_shardings, NULL};
     return run(&r, in, out);
 }

@@ -1,6 +1,7 @@
 /* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the
  * slice of every xs at its number and writes the results into the stacks. */
 #include "array/manual.h"
+#include "array/arguments.h"
 #include <olympus/index.h>
 #include <olympus/transform.h>
 #include <string.h>
@@ -179,8 +180,9 @@ oly_status(oly_scan)(int64_t length, bool reverse, oly_scan_body body, int n_car
                      const oly_array *xs, int n_y, oly_array *ys, void *user)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_room(n_y, ys));
+    OLY_TRY(oly_need_arrays(n_carry, carry));
+    OLY_TRY(oly_need_arrays(n_x, xs));
     scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user, NULL, NULL};
-    for (int k = 0; k < n_y; k++)
-        ys[k] = NULL;
     return oly_raise(scan(&s, carry, ys));
 }

@@ -1,6 +1,7 @@
 /* oly_shard_map: the function is recorded as a graph on one device's types, which is then batched (transform/batch.h) over the
  * mesh axes into the graph around. */
 #include "array/manual.h"
+#include "array/arguments.h"
 #include "core/scan.h"
 #include "transform/batch.h"
 #include <olympus/map.h>
@@ -214,15 +215,16 @@ oly_status(oly_shard_map_with)(oly_function function, const char *c_name, void *
                                const char *const *out_specs)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_places(n_out, out));
+    OLY_TRY(oly_clear_after(oly_need(mesh, OLY_HANDLE_MESH), n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_arrays(n_in, in), n_out, out));
     request r = {.m = {function, c_name ? c_name : "shard_map", user, n_in, n_out, in},
                  .given = mesh,
                  .in_specs = in_specs,
                  .out_specs = out_specs,
                  .options = options};
-    if (!mesh) {
-        for (int k = 0; k < n_out; k++)
-            *out[k] = NULL;
-        return oly_null_handle();
-    }
+    if ((n_in > 0 && !in_specs) || (n_out > 0 && !out_specs))
+        return oly_clear_after(oly_raise(oly_fail(OLY_INVALID, "the list of specs is NULL; give one for each array")),
+                               n_out, out);
     return oly_call_mapped(record_map, &r, &r.m, out);
 }

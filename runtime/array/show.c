@@ -1,5 +1,6 @@
 /* Arrays as text and pictures for people: the public printing functions on top of format.c, draw.c, printf.c and png.c. */
 #include "array/array.h"
+#include "array/arguments.h"
 #include "array/draw.h"
 #include "array/format.h"
 #include "array/png.h"
@@ -60,6 +61,12 @@ static oly_status handle(oly_text *t, char letter, void *object)
         oly_text_add(t, "None");
         return OLY_OK;
     }
+    oly_handle kind = letter == 'D'   ? OLY_HANDLE_DEVICE
+                      : letter == 'M' ? OLY_HANDLE_MESH
+                      : letter == 'S' ? OLY_HANDLE_SHARDING
+                                      : OLY_HANDLE_ARRAY;
+    if (!oly_lives_there(object, kind) && !(kind == OLY_HANDLE_ARRAY && oly_died_there(object, kind)))
+        return oly_wrong_handle(object, kind);
     switch (letter) {
     case 'A':
     case 'R': return array_text(t, object, letter);
@@ -75,7 +82,8 @@ static oly_status handle(oly_text *t, char letter, void *object)
 static int print_v(FILE *file, const char *format, va_list arguments)
 {
     oly_text t = {0};
-    oly_status st = oly_text_format(&t, format, arguments, handle);
+    oly_status st =
+        format ? oly_text_format(&t, format, arguments, handle) : oly_fail(OLY_INVALID, "the format is NULL");
     if (st == OLY_OK && t.failed)
         st = oly_out_of_memory(t.length, "a line of text");
     int n = (int)t.length;
@@ -99,6 +107,10 @@ int oly_printf(const char *format, ...)
 int oly_fprintf(FILE *file, const char *format, ...)
 {
     OLY_ENTER(-1);
+    if (!file) {
+        oly_raise(oly_fail(OLY_INVALID, "the file is NULL"));
+        return -1;
+    }
     va_list arguments;
     va_start(arguments, format);
     int n = print_v(file, format, arguments);
@@ -122,11 +134,15 @@ static int text_into(oly_array x, char letter, char *buffer, size_t size)
 int oly_array_str(oly_array x, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_array(x) != OLY_OK)
+        return -1;
     return text_into(x, 's', buffer, size);
 }
 int oly_array_repr(oly_array x, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_array(x) != OLY_OK)
+        return -1;
     return text_into(x, 'R', buffer, size);
 }
 
@@ -134,6 +150,8 @@ int oly_array_repr(oly_array x, char *buffer, size_t size)
 
 static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shape)
 {
+    if (!file || (rank > 0 && !shape))
+        return oly_fail(OLY_INVALID, "the %s is NULL", file ? "shape" : "file");
     if (rank < 1 || rank > 2)
         return oly_fail(OLY_SHAPE, "only arrays of 1 or 2 dimensions can be drawn, not %d", rank);
     OLY_TRY(oly_sharding_check_rank(s, rank));
@@ -169,14 +187,14 @@ static oly_status draw(FILE *file, oly_sharding s, int rank, const int64_t *shap
 oly_status(oly_visualize_sharding)(FILE *file, oly_sharding s, int rank, const int64_t *shape)
 {
     OLY_ENTER(OLY_STATE);
-    return s ? oly_raise(draw(file, s, rank, shape)) : oly_null_handle();
+    OLY_TRY(oly_need(s, OLY_HANDLE_SHARDING));
+    return oly_raise(draw(file, s, rank, shape));
 }
 
 oly_status(oly_visualize)(FILE *file, oly_array x)
 {
     OLY_ENTER(OLY_STATE);
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(x));
     oly_status st = x->graph ? oly_array_readable(x) : draw(file, x->sharding, x->type.rank, x->type.shape);
     return oly_raise(st);
 }
@@ -185,6 +203,8 @@ oly_status(oly_visualize)(FILE *file, oly_array x)
 
 static oly_status picture(const char *path, oly_array x, double low, double high)
 {
+    if (!path)
+        return oly_fail(OLY_INVALID, "the path is NULL");
     OLY_TRY(oly_array_readable(x));
     if (x->type.rank != 2)
         return oly_fail(OLY_SHAPE, "only a matrix can be written as a picture, not %s", oly_type_short(&x->type));
@@ -213,7 +233,6 @@ static oly_status picture(const char *path, oly_array x, double low, double high
 oly_status(oly_write_png)(const char *path, oly_array x, double low, double high)
 {
     OLY_ENTER(OLY_STATE);
-    if (!x)
-        return oly_null_handle();
+    OLY_TRY(oly_need_array(x));
     return oly_raise(picture(path, x, low, high));
 }

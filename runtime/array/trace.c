@@ -64,6 +64,8 @@ static oly_status make_room(oly_trace *t)
 
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
 {
+    if (!oly_lives(x, OLY_HANDLE_ARRAY) && !oly_is_dead(x, OLY_HANDLE_ARRAY))
+        return oly_wrong_handle(x, OLY_HANDLE_ARRAY);
     if (x->deleted)
         return oly_array_readable(x);
     if (x->graph == t->graph) {

@@ -1,5 +1,6 @@
 /* oly_vmap: the function is recorded as a graph on one element's types, which is then batched (transform/batch.h). */
 #include "array/manual.h"
+#include "array/arguments.h"
 #include "transform/batch.h"
 #include <olympus/map.h>
 #include <inttypes.h>
@@ -56,7 +57,8 @@ static oly_status name_batch(request *r)
         return oly_fail(OLY_INVALID,
                         "a batch of %" PRId64 " elements cannot be called '%s'; names have 1 to %d characters",
                         r->axes.size[0], name, OLY_AXIS_NAME - 1);
-    r->named = (struct oly_mesh_impl){.n_axes = 1, .size = {(int)r->axes.size[0]}, .manual_axes = 1, .hash = 23};
+    r->named = (struct oly_mesh_impl){
+        .tag = OLY_TAG(OLY_HANDLE_MESH), .n_axes = 1, .size = {(int)r->axes.size[0]}, .manual_axes = 1, .hash = 23};
     strcpy(r->named.name[0], name);
     r->axes.named = &r->named;
     return OLY_OK;
@@ -130,6 +132,11 @@ oly_status(oly_vmap_with)(oly_function function, const char *c_name, void *user,
                           const int *out_axes)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need_places(n_out, out));
+    OLY_TRY(oly_clear_after(oly_need_arrays(n_in, in), n_out, out));
+    if ((n_in > 0 && !in_axes) || (n_out > 0 && !out_axes))
+        return oly_clear_after(oly_raise(oly_fail(OLY_INVALID, "the list of axes is NULL; give one for each array")),
+                               n_out, out);
     request r = {.m = {function, c_name ? c_name : "vmap", user, n_in, n_out, in},
                  .options = options,
                  .in_axes = in_axes,

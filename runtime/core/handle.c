@@ -2,6 +2,7 @@
 #include "core/handle.h"
 #include "core/error.h"
 #include <pthread.h>
+#include <string.h>
 
 static const struct {
     const char *a, *maker;
@@ -57,11 +58,17 @@ bool oly_lives_there(const void *pointer, oly_handle kind)
     return kind_there(pointer, &alive) == (int)kind && alive;
 }
 
+bool oly_died_there(const void *pointer, oly_handle kind)
+{
+    bool alive = true;
+    return kind_there(pointer, &alive) == (int)kind && !alive;
+}
+
 oly_status oly_wrong_handle(const void *handle, oly_handle kind)
 {
     bool alive = false;
     if (!handle)
-        return oly_fail(OLY_INVALID, "%s is expected, NULL was given; take one from %s", kinds[kind].a,
+        return oly_fail(OLY_INVALID, "the %s is NULL; take one from %s", strchr(kinds[kind].a, ' ') + 1,
                         kinds[kind].maker);
     int found = kind_there(handle, &alive);
     if (found == (int)kind)

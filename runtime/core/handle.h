@@ -31,8 +31,9 @@ static inline bool oly_is_dead(const void *handle, oly_handle kind)
 /* Why oly_lives said no: OLY_INVALID, OLY_DELETED. For a pointer that may be to anything (arguments of printing), of which no more
  * is read than is like a tag. */
 oly_status oly_wrong_handle(const void *handle, oly_handle kind);
-/* The same question about such a pointer. */
+/* The same questions about such a pointer. */
 bool oly_lives_there(const void *pointer, oly_handle kind);
+bool oly_died_there(const void *pointer, oly_handle kind);
 
 /* Keeps what a handle pointed to for a while after its end, so that its tag can be read; the maker has set that to the dead one. */
 void oly_bury(void *memory);

@@ -83,7 +83,7 @@ const char *oly_text_chars(const oly_text *text)
 int oly_text_take(oly_text *text, char *buffer, size_t size)
 {
     int length = text->failed ? -1 : (int)text->length;
-    if (size)
+    if (size && buffer)
         snprintf(buffer, size, "%s", oly_text_chars(text));
     oly_text_free(text);
     return length;

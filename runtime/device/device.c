@@ -153,31 +153,43 @@ oly_device oly_local_device(int index)
 int oly_device_id(oly_device d)
 {
     OLY_ENTER(-1);
+    if (oly_need(d, OLY_HANDLE_DEVICE) != OLY_OK)
+        return -1;
     return d ? d->id : -1;
 }
 
 int oly_device_process(oly_device d)
 {
     OLY_ENTER(-1);
+    if (oly_need(d, OLY_HANDLE_DEVICE) != OLY_OK)
+        return -1;
     return d ? d->process : -1;
 }
 
 const char *oly_device_platform(oly_device d)
 {
     OLY_ENTER(NULL);
+    if (oly_need(d, OLY_HANDLE_DEVICE) != OLY_OK)
+        return NULL;
     return d ? d->platform : "";
 }
 
 bool oly_device_is_local(oly_device d)
 {
     OLY_ENTER(false);
+    if (oly_need(d, OLY_HANDLE_DEVICE) != OLY_OK)
+        return false;
     return d && d->process == list.my_rank;
 }
 
 int oly_device_str(oly_device d, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_or_null(d, OLY_HANDLE_DEVICE) != OLY_OK)
+        return -1;
     char upper[sizeof list.platform] = "";
+    if (!buffer)
+        size = 0;
     if (!d)
         return snprintf(buffer, size, "%s", upper);
     for (size_t i = 0; d->platform[i]; i++)

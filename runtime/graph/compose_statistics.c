@@ -50,6 +50,8 @@ static int64_t elements_each(const oly_type *x, const oly_recipe *recipe)
     int64_t n = 1;
     for (int k = 0; k < recipe->params.n_axes && !recipe->all_axes; k++) {
         int axis = recipe->params.axes[k];
+        if (axis < -x->rank || axis >= x->rank)
+            return 1; /* the reduction says what is wrong */
         n *= x->shape[axis < 0 ? axis + x->rank : axis];
     }
     return recipe->all_axes ? oly_type_size(x) : n;

@@ -323,6 +323,8 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
 oly_device oly_mesh_device(oly_mesh mesh, int position)
 {
     OLY_ENTER(NULL);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     if (!mesh)
         return NULL;
     if (position < 0 || position >= mesh->n_devices) {
@@ -441,9 +443,26 @@ static oly_status check_devices(const struct oly_mesh_impl *m)
                     m->n_devices, oly_mesh_total_devices());
 }
 
+/* The size of an axis that was written as -1: what the others leave of all devices. */
+static oly_status fill_axis(struct oly_mesh_impl *m, int axis)
+{
+    int all = oly_mesh_total_devices();
+    if (axis < 0)
+        return OLY_OK;
+    if (all == 0 || all % m->n_devices != 0)
+        return oly_fail(
+            OLY_INVALID,
+            "the size of mesh axis '%s' is -1, but the other axes have %d devices, which does not divide all %d",
+            m->name[axis], m->n_devices, all);
+    m->size[axis] = all / m->n_devices;
+    m->n_devices = all;
+    return OLY_OK;
+}
+
 static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
 {
     oly_scanner s = oly_scan_begin(axes);
+    int open = -1;
     while (!oly_scan_end(&s)) {
         char name[OLY_AXIS_NAME];
         int64_t size;
@@ -455,9 +474,15 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
             return oly_scan_expected(&s, "'=' and a size");
         if (!oly_scan_integer(&s, &size))
             return oly_scan_expected(&s, "a size");
-        OLY_TRY(add_axis(m, name, size));
+        if (size == -1 && open >= 0)
+            return oly_fail(OLY_INVALID, "the sizes of mesh axes '%s' and '%s' are -1; only one can be what is left",
+                            m->name[open], name);
+        if (size == -1)
+            open = m->n_axes;
+        OLY_TRY(add_axis(m, name, size == -1 ? 1 : size));
         OLY_TRY(parse_axis_type(m, &s));
     }
+    OLY_TRY(fill_axis(m, open));
     return check_devices(m);
 }
 
@@ -508,8 +533,14 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
     OLY_ENTER(NULL);
     struct oly_mesh_impl m = {.n_devices = 1};
     oly_status st = OLY_OK;
+    if (n_axes < 0 || n_axes > OLY_MAX_RANK)
+        st = oly_fail(OLY_INVALID, "a mesh of %d axes; it has 0 to %d", n_axes, OLY_MAX_RANK);
+    else if (n_axes > 0 && (!names || !sizes))
+        st = oly_fail(OLY_INVALID, "the list of %s is NULL", names ? "sizes" : "names");
     for (int k = 0; k < n_axes && st == OLY_OK; k++) {
-        if (strlen(names[k]) >= OLY_AXIS_NAME)
+        if (!names[k])
+            st = oly_fail(OLY_INVALID, "the name of axis %d is NULL", k);
+        else if (strlen(names[k]) >= OLY_AXIS_NAME)
             st = oly_fail(OLY_INVALID, "the axis name '%s' is longer than %d characters", names[k], OLY_AXIS_NAME - 1);
         else
             st = add_axis(&m, names[k], sizes[k]);
@@ -562,7 +593,13 @@ oly_mesh oly_mesh_regrouped(oly_mesh mesh, int n_axes, const int *size, const ch
 oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)
 {
     OLY_ENTER(NULL);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     unsigned explicit_axes = 0;
+    if (!types) {
+        oly_raise(oly_fail(OLY_INVALID, "the list of types is NULL"));
+        return NULL;
+    }
     for (int k = 0; mesh && k < mesh->n_axes; k++) {
         if (types[k] != OLY_AXIS_AUTO && types[k] != OLY_AXIS_EXPLICIT) {
             oly_raise(oly_fail(OLY_INVALID,
@@ -582,6 +619,8 @@ oly_mesh(oly_mesh_with_types)(oly_mesh mesh, const oly_axis_type *types)
 oly_axis_type oly_mesh_axis_type(oly_mesh mesh, int axis)
 {
     OLY_ENTER(OLY_AXIS_AUTO);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return OLY_AXIS_AUTO;
     if (!mesh || axis < 0 || axis >= mesh->n_axes)
         return OLY_AXIS_AUTO;
     return mesh->manual_axes >> axis & 1     ? OLY_AXIS_MANUAL
@@ -604,27 +643,37 @@ void oly_mesh_set_context(oly_mesh mesh)
 int oly_mesh_axis_count(oly_mesh mesh)
 {
     OLY_ENTER(0);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return 0;
     return mesh ? mesh->n_axes : 0;
 }
 const char *oly_mesh_axis_name(oly_mesh mesh, int axis)
 {
     OLY_ENTER(NULL);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->name[axis] : NULL;
 }
 int oly_mesh_axis_size(oly_mesh mesh, int axis)
 {
     OLY_ENTER(0);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return 0;
     return mesh && axis >= 0 && axis < mesh->n_axes ? mesh->size[axis] : 0;
 }
 int oly_mesh_device_count(oly_mesh mesh)
 {
     OLY_ENTER(0);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return 0;
     return mesh ? mesh->n_devices : 0;
 }
 
 int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_or_null(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return -1;
     oly_text t = {0};
     oly_text_add(&t, "Mesh(");
     for (int k = 0; mesh && k < mesh->n_axes; k++)

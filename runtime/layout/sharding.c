@@ -336,6 +336,8 @@ static oly_sharding missing(const char *what, const char *maker)
 oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 {
     OLY_ENTER(NULL);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     oly_spec spec = {0};
     if (!mesh)
         return missing("mesh", "oly_make_mesh");
@@ -347,6 +349,8 @@ oly_sharding(oly_named)(oly_mesh mesh, const char *text)
 oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
 {
     OLY_ENTER(NULL);
+    if (oly_need(mesh, OLY_HANDLE_MESH) != OLY_OK)
+        return NULL;
     oly_spec spec = {0};
     unsigned used = 0;
     oly_status st = OLY_OK;
@@ -354,6 +358,8 @@ oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
         return missing("mesh", "oly_make_mesh");
     if (n_dims < 0 || n_dims > OLY_MAX_RANK)
         st = oly_fail(OLY_SHARDING, "the spec has %d entries; 0 to %d are possible", n_dims, OLY_MAX_RANK);
+    else if (n_dims > 0 && !axes)
+        st = oly_fail(OLY_INVALID, "the list of axes is NULL");
     for (int d = 0; d < n_dims && st == OLY_OK; d++) {
         spec.n_dims = d + 1;
         for (const int *a = axes[d]; st == OLY_OK && a && *a >= 0; a++)
@@ -369,12 +375,16 @@ oly_sharding(oly_named_axes)(oly_mesh mesh, int n_dims, const int *const *axes)
 oly_mesh oly_sharding_mesh(oly_sharding s)
 {
     OLY_ENTER(NULL);
+    if (oly_need(s, OLY_HANDLE_SHARDING) != OLY_OK)
+        return NULL;
     return s ? s->mesh : NULL;
 }
 
 bool oly_sharding_is_replicated(oly_sharding s)
 {
     OLY_ENTER(false);
+    if (oly_need(s, OLY_HANDLE_SHARDING) != OLY_OK)
+        return false;
     for (int d = 0; s && d < s->spec.n_dims; d++)
         if (oly_axis_list_parts(s->mesh, &s->spec.dim[d]) > 1)
             return false;
@@ -384,6 +394,8 @@ bool oly_sharding_is_replicated(oly_sharding s)
 bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape)
 {
     OLY_ENTER(false);
+    if (oly_need(a, OLY_HANDLE_SHARDING) != OLY_OK || oly_need(b, OLY_HANDLE_SHARDING) != OLY_OK)
+        return false;
     if (a == b)
         return true;
     if (!a || !b || !oly_mesh_same_devices(a->mesh, b->mesh) || a->spec.n_dims > rank || b->spec.n_dims > rank)
@@ -401,6 +413,7 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
                               int64_t *extent)
 {
     OLY_ENTER(OLY_STATE);
+    OLY_TRY(oly_need(s, OLY_HANDLE_SHARDING));
     if (!s)
         return OLY_INVALID;
     oly_status st = oly_sharding_check_rank(s, rank);
@@ -421,6 +434,8 @@ oly_status oly_sharding_shard(oly_sharding s, int rank, const int64_t *shape, in
 int oly_spec_str(oly_sharding s, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_or_null(s, OLY_HANDLE_SHARDING) != OLY_OK)
+        return -1;
     oly_text t = {0};
     if (s)
         oly_spec_text(&t, s->mesh, &s->spec, s->written_dims);
@@ -430,6 +445,8 @@ int oly_spec_str(oly_sharding s, char *buffer, size_t size)
 int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
 {
     OLY_ENTER(-1);
+    if (oly_need_or_null(s, OLY_HANDLE_SHARDING) != OLY_OK)
+        return -1;
     oly_text t = {0};
     if (!s) {
         oly_text_add(&t, "None");
@@ -448,6 +465,8 @@ int oly_sharding_str(oly_sharding s, char *buffer, size_t size)
 oly_sharding(oly_single_device)(oly_device device)
 {
     OLY_ENTER(NULL);
+    if (oly_need(device, OLY_HANDLE_DEVICE) != OLY_OK)
+        return NULL;
     if (!device)
         return missing("device", "oly_get_device");
     int id = oly_device_id(device);

@@ -1,0 +1,39 @@
+/* How public functions begin that take arrays: they look at the tags of what they are given, raise an error and return it (OLY_OK:
+ * none). Arrays that are deleted pass: what they are may be asked, and whoever reads them says more (oly_array_readable). */
+#ifndef OLY_ARRAY_ARGUMENTS_H
+#define OLY_ARRAY_ARGUMENTS_H
+#include "array/array.h"
+#include "core/error.h"
+#include <olympus/ops.h>
+
+static inline oly_status oly_need_array(oly_array x)
+{
+    return __builtin_expect(oly_lives(x, OLY_HANDLE_ARRAY), 1) || oly_is_dead(x, OLY_HANDLE_ARRAY)
+               ? OLY_OK
+               : oly_refuse(x, OLY_HANDLE_ARRAY);
+}
+static inline oly_status oly_need_array_or_null(oly_array x)
+{
+    return x ? oly_need_array(x) : OLY_OK;
+}
+oly_status oly_refuse_operand(void);
+static inline oly_status oly_need_operand(const oly_operand *x)
+{
+    if (x->kind == 'a')
+        return oly_need_array(x->array);
+    return x->kind == 'b' || x->kind == 'i' || x->kind == 'f' || x->kind == 'c' ? OLY_OK : oly_refuse_operand();
+}
+/* Lists of n: their number, the list itself, and what is in it. */
+oly_status oly_need_arrays(int n, const oly_array *list);
+oly_status oly_need_operands(int n, const oly_operand *list);
+/* A list of n numbers; how many there may be is somebody else's question. */
+oly_status oly_need_numbers(int n, const void *list);
+/* Each of them over some mesh, or NULL. */
+oly_status oly_need_shardings(int n, const oly_sharding *list);
+/* Addresses of variables; what these hold is not looked at. */
+oly_status oly_need_places(int n, oly_array *const *list);
+/* After an error the variables become NULL. Returns the status. */
+oly_status oly_clear_after(oly_status status, int n, oly_array *const *places);
+/* A list for n results, which become NULL. */
+oly_status oly_need_room(int n, oly_array *results);
+#endif
