@@ -1,0 +1,569 @@
+/* run: ranks=2,4 devices=8 timeout=300  Programs that differ between ranks get OLY_DIVERGED on every rank, with both calls and lines,
+ * and no value.
+ *
+ * A program makes an array in a way in which one rank differs from all others, and then uses it in some way. Every difference is
+ * tried with several uses, and the rank that differs changes.
+ *   DIVERGENCE=all     every difference with every use (else each with two of them)
+ *   DIVERGENCE=name    those of which the name has this in it
+ *   DIVERGENCE_PRINT=1 print each program before it runs */
+#include "check.h"
+#include <olympus.h>
+#include <time.h>
+
+/* -- what every program has ---------------------------------------------------------------------------------------- */
+
+typedef struct setting {
+    bool odd;      /* this rank does the other thing */
+    oly_mesh mesh; /* all devices, "i" */
+    oly_sharding rows, columns, whole;
+    oly_array x, y; /* float32[n, n], by rows */
+    oly_array v;    /* float32[n], split */
+    int64_t n;
+} setting;
+
+/* Where the calls are that differ, on the odd rank and on the others; 0: unknown. */
+static int line, other;
+#define AT(...) (line = other = __LINE__, __VA_ARGS__)
+
+static void prepare(setting *s)
+{
+    s->n = 2 * oly_device_count();
+    char axes[30];
+    snprintf(axes, sizeof axes, "i=%d", oly_device_count());
+    s->mesh = oly_make_mesh(axes);
+    s->rows = oly_named(s->mesh, "i");
+    s->columns = oly_named(s->mesh, "None, i");
+    s->whole = oly_named(s->mesh, "");
+    oly_array numbers = oly_reshape(oly_arange(s->n * s->n, OLY_FLOAT32), s->n, s->n);
+    s->x = oly_device_put(numbers, s->rows);
+    s->y = oly_device_put(oly_add(numbers, 1), s->rows);
+    s->v = oly_device_put(oly_arange(s->n, OLY_FLOAT32), s->rows);
+}
+
+/* -- differences: each makes an array that is another on the odd rank ------------------------------------------------- */
+
+#define DIFFERENT(name, first, second)                                                                                 \
+    static oly_array name(const setting *s)                                                                            \
+    {                                                                                                                  \
+        line = other = __LINE__;                                                                                       \
+        return s->odd ? (first) : (second);                                                                            \
+    }
+/* Both on one line. */
+DIFFERENT(constant, oly_mul(s->x, 3), oly_mul(s->x, 2))
+DIFFERENT(operation, oly_add(s->x, 2), oly_mul(s->x, 2))
+DIFFERENT(function, oly_sin(s->x), oly_cos(s->x))
+DIFFERENT(operand_order, oly_sub(s->x, s->y), oly_sub(s->y, s->x))
+DIFFERENT(operand, oly_add(s->x, s->x), oly_add(s->x, s->y))
+DIFFERENT(other_array, oly_neg(s->x), oly_neg(s->y))
+DIFFERENT(bound, oly_clip(s->x, 0, 5), oly_clip(s->x, 0, 6))
+DIFFERENT(comparison, oly_where(oly_gt(s->x, 3), s->x, s->y), oly_where(oly_ge(s->x, 3), s->x, s->y))
+DIFFERENT(choice, oly_where(oly_gt(s->x, 3), s->x, s->y), oly_where(oly_gt(s->x, 3), s->y, s->x))
+DIFFERENT(largest, oly_max2(s->x, s->y), oly_min2(s->x, s->y))
+DIFFERENT(element_type, oly_astype(s->x, OLY_INT32), oly_astype(s->x, OLY_FLOAT32))
+DIFFERENT(rounding, oly_floor(s->x), oly_ceil(s->x))
+DIFFERENT(slices, oly_slice(s->x, ":, 1:"), oly_slice(s->x, ":, :-1"))
+DIFFERENT(steps, oly_slice(s->x, ":, ::2"), oly_slice(s->x, ":, 1::2"))
+DIFFERENT(row, oly_slice(s->x, "1"), oly_slice(s->x, "0"))
+DIFFERENT(reversed_axis, oly_flip(s->x, 1), oly_flip(s->x, 0))
+DIFFERENT(turn, oly_roll(s->x, 1, 1), oly_roll(s->x, 2, 1))
+DIFFERENT(turn_across, oly_roll(s->x, 1, 0), oly_roll(s->x, -1, 0))
+DIFFERENT(updated_value, oly_update(s->x, "0, 0", 1), oly_update(s->x, "0, 0", 2))
+DIFFERENT(updated_place, oly_update(s->x, "0, 1", 1), oly_update(s->x, "1, 0", 1))
+DIFFERENT(updated_with, oly_update(s->x, "0", s->v), oly_update(s->x, "0", oly_neg(s->v)))
+DIFFERENT(joined, oly_concatenate(0, s->x, s->y), oly_concatenate(0, s->y, s->x))
+DIFFERENT(transposed, oly_transpose(s->x), oly_add(s->x, 0))
+DIFFERENT(shape, oly_reshape(s->x, s->n * s->n), oly_reshape(s->x, s->n / 2, 2 * s->n))
+DIFFERENT(product, oly_matmul(s->x, s->y), oly_matmul(s->y, s->x))
+DIFFERENT(product_with_vector, oly_matmul(s->x, s->v), oly_matmul(s->y, s->v))
+DIFFERENT(running, oly_cumsum(s->x, 0), oly_cumsum(s->x, 1))
+DIFFERENT(running_operation, oly_cumsum(s->x, 1), oly_cummax(s->x, 1))
+DIFFERENT(sorted, oly_sort(s->x, 0), oly_sort(s->x, 1))
+DIFFERENT(reduced_axis, oly_sum(s->x, OLY_AXES(0)), oly_sum(s->x, OLY_AXES(1)))
+DIFFERENT(reduction, oly_max(s->x, OLY_AXES(1)), oly_sum(s->x, OLY_AXES(1)))
+DIFFERENT(reduction_across, oly_min(s->x, OLY_AXES(0)), oly_max(s->x, OLY_AXES(0)))
+DIFFERENT(mean_or_sum, oly_mean(s->x), oly_sum(s->x))
+DIFFERENT(sharding, oly_device_put(s->x, s->columns), oly_device_put(s->x, s->whole))
+DIFFERENT(moved_array, oly_device_put(s->x, s->columns), oly_device_put(s->y, s->columns))
+DIFFERENT(replicated, oly_device_put(s->x, s->whole), oly_device_put(s->y, s->whole))
+DIFFERENT(length, oly_slice(s->v, "1:"), oly_slice(s->v, "2:"))
+DIFFERENT(taken, oly_take(s->x, 1, 0, NULL), oly_take(s->x, 2, 0, NULL))
+DIFFERENT(logic, oly_logical_and(oly_gt(s->x, 1), oly_lt(s->x, 9)), oly_logical_or(oly_gt(s->x, 1), oly_lt(s->x, 9)))
+
+static oly_array fill(const setting *s)
+{
+    return oly_full_sharded(oly_operand_int(s->odd ? 1 : 2), OLY_FLOAT32, s->rows, 1, &s->n);
+}
+
+static oly_array on_two_lines(const setting *s)
+{
+    line = __LINE__ + 3;
+    other = __LINE__ + 4;
+    if (s->odd)
+        return oly_mul(s->x, 3);
+    else
+        return oly_mul(s->x, 2);
+}
+
+static oly_array a_call_more(const setting *s)
+{
+    line = __LINE__ + 3;
+    other = __LINE__ + 3;
+    if (s->odd)
+        oly_neg(s->x);
+    return oly_neg(s->y);
+}
+
+static oly_array a_call_less(const setting *s)
+{
+    line = __LINE__ + 4;
+    other = __LINE__ + 2;
+    if (!s->odd)
+        oly_sum(s->x);
+    return oly_sum(s->y, OLY_AXES(0));
+}
+
+static oly_array in_other_order(const setting *s)
+{
+    oly_array a, b;
+    if (s->odd) {
+        line = __LINE__ + 1;
+        a = oly_exp(s->v);
+        b = oly_sin(s->v);
+    } else {
+        other = __LINE__ + 1;
+        b = oly_sin(s->v);
+        a = oly_exp(s->v);
+    }
+    return oly_add(a, b);
+}
+
+/* -- of values that each process makes for itself */
+static oly_array own_number(const setting *s)
+{
+    float mine = s->odd ? 2 : 1;
+    oly_array scale = oly_from_host(&mine, OLY_FLOAT32, 0, NULL);
+    return AT(oly_mul(s->x, scale));
+}
+
+static oly_array own_values(const setting *s)
+{
+    oly_array local = oly_add(oly_arange(s->n, OLY_FLOAT32), s->odd ? 1 : 0);
+    return AT(oly_add(s->x, local));
+}
+
+static oly_array own_large_values(const setting *s)
+{
+    int64_t n = 1 << 16;
+    oly_array local = oly_update(oly_zeros(OLY_FLOAT32, n), "60000", s->odd ? 1 : 0);
+    oly_array shared = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, s->rows, 1, &n);
+    return AT(oly_add(shared, local));
+}
+
+static oly_array own_index(const setting *s)
+{
+    int32_t mine = s->odd ? 2 : 1;
+    oly_array index = oly_from_host(&mine, OLY_INT32, 0, NULL);
+    return AT(oly_take(s->x, index, 0, NULL));
+}
+
+static oly_array own_indexes(const setting *s)
+{
+    int32_t mine[] = {1, 0, s->odd ? 2 : 1};
+    oly_array index = oly_from_host(mine, OLY_INT32, 1, (int64_t[]){3});
+    return AT(oly_take(s->x, index, 0, NULL));
+}
+
+static oly_array own_key(const setting *s)
+{
+    oly_array key = oly_random_key(s->odd ? 7 : 8);
+    return AT(oly_add(s->v, oly_random_uniform(key, OLY_FLOAT32, s->n)));
+}
+
+static oly_array own_key_sharded(const setting *s)
+{
+    oly_array key = oly_random_key(s->odd ? 7 : 8);
+    return AT(oly_random_normal_shape(key, OLY_FLOAT32, s->rows, 1, &s->n));
+}
+
+static void doubled(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 2);
+}
+static void tripled(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 3);
+}
+
+static oly_array own_predicate(const setting *s)
+{
+    oly_array p = oly_gt(oly_arange(1, OLY_INT32), s->odd ? -1 : 1), y = NULL;
+    AT(oly_cond(oly_reshape_shape(p, 0, NULL), doubled, tripled, 1, &s->x, 1, &y, NULL));
+    return y;
+}
+
+static void halve(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = oly_mul(carry[0], 0.5);
+}
+static void grow(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[0] = oly_mul(carry[0], 1.5);
+}
+
+static oly_array loop_count(const setting *s)
+{
+    oly_array u = s->x;
+    AT(oly_fori(0, s->odd ? 3 : 4, halve, 1, &u, NULL));
+    return u;
+}
+
+static oly_array loop_body(const setting *s)
+{
+    oly_array u = s->x;
+    AT(oly_fori(0, 3, s->odd ? grow : halve, 1, &u, NULL));
+    return u;
+}
+
+static void smooth(oly_array i, oly_array *carry, void *user)
+{
+    (void)i;
+    double weight = *(const double *)user;
+    oly_array u = carry[0];
+    carry[0] = oly_update(u, "1:-1",
+                          oly_add(oly_mul(1 - 2 * weight, oly_slice(u, "1:-1")),
+                                  oly_mul(weight, oly_add(oly_slice(u, ":-2"), oly_slice(u, "2:")))));
+}
+
+static oly_array stencil_weight(const setting *s)
+{
+    oly_array u = s->v;
+    double weight = s->odd ? 0.25 : 0.2;
+    AT(oly_fori(0, 3, smooth, 1, &u, &weight));
+    return u;
+}
+
+static oly_array stencil_count(const setting *s)
+{
+    oly_array u = s->v;
+    double weight = 0.25;
+    AT(oly_fori(0, s->odd ? 4 : 3, smooth, 1, &u, &weight));
+    return u;
+}
+
+/* -- of compiled functions */
+static oly_array captured;
+
+static void adds_captured(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(in[0], captured);
+}
+
+static oly_array captured_array(const setting *s)
+{
+    captured = s->odd ? s->x : s->y;
+    return AT(oly_apply(oly_jit(adds_captured, 1, 1), s->x));
+}
+
+static oly_array argument(const setting *s)
+{
+    oly_fn f = oly_jit(doubled, 1, 1);
+    return AT(oly_apply(f, s->odd ? s->x : s->y));
+}
+
+static oly_array compiled_function(const setting *s)
+{
+    oly_fn f = oly_jit(doubled, 1, 1), g = oly_jit(tripled, 1, 1);
+    return AT(oly_apply(s->odd ? f : g, s->x));
+}
+
+static void scaled(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_sin(oly_mul(in[0], *(const double *)user));
+}
+
+static oly_array constant_of_function(const setting *s)
+{
+    double factor = s->odd ? 1.5 : 2.5;
+    return AT(oly_apply(oly_jit(scaled, 1, 1, .user = &factor), s->x));
+}
+
+static oly_array donated(const setting *s)
+{
+    oly_fn f = oly_jit(doubled, 1, 1);
+    oly_array u = oly_add(s->x, 0), w = NULL, *out = s->odd ? &u : &w;
+    AT(oly_call_n(f, 1, &u, 1, (oly_array *const[]){out}));
+    return *out;
+}
+
+static oly_array times_called(const setting *s)
+{
+    oly_fn f = oly_jit(doubled, 1, 1);
+    oly_array u = oly_apply(f, s->x);
+    line = __LINE__ + 3;
+    other = 0; /* the one after */
+    if (s->odd)
+        u = oly_apply(f, u);
+    return u;
+}
+
+static void summed(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_sum(oly_mul(oly_mul(in[0], in[0]), *(const double *)user));
+}
+
+static oly_array derivative(const setting *s)
+{
+    double factor = s->odd ? 2 : 3;
+    return AT(oly_apply(oly_grad(oly_jit(summed, 1, 1, .user = &factor)), s->x));
+}
+
+static void shard_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_psum(oly_sum(in[0], .keepdims = true), "i");
+}
+static void shard_max(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_pmax(oly_sum(in[0], .keepdims = true), "i");
+}
+
+static oly_array per_device(const setting *s)
+{
+    oly_array result = NULL;
+    oly_function f = s->odd ? shard_sum : shard_max;
+    AT(oly_shard_map(f, NULL, s->mesh, OLY_IN(s->x), OLY_SPECS("i"), OLY_OUT(result), OLY_SPECS("")));
+    return result;
+}
+
+static oly_array own_parts(const setting *s)
+{
+    int64_t n = s->odd ? 2 * s->n : s->n, here = n / oly_process_count();
+    float *part = calloc((size_t)here, sizeof *part);
+    oly_array x = AT(oly_from_local(s->rows, OLY_FLOAT32, 1, &n, part, &here));
+    free(part);
+    return x;
+}
+
+typedef struct difference {
+    const char *name;
+    oly_array (*make)(const setting *s);
+} difference;
+
+#define D(name)                                                                                                        \
+    {                                                                                                                  \
+#name, name                                                                                                    \
+    }
+static const difference differences[] = {
+    D(constant),
+    D(operation),
+    D(function),
+    D(operand_order),
+    D(operand),
+    D(other_array),
+    D(bound),
+    D(comparison),
+    D(choice),
+    D(largest),
+    D(element_type),
+    D(rounding),
+    D(slices),
+    D(steps),
+    D(row),
+    D(reversed_axis),
+    D(turn),
+    D(turn_across),
+    D(updated_value),
+    D(updated_place),
+    D(updated_with),
+    D(joined),
+    D(transposed),
+    D(shape),
+    D(product),
+    D(product_with_vector),
+    D(running),
+    D(running_operation),
+    D(sorted),
+    D(reduced_axis),
+    D(reduction),
+    D(reduction_across),
+    D(mean_or_sum),
+    D(sharding),
+    D(moved_array),
+    D(replicated),
+    D(length),
+    D(fill),
+    D(taken),
+    D(logic),
+    D(on_two_lines),
+    D(a_call_more),
+    D(a_call_less),
+    D(in_other_order),
+    D(own_number),
+    D(own_values),
+    D(own_large_values),
+    D(own_index),
+    D(own_indexes),
+    D(own_key),
+    D(own_key_sharded),
+    D(own_predicate),
+    D(loop_count),
+    D(loop_body),
+    D(stencil_weight),
+    D(stencil_count),
+    D(captured_array),
+    D(argument),
+    D(compiled_function),
+    D(constant_of_function),
+    D(donated),
+    D(times_called),
+    D(derivative),
+    D(per_device),
+    D(own_parts),
+};
+
+/* -- uses: true when a value was handed out ----------------------------------------------------------------------------- */
+
+static bool use_sum(oly_array y)
+{
+    oly_array sum = y ? oly_sum(y) : NULL;
+    if (!sum)
+        return false;
+    (void)oly_item(sum);
+    return oly_last_status() == OLY_OK;
+}
+
+static bool use_gather(oly_array y)
+{
+    size_t bytes = y ? (size_t)oly_size(y) * 8 : 0;
+    void *all = malloc(bytes + 1);
+    bool handed_out = y && oly_process_allgather(y, all, bytes) == OLY_OK;
+    free(all);
+    return handed_out;
+}
+
+static void sum_of(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_sin(in[0]));
+}
+
+static bool use_compiled(oly_array y)
+{
+    oly_array sum = y ? oly_apply(oly_jit(sum_of, 1, 1), y) : NULL;
+    if (!sum)
+        return false;
+    (void)oly_item(sum);
+    return oly_last_status() == OLY_OK;
+}
+
+static bool use_product(oly_array y)
+{
+    oly_array flat = y ? oly_reshape(y, -1) : NULL;
+    return use_sum(flat ? oly_matmul(flat, flat) : NULL);
+}
+
+static bool use_sync(oly_array y)
+{
+    (void)y;
+    oly_sync("here");
+    return oly_last_status() == OLY_OK;
+}
+
+static bool use_nothing(oly_array y)
+{
+    (void)y;
+    return false;
+}
+
+static const struct use {
+    const char *name;
+    bool (*use)(oly_array y);
+} uses[] = {{"sum", use_sum},         {"gather", use_gather}, {"compiled", use_compiled},
+            {"product", use_product}, {"sync", use_sync},     {"nothing", use_nothing}};
+enum { N_DIFFERENCES = sizeof differences / sizeof *differences, N_USES = sizeof uses / sizeof *uses };
+
+/* -- running ------------------------------------------------------------------------------------------------------------ */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double slowest;
+
+static bool names(const char *text, int number)
+{
+    char place[60];
+    snprintf(place, sizeof place, "test_divergence.c:%d)", number);
+    return number == 0 || strstr(text, place);
+}
+
+/* What is wrong with how the program ended on this rank, or "". */
+static void run(const difference *d, const struct use *u, int who, char *wrong, size_t size)
+{
+    setting s;
+    wrong[0] = 0;
+    line = other = 0;
+    oly_init(NULL, NULL);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_clear_error();
+    s.odd = oly_process_index() == who % oly_process_count();
+    prepare(&s);
+    oly_sync("all are there");
+    double begin = now();
+    bool handed_out = u->use(d->make(&s));
+    int status = oly_finalize();
+    double seconds = now() - begin;
+    slowest = seconds > slowest ? seconds : slowest;
+    const char *text = oly_last_error();
+    if (handed_out)
+        snprintf(wrong, size, "a value was handed out");
+    else if (oly_last_status() != OLY_DIVERGED || status != 1)
+        snprintf(wrong, size, "it got status %d and %s: %s", status, oly_status_name(oly_last_status()), text);
+    else if (!names(text, line) || !names(text, other))
+        snprintf(wrong, size, "the message does not name lines %d and %d: %s", line, other, text);
+    oly_clear_error();
+}
+
+static void check(const difference *d, const struct use *u, int who)
+{
+    char wrong[2000];
+    if (getenv("DIVERGENCE_PRINT"))
+        fprintf(stderr, "%s, %s, rank %d differs\n", d->name, u->name, who);
+    run(d, u, who, wrong, sizeof wrong);
+    if (wrong[0])
+        fail_msg("%s, %s, rank %d differs: %s", d->name, u->name, who, wrong);
+}
+
+static void programs_that_differ_are_refused(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("DIVERGENCE");
+    bool all = wanted && strcmp(wanted, "all") == 0;
+    int n = 0;
+    for (int d = 0; d < N_DIFFERENCES; d++)
+        for (int k = 0; k < (wanted ? N_USES : 2); k++) {
+            if (wanted && !all && !strstr(differences[d].name, wanted))
+                continue;
+            check(&differences[d], &uses[(d + 3 * k + d / N_USES) % N_USES], d + k);
+            n++;
+        }
+    print_message("%d programs, the slowest took %.2f s\n", n, slowest);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(programs_that_differ_are_refused),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
