@@ -59,6 +59,8 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
             bool gone = s->other_flag;
             for (int k = 0; k < s->n_axes; k++)
                 gone = gone || s->axes[k] == d || s->axes[k] + rank == d;
+            if (!gone && s->flag && p->shape_of[s->in[0]][d] == 1 && splits(&from, d))
+                return false; /* reshapes, which lose the split of one element */
             if (!gone) {
                 place->n[n] = from.n[d];
                 memcpy(place->axis[n], from.axis[d], sizeof from.axis[d]);

@@ -173,6 +173,8 @@ static array *one(program *p, const statement *s, const array *a)
         case OP_sqrt: r = x < 0 ? NAN : sqrt(x), slope = 0.5 / r; break;
         default: r = x < 0 ? NAN : log1p(x), slope = 1 / (1 + x); break;
         }
+        if (s->op == OP_sqrt && x == 0 && a->t)
+            refuse(p, "no slope there"); /* infinite: times zero it is NaN, also in JAX */
         y->v[i] = r;
         if (t)
             t[i] = a->t[i] == 0 ? 0 : a->t[i] * slope;
