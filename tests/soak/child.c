@@ -29,7 +29,7 @@ static const struct {
     {"OLYMPUS_QUEUE_DEPTH", 3, {"64", "64", "1"}},
     {"OLYMPUS_VERIFY", 8, {"0", "0", "0", "0", "0", "0", "0", "1"}},
     {"OLYMPUS_DISABLE", 8, {"", "", "", "", "all", "fusion", "sinking", "layout-choice"}},
-    {"OLYMPUS_COSTS", 4, {"", "", "levels", "node=20us,1GB/s"}},
+    {"OLYMPUS_COSTS", 5, {"", "", "levels", "node=20us,1GB/s", "node=0.01us,0.01GB/s"}},
 };
 enum { N_VARIED = sizeof varied / sizeof *varied };
 

@@ -365,7 +365,7 @@ void draw_body(program *p, int most)
 
 static void draw_step(program *p)
 {
-    static const int usual[] = {10, 5, 3, 2}, large[] = {3, 1, 10, 0};
+    static const int usual[] = {10, 5, 3, 2}, large[] = {3, 5, 10, 0};
     const int *weight = p->large ? large : usual;
     int all[MOST_VALUES];
     p->group = below(&p->choices, p->n_groups);

@@ -571,6 +571,8 @@ static int family_weights(const program *p, int *weight)
     memcpy(weight, p->profile == FIELDS ? fields : p->in_gradient ? smooth : usual, sizeof usual);
     if (p->in_map)
         weight[COLLECTIVE] = 25;
+    if (p->large && p->profile == ANYTHING)
+        weight[RUNNING] = 40; /* long lines are sorted where they are spread */
     return COLLECTIVE + 1;
 }
 

@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60} seed=${2:-$((RANDOM * 32768 + RANDOM))000}
-layouts=${SOAK_LAYOUTS:-1x8 2x4 4x2 8x1 1x1 3x1 1x3 5x1}
+layouts=${SOAK_LAYOUTS:-1x8 2x4 4x2 8x1 1x1 3x1 1x3 5x1 1x24}
 soak=${BUILD:-build}/tests/soak/soak count=${SOAK_COUNT:-400}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
