@@ -515,7 +515,7 @@ static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
         while (late && late->left == 0)
             late = late->next_left;
         OLY_TRY(oly_staging_take(x->block_bytes, late, &x->block));
-        if (x->block)
+        if (x->block || !late) /* with no other one under way there is room */
             return OLY_OK;
         int n;
         OLY_TRY(advance_all(&n));
