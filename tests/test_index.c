@@ -522,6 +522,30 @@ static int start(void **state)
     return mesh ? ready : -1;
 }
 
+static void add_and_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(oly_at_add(in[0], OLY_INDEXES(oly_full(1, OLY_INT32, 6)), oly_slice(in[1], "1:7")));
+}
+
+/* The array is cut over more axes than those its updates are added up over. */
+static void test_sum_of_scattered(void **state)
+{
+    (void)state;
+    oly_mesh meshes[] = {oly_make_mesh("x=4, y=2"), oly_make_mesh("x=2, y=4")};
+    static const char *const specs[] = {"", "x", "y", "(x,y)", "(y,x)"};
+    oly_array x = oly_mod(oly_arange(8, OLY_FLOAT32), 5);
+    for (int k = 0; k < 50; k++) {
+        oly_array a = oly_device_put(x, oly_named(meshes[0], specs[k % 5])), sum = NULL;
+        oly_array b = oly_device_put(x, oly_named(meshes[k / 25], specs[k / 5 % 5]));
+        oly_call(oly_jit(add_and_sum, 2, 1), OLY_IN(a, b), OLY_OUT(sum));
+        float got = 0;
+        assert_int_equal(oly_process_allgather(sum, &got, sizeof got), OLY_OK);
+        if (got != 24)
+            fail_msg("%s and %s: %g, not 24", specs[k % 5], specs[k / 5 % 5], (double)got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_added_parts),
         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_sum_of_scattered),
         cmocka_unit_test(test_mapped),
         cmocka_unit_test_teardown(test_errors, check_finish),
     };

@@ -175,6 +175,23 @@ static void cover(const oly_layout *out, oly_layout *array)
     }
 }
 
+/* What is added up is cut over fewer axes than the result: those behind an axis that is left go with it. Nobody adds up over them,
+ * so they cannot cut the array. */
+static void leave_others(const oly_local_step *part, oly_layout *array)
+{
+    for (int d = 0; d < array->rank; d++) {
+        const oly_axis_list *had = &array->split[d].axes;
+        oly_axis_list kept = {0};
+        while (kept.n < had->n &&
+               (is_among(&part->out.split[d].axes, had->axis[kept.n]) || is_among(&part->over, had->axis[kept.n]))) {
+            kept.axis[kept.n] = had->axis[kept.n];
+            kept.n++;
+        }
+        if (kept.n < had->n)
+            array->split[d] = oly_split_canonical(array->mesh, &kept, array->shape[d]);
+    }
+}
+
 /* The step where updates are divided along the axes, beginning with the layout of one of the operands; false: they cannot be. */
 static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axes, oly_local_step *part,
                     bool *scattered)
@@ -194,6 +211,7 @@ static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axe
     oly_leave_axes(&part->out, &part->over);
     *scattered = left == part->over.n;
     part->in[0] = s->in[0];
+    leave_others(part, &part->in[0]);
     cover(&part->out, &part->in[0]);
     for (int k = 1; k < n->n_in; k++) {
         part->in[k] = s->in[k];
