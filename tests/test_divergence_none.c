@@ -1,0 +1,140 @@
+/* run: layouts  Programs that do the same together are never refused, whatever each rank does for itself between: random programs with
+ * local work that depends on the rank, uncommitted arrays, and meshes over parts of the devices.
+ *   NONE_SEED=n NONE_PROGRAMS=n    the first seed, and how many */
+#include "check_session.h"
+
+enum { ARRAYS = 6, SIZE = 24, CALLS = 12 };
+
+typedef struct generator {
+    uint64_t state;
+} generator;
+
+static int below(generator *r, int n)
+{
+    r->state = r->state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((r->state >> 33) % (uint64_t)n);
+}
+
+typedef struct program {
+    generator together, alone; /* the same on all ranks; each rank's own */
+    oly_mesh mesh[4];
+    oly_array x[ARRAYS];
+    int where[ARRAYS]; /* mesh; -1: uncommitted */
+} program;
+
+static void doubled(const oly_array *in, oly_array *out, void *user)
+{
+    out[0] = oly_mul(in[0], *(const double *)user);
+}
+
+/* What nobody else is concerned with. */
+static void work_alone(program *p)
+{
+    for (int k = below(&p->alone, 4); k > 0; k--)
+        OLY_SCOPE
+        {
+            oly_array local = oly_add(oly_arange(SIZE, OLY_FLOAT32), below(&p->alone, 100));
+            if (below(&p->alone, 2))
+                local = oly_device_put(local,
+                                       oly_single_device(oly_local_device(below(&p->alone, oly_local_device_count()))));
+            double factor = below(&p->alone, 5);
+            if (below(&p->alone, 3) == 0)
+                local = oly_apply(oly_jit(doubled, 1, 1, .user = &factor), local);
+            oly_array sum = oly_sum(oly_sin(local));
+            if (below(&p->alone, 2))
+                (void)oly_item(sum);
+        }
+}
+
+static void put(program *p, int to, oly_array x, int where)
+{
+    oly_assign(&p->x[to], x);
+    p->where[to] = where;
+}
+
+static oly_sharding placed(program *p, int mesh)
+{
+    return oly_named(p->mesh[mesh], below(&p->together, 3) ? "i" : "");
+}
+
+/* Another array that may meet x[k]: uncommitted, or on the same devices. */
+static int partner(const program *p, int k, int from)
+{
+    for (int j = 0; j < ARRAYS; j++) {
+        int other = (from + j) % ARRAYS;
+        if (p->where[other] < 0 || p->where[other] == p->where[k])
+            return other;
+    }
+    return k;
+}
+
+static void call(program *p)
+{
+    int k = below(&p->together, ARRAYS), to = below(&p->together, ARRAYS), from = below(&p->together, ARRAYS);
+    int kind = below(&p->together, 8), mesh = below(&p->together, 4), number = below(&p->together, 9);
+    float all[SIZE];
+    double factor = number;
+    OLY_SCOPE
+    {
+        int other = partner(p, k, from);
+        bool committed = p->where[k] >= 0;
+        switch (kind) {
+        case 0: put(p, to, oly_add(oly_arange(SIZE, OLY_FLOAT32), number), -1); break;
+        case 1: put(p, to, oly_device_put(p->x[k], placed(p, mesh)), mesh); break;
+        case 2: put(p, to, oly_add(p->x[k], p->x[other]), committed ? p->where[k] : p->where[other]); break;
+        case 3: put(p, to, oly_mul(oly_roll(p->x[k], 1, 0), number), p->where[k]); break;
+        case 4: put(p, to, oly_sub(p->x[k], oly_max(p->x[k])), p->where[k]); break;
+        case 5: oly_call(oly_jit(doubled, 1, 1, .user = &factor), OLY_IN(p->x[k]), OLY_OUT(p->x[k])); break;
+        case 6: oly_process_allgather(p->x[k], all, sizeof all); break;
+        default: oly_sync("all");
+        }
+    }
+}
+
+static void run(uint64_t seed)
+{
+    program p = {.together = {seed * 7919 + 1}, .alone = {seed * 104729 + (uint64_t)oly_process_index()}};
+    char axes[20];
+    OLY_SCOPE
+    {
+        for (int k = 0; k < 4; k++) {
+            snprintf(axes, sizeof axes, "i=%d",
+                     k == 0 ? oly_device_count() : 1 + below(&p.together, oly_device_count()));
+            p.mesh[k] = oly_make_mesh(axes);
+        }
+        for (int k = 0; k < ARRAYS; k++) {
+            p.x[k] = oly_add(oly_arange(SIZE, OLY_FLOAT32), k);
+            p.where[k] = -1;
+        }
+        for (int k = 0; k < CALLS; k++) {
+            call(&p);
+            work_alone(&p);
+        }
+    }
+    if (oly_last_status() != OLY_OK)
+        fail_msg("NONE_SEED=%llu NONE_PROGRAMS=1: %s", (unsigned long long)seed, oly_last_error());
+}
+
+static int setting(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
+static void correct_programs_are_not_refused(void **state)
+{
+    (void)state;
+    int seed = setting("NONE_SEED", 1), n = setting("NONE_PROGRAMS", 60);
+    for (int k = 0; k < n; k++)
+        run((uint64_t)(seed + k));
+}
+
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
+static const struct CMUnitTest tests[] = {
+    STARTED(correct_programs_are_not_refused),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
