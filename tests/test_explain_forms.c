@@ -124,6 +124,15 @@ static void json_is_valid_and_has_the_numbers_of_costs(void **state)
     char *sharding = check_json_string(text, "inputs.0.sharding");
     assert_string_equal(sharding, "P('a', 'b')");
     free(sharding);
+    char *dtype = check_json_string(text, "inputs.1.dtype"), *axis = check_json_string(text, "inputs.1.axes.0.0");
+    assert_string_equal(dtype, "float32");
+    assert_string_equal(axis, "b");
+    free(dtype);
+    free(axis);
+    assert_int_equal(check_json_count(text, "inputs.1.axes"), 2);
+    assert_int_equal(check_json_count(text, "inputs.1.axes.1"), 0);
+    assert_int_equal(check_json_count(text, "inputs.1.shape"), 2);
+    assert_int_equal((int)check_json_number(text, "inputs.1.shape.1"), 64);
     free(text);
 }
 
