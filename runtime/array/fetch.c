@@ -183,7 +183,8 @@ static oly_status gather(oly_array x, void *buffer)
     if (!here)
         return oly_kept_status();
     oly_status st = OLY_OK;
-    if (oly_sharding_is_replicated(x->sharding) && !oly_together_verified(&x->identity)) /* nothing had to be sent */
+    /* Nothing had to be sent. What processes outside the mesh know of the array is another matter: with them always. */
+    if (oly_sharding_is_replicated(x->sharding) && (everyone || !oly_together_verified(&x->identity)))
         st = oly_together_meet(everyone ? everyone : x->sharding->mesh, "oly_process_allgather");
     if (st == OLY_OK)
         st = oly_array_fetch(here, buffer);
