@@ -197,7 +197,7 @@ static void check_program(capture_program *p)
 static void compiled_loops_give_the_values_of_single_calls(void **state)
 {
     (void)state;
-    uint64_t seed = setting("CAPTURES_SEED", 1), programs = setting("CAPTURES_PROGRAMS", 150);
+    uint64_t seed = setting("CAPTURES_SEED", 1), programs = setting("CAPTURES_PROGRAMS", 100);
     oly_init(NULL, NULL);
     oly_set_error_mode(OLY_ERRORS_RETURN);
     for (uint64_t k = 0; k < programs; k++) {
