@@ -505,6 +505,9 @@ static void what_is_written_adapts(void **state)
     REFUSED(oly_update(plain, ":, :4", count("x", 8, 4)), OLY_SHARDING, "[update_mismatch]");
     REFUSED(oly_update(x, ":, :4", count("None, y", 8, 4)), OLY_SHARDING, "[update_mismatch]");
     REFUSED(oly_dynamic_update_slice(x, plain, OLY_INDEXES(0, 0)), OLY_SHARDING, "[update_mismatch]");
+    oly_array one = oly_device_put(oly_ones(OLY_FLOAT32, 1, 3, 6), oly_named(mesh, "x"));
+    TYPE(oly_min(one, OLY_AXES(2), .keepdims = true), "float32[1@x,3,1]");
+    VALUES(oly_sum(one, .axes = "1, 2", .keepdims = true), 18);
     oly_array none = oly_zeros(OLY_INT32, 0), split = oly_device_put(none, oly_named(mesh, "x")),
               whole = oly_device_put(none, oly_named(mesh, ""));
     TYPE(oly_take(x, whole, 0, NULL), "float32[0,8]");

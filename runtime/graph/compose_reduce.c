@@ -25,12 +25,37 @@ static oly_status read_axes(const oly_type *x, const oly_recipe *recipe, oly_par
     return OLY_OK;
 }
 
+/* Over Explicit axes a reshape cannot tell which of several dimensions of size 1 is the one that is split: here they keep their places. */
+static oly_status keep_places(oly_graph *g, const oly_params *p, int rank, const int64_t *shape, oly_node **out)
+{
+    oly_params to;
+    memset(&to, 0, sizeof to);
+    to.rank = rank;
+    memcpy(to.shape, shape, sizeof *shape * (size_t)rank);
+    for (int d = 0, k = 0; d < rank; d++)
+        if (k < p->n_axes && p->axes[k] == d)
+            k++;
+        else
+            to.axes[to.n_axes++] = d;
+    return oly_graph_add(g, OLY_OP_broadcast, 1, out, &to, out);
+}
+
+static bool splits_one(const oly_type *x)
+{
+    bool any = false;
+    for (int d = 0; d < x->rank && x->mesh; d++)
+        any = any || (x->shape[d] == 1 && x->axes[d].n > 0);
+    return any;
+}
+
 static oly_status keep_dimensions(oly_graph *g, const oly_type *x, const oly_params *p, oly_node **out)
 {
     int64_t shape[OLY_MAX_RANK];
     memcpy(shape, x->shape, sizeof shape);
     for (int k = 0; k < p->n_axes; k++)
         shape[p->axes[k]] = 1;
+    if (splits_one(&(*out)->type))
+        return keep_places(g, p, x->rank, shape, out);
     return oly_build_reshape(g, *out, x->rank, shape, out);
 }
 
