@@ -192,6 +192,8 @@ oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const i
     begin(&recipe);
     recipe.params.rank = x.kind == 'a' && x.array ? oly_rank(x.array) : 0;
     for (int d = 0; d < recipe.params.rank; d++) {
+        if (between && between[d] == INT64_MAX)
+            return refuse(oly_fail(OLY_OVERFLOW, "between[%d] is %lld", d, (long long)between[d]));
         recipe.params.start[d] = low ? low[d] : 0;
         recipe.params.shape[d] = high ? high[d] : 0;
         recipe.params.step[d] = between ? between[d] + 1 : 1;
