@@ -360,7 +360,7 @@ static array *gradient_by(program *p, const statement *s, int argument)
         } else if (p->now[0][b->result[0]]->t)
             y->v[i] = p->now[0][b->result[0]]->t[0];
     }
-    y->error = (x->dtype == OLY_FLOAT32 ? 2e-4 : 1e-9) * (1 + biggest(y));
+    y->error = 2e-4 * (1 + biggest(y)); /* float64 too: what is between may be float32 */
     return y;
 }
 
@@ -434,7 +434,7 @@ static bool derive(program *p, const statement *s)
                 return refuse(p, "tangent of whole numbers");
             if (r->t)
                 memcpy(t->v, r->t, sizeof *t->v * (size_t)t->size);
-            t->error = (r->dtype == OLY_FLOAT64 ? 1e-9 : 2e-4) * (1 + biggest(t));
+            t->error = 2e-4 * (1 + biggest(t));
             set(p, 0, s->out[n++], t);
         }
     }
