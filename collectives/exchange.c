@@ -155,7 +155,7 @@ static oly_status post(oly_exchange *x, int i, void *const *base)
                    : MPI_Isend(bytes, slot->bytes, MPI_BYTE, m->peer, tag, oly_world_comm(), &x->requests[i]);
     if (code == MPI_SUCCESS)
         return OLY_OK;
-    oly_world_break();
+    oly_world_break(OLY_MPI);
     return oly_mpi_failed(slot->receives ? "MPI_Irecv" : "MPI_Isend", code);
 }
 
@@ -435,7 +435,7 @@ static oly_status look_out(const oly_exchange *x, const oly_wait *w)
         return OLY_OK;
     oly_status st = oly_divergence_look();
     if (st != OLY_OK)
-        oly_world_break();
+        oly_world_break(st);
     else if (oly_divergence_is_time(w->began))
         ask_late(x);
     return st;
@@ -523,7 +523,7 @@ static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
         if (n > 0)
             oly_wait_restart(w);
         else if (!oly_wait_more(w)) {
-            oly_world_break();
+            oly_world_break(OLY_TIMEOUT);
             return too_late(late, &late->ticket);
         } else
             OLY_TRY(look_out(late, w));
@@ -550,7 +550,7 @@ static oly_status begin_last_stages_of(const oly_exchange *x)
         if (n > 0) {
             oly_wait_restart(&w);
         } else if (status == OLY_OK && !oly_wait_more(&w)) {
-            oly_world_break();
+            oly_world_break(OLY_TIMEOUT);
             status = too_late(x, &x->ticket);
         } else if (status == OLY_OK) {
             status = look_out(x, &w);
@@ -594,7 +594,7 @@ oly_status oly_exchange_finish(oly_exchange *x, const oly_ticket *ticket, void *
         return oly_fail(OLY_STATE, "%s: an exchange is finished before it is started", ticket->call);
     oly_status status = complete_all(x, &x->left, ticket, receive_base);
     if (status != OLY_OK) {
-        oly_world_break();
+        oly_world_break(status);
         return status;
     }
     x->started = false;
@@ -634,6 +634,6 @@ oly_status oly_exchange_await(oly_exchange *x, int peer)
         if (x->receives[i].peer == peer)
             status = complete_all(x, &x->receives[i].left, &x->ticket, x->base);
     if (status != OLY_OK)
-        oly_world_break();
+        oly_world_break(status);
     return status;
 }

@@ -41,9 +41,10 @@ void oly_world_tell(oly_status status)
         failure.sent.rank = oly_world_rank();
         failure.sent.status = (int32_t)status;
         oly_place_text(NULL, failure.sent.call, sizeof failure.sent.call);
-        snprintf(failure.sent.text, sizeof failure.sent.text, "%s", oly_pending_message());
+        const char *why = oly_pending_message();
+        snprintf(failure.sent.text, sizeof failure.sent.text, "%s", why[0] ? why : "an earlier call failed there");
         send_to_all_locked();
-        oly_world_break();
+        oly_world_break(status);
     }
     pthread_mutex_unlock(&failure.lock);
 }
@@ -58,7 +59,7 @@ static void look_locked(void)
     failure.received.call[sizeof failure.received.call - 1] = 0;
     failure.received.text[sizeof failure.received.text - 1] = 0;
     failure.has_received = true;
-    oly_world_break();
+    oly_world_break((oly_status)failure.received.status);
 }
 
 bool oly_failure_is_told(void)

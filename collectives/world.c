@@ -19,6 +19,7 @@
 static struct {
     bool started;
     bool broken, was_broken; /* a wait has failed: since the start, and in an earlier session of this process */
+    oly_status why;          /* the first of its failures */
     bool began_mpi;          /* by us, in this process, at some time */
     bool threads;
     MPI_Comm comm;
@@ -55,8 +56,9 @@ MPI_Comm oly_world_comm(void)
 {
     return world.comm;
 }
-void oly_world_break(void)
+void oly_world_break(oly_status why)
 {
+    world.why = world.broken ? world.why : why;
     world.broken = true;
 }
 
@@ -266,7 +268,7 @@ static int stray_message(oly_ticket *ticket)
 static oly_status not_all_came(const char *what)
 {
     OLY_TRY(oly_world_told());
-    world.broken = true;
+    oly_world_break(OLY_TIMEOUT);
     oly_text more = {0};
     oly_late late = {0};
     oly_peers_late(NULL, &late);
@@ -309,7 +311,7 @@ static oly_status look_out(const oly_wait *w, const char *what, bool last)
     if (st == OLY_OK && last)
         st = check_nothing_comes(what);
     if (st != OLY_OK)
-        world.broken = true;
+        oly_world_break(st);
     else if (oly_divergence_is_time(w->began))
         ask_others();
     return st;
@@ -320,7 +322,7 @@ static oly_status test_until_all(MPI_Request *request, const char *what, bool la
     for (int done = 0;;) {
         int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS) {
-            world.broken = true;
+            oly_world_break(OLY_MPI);
             return oly_mpi_failed(what, code);
         }
         if (done)
@@ -369,7 +371,7 @@ oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *ca
     oly_status status = test_until_here(n, requests, &w);
     oly_wait_end(&w);
     if (status != OLY_OK)
-        world.broken = true;
+        oly_world_break(status);
     return status;
 }
 
@@ -483,7 +485,9 @@ oly_status oly_world_meet(const char *call)
 static oly_status wait_for_the_end(void)
 {
     int64_t sums[2] = {0, 1};
-    if (world.broken) { /* not a collective: others may be in another one for good */
+    if (world.broken) { /* not a collective: others may be in another one for good, or wait here in vain */
+        if (!oly_divergence_known())
+            oly_world_tell(world.why);
         oly_divergence_part();
         return OLY_OK;
     }

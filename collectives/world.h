@@ -25,8 +25,9 @@ MPI_Comm oly_world_comm(void);
  * same order they agree; a payload thus finds its receive even when exchanges in flight are finished in another
  * order. */
 int oly_world_payload_tag(int peer, bool receiving);
-/* A wait has failed: what is in flight will stay there, so that MPI can no longer be ended in peace. */
-void oly_world_break(void);
+/* A wait has failed, with this status: what is in flight will stay there, so that MPI can no longer be ended in peace. Ranks that wait
+ * for this one in oly_finalize are told so then. */
+void oly_world_break(oly_status why);
 /* "oly_sync (heat.c:40)": the public call this thread is in; with `only`, nothing but that. Returns text. */
 const char *oly_place_text(const char *only, char *text, size_t size);
 /* Has another rank told of a failure? (failure.c) */
