@@ -183,6 +183,39 @@ static void largest_of_other(oly_array *c, oly_array w)
     c[1] = oly_update(c[1], "2:-3", oly_max2(oly_slice(w, ":15"), oly_slice(c[0], "5:")));
 }
 
+/* Two elements of the other carry, what is outside, and numbers: more than a carry has, and read in two places. */
+static void parts_of_what_is_joined(oly_array *c, oly_array w)
+{
+    oly_array all = oly_concatenate(0, oly_slice(c[1], "15:17"), w, oly_full(7, OLY_FLOAT32, 3));
+    oly_array part = oly_slice(oly_add(all, 1), "2:22");
+    c[0] = oly_fmod(part, 5);
+    c[1] = oly_mul(part, 0.5);
+}
+
+static void ends_of_what_is_joined(oly_array *c, oly_array w)
+{
+    oly_array all = oly_add(oly_concatenate(0, oly_slice(c[1], "17:"), c[0], oly_slice(w, "3:9")), 1);
+    c[0] = oly_slice(all, ":20");
+    c[1] = oly_slice(all, "9:");
+}
+
+/* A periodic border: what is joined has more elements than the carry, but no other values. */
+static void around_the_ends(oly_array *c, oly_array w)
+{
+    oly_array all = oly_mul(oly_concatenate(0, oly_slice(c[0], "-1:"), c[0], oly_slice(c[0], ":1")), 0.5);
+    c[1] = oly_sub(w, oly_slice(all, ":-2"));
+    c[0] = oly_add(oly_slice(all, ":-2"), oly_slice(all, "2:"));
+}
+
+/* The same, of numbers that count the elements of what is joined: those have others. */
+static void numbered_around_the_ends(oly_array *c, oly_array w)
+{
+    oly_array all = oly_concatenate(0, oly_slice(c[0], "-1:"), c[0], oly_slice(c[0], ":1"));
+    all = oly_mul(all, oly_arange(22, OLY_FLOAT32));
+    c[1] = oly_sub(w, oly_slice(all, ":-2"));
+    c[0] = oly_mul(0.125, oly_add(oly_slice(all, ":-2"), oly_slice(all, "2:")));
+}
+
 typedef struct two_fields {
     void (*step)(oly_array *carry, oly_array captured);
     oly_array captured;
@@ -210,8 +243,10 @@ static void loops_with_two_carries(void **state)
     oly_sharding split = over_devices();
     oly_array a = oly_device_put(numbers(20, 1), split), b = oly_device_put(numbers(20, -1), split);
     oly_array x = oly_device_put(numbers(23, 0.5), split);
-    two_fields programs[] = {{exchange_and_mask, NULL}, {largest_of_other, NULL}};
-    for (int k = 0; k < 2; k++) {
+    two_fields programs[] = {{exchange_and_mask, NULL},       {largest_of_other, NULL},
+                             {parts_of_what_is_joined, NULL}, {ends_of_what_is_joined, NULL},
+                             {around_the_ends, NULL},         {numbered_around_the_ends, NULL}};
+    for (int k = 0; k < 6; k++) {
         oly_array wanted[] = {a, b}, got[2] = {NULL};
         for (int step = 0; step < 3; step++)
             programs[k].step(wanted, oly_slice(x, "1:21"));
@@ -219,6 +254,37 @@ static void loops_with_two_carries(void **state)
         expect_equal(got[0], wanted[0], "program", k, 0);
         expect_equal(got[1], wanted[1], "program", k, 1);
     }
+}
+
+/* -- three carries of few rows ------------------------------------------------------------------------------------------- */
+
+static void join_rows(oly_array i, oly_array *c, void *user)
+{
+    (void)i;
+    (void)user;
+    oly_array rows = oly_slice(c[1], "1:3");
+    oly_array first = oly_slice(oly_abs(oly_concatenate(0, rows, c[2], rows)), "0:3");
+    c[0] = oly_floor(first);
+    c[1] = oly_astype(first, OLY_INT32);
+    c[2] = oly_full_like(first, 1);
+}
+
+static void loop_that_joins_rows(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 3 * sizeof *in);
+    oly_fori(0, 2, join_rows, 3, out, user);
+}
+
+static void three_carries_of_few_rows(void **state)
+{
+    (void)state;
+    oly_array u = oly_reshape(numbers(3 * 5 * 16, 1), 3, 5, 16);
+    oly_array in[] = {u, oly_astype(u, OLY_INT32), oly_mul(u, 0.5)}, wanted[] = {in[0], in[1], in[2]}, got[3] = {NULL};
+    for (int k = 0; k < 2; k++)
+        join_rows(NULL, wanted, NULL);
+    oly_call_n(oly_jit(loop_that_joins_rows, 3, 3), 3, in, 3, (oly_array *[]){&got[0], &got[1], &got[2]});
+    for (int k = 0; k < 3; k++)
+        expect_equal(got[k], wanted[k], "carry", k, 0);
 }
 
 /* -- a function called in the body hands on what is outside ----------------------------------------------------------- */
@@ -292,6 +358,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(captured_in_any_way, check_open, check_close),
     cmocka_unit_test_setup_teardown(the_heat_equation_with_a_source, check_open, check_close),
     cmocka_unit_test_setup_teardown(loops_with_two_carries, check_open, check_close),
+    cmocka_unit_test_setup_teardown(three_carries_of_few_rows, check_open, check_close),
     cmocka_unit_test_setup_teardown(a_carry_of_which_two_copies_are_written, check_open, check_close),
     cmocka_unit_test_setup_teardown(a_function_called_in_the_body_hands_on_a_value, check_open, check_close),
 };

@@ -186,9 +186,54 @@ static oly_status make_stages(oly_march_walk *f)
     return OLY_OK;
 }
 
-/* Fields and what comes from outside must go round with the grid: all of it, not a part. */
+/* Do its values follow from the numbers of its elements? */
+static bool counts(const oly_march_piece *p)
+{
+    bool any = false;
+    for (int k = 0; k < p->program.n_instructions; k++)
+        any = any || p->program.instructions[k].op == OLY_TILE_iota;
+    return any;
+}
+
+static int64_t turned(int64_t x, int64_t n)
+{
+    return (x % n + n) % n;
+}
+
+/* Is an element of piece a one of piece b, or of an image of b? Where b is a, of another image. */
+static bool coincide(const oly_march_form *form, const oly_march_piece *a, const oly_march_piece *b)
+{
+    bool in_each = a != b, in_some = false;
+    for (int d = 0; d < form->rank; d++) {
+        int64_t n = form->shape[d], first = a->hi[d] - a->lo[d], second = b->hi[d] - b->lo[d];
+        bool meet = a->lo[d] < b->hi[d] && b->lo[d] < a->hi[d];
+        if (form->wraps[d])
+            meet = turned(b->lo[d] - a->lo[d], n) < first || turned(a->lo[d] - b->lo[d], n) < second;
+        in_each = in_each && meet;
+        in_some = in_some || (form->wraps[d] && first > n);
+    }
+    return a == b ? in_some : in_each;
+}
+
+/* Where the grid goes round, an element of a stage that has more than the grid is also one of an image, further on: both must be
+ * the same value, as those of a periodic border are, since a pass computes only one of them. */
+static bool has_one_value(const oly_march_form *form, const oly_march_stage *s)
+{
+    for (int i = 0; i < s->n_pieces; i++)
+        for (int j = i; j < s->n_pieces; j++) {
+            const oly_march_piece *a = &s->pieces[i], *b = &s->pieces[j];
+            if (coincide(form, a, b) && (counts(a) || !oly_march_same_program(a, b, form->rank)))
+                return false;
+        }
+    return true;
+}
+
+/* Fields and what comes from outside must go round with the grid: all of it, not a part. So must what is computed. */
 static bool goes_round(oly_march_walk *f)
 {
+    for (int k = 0; k < f->form->n_stages; k++)
+        if (!has_one_value(f->form, &f->form->stages[k]))
+            return false;
     for (int j = 0; j < f->form->n_fields; j++)
         for (int d = 0; d < f->form->rank; d++)
             if (f->form->wraps[d] && f->form->field[j]->type.shape[d] != f->form->shape[d])
