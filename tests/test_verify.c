@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/option.h"
 #include "core/optimisation.h"
+#include "plan/march.h"
 #include "plan/plan.h"
 
 static oly_mesh mesh;
@@ -53,6 +54,24 @@ static void wrong_exchange(oly_plan *plan)
 {
     if (oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) && plan->n_inputs == 1)
         for_each_step(plan->main, forget_copies);
+}
+
+/* What a wrong loop over fields does: magnitudes become negative. */
+static void negate(oly_step *s)
+{
+    const oly_march *m = s->kind == OLY_STEP_STENCIL ? s->stencil.march : NULL;
+    for (int k = 0; m && k < m->form.n_stages; k++)
+        for (int j = 0; j < m->form.stages[k].n_pieces; j++) {
+            const oly_tile_program *p = &m->form.stages[k].pieces[j].program;
+            for (int i = 0; i < p->n_instructions; i++)
+                if (p->instructions[i].op == OLY_TILE_abs)
+                    ((oly_tile_instruction *)&p->instructions[i])->op = OLY_TILE_neg;
+        }
+}
+static void wrong_loop(oly_plan *plan)
+{
+    if (oly_enabled(OLY_OPTIMISATION_FIELD_LOOPS))
+        for_each_step(plan->main, negate);
 }
 
 static void no_fault(oly_plan *plan)
@@ -110,6 +129,18 @@ static void spread_out(oly_array i, oly_array *carry, void *user)
     oly_array inside = oly_add(oly_slice(carry[0], ":-2, :"), oly_slice(carry[0], "2:, :"));
     carry[0] = oly_update(carry[0], "1:-1, :", oly_mul(inside, 0.5));
     carry[1] = oly_add(carry[1], oly_sum(oly_square(carry[0])));
+}
+/* No rounding anywhere, but steps that would enlarge one. */
+static void whole_numbers(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    carry[1] = oly_floor(oly_abs(oly_neg(oly_astype(carry[0], OLY_FLOAT32))));
+    carry[0] = oly_roll(carry[0], 1, 0);
+}
+static void loop_of_whole_numbers(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 2 * sizeof *in);
+    oly_fori(0, 3, whole_numbers, 2, out, user);
 }
 static void as_is(const oly_array *in, oly_array *out, void *user)
 {
@@ -173,6 +204,20 @@ static void a_wrong_exchange_is_found_on_every_process(void **state)
         has("OLYMPUS_DISABLE=exchange-merging");
         oly_clear_error();
     }
+    oly_plan_damage = NULL;
+}
+
+/* Conversions and changes of sign are exact, beside fused sums, too: they excuse nothing. */
+static void a_wrong_loop_of_exact_values_is_found(void **state)
+{
+    (void)state;
+    with_fault(wrong_loop);
+    oly_array u = oly_sub(oly_mod(oly_arange(40, OLY_INT32), 7), 3), out[2] = {NULL};
+    oly_fn f = oly_jit(loop_of_whole_numbers, 2, 2);
+    assert_int_equal(oly_call(f, OLY_IN(u, oly_astype(u, OLY_FLOAT32)), OLY_OUT(out[0], out[1])), OLY_VERIFY);
+    has("result 1 of loop_of_whole_numbers differs");
+    has("it agrees with OLYMPUS_DISABLE=field-loops");
+    oly_clear_error();
     oly_plan_damage = NULL;
 }
 
@@ -250,9 +295,13 @@ static int finish(void **state)
 
 #define STARTED(name) cmocka_unit_test_setup_teardown(name, check_start, finish)
 static const struct CMUnitTest tests[] = {
-    STARTED(a_wrong_operation_is_named),  STARTED(a_wrong_exchange_is_found_on_every_process),
-    STARTED(what_is_right_passes),        STARTED(donated_operands_are_compared_too),
-    STARTED(later_runs_are_not_compared), STARTED(memory_may_run_out),
+    STARTED(a_wrong_operation_is_named),
+    STARTED(a_wrong_exchange_is_found_on_every_process),
+    STARTED(a_wrong_loop_of_exact_values_is_found),
+    STARTED(what_is_right_passes),
+    STARTED(donated_operands_are_compared_too),
+    STARTED(later_runs_are_not_compared),
+    STARTED(memory_may_run_out),
 };
 
 int main(void)

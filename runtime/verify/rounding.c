@@ -11,6 +11,18 @@ static bool has_fractions(oly_dtype dtype)
     return kind == OLY_KIND_FLOAT || kind == OLY_KIND_COMPLEX;
 }
 
+/* Is it rounded otherwise as part of a fused sum? A change of sign is exact there, too, and a conversion is no part of one. */
+static bool is_fused(oly_op op)
+{
+    switch (oly_linearity_of(op)) {
+    case OLY_LINEAR_SUM:
+    case OLY_LINEAR_DIFFERENCE:
+    case OLY_LINEAR_PRODUCT:
+    case OLY_LINEAR_QUOTIENT: return true;
+    default: return false;
+    }
+}
+
 oly_rounding oly_rounding_of(const oly_node *n, bool in_taps)
 {
     if (!has_fractions(n->type.dtype))
@@ -27,7 +39,7 @@ oly_rounding oly_rounding_of(const oly_node *n, bool in_taps)
     case OLY_OP_cumprod:
     case OLY_OP_cumlogsumexp:
     case OLY_OP_scatter_mul: return OLY_ROUNDING_OF_RESULT;
-    default: return in_taps && oly_linearity_of(n->op) != OLY_NOT_LINEAR ? OLY_ROUNDING_OF_RESULT : OLY_ROUNDING_SAME;
+    default: return in_taps && is_fused(n->op) ? OLY_ROUNDING_OF_RESULT : OLY_ROUNDING_SAME;
     }
 }
 
