@@ -108,6 +108,19 @@ void oly_evaluator_expect(oly_evaluator *e, oly_mesh mesh, bool taps)
 
 /* -- one operation -------------------------------------------------------------------------------------------------------- */
 
+/* A number that was repeated for all elements adapts to operands that are reduced along axes; so does a value without a mesh, as which
+ * it comes where only its type is seen. */
+static oly_type type_of_input(const oly_node *n, const oly_node *operand)
+{
+    oly_type t = operand->type;
+    bool reduced = false;
+    for (int k = 0; k < n->n_in; k++)
+        reduced = reduced || n->in[k]->type.reduced;
+    if (reduced && operand->op == OLY_OP_broadcast && operand->in[0]->type.rank == 0)
+        t.mesh = NULL;
+    return t;
+}
+
 static oly_status add_node(oly_graph *g, const oly_node *n)
 {
     oly_node **in, *made;
@@ -115,8 +128,10 @@ static oly_status add_node(oly_graph *g, const oly_node *n)
     for (int k = 0; k < n->n_in; k++)
         if (oly_is_constant(n->in[k]))
             OLY_TRY(oly_graph_add(g, n->in[k]->op, 0, NULL, &n->in[k]->params, &in[k]));
-        else
-            OLY_TRY(oly_graph_input(g, &n->in[k]->type, &in[k]));
+        else {
+            oly_type type = type_of_input(n, n->in[k]);
+            OLY_TRY(oly_graph_input(g, &type, &in[k]));
+        }
     OLY_TRY(oly_graph_add(g, n->op, n->n_in, in, &n->params, &made));
     return oly_graph_output(g, made);
 }
