@@ -392,7 +392,7 @@ void capture_program_make(capture_program *p, uint64_t seed)
     for (int d = 0; d < rank; d++)
         shape[d] = extent(&r);
     bool large = dtype == OLY_INT32 && capture_draw(&r, 10) == 0;
-    if (large) /* loops that look at fields of 16384 elements and more are parted */
+    if (large) /* loop fission begins at fields of 16384 elements */
         for (int d = 0; d < rank; d++)
             shape[d] = (rank == 1 ? 16384 : rank == 2 ? 128 : 26) + capture_draw(&r, 3);
     for (int k = 0; k < p->n_in; k++) {

@@ -13,7 +13,7 @@ oly_status oly_compose_part(oly_graph *g, int n_in, oly_node *const *in, const o
         return OLY_OK;
     oly_type t = x->type;
     t.unreduced = t.reduced = 0;
-    oly_sharding like = t.mesh && t.mesh->explicit_axes ? oly_type_sharding(&t) : NULL; /* zeros lie as x does */
+    oly_sharding like = t.mesh && t.mesh->explicit_axes ? oly_type_sharding(&t) : NULL; /* zeros are placed as x is */
     if (t.mesh && t.mesh->explicit_axes && !like)
         return OLY_MEMORY;
     OLY_TRY(oly_build_number(g, t.dtype, 0, out));
