@@ -418,7 +418,7 @@ static void uncommitted_work_runs_on_the_default_device(void **state)
     REFUSED(oly_add(placed, count("x", 4, 2)), OLY_DEVICES, "device [2]", "devices [0,1,2,3,4,5,6,7]");
 }
 
-/* Whatever says where a value lies, what is reversed is reversed: the same functions over Explicit and over Auto axes. */
+/* Whatever says where a value is placed, what is reversed is reversed: the same functions over Explicit and over Auto axes. */
 static void reversing(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

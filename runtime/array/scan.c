@@ -137,8 +137,8 @@ static oly_status new_stack(const oly_type *one, int64_t length, oly_array *stac
     memcpy(all.shape + 1, one->shape, sizeof *all.shape * (size_t)one->rank);
     memcpy(all.axes + 1, one->axes, sizeof *all.axes * (size_t)one->rank);
     all.unreduced = all.reduced = 0;
-    oly_sharding lies = all.mesh && all.mesh->explicit_axes ? oly_type_sharding(&all) : NULL;
-    *stack = oly_full_sharded(oly_operand_int(0), all.dtype, lies, all.rank, all.shape);
+    oly_sharding placed = all.mesh && all.mesh->explicit_axes ? oly_type_sharding(&all) : NULL;
+    *stack = oly_full_sharded(oly_operand_int(0), all.dtype, placed, all.rank, all.shape);
     return *stack ? oly_manual_vary(all.mesh, all.varying, stack) : oly_kept_status();
 }
 

@@ -117,7 +117,7 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     return OLY_OK;
 }
 
-/* True when the operand covers the whole result: nothing to fill on any device. Where there are gaps, even a single element may lie
+/* True when the operand covers the whole result: nothing to fill on any device. Where there are gaps, even a single element may be
  * in one. */
 static bool nothing_to_fill(const oly_node *n)
 {

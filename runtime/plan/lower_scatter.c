@@ -162,7 +162,7 @@ static bool divide(const oly_node *n, const oly_layout *own, unsigned axes, oly_
     return axes == 0;
 }
 
-/* Parts of the array must lie in those of what is added up. Where a dimension does not divide, its parts over fewer axes do not
+/* Parts of the array must be inside those of what is added up. Where a dimension does not divide, its parts over fewer axes do not
  * always hold those over more: then the array comes in the larger parts. */
 static void cover(const oly_layout *out, oly_layout *array)
 {

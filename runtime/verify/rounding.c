@@ -74,7 +74,7 @@ double oly_rounding_units(const oly_node *n)
 static oly_status add_magnitude(oly_graph *g, const oly_node *operand, oly_node **node)
 {
     oly_type type = operand->type;
-    oly_type_clear_sharding(&type); /* wherever it lies */
+    oly_type_clear_sharding(&type); /* wherever it is placed */
     OLY_TRY(oly_graph_input(g, &type, node));
     return has_fractions(type.dtype) ? oly_graph_add(g, OLY_OP_abs, 1, node, NULL, node) : OLY_OK;
 }

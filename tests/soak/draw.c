@@ -104,7 +104,7 @@ int new_value(program *p, const array *like)
     p->home[v] = p->current;
     p->group_of[v] = NOTHING;
     p->dead[v] = p->captured[v] = false;
-    p->lies[v] = (placement){.mesh = NOTHING};
+    p->placed[v] = (placement){.mesh = NOTHING};
     if (p->n_visible < MOST_VALUES)
         p->visible[p->n_visible++] = v;
     return v;
@@ -152,7 +152,7 @@ bool add_statement(program *p, statement *s)
         if (p->current == 0)
             p->group_of[v] = group;
         if (p->explicit_axes)
-            p->lies[v] = s->kind == OPERATION || s->kind == INPUT || s->kind == MOVE ? place : result_place(p, s, k);
+            p->placed[v] = s->kind == OPERATION || s->kind == INPUT || s->kind == MOVE ? place : result_place(p, s, k);
     }
     for (int k = 0; k < s->n_in && s->kind == FORI && s->times == 0; k++)
         p->captured[s->in[k]] = p->captured[s->out[k]] = true; /* one handle: neither may be given away */
@@ -218,7 +218,7 @@ static int draw_function(program *p, const statement *call)
         int v = new_value(p, a);
         for (int m = 0; m < p->team; m++)
             p->now[m][v] = p->now[m][call->in[k]];
-        p->lies[v] = p->lies[call->in[k]];
+        p->placed[v] = p->placed[call->in[k]];
         p->block[b].param[p->block[b].n_params++] = v;
     }
     p->depth++;
@@ -272,9 +272,9 @@ void draw_function_call(program *p)
             memcpy(like.shape, p->shape_of[b->param[k]], sizeof like.shape);
             for (int d = 0; d < like.rank; d++)
                 like.size *= like.shape[d];
-            if ((s.in[k] = lying_as(p, value_like(p, &like), &p->lies[b->param[k]])) == NOTHING)
+            if ((s.in[k] = placed_as(p, value_like(p, &like), &p->placed[b->param[k]])) == NOTHING)
                 goto undo;
-            if (p->explicit_axes && p->lies[s.in[k]].mesh != p->lies[b->param[k]].mesh)
+            if (p->explicit_axes && p->placed[s.in[k]].mesh != p->placed[b->param[k]].mesh)
                 goto undo;
         }
         s.block[0] = p->function[old];

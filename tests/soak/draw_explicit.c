@@ -1,4 +1,4 @@
-/* Programs over Explicit axes: how every value lies is known while drawing (`lies`), and operands that an operation would refuse
+/* Programs over Explicit axes: how every value is placed is known while drawing (`placed`), and operands that an operation would refuse
  * are resharded before it. */
 #include "program.h"
 #include <string.h>
@@ -21,9 +21,9 @@ static bool splits_nothing(const placement *a)
     return true;
 }
 
-int lying_as(program *p, int v, const placement *place)
+int placed_as(program *p, int v, const placement *place)
 {
-    if (!p->explicit_axes || v == NOTHING || same_place(&p->lies[v], place))
+    if (!p->explicit_axes || v == NOTHING || same_place(&p->placed[v], place))
         return v;
     statement s = operation_of(OP_reshard, 1, &v);
     s.place[0] = *place;
@@ -32,7 +32,7 @@ int lying_as(program *p, int v, const placement *place)
 
 int replicated(program *p, int v)
 {
-    return lying_as(p, v, &(placement){.mesh = 0});
+    return placed_as(p, v, &(placement){.mesh = 0});
 }
 
 bool replicate_inputs(program *p, statement *s)
@@ -43,10 +43,10 @@ bool replicate_inputs(program *p, statement *s)
     return true;
 }
 
-/* Where the result of an operation of one array lies, if that can stay where it is. */
+/* Where the result of an operation of one array is placed, if that can stay where it is. */
 static bool place_of_one(const program *p, const statement *s, placement *place)
 {
-    const placement from = p->lies[s->in[0]];
+    const placement from = p->placed[s->in[0]];
     int rank = p->rank_of[s->in[0]], n = 0;
     *place = from;
     switch (operations[s->op].family) {
@@ -87,7 +87,7 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
     }
 }
 
-/* Of arrays of one shape that lie alike, or of which all but one are whole. */
+/* Of arrays of one shape that are placed alike, or of which all but one are whole. */
 static bool place_of_alike(const program *p, const statement *s, placement *place)
 {
     bool mixed = false;
@@ -97,7 +97,7 @@ static bool place_of_alike(const program *p, const statement *s, placement *plac
     for (int k = 0; k < s->n_in; k++) {
         if (s->in[k] == NUMBER)
             continue;
-        const placement *next = &p->lies[s->in[k]];
+        const placement *next = &p->placed[s->in[k]];
         for (int j = 0; j < k; j++)
             mixed =
                 mixed || (s->in[j] != NUMBER &&
@@ -114,7 +114,7 @@ static bool place_of_alike(const program *p, const statement *s, placement *plac
     if (mixed && !splits_nothing(place))
         return false;
     for (int k = 0; k < s->n_in && !splits_nothing(place); k++)
-        if (s->in[k] != NUMBER && p->lies[s->in[k]].mesh < 0 &&
+        if (s->in[k] != NUMBER && p->placed[s->in[k]].mesh < 0 &&
             (p->home[s->in[k]] == 0 || s->n_in > 2 || s->op == OP_concatenate))
             return false; /* kept simple: uncommitted ones beside split ones */
     return true;
@@ -155,13 +155,13 @@ bool settle_operands(program *p, statement *s, placement *place)
     return true;
 }
 
-/* Where the results of a statement with blocks lie. */
+/* Where the results of a statement with blocks are placed. */
 placement result_place(const program *p, const statement *s, int k)
 {
     const block *b = &p->block[s->block[s->kind == WHILE ? 1 : 0]];
     if (s->kind == GRADIENT || s->kind == VMAP || s->kind == MAP || k >= b->n_results)
         return (placement){.mesh = 0};
-    placement place = p->lies[b->result[k]];
+    placement place = p->placed[b->result[k]];
     if (s->kind == SCAN && k >= s->n_carry) {
         memmove(place.n + 1, place.n, sizeof place.n - 1);
         memmove(place.axis + 1, place.axis, sizeof place.axis - sizeof place.axis[0]);

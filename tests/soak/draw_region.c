@@ -36,7 +36,7 @@ static int param(program *p, int v, array *a)
     block *b = &p->block[p->current];
     int w = new_value(p, v == NOTHING ? a : value_of(p, v));
     if (v != NOTHING)
-        p->lies[w] = p->lies[v];
+        p->placed[w] = p->placed[v];
     for (int m = 0; m < p->team; m++)
         p->now[m][w] = v == NOTHING ? a : p->now[m][v];
     b->param[b->n_params++] = w;
@@ -57,18 +57,18 @@ static void result(program *p, int b, int v)
     p->block[b].result[p->block[b].n_results++] = v;
 }
 
-/* Over Explicit axes what a loop begins with has to lie somewhere. */
+/* Over Explicit axes what a loop begins with has to be placed somewhere. */
 static bool replicate_free(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
-        if (p->lies[s->in[k]].mesh < 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
+        if (p->placed[s->in[k]].mesh < 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
             return false;
     return true;
 }
 
 static int whole(program *p, int v)
 {
-    return p->explicit_axes && p->lies[v].mesh >= 0 ? replicated(p, v) : v;
+    return p->explicit_axes && p->placed[v].mesh >= 0 ? replicated(p, v) : v;
 }
 
 /* A value of this type among those made here: the last one, or something fitted. */
@@ -277,7 +277,7 @@ static bool draw_fori(program *p)
         return go_back(p, &m);
     for (int k = 0; k < s.n_in; k++) {
         int v =
-            lying_as(p, k >= fields ? look : result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->lies[s.in[k]]);
+            placed_as(p, k >= fields ? look : result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
         if (v == NOTHING)
             return go_back(p, &m);
         result(p, b, v);
@@ -347,7 +347,7 @@ static bool draw_while(program *p)
         return go_back(p, &m);
     result(p, s.block[1], counter);
     for (int k = 1; k < s.n_in; k++) {
-        int v = lying_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->lies[s.in[k]]);
+        int v = placed_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
         if (v == NOTHING)
             return go_back(p, &m);
         result(p, s.block[1], v);
@@ -408,7 +408,7 @@ static bool draw_scan(program *p)
     }
     draw_body(p, 5);
     for (int k = 0; k < s.n_carry; k++) {
-        int v = lying_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->lies[s.in[k]]);
+        int v = placed_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
         if (v == NOTHING)
             return go_back(p, &m);
         result(p, b, v);
@@ -477,7 +477,7 @@ static bool draw_branch(program *p)
         } else
             for (int k = 0; k < s.n_out; k++) {
                 int first = p->block[s.block[0]].result[k];
-                int v = lying_as(p, result_like(p, value_of(p, first), from), &p->lies[first]);
+                int v = placed_as(p, result_like(p, value_of(p, first), from), &p->placed[first]);
                 if (v == NOTHING)
                     return go_back(p, &m);
                 result(p, b, v);

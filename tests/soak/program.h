@@ -60,7 +60,7 @@ typedef enum kind {
     N_KINDS
 } kind;
 
-/* Where an array lies: over a mesh of the program (NOTHING: uncommitted), each dimension over some of its axes. */
+/* Where an array is placed: over a mesh of the program (NOTHING: uncommitted), each dimension over some of its axes. */
 typedef struct placement {
     int8_t mesh;
     int8_t n[MOST_RANK], axis[MOST_RANK][MOST_AXES];
@@ -128,8 +128,8 @@ typedef struct program {
     oly_dtype dtype_of[MOST_VALUES];
     int rank_of[MOST_VALUES];
     int64_t shape_of[MOST_VALUES][MOST_RANK];
-    bool explicit_axes;          /* its only mesh has them */
-    placement lies[MOST_VALUES]; /* then: how values are split; mesh NOTHING: as they come */
+    bool explicit_axes;            /* its only mesh has them */
+    placement placed[MOST_VALUES]; /* then: how values are split; mesh NOTHING: as they come */
     bool
         large; /* arrays of more than 16384 elements, few statements: loops that are looked at take several steps at once */
     bool wide; /* with 64-bit types */
@@ -239,11 +239,11 @@ void close_block(program *p, int before, int visible);
 statement operation_of(op o, int n, const int *in);
 void draw_function_call(program *p);
 /* over Explicit axes (draw_explicit.c): */
-int lying_as(program *p, int v, const placement *place); /* the value there; NOTHING */
+int placed_as(program *p, int v, const placement *place); /* the value there; NOTHING */
 int replicated(program *p, int v);
 bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
-                     placement *place); /* what it may be asked of, and where its result lies */
+                     placement *place); /* what it may be asked of, and where its result is placed */
 placement result_place(const program *p, const statement *s, int k);
 
 /* -- running and comparing: run.c, check.c ---------------------------------------------------------------------------------------- */
