@@ -190,6 +190,14 @@ $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(compile) $(inside) $(cmocka_cflags) $(CFLAGS) -c $< -o $@
 
+# A caller of every public function, made of the declarations in the headers.
+every_call := $(BUILD)/tests/every_call.h
+$(every_call): tests/make-every-call $(wildcard include/olympus/*.h)
+	@mkdir -p $(@D)
+	$(Q)$< $(filter %.h,$^) > $@
+$(BUILD)/tests/test_every_call.o: $(every_call)
+$(BUILD)/tests/test_every_call.o: CFLAGS += -I$(BUILD)/tests
+
 define kernels_for
 $(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)

@@ -119,7 +119,10 @@ done <"$scratch/functions" >"$scratch/without"
 holds 'and each of those macros calls oly_at' sh -c '! grep . "$1"' sh "$scratch/without"
 
 tests/make-every-call include/olympus/*.h >"$scratch/every_call.h"
-holds 'tests/every_call.h is up to date (tests/make-every-call)' diff tests/every_call.h "$scratch/every_call.h"
+while read -r function; do
+    grep -q "void call_$function(" "$scratch/every_call.h" || echo "$function"
+done <"$scratch/functions" >"$scratch/without"
+holds 'each of them is called by test_every_call (tests/make-every-call)' sh -c '! grep . "$1"' sh "$scratch/without"
 
 echo "CHECK: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
