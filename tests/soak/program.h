@@ -149,7 +149,7 @@ typedef struct program {
     bool plain_map; /* in a map that is checked: no loops in it, whose carries would have to vary alike */
 } program;
 
-/* -- evaluating: arena.c, evaluate.c, evaluate_ops.c, evaluate_shape.c ---------------------------------------------------- */
+/* -- evaluating: arena.c, evaluate*.c ---------------------------------------------------- */
 void *take(size_t bytes); /* until forget_all() */
 void forget_all(void);
 bool much_taken(void);
@@ -176,6 +176,9 @@ bool evaluate_statement(program *p, const statement *s);
 bool evaluate_block(program *p, const block *b);
 bool evaluate_main(program *p);                                        /* everything anew, from the inputs on */
 array *evaluate_operation(program *p, const statement *s, int member); /* NULL: refused */
+array *evaluate_reduction(program *p, const statement *s, const array *a);
+array *evaluate_running(program *p, const statement *s, const array *a);
+array *evaluate_product(program *p, const statement *s, array *const *a);
 array *evaluate_rearrangement(program *p, const statement *s, int member);
 array *evaluate_indexing(program *p, const statement *s, int member);
 extern const char *const modes[N_MODES];
