@@ -286,6 +286,8 @@ static array *two(program *p, const statement *s, array *const *a)
         return refuse(p, "complex"), NULL;
     array *y = new_array(result, rank, shape);
     double *t = (x->t || z->t) && result != OLY_BOOL ? new_tangent(y) : NULL;
+    if (t && y->parts == 2)
+        return refuse(p, "no slopes of complex numbers"), NULL; /* tangents are real here */
     for (int64_t i = 0; i < y->size; i++) {
         double by_x, by_z;
         unravel(rank, shape, i, index);
