@@ -520,6 +520,35 @@ static void what_is_written_adapts(void **state)
     VALUES(oly_slice(oly_reshard(oly_at_add(y, OLY_INDEXES(whole), 5), oly_named(mesh, "")), ":2, :2"), 0, 1, 8, 9);
 }
 
+/* A batched loop goes on for some elements and not for others, whose carries may be split. */
+static oly_array is_below(const oly_array *in, void *user)
+{
+    return oly_lt(in[1], (oly_array)user);
+}
+static void double_and_count(oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_mul(carry[0], 2);
+    carry[1] = oly_add(carry[1], 1);
+}
+static oly_array doubled_carry;
+static void loop_for_one(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array carry[2] = {doubled_carry, oly_sub(in[0], in[0])};
+    (void)user;
+    oly_while(is_below, double_and_count, 2, carry, in[0]);
+    out[0] = carry[0];
+}
+static void batched_loops_keep_split_carries(void **state)
+{
+    (void)state;
+    oly_array y = NULL;
+    doubled_carry = count("x", 2, 4);
+    oly_vmap(loop_for_one, NULL, OLY_IN(oly_reshape(count("", 1, 3), 3)), OLY_AXES_OF(0), OLY_OUT(y), OLY_AXES_OF(0));
+    TYPE(y, "float32[3,2@x,4]");
+    VALUES(oly_sum(oly_reshard(y, oly_named(mesh, "")), OLY_AXES(1, 2)), 28, 56, 112);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -540,6 +569,7 @@ int main(void)
         TEST(products_wait),
         TEST(arrays_like_another_lie_as_it_does),
         TEST(regions_change_the_rules),
+        TEST(batched_loops_keep_split_carries),
         TEST(reversed_is_reversed),
         TEST(what_is_written_adapts),
         TEST(uncommitted_work_runs_on_the_default_device),

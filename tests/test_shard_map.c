@@ -458,6 +458,20 @@ static void edges(void **state)
     check_end();
 }
 
+/* 134, eight times: 1072. Partial sums like 670 have more bits than bfloat16. */
+BODY(narrow_scatter, oly_psum_scatter(oly_psum(in[0], "i"), "i", .axis = 0, .tiled = true))
+static void narrow_sums_are_formed_in_float32(void **state)
+{
+    (void)state;
+    start();
+    oly_array x = oly_astype(oly_full(OLY_ARG(134), OLY_FLOAT32, 8), OLY_BFLOAT16);
+    check_type(map(sum_i, row, x, "i", ""), "bfloat16[1]");
+    CHECK_NEAR(map(sum_i, row, x, "i", ""), 1072);
+    CHECK_NEAR(map(sum_i, row, oly_astype(oly_full(OLY_ARG(1031), OLY_FLOAT32, 8), OLY_FLOAT16), "i", ""), 8248);
+    CHECK_NEAR(map(narrow_scatter, row, x, "", "i"), 8576, 8576, 8576, 8576, 8576, 8576, 8576, 8576);
+    check_end();
+}
+
 /* Sums over devices one after the other, as partial products: the same bits in every arrangement of processes. */
 BODY(sum_of_sines, oly_psum(oly_sum(oly_sin(in[0])), "i"))
 
@@ -547,6 +561,7 @@ int main(void)
         cmocka_unit_test(partial_and_nested),
         cmocka_unit_test(explicit_axes),
         cmocka_unit_test(edges),
+        cmocka_unit_test(narrow_sums_are_formed_in_float32),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(plans_are_what_one_would_write),
     };

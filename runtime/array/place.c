@@ -82,7 +82,7 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
     oly_queue_drain(); /* the gathering below must not meet traffic of the lane in another thread */
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    uint64_t mine = oly_hash_mix(bytes, oly_contents_of(x->shard[0], x->identity.value));
+    uint64_t mine = oly_hash_mix(bytes, oly_contents_of(x->shard[0], x->identity.value, bytes));
     uint64_t *all = oly_malloc(sizeof *all * (size_t)n);
     oly_status st =
         all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");

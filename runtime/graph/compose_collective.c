@@ -46,6 +46,13 @@ oly_status oly_compose_pvary(oly_graph *g, int n_in, oly_node *const *in, const 
     return vary(g, in[0], recipe, out);
 }
 
+/* Sums of narrow floating numbers are formed in float32 and rounded once. source: XLA's AllReducePromotion */
+static oly_status widened(oly_graph *g, oly_node **x)
+{
+    oly_dtype dtype = oly_dtype_computed((*x)->type.dtype);
+    return dtype == (*x)->type.dtype ? OLY_OK : oly_build_convert(g, *x, dtype, (*x)->type.weak, x);
+}
+
 oly_status oly_compose_psum(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -62,8 +69,12 @@ oly_status oly_compose_psum(oly_graph *g, int n_in, oly_node *const *in, const o
         OLY_TRY(oly_build_convert(g, both[1], x->type.dtype, x->type.weak, &both[1]));
         return oly_build_apply(g, OLY_OP_mul, 2, both, out);
     }
+    oly_dtype dtype = x->type.dtype;
     OLY_TRY(vary(g, x, recipe, &x));
-    return apply(g, recipe->op, x, recipe, 0, 0, out);
+    if (sum)
+        OLY_TRY(widened(g, &x));
+    OLY_TRY(apply(g, recipe->op, x, recipe, 0, 0, out));
+    return oly_build_convert(g, *out, dtype, (*out)->type.weak, out);
 }
 
 oly_status oly_compose_pmean(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -150,6 +161,7 @@ oly_status oly_compose_psum_scatter(oly_graph *g, int n_in, oly_node *const *in,
     oly_dtype dtype = x->type.dtype; /* bools stay bools: whether any was true */
     if (dtype == OLY_BOOL)
         OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
+    OLY_TRY(widened(g, &x));
     OLY_TRY(recipe->tiled ? cut(g, x, recipe, d, &x) : check_devices(recipe, &x->type, d));
     OLY_TRY(apply(g, OLY_OP_psum_scatter, x, recipe, d, 0, out));
     return oly_build_convert(g, *out, dtype, (*out)->type.weak, out);

@@ -487,7 +487,7 @@ void oly_interpret(oly_job *job)
     r->advance = OLY_OK;
     oly_status st = OLY_OK;
     if (r->together.set)
-        st = oly_together_count(&r->together, r->plan->n_inputs, oly_run_copy_of, r, &r->ticket);
+        st = oly_together_count(&r->together, r->plan, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
         st = oly_run_block(r, r->plan->main);
     if (st != OLY_OK)

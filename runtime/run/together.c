@@ -155,28 +155,31 @@ void oly_together_issue(oly_together *t, const oly_plan *plan, const oly_identit
         issue_input(t, k, inputs ? &inputs[k] : &unknown, plan->inputs[k].sharding->mesh->everywhere);
 }
 
-uint64_t oly_contents_of(oly_buffer *b, uint64_t value)
+uint64_t oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes)
 {
     if (b->hashed != value) {
-        b->contents = oly_hash(b->bytes, b->data, b->bytes);
+        b->contents = oly_hash(bytes, b->data, bytes);
         b->hashed = value;
     }
     return b->contents;
 }
 
-static void count_copies(oly_together *t, int n_inputs, oly_buffer *(*copy)(void *context, int input), void *context)
+static void count_copies(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
+                         void *context)
 {
-    for (int k = 0; k < n_inputs; k++) {
+    for (int k = 0; k < plan->n_inputs; k++) {
         oly_buffer *b = t->copies[k] ? copy(context, k) : NULL;
         if (!b)
             continue;
-        uint64_t contents = oly_contents_of(b, t->copies[k]);
+        const oly_type *type = &plan->inputs[k].type;
+        size_t bytes = (size_t)oly_type_size(type) * oly_dtype_size(type->dtype);
+        uint64_t contents = oly_contents_of(b, t->copies[k], bytes);
         t->event = oly_hash_mix(t->event, contents);
         note_operand(t, k, contents, true);
     }
 }
 
-oly_status oly_together_count(oly_together *t, int n_inputs, oly_buffer *(*copy)(void *context, int input),
+oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
                               void *context, oly_ticket *ticket)
 {
     for (int k = 0; k < t->n_shared; k++) {
@@ -185,7 +188,7 @@ oly_status oly_together_count(oly_together *t, int n_inputs, oly_buffer *(*copy)
         t->shared[k].hash = call.hash;
     }
     if (t->any_copy)
-        count_copies(t, n_inputs, copy, context);
+        count_copies(t, plan, copy, context);
     OLY_TRY(oly_process_set_called(t->set, t->event, &t->called));
     ticket->fingerprint = t->called.hash;
     ticket->set = oly_process_set_key(t->set);

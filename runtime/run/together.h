@@ -36,10 +36,11 @@ oly_status oly_together_set(const oly_plan *plan, oly_process_set **set);
 void oly_together_issue(oly_together *t, const oly_plan *plan, const oly_identity *inputs, const int *donated,
                         oly_site site);
 /* When it is its turn; copy: of input k, on a device of this process. fails OLY_DIVERGED. */
-oly_status oly_together_count(oly_together *t, int n_inputs, oly_buffer *(*copy)(void *context, int input),
+oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
                               void *context, oly_ticket *ticket);
-/* Hash of the contents of a buffer that holds this value; kept in the buffer, so that large ones are read once. */
-uint64_t oly_contents_of(oly_buffer *b, uint64_t value);
+/* Hash of these bytes of a buffer that holds this value; kept in the buffer, so that large ones are read once. The size is the value's:
+ * the buffer may be promised already to a later call, which asked for another one. */
+uint64_t oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes);
 
 /* A call without a plan, which makes an array on the mesh of what each process has: queued as a run would be. *made: how the array is
  * known. */

@@ -64,6 +64,11 @@ static oly_status choose(oly_batch *b, oly_lifted predicate, oly_lifted *x, oly_
         p.axes[p.n_axes++] = d;
     if (p.n_axes < p.rank)
         OLY_TRY(oly_graph_add(b->into, OLY_OP_broadcast, 1, &in[0].node, &p, &in[0].node));
+    const oly_type type = in[1].node->type;
+    if (type.mesh && type.mesh->explicit_axes && !oly_type_same_sharding(&type, &in[0].node->type)) {
+        oly_sharding sharding = oly_type_sharding(&type); /* the program has no say in where its condition is */
+        OLY_TRY(sharding ? oly_build_reshard(b->into, in[0].node, sharding, &in[0].node) : OLY_MEMORY);
+    }
     return oly_batch_apply(b, OLY_OP_select, 3, in, &(oly_params){0}, x);
 }
 

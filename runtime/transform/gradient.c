@@ -77,12 +77,16 @@ static oly_status prepare(walk *w, int n_wrt, oly_node *const *wrt)
 static oly_status sum_over(oly_graph *g, oly_mesh mesh, unsigned axes, oly_node **x)
 {
     oly_params p;
+    oly_dtype dtype = (*x)->type.dtype;
+    bool weak = (*x)->type.weak;
     memset(&p, 0, sizeof p);
     p.mesh = mesh;
     for (int a = 0; a < mesh->n_axes; a++)
         if (axes >> a & 1)
             p.over.axis[p.over.n++] = (uint8_t)a;
-    return oly_graph_add(g, OLY_OP_psum, 1, (oly_node *[]){*x}, &p, x);
+    OLY_TRY(oly_build_convert(g, *x, oly_dtype_computed(dtype), weak, x)); /* narrow ones are summed in float32 */
+    OLY_TRY(oly_graph_add(g, OLY_OP_psum, 1, (oly_node *[]){*x}, &p, x));
+    return oly_build_convert(g, *x, dtype, weak, x);
 }
 
 static bool is_split(const oly_type *t)

@@ -4,7 +4,7 @@
 #include "transform/rule.h"
 #include <string.h>
 
-/* A collective over the axes of the node being differentiated. */
+/* A collective over the axes of the node being differentiated. Sums of narrow floating numbers are formed in float32. */
 static oly_node *collective(oly_rule *r, oly_op op, oly_node *x, int dimension, int made)
 {
     oly_params p;
@@ -14,7 +14,12 @@ static oly_node *collective(oly_rule *r, oly_op op, oly_node *x, int dimension, 
     p.unchecked = r->node->params.unchecked;
     p.dimension = dimension;
     p.axes[0] = made;
-    return oly_rule_add(r, op, 1, &x, &p);
+    if (!x || (op != OLY_OP_psum && op != OLY_OP_psum_scatter))
+        return oly_rule_add(r, op, 1, &x, &p);
+    oly_dtype dtype = x->type.dtype;
+    x = oly_rule_convert(r, x, oly_dtype_computed(dtype));
+    x = oly_rule_add(r, op, 1, &x, &p);
+    return x ? oly_rule_convert(r, x, dtype) : NULL;
 }
 
 void oly_vjp_pvary(oly_rule *r)
