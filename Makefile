@@ -114,7 +114,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers soak soak-fuzzer coverage bench lint layers install uninstall mutants clean help
+.PHONY: all library demo test check long fuzz fuzzers soak campaign soak-fuzzer coverage bench lint layers install uninstall mutants clean help
 
 all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
@@ -133,6 +133,9 @@ fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECO
 
 soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all layouts in turn; SECONDS=60, SEED=n
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/run.sh $(or $(SECONDS),60) $(SEED)
+
+campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1x8:25000:30000000 2x4:..." (layout:programs:first seed)
+	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
 
 coverage: ## lines of the planner that random programs alone reach (SECONDS=120 of soak in a build with --coverage), and those they do not
 	@$(MAKE) --no-print-directory BUILD=build-coverage COVERAGE=1 build-coverage/tests/soak/soak

@@ -2,7 +2,6 @@
  * local work that depends on the rank, uncommitted arrays, and meshes over parts of the devices.
  *   NONE_SEED=n NONE_PROGRAMS=n    the first seed, and how many */
 #include "check_session.h"
-#include <unistd.h>
 
 enum { ARRAYS = 6, SIZE = 24, CALLS = 12 };
 
@@ -130,42 +129,9 @@ static void correct_programs_are_not_refused(void **state)
         run((uint64_t)(seed + k));
 }
 
-/* Memory of an uncommitted array that a queued call has yet to read is promised to a later result of another size: on the ranks that
- * queue ahead, and not on the one they wait for. */
-static void memory_promised_to_others(void **state)
-{
-    (void)state;
-    char axes[20];
-    snprintf(axes, sizeof axes, "i=%d", oly_device_count());
-    oly_mesh mesh = oly_make_mesh(axes);
-    oly_array split = oly_device_put(oly_arange(44, OLY_FLOAT32), oly_named(mesh, "i"));
-    for (int round = 0; round < 6; round++)
-        OLY_SCOPE
-        {
-            bool behind = oly_process_index() == round % oly_process_count();
-            oly_sync("round");
-            if (behind)
-                usleep(20000);
-            oly_array total = oly_sum(split), chosen = NULL;
-            OLY_SCOPE
-            {
-                oly_array low = oly_lt(oly_arange(44, OLY_FLOAT32), round);
-                chosen = oly_keep(oly_where(low, split, 0));
-            }
-            if (behind)
-                usleep(20000);
-            for (int k = 44; k < 64; k += 4)
-                (void)oly_lt(oly_arange(k, OLY_FLOAT32), 3);
-            (void)oly_item(total);
-            assert_int_equal((int)oly_item(oly_sum(chosen)), round * (round - 1) / 2);
-        }
-    assert_int_equal(oly_last_status(), OLY_OK);
-}
-
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(correct_programs_are_not_refused),
-    STARTED(memory_promised_to_others),
 };
 
 int main(void)

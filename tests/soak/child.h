@@ -1,4 +1,6 @@
-/* Running programs in a child process: crashes and programs that do not end become outcomes. Not under a launcher. */
+/* Running programs so that those that fail can be shrunk. Alone: in a child process, so that crashes and programs that do not end become
+ * outcomes (child.c). Under a launcher: all ranks together, in step (together.c); what ends the job there is run in jobs of its own,
+ * one for each program. */
 #ifndef SOAK_CHILD_H
 #define SOAK_CHILD_H
 #include "program.h"
@@ -11,4 +13,13 @@ void print_options(FILE *f); /* as a comment of C */
 void begin_session(void);    /* oly_init, with errors returned */
 /* f in a child. *reached: where it was. A signal is an outcome with its negative number as status. */
 outcome run_child(child_function *f, const void *context, long from, long to, long *reached);
+
+/* Three ways to run a program that is being shrunk, until the time given here is over. */
+void allow_attempts(double seconds);
+bool time_is_over(void);
+bool attempt_alone(program *p, outcome *o);
+bool attempt_together(program *p, outcome *o); /* by all ranks; after a failure they begin a new session */
+bool attempt_job(program *p, outcome *o);      /* with a launcher, from outside: SOAK_RANKS ranks */
+void agree(outcome *o);                        /* all ranks: the outcome of the first rank that failed */
+bool run_for_job(const char *file);            /* what the ranks of attempt_job do */
 #endif

@@ -3,9 +3,10 @@
  *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found
  *     soak -p SEED           prints a program
  *     soak -s SEED FILE      writes its choices
+ *     soak -m SEED           shrinks a program that ends a job of SOAK_RANKS ranks; each attempt is a job, started with MPIRUN
  * Alone, programs run in a child process, so that a crash or a program that does not end (20 s) is a failure like others and can be
- * shrunk. Under a launcher all ranks run the same programs, nothing is shrunk, and a crash ends the job; SOAK_PROGRESS=file keeps
- * the seed under way. SOAK_SHRINK=seconds for each failure (20; 0: not at all). Exit status 0: no failure. */
+ * shrunk. Under a launcher all ranks run the same programs and shrink what fails in step; a crash ends the job: SOAK_PROGRESS=file
+ * keeps the seed under way. SOAK_SHRINK=seconds for each failure (20; 0: not at all). Exit status 0: no failure. */
 #include "child.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,17 +37,18 @@ static double shrink_seconds(void)
     return text ? atof(text) : 20;
 }
 
-static void report(const char *name, outcome *o)
+static void report(const char *name, outcome *o, attempt *run, FILE *to)
 {
     n_failed++;
-    printf("%s: %s\n", name, o->text);
+    fprintf(to, "%s: %s\n", name, o->text);
     if (shrink_seconds() > 0) {
-        shrink_program(&current, o, shrink_seconds());
-        print_program(stdout, &current, o);
-        print_options(stdout);
+        allow_attempts(shrink_seconds());
+        shrink_program(&current, o, run);
+        print_program(to, &current, o);
+        print_options(to);
     } else if (o->got[0])
-        printf("  got  %s\n  right%s\n", o->got, o->right);
-    fflush(stdout);
+        fprintf(to, "  got  %s\n  right%s\n", o->got, o->right);
+    fflush(to);
 }
 
 /* What a batch runs: by seed, or a file. */
@@ -112,7 +114,7 @@ static void run_alone(const batch *b, long count)
             continue;
         }
         draw_of(b, reached, devices_of_job(), name, sizeof name);
-        report(name, &o);
+        report(name, &o, attempt_alone, stdout);
         at = reached + 1;
     }
 }
@@ -121,6 +123,7 @@ static void run_alone(const batch *b, long count)
 static void run_together(const batch *b, long count)
 {
     char name[300];
+    FILE *to = stdout;
     for (long k = 0, until = 0; k < count; k++) {
         if (k == until) {
             if (k)
@@ -139,13 +142,14 @@ static void run_together(const batch *b, long count)
         alarm(60);
         outcome o = run_program(&current);
         alarm(0);
+        agree(&o);
         if (!o.failed)
             continue;
-        n_failed++;
-        printf("%s, rank %d: %s\n  got  %s\n  right%s\n", name, oly_process_index(), o.text, o.got, o.right);
-        fflush(stdout);
+        if (to == stdout && oly_process_index() != 0)
+            to = fopen("/dev/null", "w");
         oly_finalize();
         begin_session();
+        report(name, &o, attempt_together, to);
     }
     oly_finalize();
 }
@@ -165,6 +169,24 @@ static int print_seed(uint64_t seed, const char *file)
     return 0;
 }
 
+/* A seed that ended a job. */
+static int shrink_job(uint64_t seed)
+{
+    batch b = {.seed = seed};
+    char name[300];
+    outcome o = {.failed = false};
+    const char *ranks = getenv("SOAK_RANKS");
+    int devices = devices_of_job() * (ranks ? atoi(ranks) : 2);
+    choose_options(seed / SESSION);
+    allow_attempts(60);
+    if (!draw_of(&b, 0, devices, name, sizeof name) || !attempt_job(&current, &o) || !o.failed) {
+        printf("%s: does not fail alone\n", name);
+        return 1;
+    }
+    report(name, &o, attempt_job, stdout);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -175,6 +197,12 @@ int main(int argc, char **argv)
     double begin = now();
     if (argc > 2 && strcmp(argv[1], "-p") == 0)
         return print_seed(strtoull(argv[2], NULL, 10), NULL);
+    if (argc > 2 && strcmp(argv[1], "-m") == 0)
+        return shrink_job(strtoull(argv[2], NULL, 10));
+    if (argc > 2 && strcmp(argv[1], "-x") == 0) {
+        bool good = run_for_job(argv[2]);
+        return oly_finalize() != 0 || !good;
+    }
     if (argc > 3 && strcmp(argv[1], "-s") == 0)
         return print_seed(strtoull(argv[2], NULL, 10), argv[3]);
     if (getenv("SOAK_PROGRESS"))

@@ -262,7 +262,8 @@ outcome run_program(program *p);
 void compare_value(const program *p, int v, oly_array x, outcome *result);
 
 /* -- shrinking and printing: shrink.c, print.c ------------------------------------------------------------------------------------- */
-void shrink_program(program *p, outcome *result, double seconds);
+typedef bool attempt(program *p, outcome *o); /* runs it; false: the time is over (child.h) */
+void shrink_program(program *p, outcome *result, attempt *run);
 void remove_unused(program *p, int keep); /* what only other values of main need; NOTHING: keep all of main's */
 void print_program(FILE *file, const program *p, const outcome *result);
 #endif

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Random programs on all layouts in turn, each with seeds of its own:   tests/soak/run.sh SECONDS [SEED]
 #
-# Prints what failed, as C where the failure also shows on one process, and at the end the programs, the seeds and the failures of
-# every layout. Exit status 0: no failure. SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh;
-# SOAK_COUNT=n: programs of a turn (400).
+# Prints what failed, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.
+# SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (400);
+# SOAK_SHRINK=s: seconds for each failure (0: not at all). campaign.sh runs given numbers.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60} seed=${2:-$((RANDOM * 32768 + RANDOM))000}
@@ -34,6 +34,7 @@ turn() {
         local at
         at=$(tr -dc 0-9 <"$scratch/progress" 2>/dev/null)
         echo "seed ${at:-$from}: the job ended with status $status" >>"$scratch/output"
+        [[ $ranks != 1 && ${SOAK_SHRINK:-20} != 0 ]] && SOAK_RANKS=$ranks SOAK_SHRINK=${SOAK_SHRINK:-40} "$soak" -m "${at:-$from}" >>"$scratch/output" 2>&1
         sed "s/^/$1: /" "$scratch/output"
         failed_of[$1]=$((${failed_of[$1]:-0} + 1))
         failed=$((failed + 1))

@@ -1,18 +1,9 @@
 /* Making a failing program smaller while it fails alike: statements go (their results become constants or other values), loops run
  * less often, carries and results go, placements become simpler. */
-#include "child.h"
+#include "program.h"
 #include "check_element.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- what is not needed --------------------------------------------------------------------------------------------------------- */
 static void need_block(const program *p, const block *b, bool *value, bool *statements);
@@ -65,30 +56,18 @@ void remove_unused(program *p, int keep)
 typedef struct shrinking {
     program *best, *next;
     outcome *result;
-    double until;
-    int tried;
+    attempt *run;
+    bool over;
 } shrinking;
-
-static void run_one(const void *context, long from, long to, outcome *o, long *at)
-{
-    begin_session();
-    alarm(6);
-    *o = run_program((program *)(uintptr_t)context);
-    alarm(0);
-    (void)from, (void)to, (void)at;
-}
 
 /* Takes what was changed in `next` if it still fails. */
 static bool fails(shrinking *s)
 {
-    if (now() > s->until)
+    outcome o;
+    if (s->over || !evaluate_main(s->next))
         return false;
-    s->tried++;
-    if (!evaluate_main(s->next))
-        return false;
-    long reached;
-    outcome o = run_child(run_one, s->next, 0, 1, &reached);
-    if (!o.failed || o.status != s->result->status)
+    s->over = !s->run(s->next, &o);
+    if (s->over || !o.failed || o.status != s->result->status)
         return false;
     *s->result = o;
     memcpy(s->best, s->next, sizeof *s->best);
@@ -344,18 +323,18 @@ static bool unwrapped(shrinking *s, int at)
     return fails(s);
 }
 
-void shrink_program(program *p, outcome *result, double seconds)
+void shrink_program(program *p, outcome *result, attempt *run)
 {
     static program next;
-    shrinking s = {p, &next, result, now() + seconds, 0};
+    shrinking s = {p, &next, result, run, false};
     if (result->value >= 0) {
         begin(&s);
         remove_unused(&next, result->value);
         fails(&s);
     }
-    for (bool any = true; any && now() < s.until;) {
+    for (bool any = true; any && !s.over;) {
         any = false;
-        for (int k = p->n_statements - 1; k >= 0 && now() < s.until; k--) {
+        for (int k = p->n_statements - 1; k >= 0 && !s.over; k--) {
             if (!in_program(p, k))
                 continue;
             if (without(&s, k)) {
