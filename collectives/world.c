@@ -210,7 +210,7 @@ oly_status oly_world_start(int *argc, char ***argv)
 {
     if (world.started)
         return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
-    if (oly_simulated()) { /* nobody to talk to */
+    if (oly_is_simulated()) { /* nobody to talk to */
         world.size = oly_simulation_get()->ranks;
         world.node_ranks = oly_simulation_get()->node_ranks;
         world.started = true;

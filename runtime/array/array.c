@@ -1,8 +1,8 @@
 /* Array handles: making, sharing, freeing, asking. See array.h. */
 #include "array/array.h"
 #include "array/arguments.h"
+#include "core/short_lock.h"
 #include "device/queue.h"
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 enum { LEAST_DEAD = 192, MOST_DEAD = 256 };
 static oly_array dead[MOST_DEAD];  /* a ring */
 static unsigned n_dead, n_revived; /* handles that ever came in, and that went out */
-static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
+static oly_short_lock dead_lock = OLY_SHORT_LOCK_INIT;
 /* Those that have been dead for longer and are to be used by anybody: what tracing a thousand operations takes, and would give
  * to the system and get back each time. A chain through owned.next. */
 enum { MOST_SPARE = 4096 };
@@ -40,13 +40,13 @@ static void destroy(oly_owned *object)
     x->n_shards = 0;
     x->deleted = true;
     x->owned = (oly_owned){.tag = OLY_DEAD_TAG(OLY_HANDLE_ARRAY)};
-    pthread_mutex_lock(&dead_lock);
+    oly_short_lock_take(&dead_lock);
     if (n_dead - n_revived == MOST_DEAD)
         oldest = dead[n_revived++ % MOST_DEAD];
     dead[n_dead++ % MOST_DEAD] = x;
     if (oldest && keep_spare(oldest))
         oldest = NULL;
-    pthread_mutex_unlock(&dead_lock);
+    oly_short_lock_give(&dead_lock);
     oly_bury(oldest);
 }
 
@@ -54,7 +54,7 @@ static void destroy(oly_owned *object)
 static oly_array revive(int n_shards)
 {
     oly_array x = NULL;
-    pthread_mutex_lock(&dead_lock);
+    oly_short_lock_take(&dead_lock);
     if (n_dead - n_revived > LEAST_DEAD && dead[n_revived % MOST_DEAD]->room >= n_shards)
         x = dead[n_revived++ % MOST_DEAD];
     if (!x && n_shards == 0 && spare) {
@@ -62,7 +62,7 @@ static oly_array revive(int n_shards)
         spare = spare->next;
         n_spare--;
     }
-    pthread_mutex_unlock(&dead_lock);
+    oly_short_lock_give(&dead_lock);
     return x;
 }
 

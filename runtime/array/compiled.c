@@ -15,7 +15,7 @@ void oly_key_begin(oly_key *k)
         oly_mesh uncommitted,
             context; /* where work without committed arrays runs; what values made without a sharding get */
         int64_t wide;
-    } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_x64_enabled()};
+    } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_types_are_wide()};
     k->bytes = 0;
     k->overflow = !head.uncommitted;
     k->data = k->few;
@@ -249,13 +249,11 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     int device;
     uint64_t moment;
     oly_identity made;
-    for (int k = 0; k < n_in; k++) {
-        c->inputs[k] = in[k]->shard;
-        c->known[k] = in[k]->identity;
-    }
-    for (int k = 0; k < c->n_captures; k++) {
-        c->inputs[n_in + k] = c->captured[k]->shard;
-        c->known[n_in + k] = c->captured[k]->identity;
+    for (int k = 0; k < n_in + c->n_captures; k++) {
+        oly_array x = k < n_in ? in[k] : c->captured[k - n_in];
+        c->inputs[k] = x->shard;
+        if (plan->distributed) /* else nobody compares */
+            c->known[k] = x->identity;
     }
     for (int k = 0; k < n_out; k++) {
         const oly_plan_value *v = &plan->outputs[k];

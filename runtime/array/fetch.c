@@ -28,7 +28,7 @@ static bool covered(oly_array x)
 oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
-    if (oly_simulated())
+    if (oly_is_simulated())
         return oly_simulation_has_no_values(oly_type_short(&x->type));
     if (x->type.unreduced)
         return oly_fail(
@@ -174,7 +174,7 @@ static oly_status device_of_each_process(oly_mesh mesh, oly_mesh *result)
 static oly_status gather(oly_array x, void *buffer)
 {
     oly_mesh everyone = NULL;
-    if (x->sharding->mesh->everywhere || oly_simulated())
+    if (x->sharding->mesh->everywhere || oly_is_simulated())
         return oly_array_fetch(x, buffer);
     OLY_TRY(device_of_each_process(x->sharding->mesh, &everyone));
     if (!everyone && oly_is_fully_addressable(x))

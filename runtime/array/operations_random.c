@@ -36,7 +36,7 @@ oly_array(oly_random_key)(int64_t seed)
     OLY_ENTER(NULL);
     oly_recipe recipe;
     begin(&recipe);
-    recipe.params.start[0] = oly_x64_enabled() ? (int64_t)((uint64_t)seed >> 32) : 0;
+    recipe.params.start[0] = oly_types_are_wide() ? (int64_t)((uint64_t)seed >> 32) : 0;
     recipe.params.start[1] = (int64_t)((uint64_t)seed & UINT32_MAX);
     return oly_dispatch(oly_compose_random_key, 0, NULL, &recipe);
 }

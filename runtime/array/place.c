@@ -74,7 +74,7 @@ static bool spans_all_processes(oly_mesh mesh)
 /* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
 static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 {
-    if (oly_simulated() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
+    if (oly_is_simulated() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
         !spans_all_processes(sharding->mesh))
         return OLY_OK;
     OLY_TRY(oly_array_readable(x));
@@ -169,7 +169,7 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
         to *= t.extent[d];
         from *= local_shape[d];
     }
-    for (int c = 0, chunks = bytes && !oly_simulated() ? oly_copy_chunks(&t) : 0; c < chunks; c++)
+    for (int c = 0, chunks = bytes && !oly_is_simulated() ? oly_copy_chunks(&t) : 0; c < chunks; c++)
         oly_copy_run(&t, x->shard[s]->data, (const char *)data + (size_t)offset * element, c, chunks);
     return OLY_OK;
 }

@@ -66,7 +66,7 @@ static oly_status imagine(const oly_simulation *job, const oly_rates_known *rate
 
 static int threads_wanted(void)
 {
-    if (oly_simulated())
+    if (oly_is_simulated())
         return 1;
     if (oly_option.threads > 0)
         return (int)oly_option.threads;
@@ -87,7 +87,7 @@ static oly_status start(int *argc, char ***argv)
     int devices = (int)oly_option.num_cpu_devices;
     oly_rates_known rates;
     OLY_TRY(oly_rates_wanted(&rates));
-    OLY_TRY(oly_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
+    OLY_TRY(oly_is_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());

@@ -3,6 +3,7 @@
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/hash.h"
+#include "core/simulate.h"
 #include "device/queue.h"
 #include "run/execute.h"
 #include <olympus.h>
@@ -41,7 +42,7 @@ oly_status(oly_sync)(const char *name)
         return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that tells this place from others"));
     if (oly_trace_current())
         return oly_raise(oly_fail(OLY_TRACE, "a function is being recorded: wait before or after it is called"));
-    if (oly_simulated())
+    if (oly_is_simulated())
         return OLY_OK;
     oly_status st = OLY_OK;
     oly_scope_open();

@@ -43,62 +43,66 @@ const char *oly_status_text(oly_status status)
 /* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten. Of no special model:
  * memory of threads that is set apart when a program starts is not there for a library that is loaded later (dlopen). */
 #define NOTED_CALLS 16 /* power of two */
-static _Thread_local struct {
-    oly_site site; /* the current one */
-    struct {
-        oly_site site;
-        const char *function;
-    } noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
+typedef struct note {
+    oly_site site;
+    const char *function;
+} note;
+typedef struct calls_of_thread {
+    oly_site site;           /* the current one */
+    note noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
     unsigned n_noted;
     unsigned n_outside; /* of these belong to calls around the one that is open */
-} calls;
+} calls_of_thread;
+static _Thread_local calls_of_thread calls;
 
 void oly_at(const char *file, int line, const char *written, const char *function)
 {
-    unsigned k = calls.n_noted++ % NOTED_CALLS;
-    calls.noted[k].site = (oly_site){.file = file, .call = written, .line = line};
-    calls.noted[k].function = function;
+    calls_of_thread *c = &calls;
+    c->noted[c->n_noted++ % NOTED_CALLS] = (note){{.file = file, .call = written, .line = line}, function};
 }
 
-/* The note of this function; what was noted later are finished arguments. */
-static bool find_note(const char *function, oly_site *site)
+/* The note of this function; what was noted later are finished arguments. NULL: none. */
+static inline const note *find_note(calls_of_thread *c, const char *function)
 {
-    unsigned most = calls.n_noted - calls.n_outside;
+    unsigned most = c->n_noted - c->n_outside;
     for (unsigned back = 1; back <= most && back <= NOTED_CALLS; back++) {
-        unsigned k = (calls.n_noted - back) % NOTED_CALLS;
-        if (strcmp(calls.noted[k].function, function) == 0) {
-            *site = calls.noted[k].site;
-            calls.n_noted -= back;
-            if (oly_progress_is_read)
-                oly_progress_note(site);
-            return true;
-        }
+        const note *n = &c->noted[(c->n_noted - back) % NOTED_CALLS];
+        if (strcmp(n->function, function) != 0)
+            continue;
+        c->n_noted -= back;
+        if (oly_progress_is_read)
+            oly_progress_note(&n->site);
+        return n;
     }
-    return false;
+    return NULL;
 }
 
 oly_entry oly_enter(const char *function)
 {
-    oly_entry entry = {calls.site, calls.n_outside};
-    if (!find_note(function, &calls.site) &&
-        !calls.site.call) /* called without its macro; the library itself does so, too */
-        calls.site = (oly_site){.file = "", .call = function};
-    calls.n_outside = calls.n_noted;
+    calls_of_thread *c = &calls;
+    oly_entry entry = {c->site, c->n_outside};
+    const note *n = find_note(c, function);
+    if (n)
+        c->site = n->site;
+    else if (!c->site.call) /* called without its macro; the library itself does so, too */
+        c->site = (oly_site){.file = "", .call = function};
+    c->n_outside = c->n_noted;
     return entry;
 }
 
 void oly_pass(const char *function)
 {
-    oly_site site;
-    if (calls.n_noted != calls.n_outside)
-        find_note(function, &site);
+    calls_of_thread *c = &calls;
+    if (c->n_noted != c->n_outside)
+        find_note(c, function);
 }
 
 void oly_leave(const oly_entry *entry)
 {
-    calls.site = entry->before;
-    calls.n_noted = calls.n_outside;
-    calls.n_outside = entry->n_outside;
+    calls_of_thread *c = &calls;
+    c->site = entry->before;
+    c->n_noted = c->n_outside;
+    c->n_outside = entry->n_outside;
 }
 
 oly_site oly_current_site(void)

@@ -6,22 +6,17 @@
 #include <hwloc.h>
 #include <string.h>
 
-static oly_simulation simulation;
+oly_simulation oly_simulation_asked;
 
 bool oly_simulated(void)
 {
     oly_pass(__func__);
-    return simulation.ranks > 0;
-}
-
-const oly_simulation *oly_simulation_get(void)
-{
-    return &simulation;
+    return oly_is_simulated();
 }
 
 void oly_simulation_forget(void)
 {
-    simulation = (oly_simulation){0};
+    oly_simulation_asked = (oly_simulation){0};
 }
 
 oly_status oly_simulation_has_no_values(const char *what)
@@ -90,11 +85,11 @@ static oly_status read_node(oly_simulation *m)
 oly_status oly_simulation_read(void)
 {
     oly_simulation m = {0};
-    simulation = m;
+    oly_simulation_asked = m;
     if (!*oly_option.simulate)
         return OLY_OK;
     OLY_TRY(read_size(&m));
     OLY_TRY(read_node(&m));
-    simulation = m;
+    oly_simulation_asked = m;
     return OLY_OK;
 }

@@ -12,7 +12,15 @@ typedef struct oly_simulation {
 
 /* Reads oly_option.simulate and simulate_node. fails OLY_PARSE, OLY_INVALID with what is wrong. */
 oly_status oly_simulation_read(void);
-const oly_simulation *oly_simulation_get(void);
+extern oly_simulation oly_simulation_asked;
+static inline const oly_simulation *oly_simulation_get(void)
+{
+    return &oly_simulation_asked;
+}
+static inline bool oly_is_simulated(void)
+{
+    return oly_simulation_asked.ranks > 0;
+}
 void oly_simulation_forget(void);
 /* For who is asked for values. */
 oly_status oly_simulation_has_no_values(const char *what);

@@ -43,7 +43,7 @@ static struct {
 static int class_of(size_t bytes, size_t *capacity)
 {
     if (bytes > (size_t)1 << LARGEST_LOG2) {
-        if (!oly_simulated())
+        if (!oly_is_simulated())
             return -1;
         bytes = (size_t)1 << LARGEST_LOG2; /* without memory they are all alike */
     }
@@ -70,7 +70,7 @@ static oly_buffer *block_from_system(size_t capacity)
     if (!b)
         return NULL;
     *b = (oly_buffer){.capacity = capacity, .line = OLY_NO_LINE};
-    if (oly_simulated())
+    if (oly_is_simulated())
         return b;
     bool huge = capacity >= HUGE_FROM;
     if (posix_memalign(&b->data, huge ? HUGE_PAGE : ALIGNMENT, capacity) != 0) {

@@ -60,6 +60,11 @@ oly_dtype oly_dtype_real(oly_dtype d)
 /* -- 64-bit results ------------------------------------------------------------------------------------- */
 static bool wide;
 
+bool oly_types_are_wide(void)
+{
+    return wide;
+}
+
 void oly_enable_x64(bool on)
 {
     OLY_ENTER();

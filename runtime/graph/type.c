@@ -79,7 +79,7 @@ oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
         *weak = false;
         return other->dtype == OLY_FLOAT64 ? OLY_COMPLEX128 : OLY_COMPLEX64;
     }
-    bool large = other->dtype == OLY_INT64 || other->dtype == OLY_UINT64 || oly_x64_enabled();
+    bool large = other->dtype == OLY_INT64 || other->dtype == OLY_UINT64 || oly_types_are_wide();
     if (!large)
         return number->dtype;
     return number->dtype == OLY_FLOAT32 ? OLY_FLOAT64 : number->dtype == OLY_COMPLEX64 ? OLY_COMPLEX128 : number->dtype;

@@ -24,6 +24,7 @@ oly_kind oly_dtype_kind(oly_dtype d);
 const char *oly_dtype_short(oly_dtype d); /* "f32" */
 bool oly_dtype_is_signed(oly_dtype d);    /* int8 to int64 */
 oly_dtype oly_dtype_real(oly_dtype d);    /* of the parts of a complex number; else d */
+bool oly_types_are_wide(void);            /* are 64-bit types enabled? */
 oly_dtype oly_default_int(void);          /* int32, with 64-bit types enabled int64 */
 oly_dtype oly_default_float(void);        /* float32, with 64-bit types enabled float64 */
 oly_dtype oly_default_complex(void);      /* complex64, with 64-bit types enabled complex128 */

@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "core/simulate.h"
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -21,12 +22,10 @@ struct oly_program {
         int input;
         bool allowed;
     } * takes;
-    pthread_mutex_t lock;
-    oly_run *idle; /* owned */
-    int running;   /* under lock */
+    oly_run *idle; /* owned; with `running` under the pool's lock, which a run takes anyway */
+    int running;
     size_t tile_bytes;
     oly_process_set *set; /* that makes the calls; NULL: this process alone */
-    pthread_cond_t done;
 };
 
 static _Atomic int failure = OLY_OK;
@@ -113,7 +112,7 @@ static oly_status bind(oly_program *p)
         for (int s = 0; s < n_shards[k]; s++)
             output_device[k][s] = device_of_shard(mesh, positions, s, n_numbers, of);
     }
-    p->tile_bytes = oly_simulated() ? 0 : oly_tile_bytes(plan);
+    p->tile_bytes = oly_is_simulated() ? 0 : oly_tile_bytes(plan);
     p->input_shard = input_shard;
     p->output_device = output_device;
     p->n_output_shards = n_shards;
@@ -128,8 +127,6 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
         return oly_out_of_memory(sizeof *p, "a program");
     }
     p->plan = plan;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->done, NULL);
     oly_status st = bind(p);
     if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
@@ -141,27 +138,28 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     return OLY_OK;
 }
 
+static bool runs(oly_program *p)
+{
+    oly_pool_lock();
+    bool yes = p->running > 0;
+    oly_pool_unlock();
+    return yes;
+}
+
 void oly_program_free(oly_program *p)
 {
     if (!p)
         return;
-    pthread_mutex_lock(&p->lock);
-    bool busy = p->running > 0;
-    pthread_mutex_unlock(&p->lock);
-    if (busy)
+    if (runs(p))
         oly_queue_drain();
-    pthread_mutex_lock(&p->lock);
-    while (p->running > 0) /* executed, but not yet handed back */
-        pthread_cond_wait(&p->done, &p->lock);
-    pthread_mutex_unlock(&p->lock);
+    while (runs(p)) /* executed, but not yet handed back: a moment */
+        sched_yield();
     while (p->idle) {
         oly_run *r = p->idle;
         p->idle = r->next;
         pthread_mutex_destroy(&r->turn);
         oly_release(r);
     }
-    pthread_mutex_destroy(&p->lock);
-    pthread_cond_destroy(&p->done);
     oly_plan_free(p->plan);
     oly_release(p);
 }
@@ -177,21 +175,13 @@ int oly_program_output_shards(const oly_program *p, int k)
 
 /* -- runs ------------------------------------------------------------------------------------------------------------ */
 
-static oly_run *take_run(oly_program *p)
+static oly_run *new_run(oly_program *p)
 {
     const oly_plan *plan = p->plan;
-    pthread_mutex_lock(&p->lock);
-    oly_run *r = p->idle;
-    if (r)
-        p->idle = r->next;
-    p->running++;
-    pthread_mutex_unlock(&p->lock);
-    if (r)
-        return r;
     size_t cells = (size_t)plan->n_slots * (size_t)plan->n_devices, tiles = (size_t)oly_workers_slots();
     size_t most_used = cells + (size_t)plan->n_devices + 1; /* slots, scratch, a tile */
-    r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles) +
-                          sizeof(uint64_t) * (size_t)plan->n_inputs);
+    oly_run *r = oly_calloc(1, sizeof *r + sizeof(void *) * cells + sizeof(oly_buffer *) * (cells + most_used + tiles) +
+                                   sizeof(uint64_t) * (size_t)plan->n_inputs);
     if (r) {
         r->plan = plan;
         r->program = p;
@@ -207,15 +197,14 @@ static oly_run *take_run(oly_program *p)
     return r;
 }
 
-static void give_run(oly_run *r)
+static oly_run *take_run_locked(oly_program *p)
 {
-    oly_program *p = r->program;
-    pthread_mutex_lock(&p->lock);
-    r->next = p->idle;
-    p->idle = r;
-    if (--p->running == 0)
-        pthread_cond_broadcast(&p->done);
-    pthread_mutex_unlock(&p->lock);
+    oly_run *r = p->idle ? p->idle : new_run(p);
+    if (!r)
+        return NULL;
+    p->idle = r->next;
+    p->running++;
+    return r;
 }
 
 /* Those behind it on its devices may have what it takes for itself. */
@@ -228,17 +217,24 @@ static void run_is_queued(oly_job *job)
     oly_pool_unlock();
 }
 
+static void give_run_locked(oly_run *r)
+{
+    oly_program *p = r->program;
+    for (int k = 0; k < r->n_used; k++)
+        oly_buffer_done_locked(r->used[k]);
+    r->n_used = 0;
+    r->tile = NULL;
+    r->next = p->idle;
+    p->idle = r;
+    p->running--;
+}
+
 /* Drops what the run uses and hands it back. */
 static void release_run(oly_job *job)
 {
-    oly_run *r = (oly_run *)job;
     oly_pool_lock();
-    for (int k = 0; k < r->n_used; k++)
-        oly_buffer_done_locked(r->used[k]);
+    give_run_locked((oly_run *)job);
     oly_pool_unlock();
-    r->n_used = 0;
-    r->tile = NULL;
-    give_run(r);
 }
 
 static bool may_take_locked(const oly_program *p, int output, int input)
@@ -290,7 +286,7 @@ static oly_buffer *use_locked(oly_run *r, int d, oly_buffer *b)
 static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *failed)
 {
     const oly_plan *plan = p->plan;
-    for (int d = 0; d < plan->n_devices && plan->scratch_bytes && !oly_simulated(); d++) {
+    for (int d = 0; d < plan->n_devices && plan->scratch_bytes && !oly_is_simulated(); d++) {
         const oly_buffer *scratch = take_locked(r, d, plan->device_scratch[d], failed);
         if (!scratch)
             return "intermediate values";
@@ -358,18 +354,26 @@ static void take_outputs_locked(oly_program *p, oly_run *r, oly_buffer **const *
         }
 }
 
-static oly_status bind_run(oly_program *p, oly_run *r, oly_buffer *const *const *inputs, const int *donated,
-                           oly_buffer **const *outputs)
+/* A run with its memory; NULL after an error. */
+static oly_run *begin_run(oly_program *p, oly_buffer *const *const *inputs, const int *donated,
+                          oly_buffer **const *outputs)
 {
     size_t failed = 0;
+    const char *missing = NULL;
     oly_pool_lock();
-    const char *missing = bind_slots_locked(p, r, inputs, donated, &failed);
-    if (!missing) {
+    oly_run *r = take_run_locked(p);
+    if (r && !(missing = bind_slots_locked(p, r, inputs, donated, &failed))) {
         oly_settle_loops(r);
         take_outputs_locked(p, r, outputs);
+    } else if (r) {
+        give_run_locked(r);
     }
     oly_pool_unlock();
-    return missing ? oly_buffer_fail(failed, missing) : OLY_OK;
+    if (!r)
+        oly_out_of_memory(sizeof *r, "a run");
+    else if (missing)
+        oly_buffer_fail(failed, missing);
+    return missing ? NULL : r;
 }
 
 /* The contents of input k on one of the devices. */
@@ -393,17 +397,12 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     if (plan->n_devices == 0)
         return OLY_OK;
     OLY_TRY(oly_run_failure());
-    oly_run *r = take_run(p);
-    if (!r) {
-        pthread_mutex_lock(&p->lock);
-        p->running--;
-        pthread_mutex_unlock(&p->lock);
-        return oly_out_of_memory(sizeof *r, "a run");
-    }
-    oly_status st = bind_run(p, r, inputs, donated, outputs);
-    if (st != OLY_OK || oly_simulated()) { /* simulated results have their types, and no memory to write to */
+    oly_run *r = begin_run(p, inputs, donated, outputs);
+    if (!r)
+        return OLY_MEMORY;
+    if (oly_is_simulated()) { /* results have their types, and no memory to write to */
         release_run(&r->job);
-        return st;
+        return OLY_OK;
     }
     r->site = site;
     r->ticket.call[0] = 0;
@@ -419,7 +418,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
                        .devices = plan->devices,
                        .lane = plan->distributed,
                        .small = plan->small};
-    st = oly_queue_submit(&r->job);
+    oly_status st = oly_queue_submit(&r->job);
     if (st != OLY_OK) {
         release_run(&r->job);
         return st;

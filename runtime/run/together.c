@@ -75,7 +75,7 @@ static oly_status find_set(uint64_t key, int n_meshes, const oly_mesh *meshes, b
 oly_status oly_together_set(const oly_plan *plan, oly_process_set **set)
 {
     *set = NULL;
-    if (!plan->distributed || oly_simulated())
+    if (!plan->distributed || oly_is_simulated())
         return OLY_OK;
     return find_set(oly_hash_mix(plan->members_key, plan->everybody), plan->n_meshes, plan->meshes, plan->everybody,
                     set);
@@ -84,7 +84,7 @@ oly_status oly_together_set(const oly_plan *plan, oly_process_set **set)
 static oly_status set_of_mesh(oly_mesh mesh, oly_process_set **set)
 {
     *set = NULL;
-    if (mesh->everywhere || mesh->process >= 0 || oly_simulated())
+    if (mesh->everywhere || mesh->process >= 0 || oly_is_simulated())
         return OLY_OK;
     return find_set(oly_hash_mix(17, mesh->hash), 1, &mesh, false, set);
 }

@@ -47,7 +47,7 @@ oly_status oly_verification_new(const oly_graph *g, const oly_plan_value *inputs
                                 oly_verification **made)
 {
     *made = NULL;
-    if (oly_simulated() || !is_worth_it(g))
+    if (oly_is_simulated() || !is_worth_it(g))
         return OLY_OK;
     oly_verification *v = oly_calloc(1, sizeof *v);
     if (!v)
