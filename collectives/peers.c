@@ -6,6 +6,7 @@
  * it. Where neither can be had everything works, but messages say less. */
 #define _GNU_SOURCE /* memfd_create */
 #include "world.h"
+#include "core/process_state.h"
 #include "core/progress.h"
 #include "core/text.h"
 #include <fcntl.h>
@@ -175,20 +176,6 @@ void oly_peers_late(const void *unused, oly_late *late)
 
 /* -- what it does -------------------------------------------------------------------------------------------- */
 
-/* The letter of /proc/PID/stat: 'T' for one that is stopped; 0: there is no such process. */
-static char state_of(int64_t pid)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[n] = 0;
-    const char *end = strrchr(text, ')'); /* of the program's name */
-    return end && end[1] == ' ' ? end[2] : 0;
-}
-
 static void add_last_call(oly_text *text, const oly_progress *p)
 {
     char call[sizeof p->call], file[sizeof p->file];
@@ -209,7 +196,8 @@ static int describe(oly_text *text, int rank)
     }
     int64_t pid = atomic_load(&p->pid);
     bool seen = atomic_load(&p->pid_space) == pid_space();
-    char state = seen ? state_of(pid) : '?';
+    long parent;
+    char state = seen ? oly_process_state((long)pid, &parent) : '?';
     int waits_for = atomic_load(&p->waits_for);
     oly_text_add(text, "rank %d", rank);
     if (state == 0 || state == 'Z' || state == 'X') {

@@ -255,14 +255,20 @@ static void second_branch(const oly_array *in, oly_array *out, void *user)
     branch(user, in, out, false);
 }
 
+/* Inside a function that is called here: reads as near, and rolls, as here. */
+static inner like_here(site *s)
+{
+    return (inner){.outer = s,
+                   .seed = (uint64_t)draw(s, INT64_MAX),
+                   .n_outer = s->n,
+                   .near = s->near,
+                   .rolls = s->rolls,
+                   .manual = s->manual};
+}
+
 oly_array capture_branched(site *s, oly_array x)
 {
-    inner in = {.outer = s,
-                .seed = (uint64_t)draw(s, INT64_MAX),
-                .n_outer = s->n,
-                .near = s->near,
-                .rolls = s->rolls,
-                .manual = s->manual};
+    inner in = like_here(s);
     oly_array which = s->step && one_in(s, 2) ? oly_eq(oly_mod(s->step, 2), 0)
                       : oly_size(x) > 0       ? oly_gt(oly_max(x), draw(s, 9))
                                               : number(1),
@@ -290,12 +296,7 @@ static void element(const oly_array *in, oly_array *out, void *user)
 
 oly_array capture_called(site *s, oly_array x)
 {
-    inner in = {.outer = s,
-                .seed = (uint64_t)draw(s, INT64_MAX),
-                .n_outer = s->n,
-                .near = s->near,
-                .rolls = s->rolls,
-                .manual = s->manual};
+    inner in = like_here(s);
     oly_array y = NULL;
     bool again = one_in(s, 3);
     capture_say(s, "call", again);

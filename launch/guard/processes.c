@@ -1,6 +1,7 @@
 /* Reads /proc for the descendants of this process. See processes.h. */
 #define _GNU_SOURCE
 #include "processes.h"
+#include "core/process_state.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
@@ -46,25 +47,6 @@ static void add(pid_t pid)
         found.list[found.n++] = (process){.pid = pid};
 }
 
-/* The process's letter in /proc and its parent; 0: there is none. */
-static char state_of(pid_t pid, pid_t *parent)
-{
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[n] = 0;
-    const char *end = strrchr(text, ')'); /* of the program's name */
-    char state = 0;
-    int above = 0;
-    if (!end || sscanf(end + 1, " %c %d", &state, &above) != 2)
-        return 0;
-    *parent = above;
-    return state;
-}
-
 /* Adds the children that the kernel lists for a thread. False: it does not. */
 static bool add_children_of_thread(pid_t pid, const char *thread)
 {
@@ -100,8 +82,9 @@ static void add_children_by_parent(void)
         before = found.n;
         DIR *all = opendir("/proc");
         for (struct dirent *entry; all && (entry = readdir(all));) {
-            pid_t pid = (pid_t)atol(entry->d_name), parent;
-            if (pid <= 0 || !state_of(pid, &parent))
+            pid_t pid = (pid_t)atol(entry->d_name);
+            long parent;
+            if (pid <= 0 || !oly_process_state(pid, &parent))
                 continue;
             if (find(parent))
                 add(pid);
@@ -168,8 +151,8 @@ process_count processes_look(pid_t launcher, job_files *files)
     find_all();
     for (int k = 1; k < found.n; k++) {
         process *p = &found.list[k];
-        pid_t parent;
-        char state = state_of(p->pid, &parent);
+        long parent;
+        char state = oly_process_state(p->pid, &parent);
         if (p->pid == launcher || !state)
             continue;
         found.seen = true; /* one that is not yet reaped has been, too */

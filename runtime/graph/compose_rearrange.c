@@ -538,7 +538,9 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     OLY_TRY(matrix_last(g, in[0], recipe, &x));
     int rank = x->type.rank;
     int64_t rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1];
-    int64_t first_row = offset < 0 ? smaller(-offset, rows) : 0,
+    int64_t first_row = offset >= 0      ? 0
+                        : offset < -rows ? rows
+                                         : -offset,
             first_column = offset > 0 ? smaller(offset, columns) : 0;
     if (x->type.mesh && (first_row == rows || first_column == columns))
         return empty_diagonal(g, x, out);
@@ -581,7 +583,7 @@ oly_status oly_compose_diag(oly_graph *g, int n_in, oly_node *const *in, const o
     if (x->rank != 1)
         return oly_fail(OLY_SHAPE, "%s; a diagonal is made of a vector, or taken of a matrix", oly_type_short(x));
     oly_type t = {.dtype = x->dtype, .rank = 2};
-    if (__builtin_add_overflow(x->shape[0], k < 0 ? -k : k, &t.shape[0]))
+    if (k == INT64_MIN || __builtin_add_overflow(x->shape[0], k < 0 ? -k : k, &t.shape[0]))
         return oly_fail(OLY_OVERFLOW, "diagonal %" PRId64 " of a matrix would exceed 2^63 rows", k);
     t.shape[1] = t.shape[0];
     OLY_TRY(oly_type_check(&t));
