@@ -540,6 +540,56 @@ static bool draw_source(program *p, statement *s)
     return true;
 }
 
+/* Keys are any uint32[2] that is there, or new ones. */
+static int key_value(program *p)
+{
+    for (int k = p->n_visible - 1; k >= 0; k--) {
+        int v = p->visible[k];
+        if (p->dtype_of[v] == OLY_UINT32 && p->rank_of[v] == 1 && p->shape_of[v][0] == 2 && !one_in(&p->choices, 3))
+            return v;
+    }
+    statement s = operation_of(OP_random_key, 0, NULL);
+    s.k = below(&p->choices, 9);
+    return simple(p, s);
+}
+
+static bool draw_random(program *p, statement *s)
+{
+    static const oly_dtype whole[] = {OLY_INT32, OLY_UINT32, OLY_UINT8, OLY_INT8, OLY_UINT16, OLY_INT16};
+    static const oly_dtype real[] = {OLY_FLOAT32, OLY_FLOAT16, OLY_BFLOAT16, OLY_FLOAT64};
+    const array like = *value_of(p, any_value(p));
+    s->place[0].mesh = NOTHING;
+    s->k = below(&p->choices, 9);
+    if (s->op == OP_random_key)
+        return true;
+    s->n_in = 1;
+    if ((s->in[0] = key_value(p)) == NOTHING)
+        return false;
+    s->rank = like.rank;
+    memcpy(s->shape, like.shape, sizeof s->shape);
+    switch ((int)s->op) {
+    case OP_random_fold_in:
+        s->n_in = 2;
+        s->in[1] = start_value(p);
+        return s->in[1] != NOTHING;
+    case OP_random_permutation:
+        s->n_in = 2;
+        s->in[1] = any_value(p);
+        return true;
+    case OP_random_split: s->shape[0] = 1 + below(&p->choices, 4); return true;
+    case OP_random_bits: s->dtype = whole[1 + below(&p->choices, 2)]; break;
+    case OP_random_uniform: s->dtype = real[below(&p->choices, 4)]; break;
+    case OP_random_bernoulli: s->number = 0.25 * (1 + below(&p->choices, 3)); break;
+    default:
+        s->dtype = whole[below(&p->choices, 6)];
+        s->low[0] = element_is_unsigned(s->dtype) ? 0 : -below(&p->choices, 8);
+        s->high[0] = below(&p->choices, 20);
+    }
+    if (!p->explicit_axes && !p->in_map && !p->in_vmap && one_in(&p->choices, 3))
+        s->place[0] = any_placement(p, s->rank, p->group);
+    return true;
+}
+
 static bool draw_collective(program *p, statement *s)
 {
     if (!p->in_map || !p->map || p->team == 1)
@@ -562,8 +612,9 @@ static bool draw_collective(program *p, statement *s)
 
 static int family_weights(const program *p, int *weight)
 {
-    static const int usual[] = {[ONE] = 12,    [TWO] = 30,       [THREE] = 8,     [REDUCTION] = 12, [RUNNING] = 6,
-                                [PRODUCT] = 9, [REARRANGE] = 30, [INDEXING] = 10, [SOURCE] = 4,     [COLLECTIVE] = 0};
+    static const int usual[] = {
+        [ONE] = 12,       [TWO] = 30,      [THREE] = 8,  [REDUCTION] = 12, [RUNNING] = 6,   [PRODUCT] = 9,
+        [REARRANGE] = 30, [INDEXING] = 10, [SOURCE] = 4, [RANDOM] = 3,     [COLLECTIVE] = 0};
     static const int fields[] = {[ONE] = 6,     [TWO] = 30,       [THREE] = 7,    [REDUCTION] = 0, [RUNNING] = 0,
                                  [PRODUCT] = 0, [REARRANGE] = 40, [INDEXING] = 0, [SOURCE] = 1,    [COLLECTIVE] = 0};
     static const int smooth[] = {[ONE] = 8,      [TWO] = 30,       [THREE] = 5,    [REDUCTION] = 8, [RUNNING] = 3,
@@ -601,6 +652,7 @@ bool draw_operation(program *p)
         case REARRANGE: good = draw_rearrangement(p, &s); break;
         case INDEXING: good = draw_indexing(p, &s); break;
         case SOURCE: good = draw_source(p, &s); break;
+        case RANDOM: good = draw_random(p, &s); break;
         case COLLECTIVE: good = draw_collective(p, &s); break;
         }
         if (good && add_statement(p, &s))

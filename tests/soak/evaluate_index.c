@@ -86,11 +86,12 @@ static array *taken_along(program *p, const statement *s, const array *a, const 
 /* x.at[i] of dimension 0. */
 static array *written(program *p, const statement *s, const array *a, const array *by, const array *value)
 {
-    if (a->rank < 1 || !indexes(p, by) || is_complex(a->dtype) || a->dtype == OLY_BOOL || a->shape[0] == 0)
+    if (a->rank < 1 || !indexes(p, by) || (is_complex(a->dtype) && s->op == OP_at_max) || a->dtype == OLY_BOOL ||
+        a->shape[0] == 0)
         return refuse(p, "at"), NULL;
     if (value->dtype != a->dtype && s->in[2] != NUMBER)
         return refuse(p, "type"), NULL;
-    int64_t row = a->shape[0] ? a->size / a->shape[0] : 0;
+    int64_t row = a->shape[0] ? a->size / a->shape[0] * a->parts : 0;
     int rank = by->rank + a->rank - 1;
     if (s->in[2] != NUMBER) {
         if (value->rank != rank)
@@ -101,7 +102,7 @@ static array *written(program *p, const statement *s, const array *a, const arra
     } else if (s->number != floor(s->number) || (element_is_unsigned(a->dtype) && s->number < 0))
         return refuse(p, "number"), NULL;
     array *y = new_array(a->dtype, a->rank, a->shape);
-    memcpy(y->v, a->v, sizeof *a->v * (size_t)a->size);
+    memcpy(y->v, a->v, sizeof *a->v * (size_t)(a->size * a->parts));
     if (a->t || value->t) {
         if (s->op == OP_at_max)
             return refuse(p, "slope"), NULL;
@@ -110,12 +111,15 @@ static array *written(program *p, const statement *s, const array *a, const arra
             memcpy(y->t, a->t, sizeof *a->t * (size_t)a->size);
     }
     double magnitude = biggest(a), lowest = INFINITY;
-    for (int64_t i = 0; i < a->size; i++)
+    for (int64_t i = 0; i < a->size * a->parts; i++)
         lowest = fmin(lowest, lowest_bit(a->v[i]));
     for (int64_t i = 0; i < by->size; i++) {
         int64_t to = place_of((int64_t)by->v[i], a->shape[0], SAME);
         for (int64_t j = 0; j < row && to >= 0; j++) {
-            double x = s->in[2] == NUMBER ? s->number : value->v[i * row + j], *at = &y->v[to * row + j];
+            double x = s->in[2] != NUMBER ? value->v[i * row + j]
+                       : j % a->parts     ? 0
+                                          : s->number,
+                   *at = &y->v[to * row + j];
             double tx = value->t ? value->t[i * row + j] : 0;
             *at = s->op == OP_at_set ? x : s->op == OP_at_add ? *at + x : fmax(*at, x);
             if (y->t)

@@ -408,6 +408,7 @@ array *evaluate_operation(program *p, const statement *s, int member)
     case PRODUCT: return evaluate_product(p, s, a);
     case REARRANGE: return evaluate_rearrangement(p, s, member);
     case INDEXING: return evaluate_indexing(p, s, member);
+    case RANDOM: return evaluate_random(p, s, a);
     case COLLECTIVE: return evaluate_collective(p, s, member);
     case SOURCE: return source(p, s);
     }

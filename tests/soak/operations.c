@@ -255,6 +255,25 @@ static oly_array call_collective(const program *p, const statement *s, oly_array
     }
 }
 
+static oly_array call_random(const program *p, const statement *s, const oly_array *x, const oly_operand *o,
+                             const oly_mesh *mesh)
+{
+    if (s->op == OP_random_key)
+        return oly_random_key(s->k);
+    oly_sharding to = sharding_of(p, &s->place[0], s->rank, mesh);
+    switch ((int)s->op) {
+    case OP_random_split: return oly_random_split(x[0], s->shape[0]);
+    case OP_random_fold_in: return oly_random_fold_in(x[0], o[1]);
+    case OP_random_bits: return oly_random_bits_shape(x[0], s->dtype, to, s->rank, s->shape);
+    case OP_random_uniform:
+        return oly_random_uniform_shape(x[0], s->dtype, OLY_ARG(0), OLY_ARG(1), to, s->rank, s->shape);
+    case OP_random_randint:
+        return oly_random_randint_shape(x[0], s->dtype, OLY_ARG(s->low[0]), OLY_ARG(s->high[0]), to, s->rank, s->shape);
+    case OP_random_bernoulli: return oly_random_bernoulli_shape(x[0], OLY_ARG(s->number), to, s->rank, s->shape);
+    default: return oly_random_permutation_of(x[0], x[1], 0);
+    }
+}
+
 oly_array call_operation(const program *p, const statement *s, oly_array const *env, const oly_mesh *mesh)
 {
     oly_array x[MOST_IN];
@@ -272,6 +291,7 @@ oly_array call_operation(const program *p, const statement *s, oly_array const *
     case PRODUCT: return call_product(s, x);
     case REARRANGE: return call_rearrangement(s, x, o);
     case INDEXING: return call_indexing(s, x, o);
+    case RANDOM: return call_random(p, s, x, o, mesh);
     case COLLECTIVE: return call_collective(p, s, s->n_in ? x[0] : NULL);
     case SOURCE:
         if (s->op == OP_iota)

@@ -114,6 +114,12 @@ static int print_part(FILE *f, const program *p, const statement *s, const char 
         return 1;
     case 'R': print_reduction(f, s); return 1;
     case 'S': print_sharding(f, &s->place[0], p->rank_of[s->in[0]]); return 1;
+    case 'O':
+        if (s->place[0].mesh < 0)
+            fprintf(f, "NULL");
+        else
+            print_sharding(f, &s->place[0], s->rank);
+        return 1;
     case 'x': fprintf(f, "%s", axes_text(NULL, s->n_axes, s->axes)); return 1;
     case 'p': print_pairs(f, p, s); return 1;
     default: return 0;
@@ -412,7 +418,8 @@ static bool uses_mesh(const program *p, int m)
         if (s->kind == MAP && s->k == m)
             return true;
         if ((s->kind == INPUT || s->kind == MOVE ||
-             (s->kind == OPERATION && (s->op == OP_constraint || s->op == OP_reshard))) &&
+             (s->kind == OPERATION &&
+              (s->op == OP_constraint || s->op == OP_reshard || operations[s->op].family == RANDOM))) &&
             s->place[0].mesh == m)
             return true;
         for (int j = 0; j < s->n_out && s->kind == CALL; j++)

@@ -183,6 +183,7 @@ array *evaluate_rearrangement(program *p, const statement *s, int member);
 array *evaluate_indexing(program *p, const statement *s, int member);
 extern const char *const modes[N_MODES];
 array *evaluate_collective(program *p, const statement *s, int member);
+array *evaluate_random(program *p, const statement *s, array *const *a);
 array *mapped(const array *a, oly_dtype dtype, int rank, const int64_t *shape, double fill,
               bool (*source)(const void *context, const int64_t *to, int64_t *from), const void *context);
 array *converted_array(program *p, const array *a, oly_dtype dtype);
@@ -196,7 +197,19 @@ array *input_array(const statement *s);
 int device_coordinate(const mesh_text *m, int device, int axis);
 
 /* -- operations: operations.c ------------------------------------------------------------------------------------------------ */
-typedef enum family { ONE, TWO, THREE, REDUCTION, RUNNING, PRODUCT, REARRANGE, INDEXING, SOURCE, COLLECTIVE } family;
+typedef enum family {
+    ONE,
+    TWO,
+    THREE,
+    REDUCTION,
+    RUNNING,
+    PRODUCT,
+    REARRANGE,
+    INDEXING,
+    SOURCE,
+    RANDOM,
+    COLLECTIVE
+} family;
 typedef enum op {
 #define SOAK_OP(name, family, arity, weight, format) OP_##name,
 #include "operations.def"
