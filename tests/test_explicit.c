@@ -354,6 +354,39 @@ static void regions_change_the_rules(void **state)
             OLY_SHARDING, "Explicit axes");
 }
 
+/* A region over another mesh than that of the arguments, or than none: results are over no Explicit axes, and explanations name the axes
+ * of that mesh. */
+static void whole_and_back(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_reshard(oly_reshard(in[0], oly_named(mesh, "")), oly_named(mesh, "None, y"));
+}
+static void through_a_region(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_explicit_axes(whole_and_back, NULL, OLY_IN(in[0]), OLY_SHARDINGS(oly_named(mesh, "y, x")), OLY_OUT(out[0]));
+}
+static void regions_over_another_mesh(void **state)
+{
+    (void)state;
+    oly_mesh line = oly_make_mesh("x=8");
+    oly_array free_one = oly_ones(OLY_FLOAT32, 4, 4), c = NULL, split;
+    oly_fn f = oly_jit(through_a_region, 1, 1);
+    split = oly_device_put(free_one, oly_named(line, "x"));
+    oly_explicit_axes(whole_and_back, NULL, OLY_IN(free_one), OLY_SHARDINGS(oly_named(mesh, "y, x")), OLY_OUT(c));
+    TYPE(c, "float32[4,4]");
+    VALUES(oly_sum(oly_add(c, split)), 32);
+    oly_call(f, OLY_IN(split), OLY_OUT(c));
+    VALUES(oly_sum(oly_add(c, split)), 32);
+    for (int form = OLY_EXPLAIN_TEXT; form <= OLY_EXPLAIN_DOT; form++) {
+        FILE *nowhere = fopen("/dev/null", "w");
+        assert_non_null(nowhere);
+        oly_explain_as(nowhere, (oly_explain_form)form, f, split);
+        fclose(nowhere);
+    }
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
 /* Like another array: split as it is, where it is. */
 static void like(const oly_array *in, oly_array *out, void *user)
 {
@@ -570,6 +603,7 @@ int main(void)
         TEST(arrays_like_another_lie_as_it_does),
         TEST(regions_change_the_rules),
         TEST(batched_loops_keep_split_carries),
+        TEST(regions_over_another_mesh),
         TEST(reversed_is_reversed),
         TEST(what_is_written_adapts),
         TEST(uncommitted_work_runs_on_the_default_device),

@@ -283,6 +283,25 @@ static void loop_that_changes(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 4, turns_varying, 1, out, user);
 }
 
+/* Whether a device goes on differs along one axis at first, and along both later. */
+static oly_array not_yet(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_lt(oly_add(carry[0], oly_mul(oly_max(carry[1]), 0)), 3);
+}
+static void count_and_swap(oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_add(carry[0], 1);
+    carry[1] = carry[2];
+}
+static void loop_that_spreads(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array carry[3] = {oly_scalar(0, OLY_INT32), oly_psum(in[0], "y"), in[0]};
+    oly_while(not_yet, count_and_swap, 3, carry, user);
+    out[0] = oly_add(carry[1], carry[0]);
+}
+
 static void loops_inside(void **state)
 {
     (void)state;
@@ -298,6 +317,10 @@ static void loops_inside(void **state)
     check_near(map(many_steps, row, count(32), "i", "i"), 32, u);
     CHECK_NEAR(map(loop_of_sums, row, count(8), "i", ""), 4 * 28 + 8 * 6);
     fails(map(loop_that_changes, row, count(8), "i", ""), OLY_SHARDING, "varies");
+    oly_array spread = NULL;
+    oly_shard_map_with(loop_that_spreads, NULL, grid, OLY_MANUAL(.unchecked = true),
+                       OLY_IN(oly_reshape(count(8), 2, 4)), OLY_SPECS("x, y"), OLY_OUT(spread), OLY_SPECS("x, y"));
+    CHECK_NEAR(spread, 3, 4, 5, 6, 7, 8, 9, 10);
     check_end();
 }
 

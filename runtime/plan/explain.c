@@ -178,16 +178,17 @@ static oly_axis_list moved_axes(const oly_transfer *t)
 
 static oly_told_group group_of(const oly_plan *plan, const oly_step *s)
 {
-    oly_told_group g = {.axes = s->over, .members = s->members, .groups = 1};
+    oly_told_group g = {.mesh = plan->mesh, .axes = s->over, .members = s->members, .groups = 1};
     if (s->kind == OLY_STEP_STENCIL && s->stencil.margins[0] && s->stencil.margins[0]->n_steps)
         s = &s->stencil.margins[0]->steps[0];
     if (s->transfer)
         g.axes = moved_axes(s->transfer);
     if (g.axes.n == 0)
         return g;
-    oly_mesh mesh = s->transfer ? s->transfer->to_mesh : plan->mesh;
-    g.members = oly_axis_list_parts(mesh, &g.axes);
-    g.groups = mesh->n_devices / g.members;
+    if (s->transfer)
+        g.mesh = s->transfer->to_mesh;
+    g.members = oly_axis_list_parts(g.mesh, &g.axes);
+    g.groups = g.mesh->n_devices / g.members;
     return g;
 }
 

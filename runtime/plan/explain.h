@@ -19,7 +19,8 @@ typedef struct oly_told_value {
 
 /* Who takes part in a collective: groups of the devices that differ in their places along the axes. */
 typedef struct oly_told_group {
-    oly_axis_list axes;
+    oly_mesh mesh;
+    oly_axis_list axes; /* of it */
     int members, groups;
 } oly_told_group;
 

@@ -83,7 +83,7 @@ static void step_box(drawing *d, int k)
         oly_text_add(d->text, " to a device");
         if (ts->group.axes.n) {
             oly_text_add(d->text, " along ");
-            escaped(d->text, oly_tell_axes(d->told, d->told->plan->mesh, &ts->group.axes));
+            escaped(d->text, oly_tell_axes(d->told, ts->group.mesh, &ts->group.axes));
         }
         oly_text_add(d->text, ", %d members", ts->group.members);
     }

@@ -226,10 +226,10 @@ static void slots_json(writer *w, const char *key, int n, const int *slots)
 }
 
 /* The group of the device at position 0, where it is not too large to look at. */
-static void first_group_json(writer *w, const oly_told *told, const oly_told_group *g)
+static void first_group_json(writer *w, const oly_told_group *g)
 {
     int coordinates[OLY_MAX_RANK] = {0};
-    oly_mesh mesh = told->plan->mesh;
+    oly_mesh mesh = g->mesh;
     if (g->axes.n == 0 || g->members > 64 || mesh->everywhere)
         return;
     open_list(w, "first_group", "[");
@@ -251,10 +251,10 @@ static void transfer_json(writer *w, oly_told *told, const oly_told_step *s)
     integer(w, "wire_bytes", s->step->wire);
     integer(w, "messages", s->step->messages);
     integer(w, "repeats", oly_step_repeats(s->step));
-    axes_json(w, "along", told->plan->mesh, &s->group.axes);
+    axes_json(w, "along", s->group.mesh, &s->group.axes);
     integer(w, "members", s->group.members);
     integer(w, "groups", s->group.groups);
-    first_group_json(w, told, &s->group);
+    first_group_json(w, &s->group);
     if (s->step->transfer) {
         string(w, "from", oly_tell_spec(told, s->step->transfer->from_mesh, &s->step->transfer->from));
         string(w, "to", oly_tell_spec(told, s->step->transfer->to_mesh, &s->step->transfer->to));

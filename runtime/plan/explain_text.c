@@ -247,7 +247,7 @@ static void transfers_text(oly_text *t, oly_told *told)
         any = true;
         oly_text_add(t, "    step %d, %s", s->step->number, s->step->what);
         if (s->group.axes.n)
-            oly_text_add(t, " along %s: %d group%s of %d", oly_tell_axes(told, told->plan->mesh, &s->group.axes),
+            oly_text_add(t, " along %s: %d group%s of %d", oly_tell_axes(told, s->group.mesh, &s->group.axes),
                          s->group.groups, plural(s->group.groups), s->group.members);
         int64_t times = s->times * oly_step_repeats(s->step);
         if (times > 1)

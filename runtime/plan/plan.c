@@ -433,6 +433,27 @@ static void split_by_type(oly_spec *spec, oly_mesh mesh, const oly_type *t)
     spec->reduced = t->reduced;
 }
 
+/* Do types outside the function say where values are? */
+static bool is_explicit_outside(const oly_planner *p, const oly_frame *f)
+{
+    bool typed = false;
+    for (int k = 0; k < p->plan->n_inputs; k++)
+        typed = typed || (p->plan->inputs[k].committed && p->plan->inputs[k].sharding->mesh->explicit_axes);
+    for (int k = 0; k < f->graph->n_outputs; k++)
+        typed = typed || f->graph->outputs[k]->type.mesh;
+    return typed;
+}
+
+/* The mesh of a region with Explicit axes, which types outside know nothing of, is the same grid without there. */
+static oly_sharding as_typed(const oly_planner *p, const oly_frame *f, const oly_node *n, oly_sharding s)
+{
+    bool leaves = n->n_in > 0 && n->in[0]->type.mesh && !n->type.mesh;
+    if (!s || !s->mesh->explicit_axes || (!leaves && is_explicit_outside(p, f)))
+        return s;
+    oly_mesh plain = oly_mesh_retyped(s->mesh, 0, s->mesh->manual_axes);
+    return plain ? oly_sharding_intern(plain, &s->spec, 0) : NULL;
+}
+
 static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
 {
     oly_node *n = f->graph->outputs[k];
@@ -447,7 +468,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     oly_spec spec = oly_layout_spec(&l);
     split_by_type(&spec, p->mesh, &n->type);
     oly_sharding s = oly_sharding_intern(p->mesh, &spec, 0);
-    return s ? oly_off_grid(p, s) : NULL;
+    return s ? as_typed(p, f, n, oly_off_grid(p, s)) : NULL;
 }
 
 /* Results are placed on purpose unless nothing says where, or they are inputs handed back that are not. */

@@ -96,9 +96,9 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
         OLY_TRY(oly_batch_vary(&within, &outputs[k], l->carried[k]));
     }
     if (l->decided) {
-        oly_lifted on = outputs[predicate_of(l->loop)];
-        OLY_TRY(oly_batch_apply(&within, OLY_OP_min, 2, (oly_lifted[]){on, inputs[1 + predicate_of(l->loop)]},
-                                &(oly_params){0}, &on));
+        oly_lifted on, both[2] = {outputs[predicate_of(l->loop)], inputs[1 + predicate_of(l->loop)]};
+        OLY_TRY(oly_batch_align(&within, 2, both)); /* while axes are being found they may have others */
+        OLY_TRY(oly_batch_apply(&within, OLY_OP_min, 2, both, &(oly_params){0}, &on));
         outputs[predicate_of(l->loop)] = on; /* who has ended stays so */
         OLY_TRY(any_of(&within, on, &outputs[n].node));
         n++;

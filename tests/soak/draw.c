@@ -25,12 +25,12 @@ int64_t any_extent(program *p)
 }
 
 /* -- meshes ------------------------------------------------------------------------------------------------------------------------ */
-static void draw_mesh(program *p, int group)
+static void draw_mesh(program *p, int group, bool explicit_axes)
 {
     mesh_text *m = &p->mesh[p->n_meshes++];
     int n = p->group_size[group], left = n;
     m->group = group;
-    m->explicit_axes = p->explicit_axes;
+    m->explicit_axes = explicit_axes;
     m->n_axes = 1;
     m->size[0] = n;
     while (m->n_axes < MOST_AXES && one_in(&p->choices, 2)) { /* cut the last axis */
@@ -63,8 +63,10 @@ static void draw_meshes(program *p)
                                              : order == 2 ? (k % 2 ? n / 2 + n % 2 : 0) + k / 2
                                                           : k);
         for (int k = 0; k < 3; k++)
-            draw_mesh(p, g);
+            draw_mesh(p, g, p->explicit_axes);
     }
+    for (int g = 0; g < p->n_groups; g++) /* for regions with Explicit axes */
+        draw_mesh(p, g, true);
 }
 
 placement any_placement(program *p, int rank, int group)
@@ -72,7 +74,7 @@ placement any_placement(program *p, int rank, int group)
     placement place = {.mesh = NOTHING};
     if (group == NOTHING)
         return place;
-    place.mesh = (int8_t)(p->explicit_axes ? 0 : 3 * group + below(&p->choices, 3));
+    place.mesh = (int8_t)(p->explicit_axes ? p->explicit_mesh : 3 * group + below(&p->choices, 3));
     const mesh_text *m = &p->mesh[place.mesh];
     int at[MOST_AXES] = {0, 1, 2};
     for (int k = m->n_axes - 1; k > 0; k--) { /* axes in any order */
@@ -123,7 +125,9 @@ bool add_statement(program *p, statement *s)
         return false;
     for (int k = 0; k < s->n_out; k++)
         s->out[k] = p->n_values + k;
-    p->refused = false;
+    p->refused = p->by_differences = false;
+    p->at_block = b;
+    p->at_statement = b->n;
     bool good = evaluate_statement(p, s) && !p->refused;
     for (int k = 0; k < s->n_out && good; k++)
         good = p->now[0][s->out[k]]->size <= p->most_elements;
@@ -145,7 +149,7 @@ bool add_statement(program *p, statement *s)
     /* what is computed in a region or a function may be committed by what is captured there */
     if (s->kind != OPERATION && s->kind != INPUT && s->kind != MOVE && p->group != NOTHING)
         group = p->group;
-    if (s->kind == OPERATION && s->op == OP_constraint)
+    if (s->kind == OPERATION && (s->op == OP_constraint || operations[s->op].family == RANDOM) && s->place[0].mesh >= 0)
         group = p->group;
     for (int k = 0; k < s->n_out; k++) {
         int v = new_value(p, p->now[0][s->out[k]]);

@@ -32,7 +32,7 @@ int placed_as(program *p, int v, const placement *place)
 
 int replicated(program *p, int v)
 {
-    return placed_as(p, v, &(placement){.mesh = 0});
+    return placed_as(p, v, &(placement){.mesh = (int8_t)p->explicit_mesh});
 }
 
 bool replicate_inputs(program *p, statement *s)
@@ -151,21 +151,46 @@ bool settle_operands(program *p, statement *s, placement *place)
             if ((s->in[k] = replicated(p, s->in[k])) == NOTHING)
                 return false;
         }
-    *place = (placement){.mesh = (int8_t)(placed ? 0 : NOTHING)};
+    *place = (placement){.mesh = (int8_t)(placed ? p->explicit_mesh : NOTHING)};
     return true;
+}
+
+placement without_dimension(const placement *place, int d)
+{
+    placement to = *place;
+    memmove(to.n + d, place->n + d + 1, (size_t)(MOST_RANK - d - 1) * sizeof *to.n);
+    memmove(to.axis + d, place->axis + d + 1, (size_t)(MOST_RANK - d - 1) * sizeof *to.axis);
+    to.n[MOST_RANK - 1] = 0;
+    memset(to.axis[MOST_RANK - 1], 0, sizeof *to.axis);
+    return to;
+}
+
+static void with_dimension(placement *place, int d)
+{
+    memmove(place->n + d + 1, place->n + d, (size_t)(MOST_RANK - d - 1) * sizeof *place->n);
+    memmove(place->axis + d + 1, place->axis + d, (size_t)(MOST_RANK - d - 1) * sizeof *place->axis);
+    place->n[d] = 0;
+    memset(place->axis[d], 0, sizeof *place->axis);
 }
 
 /* Where the results of a statement with blocks are placed. */
 placement result_place(const program *p, const statement *s, int k)
 {
+    if (s->kind == GRADIENTS)
+        return p->placed[s->in[1 + k]];
     const block *b = &p->block[s->block[s->kind == WHILE ? 1 : 0]];
-    if (s->kind == GRADIENT || s->kind == VMAP || s->kind == MAP || k >= b->n_results)
-        return (placement){.mesh = 0};
+    const placement everywhere = {.mesh = (int8_t)p->explicit_mesh};
+    if (s->kind == MAP || s->kind == REGION)
+        return s->out_place[k];
+    if (s->kind == GRADIENT || k >= b->n_results)
+        return everywhere;
     placement place = p->placed[b->result[k]];
-    if (s->kind == SCAN && k >= s->n_carry) {
-        memmove(place.n + 1, place.n, sizeof place.n - 1);
-        memmove(place.axis + 1, place.axis, sizeof place.axis - sizeof place.axis[0]);
-        place.n[0] = 0;
+    if (s->kind == SCAN && k >= s->n_carry)
+        with_dimension(&place, 0);
+    if (s->kind == VMAP) {
+        if (place.mesh < 0)
+            return everywhere;
+        with_dimension(&place, s->out_axes[k]);
     }
     return place;
 }

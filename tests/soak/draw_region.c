@@ -1,37 +1,74 @@
-/* Drawing statements that have blocks: loops, branches, maps, derivatives. A block is drawn with the values of its first run, then
+/* Drawing loops and branches, and what all statements with blocks need (draw.h). A block is drawn with the values of its first run, then
  * the whole statement is evaluated; a loop whose values grow beyond what is exact gets its carries reduced, or fewer steps. */
-#include "program.h"
+#include "draw.h"
 #include "check_element.h"
 #include <math.h>
 #include <string.h>
 
-/* Where to go back to when a region is refused. */
-typedef struct mark {
-    int statements, blocks, values, visible, current, in_block, profile, depth, in_gradient;
-} mark;
-
-static mark mark_of(const program *p)
+mark mark_of(const program *p)
 {
-    return (mark){p->n_statements,        p->n_blocks, p->n_values, p->n_visible,  p->current,
-                  p->block[p->current].n, p->profile,  p->depth,    p->in_gradient};
+    return (mark){.statements = p->n_statements,
+                  .blocks = p->n_blocks,
+                  .values = p->n_values,
+                  .visible = p->n_visible,
+                  .current = p->current,
+                  .in_block = p->block[p->current].n,
+                  .profile = p->profile,
+                  .depth = p->depth,
+                  .in_gradient = p->in_gradient,
+                  .in_map = p->in_map,
+                  .in_vmap = p->in_vmap,
+                  .group = p->group,
+                  .team = p->team,
+                  .map = p->map,
+                  .plain_map = p->plain_map,
+                  .explicit_axes = p->explicit_axes,
+                  .explicit_mesh = p->explicit_mesh};
 }
-static bool go_back(program *p, const mark *m)
+
+static void surround(program *p, const mark *m)
 {
-    p->n_statements = m->statements;
-    p->n_blocks = m->blocks;
-    p->n_values = m->values;
-    p->n_visible = m->visible;
     p->current = m->current;
-    p->block[p->current].n = m->in_block;
+    p->n_visible = m->visible;
     p->profile = m->profile;
     p->depth = m->depth;
     p->in_gradient = m->in_gradient;
+    p->in_map = m->in_map;
+    p->in_vmap = m->in_vmap;
+    p->group = m->group;
+    p->team = m->team;
+    p->map = m->map;
+    p->plain_map = m->plain_map;
+    p->explicit_axes = m->explicit_axes;
+    p->explicit_mesh = m->explicit_mesh;
+}
+
+bool go_back(program *p, const mark *m)
+{
+    surround(p, m);
+    p->n_statements = m->statements;
+    p->n_blocks = m->blocks;
+    p->n_values = m->values;
+    p->block[p->current].n = m->in_block;
     p->refused = false;
     return false;
 }
 
-/* A parameter of the current block that has, for each member, the value of v (or, v NOTHING, `a`). */
-static int param(program *p, int v, array *a)
+int begin_block(program *p, statement *s, mark *outside)
+{
+    *outside = mark_of(p);
+    int b = open_block(p);
+    s->block[0] = b;
+    p->depth++;
+    return b;
+}
+
+void end_block(program *p, const mark *outside)
+{
+    surround(p, outside);
+}
+
+int add_param(program *p, int v, array *a)
 {
     block *b = &p->block[p->current];
     int w = new_value(p, v == NOTHING ? a : value_of(p, v));
@@ -43,6 +80,15 @@ static int param(program *p, int v, array *a)
     return w;
 }
 
+int add_row_param(program *p, int v, int axis)
+{
+    int w = add_param(p, NOTHING, slice_of(value_of(p, v), axis, 0));
+    for (int t = 0; t < p->team; t++)
+        p->now[t][w] = slice_of(p->now[t][v], axis, 0);
+    p->placed[w] = without_dimension(&p->placed[v], axis);
+    return w;
+}
+
 static array *number_array(oly_dtype dtype, double x)
 {
     array *a = new_array(dtype, 0, NULL);
@@ -50,15 +96,14 @@ static array *number_array(oly_dtype dtype, double x)
     return a;
 }
 
-static void result(program *p, int b, int v)
+void add_result(program *p, int b, int v)
 {
     if (p->home[v] == 0)
         p->captured[v] = true;
     p->block[b].result[p->block[b].n_results++] = v;
 }
 
-/* Over Explicit axes what a loop begins with has to be placed somewhere. */
-static bool replicate_free(program *p, statement *s)
+bool replicate_free(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
         if (p->placed[s->in[k]].mesh < 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
@@ -66,7 +111,7 @@ static bool replicate_free(program *p, statement *s)
     return true;
 }
 
-static int whole(program *p, int v)
+int whole(program *p, int v)
 {
     return p->explicit_axes && p->placed[v].mesh >= 0 ? replicated(p, v) : v;
 }
@@ -85,6 +130,17 @@ static int result_like(program *p, const array *like, int from)
             return v;
     }
     return value_like(p, like);
+}
+
+bool add_results_like(program *p, int b, int n, const int *like, int from)
+{
+    for (int k = 0; k < n; k++) {
+        int v = placed_as(p, result_like(p, value_of(p, like[k]), from), &p->placed[like[k]]);
+        if (v == NOTHING)
+            return false;
+        add_result(p, b, v);
+    }
+    return true;
 }
 
 /* Makes the results of a loop's body smaller, in the body. */
@@ -259,32 +315,29 @@ static bool draw_fori(program *p)
         draw_look(p, &s, false, &look);
     if (!replicate_free(p, &s))
         return go_back(p, &m);
-    mark outside = mark_of(p);
-    int b = open_block(p);
+    mark outside;
+    int b = begin_block(p, &s, &outside);
     if (b == NOTHING)
         return go_back(p, &m);
-    s.block[0] = b;
-    p->depth++;
-    param(p, NOTHING, number_array(OLY_INT32, s.k));
+    add_param(p, NOTHING, number_array(OLY_INT32, s.k));
     int from = p->n_visible;
     for (int k = 0; k < s.n_in; k++)
-        param(p, s.in[k], NULL);
+        add_param(p, s.in[k], NULL);
     if (way == LINEAR)
         draw_linear_body(p, p->block[b].param[1]);
     else
         draw_body(p, way == FIELDS ? 7 : 6);
     if (s.n_in > fields && !draw_look(p, &s, true, &look))
         return go_back(p, &m);
-    for (int k = 0; k < s.n_in; k++) {
-        int v =
-            placed_as(p, k >= fields ? look : result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
-        if (v == NOTHING)
+    if (!add_results_like(p, b, fields, s.in, from + s.n_in))
+        return go_back(p, &m);
+    if (s.n_in > fields) {
+        if ((look = placed_as(p, look, &p->placed[s.in[fields]])) == NOTHING)
             return go_back(p, &m);
-        result(p, b, v);
+        add_result(p, b, look);
     }
-    p->profile = outside.profile = m.profile;
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
+    outside.profile = m.profile;
+    end_block(p, &outside);
     s.n_out = s.n_in;
     if (one_in(&p->choices, 4) && way != LINEAR)
         reduce_results(p, b, 0, s.n_in, &outside);
@@ -307,11 +360,11 @@ static bool draw_while(program *p)
             return go_back(p, &m);
     if (!replicate_free(p, &s))
         return go_back(p, &m);
-    mark outside = mark_of(p);
-    if ((s.block[0] = open_block(p)) == NOTHING)
+    mark outside;
+    if (begin_block(p, &s, &outside) == NOTHING)
         return go_back(p, &m);
     for (int k = 0; k < s.n_in; k++)
-        param(p, s.in[k], NULL);
+        add_param(p, s.in[k], NULL);
     int in[2] = {p->block[s.block[0]].param[0], NUMBER};
     statement below_limit = operation_of(OP_lt, 2, in);
     below_limit.number = 1 + below(&p->choices, 6);
@@ -331,29 +384,24 @@ static bool draw_while(program *p)
     }
     if (more == NOTHING)
         return go_back(p, &m);
-    result(p, s.block[0], more);
-    close_block(p, outside.current, outside.visible);
+    add_result(p, s.block[0], more);
+    end_block(p, &outside);
     if ((s.block[1] = open_block(p)) == NOTHING)
         return go_back(p, &m);
     p->depth++;
     int from = p->n_visible;
     for (int k = 0; k < s.n_in; k++)
-        param(p, s.in[k], NULL);
+        add_param(p, s.in[k], NULL);
     draw_body(p, 5);
     statement next = operation_of(OP_add, 2, (int[]){p->block[s.block[1]].param[0], NUMBER});
     next.number = 1 + below(&p->choices, 2);
     int counter = simple(p, next);
     if (counter == NOTHING)
         return go_back(p, &m);
-    result(p, s.block[1], counter);
-    for (int k = 1; k < s.n_in; k++) {
-        int v = placed_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
-        if (v == NOTHING)
-            return go_back(p, &m);
-        result(p, s.block[1], v);
-    }
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
+    add_result(p, s.block[1], counter);
+    if (!add_results_like(p, s.block[1], s.n_in - 1, s.in + 1, from + s.n_in))
+        return go_back(p, &m);
+    end_block(p, &outside);
     s.n_out = s.n_in;
     return add_loop(p, &s, s.block[1], 1, &outside) || go_back(p, &m);
 }
@@ -391,35 +439,24 @@ static bool draw_scan(program *p)
     for (int k = 0; k < s.n_in; k++)
         if (s.in[k] == NOTHING)
             return go_back(p, &m);
-    mark outside = mark_of(p);
-    int b = open_block(p);
+    mark outside;
+    int b = begin_block(p, &s, &outside);
     if (b == NOTHING)
         return go_back(p, &m);
-    s.block[0] = b;
-    p->depth++;
     int from = p->n_visible;
     for (int k = 0; k < s.n_carry; k++)
-        param(p, s.in[k], NULL);
-    for (int k = s.n_carry; k < s.n_in; k++) {
-        array *row = slice_of(value_of(p, s.in[k]), 0, 0);
-        int w = param(p, NOTHING, row);
-        for (int t = 0; t < p->team; t++)
-            p->now[t][w] = slice_of(p->now[t][s.in[k]], 0, 0);
-    }
+        add_param(p, s.in[k], NULL);
+    for (int k = s.n_carry; k < s.n_in; k++)
+        add_row_param(p, s.in[k], 0);
     draw_body(p, 5);
-    for (int k = 0; k < s.n_carry; k++) {
-        int v = placed_as(p, result_like(p, value_of(p, s.in[k]), from + s.n_in), &p->placed[s.in[k]]);
-        if (v == NOTHING)
-            return go_back(p, &m);
-        result(p, b, v);
-    }
+    if (!add_results_like(p, b, s.n_carry, s.in, from + s.n_in))
+        return go_back(p, &m);
     for (int k = 0; k < n_y; k++) {
         int v = any_value(p);
         if (p->rank_of[v] < MOST_RANK - 1 && (v = whole(p, v)) != NOTHING)
-            result(p, b, v);
+            add_result(p, b, v);
     }
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
+    end_block(p, &outside);
     s.n_out = p->block[b].n_results;
     return add_loop(p, &s, b, 0, &outside) || go_back(p, &m);
 }
@@ -464,7 +501,7 @@ static bool draw_branch(program *p)
         p->depth++;
         int from = p->n_visible;
         for (int k = 1; k < s.n_in; k++)
-            param(p, s.in[k], NULL);
+            add_param(p, s.in[k], NULL);
         draw_body(p, j == 0 ? 4 : 3);
         if (j == 0) {
             s.n_out = 1 + below(&p->choices, 2);
@@ -472,259 +509,21 @@ static bool draw_branch(program *p)
                 int v = k == 0 ? p->visible[p->n_visible - 1] : any_value(p);
                 if (p->explicit_axes && (v = replicated(p, v)) == NOTHING)
                     return go_back(p, &m);
-                result(p, b, v);
+                add_result(p, b, v);
             }
-        } else
-            for (int k = 0; k < s.n_out; k++) {
-                int first = p->block[s.block[0]].result[k];
-                int v = placed_as(p, result_like(p, value_of(p, first), from), &p->placed[first]);
-                if (v == NOTHING)
-                    return go_back(p, &m);
-                result(p, b, v);
-            }
-        p->depth = m.depth;
-        close_block(p, outside.current, outside.visible);
-    }
-    return add_statement(p, &s) || go_back(p, &m);
-}
-
-/* -- maps --------------------------------------------------------------------------------------------------------------------------------------------- */
-static bool draw_vmap(program *p)
-{
-    mark m = mark_of(p);
-    statement s = {.kind = VMAP, .n_blocks = 1};
-    int x = any_value(p);
-    if (p->rank_of[x] == 0)
-        return false;
-    s.in[0] = x;
-    s.axes[0] = below(&p->choices, p->rank_of[x]);
-    int64_t n = p->shape_of[x][s.axes[0]], shape[MOST_RANK];
-    if (n < 1 || n > 17)
-        return false;
-    s.n_in = 1 + below(&p->choices, 3);
-    for (int k = 1; k < s.n_in; k++) {
-        s.in[k] = any_value(p);
-        s.axes[k] = UNMAPPED;
-        int rank = p->rank_of[s.in[k]];
-        if (rank == 0 || one_in(&p->choices, 3))
-            continue;
-        s.axes[k] = below(&p->choices, rank);
-        memcpy(shape, p->shape_of[s.in[k]], sizeof shape);
-        shape[s.axes[k]] = n;
-        if ((s.in[k] = fitted(p, s.in[k], rank, shape)) == NOTHING)
+        } else if (!add_results_like(p, b, s.n_out, p->block[s.block[0]].result, from))
             return go_back(p, &m);
+        end_block(p, &outside);
     }
-    if (!replicate_inputs(p, &s))
-        return go_back(p, &m);
-    mark outside = mark_of(p);
-    int b = open_block(p);
-    if (b == NOTHING)
-        return go_back(p, &m);
-    s.block[0] = b;
-    p->depth++;
-    p->in_vmap++;
-    int from = p->n_visible;
-    for (int k = 0; k < s.n_in; k++) {
-        if (s.axes[k] == UNMAPPED) {
-            param(p, s.in[k], NULL);
-            continue;
-        }
-        int w = param(p, NOTHING, slice_of(value_of(p, s.in[k]), s.axes[k], 0));
-        for (int t = 0; t < p->team; t++)
-            p->now[t][w] = slice_of(p->now[t][s.in[k]], s.axes[k], 0);
-    }
-    draw_body(p, 5);
-    s.n_out = 1 + below(&p->choices, 2);
-    for (int k = 0; k < s.n_out; k++) {
-        int v = k == 0 ? p->visible[p->n_visible - 1] : p->visible[from + below(&p->choices, p->n_visible - from)];
-        if ((v = whole(p, v)) == NOTHING) {
-            p->in_vmap--;
-            return go_back(p, &m);
-        }
-        result(p, b, v);
-        s.out_axes[k] = below(&p->choices, p->rank_of[v] + 1);
-    }
-    p->in_vmap--;
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
-    return add_statement(p, &s) || go_back(p, &m);
-}
-
-static void spec_over_all(const mesh_text *m, placement *place)
-{
-    for (int k = 0; k < m->n_axes; k++)
-        place->axis[0][place->n[0]++] = (int8_t)k;
-}
-
-static bool draw_map(program *p)
-{
-    mark m = mark_of(p);
-    if (p->group == NOTHING || p->explicit_axes || p->in_map || p->in_vmap || p->team != 1)
-        return false;
-    statement s = {.kind = MAP, .n_blocks = 1, .k = 3 * p->group + below(&p->choices, 3)};
-    const mesh_text *mesh = &p->mesh[s.k];
-    int devices = 1;
-    for (int k = 0; k < mesh->n_axes; k++)
-        devices *= mesh->size[k];
-    if (devices == 1)
-        return false;
-    s.n_in = 1 + below(&p->choices, 3);
-    s.flag = one_in(&p->choices, 2);
-    for (int k = 0; k < s.n_in; k++) {
-        int64_t shape[MOST_RANK], size = 1;
-        int v = any_value(p), rank = p->rank_of[v];
-        s.place[k].mesh = (int8_t)s.k;
-        for (int a = 0; a < mesh->n_axes && rank > 0 && rank < MOST_RANK; a++)
-            if (!one_in(&p->choices, 5)) {
-                int d = below(&p->choices, rank);
-                s.place[k].axis[d][s.place[k].n[d]++] = (int8_t)a;
-            }
-        for (int d = 0; d < rank; d++) {
-            int64_t n = 1;
-            for (int a = 0; a < s.place[k].n[d]; a++)
-                n *= mesh->size[s.place[k].axis[d][a]];
-            shape[d] = (p->shape_of[v][d] + n - 1) / n * n;
-            size *= shape[d];
-        }
-        if (size > 400 || (s.in[k] = fitted(p, v, rank, shape)) == NOTHING)
-            return go_back(p, &m);
-    }
-    mark outside = mark_of(p);
-    int b = open_block(p);
-    if (b == NOTHING)
-        return go_back(p, &m);
-    s.block[0] = b;
-    p->depth++;
-    p->in_map++;
-    p->plain_map = !s.flag;
-    /* what the devices begin with: as evaluating the map without statements leaves it */
-    for (int k = 0; k < s.n_in; k++)
-        param(p, s.in[k], NULL);
-    statement empty = s;
-    empty.n_out = 0;
-    bool good = evaluate_statement(p, &empty);
-    if (!good) {
-        p->in_map--;
-        return go_back(p, &m);
-    }
-    p->team = devices;
-    p->map = mesh;
-    for (int k = 0; k < s.n_in; k++) { /* they have the shards' shapes */
-        int w = p->block[b].param[k];
-        memcpy(p->shape_of[w], p->now[0][w]->shape, sizeof p->shape_of[w]);
-    }
-    int from = p->n_visible - s.n_in;
-    draw_body(p, 8);
-    s.n_out = 1 + below(&p->choices, 2);
-    for (int k = 0; k < s.n_out; k++) {
-        int v = k == 0 ? p->visible[p->n_visible - 1] : p->visible[from + below(&p->choices, p->n_visible - from)];
-        s.out_place[k].mesh = (int8_t)s.k;
-        if (p->rank_of[v] == 0 || one_in(&p->choices, 4)) {
-            statement sum = operation_of(OP_psum, 1, &v);
-            sum.place[0].mesh = (int8_t)s.k;
-            for (int a = 0; a < mesh->n_axes; a++)
-                sum.axes[sum.n_axes++] = a;
-            v = simple(p, sum);
-        } else
-            spec_over_all(mesh, &s.out_place[k]);
-        if (v == NOTHING) {
-            p->in_map--;
-            p->team = 1;
-            p->map = NULL;
-            return go_back(p, &m);
-        }
-        result(p, b, v);
-    }
-    p->in_map--;
-    p->team = 1;
-    p->map = NULL;
-    p->plain_map = false;
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
-    return add_statement(p, &s) || go_back(p, &m);
-}
-
-/* -- derivatives ----------------------------------------------------------------------------------------------------------------------------------------- */
-static int small_float(program *p)
-{
-    int v = any_value(p);
-    oly_dtype d = p->dtype_of[v] == OLY_FLOAT64 || one_in(&p->choices, 5) ? OLY_FLOAT64 : OLY_FLOAT32;
-    int64_t shape[MOST_RANK], size = 1;
-    memcpy(shape, p->shape_of[v], sizeof shape);
-    for (int d_ = 0; d_ < p->rank_of[v]; d_++) {
-        while (size * shape[d_] > 36)
-            shape[d_] = (shape[d_] + 1) / 2;
-        size *= shape[d_];
-    }
-    return converted(p, fitted(p, v, p->rank_of[v], shape), d);
-}
-
-static bool draw_gradient(program *p)
-{
-    mark m = mark_of(p);
-    if (p->in_gradient || p->in_map || p->in_vmap || p->team != 1)
-        return false;
-    statement s = {.kind = GRADIENT, .n_blocks = 1, .flavour = below(&p->choices, 4)};
-    int n = 1 + below(&p->choices, 2);
-    for (int k = 0; k < n; k++)
-        if ((s.in[k] = small_float(p)) == NOTHING)
-            return go_back(p, &m);
-    s.n_in = n;
-    if (!replicate_inputs(p, &s))
-        return go_back(p, &m);
-    for (int k = 0; k < n; k++)
-        if (k == 0 || one_in(&p->choices, 2))
-            s.axes[s.n_axes++] = k;
-    mark outside = mark_of(p);
-    int b = open_block(p);
-    if (b == NOTHING)
-        return go_back(p, &m);
-    s.block[0] = b;
-    p->depth++;
-    p->in_gradient++;
-    for (int k = 0; k < n; k++)
-        param(p, s.in[k], NULL);
-    draw_body(p, 6);
-    int v = NOTHING;
-    for (int k = p->n_visible - 1; k >= 0 && v == NOTHING; k--)
-        if (p->home[p->visible[k]] == b &&
-            (p->dtype_of[p->visible[k]] == OLY_FLOAT32 || p->dtype_of[p->visible[k]] == OLY_FLOAT64))
-            v = p->visible[k];
-    if (v == NOTHING)
-        return go_back(p, &m);
-    if (s.flavour < 2 && p->rank_of[v] > 0) {
-        statement sum = operation_of(OP_sum, 1, &v);
-        sum.other_flag = true;
-        v = simple(p, sum);
-    }
-    if (v == NOTHING || (v = whole(p, v)) == NOTHING)
-        return go_back(p, &m);
-    result(p, b, v);
-    if (s.flavour < 2 && one_in(&p->choices, 3) && (v = whole(p, any_value(p))) != NOTHING)
-        result(p, b, v);
-    p->in_gradient--;
-    p->depth = m.depth;
-    close_block(p, outside.current, outside.visible);
-    if (s.flavour == 2)
-        s.in[s.n_in++] = value_like(p, value_of(p, v));
-    for (int k = 0; k < s.n_axes && s.flavour == 3; k++)
-        s.in[s.n_in++] = value_like(p, value_of(p, s.in[s.axes[k]]));
-    for (int k = 0; k < s.n_in; k++)
-        if (s.in[k] == NOTHING)
-            return go_back(p, &m);
-    if (!replicate_inputs(p, &s))
-        return go_back(p, &m);
-    int results = p->block[b].n_results;
-    s.n_out = s.flavour == 0 ? s.n_axes + results - 1 : s.flavour == 3 ? 2 * results : s.n_axes + results;
     return add_statement(p, &s) || go_back(p, &m);
 }
 
 bool draw_region(program *p)
 {
-    static const int weight[] = {10, 4, 5, 4, 4, 4, 4, 2};
+    static const int weight[] = {10, 4, 5, 4, 4, 4, 4, 2, 2, 3};
     if (p->n_visible == 0 || p->n_statements > 80)
         return false;
-    int which = p->large ? 0 : weighted(&p->choices, 8, weight);
+    int which = p->large ? 0 : weighted(&p->choices, 10, weight);
     if (p->in_gradient && which == 1)
         which = 0;
     if (p->in_map && p->plain_map && which != 4 && which != 7)
@@ -737,6 +536,8 @@ bool draw_region(program *p)
     case 4: return draw_vmap(p);
     case 5: return draw_map(p);
     case 6: return draw_gradient(p);
+    case 8: return draw_gradients(p);
+    case 9: return draw_axes_region(p);
     default: draw_function_call(p); return true;
     }
 }

@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static void set(program *p, int member, int v, array *a)
-{
-    p->now[member][v] = a;
-}
-
 array *input_array(const statement *s)
 {
     array *a = new_array(s->dtype, s->rank, s->shape);
@@ -28,7 +23,7 @@ static bool evaluate_carries(program *p, const block *b, int skip, int n, array 
 {
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < n; k++)
-            set(p, m, b->param[skip + k], carry[m][k]);
+            set_value(p, m, b->param[skip + k], carry[m][k]);
     return true;
 }
 
@@ -56,7 +51,7 @@ static void last_carries(program *p, const statement *s, int n, array *carry[MOS
 {
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < n; k++)
-            set(p, m, s->out[k], carry[m][k]);
+            set_value(p, m, s->out[k], carry[m][k]);
 }
 
 static bool fori(program *p, const statement *s)
@@ -68,7 +63,7 @@ static bool fori(program *p, const statement *s)
         for (int m = 0; m < p->team; m++) {
             array *counter = new_array(OLY_INT32, 0, NULL);
             counter->v[0] = s->k + i;
-            set(p, m, b->param[0], counter);
+            set_value(p, m, b->param[0], counter);
         }
         evaluate_carries(p, b, 1, s->n_in, carry);
         if (!evaluate_block(p, b) || !take_results(p, b, s->n_in, carry))
@@ -131,7 +126,7 @@ static bool scan(program *p, const statement *s)
                 const array *x = p->now[m][s->in[s->n_carry + k]];
                 if (x->rank < 1 || x->shape[0] != s->times)
                     return refuse(p, "length");
-                set(p, m, b->param[s->n_carry + k], slice_of(x, 0, i));
+                set_value(p, m, b->param[s->n_carry + k], slice_of(x, 0, i));
             }
         if (!evaluate_block(p, b))
             return false;
@@ -147,7 +142,7 @@ static bool scan(program *p, const statement *s)
     last_carries(p, s, s->n_carry, carry);
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < n_y; k++)
-            set(p, m, s->out[s->n_carry + k], stack_of(s->times, y[m][k], 0, y[m][k][0]->dtype));
+            set_value(p, m, s->out[s->n_carry + k], stack_of(s->times, y[m][k], 0, y[m][k][0]->dtype));
     return true;
 }
 
@@ -160,10 +155,10 @@ static void hand_out(program *p, const block *b, const statement *s, int first)
             y[m][k] = p->now[m][b->result[k]];
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < b->n_results; k++)
-            set(p, m, s->out[first + k], y[m][k]);
+            set_value(p, m, s->out[first + k], y[m][k]);
 }
 
-static void bind(program *p, const block *b, const statement *s, int skip)
+void bind_params(program *p, const block *b, const statement *s, int skip)
 {
     array *x[MOST_DEVICES][MOST_IN];
     for (int m = 0; m < p->team; m++)
@@ -171,7 +166,7 @@ static void bind(program *p, const block *b, const statement *s, int skip)
             x[m][k] = p->now[m][s->in[skip + k]];
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < b->n_params; k++)
-            set(p, m, b->param[k], x[m][k]);
+            set_value(p, m, b->param[k], x[m][k]);
 }
 
 static bool branch(program *p, const statement *s)
@@ -183,7 +178,7 @@ static bool branch(program *p, const statement *s)
         which = which == 0;
     which = which < 0 ? 0 : which >= s->n_blocks ? s->n_blocks - 1 : which;
     const block *b = &p->block[s->block[which]];
-    bind(p, b, s, 1);
+    bind_params(p, b, s, 1);
     if (!evaluate_block(p, b))
         return false;
     hand_out(p, b, s, 0);
@@ -199,7 +194,7 @@ static bool call(program *p, const statement *s)
             memcmp(x->shape, p->shape_of[b->param[k]], sizeof *x->shape * (size_t)x->rank) != 0)
             return refuse(p, "argument");
     }
-    bind(p, b, s, 0);
+    bind_params(p, b, s, 0);
     if (!evaluate_block(p, b))
         return false;
     hand_out(p, b, s, 0);
@@ -225,7 +220,7 @@ static bool vmap(program *p, const statement *s)
     for (int64_t i = 0; i < n; i++) {
         for (int m = 0; m < p->team; m++)
             for (int k = 0; k < s->n_in; k++)
-                set(p, m, b->param[k], s->axes[k] == UNMAPPED ? x[m][k] : slice_of(x[m][k], s->axes[k], i));
+                set_value(p, m, b->param[k], s->axes[k] == UNMAPPED ? x[m][k] : slice_of(x[m][k], s->axes[k], i));
         if (!evaluate_block(p, b))
             return false;
         for (int m = 0; m < p->team; m++)
@@ -235,7 +230,7 @@ static bool vmap(program *p, const statement *s)
     }
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < s->n_out; k++)
-            set(p, m, s->out[k], stack_of((int)n, y[m][k], s->out_axes[k], y[m][k][0]->dtype));
+            set_value(p, m, s->out[k], stack_of((int)n, y[m][k], s->out_axes[k], y[m][k][0]->dtype));
     return true;
 }
 
@@ -288,7 +283,7 @@ static bool map(program *p, const statement *s)
                 shape[d] = x[k]->shape[d] / n;
                 part.begin[d] = at * shape[d];
             }
-            set(p, device, b->param[k], mapped(x[k], x[k]->dtype, x[k]->rank, shape, 0, shard_source, &part));
+            set_value(p, device, b->param[k], mapped(x[k], x[k]->dtype, x[k]->rank, shape, 0, shard_source, &part));
         }
     p->team = devices;
     p->map = m;
@@ -328,117 +323,8 @@ static bool map(program *p, const statement *s)
         }
     }
     for (int k = 0; k < s->n_out && good; k++)
-        set(p, 0, s->out[k], y[k]);
+        set_value(p, 0, s->out[k], y[k]);
     return good;
-}
-
-/* -- derivatives: the tangents for each element of the argument --------------------------------------------------------------------- */
-static array *gradient_by(program *p, const statement *s, int argument)
-{
-    const block *b = &p->block[s->block[0]];
-    array *x = p->now[0][s->in[argument]];
-    array *y = new_array(x->dtype, x->rank, x->shape);
-    if (x->dtype != OLY_FLOAT32 && x->dtype != OLY_FLOAT64)
-        return refuse(p, "no slope"), NULL;
-    if (x->size > 40)
-        return refuse(p, "too many slopes"), NULL;
-    for (int64_t i = 0; i < x->size; i++) {
-        bind(p, b, s, 0);
-        array unit = *x;
-        new_tangent(&unit)[i] = 1;
-        array *copy = take(sizeof *copy);
-        *copy = unit;
-        set(p, 0, b->param[argument], copy);
-        if (!evaluate_block(p, b))
-            return NULL;
-        if (s->flavour == 2) {
-            for (int k = 0; k < b->n_results; k++) {
-                const array *r = p->now[0][b->result[k]], *c = p->now[0][s->in[b->n_params + k]];
-                for (int64_t j = 0; r->t && j < r->size; j++)
-                    y->v[i] += r->t[j] * c->v[j];
-            }
-        } else if (p->now[0][b->result[0]]->t)
-            y->v[i] = p->now[0][b->result[0]]->t[0];
-    }
-    y->error = 2e-4 * (1 + biggest(y)); /* float64 too: what is between may be float32 */
-    return y;
-}
-
-static bool derive(program *p, const statement *s)
-{
-    const block *b = &p->block[s->block[0]];
-    array *slopes[MOST_IN];
-    if (p->dual || p->team != 1)
-        return refuse(p, "a gradient of a gradient");
-    for (int k = 0; k < b->n_results && s->flavour == 2; k++)
-        if (!is_float(p->now[0][s->in[b->n_params + k]]->dtype))
-            return refuse(p, "cotangent");
-    p->dual = true;
-    for (int k = 0; k < s->n_axes && s->flavour != 3; k++) {
-        slopes[k] = gradient_by(p, s, s->axes[k]);
-        if (!slopes[k]) {
-            p->dual = false;
-            return false;
-        }
-    }
-    bind(p, b, s, 0);
-    if (s->flavour == 3) /* oly_jvp: the tangents come behind the arguments */
-        for (int k = 0; k < s->n_axes; k++) {
-            array *copy = take(sizeof *copy), *x = p->now[0][s->in[s->axes[k]]];
-            *copy = *x;
-            copy->t = p->now[0][s->in[b->n_params + k]]->v;
-            if (!same_type(x, p->now[0][s->in[b->n_params + k]]) ||
-                (x->dtype != OLY_FLOAT32 && x->dtype != OLY_FLOAT64))
-                p->dual = refuse(p, "tangent");
-            set(p, 0, b->param[s->axes[k]], copy);
-        }
-    p->dual = false;
-    if (p->refused || !evaluate_block(p, b))
-        return false;
-    array *value[MOST_OUT];
-    int n = 0;
-    for (int k = 0; k < b->n_results; k++) {
-        array *r = take(sizeof *r);
-        *r = *p->now[0][b->result[k]];
-        r->t = NULL;
-        value[k] = r;
-    }
-    switch (s->flavour) {
-    case 0:
-    case 1:
-        if (value[0]->rank != 0 || !is_float(value[0]->dtype))
-            return refuse(p, "not a number");
-        if (s->flavour == 1)
-            set(p, 0, s->out[n++], value[0]);
-        for (int k = 0; k < s->n_axes; k++)
-            set(p, 0, s->out[n++], slopes[k]);
-        for (int k = 1; k < b->n_results; k++)
-            set(p, 0, s->out[n++], value[k]);
-        break;
-    case 2:
-        for (int k = 0; k < b->n_results; k++)
-            if (!same_type(value[k], p->now[0][s->in[b->n_params + k]]))
-                return refuse(p, "cotangent");
-        for (int k = 0; k < b->n_results; k++)
-            set(p, 0, s->out[n++], value[k]);
-        for (int k = 0; k < s->n_axes; k++)
-            set(p, 0, s->out[n++], slopes[k]);
-        break;
-    default:
-        for (int k = 0; k < b->n_results; k++)
-            set(p, 0, s->out[n++], value[k]);
-        for (int k = 0; k < b->n_results; k++) {
-            const array *r = p->now[0][b->result[k]];
-            array *t = new_array(r->dtype, r->rank, r->shape);
-            if (!is_float(r->dtype))
-                return refuse(p, "tangent of whole numbers");
-            if (r->t)
-                memcpy(t->v, r->t, sizeof *t->v * (size_t)t->size);
-            t->error = 2e-4 * (1 + biggest(t));
-            set(p, 0, s->out[n++], t);
-        }
-    }
-    return n == s->n_out || refuse(p, "results");
 }
 
 /* -- all of them ---------------------------------------------------------------------------------------------------------------- */
@@ -458,25 +344,34 @@ bool evaluate_statement(program *p, const statement *s)
     case BRANCH: return branch(p, s) && !p->refused;
     case VMAP: return vmap(p, s) && !p->refused;
     case MAP: return map(p, s) && !p->refused;
+    case REGION:
     case CALL: return call(p, s) && !p->refused;
-    case GRADIENT: return derive(p, s) && !p->refused;
-    case INPUT: set(p, 0, s->out[0], input_array(s)); return !p->refused;
-    case MOVE: set(p, 0, s->out[0], p->now[0][s->in[0]]); return !p->refused;
+    case GRADIENT:
+    case GRADIENTS: return evaluate_derivative(p, s) && !p->refused;
+    case INPUT: set_value(p, 0, s->out[0], input_array(s)); return !p->refused;
+    case MOVE: set_value(p, 0, s->out[0], p->now[0][s->in[0]]); return !p->refused;
     default: break;
     }
     for (int m = 0; m < p->team; m++)
         if (!(y[m] = evaluate_operation(p, s, m)) || p->refused)
             return refuse(p, "operation");
     for (int m = 0; m < p->team; m++)
-        set(p, m, s->out[0], y[m]);
+        set_value(p, m, s->out[0], y[m]);
     return true;
 }
 
 bool evaluate_block(program *p, const block *b)
 {
-    for (int k = 0; k < b->n; k++)
+    const block *around = p->at_block;
+    int at = p->at_statement;
+    for (int k = 0; k < b->n; k++) {
+        p->at_block = b;
+        p->at_statement = k;
         if (p->work > p->most_work || !evaluate_statement(p, &p->statement[b->statement[k]]))
             return refuse(p, "too much work");
+    }
+    p->at_block = around;
+    p->at_statement = at;
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < b->n_results; k++)
             if (!p->now[m][b->result[k]])
@@ -492,6 +387,7 @@ bool evaluate_main(program *p)
     p->work = 0;
     p->team = 1;
     p->map = NULL;
-    p->dual = false;
+    p->dual = p->by_differences = false;
+    p->at_block = NULL;
     return evaluate_block(p, &p->block[0]);
 }

@@ -280,6 +280,27 @@ static void print_mapped(FILE *f, const statement *s)
     fprintf(f, "));\n");
 }
 
+static void print_axes_region(FILE *f, const program *p, const statement *s)
+{
+    int b = s->block[0], n = s->flag ? s->n_in : s->n_out;
+    fprintf(f, "    oly_%s_axes_with(b%d, \"b%d\", NULL, %d, (oly_array[]){", s->flag ? "explicit" : "auto", b, b,
+            s->n_in);
+    print_values(f, "", s->n_in, s->in);
+    for (int pass = 0; pass < 2; pass++) /* shardings are with the inputs or behind the outputs */
+        if (pass == !s->flag) {
+            fprintf(f, "}, (oly_sharding[]){");
+            for (int k = 0; k < n; k++) {
+                fprintf(f, k ? ", " : "");
+                print_sharding(f, s->flag ? &s->place[k] : &s->out_place[k],
+                               p->rank_of[s->flag ? s->in[k] : s->out[k]]);
+            }
+        } else {
+            fprintf(f, "}, %d, (oly_array *[]){", s->n_out);
+            print_values(f, "&", s->n_out, s->out);
+        }
+    fprintf(f, "});\n");
+}
+
 static void print_statement(FILE *f, const program *p, const statement *s, bool in_main)
 {
     switch (s->kind) {
@@ -335,6 +356,14 @@ static void print_statement(FILE *f, const program *p, const statement *s, bool 
     case VMAP:
     case MAP: print_mapped(f, s); break;
     case CALL: print_call(f, p, s, in_main); break;
+    case REGION: print_axes_region(f, p, s); break;
+    case GRADIENTS:
+        fprintf(f, "    oly_gradients_n(v%d, %d, (oly_array[]){", s->in[0], s->n_in - 1);
+        print_values(f, "", s->n_in - 1, s->in + 1);
+        fprintf(f, "}, %d, (oly_array *[]){", s->n_out);
+        print_values(f, "&", s->n_out, s->out);
+        fprintf(f, "});\n");
+        break;
     default: print_gradient(f, p, s);
     }
 }
@@ -422,8 +451,11 @@ static bool uses_mesh(const program *p, int m)
               (s->op == OP_constraint || s->op == OP_reshard || operations[s->op].family == RANDOM))) &&
             s->place[0].mesh == m)
             return true;
-        for (int j = 0; j < s->n_out && s->kind == CALL; j++)
+        for (int j = 0; j < s->n_out && (s->kind == CALL || s->kind == REGION); j++)
             if (s->out_place[j].mesh == m)
+                return true;
+        for (int j = 0; j < s->n_in && s->kind == REGION && s->flag; j++)
+            if (s->place[j].mesh == m)
                 return true;
     }
     return false;

@@ -17,7 +17,7 @@ enum {
     MOST_BRANCHES = 4,
     MOST_FUNCTIONS = 5,
     MOST_GROUPS = 2,
-    MOST_MESHES = 6,
+    MOST_MESHES = 8,
     MOST_AXES = 3,
     MOST_DEVICES = 24,
     MOST_CHOICES = 6000,
@@ -57,6 +57,8 @@ typedef enum kind {
     MAP,       /* oly_shard_map of block 0 */
     CALL,      /* of block 0, a function that others may call, too */
     GRADIENT,  /* of block 0 by its arguments `axes` */
+    REGION,    /* block 0 with other axes; flag: oly_explicit_axes, else oly_auto_axes */
+    GRADIENTS, /* oly_gradients: of in[0] by the other operands, values of the same block */
     N_KINDS
 } kind;
 
@@ -128,7 +130,8 @@ typedef struct program {
     oly_dtype dtype_of[MOST_VALUES];
     int rank_of[MOST_VALUES];
     int64_t shape_of[MOST_VALUES][MOST_RANK];
-    bool explicit_axes;            /* its only mesh has them */
+    bool explicit_axes;            /* its only mesh has them, or that of the region */
+    int explicit_mesh;             /* which */
     placement placed[MOST_VALUES]; /* then: how values are split; mesh NOTHING: as they come */
     bool
         large; /* arrays of more than 16384 elements, few statements: loops that are looked at take several steps at once */
@@ -142,6 +145,9 @@ typedef struct program {
     const char *why;
     int64_t work, most_work, most_elements; /* bounds: of all evaluation, of an array */
     bool dual;                              /* tangents are wanted */
+    bool by_differences;                    /* derivatives of derivatives were among them */
+    const struct block *at_block;           /* where the statement is */
+    int at_statement;
     /* while it is drawn */
     int current, depth, in_map, in_gradient, in_vmap;
     int n_visible, visible[MOST_VALUES];
@@ -174,6 +180,12 @@ void finish_tangent(program *p, array *a);
 /* For all members of the team. False: refused. */
 bool evaluate_statement(program *p, const statement *s);
 bool evaluate_block(program *p, const block *b);
+bool evaluate_derivative(program *p, const statement *s);
+void bind_params(program *p, const block *b, const statement *s, int skip); /* as its operands from `skip` on */
+static inline void set_value(program *p, int member, int v, array *a)
+{
+    p->now[member][v] = a;
+}
 bool evaluate_main(program *p);                                        /* everything anew, from the inputs on */
 array *evaluate_operation(program *p, const statement *s, int member); /* NULL: refused */
 array *evaluate_reduction(program *p, const statement *s, const array *a);
@@ -261,6 +273,7 @@ bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
                      placement *place); /* what it may be asked of, and where its result is placed */
 placement result_place(const program *p, const statement *s, int k);
+placement without_dimension(const placement *place, int d);
 
 /* -- running and comparing: run.c, check.c ---------------------------------------------------------------------------------------- */
 typedef struct outcome {

@@ -116,6 +116,19 @@ static void run_map(runner *r, const statement *s, part *t, const oly_array *in,
                        out, out_specs);
 }
 
+static void run_axes_region(runner *r, const statement *s, part *t, const oly_array *in, oly_array *const *out)
+{
+    oly_sharding to[MOST_IN];
+    int n = s->flag ? s->n_in : s->n_out;
+    for (int k = 0; k < n; k++)
+        to[k] = sharding_of(r->p, s->flag ? &s->place[k] : &s->out_place[k],
+                            r->p->rank_of[s->flag ? s->in[k] : s->out[k]], r->mesh);
+    if (s->flag)
+        oly_explicit_axes_with(whole_block, "region", t, s->n_in, in, to, s->n_out, out);
+    else
+        oly_auto_axes_with(whole_block, "region", t, s->n_in, in, s->n_out, out, to);
+}
+
 /* Functions live as long as the run; what their recording needs, too. */
 static part *kept_part(runner *r, const statement *s, int b)
 {
@@ -199,7 +212,7 @@ static void run_region(runner *r, const statement *s, bool in_main)
 {
     static const oly_function branches[] = {branch_0, branch_1, branch_2, branch_3};
     oly_array in[MOST_IN + 1], ys[MOST_OUT] = {NULL}, *out[MOST_OUT];
-    part t = {r, s, &r->p->block[s->block[0]], NULL};
+    part t = {r, s, &r->p->block[s->n_blocks ? s->block[0] : 0], NULL};
     for (int k = 0; k < s->n_in; k++)
         in[k] = r->env[s->in[k]];
     for (int k = 0; k < s->n_out; k++)
@@ -228,8 +241,10 @@ static void run_region(runner *r, const statement *s, bool in_main)
         break;
     case VMAP: oly_vmap(whole_block, &t, s->n_in, in, s->axes, s->n_out, out, s->out_axes); break;
     case MAP: run_map(r, s, &t, in, out); break;
+    case REGION: run_axes_region(r, s, &t, in, out); break;
     case CALL: run_call(r, s, in, out, in_main); break;
     case GRADIENT: run_gradient(r, s, in, out); break;
+    case GRADIENTS: oly_gradients_n(in[0], s->n_in - 1, in + 1, s->n_out, out); break;
     default: break;
     }
     for (int k = 0; k < s->n_out; k++)

@@ -1,0 +1,113 @@
+/* Drawing derivatives: of functions, and inside functions by what was computed there. */
+#include "draw.h"
+#include <string.h>
+
+static bool is_derivable(const program *p, int v)
+{
+    return p->dtype_of[v] == OLY_FLOAT32 || p->dtype_of[v] == OLY_FLOAT64;
+}
+
+/* A floating value of few elements: each is a run of the function; inside another derivative, four for each of that one's. */
+static int small_float(program *p)
+{
+    int most = p->in_gradient ? 5 : 36;
+    int v = any_value(p);
+    oly_dtype d = p->dtype_of[v] == OLY_FLOAT64 || one_in(&p->choices, 5) ? OLY_FLOAT64 : OLY_FLOAT32;
+    int64_t shape[MOST_RANK], size = 1;
+    memcpy(shape, p->shape_of[v], sizeof shape);
+    for (int d_ = 0; d_ < p->rank_of[v]; d_++) {
+        while (size * shape[d_] > most)
+            shape[d_] = (shape[d_] + 1) / 2;
+        size *= shape[d_];
+    }
+    return converted(p, fitted(p, v, p->rank_of[v], shape), d);
+}
+
+bool draw_gradient(program *p)
+{
+    mark m = mark_of(p);
+    if (p->in_gradient > 1 || p->in_map || p->in_vmap || p->team != 1)
+        return false;
+    statement s = {.kind = GRADIENT, .n_blocks = 1, .flavour = below(&p->choices, 4)};
+    int n = 1 + below(&p->choices, 2);
+    for (int k = 0; k < n; k++)
+        if ((s.in[k] = small_float(p)) == NOTHING)
+            return go_back(p, &m);
+    s.n_in = n;
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
+    for (int k = 0; k < n; k++)
+        if (k == 0 || one_in(&p->choices, 2))
+            s.axes[s.n_axes++] = k;
+    mark outside;
+    int b = begin_block(p, &s, &outside);
+    if (b == NOTHING)
+        return go_back(p, &m);
+    p->in_gradient++;
+    for (int k = 0; k < n; k++)
+        add_param(p, s.in[k], NULL);
+    draw_body(p, 6);
+    int v = NOTHING;
+    for (int k = p->n_visible - 1; k >= 0 && v == NOTHING; k--)
+        if (p->home[p->visible[k]] == b &&
+            (p->dtype_of[p->visible[k]] == OLY_FLOAT32 || p->dtype_of[p->visible[k]] == OLY_FLOAT64))
+            v = p->visible[k];
+    if (v == NOTHING)
+        return go_back(p, &m);
+    if (s.flavour < 2 && p->rank_of[v] > 0) {
+        statement sum = operation_of(OP_sum, 1, &v);
+        sum.other_flag = true;
+        v = simple(p, sum);
+    }
+    if (v == NOTHING || (v = whole(p, v)) == NOTHING)
+        return go_back(p, &m);
+    add_result(p, b, v);
+    if (s.flavour < 2 && one_in(&p->choices, 3) && (v = whole(p, any_value(p))) != NOTHING)
+        add_result(p, b, v);
+    end_block(p, &outside);
+    if (s.flavour == 2)
+        s.in[s.n_in++] = value_like(p, value_of(p, v));
+    for (int k = 0; k < s.n_axes && s.flavour == 3; k++)
+        s.in[s.n_in++] = value_like(p, value_of(p, s.in[s.axes[k]]));
+    for (int k = 0; k < s.n_in; k++)
+        if (s.in[k] == NOTHING)
+            return go_back(p, &m);
+    if (!replicate_inputs(p, &s))
+        return go_back(p, &m);
+    int results = p->block[b].n_results;
+    s.n_out = s.flavour == 0 ? s.n_axes + results - 1 : s.flavour == 3 ? 2 * results : s.n_axes + results;
+    return add_statement(p, &s) || go_back(p, &m);
+}
+
+/* oly_gradients: the last floating value of this block, summed, by values of the block before it. */
+bool draw_gradients(program *p)
+{
+    mark m = mark_of(p);
+    statement s = {.kind = GRADIENTS, .n_in = 1};
+    int found[MOST_VALUES], n = 0;
+    if (p->current == 0 || p->in_gradient > 1 || p->in_map || p->team != 1)
+        return false;
+    for (int k = 0; k < p->n_visible; k++) {
+        int v = p->visible[k];
+        if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0))
+            found[n++] = v;
+    }
+    if (n < 2)
+        return false;
+    int y = found[n - 1], most = p->in_gradient ? 5 : 36;
+    if (p->rank_of[y] > 0) {
+        statement sum = operation_of(OP_sum, 1, &y);
+        sum.other_flag = true;
+        y = simple(p, sum);
+    }
+    if (y == NOTHING || (y = whole(p, y)) == NOTHING)
+        return go_back(p, &m);
+    s.in[0] = y;
+    for (int tries = 1 + below(&p->choices, 4); tries > 0; tries--) {
+        int v = found[below(&p->choices, n - 1)];
+        if (value_of(p, v)->size <= most)
+            s.in[s.n_in++] = v;
+    }
+    s.n_out = s.n_in - 1;
+    return (s.n_out > 0 && add_statement(p, &s)) || go_back(p, &m);
+}
