@@ -60,6 +60,7 @@ typedef struct oly_called {
 oly_status oly_process_set_of(int n, const int *ranks, oly_process_set **set);
 uint64_t oly_process_set_key(const oly_process_set *s); /* the same on all members; of NULL: 0 */
 bool oly_process_set_has(const oly_process_set *s, int rank);
+bool oly_process_set_is_all(const oly_process_set *s); /* of NULL: no */
 /* Is every member of a in b? */
 bool oly_process_set_within(const oly_process_set *a, const oly_process_set *b);
 /* The number of the call that is being issued: 1, 2, ...; by the thread that issues calls. */
@@ -74,6 +75,16 @@ oly_status oly_process_set_meet(oly_process_set *s, const char *call);
 bool oly_process_set_is_verified(const oly_process_set *s, uint64_t number);
 /* The same for all processes, and all sets that each of them is in. */
 oly_status oly_world_meet(const char *call);
+
+/* -- values for ranks that have no part of an array (values.c) --------------------------------------------------------
+ * The ranks of an array's mesh fetch its value among themselves; one of them keeps it for ranks that have no part of it, which may ask
+ * for it before or after. All know it by the same id, not 0. */
+void oly_values_keep(uint64_t id, const void *value, size_t bytes);
+/* Waits until that rank has it. what: the array's type, for messages. fails OLY_DIVERGED when the rank will never have it, or has dropped
+ * it, OLY_TIMEOUT, OLY_MPI. Not while calls are queued. */
+oly_status oly_values_ask(int rank, uint64_t id, void *value, size_t bytes, const char *what);
+/* Looks now and then whether somebody asks; for calls that others have no part in. */
+void oly_values_serve(void);
 
 /* -- exchange ------------------------------------------------------------------------------------------------------
  * Sends boxes of local buffers to other ranks and receives theirs: halos, gathers, reshards and reductions are all lists of

@@ -14,6 +14,7 @@ static const int64_t MOMENT_NS = 700000000, FIRST_ASK_NS = 100000000;
 
 typedef struct notice {
     int32_t kind, rank;  /* who sent it */
+    int32_t status;      /* VERDICT */
     uint64_t set, calls; /* CALLS: made on this set */
     int64_t bytes;       /* of what follows: the calls that are kept, or the text */
 } notice;
@@ -42,9 +43,11 @@ static struct {
     parcel *
         claims; /* as many as oly_divergence_claims; owned: the last calls of each other rank and set that could not be compared to their end */
     char verdict[1400];
+    oly_status status; /* of the verdict */
     bool known;
     int64_t balance;       /* notices sent less those received */
     int told;              /* ranks that have reported the verdict */
+    bool parted;           /* this one has */
     int64_t began, asking; /* of the wait that asks, and when it does next after that */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -68,7 +71,7 @@ bool oly_divergence_known(void)
 
 static oly_status fail_with_verdict(void)
 {
-    return oly_fail(OLY_DIVERGED, "%s", state.verdict);
+    return oly_fail(state.status, "%s", state.verdict);
 }
 
 /* -- sending --------------------------------------------------------------------------------------------- */
@@ -176,25 +179,35 @@ bool oly_divergence_is_time(int64_t began)
 }
 
 /* To everybody; in large jobs to some, who send it on. */
-static void pass_on_locked(int32_t kind, const char *text)
+static void pass_on_locked(oly_status status, const char *text)
 {
     int n = oly_world_size(), me = oly_world_rank();
     int64_t bytes = (int64_t)strlen(text) + 1;
     for (int step = 1; step < n; step = n <= ALL_DIRECTLY ? step + 1 : 2 * step) {
-        parcel *p = new_parcel(kind, bytes);
-        if (p)
+        parcel *p = new_parcel(VERDICT, bytes);
+        if (p) {
+            p->head.status = (int32_t)status;
             memcpy(p->body, text, (size_t)bytes);
+        }
         send_locked(p, (me + step) % n);
     }
 }
 
-static void decide_locked(const char *text)
+static void decide_locked(oly_status status, const char *text)
 {
     if (state.known)
         return;
     snprintf(state.verdict, sizeof state.verdict, "%s", text);
+    state.status = status;
     __atomic_store_n(&state.known, true, __ATOMIC_RELEASE);
-    pass_on_locked(VERDICT, state.verdict);
+    pass_on_locked(status, state.verdict);
+}
+
+void oly_divergence_decide(oly_status status, const char *text)
+{
+    pthread_mutex_lock(&state.lock);
+    decide_locked(status, text);
+    pthread_mutex_unlock(&state.lock);
 }
 
 /* -- comparing ------------------------------------------------------------------------------------------- */
@@ -233,7 +246,7 @@ static void decide_between_locked(const noted *mine, int other, const noted *the
     if (or_before)
         oly_text_add(&t, " (or one before it: only the last %d calls are kept)", OLY_CALLS_KEPT);
     oly_text_add(&t, "; %s", same_order);
-    decide_locked(oly_text_chars(&t));
+    decide_locked(OLY_DIVERGED, oly_text_chars(&t));
     oly_text_free(&t);
 }
 
@@ -309,7 +322,8 @@ static void read_locked(parcel *p)
         state.told++;
     if (p->head.kind == VERDICT && p->head.bytes > 0) {
         p->body[p->head.bytes - 1] = 0;
-        decide_locked(p->body);
+        bool known = p->head.status > OLY_OK && p->head.status < OLY_N_STATUS;
+        decide_locked(known ? (oly_status)p->head.status : OLY_DIVERGED, p->body);
     }
     if (p->head.kind == CALLS && !compare_locked(p))
         keep_claim_locked(p);
@@ -358,6 +372,7 @@ oly_status oly_divergence_look(void)
 {
     if (oly_world_comm() == MPI_COMM_NULL)
         return OLY_OK;
+    oly_values_look();
     pthread_mutex_lock(&state.lock);
     receive_locked();
     pthread_mutex_unlock(&state.lock);
@@ -406,7 +421,7 @@ oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket
     oly_divergence_ask(peer);
     await_verdict();
     pthread_mutex_lock(&state.lock);
-    decide_locked(oly_text_chars(&t));
+    decide_locked(OLY_DIVERGED, oly_text_chars(&t));
     pthread_mutex_unlock(&state.lock);
     oly_text_free(&t);
     return fail_with_verdict();
@@ -424,7 +439,7 @@ oly_status oly_divergence_search(const char *call)
     if (!state.known) {
         oly_text t = {0};
         oly_text_add(&t, "%s: the ranks have not made the same calls; %s", call, same_order);
-        decide_locked(oly_text_chars(&t));
+        decide_locked(OLY_DIVERGED, oly_text_chars(&t));
         oly_text_free(&t);
     }
     pthread_mutex_unlock(&state.lock);
@@ -434,9 +449,10 @@ oly_status oly_divergence_search(const char *call)
 void oly_divergence_part(void)
 {
     int n = oly_world_size();
-    if (oly_world_comm() == MPI_COMM_NULL)
+    if (oly_world_comm() == MPI_COMM_NULL || state.parted)
         return;
     pthread_mutex_lock(&state.lock);
+    state.parted = true;
     for (int r = 0; r < n && n <= ALL_DIRECTLY; r++)
         if (r != oly_world_rank())
             send_locked(new_parcel(TOLD, 0), r);
@@ -475,6 +491,7 @@ void oly_divergence_forget(void)
     state.verdict[0] = 0;
     state.known = false;
     state.told = 0;
+    state.parted = false;
     state.balance = 0;
     state.began = 0;
     pthread_mutex_unlock(&state.lock);

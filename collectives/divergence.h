@@ -22,6 +22,8 @@ static inline bool oly_divergence_any(void)
 oly_status oly_divergence_compare(const oly_process_set *s);
 /* Receives notices; for every wait. fails OLY_DIVERGED with the verdict, once there is one. */
 oly_status oly_divergence_look(void);
+/* The verdict, if there is none yet: all ranks fail with it. */
+void oly_divergence_decide(oly_status status, const char *text);
 /* Is there a verdict? */
 bool oly_divergence_known(void);
 /* Sends what this rank has called together with that one. */

@@ -404,7 +404,7 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     oly_text more = {0};
     oly_late late = {0};
     name_late(x, &late);
-    oly_peers_describe(&more, oly_late_rank(&late));
+    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
     oly_fail(OLY_TIMEOUT,
              "rank %d waited %lld s in %s for %s%s; look whether it has ended, waits in another call, or skips "
              "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",
@@ -436,8 +436,10 @@ static oly_status look_out(const oly_exchange *x, const oly_wait *w)
     oly_status st = oly_divergence_look();
     if (st != OLY_OK)
         oly_world_break(st);
-    else if (oly_divergence_is_time(w->began))
+    else if (oly_divergence_is_time(w->began)) {
+        oly_values_stuck(w->call);
         ask_late(x);
+    }
     return st;
 }
 

@@ -62,6 +62,11 @@ bool oly_process_set_within(const oly_process_set *a, const oly_process_set *b)
     return true;
 }
 
+bool oly_process_set_is_all(const oly_process_set *s)
+{
+    return s && s->n == oly_world_size();
+}
+
 static uint64_t key_of(int n, const int *ranks)
 {
     uint64_t key = oly_hash((uint64_t)n, ranks, sizeof *ranks * (size_t)n);

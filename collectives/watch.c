@@ -59,7 +59,7 @@ static void look_at_blocking(int64_t waited)
     oly_progress_wait(oly_late_rank(&late), watch.call);
     if (over) {
         oly_text more = {0};
-        oly_peers_describe(&more, oly_late_rank(&late));
+        oly_peers_describe(&more, late.n > 0 ? late.first : -1);
         end_process(waited, oly_late_text_of(&late).chars, oly_text_chars(&more));
     }
     oly_wait_say(watch.rank, &late, watch.call);

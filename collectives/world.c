@@ -272,7 +272,7 @@ static oly_status not_all_came(const char *what)
     oly_text more = {0};
     oly_late late = {0};
     oly_peers_late(NULL, &late);
-    oly_peers_describe(&more, oly_late_rank(&late));
+    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
     oly_fail(
         OLY_TIMEOUT,
         "%s: not all %d ranks came within %lld s; waiting for %s%s; one may have ended, be waiting in another call, "
@@ -312,8 +312,10 @@ static oly_status look_out(const oly_wait *w, const char *what, bool last)
         st = check_nothing_comes(what);
     if (st != OLY_OK)
         oly_world_break(st);
-    else if (oly_divergence_is_time(w->began))
+    else if (oly_divergence_is_time(w->began)) {
+        oly_values_stuck(what);
         ask_others();
+    }
     return st;
 }
 
@@ -333,11 +335,17 @@ static oly_status test_until_all(MPI_Request *request, const char *what, bool la
     }
 }
 
-static oly_late_text late_text(const oly_wait *w)
+static oly_status nobody_came(const oly_wait *w)
 {
+    OLY_TRY(oly_world_told());
+    oly_text more = {0};
     oly_late late = {0};
     w->late(w->context, &late);
-    return oly_late_text_of(&late);
+    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
+    oly_fail(OLY_TIMEOUT, "rank %d waited %lld s in %s for %s%s; if it is still computing, raise OLYMPUS_TIMEOUT",
+             world.rank, (long long)oly_option.timeout, w->call, oly_late_text_of(&late).chars, oly_text_chars(&more));
+    oly_text_free(&more);
+    return OLY_TIMEOUT;
 }
 
 static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w)
@@ -348,11 +356,8 @@ static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w)
             return oly_mpi_failed(w->call, code);
         if (done)
             return OLY_OK;
-        if (!oly_wait_more(w)) {
-            OLY_TRY(oly_world_told());
-            return oly_fail(OLY_TIMEOUT, "rank %d waited %lld s in %s for %s", world.rank,
-                            (long long)oly_option.timeout, w->call, late_text(w).chars);
-        }
+        if (!oly_wait_more(w))
+            return nobody_came(w);
         OLY_TRY(look_out(w, w->call, false));
     }
 }
@@ -492,6 +497,7 @@ static oly_status wait_for_the_end(void)
         return OLY_OK;
     }
     oly_process_sets_end();
+    oly_values_end();
     for (bool first = true; sums[1] != 0; first = false) {
         OLY_TRY(add_up("oly_finalize", first, sums));
         if (sums[0] != 0)
@@ -510,8 +516,11 @@ oly_status oly_world_finish(void)
         status = oly_world_told();
     if (status != OLY_OK)
         oly_raise(status);
+    if (status != OLY_OK && oly_divergence_known())
+        oly_divergence_part(); /* others wait for it */
     oly_staging_stop();
     oly_divergence_forget();
+    oly_values_forget();
     oly_process_sets_forget();
     leave_job(status == OLY_OK && !world.broken);
     oly_failure_forget();

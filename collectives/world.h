@@ -13,6 +13,8 @@ enum { OLY_TAG_TICKET = 0, OLY_TAG_PAYLOAD = 1, OLY_PAYLOAD_TAGS = 16384 };
 enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
 /* Beside them: notices (divergence.h), and tickets of processes that meet (process_set.c). */
 enum { OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, OLY_TAG_MEETING };
+/* Beside them: who asks for a value, the answer, the value (values.c). */
+enum { OLY_TAG_ASK = OLY_TAG_FAILURE + 8, OLY_TAG_ANSWER, OLY_TAG_VALUE };
 /* Of a ticket: how much of it travels, and how much of that must be the same on both sides. */
 enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 /* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
@@ -78,6 +80,12 @@ int64_t oly_wait_next_notice(int64_t waited); /* ns, both from the beginning */
 void oly_wait_say(int rank, const oly_late *late, const char *call);
 /* More ranks than cores on this node: then there is no point in spinning. */
 void oly_wait_set_crowded(bool crowded);
+
+/* -- values of others (values.c) ------------------------------------------------------------------------------------- */
+void oly_values_look(void);              /* for every wait: serves who asks */
+void oly_values_stuck(const char *call); /* this rank has been waiting in a call for a while */
+void oly_values_end(void);               /* oly_finalize: nothing will be fetched any more */
+void oly_values_forget(void);
 
 /* -- calls of MPI that return when all ranks have come (watch.c) --------------------------------------------------- */
 void oly_watch_start(int rank); /* the thread, once; the rank for messages */

@@ -118,7 +118,14 @@ OLY_API oly_status oly_get(oly_array x, void *buffer, size_t bytes);
 OLY_API double oly_item(oly_array x);
 #define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
 
-/* The whole array on every process: row-major into buffer. ranks: all ranks of the array's mesh. */
+/* The whole array on every process: row-major into buffer, which holds `bytes` bytes.
+ *   ranks    all ranks of the array's mesh, which gather it among themselves. A rank that has none of its devices may call, too, at
+ *            the same place in the program or later, and gets the value: it waits until one of those that have has fetched the array and
+ *            comes to a call, and must have made the array by the same calls, of the same data, as they; what they make beyond that does not
+ *            matter. (The parts that oly_from_local and oly_from_shards are given are known by the line and by how many times it was
+ *            run.) That one keeps a copy of what it fetches from meshes that leave ranks out (OLYMPUS_FETCH_MEMORY)
+ *   fails    OLY_INVALID when buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also when ranks outside of the mesh ask for
+ *            what its own do not fetch, or not before other calls that all make, or have dropped since; OLY_TIMEOUT */
 OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);
 #define oly_process_allgather(...) OLY_AT(oly_process_allgather)(__VA_ARGS__)
 
@@ -176,7 +183,8 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
 /* Writes a 2-D array as a PNG picture: an element is a pixel, small arrays are enlarged (to 256 pixels a side), large ones
  * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all,
  * in the place of a regular file or of none.
- *   ranks   all ranks of the array's mesh (the data is gathered); process 0, which must be one of them, writes
+ *   ranks   all ranks of the array's mesh (the data is gathered); process 0 writes, or, where the mesh leaves ranks out, that of its
+ *           first device. Ranks that are left out may call, too, as oly_process_allgather
  *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of
  *           these ranks alike */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);

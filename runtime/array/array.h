@@ -13,6 +13,7 @@ struct oly_array_impl {
     oly_sharding sharding; /* NULL: traced */
     bool committed, deleted;
     oly_identity identity;  /* which value it is, here and to others; handles that share a value have the same */
+    uint64_t origin;        /* on meshes that leave processes out: see origin.h; 0: none of its own */
     oly_site donated;       /* the call that took it; else zero */
     const oly_graph *graph; /* traced: whose node; NULL: a value */
     oly_node *node;

@@ -1,5 +1,7 @@
 /* Compiled calls and their cache. See compiled.h. */
 #include "array/compiled.h"
+#include "array/origin.h"
+#include "communicator.h"
 #include "core/hash.h"
 #include "core/option.h"
 #include "core/text.h"
@@ -233,12 +235,26 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
         else
             oly_plan_free(plan);
     }
+    c->leaves_out = st == OLY_OK && oly_plan_leaves_out(oly_program_plan(c->program));
     if (st != OLY_OK) {
         oly_compiled_free(c);
         return st;
     }
     *compiled = c;
     return OLY_OK;
+}
+
+/* So that those that have no part in the results know them. */
+static oly_origin origin_of_call(const oly_compiled *c, int n_in, const oly_array *in)
+{
+    oly_origin o = {.call = oly_program_plan(c->program)->fingerprint};
+    for (int k = 0; k < n_in; k++)
+        oly_origin_add(&o, in[k]);
+    for (int k = 0; k < c->n_captures; k++)
+        oly_origin_add(&o, c->captured[k]);
+    oly_origin_end(&o);
+    oly_values_serve();
+    return o;
 }
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
@@ -249,6 +265,9 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     int device;
     uint64_t moment;
     oly_identity made;
+    oly_origin origin = {0};
+    if (c->leaves_out)
+        origin = origin_of_call(c, n_in, in);
     for (int k = 0; k < n_in + c->n_captures; k++) {
         oly_array x = k < n_in ? in[k] : c->captured[k - n_in];
         c->inputs[k] = x->shard;
@@ -282,6 +301,8 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
         out[k]->device = device;
         out[k]->moment = moment;
     }
+    for (int k = 0; k < n_out && c->leaves_out; k++)
+        out[k]->origin = oly_origin_result(&origin, k);
     return OLY_OK;
 }
 

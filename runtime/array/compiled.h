@@ -13,6 +13,7 @@ typedef struct oly_compiled {
     oly_program *program;           /* owned */
     oly_verification *verification; /* of the first run; owned; NULL: none */
     int n_captures;
+    bool leaves_out; /* some process has no part in it: results have origins */
     /* In the piece of memory that this is the beginning of: */
     oly_array *captured;        /* [n_captures] held; inputs after the call's own */
     oly_sharding *shown;        /* [outputs] */

@@ -2,6 +2,8 @@
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
+#include "array/origin.h"
+#include "communicator.h"
 #include "core/half.h"
 #include "core/simulate.h"
 #include "kernel.h"
@@ -149,47 +151,73 @@ double(oly_item)(oly_array x)
     }
 }
 
-/* The first device of every process, or NULL where each process has a device of `mesh` already. */
-static oly_status device_of_each_process(oly_mesh mesh, oly_mesh *result)
+/* The first device of `mesh` of each process that has one, in the order of processes; *result NULL where it is out of memory. */
+static oly_status device_of_each_owner(oly_mesh mesh, oly_mesh *result)
 {
     int n = oly_mesh_processes(), total = oly_mesh_total_devices(), owners = 0;
-    int *first = oly_malloc(2 * sizeof *first * (size_t)n), *owns = first ? first + n : NULL;
+    int *first = oly_malloc(sizeof *first * (size_t)n);
     if (!first)
-        return oly_out_of_memory(2 * sizeof *first * (size_t)n, "a list of processes");
-    memset(owns, 0, sizeof *owns * (size_t)n);
+        return oly_out_of_memory(sizeof *first * (size_t)n, "a list of processes");
+    for (int r = 0; r < n; r++)
+        first[r] = total;
     for (int position = 0; position < mesh->n_devices; position++) {
-        int process = oly_mesh_process_of(oly_mesh_device_id(mesh, position));
-        owners += !owns[process];
-        owns[process] = 1;
+        int id = oly_mesh_device_id(mesh, position), process = oly_mesh_process_of(id);
+        first[process] = id < first[process] ? id : first[process];
     }
-    for (int id = total; id-- > 0;)
-        first[oly_mesh_process_of(id)] = id;
-    *result = owners == n ? NULL : (oly_mesh_from_devices)(1, (const char *[]){"process"}, &n, first);
-    bool failed = owners < n && !*result;
+    for (int r = 0; r < n; r++)
+        if (first[r] < total)
+            first[owners++] = first[r];
+    *result = (oly_mesh_from_devices)(1, (const char *[]){"process"}, &owners, first);
     oly_release(first);
-    return failed ? oly_kept_status() : OLY_OK;
+    return *result ? OLY_OK : oly_kept_status();
 }
 
-/* Gathers an array that may be on some processes only. All processes take part. */
-static oly_status gather(oly_array x, void *buffer)
+/* Brings the array to the processes of its mesh. They take part. */
+static oly_status gather_among_owners(oly_array x, bool leaves_out, void *buffer)
 {
-    oly_mesh everyone = NULL;
-    if (x->sharding->mesh->everywhere || oly_is_simulated())
+    oly_mesh owners = NULL;
+    if (oly_is_fully_addressable(x))
         return oly_array_fetch(x, buffer);
-    OLY_TRY(device_of_each_process(x->sharding->mesh, &everyone));
-    if (!everyone && oly_is_fully_addressable(x))
-        return oly_array_fetch(x, buffer);
-    oly_array here = (oly_device_put)(x, everyone ? (oly_named)(everyone, "") : oly_sharding_default());
+    if (leaves_out)
+        OLY_TRY(device_of_each_owner(x->sharding->mesh, &owners));
+    oly_array here = (oly_device_put)(x, owners ? (oly_named)(owners, "") : oly_sharding_default());
     if (!here)
         return oly_kept_status();
     oly_status st = OLY_OK;
-    /* Nothing had to be sent. What processes outside the mesh know of the array is another matter: with them always. */
-    if (oly_sharding_is_replicated(x->sharding) && (everyone || !oly_together_verified(&x->identity)))
-        st = oly_together_meet(everyone ? everyone : x->sharding->mesh, "oly_process_allgather");
+    if (oly_sharding_is_replicated(x->sharding) && !oly_together_verified(&x->identity)) /* nothing had to be sent */
+        st = oly_together_meet(x->sharding->mesh, "oly_process_allgather");
     if (st == OLY_OK)
         st = oly_array_fetch(here, buffer);
     oly_free(here);
     return st;
+}
+
+/* This process has no part of the array. */
+static oly_status ask(oly_array x, void *buffer)
+{
+    uint64_t origin = oly_origin_of(x);
+    if (!origin)
+        return oly_fail(OLY_NOT_ADDRESSABLE, "%s is on another process, and this one does not know how it was made",
+                        oly_type_short(&x->type));
+    oly_queue_drain();
+    OLY_TRY(oly_run_failure());
+    return oly_values_ask(oly_mesh_keeper(x->sharding->mesh), origin, buffer,
+                          (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype), oly_type_short(&x->type));
+}
+
+/* An array that may be on some processes only: they gather it among themselves. */
+static oly_status gather(oly_array x, void *buffer)
+{
+    oly_mesh mesh = x->sharding->mesh;
+    if (mesh->everywhere || oly_is_simulated())
+        return oly_array_fetch(x, buffer);
+    bool leaves_out = oly_mesh_leaves_out(mesh);
+    if (leaves_out && x->n_shards == 0)
+        return ask(x, buffer);
+    OLY_TRY(gather_among_owners(x, leaves_out, buffer));
+    if (leaves_out && oly_mesh_keeper(mesh) == oly_process_index())
+        oly_values_keep(oly_origin_of(x), buffer, (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype));
+    return OLY_OK;
 }
 
 oly_status(oly_process_allgather)(oly_array x, void *buffer, size_t bytes)

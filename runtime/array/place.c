@@ -2,6 +2,7 @@
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
+#include "array/origin.h"
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/hash.h"
@@ -133,6 +134,11 @@ static oly_status note_made(oly_array x, uint64_t how)
         oly_hash_mix(oly_hash(event, x->type.shape, sizeof *x->type.shape * (size_t)x->type.rank), x->sharding->hash);
     OLY_TRY(oly_together_note(x->sharding->mesh, event, oly_current_site(), &x->identity));
     x->identity.value = value;
+    if (oly_mesh_leaves_out(x->sharding->mesh)) {
+        oly_origin o = {.call = event, .own = true};
+        oly_origin_end(&o);
+        x->origin = oly_origin_result(&o, 0);
+    }
     return OLY_OK;
 }
 

@@ -4,7 +4,11 @@
 #include "array/draw.h"
 #include "array/format.h"
 #include "array/png.h"
+#include "array/origin.h"
 #include "array/unanimous.h"
+#include "communicator.h"
+#include "core/hash.h"
+#include "core/simulate.h"
 #include <olympus/ops.h>
 #include "array/printf.h"
 #include "communicator.h"
@@ -201,6 +205,34 @@ oly_status(oly_visualize)(FILE *file, oly_array x)
 
 /* -- pictures ----------------------------------------------------------------------------------------------------------------- */
 
+/* Processes that have no part of the picture hear from the one that has written it. */
+static oly_status tell_of_picture(oly_array values, const char *path, oly_status st)
+{
+    uint64_t origin = oly_origin_of(values), id = origin ? oly_hash_text(origin, path) : 0;
+    oly_mesh mesh = values->sharding->mesh;
+    int keeper = oly_mesh_keeper(mesh);
+    int32_t status = (int32_t)st;
+    if (keeper == oly_process_index())
+        oly_values_keep(id, &status, sizeof status);
+    if (values->n_shards > 0)
+        return st;
+    OLY_TRY(oly_values_ask(keeper, id, &status, sizeof status, "a picture"));
+    return status == OLY_OK
+               ? OLY_OK
+               : oly_fail((oly_status)status, "writing the picture failed on rank %d, which says why", keeper);
+}
+
+static oly_status write_picture(const char *path, oly_array values, const float *data, double low, double high)
+{
+    oly_mesh mesh = values->sharding->mesh;
+    bool left_out = !oly_is_simulated() && oly_mesh_leaves_out(mesh);
+    oly_status st = OLY_OK;
+    if (oly_process_index() == (left_out ? oly_mesh_keeper(mesh) : 0))
+        st = oly_png_write(path, values->type.shape[0], values->type.shape[1], data, low, high);
+    st = oly_unanimous(mesh, st, "writing the picture");
+    return left_out ? tell_of_picture(values, path, st) : st;
+}
+
 static oly_status picture(const char *path, oly_array x, double low, double high)
 {
     if (!path)
@@ -220,11 +252,8 @@ static oly_status picture(const char *path, oly_array x, double low, double high
         st = oly_unanimous(x->sharding->mesh, st, "making room for a picture");
     if (st == OLY_OK)
         st = (oly_process_allgather)(values, data, bytes);
-    if (st == OLY_OK) {
-        if (oly_process_index() == 0)
-            st = oly_png_write(path, x->type.shape[0], x->type.shape[1], data, low, high);
-        st = oly_unanimous(x->sharding->mesh, st, "writing the picture");
-    }
+    if (st == OLY_OK)
+        st = write_picture(path, values, data, low, high);
     oly_release(data);
     oly_free(values);
     return st;

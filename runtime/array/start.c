@@ -2,6 +2,7 @@
 #include "array/agree.h"
 #include "array/array.h"
 #include "array/dispatch.h"
+#include "array/origin.h"
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/arena.h"
@@ -127,6 +128,7 @@ int oly_finalize(void)
     oly_scope_close_all();
     oly_dispatch_reset();
     oly_array_forget_dead();
+    oly_origins_forget();
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();

@@ -96,6 +96,11 @@ static uint64_t digest(const oly_identity *x)
     return oly_hash_mix(oly_process_set_key(x->set), x->number);
 }
 
+uint64_t oly_together_digest_of_all(const oly_identity *x)
+{
+    return oly_process_set_is_all(x->set) ? digest(x) : 0;
+}
+
 /* An operand that only the members of a smaller set know is a call of theirs, too. */
 static void share(oly_together *t, const oly_identity *x, uint64_t operand)
 {

@@ -50,6 +50,8 @@ static inline bool oly_together_verified(const oly_identity *x)
 {
     return oly_process_set_is_verified(x->set, x->number >> 16);
 }
+/* What all processes know the array by; 0: not all do. */
+uint64_t oly_together_digest_of_all(const oly_identity *x);
 /* All calls that were queued are over; then the processes of the mesh meet, if they are several. */
 oly_status oly_together_meet(oly_mesh mesh, const char *call);
 void oly_together_forget(void); /* at finalize */

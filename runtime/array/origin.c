@@ -1,0 +1,132 @@
+/* Origins of arrays. See origin.h. */
+#include "array/origin.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/simulate.h"
+
+/* -- whom meshes leave out ----------------------------------------------------------------------------------------------- */
+
+static void mark(oly_mesh mesh, bool *in)
+{
+    for (int position = 0; position < mesh->n_devices; position++)
+        in[oly_mesh_process_of(oly_mesh_device_id(mesh, position))] = true;
+}
+
+/* All devices from the first one on. */
+static bool is_everyone(oly_mesh mesh)
+{
+    return !mesh->devices && oly_mesh_process_of(mesh->n_devices - 1) == oly_mesh_processes() - 1;
+}
+
+/* Out of memory: as if nobody were. Then others may ask in vain, which they are told. */
+static bool leave_out(int n_meshes, const oly_mesh *meshes)
+{
+    int n = oly_mesh_processes(), covered = 0;
+    if (n == 1 || n_meshes == 0 || oly_is_simulated())
+        return false;
+    for (int k = 0; k < n_meshes; k++)
+        if (is_everyone(meshes[k]))
+            return false;
+    bool *in = oly_calloc((size_t)n, sizeof *in);
+    for (int k = 0; in && k < n_meshes; k++)
+        mark(meshes[k], in);
+    for (int r = 0; in && r < n; r++)
+        covered += in[r];
+    bool out = in && covered < n;
+    oly_release(in);
+    return out;
+}
+
+bool oly_plan_leaves_out(const oly_plan *plan)
+{
+    return !plan->everybody && leave_out(plan->n_meshes, plan->meshes);
+}
+
+bool oly_mesh_leaves_out(oly_mesh mesh)
+{
+    return !mesh->everywhere && leave_out(1, &mesh);
+}
+
+int oly_mesh_keeper(oly_mesh mesh)
+{
+    return oly_mesh_process_of(oly_mesh_device_id(mesh, 0));
+}
+
+/* -- calls that make arrays of a process's own data ------------------------------------------------------------------------ */
+
+typedef struct made {
+    struct made *next;
+    uint64_t call; /* with its place */
+    uint64_t times;
+} made;
+
+enum { BUCKETS = 1024 };
+static made *buckets[BUCKETS]; /* owned; one for each such call of the program text */
+
+/* How many times this one has been made, now included; 0: out of memory. */
+static uint64_t count(uint64_t call)
+{
+    made **at = &buckets[call % BUCKETS], *m = *at;
+    while (m && m->call != call)
+        m = m->next;
+    if (!m && (m = oly_calloc(1, sizeof *m))) {
+        m->call = call;
+        m->next = *at;
+        *at = m;
+    }
+    return m ? ++m->times : 0;
+}
+
+void oly_origins_forget(void)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        while (buckets[b]) {
+            made *m = buckets[b];
+            buckets[b] = m->next;
+            oly_release(m);
+        }
+}
+
+/* -- origins ------------------------------------------------------------------------------------------------------------- */
+
+uint64_t oly_origin_of(oly_array x)
+{
+    return x->origin ? x->origin : oly_together_digest_of_all(&x->identity);
+}
+
+/* An array of this process alone is known by what is in it: other processes have copies of it. The hash that is kept with its buffer
+ * belongs to the thread that runs calls. */
+static uint64_t contents_of(oly_array x)
+{
+    if (x->n_shards != 1 || x->deleted)
+        return 0;
+    oly_array_wait(x);
+    size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
+    return oly_hash(bytes, x->shard[0]->data, bytes) | 1;
+}
+
+void oly_origin_add(oly_origin *o, oly_array operand)
+{
+    if (!oly_origin_of(operand))
+        operand->origin = contents_of(operand);
+    uint64_t origin = oly_origin_of(operand);
+    o->own = o->own || !origin;
+    o->call = oly_hash_mix(o->call, origin);
+}
+
+void oly_origin_end(oly_origin *o)
+{
+    oly_site site = oly_current_site();
+    if (!o->own)
+        return;
+    uint64_t place = oly_hash_text(oly_hash_text((uint64_t)site.line, site.file ? site.file : ""), site.call);
+    o->call = oly_hash_mix(o->call, place);
+    uint64_t times = count(o->call);
+    o->unknown = times == 0;
+    o->call = oly_hash_mix(o->call, times);
+}
+
+uint64_t oly_origin_result(const oly_origin *o, int k)
+{
+    return o->unknown ? 0 : oly_hash_mix(o->call, (uint64_t)k) | 1;
+}

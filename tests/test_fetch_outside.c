@@ -1,0 +1,315 @@
+/* run: ranks=2,4,8 devices=8  Arrays on meshes that leave ranks out: the ranks of the mesh fetch alone, or others too, before, after, in
+ * loops; and what can never be fetched is an error on every rank, soon, with both calls. */
+#include "check_session.h"
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void nap(int ms)
+{
+    usleep((useconds_t)ms * 1000);
+}
+
+/* Devices of the first half of the ranks, of the last half, of one rank, of all but rank 0 and one more. */
+static oly_mesh part(int which)
+{
+    int all = oly_device_count(), own = all / oly_process_count(), n = 0, devices[8];
+    for (int id = 0; id < all; id++) {
+        bool in = which == 0   ? id < all / 2
+                  : which == 1 ? id >= all / 2
+                  : which == 2 ? id / own == oly_process_count() - 1
+                               : id >= own;
+        if (in)
+            devices[n++] = id;
+    }
+    if (which == 3) /* in another order, so that the first device is not of the first rank */
+        for (int k = 0; k < n / 2; k++) {
+            int d = devices[k];
+            devices[k] = devices[n - 1 - k];
+            devices[n - 1 - k] = d;
+        }
+    return oly_mesh_from_devices(1, (const char *[]){"x"}, &n, devices);
+}
+enum { PARTS = 4, N = 24 };
+
+static bool member(oly_mesh mesh)
+{
+    return oly_shard_count(oly_full_sharded(oly_operand_int(0), OLY_INT32, oly_named(mesh, "x"), 1, (int64_t[]){N})) >
+           0;
+}
+
+static oly_array numbers(oly_mesh mesh, const char *spec, double first)
+{
+    return oly_device_put(oly_add(oly_arange(N, OLY_FLOAT32), first), oly_named(mesh, spec));
+}
+
+/* All of these ranks fetch it: first, first + step, ... */
+static void check_values(oly_array x, double first, double step)
+{
+    float got[N];
+    assert_int_equal(oly_process_allgather(x, got, sizeof got), OLY_OK);
+    for (int k = 0; k < N; k++)
+        assert_float_equal(got[k], first + step * k, 0);
+}
+
+/* A call that all ranks make. */
+static void check_all(void)
+{
+    int64_t n = 2 * oly_device_count();
+    oly_mesh all = oly_mesh_from_devices(1, (const char *[]){"x"}, (int[]){oly_device_count()}, NULL);
+    oly_array x = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, oly_named(all, "x"), 1, &n);
+    assert_float_equal(oly_item(oly_sum(oly_roll(x, 1, 0))), n, 0);
+}
+
+static void the_ranks_of_the_mesh_alone(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PARTS; p++) {
+        oly_mesh mesh = part(p);
+        oly_array x = oly_add(numbers(mesh, "x", 1), 1), whole = numbers(mesh, "", 5);
+        for (int k = 0; k < 3; k++)
+            if (oly_shard_count(x)) {
+                check_values(x, 2, 1);
+                check_values(whole, 5, 1);
+            }
+        check_all();
+        oly_sync("after it");
+    }
+}
+
+static void all_ranks(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PARTS; p++) {
+        oly_mesh mesh = part(p);
+        oly_array x = oly_mul(numbers(mesh, "x", 1), 2);
+        check_values(x, 2, 2);
+        check_values(numbers(mesh, "", 5), 5, 1);
+        check_all();
+        check_values(x, 2, 2);
+    }
+}
+
+/* Outsiders come sooner or later, and to some of what is fetched only. */
+static void in_loops(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PARTS; p++) {
+        oly_mesh mesh = part(p);
+        oly_array x = numbers(mesh, "x", 0);
+        bool in = member(mesh);
+        for (int k = 1; k <= 12; k++)
+            OLY_SCOPE
+            {
+                oly_assign(&x, oly_add(x, 1));
+                if (in == (k % 2 == 0) && k % 4 == 0)
+                    nap(5);
+                if (in || k % 3 == 0)
+                    check_values(x, k, 1);
+                if (k % 5 == 0)
+                    check_all();
+            }
+    }
+}
+
+/* Ranks of the mesh make and fetch what concerns them alone; it is not taken for anything else. */
+static void besides_work_of_the_mesh(void **state)
+{
+    (void)state;
+    for (int p = 0; p < PARTS; p++) {
+        oly_mesh mesh = part(p);
+        bool in = member(mesh);
+        oly_array x = numbers(mesh, "x", 0);
+        for (int k = 0; k < 5; k++) {
+            if (in) {
+                assert_float_equal(oly_item(oly_max(x)), N - 1 + k, 0);
+                check_values(numbers(mesh, "x", 100 + k), 100 + k, 1);
+                check_values(oly_add(x, 7), 7 + k, 1);
+            }
+            x = oly_add(x, 1);
+            check_values(x, 1 + k, 1);
+        }
+    }
+}
+
+/* Two meshes without a rank in common: each side fetches the other's arrays. */
+static void two_meshes(void **state)
+{
+    (void)state;
+    oly_array a = numbers(part(0), "x", 10), b = numbers(part(1), "x", 20);
+    for (int k = 0; k < 5; k++) {
+        check_values(a, 10, 1);
+        check_values(b, 20, 1);
+        if (oly_shard_count(a))
+            check_values(oly_mul(a, 2), 20, 2);
+        check_values(oly_mul(b, 2), 40, 2);
+    }
+    check_values(oly_device_put(oly_mul(a, 3), oly_named(part(1), "x")), 30, 3); /* moved: a call of both */
+    check_all();
+}
+
+/* Of parts that only the ranks of the mesh have; those that have none pass none. */
+static void parts_of_each_process(void **state)
+{
+    (void)state;
+    for (int p = 0; p < 3; p++) {
+        oly_mesh mesh = part(p);
+        oly_array like = numbers(mesh, "x", 0);
+        for (int round = 0; round < 3; round++) {
+            float own[N];
+            int64_t n = N, here = 0;
+            OLY_FOR_EACH_SHARD(s, like)
+            for (int64_t k = 0; k < s.extent[0]; k++)
+                own[here++] = (float)(100 * round + s.start[0] + k);
+            oly_array x = oly_from_local(oly_named(mesh, "x"), OLY_FLOAT32, 1, &n, own, &here);
+            check_values(round == 1 ? oly_add(x, 1) : x, 100 * round + (round == 1), 1);
+        }
+        float three = 3;
+        check_values(oly_add(like, oly_from_host(&three, OLY_FLOAT32, 0, NULL)), 3, 1);
+    }
+}
+
+static void large_values(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    float *got = malloc(sizeof *got * LARGE);
+    for (int k = 0; k < 3; k++) {
+        oly_array x = oly_add(oly_device_put(oly_arange(LARGE, OLY_FLOAT32), oly_named(part(1), "x")), k);
+        assert_int_equal(oly_process_allgather(x, got, sizeof *got * LARGE), OLY_OK);
+        for (int j = 0; j < LARGE; j += 1013)
+            assert_float_equal(got[j], (float)j + (float)k, 0);
+    }
+    free(got);
+}
+
+static void pictures(void **state)
+{
+    (void)state;
+    char good[100], bad[100];
+    snprintf(good, sizeof good, "/tmp/test_fetch_outside.%d.png", oly_process_count());
+    snprintf(bad, sizeof bad, "/tmp/test_fetch_outside.%d/none.png", oly_process_count());
+    oly_array x = oly_reshape(numbers(part(1), "x", 0), 4, 6);
+    assert_int_equal(oly_write_png(good, x, 0, 24), OLY_OK);
+    assert_int_equal(access(good, R_OK), 0);
+    oly_sync("all have seen it");
+    if (oly_process_index() == 0)
+        unlink(good);
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    assert_int_equal(oly_write_png(bad, x, 0, 24), OLY_IO);
+    oly_clear_error();
+    oly_set_error_mode(OLY_ERRORS_ABORT);
+    if (oly_shard_count(x))
+        assert_int_equal(oly_write_png(good, x, 0, 24), OLY_OK);
+    oly_sync("written again");
+    if (oly_process_index() == 0)
+        unlink(good);
+}
+
+/* -- what can never be answered --------------------------------------------------------------------------------------- */
+
+static void members_never_fetch(oly_mesh mesh, bool in)
+{
+    oly_array x = numbers(mesh, "x", 0);
+    float got[N];
+    if (!in)
+        oly_process_allgather(x, got, sizeof got);
+}
+
+static void members_wait_elsewhere(oly_mesh mesh, bool in)
+{
+    oly_array x = numbers(mesh, "x", 0);
+    float got[N];
+    if (!in)
+        oly_process_allgather(x, got, sizeof got);
+    oly_sync("here");
+    if (in)
+        oly_process_allgather(x, got, sizeof got);
+}
+
+static void another_array(oly_mesh mesh, bool in)
+{
+    oly_array x = numbers(mesh, "x", 0), y = numbers(mesh, "x", 1);
+    float got[N];
+    oly_process_allgather(in ? x : y, got, sizeof got);
+}
+
+static void another_constant(oly_mesh mesh, bool in)
+{
+    oly_array x = oly_mul(numbers(mesh, "x", 0), in ? 2 : 3);
+    float got[N];
+    oly_process_allgather(x, got, sizeof got);
+}
+
+static void another_order(oly_mesh mesh, bool in)
+{
+    oly_array x = numbers(mesh, "x", 0);
+    float got[N];
+    if (!in)
+        oly_process_allgather(x, got, sizeof got);
+    int64_t n = 2 * oly_device_count();
+    oly_mesh all = oly_mesh_from_devices(1, (const char *[]){"x"}, (int[]){oly_device_count()}, NULL);
+    oly_array y = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, oly_named(all, "x"), 1, &n);
+    oly_item(oly_sum(oly_roll(y, 1, 0)));
+    if (in)
+        oly_process_allgather(x, got, sizeof got);
+}
+
+static const struct wrong {
+    const char *name, *text;
+    void (*run)(oly_mesh mesh, bool in);
+} wrong[] = {
+    {"members never fetch", "without having fetched this array", members_never_fetch},
+    {"members wait elsewhere", "without having fetched this array", members_wait_elsewhere},
+    {"another array", "without having fetched this array", another_array},
+    {"another constant", "without having fetched this array", another_constant},
+    {"another order", "without having fetched this array", another_order},
+};
+
+static void what_nobody_fetches_is_an_error(void **state)
+{
+    (void)state;
+    double slowest = 0;
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+        for (int p = 0; p < PARTS; p++) {
+            oly_init(NULL, NULL);
+            oly_set_error_mode(OLY_ERRORS_RETURN);
+            oly_mesh mesh = part(p);
+            bool in = member(mesh);
+            oly_sync("begin");
+            double begin = now();
+            wrong[k].run(mesh, in);
+            int status = oly_finalize();
+            slowest = now() - begin > slowest ? now() - begin : slowest;
+            if (status != 1 || oly_last_status() != OLY_DIVERGED || !strstr(oly_last_error(), wrong[k].text) ||
+                !strstr(oly_last_error(), "test_fetch_outside.c:"))
+                fail_msg("%s, mesh %d: status %d, %s: %s", wrong[k].name, p, status, oly_status_name(oly_last_status()),
+                         oly_last_error());
+            oly_clear_error();
+        }
+    print_message("the slowest took %.2f s\n", slowest);
+}
+
+#define STARTED(test) cmocka_unit_test_setup_teardown(test, check_open, check_close)
+static const struct CMUnitTest tests[] = {
+    STARTED(the_ranks_of_the_mesh_alone),
+    STARTED(all_ranks),
+    STARTED(in_loops),
+    STARTED(besides_work_of_the_mesh),
+    STARTED(two_meshes),
+    STARTED(parts_of_each_process),
+    STARTED(large_values),
+    STARTED(pictures),
+    cmocka_unit_test(what_nobody_fetches_is_an_error),
+};
+
+int main(void)
+{
+    return CHECK_MAIN(tests);
+}
