@@ -30,7 +30,10 @@ static const struct {
     {"OLYMPUS_QUEUE_DEPTH", 3, {"64", "64", "1"}},
     {"OLYMPUS_VERIFY", 8, {"0", "0", "0", "0", "0", "0", "0", "1"}},
     {"OLYMPUS_DISABLE", 8, {"", "", "", "", "all", "fusion", "sinking", "layout-choice"}},
-    {"OLYMPUS_COSTS", 5, {"", "", "levels", "node=20us,1GB/s", "node=0.01us,0.01GB/s"}},
+    {"OLYMPUS_COSTS",
+     7,
+     {"", "", "levels", "node=20us,1GB/s", "node=0.01us,0.01GB/s", "process=1ns,9GB/s; network=1ms,1MB/s; memory=1GB/s",
+      "node=1us,0.1GB/s; gemm=10Mflop/s; operations=1Mop/s"}},
 };
 enum { N_VARIED = sizeof varied / sizeof *varied };
 

@@ -336,7 +336,14 @@ static void draw_input(program *p, const int64_t *base, int base_rank)
         for (int d = 0; d < s.rank; d++)
             if (one_in(&p->choices, 4))
                 s.shape[d] += below(&p->choices, 4) - (s.shape[d] > 2 ? 1 : 0);
-    for (int d = 0; d < s.rank; d++) {
+    if (p->products) {
+        bool across = one_in(&p->choices, 2);
+        s.dtype = one_in(&p->choices, 4) ? OLY_FLOAT64 : OLY_FLOAT32;
+        s.rank = 2;
+        s.shape[across] = 120 + 8 * below(&p->choices, 5);
+        s.shape[!across] = 8 * (1 + below(&p->choices, 4));
+    }
+    for (int d = 0; d < s.rank && !p->products; d++) {
         if (p->large && d < 2)
             s.shape[d] = s.rank == 1 ? 17000 + s.shape[d] : 110 + 2 * s.shape[d];
         if (size * s.shape[d] > (p->large ? 26000 : 400))
@@ -352,6 +359,8 @@ static void draw_input(program *p, const int64_t *base, int base_rank)
 static void draw_move(program *p)
 {
     statement s = {.kind = MOVE, .n_in = 1, .n_out = 1, .in = {any_value(p)}};
+    if (p->placed[s.in[0]].unreduced && (s.in[0] = replicated(p, s.in[0])) == NOTHING)
+        return;
     s.place[0] = any_placement(p, p->rank_of[s.in[0]], below(&p->choices, p->n_groups));
     add_statement(p, &s);
 }
@@ -394,7 +403,8 @@ void draw_program(program *p, int n_devices)
     p->team = 1;
     p->n_blocks = 1;
     p->wide = one_in(&p->choices, 8);
-    p->large = one_in(&p->choices, 40);
+    p->large = one_in(&p->choices, 24);
+    p->products = p->large && one_in(&p->choices, 3);
     p->most_work = p->large ? 3000000 : 400000;
     p->most_elements = p->large ? 28000 : 600;
     draw_meshes(p);

@@ -10,11 +10,14 @@ static bool splits(const placement *a, int d)
 
 static bool same_place(const placement *a, const placement *b)
 {
-    return a->mesh == b->mesh && memcmp(a->n, b->n, sizeof a->n) == 0 && memcmp(a->axis, b->axis, sizeof a->axis) == 0;
+    return a->mesh == b->mesh && a->unreduced == b->unreduced && memcmp(a->n, b->n, sizeof a->n) == 0 &&
+           memcmp(a->axis, b->axis, sizeof a->axis) == 0;
 }
 
 static bool splits_nothing(const placement *a)
 {
+    if (a->unreduced)
+        return false;
     for (int d = 0; d < MOST_RANK; d++)
         if (splits(a, d))
             return false;
@@ -25,6 +28,8 @@ int placed_as(program *p, int v, const placement *place)
 {
     if (!p->explicit_axes || v == NOTHING || same_place(&p->placed[v], place))
         return v;
+    if (place->unreduced)
+        return NOTHING;
     statement s = operation_of(OP_reshard, 1, &v);
     s.place[0] = *place;
     return simple(p, s);
@@ -49,6 +54,8 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
     const placement from = p->placed[s->in[0]];
     int rank = p->rank_of[s->in[0]], n = 0;
     *place = from;
+    if (from.unreduced && s->op != OP_transpose && s->op != OP_slice)
+        return false;
     switch (operations[s->op].family) {
     case ONE: return true;
     case THREE: return s->op == OP_clamp;
@@ -106,6 +113,8 @@ static bool place_of_alike(const program *p, const statement *s, placement *plac
                                                               sizeof(int64_t) * (size_t)p->rank_of[s->in[k]]) != 0)));
         if (next->mesh < 0)
             continue;
+        if (next->unreduced && (s->op != OP_add || p->rank_of[s->in[0]] != p->rank_of[s->in[k]] || s->in[1] == NUMBER))
+            return false;
         if (place->mesh < 0)
             *place = *next;
         else if (!same_place(place, next))
@@ -131,7 +140,7 @@ bool settle_operands(program *p, statement *s, placement *place)
         return true; /* the results' blocks say */
     if (s->op == OP_constraint)
         s->op = OP_reshard;
-    if (s->op == OP_reshard) {
+    if (s->op == OP_reshard || s->op == OP_sum_waits) {
         *place = s->place[0];
         return place->mesh >= 0;
     }
@@ -153,6 +162,27 @@ bool settle_operands(program *p, statement *s, placement *place)
         }
     *place = (placement){.mesh = (int8_t)(placed ? p->explicit_mesh : NOTHING)};
     return true;
+}
+
+/* A sum over a split dimension that is left unfinished: reads of it finish it, in this function or in another. */
+bool draw_waiting_sum(program *p)
+{
+    int v = any_value(p), d = NOTHING;
+    const placement from = p->placed[v];
+    if (!p->explicit_axes || from.mesh < 0 || from.unreduced || p->in_map || p->in_vmap || p->in_gradient ||
+        p->dtype_of[v] == OLY_BOOL)
+        return false;
+    for (int k = 0; k < p->rank_of[v]; k++)
+        if (splits(&from, k) && (d == NOTHING || one_in(&p->choices, 2)))
+            d = k;
+    if (d == NOTHING)
+        return false;
+    statement s = operation_of(OP_sum_waits, 1, &v);
+    s.axes[s.n_axes++] = d;
+    s.place[0] = without_dimension(&from, d);
+    for (int k = 0; k < from.n[d]; k++)
+        s.place[0].unreduced |= (uint8_t)(1 << from.axis[d][k]);
+    return add_statement(p, &s);
 }
 
 placement without_dimension(const placement *place, int d)

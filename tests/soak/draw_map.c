@@ -10,6 +10,8 @@ static int batched_value(program *p, int v, int axis)
     placement place = p->placed[v];
     if (!p->explicit_axes || place.mesh < 0)
         return v;
+    if (place.unreduced)
+        return replicated(p, v);
     place.n[axis] = 0;
     return placed_as(p, v, &place);
 }
@@ -201,8 +203,12 @@ bool draw_axes_region(program *p)
     p->group = NOTHING;
     draw_body(p, 6);
     s.n_out = 1 + below(&p->choices, 2);
-    for (int k = 0; k < s.n_out; k++)
-        add_result(p, b, k == 0 ? p->visible[p->n_visible - 1] : any_value(p));
+    for (int k = 0; k < s.n_out; k++) {
+        int v = k == 0 ? p->visible[p->n_visible - 1] : any_value(p);
+        if (p->placed[v].unreduced && (v = replicated(p, v)) == NOTHING)
+            return go_back(p, &m);
+        add_result(p, b, v);
+    }
     memcpy(p->visible, visible, sizeof *visible * (size_t)outside.visible);
     end_block(p, &outside);
     for (int k = 0; k < s.n_out; k++) {

@@ -60,9 +60,7 @@ static bool draw_two(program *p, statement *s)
     if (s->op == OP_fmod || one_in(&p->choices, 3)) {
         s->in[1] = NUMBER;
         s->number = s->op == OP_fmod ? 2 + below(&p->choices, 6) : any_number(p);
-    } else
-        s->in[1] = companion(p, s->in[0]);
-    if (s->in[1] != NUMBER && s->in[1] == NOTHING)
+    } else if ((s->in[1] = companion(p, s->in[0])) == NOTHING)
         return false;
     if (one_in(&p->choices, 3) && s->op != OP_fmod) {
         int swap = s->in[0];
@@ -103,9 +101,10 @@ static bool draw_three(program *p, statement *s)
     if (one_in(&p->choices, 3)) {
         s->in[2] = NUMBER;
         s->number = any_number(p);
-    } else
-        s->in[2] = companion(p, x);
-    return s->in[2] != NOTHING || s->in[2] == NUMBER;
+        return true;
+    }
+    s->in[2] = companion(p, x);
+    return s->in[2] != NOTHING;
 }
 
 static bool draw_reduction(program *p, statement *s)
@@ -142,8 +141,61 @@ static bool draw_running(program *p, statement *s)
 }
 
 /* -- products ----------------------------------------------------------------------------------------------------------------- */
+/* [batch, features, space...]: one to three dimensions of space, strides, dilations, groups. */
+static bool draw_conv_many(program *p, statement *s, int a, int b)
+{
+    int64_t shape[MOST_RANK];
+    int rank = p->rank_of[a] < 4 ? 4 : p->rank_of[a], space = rank - 2;
+    oly_dtype d = p->dtype_of[a] == OLY_FLOAT64 ? OLY_FLOAT64 : OLY_FLOAT32;
+    for (int k = 0; k < rank; k++) {
+        int from = k - (rank - p->rank_of[a]);
+        shape[k] = from >= 0 ? p->shape_of[a][from] : 1;
+    }
+    s->k = shape[1] % 2 == 0 && one_in(&p->choices, 4) ? 2 : 1;
+    if ((s->in[0] = converted(p, fitted(p, a, rank, shape), d)) == NOTHING)
+        return false;
+    s->mode = SAME + below(&p->choices, 2);
+    s->shape[0] = s->rank = space;
+    shape[1] /= s->k;
+    shape[0] = s->k * (1 + below(&p->choices, 3));
+    for (int k = 0; k < space; k++) {
+        int64_t n = shape[2 + k];
+        shape[2 + k] = 1 + below(&p->choices, n < 4 ? (int)n + 1 : 4);
+        s->low[k] = one_in(&p->choices, 3) ? 1 + below(&p->choices, 3) : 1;
+        s->high[k] = s->mode == VALID && one_in(&p->choices, 4) ? 2 : 1;
+        s->step[k] = one_in(&p->choices, 4) ? 2 : 1;
+    }
+    s->in[1] = converted(p, fitted(p, b, rank, shape), d);
+    return s->in[1] != NOTHING;
+}
+
+/* Of matrices that are there: a b^T, with an inner dimension that is often split. */
+static bool draw_large_product(program *p, statement *s)
+{
+    int a = any_value(p), b = NOTHING;
+    if (p->rank_of[a] != 2)
+        return false;
+    for (int k = p->n_visible - 1; k >= 0 && (b == NOTHING || one_in(&p->choices, 2)); k--)
+        if (p->rank_of[p->visible[k]] == 2 && p->shape_of[p->visible[k]][1] == p->shape_of[a][1])
+            b = p->visible[k];
+    s->op = OP_crossed;
+    s->n_in = 2;
+    s->in[0] = a;
+    s->in[1] = b;
+    if (b != NOTHING && one_in(&p->choices, 3)) {
+        statement t = operation_of(OP_transpose, 1, &b);
+        t.n_axes = 2;
+        t.axes[0] = 1;
+        s->op = OP_matmul;
+        s->in[1] = simple(p, t);
+    }
+    return s->in[1] != NOTHING;
+}
+
 static bool draw_product(program *p, statement *s)
 {
+    if (p->products)
+        return draw_large_product(p, s);
     int a = any_value(p), b = any_value(p);
     const array *x = value_of(p, a);
     int64_t shape[MOST_RANK];
@@ -204,6 +256,7 @@ static bool draw_product(program *p, statement *s)
         s->in[1] = converted(p, fitted(p, b, 3, shape), p->dtype_of[s->in[0]]);
         break;
     }
+    case OP_conv_many: return draw_conv_many(p, s, a, b);
     default:
         s->n_in = 1;
         s->mode = SAME + below(&p->choices, 2);
@@ -622,7 +675,10 @@ static int family_weights(const program *p, int *weight)
     memcpy(weight, p->profile == FIELDS ? fields : p->in_gradient ? smooth : usual, sizeof usual);
     if (p->in_map)
         weight[COLLECTIVE] = 25;
-    if (p->large && p->profile == ANYTHING)
+    if (p->products) {
+        weight[PRODUCT] = 70;
+        weight[ONE] = 30; /* constraints */
+    } else if (p->large && p->profile == ANYTHING)
         weight[RUNNING] = 40; /* long lines are sorted where they are spread */
     return COLLECTIVE + 1;
 }
@@ -632,6 +688,8 @@ bool draw_operation(program *p)
     int weight[COLLECTIVE + 1];
     if (p->n_visible == 0)
         return false;
+    if (p->explicit_axes && one_in(&p->choices, 8) && draw_waiting_sum(p))
+        return true;
     for (int tries = 0; tries < 3; tries++) {
         family f = (family)weighted(&p->choices, family_weights(p, weight), weight);
         statement s = operation_of((op)any_of_family(p, f), 0, NULL);

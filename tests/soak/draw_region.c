@@ -106,7 +106,8 @@ void add_result(program *p, int b, int v)
 bool replicate_free(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
-        if (p->placed[s->in[k]].mesh < 0 && (s->in[k] = replicated(p, s->in[k])) == NOTHING)
+        if ((p->placed[s->in[k]].mesh < 0 || p->placed[s->in[k]].unreduced) &&
+            (s->in[k] = replicated(p, s->in[k])) == NOTHING)
             return false;
     return true;
 }
@@ -523,7 +524,7 @@ bool draw_region(program *p)
     static const int weight[] = {10, 4, 5, 4, 4, 4, 4, 2, 2, 3};
     if (p->n_visible == 0 || p->n_statements > 80)
         return false;
-    int which = p->large ? 0 : weighted(&p->choices, 10, weight);
+    int which = p->products ? 7 : p->large ? 0 : weighted(&p->choices, 10, weight);
     if (p->in_gradient && which == 1)
         which = 0;
     if (p->in_map && p->plain_map && which != 4 && which != 7)

@@ -403,7 +403,11 @@ array *evaluate_operation(program *p, const statement *s, int member)
     case ONE: return one(p, s, a[0]);
     case TWO: return two(p, s, a);
     case THREE: return s->op == OP_where ? where(p, s, a) : clamp(p, s, a[0]);
-    case REDUCTION: return evaluate_reduction(p, s, a[0]);
+    case REDUCTION: {
+        statement plain = *s;
+        plain.op = s->op == OP_sum_waits ? OP_sum : s->op;
+        return evaluate_reduction(p, &plain, a[0]);
+    }
     case RUNNING: return evaluate_running(p, s, a[0]);
     case PRODUCT: return evaluate_product(p, s, a);
     case REARRANGE: return evaluate_rearrangement(p, s, member);

@@ -377,6 +377,7 @@ array *evaluate_product(program *p, const statement *s, array *const *a)
         if (s->op == OP_convolve)
             z = mapped(z, z->dtype, 1, z->shape, 0, reverse_source, z);
         return einsum(p, w, "sk", z, "k", "s");
+    case OP_conv_many: return evaluate_conv(p, s, x, z);
     case OP_conv:
         if (x->rank != 3 || z->rank != 3 || x->shape[1] != z->shape[1] || x->shape[2] < z->shape[2] ||
             z->shape[2] < 1 || x->dtype != z->dtype || x->shape[1] < 1)

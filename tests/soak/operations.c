@@ -43,6 +43,15 @@ const char *spec_text(const placement *place, int rank)
         if (place->n[d] > 1)
             at += snprintf(t + at, 80 - (size_t)at, ")");
     }
+    for (int a = 0, n = 0; a < MOST_AXES && place->unreduced; a++)
+        if (place->unreduced >> a & 1)
+            at += snprintf(t + at, 80 - (size_t)at, "%s%s",
+                           n++         ? ","
+                           : last >= 0 ? ", unreduced={"
+                                       : "unreduced={",
+                           axis_name[a]);
+    if (place->unreduced)
+        snprintf(t + at, 80 - (size_t)at, "}");
     return t;
 }
 
@@ -134,7 +143,7 @@ static oly_array call_two(const statement *s, const oly_operand *x)
     }
 }
 
-static oly_array call_reduction(const statement *s, oly_array x)
+static oly_array call_reduction(const program *p, const statement *s, oly_array x, const oly_mesh *mesh)
 {
     oly_reduce_options options = {.keepdims = s->flag};
     if (!s->other_flag) {
@@ -145,6 +154,10 @@ static oly_array call_reduction(const statement *s, oly_array x)
     static oly_array (*const calls[])(oly_operand, oly_reduce_options) = {
         oly_sum_with, oly_max_with, oly_min_with,    oly_prod_with,  oly_mean_with,
         oly_any_with, oly_all_with, oly_argmax_with, oly_argmin_with};
+    if (s->op == OP_sum_waits) {
+        options.out_sharding = sharding_of(p, &s->place[0], MOST_RANK, mesh);
+        return oly_sum_with(oly_operand_array(x), options);
+    }
     return calls[s->op - OP_sum](oly_operand_array(x), options);
 }
 
@@ -175,6 +188,9 @@ static oly_array call_product(const statement *s, const oly_array *x)
     case OP_correlate: return oly_correlate(x[0], x[1], modes[s->mode]);
     case OP_convolve: return oly_convolve(x[0], x[1], modes[s->mode]);
     case OP_conv: return oly_conv(x[0], x[1], .padding = padding[s->mode]);
+    case OP_conv_many:
+        return oly_conv(x[0], x[1], .padding = padding[s->mode], .n_list = (int)s->shape[0], .stride_list = s->low,
+                        .lhs_dilation_list = s->high, .rhs_dilation_list = s->step, .feature_group_count = s->k);
     default:
         return oly_reduce_window(x[0], s->op == OP_window_sum ? "sum" : "max", .window = window,
                                  .padding = padding[s->mode]);
@@ -286,7 +302,7 @@ oly_array call_operation(const program *p, const statement *s, oly_array const *
     case ONE: return call_one(p, s, x[0], mesh);
     case TWO:
     case THREE: return call_two(s, o);
-    case REDUCTION: return call_reduction(s, x[0]);
+    case REDUCTION: return call_reduction(p, s, x[0], mesh);
     case RUNNING: return call_running(s, x[0]);
     case PRODUCT: return call_product(s, x);
     case REARRANGE: return call_rearrangement(s, x, o);

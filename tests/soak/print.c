@@ -107,13 +107,14 @@ static int print_part(FILE *f, const program *p, const statement *s, const char 
     case 'd': fprintf(f, "%s", type_word(s->dtype)); return 1;
     case 't': fprintf(f, "%s", slices_text(s)); return 1;
     case 'c':
-        if (s->op == OP_conv || s->op == OP_window_sum || s->op == OP_window_max)
+        if (s->op == OP_conv || s->op == OP_conv_many || s->op == OP_window_sum || s->op == OP_window_max)
             fprintf(f, s->mode == SAME ? "SAME" : "VALID");
         else
             fprintf(f, "%s", modes[s->mode]);
         return 1;
     case 'R': print_reduction(f, s); return 1;
     case 'S': print_sharding(f, &s->place[0], p->rank_of[s->in[0]]); return 1;
+    case 'W': print_sharding(f, &s->place[0], MOST_RANK); return 1;
     case 'O':
         if (s->place[0].mesh < 0)
             fprintf(f, "NULL");
@@ -447,8 +448,8 @@ static bool uses_mesh(const program *p, int m)
         if (s->kind == MAP && s->k == m)
             return true;
         if ((s->kind == INPUT || s->kind == MOVE ||
-             (s->kind == OPERATION &&
-              (s->op == OP_constraint || s->op == OP_reshard || operations[s->op].family == RANDOM))) &&
+             (s->kind == OPERATION && (s->op == OP_constraint || s->op == OP_reshard || s->op == OP_sum_waits ||
+                                       operations[s->op].family == RANDOM))) &&
             s->place[0].mesh == m)
             return true;
         for (int j = 0; j < s->n_out && (s->kind == CALL || s->kind == REGION); j++)

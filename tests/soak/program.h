@@ -66,6 +66,7 @@ typedef enum kind {
 typedef struct placement {
     int8_t mesh;
     int8_t n[MOST_RANK], axis[MOST_RANK][MOST_AXES];
+    uint8_t unreduced; /* axes along which it is a sum that waits */
 } placement;
 
 typedef struct statement {
@@ -135,7 +136,8 @@ typedef struct program {
     placement placed[MOST_VALUES]; /* then: how values are split; mesh NOTHING: as they come */
     bool
         large; /* arrays of more than 16384 elements, few statements: loops that are looked at take several steps at once */
-    bool wide; /* with 64-bit types */
+    bool products; /* large: matrices, whose products have partial sums and pay for overlap */
+    bool wide;     /* with 64-bit types */
     /* while it is evaluated */
     int team; /* devices of the map it is in, or 1 */
     const mesh_text *map;
@@ -191,6 +193,7 @@ array *evaluate_operation(program *p, const statement *s, int member); /* NULL: 
 array *evaluate_reduction(program *p, const statement *s, const array *a);
 array *evaluate_running(program *p, const statement *s, const array *a);
 array *evaluate_product(program *p, const statement *s, array *const *a);
+array *evaluate_conv(program *p, const statement *s, const array *x, const array *z);
 array *evaluate_rearrangement(program *p, const statement *s, int member);
 array *evaluate_indexing(program *p, const statement *s, int member);
 extern const char *const modes[N_MODES];
@@ -273,6 +276,7 @@ bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
                      placement *place); /* what it may be asked of, and where its result is placed */
 placement result_place(const program *p, const statement *s, int k);
+bool draw_waiting_sum(program *p);
 placement without_dimension(const placement *place, int d);
 
 /* -- running and comparing: run.c, check.c ---------------------------------------------------------------------------------------- */
