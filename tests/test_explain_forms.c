@@ -195,6 +195,13 @@ static void reasons_name_the_neighbour(void **state)
     free(text);
 }
 
+static void check_saving(const char *before, const char *after, const char *saved, const char *of, int sign)
+{
+    double difference = sign * (check_json_number(before, of) - check_json_number(after, of));
+    if (fabs(check_json_number(before, saved) - difference) > 1e-9 * fabs(difference))
+        fail_msg("%s is %g and should be %g", saved, check_json_number(before, saved), difference);
+}
+
 /* y is transposed into the layout of x by an exchange; the other layout of y needs none. */
 static void a_hint_removes_the_transfer(void **state)
 {
@@ -214,6 +221,12 @@ static void a_hint_removes_the_transfer(void **state)
     assert_int_equal(oly_costs_n(&after, f, 2, better), OLY_OK);
     assert_int_equal((int64_t)check_json_number(text, "hints.0.wire_bytes"), before.wire_bytes - after.wire_bytes);
     assert_int_equal(after.collectives, 0);
+    char *then = told(OLY_EXPLAIN_JSON, f, 2, better);
+    check_saving(text, then, "hints.0.bytes", "totals.bytes", 1);
+    check_saving(text, then, "hints.0.collectives", "totals.collectives", 1);
+    check_saving(text, then, "hints.0.memory", "memory.peak_bytes", -1);
+    check_saving(text, then, "hints.0.seconds", "totals.seconds", 1);
+    free(then);
     free(change);
     free(again);
     free(text);

@@ -582,6 +582,30 @@ static void batched_loops_keep_split_carries(void **state)
     VALUES(oly_sum(oly_reshard(y, oly_named(mesh, "")), OLY_AXES(1, 2)), 28, 56, 112);
 }
 
+/* What is reduced meets what is reduced alike, and numbers, which adapt; a condition need not be reduced as its branches are. */
+static void reduced_values_meet(void **state)
+{
+    (void)state;
+    oly_array eight = oly_arange(8, OLY_FLOAT32), plate = count("y", 8, 2);
+    oly_array line = oly_device_put(eight, oly_named(mesh, "y, reduced={x}")),
+              other = oly_device_put(eight, oly_named(mesh, "y"));
+    oly_array sum = oly_device_put(oly_sum(eight), oly_named(mesh, "reduced={x}")),
+              number = oly_device_put(oly_sum(eight), oly_named(mesh, ""));
+    oly_array reduced = count("y, reduced={x}", 8, 2), cases[] = {reduced, reduced};
+    TYPE(oly_mul(line, line), "float32[8@y]{R:x}");
+    TYPE(oly_mul(sum, number), "float32[]{R:x}");
+    TYPE(oly_mul(line, sum), "float32[8@y]{R:x}");
+    TYPE(oly_mul(line, number), "float32[8@y]{R:x}");
+    TYPE(oly_mul(reduced, 2), "float32[8@y,2]{R:x}");
+    REFUSED(oly_mul(line, other), OLY_SHARDING, "operand 1", "[reduced_conflict]");
+    REFUSED(oly_mul(other, line), OLY_SHARDING, "operand 0", "[reduced_conflict]");
+    REFUSED(oly_mul(other, sum), OLY_SHARDING, "operand 0", "[reduced_conflict]");
+    TYPE(oly_where(oly_gt(plate, 3), reduced, reduced), "float32[8@y,2]{R:x}");
+    TYPE(oly_where(oly_gt(number, 3), reduced, reduced), "float32[8@y,2]{R:x}");
+    TYPE(oly_select_n(oly_gt(plate, 3), 2, cases), "float32[8@y,2]{R:x}");
+    REFUSED(oly_where(oly_gt(plate, 3), reduced, plate), OLY_SHARDING, "[select_conflict]");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -606,6 +630,7 @@ int main(void)
         TEST(regions_over_another_mesh),
         TEST(reversed_is_reversed),
         TEST(what_is_written_adapts),
+        TEST(reduced_values_meet),
         TEST(uncommitted_work_runs_on_the_default_device),
     };
     return CHECK_MAIN(tests);

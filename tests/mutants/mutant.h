@@ -3,7 +3,7 @@
 #ifndef OLY_MUTANT_H
 #define OLY_MUTANT_H
 extern int oly_mutant_active;
-extern unsigned char oly_mutant_reached[];
+extern unsigned char *oly_mutant_reached;
 
 static inline __attribute__((unused)) _Bool oly_mutant_is(int number)
 {

@@ -5,13 +5,16 @@ Chooses COUNT places in the sources (by default all of runtime/plan, runtime/tra
 changed copies of those sources to FOLDER/src, compiles them, and writes a list of the mutants to FOLDER/mutants.json. Places:
 comparisons, arithmetic, integers (one more, one less), conditions (negated), && and ||, statements (left out). Each is written as a
 choice at run time (mutant.h), so that one program has them all. Lines keep their numbers. Needs Debian's python3-clang.
-CFLAGS: what else the compiler is told.
+What is planted in FOLDER already stays, with what is known of it, as long as the sources are the same; otherwise the old results are
+kept as FOLDER/log.before. CFLAGS: what else the compiler is told.
 """
 import glob
+import hashlib
 import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -206,8 +209,32 @@ def build(f, chosen, folder):
         drop_wrong(f, told, chosen)
 
 
+def digest(paths):
+    paths = paths + glob.glob('runtime/*/*.h') + glob.glob('kernels/**/*.h', recursive=True) + glob.glob(HERE + '/mutant.*') + [HERE + '/plant.py']
+    return hashlib.sha1(b''.join(open(p, 'rb').read() for p in sorted(paths))).hexdigest()
+
+
+def is_planted(folder, wanted):
+    """True: the same mutants of the same sources are there."""
+    try:
+        with open(os.path.join(folder, 'mutants.json')) as file:
+            known = json.load(file)
+    except FileNotFoundError:
+        return False
+    if all(known.get(k) == v for k, v in wanted.items()):
+        return True
+    shutil.rmtree(os.path.join(folder, 'src'), ignore_errors=True)
+    if os.path.exists(os.path.join(folder, 'log')):
+        os.replace(os.path.join(folder, 'log'), os.path.join(folder, 'log.before'))
+    return False
+
+
 def main():
     folder, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    wanted = {'seed': seed, 'count': count, 'digest': digest(sys.argv[4:] or sources())}
+    if is_planted(folder, wanted):
+        print('planted already')
+        return
     resource = subprocess.run(['clang', '-print-resource-dir'], capture_output=True, text=True).stdout.strip()
     index = cx.Index.create()
     FLAGS.remove('-DOLY_ISA=base')
@@ -220,7 +247,7 @@ def main():
             done.result()
     listed = {n: {'file': f.path, 'line': p[4], 'change': ' '.join(p[3].split())} for n, (f, p) in sorted(chosen.items())}
     with open(os.path.join(folder, 'mutants.json'), 'w') as file:
-        json.dump({'seed': seed, 'places': total, 'mutants': listed}, file, indent=1)
+        json.dump(dict(wanted, places=total, mutants=listed), file, indent=1)
     print('%d mutants of %d places in %d sources' % (len(listed), total, len({m['file'] for m in listed.values()})))
 
 

@@ -2,34 +2,48 @@
 """Runs tests against planted mutants: run.py FOLDER BUILD [SECONDS]
 
 FOLDER is what plant.py filled; BUILD has the objects of the tests and the library. Links every test with the changed sources, runs
-each once without a mutant (which tests pass, how long they take, which mutants they come by), then for each mutant the tests that
-come by it, fast ones first, until one fails, and at last SECONDS (default 60) of random programs of new seeds (tests/soak). Results
-are appended to FOLDER/log, one line of JSON each; what is there already is not run again. Prints the survivors. JOBS: how many at once
-(default: the cores). LIMIT: seconds of tests after which a mutant is left to the random programs (default 600).
+each once without a mutant (which pass, how long they take, which mutants they come by), then for each mutant until something fails:
+some seconds of random programs (tests/soak), the tests that come by it, first those that killed others of its file in little time,
+and the rest of SECONDS (default 60) of random programs. The seeds of a mutant are always the same. Results are appended to FOLDER/log,
+a line of JSON each; what is there already is not run again, so a run that was stopped goes on. Prints the survivors at the end.
+
+AGAIN=1   the survivors once more: tests that are new or changed, and more random programs    ONLY="3 17"   these
+EARLY=4   seconds of random programs before the tests             LIMIT=600   seconds of tests for a mutant
+JOBS=1    how many mutants at once
 """
 import glob
+import hashlib
 import json
 import os
 import random
 import re
+import select
+import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 # Tests whose figures depend on time, wrap functions, or look at other things than results.
-WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'launch', 'device',
-           'queue_memory', 'communicator', 'errors_ranks', 'core'}
-# Those that need messages between processes run with two.
+WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
+           'communicator', 'errors_ranks', 'core', 'every_call', 'out_of_memory', 'many_devices'}
+# Those that need messages between processes run with two as well.
 TWO_RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
-             'random_loops', 'soak_programs'}
+             'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge'}
 FEW = {'MARCH_CASES': '40', 'RANDOM_MAPS': '200', 'SOAK_SHRINK': '0'}
 LONGEST = 300  # seconds for a test without a mutant
+TURN = 60      # programs of a turn of the soak
+LAYOUTS = ((1, 8), (1, 3), (2, 4), (1, 8), (1, 1), (2, 1), (1, 8), (1, 24))
+FAILURE = re.compile(rb'^(\[  FAILED  \]|FAILED |failed |seed \d+[:,])')
 
 
 def read(path):
     return open(path).read() if os.path.exists(path) else ''
+
+
+def setting(name, otherwise):
+    return float(os.environ.get(name, otherwise))
 
 
 def devices_of(name):
@@ -37,6 +51,11 @@ def devices_of(name):
     return int(found.group(1)) if found else 8
 
 
+def digest(paths):
+    return hashlib.sha1(b''.join(open(p, 'rb').read() for p in sorted(paths))).hexdigest()[:12]
+
+
+# -- programs ----------------------------------------------------------------------------------------------------------------------
 def changed(folder):
     return [folder + '/mutant.o', *glob.glob(folder + '/src/**/*.o', recursive=True)]
 
@@ -46,125 +65,241 @@ def libraries():
                           text=True).stdout.split() + ['-lm']
 
 
-def link_soak(folder, build):
-    objects = [p for p in glob.glob(build + '/tests/soak/*.o') if not p.endswith('/fuzz_programs.o')]
-    done = subprocess.run(['mpicc', '-pthread', *objects, build + '/tests/check_element.o', *changed(folder), build + '/libolympus.a',
-                           *libraries(), '-o', folder + '/soak'], capture_output=True)
-    return folder + '/soak' if objects and done.returncode == 0 else None
-
-
-def link(folder, build, name):
-    helpers = [build + '/tests/' + os.path.basename(p)[:-2] + '.o' for p in glob.glob('tests/*.c')
-               if not re.match(r'tests/(test_|oracle|ops_reference)', p)]
-    more = glob.glob(build + '/tests/ops_reference*.o') if name == 'ops_everywhere' else []
-    main = glob.glob(build + '/tests/oracle*.o') if name == 'oracle' else ['%s/tests/test_%s.o' % (build, name)]
-    program = '%s/test_%s' % (folder, name)
-    if os.path.exists(program) and os.path.getmtime(program) > max(
-            map(os.path.getmtime, [folder + '/mutants.json', build + '/libolympus.a', *main])):
+def link(folder, build, name, objects):
+    """The program, or None; linked anew when something is newer."""
+    program, parts = folder + '/' + name, [*objects, *changed(folder), build + '/libolympus.a']
+    if os.path.exists(program) and os.path.getmtime(program) > max(map(os.path.getmtime, parts)):
         return program
-    done = subprocess.run(['mpicc', '-pthread', *main, *helpers, *more, *changed(folder),
-                           build + '/libolympus.a', *libraries(), '-o', program], capture_output=True, text=True)
+    done = subprocess.run(['mpicc', '-pthread', *parts, *libraries(), '-o', program], capture_output=True, text=True)
     return program if done.returncode == 0 else None
 
 
+def objects_of(build, name):
+    helpers = [build + '/tests/' + os.path.basename(p)[:-2] + '.o' for p in glob.glob('tests/*.c')
+               if not re.match(r'tests/(test_|oracle|ops_reference)', p)]
+    if name == 'soak':
+        own = [p for p in glob.glob(build + '/tests/soak/*.o') if not p.endswith('/fuzz_programs.o')]
+        return own, [build + '/tests/check_element.o']
+    if name == 'oracle':
+        return glob.glob(build + '/tests/oracle*.o'), helpers
+    more = glob.glob(build + '/tests/ops_reference*.o') if name in ('ops_everywhere', 'pairs') else []
+    return ['%s/tests/test_%s.o' % (build, name)], helpers + more
+
+
+# -- running -----------------------------------------------------------------------------------------------------------------------
+def watch(command, env, limit):
+    """Runs a command: 'passed', 'failed' (as soon as it says so), or 'late'; and what it said when it failed."""
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               start_new_session=True)
+    end, rest, verdict, said = time.time() + limit, b'', None, ''
+    while not verdict:
+        ready, _, _ = select.select([process.stdout], [], [], max(0, end - time.time()))
+        if not ready:
+            verdict = 'late'
+            break
+        more = os.read(process.stdout.fileno(), 65536)
+        if not more:
+            break
+        *lines, rest = (rest + more).split(b'\n')
+        for line in lines:
+            if FAILURE.match(line):
+                verdict, said = 'failed', line.decode(errors='replace')
+                break
+    finish(process, verdict)
+    return verdict or ('passed' if process.returncode == 0 else 'failed'), said
+
+
+def finish(process, verdict):
+    """Launchers take their ranks with them when they are asked to end."""
+    for signal_number, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, 30)):
+        if verdict:
+            try:
+                os.killpg(process.pid, signal_number)
+            except ProcessLookupError:
+                pass
+        try:
+            process.wait(patience)
+            break
+        except subprocess.TimeoutExpired:
+            verdict = 'late'
+    process.stdout.close()
+
+
+def run(program, arguments, mutant, ranks, devices, limit, reached=None, build=''):
+    env = dict(os.environ, BUILD=build, OLYMPUS_NUM_CPU_DEVICES=str(devices), OLY_MUTANT=str(mutant), OLYMPUS_TIMEOUT='20', OMPI_MCA_pml='ob1',
+               OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', OMPI_MCA_rmaps_base_oversubscribe='1',
+               OMPI_MCA_hwloc_base_binding_policy='none', OMPI_MCA_mpi_yield_when_idle='1', **FEW)
+    if reached:
+        env['OLY_MUTANT_REACHED'] = reached
+    launcher = ['mpirun', '-n', str(ranks)] if ranks > 1 else []
+    return watch(['timeout', '-k', '2', str(int(limit) + 5), 'stdbuf', '-oL', *launcher, program, *arguments], env, limit)
+
+
+def reached_in(path):
+    numbers = [k for k, byte in enumerate(open(path, 'rb').read()) if byte] if os.path.exists(path) else []
+    if os.path.exists(path):
+        os.unlink(path)
+    return numbers
+
+
 class Test:
-    def __init__(self, program, name, ranks):
-        self.command, self.name, self.ranks = [program], name, ranks
-        self.devices = devices_of(name) // ranks
+    def __init__(self, program, name, ranks, devices, version, arguments=()):
+        self.program, self.name, self.ranks, self.devices, self.arguments = program, name, ranks, devices, list(arguments)
+        self.version, self.key, self.build = version, '%s.%d' % (name, ranks), ''
         self.seconds, self.reached = 0, set()
 
     def run(self, mutant, limit, reached=None):
-        """True: passed."""
-        env = dict(os.environ, OLYMPUS_NUM_CPU_DEVICES=str(self.devices), OLY_MUTANT=str(mutant), OLYMPUS_TIMEOUT='20',
-                   OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', OMPI_MCA_rmaps_base_oversubscribe='1',
-                   OMPI_MCA_hwloc_base_binding_policy='none', OMPI_MCA_mpi_yield_when_idle='1', **FEW)
-        if reached:
-            env['OLY_MUTANT_REACHED'] = reached
-        command = ['timeout', '-k', '2', str(int(limit) + 1)]
-        command += ['mpirun', '-n', str(self.ranks)] * (self.ranks > 1) + self.command
-        return subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+        return run(self.program, self.arguments, mutant, self.ranks, self.devices, limit, reached, self.build)[0]
 
     def try_without(self, folder):
-        path = '%s/reached/%s.%d' % (folder, self.name, self.ranks)
-        if not os.path.exists(path):
+        """Without a mutant: does it pass, and come by any?"""
+        path = '%s/reached/%s' % (folder, self.key)
+        known = json.loads(read(path) or '{}')
+        if known.get('version') != self.version:
             begin = time.time()
-            passed = self.run(0, LONGEST, path + '.part')
-            parts = glob.glob(path + '.part.*')
-            numbers = sorted({int(n) for p in parts for n in read(p).split()})
-            for p in parts:
-                os.unlink(p)
+            passed = self.run(0, LONGEST, path + '.map') == 'passed'
+            known = {'version': self.version, 'passed': passed, 'seconds': time.time() - begin, 'reached': reached_in(path + '.map')}
             with open(path, 'w') as file:
-                json.dump({'passed': passed, 'seconds': time.time() - begin, 'reached': numbers}, file)
-        known = json.loads(read(path))
+                json.dump(known, file)
+            if not passed:
+                print('without a mutant %s fails on %d ranks: left out' % (self.name, self.ranks), flush=True)
         self.seconds, self.reached = known['seconds'], set(known['reached'])
         return known['passed'] and self.reached
 
 
 def tests_of(folder, build):
     names = [os.path.basename(p)[5:-2] for p in sorted(glob.glob('tests/test_*.c'))]
-    names = [n for n in names if n not in WITHOUT and os.path.exists('%s/tests/test_%s.o' % (build, n))]
-    with ThreadPoolExecutor(jobs()) as pool:
-        programs = dict(zip(names, pool.map(lambda n: link(folder, build, n), names)))
-    found = [Test(programs[n], n, r) for n in names if programs[n] for r in ((1, 2) if n in TWO_RANKS else (1,))]
-    oracle = link(folder, build, 'oracle')
-    for family in sorted(glob.glob('tests/oracle/*/')) if oracle else []:
-        found.append(Test(oracle, 'oracle-' + os.path.basename(family[:-1]), 1))
-        found[-1].command.append(family)
-        found[-1].devices = 16
-    with ThreadPoolExecutor(jobs()) as pool:
-        good = list(pool.map(lambda t: t.try_without(folder), found))
-    return sorted((t for t, g in zip(found, good) if g), key=lambda t: t.seconds)
+    names = [n for n in names if n not in WITHOUT and os.path.exists('%s/tests/test_%s.o' % (build, n))] + ['oracle']
+    found = []
+    for n in names:
+        own, helpers = objects_of(build, n)
+        program = link(folder, build, 'oracle' if n == 'oracle' else 'test_' + n, own + helpers)
+        if not program:
+            continue
+        if n == 'oracle':
+            found += [Test(program, 'oracle-' + f.split('/')[-2], 1, 16, digest(own), [f]) for f in glob.glob('tests/oracle/*/')]
+        else:
+            more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
+            found += [Test(program, n, r, devices_of(n) // r, digest(own + more)) for r in ((1, 2) if n in TWO_RANKS else (1,))]
+    plans = 'tests/test_plans_random.sh'
+    found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plans/random/*'), *objects_of(build, 'soak')[0]])))
+    found[-1].build = folder
+    return sorted((t for t in found if t.try_without(folder)), key=lambda t: t.seconds)
 
 
-def random_programs_notice(soak, number, seconds):
-    """Turns of random programs of new seeds on eight devices."""
-    end = time.time() + seconds
-    while soak and time.time() < end:
-        turn = Test(soak, 'soak', 1)
-        turn.command += [str(random.randrange(1 << 40)), '50']
-        if not turn.run(number, 300):
-            return True
-    return False
+# -- judging -----------------------------------------------------------------------------------------------------------------------
+class Soak:
+    def __init__(self, program, folder):
+        self.program, path = program, folder + '/reached/soak'
+        if not os.path.exists(path):
+            for layout in ((1, 8), (2, 4)) if program else ():
+                for turn in range(10):
+                    run(program, [str(20000000 + 200 * turn), str(TURN)], 0, *layout, LONGEST, path + '.map')
+            with open(path, 'w') as file:
+                json.dump(reached_in(path + '.map'), file)
+        self.reached = set(json.loads(read(path)))
+
+    def kills(self, number, seconds, turns):
+        """Random programs for so many seconds; `turns` goes on where it was. Says which seed noticed, or None."""
+        end = time.time() + seconds
+        while self.program and time.time() < end:
+            turn = next(turns)
+            ranks, devices = LAYOUTS[turn % len(LAYOUTS)] if turn >= 10 else (1, 8)
+            seed = 200 * random.Random(number * 1000 + turn).randrange(1 << 30)
+            verdict, said = run(self.program, [str(seed), str(TURN)], number, ranks, devices, 15 if ranks == 1 else 30)
+            if verdict == 'passed':
+                continue
+            found = re.match(r'seed (\d+)', said)
+            first, count = (found.group(1), 1) if found else (seed, TURN)
+            if run(self.program, [str(first), str(count)], 0, ranks, devices, LONGEST)[0] == 'passed':
+                return 'soak %dx%d %s %d %s' % (ranks, devices, first, count, verdict)
+            print('WITHOUT a mutant: soak %s %d on %dx%d fails' % (first, count, ranks, devices), flush=True)
+        return None
 
 
-def jobs():
-    return int(os.environ.get('JOBS', os.cpu_count()))
+class Order:
+    """Which test first: those that killed others of this file or folder, in little time."""
+
+    def __init__(self, mutants, known):
+        self.mutants, self.kills, self.tries = mutants, {}, {}
+        for r in known.values():
+            self.learn(r)
+
+    def places(self, number):
+        file = self.mutants[number]['file']
+        return (file, 1.0), (os.path.dirname(file), 0.2)
+
+    def learn(self, result):
+        for place, _ in self.places(result['number']) if result['number'] in self.mutants else ():
+            for name in result.get('passed', {}):
+                self.tries[place, name] = self.tries.get((place, name), 0) + 1
+            if result['verdict'] == 'killed':
+                name = result['by']
+                self.tries[place, name] = self.tries.get((place, name), 0) + 1
+                self.kills[place, name] = self.kills.get((place, name), 0) + 1
+
+    def cost(self, number, test):
+        chance = [(self.kills.get((p, test.key), 0) * w + 0.02) / (self.tries.get((p, test.key), 0) * w + 0.2)
+                  for p, w in self.places(number)]
+        return (test.seconds + 0.1) / sum(chance)
 
 
-def judge(number, tests, soak, seconds):
+def judge(number, tests, soak, order, seconds, before):
+    begin, passed = time.time(), dict(before.get('passed', {}))
     mine = [t for t in tests if number in t.reached]
-    begin = time.time()
-    for t in mine:
-        if not t.run(number, 10 * t.seconds + 20):
-            return {'verdict': 'killed', 'by': t.name, 'ranks': t.ranks}
-        if time.time() - begin > float(os.environ.get('LIMIT', 600)):
-            break
-    if random_programs_notice(soak, number, seconds):
-        return {'verdict': 'killed', 'by': 'soak', 'ranks': 1}
-    return {'verdict': 'survived' if mine else 'not reached', 'tests': len(mine), 'seconds': round(time.time() - begin)}
+    turns = iter(range(before.get('turns', 0), 1 << 30))
+    early = 0 if before else setting('EARLY', 4)
+
+    def result(verdict, **more):
+        return dict(more, number=number, verdict=verdict, seconds=round(time.time() - begin, 1), passed=passed, turns=next(turns),
+                    reached=len(mine) + (number in soak.reached))
+
+    if not mine and number not in soak.reached:
+        return result('not reached')
+    if seed := soak.kills(number, early, turns):
+        return result('killed', by='soak', seed=seed)
+    tests_begin = time.time()
+    for t in sorted(mine, key=lambda t: order.cost(number, t)):
+        if passed.get(t.key) == t.version or time.time() - tests_begin + t.seconds > setting('LIMIT', 600):
+            continue
+        verdict = t.run(number, 4 * t.seconds + 15)
+        if verdict != 'passed':
+            return result('killed', by=t.key, late=verdict == 'late')
+        passed[t.key] = t.version
+    if seed := soak.kills(number, seconds - early, turns):
+        return result('killed', by='soak', seed=seed)
+    return result('survived', left=len([t for t in mine if passed.get(t.key) != t.version]))
 
 
 def main():
     folder, build = sys.argv[1], sys.argv[2]
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 60
-    os.makedirs(folder + '/reached', exist_ok=True)
+    os.nice(5)
+    for made in ('/reached', '/tests/soak'):
+        os.makedirs(folder + made, exist_ok=True)
     here = os.path.dirname(os.path.abspath(__file__))
-    subprocess.run(['gcc', '-O1', '-c', here + '/mutant.c', '-o', folder + '/mutant.o'], check=True)
+    if not os.path.exists(folder + '/mutant.o'):
+        subprocess.run(['gcc', '-O1', '-c', here + '/mutant.c', '-o', folder + '/mutant.o'], check=True)
     mutants = {int(n): m for n, m in json.loads(read(folder + '/mutants.json'))['mutants'].items()}
+    soak = Soak(link(folder, build, 'tests/soak/soak', sum(objects_of(build, 'soak'), [])), folder)
     tests = tests_of(folder, build)
-    soak = link_soak(folder, build)
     print('%d tests, %.0f s' % (len(tests), sum(t.seconds for t in tests)), flush=True)
     known = {r['number']: r for r in map(json.loads, read(folder + '/log').splitlines())}
-    left = [n for n in mutants if n not in known]
-    random.Random(1).shuffle(left)
+    order = Order(mutants, known)
+    left = [n for n in mutants if n not in known or ('AGAIN' in os.environ and known[n]['verdict'] != 'killed')]
+    if 'ONLY' in os.environ:
+        left = [n for n in left if str(n) in os.environ['ONLY'].split()]
 
     def one(n):
-        result = dict(judge(n, tests, soak, seconds), number=n)
+        result = judge(n, tests, soak, order, seconds, known.get(n, {}))
         with open(folder + '/log', 'a') as file:
             file.write(json.dumps(result) + '\n')
         known[n] = result
+        order.learn(result)
+        print('%3d  %-11s %5.1f s  %s:%d  %s%s' % (n, result['verdict'], result['seconds'], mutants[n]['file'], mutants[n]['line'],
+                                                  result.get('by', ''), ' (late)' * result.get('late', False)), flush=True)
 
-    with ThreadPoolExecutor(jobs()) as pool:
+    with ThreadPoolExecutor(int(setting('JOBS', 1))) as pool:
         for done in [pool.submit(one, n) for n in left]:
             done.result()
     report(mutants, known)
@@ -177,9 +312,7 @@ def report(mutants, known):
             if r['verdict'] == verdict and n in mutants:
                 m = mutants[n]
                 print('%-11s  %d  %s:%d  %s' % (verdict, n, m['file'], m['line'], m['change']))
-    reached = count['killed'] + count['survived']
-    print('%d mutants: %d killed, %d survived (%.1f %% of those reached killed), %d not reached' % (
-        len(known), count['killed'], count['survived'], 100 * count['killed'] / max(1, reached), count['not reached']))
+    print('%d mutants of %d: %d killed, %d survived, %d not reached' % (len(known), len(mutants), *count.values()))
 
 
 main()

@@ -4,6 +4,7 @@
  *     soak -p SEED           prints a program
  *     soak -s SEED FILE      writes its choices
  *     soak -m SEED           shrinks a program that ends a job of SOAK_RANKS ranks; each attempt is a job, started with MPIRUN
+ *     soak -e SEED COUNT     a line for the plans of each program: test_plans_random.sh compares them with those of the last commit
  * Alone, programs run in a child process, so that a crash or a program that does not end (20 s) is a failure like others and can be
  * shrunk. Under a launcher all ranks run the same programs and shrink what fails in step; a crash ends the job: SOAK_PROGRESS=file
  * keeps the seed under way. SOAK_SHRINK=seconds for each failure (20; 0: not at all). Exit status 0: no failure. */
@@ -187,6 +188,31 @@ static int shrink_job(uint64_t seed)
     return 1;
 }
 
+/* Plans alone: OLYMPUS_EXPLAIN=text:FILE or json:FILE says where they come to; with OLYMPUS_SIMULATE for any machine. */
+static int print_plans(uint64_t seed, long count)
+{
+    const char *where = getenv("OLYMPUS_EXPLAIN");
+    FILE *file = where && strchr(where, ':') ? fopen(strchr(where, ':') + 1, "w+") : NULL;
+    batch b = {.seed = seed};
+    char name[300];
+    if (!file) {
+        fprintf(stderr, "soak -e: OLYMPUS_EXPLAIN=text:FILE or json:FILE says where plans come to\n");
+        return 1;
+    }
+    choose_options(seed / SESSION);
+    begin_session();
+    for (long k = 0; k < count; k++) {
+        if (!draw_of(&b, k, oly_device_count(), name, sizeof name))
+            continue;
+        outcome o = plan_program(&current);
+        planned is = read_plans(file);
+        printf("%s: %d plans, %d steps, %d collectives, %.0f ns, %08x%s%s\n", name, is.plans, is.steps, is.collectives,
+               is.nanoseconds, is.digest, o.failed ? " " : "", o.failed ? o.text : "");
+    }
+    fclose(file);
+    return oly_finalize() != OLY_OK;
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -203,6 +229,8 @@ int main(int argc, char **argv)
         bool good = run_for_job(argv[2]);
         return oly_finalize() != 0 || !good;
     }
+    if (argc > 3 && strcmp(argv[1], "-e") == 0)
+        return print_plans(strtoull(argv[2], NULL, 10), atol(argv[3]));
     if (argc > 3 && strcmp(argv[1], "-s") == 0)
         return print_seed(strtoull(argv[2], NULL, 10), argv[3]);
     if (getenv("SOAK_PROGRESS"))

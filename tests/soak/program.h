@@ -1,7 +1,8 @@
 /* Random programs over the whole public interface: what a program is, and what the files of this folder do with it. A program is
  * drawn from a string of choices (choice.c), so that a seed, a fuzzer's bytes and a shrunk string all come to the same decoder
  * (draw*.c). While it is drawn it is evaluated by plain loops over doubles (evaluate*.c), which says what may follow; then it runs
- * through the library (run.c) and is compared (check.c). shrink.c makes a failing one smaller, print.c prints it as C. */
+ * through the library (run.c) and is compared (check.c). shrink.c makes a failing one smaller, print.c prints it as C, plans.c
+ * tells its plans. */
 #ifndef SOAK_PROGRAM_H
 #define SOAK_PROGRAM_H
 #include <olympus.h>
@@ -289,6 +290,7 @@ typedef struct outcome {
 } outcome;
 /* Runs the program in a scope of its own and compares the values of main. */
 outcome run_program(program *p);
+outcome plan_program(program *p); /* the same without looking at values: there may be none (OLYMPUS_SIMULATE) */
 void compare_value(const program *p, int v, oly_array x, outcome *result);
 
 /* -- shrinking and printing: shrink.c, print.c ------------------------------------------------------------------------------------- */
@@ -296,4 +298,13 @@ typedef bool attempt(program *p, outcome *o); /* runs it; false: the time is ove
 void shrink_program(program *p, outcome *result, attempt *run);
 void remove_unused(program *p, int keep); /* what only other values of main need; NOTHING: keep all of main's */
 void print_program(FILE *file, const program *p, const outcome *result);
+
+/* -- plans: plans.c ------------------------------------------------------------------------------------------------------------------ */
+/* What explanations (OLYMPUS_EXPLAIN=text:FILE) say that were appended to the file since the last call, in one line. */
+typedef struct planned {
+    int plans, steps, collectives;
+    double nanoseconds; /* predicted, of all plans */
+    uint32_t digest;    /* of the words, without lines of sources */
+} planned;
+planned read_plans(FILE *file);
 #endif

@@ -303,7 +303,8 @@ static void note_error(const program *p, const statement *s, outcome *o)
     (void)p;
 }
 
-outcome run_program(program *p)
+/* The statements of main, and what `then` does with the values that are left. */
+static outcome run_main(program *p, void (*then)(runner *r, outcome *o))
 {
     static runner r;
     outcome o = {.value = NOTHING};
@@ -320,16 +321,39 @@ outcome run_program(program *p)
             if (oly_last_status() != OLY_OK)
                 note_error(p, &p->statement[b->statement[k]], &o);
         }
-        for (int k = 0; k < b->n && !o.failed; k++) {
-            const statement *s = &p->statement[b->statement[k]];
-            for (int j = 0; j < s->n_out && !o.failed; j++)
-                if (!p->dead[s->out[j]] && !p->placed[s->out[j]].unreduced)
-                    compare_value(p, s->out[j], r.env[s->out[j]], &o);
-        }
+        if (!o.failed)
+            then(&r, &o);
     }
     if (!o.failed && oly_last_status() != OLY_OK)
         note_error(p, NULL, &o);
     return o;
+}
+
+static void compare_values(runner *r, outcome *o)
+{
+    const program *p = r->p;
+    const block *b = &p->block[0];
+    for (int k = 0; k < b->n && !o->failed; k++) {
+        const statement *s = &p->statement[b->statement[k]];
+        for (int j = 0; j < s->n_out && !o->failed; j++)
+            if (!p->dead[s->out[j]] && !p->placed[s->out[j]].unreduced)
+                compare_value(p, s->out[j], r->env[s->out[j]], o);
+    }
+}
+
+outcome run_program(program *p)
+{
+    return run_main(p, compare_values);
+}
+
+static void want_nothing(runner *r, outcome *o)
+{
+    (void)r, (void)o;
+}
+
+outcome plan_program(program *p)
+{
+    return run_main(p, want_nothing);
 }
 
 /* -- comparing ----------------------------------------------------------------------------------------------------------------- */
