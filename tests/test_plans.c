@@ -3,6 +3,7 @@
  * is meant, PLANS=write build/tests/test_plans writes them anew, to be read in the difference to the last commit. PLANS=a/folder
  * writes the plans as JSON there: the picture in docs/explain.md is made from one of them. */
 #include "check.h"
+#include "check_plans.h"
 #include "core/option.h"
 #include "plan/cost.h"
 #include <olympus.h>
@@ -273,73 +274,14 @@ enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 
 /* -- comparing --------------------------------------------------------------------------------------------------------------- */
 
-/* "test_plans.c:123" becomes "test_plans.c". */
-static void drop_lines(char *text)
-{
-    static const char file[] = "test_plans.c:";
-    char *to = text;
-    for (const char *from = text; *from;) {
-        bool here = strncmp(from, file, sizeof file - 1) == 0;
-        size_t n = here ? sizeof file - 2 : 1;
-        memmove(to, from, n);
-        to += n;
-        from += n + here;
-        while (here && *from >= '0' && *from <= '9')
-            from++;
-    }
-    *to = 0;
-}
-
 static char *explained(const program *p, oly_explain_form form)
 {
-    char *text = NULL;
-    size_t size = 0;
     oly_array in[4] = {0};
-    FILE *file = open_memstream(&text, &size);
-    assert_non_null(file);
     p->inputs(in);
     oly_fn f = oly_jit_with(p->function, p->name, p->n_in, p->n_out, (oly_jit_options){.user = NULL});
+    FILE *file = check_plan_begin();
     assert_int_equal(oly_explain_as_n(file, form, f, p->n_in, in), OLY_OK);
-    fclose(file);
-    drop_lines(text);
-    return text;
-}
-
-static void write_whole(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static char *read_whole(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t size = 0;
-    if (file && getdelim(&text, &size, 0, file) < 0) {
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
-    return text;
-}
-
-/* The first line that differs, beside what was expected. */
-static void show_difference(const char *name, const char *expected, const char *found)
-{
-    int line = 1;
-    const char *a = expected, *b = found;
-    for (; *a && *a == *b; a++, b++)
-        line += *a == '\n';
-    while (a > expected && a[-1] != '\n')
-        a--, b--;
-    print_error(
-        "tests/plans/%s.txt:%d differs\nexpected: %.*s\nfound:    %.*s\n(PLANS=write build/tests/test_plans, where "
-        "this is meant)\n",
-        name, line, (int)strcspn(a, "\n"), a, (int)strcspn(b, "\n"), b);
+    return check_plan_end(file);
 }
 
 static int compare(const program *p)
@@ -349,20 +291,14 @@ static int compare(const program *p)
     if (mode && strchr(mode, '/')) {
         char *json = explained(p, OLY_EXPLAIN_JSON);
         snprintf(path, sizeof path, "%s/%s.json", mode, p->name);
-        write_whole(path, json);
+        check_write_file(path, json);
         free(json);
     }
     char *found = explained(p, OLY_EXPLAIN_TEXT);
     snprintf(path, sizeof path, "tests/plans/%s.txt", p->name);
-    if (mode && strcmp(mode, "write") == 0)
-        write_whole(path, found);
-    char *expected = read_whole(path);
-    int differs = !expected || strcmp(expected, found) != 0;
-    if (differs)
-        show_difference(p->name, expected ? expected : "", found);
-    free(expected);
+    bool same = check_same_as_file(path, found);
     free(found);
-    return differs;
+    return !same;
 }
 
 static void plans_are_the_expected_ones(void **state)

@@ -286,6 +286,8 @@ static void steps_json(writer *w, oly_told *told)
         integer(w, "times", s->times);
         if (s->step->kind == OLY_STEP_LOOP && s->step->loop.predicate < 0)
             integer(w, "count", s->step->loop.count);
+        if (s->step->kind == OLY_STEP_STENCIL && s->step->stencil.overlaps)
+            number(w, "overlapped", s->step->stencil.early);
         number(w, "seconds", s->seconds);
         integer(w, "live_bytes", s->live);
         if (s->communicates)
