@@ -168,6 +168,27 @@ static void test_searchsorted_values(void **state)
     free(l);
 }
 
+/* So many that threads share them. */
+static void test_many_are_sought(void **state)
+{
+    (void)state;
+    enum { LINE = 1000, SOUGHT = 300000 };
+    float *line = malloc(sizeof *line * LINE), *sought = malloc(sizeof *sought * SOUGHT);
+    for (int i = 0; i < LINE; i++)
+        line[i] = (float)(i / 3);
+    for (int i = 0; i < SOUGHT; i++)
+        sought[i] = (float)(i * 7919LL % 800) / 2 - 10;
+    int32_t *found = check_fetch(oly_searchsorted(oly_from_host(line, OLY_FLOAT32, CHECK_SHAPE(LINE)),
+                                                  oly_from_host(sought, OLY_FLOAT32, CHECK_SHAPE(SOUGHT)), NULL));
+    for (int i = 0; i < SOUGHT; i++) {
+        int first = (int)ceilf(sought[i]) * 3;
+        assert_int_equal(found[i], first < 0 ? 0 : first > LINE ? LINE : first);
+    }
+    free(found);
+    free(line);
+    free(sought);
+}
+
 /* -- layouts --------------------------------------------------------------------------------------------------------- */
 
 #define ALONG(name, expression)                                                                                        \
@@ -438,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_top_k_values),
         cmocka_unit_test(test_long_scan),
         cmocka_unit_test(test_searchsorted_values),
+        cmocka_unit_test(test_many_are_sought),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_other_ranks),
         cmocka_unit_test(test_parts),

@@ -190,6 +190,36 @@ static float chain(const float *x, int64_t n, int64_t stride)
         sum += x[i * stride];
     return sum;
 }
+/* Trees over many rows have little room for each column: in two chunks, which only far larger arrays have of so many columns. */
+static void check_many_rows(void)
+{
+    enum { ROWS = 600, COLUMNS = 4100 };
+    static double right[COLUMNS], sums[COLUMNS];
+    double *data = malloc(sizeof *data * ROWS * COLUMNS);
+    oly_reduce_task t = {.combiner = OLY_COMBINE_SUM,
+                         .dtype = OLY_FLOAT64,
+                         .rank = 2,
+                         .extent = {ROWS, COLUMNS},
+                         .stride = {COLUMNS, 1},
+                         .reduced = {true, false}};
+    memset(right, 0, sizeof right);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            data[i * COLUMNS + j] = (i * 7 + j * 3) % 101 - 20;
+            right[j] += data[i * COLUMNS + j];
+        }
+    assert_int_equal(oly_reduce_scratch(&t), 0);
+    for (int chunk = 0; chunk < 2; chunk++)
+        oly_reduce_run(&t, data, sums, scratch, chunk, 2);
+    assert_memory_equal(sums, right, sizeof right);
+    free(data);
+}
+static void many_rows_of_many_columns_have_room(void **unused)
+{
+    (void)unused;
+    on_each(check_many_rows);
+}
+
 static void check_chain(void)
 {
     float *x = (float *)memory_a, *y = (float *)memory_b;
@@ -489,6 +519,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reductions_are_right_for_any_subset_of_dimensions),
+        cmocka_unit_test(many_rows_of_many_columns_have_room),
         cmocka_unit_test(short_sums_add_one_after_the_other),
         cmocka_unit_test(sums_do_not_depend_on_strides),
         cmocka_unit_test(nan_wins_in_max_and_min),

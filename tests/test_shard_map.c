@@ -70,6 +70,8 @@ static void sums_and_indexes(void **state)
 
 BODY(gather, oly_all_gather(in[0], "i"))
 BODY(gather_1, oly_all_gather(in[0], "i", .axis = 1))
+BODY(gather_last, oly_all_gather(in[0], "i", .axis = -1))
+BODY(to_all_last, oly_all_to_all(in[0], "i", -1, -2, true))
 BODY(gather_tiled, oly_all_gather(in[0], "i", .tiled = true))
 BODY(gather_invariant, oly_all_gather(in[0], "i", .tiled = true, .invariant = true))
 BODY(gather_yx, oly_all_gather(in[0], "y, x", .tiled = true, .invariant = true))
@@ -101,6 +103,11 @@ static void exchanges(void **state)
     assert_int_equal(oly_rank(x), 3);
     assert_int_equal(oly_dim(x, 0), 16);
     assert_int_equal(oly_dim(x, 1), 8);
+    x = map(gather_last, row, oly_reshape(count(48), 16, 3), "i", "i"); /* from the end */
+    assert_int_equal(oly_rank(x), 3);
+    assert_int_equal(oly_dim(x, 1), 3);
+    assert_int_equal(oly_dim(x, 2), 8);
+    check_near(map(to_all_last, row, oly_reshape(count(64), 8, 8), "i", "None, i"), 64, all);
     x = map(gather_tiled, row, count(8), "i", "i");
     assert_int_equal(oly_dim(x, 0), 64);
     CHECK_NEAR(oly_slice(x, "5:13"), 5, 6, 7, 0, 1, 2, 3, 4);
@@ -182,6 +189,7 @@ BODY(twice_to, oly_ppermute(in[0], "i", OLY_PAIRS({0, 1}, {2, 1})))
 BODY(out_of_range, oly_ppermute(in[0], "i", OLY_PAIRS({0, 8})))
 BODY(uneven_scatter, oly_psum_scatter(in[0], "i", .tiled = true))
 BODY(gather_nowhere, oly_all_gather(in[0], "i", .axis = 3))
+BODY(gather_before, oly_all_gather(in[0], "i", .axis = -3))
 BODY(sum_twice, oly_psum(in[0], "x, x"))
 
 static void forget(const oly_array *in, oly_array *out, void *user)
@@ -209,6 +217,7 @@ static void bad_maps_are_errors(void **state)
     fails(map(out_of_range, row, count(8), "i", "i"), OLY_INVALID, "out of range");
     fails(map(uneven_scatter, row, count(40), "i", "i"), OLY_SHAPE, "do not divide");
     fails(map(gather_nowhere, row, count(8), "i", "i"), OLY_SHAPE, "does not exist");
+    fails(map(gather_before, row, count(8), "i", "i"), OLY_SHAPE, "does not exist");
     fails(map(forget, row, count(8), "i", "i"), OLY_INVALID, "did not store its output 0");
     fails(map(NULL, row, count(8), "i", "i"), OLY_INVALID, "a mapped function");
     fails(oly_psum(count(8), "i"), OLY_TRACE, "inside oly_shard_map only");

@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 # Tests whose figures depend on time, wrap functions, or look at other things than results.
 WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
-           'communicator', 'errors_ranks', 'core', 'every_call', 'out_of_memory', 'many_devices'}
+           'communicator', 'errors_ranks', 'core', 'many_devices'}
 # Those that need messages between processes run with two as well.
 TWO_RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
