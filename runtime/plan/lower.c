@@ -221,18 +221,13 @@ static oly_status emit_node(tiler *t, int k)
         return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
                         OLY_TILE_REGISTERS);
     t->n_instructions++;
-    if (oly_is_constant(n)) {
-        oly_splat_instruction(n, i);
-    } else {
-        *i = (oly_tile_instruction){.op = (uint16_t)oly_tile_first(oly_ops[n->op].detail),
-                                    .dtype =
-                                        (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
-                                    .to = (uint8_t)n->type.dtype,
-                                    .in = {-1, -1, -1},
-                                    .attribute = n->params.dimension};
-        for (int j = 0; j < n->n_in; j++)
-            i->in[j] = (int16_t)(counts_once(t, n, j) ? t->zero : register_of(t, n->in[j]));
-    }
+    *i = (oly_tile_instruction){.op = (uint16_t)oly_tile_first(oly_ops[n->op].detail),
+                                .dtype = (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),
+                                .to = (uint8_t)n->type.dtype,
+                                .in = {-1, -1, -1},
+                                .attribute = n->params.dimension};
+    for (int j = 0; j < n->n_in; j++)
+        i->in[j] = (int16_t)(counts_once(t, n, j) ? t->zero : register_of(t, n->in[j]));
     i->out = (int16_t)t->reg[k];
     int then = oly_tile_then(oly_ops[n->op].detail);
     if (then >= 0) { /* the third operand's turn */
