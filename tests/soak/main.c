@@ -206,8 +206,9 @@ static int print_plans(uint64_t seed, long count)
             continue;
         outcome o = plan_program(&current);
         planned is = read_plans(file);
-        printf("%s: %d plans, %d steps, %d collectives, %.0f ns, %08x%s%s\n", name, is.plans, is.steps, is.collectives,
-               is.nanoseconds, is.digest, o.failed ? " " : "", o.failed ? o.text : "");
+        printf("%s %08x: %d plans, %d steps, %d collectives, %.0f ns, %08x%s%s\n", name, program_digest(&current),
+               is.plans, is.steps, is.collectives, is.nanoseconds, is.digest, o.failed ? " " : "",
+               o.failed ? o.text : "");
     }
     fclose(file);
     return oly_finalize() != OLY_OK;

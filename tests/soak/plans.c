@@ -52,6 +52,21 @@ static void read_line(planned *is, const char *line)
         is->nanoseconds += nanoseconds_of(predicted + 17);
 }
 
+uint32_t program_digest(const program *p)
+{
+    char *text = NULL;
+    size_t size = 0;
+    uint32_t digest = 2166136261u;
+    FILE *file = open_memstream(&text, &size);
+    if (!file)
+        return 0;
+    print_program(file, p, NULL);
+    fclose(file);
+    digest = digest_line(digest, text);
+    free(text);
+    return digest;
+}
+
 planned read_plans(FILE *file)
 {
     planned is = {.digest = 2166136261u};

@@ -307,4 +307,5 @@ typedef struct planned {
     uint32_t digest;    /* of the words, without lines of sources */
 } planned;
 planned read_plans(FILE *file);
+uint32_t program_digest(const program *p); /* of the program as C */
 #endif
