@@ -18,7 +18,8 @@ static __attribute__((constructor(101))) void begin(void)
     int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
     if (file < 0)
         return;
-    void *bytes = ftruncate(file, MOST) == 0 ? mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    void *bytes =
+        ftruncate(file, MOST) == 0 ? mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     if (bytes != MAP_FAILED)
         oly_mutant_reached = bytes;
     close(file);
