@@ -13,10 +13,11 @@ enum { ALL_DIRECTLY = 64 };    /* in larger jobs a verdict goes from rank to ran
 static const int64_t MOMENT_NS = 700000000, FIRST_ASK_NS = 100000000;
 
 typedef struct notice {
-    int32_t kind, rank;  /* who sent it */
-    int32_t status;      /* VERDICT */
-    uint64_t set, calls; /* CALLS: made on this set */
-    int64_t bytes;       /* of what follows: the calls that are kept, or the text */
+    int32_t kind, rank;     /* who sent it */
+    int32_t status;         /* VERDICT */
+    uint64_t set, calls;    /* CALLS: made on this set */
+    int64_t bytes;          /* of what follows: the calls that are kept, or the text */
+    oly_failed_call failed; /* CALLS */
 } notice;
 
 /* A call as it travels. */
@@ -138,6 +139,7 @@ static parcel *calls_of(const oly_process_set *s)
     if (p) {
         p->head.set = s->key;
         p->head.calls = s->calls;
+        p->head.failed = s->failed;
         for (uint64_t k = 0; k < n; k++) {
             noted to;
             note_call(oly_process_set_call(s, first + k), &to);
@@ -234,6 +236,25 @@ static void explain(oly_text *t, const noted *a, const noted *b)
     }
 }
 
+/* Has one of two ranks failed alone, before the first call that differs? Then that is what all are told. */
+static bool decide_failure_locked(const oly_failed_call *mine, const noted *my_next, int other,
+                                  const oly_failed_call *theirs, const noted *their_next, uint64_t number)
+{
+    bool here = mine->times > 0 && mine->after == number - 1, there = theirs->times > 0 && theirs->after == number - 1;
+    if (here == there && (!here || mine->times == theirs->times)) /* on none, or on both alike */
+        return false;
+    int me = oly_world_rank();
+    bool is_mine = here && (!there || mine->times > theirs->times);
+    const oly_failed_call *f = is_mine ? mine : theirs;
+    oly_text t = {0};
+    oly_text_add(&t, "rank %d has failed in %s; it went on to %s, but rank %d to %s", is_mine ? me : other, f->text,
+                 is_mine ? my_next->text : their_next->text, is_mine ? other : me,
+                 is_mine ? their_next->text : my_next->text);
+    decide_locked((oly_status)f->status, oly_text_chars(&t));
+    oly_text_free(&t);
+    return true;
+}
+
 static void decide_between_locked(const noted *mine, int other, const noted *theirs, uint64_t number, bool or_before)
 {
     oly_text t = {0};
@@ -275,7 +296,8 @@ static bool compare_locked(const parcel *p)
             k++;
         noted theirs = claimed(p, k), mine;
         note_call(oly_process_set_call(s, k), &mine);
-        decide_between_locked(&mine, p->head.rank, &theirs, k, k == begin && k > 1);
+        if (!decide_failure_locked(&s->failed, &mine, p->head.rank, &p->head.failed, &theirs, k))
+            decide_between_locked(&mine, p->head.rank, &theirs, k, k == begin && k > 1);
         return true;
     }
     return ended;
@@ -318,6 +340,7 @@ static void keep_claim_locked(parcel *p)
 static void read_locked(parcel *p)
 {
     state.balance--;
+    p->head.failed.text[sizeof p->head.failed.text - 1] = 0;
     if (p->head.kind == TOLD)
         state.told++;
     if (p->head.kind == VERDICT && p->head.bytes > 0) {
@@ -380,6 +403,23 @@ oly_status oly_divergence_look(void)
 }
 
 /* -- coming apart ---------------------------------------------------------------------------------------- */
+
+void oly_divergence_failed(oly_status status)
+{
+    if (oly_world_comm() == MPI_COMM_NULL || oly_divergence_known())
+        return;
+    char place[160];
+    oly_place_text(NULL, place, sizeof place);
+    pthread_mutex_lock(&state.lock);
+    for (oly_process_set *s = oly_process_set_first(); s; s = s->next) {
+        oly_failed_call *f = &s->failed;
+        f->times = f->times > 0 && f->after == s->issued ? f->times + 1 : 1;
+        f->after = s->issued;
+        f->status = (int32_t)status;
+        snprintf(f->text, sizeof f->text, "%s: %s", place, oly_pending_message());
+    }
+    pthread_mutex_unlock(&state.lock);
+}
 
 /* Until there is a verdict, for a moment. */
 static void await_verdict(void)

@@ -24,6 +24,8 @@ oly_status oly_divergence_compare(const oly_process_set *s);
 oly_status oly_divergence_look(void);
 /* The verdict, if there is none yet: all ranks fail with it. */
 void oly_divergence_decide(oly_status status, const char *text);
+/* A call has failed on this rank, with the pending message: maybe on this one alone. */
+void oly_divergence_failed(oly_status status);
 /* Is there a verdict? */
 bool oly_divergence_known(void);
 /* Sends what this rank has called together with that one. */

@@ -6,12 +6,21 @@
 
 enum { OLY_CALLS_KEPT = 512 };
 
+/* A call of this rank that failed here, before it had been counted. If other ranks made it, it is what sets them apart. */
+typedef struct oly_failed_call {
+    uint64_t after; /* calls of the set that had been issued before */
+    int32_t times;  /* failures there; 0: none */
+    int32_t status; /* of the last */
+    char text[400];
+} oly_failed_call;
+
 struct oly_process_set {
     struct oly_process_set *next;
     uint64_t key;
-    int n, me;       /* members; this process's place among them */
-    int *ranks;      /* owned, ascending */
-    uint64_t issued; /* calls */
+    int n, me;              /* members; this process's place among them */
+    int *ranks;             /* owned, ascending */
+    uint64_t issued;        /* calls */
+    oly_failed_call failed; /* under the lock of divergence.c */
     /* of the calls that have had their turn: */
     uint64_t calls, hash;
     uint64_t verified;               /* so many of them are known to be the same on all members: they have met since */

@@ -232,6 +232,7 @@ oly_status oly_world_start(int *argc, char ***argv)
     if (with_mpi && !initialized)
         OLY_TRY(begin_mpi(argc, argv, &launch));
     oly_abort_hook = oly_world_abort;
+    oly_failure_hook = oly_divergence_failed;
     oly_status status = with_mpi ? join_job() : OLY_OK;
     oly_error_set_rank(world.rank, world.size);
     if (status != OLY_OK) {
@@ -526,6 +527,7 @@ oly_status oly_world_finish(void)
     oly_failure_forget();
     oly_peers_end();
     oly_abort_hook = NULL;
+    oly_failure_hook = NULL;
     oly_error_set_rank(-1, 1);
     return status;
 }

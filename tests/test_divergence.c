@@ -559,8 +559,103 @@ static void programs_that_differ_are_refused(void **state)
     print_message("%d programs, the slowest took %.2f s\n", n, slowest);
 }
 
+/* -- a call that fails on one rank only ------------------------------------------------------------------------------------ */
+
+/* What a rank calls with a wrong argument, the others with a right one. */
+static void lone_gather(const setting *s)
+{
+    size_t bytes = (size_t)oly_size(s->x) * 4;
+    void *all = malloc(bytes);
+    AT(oly_process_allgather(s->x, all, s->odd ? 4 : bytes));
+    free(all);
+}
+static void lone_gather_of_copies(const setting *s)
+{
+    size_t bytes = (size_t)oly_size(s->x) * 4;
+    void *all = malloc(bytes);
+    oly_array copies = oly_device_put(s->x, s->whole);
+    AT(oly_process_allgather(copies, s->odd ? NULL : all, bytes));
+    free(all);
+}
+static void lone_sync(const setting *s)
+{
+    AT(oly_sync(s->odd ? NULL : "here"));
+}
+static void lone_picture(const setting *s)
+{
+    AT(oly_write_png(s->odd ? NULL : "/dev/null/none.png", s->x, 0, 1));
+}
+static void lone_sum(const setting *s)
+{
+    AT(oly_sum(s->x, OLY_AXES(s->odd ? 2 : 1)));
+}
+static void lone_add(const setting *s)
+{
+    oly_array shorter = oly_slice(s->v, "1:");
+    AT(oly_add(s->x, s->odd ? shorter : s->v));
+}
+static void lone_put(const setting *s)
+{
+    AT(oly_device_put(s->x, s->odd ? oly_named(s->mesh, "None, None, i") : s->columns));
+}
+static void lone_part(const setting *s)
+{
+    int64_t n = s->n, here = n / oly_process_count(), given = s->odd ? here + 1 : here;
+    float *part = calloc((size_t)given, sizeof *part);
+    AT(oly_from_local(s->rows, OLY_FLOAT32, 1, &n, part, &given));
+    free(part);
+}
+static void lone_call(const setting *s)
+{
+    oly_array out = NULL;
+    oly_fn f = oly_jit(doubled, 1, 1);
+    AT(oly_call_n(f, 1, s->odd ? (oly_array[]){NULL} : (oly_array[]){s->x}, 1, (oly_array *const[]){&out}));
+}
+
+static const struct lone {
+    const char *name, *call;
+    oly_status status; /* of the rank */
+    void (*run)(const setting *s);
+} lones[] = {
+    {"gather", "oly_process_allgather", OLY_INVALID, lone_gather},
+    {"gather of copies", "oly_process_allgather", OLY_INVALID, lone_gather_of_copies},
+    {"sync", "oly_sync", OLY_INVALID, lone_sync},
+    {"picture", "oly_write_png", OLY_INVALID, lone_picture},
+    {"sum", "oly_sum", OLY_SHAPE, lone_sum},
+    {"add", "oly_add", OLY_SHAPE, lone_add},
+    {"put", "oly_device_put", OLY_SHARDING, lone_put},
+    {"part", "oly_from_local", OLY_SHAPE, lone_part},
+    {"call", "oly_call_n", OLY_INVALID, lone_call},
+};
+
+static void a_rank_that_fails_alone_is_named(void **state)
+{
+    (void)state;
+    for (int k = 0; k < (int)(sizeof lones / sizeof *lones); k++) {
+        setting s;
+        char call[100], rank[40];
+        oly_init(NULL, NULL);
+        oly_set_error_mode(OLY_ERRORS_RETURN);
+        s.odd = oly_process_index() == k % oly_process_count();
+        prepare(&s);
+        oly_sync("all are there");
+        double begin = now();
+        snprintf(rank, sizeof rank, "rank %d has failed in ", k % oly_process_count());
+        lones[k].run(&s);
+        int status = oly_finalize();
+        slowest = now() - begin > slowest ? now() - begin : slowest;
+        snprintf(call, sizeof call, "%s (", lones[k].call);
+        const char *text = oly_last_error();
+        if (status != 1 || oly_last_status() != lones[k].status || !strstr(text, call) || !names(text, line) ||
+            (!s.odd && !strstr(text, rank)))
+            fail_msg("%s: status %d and %s: %s", lones[k].name, status, oly_status_name(oly_last_status()), text);
+        oly_clear_error();
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(programs_that_differ_are_refused),
+    cmocka_unit_test(a_rank_that_fails_alone_is_named),
 };
 
 int main(void)

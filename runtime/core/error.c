@@ -175,6 +175,7 @@ void oly_drop_message(void)
 /* -- what the public layer does with a failure ------------------------------------------------- */
 
 void (*oly_abort_hook)(int exit_status);
+void (*oly_failure_hook)(oly_status status);
 
 static atomic_int mode = OLY_ERRORS_ABORT;
 static atomic_int this_rank = -1, rank_count = 1;
@@ -251,6 +252,8 @@ oly_status oly_raise(oly_status status)
         return OLY_OK;
     char text[sizeof last.text];
     compose(text, sizeof text, status);
+    if (oly_failure_hook && atomic_load(&mode) != OLY_ERRORS_ABORT)
+        oly_failure_hook(status);
     oly_drop_message();
     if (atomic_load(&mode) == OLY_ERRORS_ABORT)
         end_job(text);

@@ -43,6 +43,9 @@ oly_status oly_kept_status(void);
 
 /* Ends the job; set by the layer that started MPI. NULL: exit(1). */
 extern void (*oly_abort_hook)(int exit_status);
+/* Called with each failure that is returned, while its message is pending; set by the layer that knows others whom it may concern. NULL:
+ * nobody. */
+extern void (*oly_failure_hook)(oly_status status);
 /* Put in front of messages; -1 before MPI knows, and with one process no rank is printed. */
 void oly_error_set_rank(int rank, int count);
 int oly_error_rank(void);
