@@ -137,6 +137,11 @@ soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all la
 campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1x8:25000:30000000 2x4:..." (layout:programs:first seed)
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
 
+soak-jax: $(BUILD)/tests/soak/soak ## asks JAX 0.10.2, which it installs in the build folder, for the operations of COUNT=100 random programs
+	@test -x $(BUILD)/jax/bin/python || python3 -m venv $(BUILD)/jax
+	@$(BUILD)/jax/bin/pip install --quiet jax==0.10.2
+	@OLYMPUS_NUM_CPU_DEVICES=8 $(BUILD)/tests/soak/soak -j $(or $(SEED),1) $(or $(COUNT),100) | $(BUILD)/jax/bin/python tests/soak/against_jax.py
+
 coverage: ## lines of the planner that random programs alone reach (SECONDS=120 of soak in a build with --coverage), and those they do not
 	@$(MAKE) --no-print-directory BUILD=build-coverage COVERAGE=1 build-coverage/tests/soak/soak
 	@find build-coverage -name '*.gcda' -delete

@@ -355,6 +355,7 @@ bool evaluate_statement(program *p, const statement *s)
     for (int m = 0; m < p->team; m++)
         if (!(y[m] = evaluate_operation(p, s, m)) || p->refused)
             return refuse(p, "operation");
+    journal_write(p, s, y[0]);
     for (int m = 0; m < p->team; m++)
         set_value(p, m, s->out[0], y[m]);
     return true;

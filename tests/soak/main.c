@@ -3,6 +3,7 @@
  *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found
  *     soak -p SEED           prints a program
  *     soak -s SEED FILE      writes its choices
+ *     soak -j SEED COUNT     writes what the reference computes in these programs, for against_jax.py
  *     soak -m SEED           shrinks a program that ends a job of SOAK_RANKS ranks; each attempt is a job, started with MPIRUN
  *     soak -e SEED COUNT     a line for the plans of each program: test_plans_random.sh compares them with those of the last commit
  * Alone, programs run in a child process, so that a crash or a program that does not end (20 s) is a failure like others and can be
@@ -170,6 +171,18 @@ static int print_seed(uint64_t seed, const char *file)
     return 0;
 }
 
+static int print_journal(uint64_t seed, long count)
+{
+    for (long k = 0; k < count; k++) {
+        choices_from_seed(&current.choices, seed + (uint64_t)k);
+        draw_program(&current, devices_of_job());
+        journal_begin(stdout);
+        evaluate_main(&current);
+        journal_begin(NULL);
+    }
+    return ferror(stdout) != 0;
+}
+
 /* A seed that ended a job. */
 static int shrink_job(uint64_t seed)
 {
@@ -224,6 +237,8 @@ int main(int argc, char **argv)
     double begin = now();
     if (argc > 2 && strcmp(argv[1], "-p") == 0)
         return print_seed(strtoull(argv[2], NULL, 10), NULL);
+    if (argc > 3 && strcmp(argv[1], "-j") == 0)
+        return print_journal(strtoull(argv[2], NULL, 10), atol(argv[3]));
     if (argc > 2 && strcmp(argv[1], "-m") == 0)
         return shrink_job(strtoull(argv[2], NULL, 10));
     if (argc > 2 && strcmp(argv[1], "-x") == 0) {

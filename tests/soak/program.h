@@ -212,6 +212,10 @@ array *stack_of(int n, array *const *a, int dimension, oly_dtype dtype); /* n >=
 array *input_array(const statement *s);
 int device_coordinate(const mesh_text *m, int device, int axis);
 
+/* What was evaluated, for JAX: journal.c. */
+void journal_begin(FILE *to); /* of the next program; NULL: no more */
+void journal_write(const program *p, const statement *s, const array *y);
+
 /* -- operations: operations.c ------------------------------------------------------------------------------------------------ */
 typedef enum family {
     ONE,
