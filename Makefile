@@ -132,7 +132,7 @@ fuzz: ## builds the fuzzers of the notations with sanitizers and runs each; SECO
 		build-address-undefined/tests/fuzz/$$program $(or $(SECONDS),10) $(SEED) || exit; done
 
 soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all layouts in turn; SECONDS=60, SEED=n
-	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/run.sh $(or $(SECONDS),60) $(SEED)
+	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) SOAK_KEEP=tests/soak/corpus tests/soak/run.sh $(or $(SECONDS),60) $(SEED)
 
 campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1x8:25000:30000000 2x4:..." (layout:programs:first seed)
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
@@ -148,12 +148,12 @@ coverage: ## lines of the planner that random programs alone reach (SECONDS=120 
 	@MPIRUN=$(MPIRUN) BUILD=build-coverage SOAK_SHRINK=0 tests/soak/run.sh $(or $(SECONDS),120) $(SEED) | tail -n 9
 	@tests/soak/coverage.sh build-coverage
 
-soak-fuzzer: ## the same programs from libFuzzer's bytes (clang): runs SECONDS=60; build-fuzzer-no-link/corpus keeps what reached more
-	@$(MAKE) --no-print-directory CC=clang SANITIZE=fuzzer-no-link build-fuzzer-no-link/tests/soak/fuzz_programs
-	@mkdir -p build-fuzzer-no-link/corpus
-	@OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OLYMPUS_NUM_CPU_DEVICES=8 build-fuzzer-no-link/tests/soak/fuzz_programs \
-		-max_total_time=$(or $(SECONDS),60) -timeout=20 -max_len=3000 -len_control=0 -artifact_prefix=build-fuzzer-no-link/ \
-		build-fuzzer-no-link/corpus tests/soak/corpus
+soak-fuzzer: ## the same programs from libFuzzer's bytes (needs clang): runs SECONDS=60; build-fuzzer/corpus keeps what reached more of the planner
+	@$(MAKE) --no-print-directory BUILD=build-fuzzer FUZZER=1 build-fuzzer/tests/soak/fuzz_programs
+	@mkdir -p build-fuzzer/corpus
+	@OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OLYMPUS_NUM_CPU_DEVICES=8 build-fuzzer/tests/soak/fuzz_programs \
+		-max_total_time=$(or $(SECONDS),60) -timeout=20 -rss_limit_mb=4096 -max_len=3000 -len_control=0 \
+		-artifact_prefix=build-fuzzer/ build-fuzzer/corpus tests/soak/corpus
 
 fuzzers: $(fuzzers:%.c=$(BUILD)/%)
 
@@ -184,6 +184,12 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 ifdef COVERAGE
 $(BUILD)/runtime/plan/%.o: CFLAGS += --coverage
 LDFLAGS += --coverage
+endif
+
+# The planner tells the fuzzer where it has been; the rest is as in any build.
+ifdef FUZZER
+with_clang := OMPI_CC=clang MPICH_CC=clang
+$(BUILD)/runtime/plan/%.o: compile := $(with_clang) $(compile) -fsanitize=fuzzer-no-link -Wno-unknown-pragmas
 endif
 
 # Examples see what users see.
@@ -240,7 +246,7 @@ $(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer
 
 $(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/check_element.c) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
-	$(link_program) -fsanitize=fuzzer -o $@
+	$(Q)$(with_clang) $(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs) -fsanitize=fuzzer -o $@
 
 $(BUILD)/bench/bench: $(bench:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))

@@ -56,6 +56,9 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
     *place = from;
     if (from.unreduced && s->op != OP_transpose && s->op != OP_slice)
         return false;
+    for (int d = 0; d < rank && from.unreduced && s->op == OP_slice; d++)
+        if (s->step[d] < 0)
+            return false;
     switch (operations[s->op].family) {
     case ONE: return true;
     case THREE: return s->op == OP_clamp;
@@ -122,6 +125,9 @@ static bool place_of_alike(const program *p, const statement *s, placement *plac
     }
     if (mixed && !splits_nothing(place))
         return false;
+    for (int k = 0; k < s->n_in && place->unreduced; k++)
+        if (s->in[k] == NUMBER || !p->placed[s->in[k]].unreduced)
+            return false;
     for (int k = 0; k < s->n_in && !splits_nothing(place); k++)
         if (s->in[k] != NUMBER && p->placed[s->in[k]].mesh < 0 &&
             (p->home[s->in[k]] == 0 || s->n_in > 2 || s->op == OP_concatenate))

@@ -68,8 +68,10 @@ static bool derive_function(program *p, const statement *s)
                 p->dual = refuse(p, "tangent");
             set_value(p, 0, b->param[s->axes[k]], copy);
         }
+    p->dual = s->flavour == 3; /* derivatives inside see the tangents */
+    bool good = !p->refused && evaluate_block(p, b);
     p->dual = false;
-    if (p->refused || !evaluate_block(p, b))
+    if (!good)
         return false;
     array *value[MOST_OUT];
     int n = 0;
@@ -134,10 +136,12 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
     if ((x->dtype != OLY_FLOAT32 && x->dtype != OLY_FLOAT64) || x->size > 40)
         return refuse(p, "slopes"), NULL;
     memcpy(saved, p->now[0], sizeof saved);
-    for (int64_t i = 0; i < x->size; i++) {
+    for (int64_t i = 0; i < x->size || i == 0; i++) { /* once without elements, too: for what has no derivative */
         array *copy = take(sizeof *copy);
         *copy = *x;
-        new_tangent(copy)[i] = 1;
+        new_tangent(copy);
+        if (x->size > 0)
+            copy->t[i] = 1;
         set_value(p, 0, v, copy);
         p->dual = true;
         for (int k = made_by(p, b, n, v) + 1; k < n && !p->refused; k++) {
@@ -148,13 +152,27 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
         }
         p->dual = false;
         const array *r = p->now[0][s->in[0]];
-        y->v[i] = r->t ? r->t[0] : 0;
+        if (x->size > 0)
+            y->v[i] = r->t ? r->t[0] : 0;
         memcpy(p->now[0], saved, sizeof saved);
         if (p->refused)
             return NULL;
     }
     slope_error(p, y);
     return y;
+}
+
+/* An operation that changes nothing hands its operand back, and arguments given twice are one value: then the derivative by one is
+ * that by the other. */
+static bool may_be_another(const program *p, int v)
+{
+    const array *x = p->now[0][v];
+    for (int u = 0; u < p->n_values; u++) {
+        const array *y = p->now[0][u];
+        if (u != v && y && same_type(x, y) && memcmp(x->v, y->v, sizeof *x->v * (size_t)x->size) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool derive_inside(program *p, const statement *s)
@@ -168,7 +186,7 @@ static bool derive_inside(program *p, const statement *s)
         bool here = made_by(p, b, n, s->in[k]) >= 0;
         for (int j = 0; j < b->n_params; j++)
             here = here || b->param[j] == s->in[k];
-        if (!here)
+        if (!here || may_be_another(p, s->in[k]))
             return refuse(p, "made elsewhere");
         array *slopes = slopes_by(p, s, b, n, s->in[k]);
         if (!slopes)

@@ -1,6 +1,6 @@
 /* Random programs against plain loops (program.h):
  *     soak SEED COUNT        programs SEED, SEED+1, ...; failures are shrunk and printed as C
- *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found
+ *     soak -f FILE...        choices as bytes: the corpus, or what a fuzzer found; NAME+n: with the options of seeds 200 n and on
  *     soak -p SEED           prints a program
  *     soak -s SEED FILE      writes its choices
  *     soak -j SEED COUNT     writes what the reference computes in these programs, for against_jax.py
@@ -80,9 +80,16 @@ static bool draw_of(const batch *b, long k, int devices, char *name, size_t size
 
 enum { SESSION = 200 }; /* programs with the same options: those of seeds 200 n to 200 n + 199 */
 
+/* Which options: as the seed's, or, of a file NAME+n, those of number n. */
+static uint64_t options_of(const batch *b, long at)
+{
+    const char *number = b->file ? strrchr(b->file[at], '+') : NULL;
+    return number ? strtoull(number + 1, NULL, 10) : b->file ? (uint64_t)at : (b->seed + (uint64_t)at) / SESSION;
+}
+
 static long end_of_session(const batch *b, long at, long count)
 {
-    long more = b->file ? 8 : SESSION - (long)((b->seed + (uint64_t)at) % SESSION);
+    long more = b->file ? 1 : SESSION - (long)((b->seed + (uint64_t)at) % SESSION);
     return at + more < count ? at + more : count;
 }
 
@@ -109,7 +116,7 @@ static void run_alone(const batch *b, long count)
     char name[300];
     for (long at = 0; at < count;) {
         long to = end_of_session(b, at, count), reached = at;
-        choose_options(b->file ? (uint64_t)at : (b->seed + (uint64_t)at) / SESSION);
+        choose_options(options_of(b, at));
         outcome o = run_child(run_batch, b, at, to, &reached);
         if (!o.failed) {
             at = to;
@@ -131,7 +138,7 @@ static void run_together(const batch *b, long count)
             if (k)
                 oly_finalize();
             until = end_of_session(b, k, count);
-            choose_options(b->file ? (uint64_t)k : (b->seed + (uint64_t)k) / SESSION);
+            choose_options(options_of(b, k));
             begin_session();
         }
         if (!draw_of(b, k, oly_device_count(), name, sizeof name))

@@ -3,7 +3,7 @@
 #
 # Prints what failed, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.
 # SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (400);
-# SOAK_SHRINK=s: seconds for each failure (0: not at all). campaign.sh runs given numbers.
+# SOAK_SHRINK=s: seconds for each failure (0: not at all); SOAK_KEEP=folder: where choices of programs that failed are kept. campaign.sh runs given numbers.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60} seed=${2:-$((RANDOM * 32768 + RANDOM))000}
@@ -16,6 +16,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 end=$((SECONDS + seconds)) failed=0 programs=0
 declare -A done_of failed_of
+
+# keep LAYOUT SEED: the program's choices, for the corpus.
+keep() {
+    [[ -n ${SOAK_KEEP:-} ]] || return 0
+    OLYMPUS_NUM_CPU_DEVICES=$((${1%x*} * ${1#*x})) "$soak" -s "$2" "$SOAK_KEEP/found-$2-$1+$(($2 / 200))"
+}
 
 # One turn: COUNT programs from SEED on, beginning anew behind a program that ends the job.
 turn() {
@@ -38,14 +44,16 @@ turn() {
         sed "s/^/$1: /" "$scratch/output"
         failed_of[$1]=$((${failed_of[$1]:-0} + 1))
         failed=$((failed + 1))
+        [[ -n $at ]] && keep "$1" "$at"
         from=$((${at:-$to} + 1))
     done
-    local bad
+    local bad at
     bad=$(grep -aE '^seed [0-9]+[:,]' "$scratch/output" | grep -oE '^seed [0-9]+' | sort -u | wc -l)
     if [[ $bad -gt 0 && $from -lt $to ]]; then
         sed "s/^/$1: /" "$scratch/output"
         failed_of[$1]=$((${failed_of[$1]:-0} + bad))
         failed=$((failed + bad))
+        for at in $(grep -aoE '^seed [0-9]+' "$scratch/output" | cut -c6- | sort -u); do keep "$1" "$at"; done
     fi
     done_of[$1]=$((${done_of[$1]:-0} + count))
     programs=$((programs + count))
