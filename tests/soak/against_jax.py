@@ -233,11 +233,13 @@ def difference(r, y):
 
 
 def knows(r):
-    """Does JAX have it? Without 64-bit types it has none, where Olympus has those that a program names; Olympus counts in bool, and
-    wraps indexes, too."""
+    """Does JAX have it? Without 64-bit types it has none, where Olympus has those that a program names; running results of bool,
+    counting in bool, wrapped indexes and named padding of a dilated array are Olympus's alone."""
     types = [a["dtype"] for a in r["in"] if isinstance(a, dict)] + [r["out"]["dtype"]]
     too_wide = any(t in ("int64", "uint64", "float64", "complex128") for t in types) and not r["wide"]
-    return not too_wide and (r["op"], r["dtype"]) != ("iota", "bool") and (r["op"], r["mode"]) != ("take_along", "wrap")
+    dilated = r["op"] == "conv_many" and any(d > 1 for d in r["high"][:r["extent"]])
+    return not (too_wide or (r["op"] in ("iota", "cummax", "cummin") and r["out"]["dtype"] == "bool")
+                or (r["op"], r["mode"]) == ("take_along", "wrap") or (dilated and r["mode"] == "same"))
 
 
 def main():
