@@ -1,54 +1,9 @@
 /* run: ranks=2,4 devices=8 timeout=300  Programs that differ between ranks get OLY_DIVERGED on every rank, with both calls and lines,
- * and no value.
- *
- * A program makes an array in a way in which one rank differs from all others, and then uses it in some way. Every difference is
- * tried with several uses, and the rank that differs changes.
- *   DIVERGENCE=all     every difference with every use (else each with two of them)
- *   DIVERGENCE=name    those of which the name has this in it
- *   DIVERGENCE_PRINT=1 print each program before it runs */
-#include "check.h"
-#include <olympus.h>
-#include <time.h>
-
-/* -- what every program has ---------------------------------------------------------------------------------------- */
-
-typedef struct setting {
-    bool odd;      /* this rank does the other thing */
-    oly_mesh mesh; /* all devices, "i" */
-    oly_sharding rows, columns, whole;
-    oly_array x, y; /* float32[n, n], by rows */
-    oly_array v;    /* float32[n], split */
-    int64_t n;
-} setting;
-
-/* Where the calls are that differ, on the odd rank and on the others; 0: unknown. */
-static int line, other;
-#define AT(...) (line = other = __LINE__, __VA_ARGS__)
-
-static void prepare(setting *s)
-{
-    s->n = 2 * oly_device_count();
-    char axes[30];
-    snprintf(axes, sizeof axes, "i=%d", oly_device_count());
-    s->mesh = oly_make_mesh(axes);
-    s->rows = oly_named(s->mesh, "i");
-    s->columns = oly_named(s->mesh, "None, i");
-    s->whole = oly_named(s->mesh, "");
-    oly_array numbers = oly_reshape(oly_arange(s->n * s->n, OLY_FLOAT32), s->n, s->n);
-    s->x = oly_device_put(numbers, s->rows);
-    s->y = oly_device_put(oly_add(numbers, 1), s->rows);
-    s->v = oly_device_put(oly_arange(s->n, OLY_FLOAT32), s->rows);
-}
+ * and no value. */
+#include "check_divergence.h"
 
 /* -- differences: each makes an array that is another on the odd rank ------------------------------------------------- */
 
-#define DIFFERENT(name, first, second)                                                                                 \
-    static oly_array name(const setting *s)                                                                            \
-    {                                                                                                                  \
-        line = other = __LINE__;                                                                                       \
-        return s->odd ? (first) : (second);                                                                            \
-    }
-/* Both on one line. */
 DIFFERENT(constant, oly_mul(s->x, 3), oly_mul(s->x, 2))
 DIFFERENT(operation, oly_add(s->x, 2), oly_mul(s->x, 2))
 DIFFERENT(function, oly_sin(s->x), oly_cos(s->x))
@@ -350,15 +305,6 @@ static oly_array own_parts(const setting *s)
     return x;
 }
 
-typedef struct difference {
-    const char *name;
-    oly_array (*make)(const setting *s);
-} difference;
-
-#define D(name)                                                                                                        \
-    {                                                                                                                  \
-#name, name                                                                                                    \
-    }
 static const difference differences[] = {
     D(constant),
     D(operation),
@@ -427,136 +373,10 @@ static const difference differences[] = {
     D(own_parts),
 };
 
-/* -- uses: true when a value was handed out ----------------------------------------------------------------------------- */
-
-static bool use_sum(oly_array y)
-{
-    oly_array sum = y ? oly_sum(y) : NULL;
-    if (!sum)
-        return false;
-    (void)oly_item(sum);
-    return oly_last_status() == OLY_OK;
-}
-
-static bool use_gather(oly_array y)
-{
-    size_t bytes = y ? (size_t)oly_size(y) * 8 : 0;
-    void *all = malloc(bytes + 1);
-    bool handed_out = y && oly_process_allgather(y, all, bytes) == OLY_OK;
-    free(all);
-    return handed_out;
-}
-
-static void sum_of(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_sum(oly_sin(in[0]));
-}
-
-static bool use_compiled(oly_array y)
-{
-    oly_array sum = y ? oly_apply(oly_jit(sum_of, 1, 1), y) : NULL;
-    if (!sum)
-        return false;
-    (void)oly_item(sum);
-    return oly_last_status() == OLY_OK;
-}
-
-static bool use_product(oly_array y)
-{
-    oly_array flat = y ? oly_reshape(y, -1) : NULL;
-    return use_sum(flat ? oly_matmul(flat, flat) : NULL);
-}
-
-static bool use_sync(oly_array y)
-{
-    (void)y;
-    oly_sync("here");
-    return oly_last_status() == OLY_OK;
-}
-
-static bool use_nothing(oly_array y)
-{
-    (void)y;
-    return false;
-}
-
-static const struct use {
-    const char *name;
-    bool (*use)(oly_array y);
-} uses[] = {{"sum", use_sum},         {"gather", use_gather}, {"compiled", use_compiled},
-            {"product", use_product}, {"sync", use_sync},     {"nothing", use_nothing}};
-enum { N_DIFFERENCES = sizeof differences / sizeof *differences, N_USES = sizeof uses / sizeof *uses };
-
-/* -- running ------------------------------------------------------------------------------------------------------------ */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double slowest;
-
-static bool names(const char *text, int number)
-{
-    char place[60];
-    snprintf(place, sizeof place, "test_divergence.c:%d)", number);
-    return number == 0 || strstr(text, place);
-}
-
-/* What is wrong with how the program ended on this rank, or "". */
-static void run(const difference *d, const struct use *u, int who, char *wrong, size_t size)
-{
-    setting s;
-    wrong[0] = 0;
-    line = other = 0;
-    oly_init(NULL, NULL);
-    oly_set_error_mode(OLY_ERRORS_RETURN);
-    oly_clear_error();
-    s.odd = oly_process_index() == who % oly_process_count();
-    prepare(&s);
-    oly_sync("all are there");
-    double begin = now();
-    bool handed_out = u->use(d->make(&s));
-    int status = oly_finalize();
-    double seconds = now() - begin;
-    slowest = seconds > slowest ? seconds : slowest;
-    const char *text = oly_last_error();
-    if (handed_out)
-        snprintf(wrong, size, "a value was handed out");
-    else if (oly_last_status() != OLY_DIVERGED || status != 1)
-        snprintf(wrong, size, "it got status %d and %s: %s", status, oly_status_name(oly_last_status()), text);
-    else if (!names(text, line) || !names(text, other))
-        snprintf(wrong, size, "the message does not name lines %d and %d: %s", line, other, text);
-    oly_clear_error();
-}
-
-static void check(const difference *d, const struct use *u, int who)
-{
-    char wrong[2000];
-    if (getenv("DIVERGENCE_PRINT"))
-        fprintf(stderr, "%s, %s, rank %d differs\n", d->name, u->name, who);
-    run(d, u, who, wrong, sizeof wrong);
-    if (wrong[0])
-        fail_msg("%s, %s, rank %d differs: %s", d->name, u->name, who, wrong);
-}
-
 static void programs_that_differ_are_refused(void **state)
 {
     (void)state;
-    const char *wanted = getenv("DIVERGENCE");
-    bool all = wanted && strcmp(wanted, "all") == 0;
-    int n = 0;
-    for (int d = 0; d < N_DIFFERENCES; d++)
-        for (int k = 0; k < (wanted ? N_USES : 2); k++) {
-            if (wanted && !all && !strstr(differences[d].name, wanted))
-                continue;
-            check(&differences[d], &uses[(d + 3 * k + d / N_USES) % N_USES], d + k);
-            n++;
-        }
-    print_message("%d programs, the slowest took %.2f s\n", n, slowest);
+    differences_are_refused(__FILE__, sizeof differences / sizeof *differences, differences);
 }
 
 /* -- a call that fails on one rank only ------------------------------------------------------------------------------------ */
@@ -633,21 +453,16 @@ static void a_rank_that_fails_alone_is_named(void **state)
     (void)state;
     for (int k = 0; k < (int)(sizeof lones / sizeof *lones); k++) {
         setting s;
+        double seconds;
         char call[100], rank[40];
-        oly_init(NULL, NULL);
-        oly_set_error_mode(OLY_ERRORS_RETURN);
-        s.odd = oly_process_index() == k % oly_process_count();
-        prepare(&s);
-        oly_sync("all are there");
-        double begin = now();
+        difference_begin(&s, k);
         snprintf(rank, sizeof rank, "rank %d has failed in ", k % oly_process_count());
         lones[k].run(&s);
-        int status = oly_finalize();
-        slowest = now() - begin > slowest ? now() - begin : slowest;
+        int status = difference_end(&seconds);
         snprintf(call, sizeof call, "%s (", lones[k].call);
         const char *text = oly_last_error();
-        if (status != 1 || oly_last_status() != lones[k].status || !strstr(text, call) || !names(text, line) ||
-            (!s.odd && !strstr(text, rank)))
+        if (status != 1 || oly_last_status() != lones[k].status || !strstr(text, call) ||
+            !difference_is_named(__FILE__, text, line) || (!s.odd && !strstr(text, rank)))
             fail_msg("%s: status %d and %s: %s", lones[k].name, status, oly_status_name(oly_last_status()), text);
         oly_clear_error();
     }

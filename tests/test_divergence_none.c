@@ -1,5 +1,6 @@
 /* run: layouts  Programs that do the same together are never refused, whatever each rank does for itself between: random programs with
- * local work that depends on the rank, uncommitted arrays, and meshes over parts of the devices.
+ * local work that depends on the rank, uncommitted arrays, and meshes over parts of the devices, of which some ranks have none: those
+ * that have fetch, others do or do not. What is fetched is compared with the same computed by loops.
  *   NONE_SEED=n NONE_PROGRAMS=n    the first seed, and how many */
 #include "check_session.h"
 
@@ -20,6 +21,7 @@ typedef struct program {
     oly_mesh mesh[4];
     oly_array x[ARRAYS];
     int where[ARRAYS]; /* mesh; -1: uncommitted */
+    float value[ARRAYS][SIZE];
 } program;
 
 static void doubled(const oly_array *in, oly_array *out, void *user)
@@ -46,10 +48,43 @@ static void work_alone(program *p)
         }
 }
 
-static void put(program *p, int to, oly_array x, int where)
+static void put(program *p, int to, oly_array x, int where, const float *value)
 {
     oly_assign(&p->x[to], x);
     p->where[to] = where;
+    memcpy(p->value[to], value, sizeof p->value[to]);
+}
+
+/* Ranks that have a part of it, and of the others those that like to. */
+static void fetch(program *p, int k)
+{
+    float all[SIZE];
+    bool part = p->where[k] < 0 || oly_shard_count(p->x[k]) > 0;
+    if (!part && below(&p->alone, 2))
+        return;
+    if (oly_process_allgather(p->x[k], all, sizeof all) != OLY_OK)
+        return; /* reported at the end */
+    for (int i = 0; i < SIZE; i++)
+        if (all[i] != p->value[k][i])
+            fail_msg("element %d is %g, not %g", i, (double)all[i], (double)p->value[k][i]);
+}
+
+static void copy_to(const float *x, float *to)
+{
+    memcpy(to, x, sizeof *to * SIZE);
+}
+static void roll_to(const float *x, float factor, float *to)
+{
+    for (int i = 0; i < SIZE; i++)
+        to[i] = x[(i + SIZE - 1) % SIZE] * factor;
+}
+static void less_largest_to(const float *x, float *to)
+{
+    float most = x[0];
+    for (int i = 0; i < SIZE; i++)
+        most = x[i] > most ? x[i] : most;
+    for (int i = 0; i < SIZE; i++)
+        to[i] = x[i] - most;
 }
 
 static oly_sharding placed(program *p, int mesh)
@@ -72,20 +107,39 @@ static void call(program *p)
 {
     int k = below(&p->together, ARRAYS), to = below(&p->together, ARRAYS), from = below(&p->together, ARRAYS);
     int kind = below(&p->together, 8), mesh = below(&p->together, 4), number = below(&p->together, 9);
-    float all[SIZE];
+    float v[SIZE];
     double factor = number;
     OLY_SCOPE
     {
         int other = partner(p, k, from);
         bool committed = p->where[k] >= 0;
+        copy_to(p->value[k], v);
         switch (kind) {
-        case 0: put(p, to, oly_add(oly_arange(SIZE, OLY_FLOAT32), number), -1); break;
-        case 1: put(p, to, oly_device_put(p->x[k], placed(p, mesh)), mesh); break;
-        case 2: put(p, to, oly_add(p->x[k], p->x[other]), committed ? p->where[k] : p->where[other]); break;
-        case 3: put(p, to, oly_mul(oly_roll(p->x[k], 1, 0), number), p->where[k]); break;
-        case 4: put(p, to, oly_sub(p->x[k], oly_max(p->x[k])), p->where[k]); break;
-        case 5: oly_call(oly_jit(doubled, 1, 1, .user = &factor), OLY_IN(p->x[k]), OLY_OUT(p->x[k])); break;
-        case 6: oly_process_allgather(p->x[k], all, sizeof all); break;
+        case 0:
+            for (int i = 0; i < SIZE; i++)
+                v[i] = (float)(i + number);
+            put(p, to, oly_add(oly_arange(SIZE, OLY_FLOAT32), number), -1, v);
+            break;
+        case 1: put(p, to, oly_device_put(p->x[k], placed(p, mesh)), mesh, v); break;
+        case 2:
+            for (int i = 0; i < SIZE; i++)
+                v[i] += p->value[other][i];
+            put(p, to, oly_add(p->x[k], p->x[other]), committed ? p->where[k] : p->where[other], v);
+            break;
+        case 3:
+            roll_to(p->value[k], (float)number, v);
+            put(p, to, oly_mul(oly_roll(p->x[k], 1, 0), number), p->where[k], v);
+            break;
+        case 4:
+            less_largest_to(p->value[k], v);
+            put(p, to, oly_sub(p->x[k], oly_max(p->x[k])), p->where[k], v);
+            break;
+        case 5:
+            oly_call(oly_jit(doubled, 1, 1, .user = &factor), OLY_IN(p->x[k]), OLY_OUT(p->x[k]));
+            for (int i = 0; i < SIZE; i++)
+                p->value[k][i] *= (float)factor;
+            break;
+        case 6: fetch(p, k); break;
         default: oly_sync("all");
         }
     }
@@ -105,6 +159,8 @@ static void run(uint64_t seed)
         for (int k = 0; k < ARRAYS; k++) {
             p.x[k] = oly_add(oly_arange(SIZE, OLY_FLOAT32), k);
             p.where[k] = -1;
+            for (int i = 0; i < SIZE; i++)
+                p.value[k][i] = (float)(i + k);
         }
         for (int k = 0; k < CALLS; k++) {
             call(&p);

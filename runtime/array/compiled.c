@@ -302,7 +302,7 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
         out[k]->moment = moment;
     }
     for (int k = 0; k < n_out && c->leaves_out; k++)
-        out[k]->origin = oly_origin_result(&origin, k);
+        out[k]->identity.origin = oly_origin_result(&origin, k);
     return OLY_OK;
 }
 

@@ -89,9 +89,19 @@ void oly_origins_forget(void)
 
 /* -- origins ------------------------------------------------------------------------------------------------------------- */
 
+/* Of what all processes give alike; not 0. */
+static uint64_t shared(uint64_t origin)
+{
+    origin &= ~(uint64_t)OLY_ORIGIN_OWN;
+    return origin ? origin : 2;
+}
+
 uint64_t oly_origin_of(oly_array x)
 {
-    return x->origin ? x->origin : oly_together_digest_of_all(&x->identity);
+    if (x->identity.origin)
+        return x->identity.origin;
+    uint64_t digest = oly_together_digest_of_all(&x->identity);
+    return digest ? shared(digest) : 0;
 }
 
 /* An array of this process alone is known by what is in it: other processes have copies of it. The hash that is kept with its buffer
@@ -102,23 +112,25 @@ static uint64_t contents_of(oly_array x)
         return 0;
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    return oly_hash(bytes, x->shard[0]->data, bytes) | 1;
+    return shared(oly_hash(bytes, x->shard[0]->data, bytes));
 }
 
 void oly_origin_add(oly_origin *o, oly_array operand)
 {
     if (!oly_origin_of(operand))
-        operand->origin = contents_of(operand);
+        operand->identity.origin = contents_of(operand);
     uint64_t origin = oly_origin_of(operand);
-    o->own = o->own || !origin;
+    o->own = o->own || (origin & OLY_ORIGIN_OWN);
+    o->count = o->count || !origin;
     o->call = oly_hash_mix(o->call, origin);
 }
 
 void oly_origin_end(oly_origin *o)
 {
     oly_site site = oly_current_site();
-    if (!o->own)
+    if (!o->count)
         return;
+    o->own = true;
     uint64_t place = oly_hash_text(oly_hash_text((uint64_t)site.line, site.file ? site.file : ""), site.call);
     o->call = oly_hash_mix(o->call, place);
     uint64_t times = count(o->call);
@@ -128,5 +140,7 @@ void oly_origin_end(oly_origin *o)
 
 uint64_t oly_origin_result(const oly_origin *o, int k)
 {
-    return o->unknown ? 0 : oly_hash_mix(o->call, (uint64_t)k) | 1;
+    return o->unknown ? 0
+           : o->own   ? oly_hash_mix(o->call, (uint64_t)k) | OLY_ORIGIN_OWN
+                      : shared(oly_hash_mix(o->call, (uint64_t)k));
 }

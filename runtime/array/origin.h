@@ -18,7 +18,8 @@ uint64_t oly_origin_of(oly_array x);
  * operands of this process alone: they are known by their contents. */
 typedef struct oly_origin {
     uint64_t call;
-    bool own;     /* made of a process's own data, which others do not know */
+    bool count;   /* made of a process's own data, which others do not know: told apart by counting */
+    bool own;     /* or of what was */
     bool unknown; /* out of memory */
 } oly_origin;
 void oly_origin_add(oly_origin *o, oly_array operand);

@@ -135,9 +135,9 @@ static oly_status note_made(oly_array x, uint64_t how)
     OLY_TRY(oly_together_note(x->sharding->mesh, event, oly_current_site(), &x->identity));
     x->identity.value = value;
     if (oly_mesh_leaves_out(x->sharding->mesh)) {
-        oly_origin o = {.call = event, .own = true};
+        oly_origin o = {.call = event, .count = true};
         oly_origin_end(&o);
-        x->origin = oly_origin_result(&o, 0);
+        x->identity.origin = oly_origin_result(&o, 0);
     }
     return OLY_OK;
 }

@@ -135,8 +135,11 @@ static void issue_input(oly_together *t, int k, const oly_identity *x, bool ever
     } else if (everywhere) {
         t->copies[k] = x->value;
         t->any_copy = true;
-    } else if (x->set && oly_process_set_within(x->set, t->set)) {
-        share(t, x, oly_hash_mix((uint64_t)k, digest(x)));
+    } else {
+        if (x->set && oly_process_set_within(x->set, t->set))
+            share(t, x, oly_hash_mix((uint64_t)k, digest(x)));
+        if (!(x->origin & OLY_ORIGIN_OWN)) /* those that have no part of it know it so */
+            operand = x->origin;
     }
     t->event = oly_hash_mix(t->event, operand);
     note_operand(t, k, operand, false);

@@ -11,8 +11,12 @@ typedef struct oly_identity {
     oly_process_set *set; /* that made the call; NULL: this process alone, so others know nothing of it */
     uint64_t number;      /* of the call among those of the set, and of the result */
     uint64_t value;       /* number of the value on this process */
+    uint64_t
+        origin; /* the calls that lead to it: what processes know it by that have no part of it (array/origin.h); 0: nothing */
 } oly_identity;
 
+/* Bit of an origin: each process has given its own parts. */
+enum { OLY_ORIGIN_OWN = 1 };
 enum { OLY_MOST_SHARED_SETS = 4 };
 
 /* Of a run. */

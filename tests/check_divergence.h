@@ -1,0 +1,54 @@
+/* Programs in which one rank does something else than all others: each must be refused on every rank, with the lines of both calls, and
+ * without handing out a value. For test_divergence*.c.
+ *
+ * A program makes an array in a way in which one rank differs, and then uses it in some way. Every difference is tried with several
+ * uses, and the rank that differs changes.
+ *   DIVERGENCE=all     every difference with every use (else each with two of them)
+ *   DIVERGENCE=name    those of which the name has this in it
+ *   DIVERGENCE_PRINT=1 print each program before it runs */
+#ifndef CHECK_DIVERGENCE_H
+#define CHECK_DIVERGENCE_H
+#include "check.h"
+#include <olympus.h>
+
+typedef struct setting {
+    bool odd;      /* this rank does the other thing */
+    oly_mesh mesh; /* all devices, "i" */
+    oly_mesh part; /* without one rank that is not the odd one, "i"; of two ranks: without one device */
+    oly_sharding rows, columns, whole;
+    oly_sharding part_rows, part_whole;
+    oly_array x, y; /* float32[n, n], by rows */
+    oly_array v;    /* float32[n], split */
+    oly_array a, b; /* float32[n, n], by rows on the part */
+    int64_t n;
+} setting;
+
+/* Where the calls are that differ, on the odd rank and on the others; 0: unknown. */
+extern int line, other;
+#define AT(...) (line = other = __LINE__, __VA_ARGS__)
+/* The difference's own calls have handed out a value, or have used it up: it is not used any more. */
+extern bool handed_out, used_up;
+
+typedef struct difference {
+    const char *name;
+    oly_array (*make)(const setting *s);
+} difference;
+#define D(name)                                                                                                        \
+    {                                                                                                                  \
+#name, name                                                                                                    \
+    }
+/* Both on one line. */
+#define DIFFERENT(name, first, second)                                                                                 \
+    static oly_array name(const setting *s)                                                                            \
+    {                                                                                                                  \
+        line = other = __LINE__;                                                                                       \
+        return s->odd ? (first) : (second);                                                                            \
+    }
+
+/* Begins a program in which rank who (modulo the ranks) differs, and ends it: oly_finalize's status; *seconds since prepared. */
+void difference_begin(setting *s, int who);
+int difference_end(double *seconds);
+/* Runs the list; `file` is what messages must name. Prints the slowest; on a machine that was idle fails if more than one took over a second. */
+void differences_are_refused(const char *file, int n, const difference *list);
+bool difference_is_named(const char *file, const char *text, int number);
+#endif
