@@ -145,7 +145,8 @@ soak-jax: $(BUILD)/tests/soak/soak ## asks JAX 0.10.2, which it installs in the 
 coverage: ## lines of the planner that random programs alone reach (SECONDS=120 of soak in a build with --coverage), and those they do not
 	@$(MAKE) --no-print-directory BUILD=build-coverage COVERAGE=1 build-coverage/tests/soak/soak
 	@find build-coverage -name '*.gcda' -delete
-	@MPIRUN=$(MPIRUN) BUILD=build-coverage SOAK_SHRINK=0 tests/soak/run.sh $(or $(SECONDS),120) $(SEED) | tail -n 9
+	@MPIRUN=$(MPIRUN) BUILD=build-coverage SOAK_SHRINK=0 SOAK_COUNT=$${SOAK_COUNT:-300} \
+		SOAK_LAYOUTS="$${SOAK_LAYOUTS:-1x8 2x4 4x6 8x1 1x24 2x8 1x1 5x1}" tests/soak/run.sh $(or $(SECONDS),120) $(SEED) | tail -n 9
 	@tests/soak/coverage.sh build-coverage
 
 soak-fuzzer: ## the same programs from libFuzzer's bytes (needs clang): runs SECONDS=60; build-fuzzer/corpus keeps what reached more of the planner

@@ -521,7 +521,7 @@ static bool draw_branch(program *p)
 
 bool draw_region(program *p)
 {
-    static const int weight[] = {10, 4, 5, 4, 4, 4, 4, 2, 2, 3};
+    static const int weight[] = {10, 4, 5, 4, 4, 4, 4, 2, 6, 3};
     if (p->n_visible == 0 || p->n_statements > 80)
         return false;
     int which = p->products ? 7 : p->large ? 0 : weighted(&p->choices, 10, weight);

@@ -162,6 +162,15 @@ static array *slopes_by(program *p, const statement *s, const block *b, int n, i
     return y;
 }
 
+static bool reads(const program *p, const block *b, int v)
+{
+    for (int k = 0; k < b->n; k++)
+        for (int j = 0; j < p->statement[b->statement[k]].n_in; j++)
+            if (p->statement[b->statement[k]].in[j] == v)
+                return true;
+    return false;
+}
+
 /* An operation that changes nothing hands its operand back, and arguments given twice are one value: then the derivative by one is
  * that by the other. */
 static bool may_be_another(const program *p, int v)
@@ -169,7 +178,8 @@ static bool may_be_another(const program *p, int v)
     const array *x = p->now[0][v];
     for (int u = 0; u < p->n_values; u++) {
         const array *y = p->now[0][u];
-        if (u != v && y && same_type(x, y) && memcmp(x->v, y->v, sizeof *x->v * (size_t)x->size) == 0)
+        bool near = p->home[u] == p->home[v] || (p->home[u] != 0 && reads(p, p->at_block, u));
+        if (u != v && near && y && same_type(x, y) && memcmp(x->v, y->v, sizeof *x->v * (size_t)x->size) == 0)
             return true;
     }
     return false;

@@ -143,8 +143,7 @@ typedef struct program {
     int team; /* devices of the map it is in, or 1 */
     const mesh_text *map;
     array *now[MOST_DEVICES][MOST_VALUES];
-    bool
-        refused; /* something has no exact value, or is not allowed: what was just evaluated cannot be part of the program */
+    bool refused; /* what was just evaluated cannot be part of the program: it has no exact value, or is not allowed */
     const char *why;
     int64_t work, most_work, most_elements; /* bounds: of all evaluation, of an array */
     bool dual;                              /* tangents are wanted */
