@@ -488,6 +488,36 @@ static void reshapes_gather_nothing(void **state)
     }
 }
 
+/* What waits for a sum and what waits for a maximum do not wait together; nor does what waits along other axes. */
+static void sum_and_largest(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(oly_sum(in[0], OLY_AXES(0)), oly_max(in[1], OLY_AXES(0)));
+}
+
+static void three_reductions(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    oly_array sum = oly_sum(in[0], OLY_AXES(0)), most = oly_max(in[1], OLY_AXES(0)),
+              least = oly_min(in[0], OLY_AXES(0));
+    out[0] = oly_sub(oly_add(oly_max2(most, least), oly_mul(2, sum)), oly_sum(in[1], OLY_AXES(0)));
+}
+
+static void different_reductions_wait_apart(void **state)
+{
+    (void)state;
+    static const char *const specs[][2] = {{"x", "x"},         {"x", "y"},    {"(x,y)", "x"},
+                                           {"(x,y)", "(y,x)"}, {"y", "x, y"}, {"x, y", "x"}};
+    static const oly_function functions[] = {sum_and_largest, three_reductions};
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    oly_array plain[] = {check_matrix(40, 24), check_matrix(40, 24)};
+    for (int k = 0; k < 12; k++) {
+        oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, specs[k % 6][0])),
+                          oly_device_put(plain[1], oly_named(mesh, specs[k % 6][1]))};
+        check_same_values(functions[k / 6], 2, plain, in, 24, 1e-4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, check_open, check_close),
         cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, check_open, check_close),
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
+        cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "march_programs.h"
 #include <inttypes.h>
+#include <math.h>
 
 enum { STEPS = 7 };
 
@@ -283,6 +284,21 @@ static void what_is_only_looked_at_goes_together(void **state)
     assert_int_equal(oly_costs_n(&costs, f, 4, in), OLY_OK);
     if (oly_process_count() == 1) /* between processes a sum may take two messages */
         assert_int_equal(costs.collectives, 3 * 3);
+    oly_array at_once[4] = {NULL}, singly[4];
+    float found[2][13];
+    memcpy(singly, in, sizeof in);
+    oly_call(f, OLY_IN(in[0], in[1], in[2], in[3]), OLY_OUT(at_once[0], at_once[1], at_once[2], at_once[3]));
+    for (int i = 0; i < 12; i++)
+        keep(oly_scalar(i, OLY_INT32), singly, NULL);
+    for (int k = 0; k < 2; k++) {
+        oly_array *out = k == 0 ? at_once : singly;
+        oly_process_allgather(out[1], found[k], sizeof *found[k] * 12);
+        oly_process_allgather(out[2], &found[k][12], sizeof *found[k]);
+    }
+    for (int i = 0; i < 13; i++)
+        assert_true(fabsf(found[0][i] - found[1][i]) <= 1e-5f * fabsf(found[1][i]));
+    oly_array differs = oly_max(oly_abs(oly_sub(at_once[0], singly[0])));
+    assert_true(oly_item(differs) < 1e-6);
     assert_int_equal(oly_finalize(), 0);
     unsetenv("OLYMPUS_HALO_STEPS");
 }

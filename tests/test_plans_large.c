@@ -236,16 +236,25 @@ static const program programs[] = {
 };
 enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 
+/* Extents above 64 are multiplied by `scale`. */
+static oly_fn begin(const program *p, double scale, oly_array *in)
+{
+    mesh = oly_make_mesh(p->mesh);
+    for (int k = 0; k < p->n_in; k++) {
+        const operand *o = &p->in[k];
+        int64_t shape[4];
+        for (int d = 0; d < o->rank; d++)
+            shape[d] = o->shape[d] <= 64 ? o->shape[d] : (int64_t)(scale * (double)o->shape[d]) + (scale < 1 ? 64 : 0);
+        in[k] = put(oly_zeros_shape(o->dtype, o->rank, shape), o->spec);
+    }
+    return oly_jit_with(p->function, p->name, p->n_in, p->n_out, (oly_jit_options){.user = NULL});
+}
+
 static bool is_expected(const program *p, const char *machine)
 {
     oly_array in[4];
     char path[256];
-    mesh = oly_make_mesh(p->mesh);
-    for (int k = 0; k < p->n_in; k++) {
-        const operand *o = &p->in[k];
-        in[k] = put(oly_zeros_shape(o->dtype, o->rank, o->shape), o->spec);
-    }
-    oly_fn f = oly_jit_with(p->function, p->name, p->n_in, p->n_out, (oly_jit_options){.user = NULL});
+    oly_fn f = begin(p, 1, in);
     FILE *file = check_plan_begin();
     assert_int_equal(oly_explain_as_n(file, OLY_EXPLAIN_JSON, f, p->n_in, in), OLY_OK);
     char *found = check_plan_end(file);
@@ -255,14 +264,19 @@ static bool is_expected(const program *p, const char *machine)
     return same;
 }
 
-static void plans_are_the_expected_ones(void **state)
+static void simulate(void)
 {
-    (void)state;
-    int differ = 0;
     setenv("OLYMPUS_SIMULATE", "4x2", 1);
     setenv("OLYMPUS_SIMULATE_NODE", "numa:2 l3:1(size=32MB) core:4 l2:1(size=1MB) l1d:1(size=32KB) pu:1", 1);
     setenv("OLYMPUS_NUM_THREADS", "2", 1);
     oly_init(NULL, NULL);
+}
+
+static void plans_are_the_expected_ones(void **state)
+{
+    (void)state;
+    int differ = 0;
+    simulate();
     for (int k = 0; k < N_PROGRAMS; k++)
         OLY_SCOPE
         {
@@ -272,8 +286,47 @@ static void plans_are_the_expected_ones(void **state)
     assert_int_equal(differ, 0);
 }
 
+static unsigned digest_of(const char *text)
+{
+    unsigned digest = 2166136261u;
+    for (; *text; text++)
+        digest = (digest ^ (unsigned char)*text) * 16777619u;
+    return digest;
+}
+
+/* A line for each size of each program: where plans change with it. */
+static void plans_change_with_the_size_where_they_did(void **state)
+{
+    (void)state;
+    char *lines = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&lines, &size);
+    simulate();
+    for (int k = 0; k < N_PROGRAMS; k++)
+        for (double scale = 0.75; scale > 0.001 && programs[k].function != layouts; scale *= 0.75)
+            OLY_SCOPE
+            {
+                oly_array in[4];
+                oly_plan_costs costs;
+                oly_fn f = begin(&programs[k], scale, in);
+                FILE *json = check_plan_begin();
+                assert_int_equal(oly_explain_as_n(json, OLY_EXPLAIN_JSON, f, programs[k].n_in, in), OLY_OK);
+                char *text = check_plan_end(json);
+                assert_int_equal(oly_costs_n(&costs, f, programs[k].n_in, in), OLY_OK);
+                fprintf(file, "%s %.4f: %d steps, %d collectives, %lld bytes, %08x\n", programs[k].name, scale,
+                        (int)costs.steps, (int)costs.collectives, (long long)costs.wire_bytes, digest_of(text));
+                free(text);
+            }
+    fclose(file);
+    bool same = check_same_as_file("tests/plans/large/sizes.txt", lines);
+    free(lines);
+    assert_int_equal(oly_finalize(), 0);
+    assert_true(same);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_expected_ones)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_expected_ones),
+                                       cmocka_unit_test(plans_change_with_the_size_where_they_did)};
     return CHECK_MAIN(tests);
 }
