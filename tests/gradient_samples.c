@@ -146,6 +146,13 @@ static oly_array pad_of(const oly_array *x)
     return oly_pad(oly_sin(x[0]), oly_mul(x[1], x[1]), low, high, between);
 }
 
+/* Nothing of the array is left. */
+static oly_array pad_away_of(const oly_array *x)
+{
+    static const int64_t low[] = {-5, 0}, high[] = {4, 1};
+    return oly_pad(oly_sin(x[0]), oly_mul(x[1], x[1]), low, high, NULL);
+}
+
 static oly_array rev_of(const oly_array *x)
 {
     return oly_mul(oly_rev(oly_sin(x[0]), 0), x[0]);
@@ -446,6 +453,7 @@ const gradient_sample gradient_samples[] = {
     {"update", update_of, 2, {M43, {2, {2, 1}}}, -1, 1},
     {"concatenate", concatenate_of, 2, {M43, M43}, -1, 1},
     {"pad", pad_of, 2, {M43, {0}}, -1, 1},
+    {"pad", pad_away_of, 2, {M43, {0}}, -1, 1},
     {"rev", rev_of, 1, {M43}, -1, 1},
     {"sort", sort_of, 1, {M43}, -1, 1},
     {"cumsum", cumsum_of, 1, {M43}, -1, 1},

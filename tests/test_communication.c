@@ -518,6 +518,37 @@ static void different_reductions_wait_apart(void **state)
     }
 }
 
+static void two_sums_of_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_add(oly_mul(2, oly_sum(in[0], OLY_AXES(1))), oly_sum(in[1], OLY_AXES(1)));
+}
+
+static void one_sum_of_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0], OLY_AXES(1));
+}
+
+/* Two sums that are added move as much as one, along the first axis of the mesh and along the second. */
+static void sums_wait_along_any_axis(void **state)
+{
+    (void)state;
+    oly_mesh mesh = oly_make_mesh("x=4, y=2");
+    static const char *const specs[] = {"x, y", "y, x"};
+    oly_array plain[] = {check_matrix(40, 24), check_matrix(40, 24)};
+    for (int k = 0; k < 2; k++) {
+        oly_array in[] = {oly_device_put(plain[0], oly_named(mesh, specs[k])),
+                          oly_device_put(plain[1], oly_named(mesh, specs[k]))};
+        oly_plan_costs two, one;
+        assert_int_equal(oly_costs(&two, oly_jit(two_sums_of_rows, 2, 1), in[0], in[1]), OLY_OK);
+        assert_int_equal(oly_costs(&one, oly_jit(one_sum_of_rows, 1, 1), in[0]), OLY_OK);
+        assert_int_equal(two.wire_bytes, one.wire_bytes);
+        assert_int_equal(two.collectives, one.collectives);
+        check_same_values(two_sums_of_rows, 2, plain, in, 40, 1e-4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +560,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, check_open, check_close),
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
         cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
+        cmocka_unit_test_setup_teardown(sums_wait_along_any_axis, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }
