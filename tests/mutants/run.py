@@ -31,6 +31,8 @@ WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions',
 TWO_RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
              'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge'}
+# And these with eight, where messages take stages.
+EIGHT_RANKS = {'stages', 'communication', 'overlap', 'march'}
 FEW = {'MARCH_CASES': '40', 'RANDOM_MAPS': '200', 'SOAK_SHRINK': '0'}
 LONGEST = 300  # seconds for a test without a mutant
 TURN = 60      # programs of a turn of the soak
@@ -180,7 +182,8 @@ def tests_of(folder, build):
             found += [Test(program, 'oracle-' + f.split('/')[-2], 1, 16, digest(own), [f]) for f in glob.glob('tests/oracle/*/')]
         else:
             more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
-            found += [Test(program, n, r, devices_of(n) // r, digest(own + more)) for r in ((1, 2) if n in TWO_RANKS else (1,))]
+            found += [Test(program, n, r, devices_of(n) // r, digest(own + more))
+                      for r in (1, *[2] * (n in TWO_RANKS), *[8] * (n in EIGHT_RANKS))]
     plans = 'tests/test_plans_random.sh'
     found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plans/random/*'), *objects_of(build, 'soak')[0]])))
     found[-1].build = folder
