@@ -89,6 +89,13 @@ static void chain(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(oly_sin(oly_matmul(oly_matmul(in[0], in[1]), in[2])));
 }
 
+/* What prices choose for the small chain matters little beside the rest. */
+static void chain_beside(const oly_array *in, oly_array *out, void *user)
+{
+    chain(in, out, user);
+    out[1] = oly_matmul(in[3], oly_transpose(in[3]));
+}
+
 static void loss(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -209,6 +216,12 @@ static const program programs[] = {
      3,
      1,
      {ARRAY("y, x", 2048, 4096), ARRAY("x, y", 4096, 512), ARRAY("None, (x,y)", 512, 4096)}},
+    {"chain_beside",
+     "x=4, y=2",
+     chain_beside,
+     4,
+     2,
+     {ARRAY("y, x", 512, 256), ARRAY("x, y", 256, 65), ARRAY("None, (x,y)", 65, 512), ARRAY("x, y", 4096, 4096)}},
     {"training_step",
      "data=4, model=2",
      training_step,
