@@ -31,10 +31,20 @@ static oly_status bring(const oly_held *got, const oly_expected *expected, subje
     return OLY_OK;
 }
 
+static oly_box box_of(const subject *s, int shard)
+{
+    const int *positions;
+    const oly_type *t = &s->got->is.type;
+    oly_layout l = oly_layout_canonical(s->got->is.sharding, t->rank, t->shape);
+    oly_mesh_local_positions(s->got->is.sharding->mesh, &positions);
+    return oly_layout_box(&l, positions[shard]);
+}
+
+/* Not by the buffers' sizes: one that was given away may be larger than what is in it now. */
 static int64_t elements_of(const subject *s, int shard)
 {
-    size_t bytes = s->got->shard[shard]->bytes, others = s->exact->shard[shard]->bytes;
-    return (int64_t)((bytes < others ? bytes : others) / oly_dtype_size(s->got->is.type.dtype));
+    oly_box box = box_of(s, shard);
+    return oly_box_count(&box);
 }
 
 static const char *element_of(const oly_held *x, int shard, int64_t i)
@@ -97,13 +107,11 @@ static void note(const subject *s, int shard, int64_t i, int64_t number, oly_dif
 static void look(const subject *s, oly_difference *first)
 {
     const oly_type *t = &s->got->is.type;
-    const int *positions;
-    oly_layout l = oly_layout_canonical(s->got->is.sharding, t->rank, t->shape);
-    oly_mesh_local_positions(s->got->is.sharding->mesh, &positions);
     for (int shard = 0; shard < s->got->n_shards; shard++) {
-        oly_box box = oly_layout_box(&l, positions[shard]);
-        int64_t n = elements_of(s, shard);
-        if (memcmp(s->got->shard[shard]->data, s->exact->shard[shard]->data, s->got->shard[shard]->bytes) == 0)
+        oly_box box = box_of(s, shard);
+        int64_t n = oly_box_count(&box);
+        size_t bytes = (size_t)n * oly_dtype_size(t->dtype);
+        if (memcmp(s->got->shard[shard]->data, s->exact->shard[shard]->data, bytes) == 0)
             continue;
         for (int64_t i = 0; i < n; i++) {
             int64_t number = is_right(s, shard, i) ? -1 : number_of(&box, t, i);

@@ -47,7 +47,7 @@ static void draw_mesh(program *p, int group, bool explicit_axes)
 
 static void draw_meshes(program *p)
 {
-    p->explicit_axes = one_in(&p->choices, 7);
+    p->explicit_axes = one_in(&p->choices, p->products ? 3 : 7);
     p->n_groups = p->n_devices > 1 && !p->explicit_axes && one_in(&p->choices, 4) ? 2 : 1;
     for (int g = 0; g < p->n_groups; g++) {
         int n = p->n_devices, order = 0, first = 0;

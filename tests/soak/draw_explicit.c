@@ -146,7 +146,7 @@ bool settle_operands(program *p, statement *s, placement *place)
         return true; /* the results' blocks say */
     if (s->op == OP_constraint)
         s->op = OP_reshard;
-    if (s->op == OP_reshard || s->op == OP_sum_waits) {
+    if (s->op == OP_reshard || s->op == OP_sum_waits || s->op == OP_product_waits) {
         *place = s->place[0];
         return place->mesh >= 0;
     }
@@ -170,6 +170,33 @@ bool settle_operands(program *p, statement *s, placement *place)
     return true;
 }
 
+/* a b, split along the dimension summed over, left unfinished. */
+static bool draw_waiting_product(program *p, int a)
+{
+    placement split = {.mesh = (int8_t)p->explicit_mesh}, across = split, waits = split;
+    int b = a;
+    const mesh_text *m = &p->mesh[p->explicit_mesh];
+    for (int k = p->n_visible - 1; k >= 0 && one_in(&p->choices, 2); k--)
+        if (p->rank_of[p->visible[k]] == 2 && p->shape_of[p->visible[k]][1] == p->shape_of[a][1])
+            b = p->visible[k];
+    statement turn = operation_of(OP_transpose, 1, &b);
+    turn.n_axes = 2;
+    turn.axes[0] = 1;
+    for (int k = 0; k < m->n_axes; k++)
+        if (!one_in(&p->choices, 4)) {
+            split.axis[1][split.n[1]++] = (int8_t)k;
+            across.axis[0][across.n[0]++] = (int8_t)k;
+            waits.unreduced |= (uint8_t)(1 << k);
+        }
+    a = placed_as(p, a, &split);
+    b = placed_as(p, simple(p, turn), &across);
+    if (a == NOTHING || b == NOTHING || !waits.unreduced)
+        return false;
+    statement s = operation_of(OP_product_waits, 2, (int[]){a, b});
+    s.place[0] = waits;
+    return add_statement(p, &s);
+}
+
 /* A sum over a split dimension that is left unfinished: reads of it finish it, in this function or in another. */
 bool draw_waiting_sum(program *p)
 {
@@ -178,6 +205,8 @@ bool draw_waiting_sum(program *p)
     if (!p->explicit_axes || from.mesh < 0 || from.unreduced || p->in_map || p->in_vmap || p->in_gradient ||
         p->dtype_of[v] == OLY_BOOL)
         return false;
+    if (p->rank_of[v] == 2 && one_in(&p->choices, p->products ? 2 : 6))
+        return draw_waiting_product(p, v);
     for (int k = 0; k < p->rank_of[v]; k++)
         if (splits(&from, k) && (d == NOTHING || one_in(&p->choices, 2)))
             d = k;

@@ -173,13 +173,14 @@ static oly_array call_running(const statement *s, oly_array x)
     }
 }
 
-static oly_array call_product(const statement *s, const oly_array *x)
+static oly_array call_product(const program *p, const statement *s, const oly_array *x, const oly_mesh *mesh)
 {
     static const char *const padding[] = {"", "SAME", "VALID"};
     char window[24];
     snprintf(window, sizeof window, "%d", (int)s->shape[0]);
     switch ((int)s->op) {
     case OP_matmul: return oly_matmul(x[0], x[1]);
+    case OP_product_waits: return oly_matmul(x[0], x[1], .out_sharding = sharding_of(p, &s->place[0], MOST_RANK, mesh));
     case OP_dot: return oly_dot(x[0], x[1]);
     case OP_outer: return oly_outer(x[0], x[1]);
     case OP_vdot: return oly_vdot(x[0], x[1]);
@@ -304,7 +305,7 @@ oly_array call_operation(const program *p, const statement *s, oly_array const *
     case THREE: return call_two(s, o);
     case REDUCTION: return call_reduction(p, s, x[0], mesh);
     case RUNNING: return call_running(s, x[0]);
-    case PRODUCT: return call_product(s, x);
+    case PRODUCT: return call_product(p, s, x, mesh);
     case REARRANGE: return call_rearrangement(s, x, o);
     case INDEXING: return call_indexing(s, x, o);
     case RANDOM: return call_random(p, s, x, o, mesh);
