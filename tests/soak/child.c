@@ -31,9 +31,9 @@ static const struct {
     {"OLYMPUS_VERIFY", 8, {"0", "0", "0", "0", "0", "0", "0", "1"}},
     {"OLYMPUS_DISABLE", 8, {"", "", "", "", "all", "fusion", "sinking", "layout-choice"}},
     {"OLYMPUS_COSTS",
-     7,
+     8,
      {"", "", "levels", "node=20us,1GB/s", "node=0.01us,0.01GB/s", "process=1ns,9GB/s; network=1ms,1MB/s; memory=1GB/s",
-      "node=1us,0.1GB/s; gemm=10Mflop/s; operations=1Mop/s"}},
+      "node=1us,0.1GB/s; gemm=10Mflop/s; operations=1Mop/s", "gemm=1Mflop/s; node=1ms,1MB/s"}},
 };
 enum { N_VARIED = sizeof varied / sizeof *varied };
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Which lines of the planner random programs reach:   tests/soak/coverage.sh BUILD     (after runs of a build with --coverage)
 #
-# One line for each file of runtime/plan, the lines that were not reached (without those that only hand on an error: OLY_TRY and its
-# kin are counted as reached), and the whole.
+# One line for each file of runtime/plan, the lines that were not reached (without those that make or hand on an error, memory that is missing
+# among them), and the whole.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 build=${1:-build-coverage} total=0 reached=0
@@ -10,7 +10,7 @@ show=${SHOW:-yes}
 for source in runtime/plan/*.c; do
     lines=$(gcov --stdout -o "$build/runtime/plan" "$build/${source%.c}.gcda" 2>/dev/null | awk -F: -v file="$source" '
         /Source:/ { on = ($0 ~ file "$"); next }
-        on && $1 ~ /#####|=====/ && $3 ~ /return (oly_out_of_memory|oly_fail|NULL;)|OLY_PLAN_CHECK|abort\(\)/ { skipped++; next }
+        on && $1 ~ /#####|=====/ && $3 ~ /oly_out_of_memory|oly_fail|oly_scan_expected|return (NULL|OLY_MEMORY);|failed = true|OLY_PLAN_CHECK|abort\(\)/ { skipped++; next }
         on && $1 ~ /#####|=====/ { missed++; printf "M %s:%d:%s\n", file, $2, substr($0, index($0, $3)); next }
         on && $1 ~ /[0-9]/ { hit++ }
         END { printf "T %d %d\n", hit + 0, missed + 0 }')

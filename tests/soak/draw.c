@@ -403,8 +403,8 @@ void draw_program(program *p, int n_devices)
     p->team = 1;
     p->n_blocks = 1;
     p->wide = one_in(&p->choices, 8);
-    p->large = one_in(&p->choices, 24);
-    p->products = p->large && one_in(&p->choices, 3);
+    p->large = one_in(&p->choices, 16);
+    p->products = p->large && one_in(&p->choices, 2);
     p->most_work = p->large ? 3000000 : 400000;
     p->most_elements = p->large ? 28000 : 600;
     draw_meshes(p);

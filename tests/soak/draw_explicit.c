@@ -116,7 +116,8 @@ static bool place_of_alike(const program *p, const statement *s, placement *plac
                                                               sizeof(int64_t) * (size_t)p->rank_of[s->in[k]]) != 0)));
         if (next->mesh < 0)
             continue;
-        if (next->unreduced && (s->op != OP_add || p->rank_of[s->in[0]] != p->rank_of[s->in[k]] || s->in[1] == NUMBER))
+        if (next->unreduced && (s->op != OP_add || s->in[0] == NUMBER || s->in[1] == NUMBER ||
+                                p->rank_of[s->in[0]] != p->rank_of[s->in[k]]))
             return false;
         if (place->mesh < 0)
             *place = *next;
