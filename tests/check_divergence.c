@@ -19,7 +19,7 @@ static oly_mesh mesh_without(int rank)
 {
     int all = oly_device_count(), own = all / oly_process_count(), n = 0,
         *devices = malloc(sizeof *devices * (size_t)all);
-    for (int id = 0; id < all; id++)
+    for (int id = all; id-- > 0;) /* in another order than all devices */
         if (oly_process_count() > 2 ? id / own != rank : id > 0 || own == 1)
             devices[n++] = id;
     oly_mesh mesh = oly_mesh_from_devices(1, (const char *[]){"i"}, &n, devices);
