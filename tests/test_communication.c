@@ -549,6 +549,45 @@ static void sums_wait_along_any_axis(void **state)
     }
 }
 
+static oly_sharding wanted;
+
+static void product_with_itself(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_matmul(in[0], oly_transpose(in[0])), wanted);
+}
+
+static void sums_of_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_with_sharding_constraint(oly_sum(in[0], OLY_AXES(1)), wanted);
+}
+
+/* What moves does not depend on which axis a mesh names first. */
+static void axes_have_no_rank(void **state)
+{
+    (void)state;
+    static const char *const meshes[] = {"x=4, y=2", "y=2, x=4"},
+                             *const specs[] = {"None, y", "None, x", "x, y", "y, x"},
+                             *const targets[] = {"x", "y", "(x,y)", "(y,x)", ""};
+    static const oly_function functions[] = {sums_of_rows, product_with_itself};
+    oly_array plain = check_matrix(64, 64);
+    for (int k = 0; k < 40; k++) {
+        oly_plan_costs costs[2];
+        for (int m = 0; m < 2; m++) {
+            oly_mesh mesh = oly_make_mesh(meshes[m]);
+            oly_array x = oly_device_put(plain, oly_named(mesh, specs[k % 4]));
+            wanted = oly_named(mesh, targets[k / 4 % 5]);
+            assert_int_equal(
+                oly_costs(&costs[m], oly_jit_with(functions[k / 20], "f", 1, 1, (oly_jit_options){.user = NULL}), x),
+                OLY_OK);
+        }
+        if (oly_process_count() == 1 && costs[0].wire_bytes != costs[1].wire_bytes)
+            fail_msg("from %s to %s: %lld bytes, and %lld where y comes first", specs[k % 4], targets[k / 4 % 5],
+                     (long long)costs[0].wire_bytes, (long long)costs[1].wire_bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,6 +600,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
         cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
         cmocka_unit_test_setup_teardown(sums_wait_along_any_axis, check_open, check_close),
+        cmocka_unit_test_setup_teardown(axes_have_no_rank, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

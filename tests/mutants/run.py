@@ -27,12 +27,10 @@ from concurrent.futures import ThreadPoolExecutor
 # Tests whose figures depend on time, wrap functions, or look at other things than results.
 WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
            'communicator', 'errors_ranks', 'core', 'many_devices'}
-# Those that need messages between processes run with two as well.
-TWO_RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
+# Those that need messages between processes run on all the sizes that their first lines name, others on one process.
+RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
-             'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge'}
-# And these with eight, where messages take stages.
-EIGHT_RANKS = {'stages', 'communication', 'overlap', 'march'}
+             'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge', 'fold_order'}
 FEW = {'MARCH_CASES': '40', 'RANDOM_MAPS': '200', 'SOAK_SHRINK': '0'}
 LONGEST = 300  # seconds for a test without a mutant
 TURN = 60      # programs of a turn of the soak
@@ -51,6 +49,13 @@ def setting(name, otherwise):
 def devices_of(name):
     found = re.search(r'run:.* devices=(\d+)', read('tests/test_%s.c' % name).split('\n', 1)[0])
     return int(found.group(1)) if found else 8
+
+
+def sizes_of(name):
+    """Numbers of processes."""
+    first = read('tests/test_%s.c' % name).split('\n', 1)[0]
+    found = re.search(r'run:.* ranks=([\d,]+)', first)
+    return [int(r) for r in found.group(1).split(',')] if found else [1, 2, 4, 8] if re.search('run:.* layouts', first) else [1]
 
 
 def digest(paths):
@@ -183,7 +188,7 @@ def tests_of(folder, build):
         else:
             more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
             found += [Test(program, n, r, devices_of(n) // r, digest(own + more))
-                      for r in (1, *[2] * (n in TWO_RANKS), *[8] * (n in EIGHT_RANKS))]
+                      for r in (sizes_of(n) if n in RANKS else (1,))]
     plans = 'tests/test_plans_random.sh'
     found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plans/random/*'), *objects_of(build, 'soak')[0]])))
     found[-1].build = folder
