@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 # Tests whose figures depend on time, wrap functions, or look at other things than results.
 WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
            'communicator', 'errors_ranks', 'core', 'many_devices'}
-# Those that need messages between processes run on all the sizes that their first lines name, others on one process.
+# Those that need messages between processes run on all the sizes that their first lines name, others on the first.
 RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
              'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge', 'fold_order'}
@@ -188,7 +188,7 @@ def tests_of(folder, build):
         else:
             more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
             found += [Test(program, n, r, devices_of(n) // r, digest(own + more))
-                      for r in (sizes_of(n) if n in RANKS else (1,))]
+                      for r in (sizes_of(n) if n in RANKS else sizes_of(n)[:1])]
     plans = 'tests/test_plans_random.sh'
     found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plans/random/*'), *objects_of(build, 'soak')[0]])))
     found[-1].build = folder
