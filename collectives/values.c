@@ -2,7 +2,8 @@
  * during its waits, its fetches, and now and then between calls; at oly_finalize, where it waits for all, until the last has come.
  *
  * A rank that asks waits. So this rank sees that an answer will never come: when it comes to oly_finalize itself, or is stuck in a call
- * that the other has not made yet. Then all ranks are told. */
+ * that the other has not made yet. Then all ranks are told. Ranks that ask each other in another order are left to the time limit: each
+ * of them may be about to be answered. */
 #include "divergence.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -55,7 +56,6 @@ static struct {
     uint64_t n_dropped;
     pending *asked; /* owned: not answered yet */
     sending *sent;  /* owned */
-    int asking;     /* the rank that this one waits for with a question, and 1; 0: none */
     bool ending;
 } values = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -275,7 +275,7 @@ void oly_values_stuck(const char *call)
 {
     pthread_mutex_lock(&values.lock);
     for (const pending *p = values.asked; p; p = p->next)
-        if (calls_with(p->ask.rank) > p->ask.together || values.asking == p->ask.rank + 1)
+        if (calls_with(p->ask.rank) > p->ask.together)
             refuse_locked(&p->ask, call);
     pthread_mutex_unlock(&values.lock);
 }
@@ -317,13 +317,6 @@ typedef struct question {
     answer answer;
 } question;
 
-static void note_asking(int rank_and_one)
-{
-    pthread_mutex_lock(&values.lock);
-    values.asking = rank_and_one;
-    pthread_mutex_unlock(&values.lock);
-}
-
 /* Sends the question and waits for the head of the answer. `q` is MPI's after a failure. */
 static oly_status put(question *q, int rank, const char *call)
 {
@@ -333,10 +326,7 @@ static oly_status put(question *q, int rank, const char *call)
         code = MPI_Isend(&q->ask, sizeof q->ask, MPI_BYTE, rank, OLY_TAG_ASK, oly_world_comm(), &requests[1]);
     if (code != MPI_SUCCESS)
         return oly_mpi_failed(call, code);
-    note_asking(rank + 1);
-    oly_status st = oly_world_wait(2, requests, rank, call);
-    note_asking(0);
-    return st;
+    return oly_world_wait(2, requests, rank, call);
 }
 
 static oly_status receive_value(char *data, size_t bytes, int rank, const char *call)
