@@ -387,6 +387,28 @@ static void regions_over_another_mesh(void **state)
     assert_int_equal(oly_last_status(), OLY_OK);
 }
 
+/* A function of arrays that are nowhere, which moves some to the mesh: also results whose types do not say so meet others there. */
+static void whole_ones(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    oly_array big = oly_reshard(oly_lt(i, -2), oly_named(mesh, ""));
+    carry[0] = oly_astype(oly_broadcast_shape(OLY_ARG(big), 2, (int64_t[]){4, 4}), OLY_FLOAT32);
+}
+static void moves_one(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array there = oly_reshard(in[0], oly_named(mesh, "")), carry[1] = {there}, slope = NULL;
+    oly_fori(0, 3, whole_ones, 1, carry, user);
+    oly_gradients(oly_sum(carry[0]), OLY_IN(there), OLY_OUT(slope)); /* does not depend on it */
+    out[0] = oly_add(in[0], slope);
+}
+static void results_stay_on_the_explicit_mesh(void **state)
+{
+    (void)state;
+    oly_array y = oly_apply(oly_jit(moves_one, 1, 1), oly_ones(OLY_FLOAT32, 4, 4));
+    VALUES(oly_sum(oly_add(y, count("", 4, 4))), 136);
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
 /* Like another array: split as it is, where it is. */
 static void like(const oly_array *in, oly_array *out, void *user)
 {
@@ -628,6 +650,7 @@ int main(void)
         TEST(regions_change_the_rules),
         TEST(batched_loops_keep_split_carries),
         TEST(regions_over_another_mesh),
+        TEST(results_stay_on_the_explicit_mesh),
         TEST(reversed_is_reversed),
         TEST(what_is_written_adapts),
         TEST(reduced_values_meet),

@@ -433,6 +433,25 @@ static void split_by_type(oly_spec *spec, oly_mesh mesh, const oly_type *t)
     spec->reduced = t->reduced;
 }
 
+/* A value whose type says where it is becomes one whose type does not: a region with Explicit axes ends. */
+static bool leaves_region(const oly_node *n)
+{
+    return n->n_in > 0 && n->in[0]->type.mesh && !n->type.mesh;
+}
+
+static bool has_region(const oly_graph *g)
+{
+    bool any = false;
+    for (int k = 0; k < g->n_nodes && !any; k++) {
+        oly_graph *const *graphs;
+        oly_graph_ahead(g, k, 1);
+        any = leaves_region(g->nodes[k]);
+        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0 && !any; j--)
+            any = has_region(graphs[j]);
+    }
+    return any;
+}
+
 /* Do types outside the function say where values are? */
 static bool is_explicit_outside(const oly_planner *p, const oly_frame *f)
 {
@@ -441,14 +460,13 @@ static bool is_explicit_outside(const oly_planner *p, const oly_frame *f)
         typed = typed || (p->plan->inputs[k].committed && p->plan->inputs[k].sharding->mesh->explicit_axes);
     for (int k = 0; k < f->graph->n_outputs; k++)
         typed = typed || f->graph->outputs[k]->type.mesh;
-    return typed;
+    return typed || !has_region(f->graph);
 }
 
 /* The mesh of a region with Explicit axes, which types outside know nothing of, is the same grid without there. */
 static oly_sharding as_typed(const oly_planner *p, const oly_frame *f, const oly_node *n, oly_sharding s)
 {
-    bool leaves = n->n_in > 0 && n->in[0]->type.mesh && !n->type.mesh;
-    if (!s || !s->mesh->explicit_axes || (!leaves && is_explicit_outside(p, f)))
+    if (!s || !s->mesh->explicit_axes || (!leaves_region(n) && is_explicit_outside(p, f)))
         return s;
     oly_mesh plain = oly_mesh_retyped(s->mesh, 0, s->mesh->manual_axes);
     return plain ? oly_sharding_intern(plain, &s->spec, 0) : NULL;

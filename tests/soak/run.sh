@@ -2,13 +2,13 @@
 # Random programs on all layouts in turn, each with seeds of its own:   tests/soak/run.sh SECONDS [SEED]
 #
 # Prints what failed, shrunk, as C, and at the end the programs, the seeds and the failures of every layout. Exit status 0: no failure.
-# SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (400);
+# SOAK_LAYOUTS="1x8 2x4" (ranks x devices) names others; BUILD, MPIRUN as for tests/run.sh; SOAK_COUNT=n: programs of a turn (100);
 # SOAK_SHRINK=s: seconds for each failure (0: not at all); SOAK_KEEP=folder: where choices of programs that failed are kept. campaign.sh runs given numbers.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${1:-60} seed=${2:-$((RANDOM * 32768 + RANDOM))000}
 layouts=${SOAK_LAYOUTS:-1x8 2x4 4x2 8x1 1x1 3x1 1x3 5x1 1x24}
-soak=${BUILD:-build}/tests/soak/soak count=${SOAK_COUNT:-400}
+soak=${BUILD:-build}/tests/soak/soak count=${SOAK_COUNT:-100}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=${OMPI_MCA_pml:-ob1}
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS} OLYMPUS_TIMEOUT=${OLYMPUS_TIMEOUT:-40}
