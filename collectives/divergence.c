@@ -45,6 +45,8 @@ static struct {
         claims; /* as many as oly_divergence_claims; owned: the last calls of each other rank and set that could not be compared to their end */
     char verdict[1400];
     oly_status status; /* of the verdict */
+    int behind;        /* a rank, and 1, that has not made all calls that this one has made with it; 0: none known */
+    char ahead[86];    /* the first of these */
     bool known;
     int64_t balance;       /* notices sent less those received */
     int told;              /* ranks that have reported the verdict */
@@ -300,6 +302,10 @@ static bool compare_locked(const parcel *p)
             decide_between_locked(&mine, p->head.rank, &theirs, k, k == begin && k > 1);
         return true;
     }
+    if (s->calls > p->head.calls && p->head.calls + 1 >= oldest) {
+        state.behind = p->head.rank + 1;
+        oly_site_text(&oly_process_set_call(s, p->head.calls + 1)->site, state.ahead, sizeof state.ahead);
+    }
     return ended;
 }
 
@@ -449,6 +455,21 @@ static void compose(oly_text *t, int peer, const oly_ticket *mine, const oly_tic
                      here, mine->call, peer, theirs->call, same_order);
 }
 
+/* What one of the two has called with the other, who has not come to it: in calls of different sets no two calls differ. */
+static void add_calls_of_one_locked(oly_text *t, int peer)
+{
+    for (const parcel *p = state.claims; p; p = p->next) {
+        const oly_process_set *s = oly_process_set_find(p->head.set);
+        uint64_t first = p->head.calls + 1 - (uint64_t)p->head.bytes / sizeof(noted);
+        if (p->head.rank != peer || !s || p->head.calls <= s->calls || s->calls + 1 < first)
+            continue;
+        noted theirs = claimed(p, s->calls + 1);
+        oly_text_add(t, "; rank %d has called %s, rank %d has not", peer, theirs.text, oly_world_rank());
+    }
+    if (state.behind == peer + 1)
+        oly_text_add(t, "; rank %d has called %s, rank %d has not", oly_world_rank(), state.ahead, peer);
+}
+
 oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket *theirs)
 {
     oly_text t = {0};
@@ -461,6 +482,8 @@ oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket
     oly_divergence_ask(peer);
     await_verdict();
     pthread_mutex_lock(&state.lock);
+    if (!state.known)
+        add_calls_of_one_locked(&t, peer);
     decide_locked(OLY_DIVERGED, oly_text_chars(&t));
     pthread_mutex_unlock(&state.lock);
     oly_text_free(&t);
@@ -531,6 +554,7 @@ void oly_divergence_forget(void)
     state.verdict[0] = 0;
     state.known = false;
     state.told = 0;
+    state.behind = 0;
     state.parted = false;
     state.balance = 0;
     state.began = 0;
