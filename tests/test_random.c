@@ -261,6 +261,23 @@ static void moments(void **state)
     assert_float_equal(median, 0.5, 0.02);
 }
 
+/* A probability is a number of any kind, or an array. */
+static void certain_events(void **state)
+{
+    (void)state;
+    oly_array key = oly_random_key(3), half = oly_scalar(0.5, OLY_FLOAT16);
+    char type[64];
+    bool drawn[50];
+    for (int sure = 0; sure < 2; sure++) {
+        fetch(oly_random_bernoulli(key, sure, 50), drawn, sizeof drawn);
+        for (int i = 0; i < 50; i++)
+            assert_int_equal(drawn[i], sure);
+    }
+    oly_typeof(oly_random_bernoulli(key, half, 50), type, sizeof type);
+    assert_string_equal(type, "bool[50]");
+    CHECK_REFUSED(oly_random_bernoulli(key, oly_arange(50, OLY_INT32), 50), OLY_DTYPE, "floating");
+}
+
 /* Ends of the interval are never drawn, though rounding leads there: here one number in three would be one. */
 static void truncated_normals_lie_inside(void **state)
 {
@@ -336,6 +353,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_sent, check_start, check_finish),
         cmocka_unit_test_setup_teardown(normals_and_gumbels_follow_the_formulas, check_start, check_finish),
         cmocka_unit_test_setup_teardown(moments, check_start, check_finish),
+        cmocka_unit_test_setup_teardown(certain_events, check_start, check_finish),
         cmocka_unit_test_setup_teardown(truncated_normals_lie_inside, check_start, check_finish),
         cmocka_unit_test_setup_teardown(samples, check_start, check_finish),
         cmocka_unit_test_setup_teardown(mistakes_are_told, check_start, check_finish),
