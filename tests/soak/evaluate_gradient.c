@@ -178,7 +178,7 @@ static bool may_be_another(const program *p, int v)
     const array *x = p->now[0][v];
     for (int u = 0; u < p->n_values; u++) {
         const array *y = p->now[0][u];
-        bool near = p->home[u] == p->home[v] || (p->home[u] != 0 && reads(p, p->at_block, u));
+        bool near = p->home[u] == p->home[v] || reads(p, p->at_block, u);
         if (u != v && near && y && same_type(x, y) && memcmp(x->v, y->v, sizeof *x->v * (size_t)x->size) == 0)
             return true;
     }
