@@ -83,8 +83,27 @@ static void einsums(void **state)
     }
 }
 
+/* Operands that are read backwards along a dimension, compiled, so that the product sees the view: too large for the small kernels. */
+static void reversed_rows(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_matmul(oly_slice(in[0], "::-1"), in[1]);
+    out[1] = oly_matmul(oly_slice(in[0], ":, ::-1"), oly_slice(in[1], "::-1"));
+    out[2] = oly_matmul(in[0], oly_slice(in[1], ":, ::-1"));
+}
+static void reversed_operands(void **state)
+{
+    (void)state;
+    oly_array x = oly_iota_shape(OLY_FLOAT32, 0, 2, (int64_t[]){128, 96}), out[3] = {NULL};
+    oly_array y = oly_iota_shape(OLY_FLOAT32, 1, 2, (int64_t[]){96, 64});
+    oly_call(oly_jit(reversed_rows, 2, 3), OLY_IN(x, y), OLY_OUT(out[0], out[1], out[2]));
+    assert_true(oly_item(oly_slice(out[0], "3, 5")) == 96.0 * 124 * 5);
+    assert_true(oly_item(oly_slice(out[1], "3, 5")) == 96.0 * 3 * 5);
+    assert_true(oly_item(oly_slice(out[2], "3, 5")) == 96.0 * 3 * 58);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, contract_start, check_finish)
-static const struct CMUnitTest tests[] = {TEST(products), TEST(einsums)};
+static const struct CMUnitTest tests[] = {TEST(products), TEST(reversed_operands), TEST(einsums)};
 
 int main(void)
 {

@@ -275,8 +275,8 @@ static bool readable(const side *s, int64_t other_length)
     if (c->merged > 0 || (f->merged > 0 && f->length < LONG_RUN && other_length >= 8))
         return false;
     bool row = f->length > 1, column = c->length > 1;
-    if ((row && f->element == 0) || (column && c->element == 0))
-        return false;
+    if ((row && f->element <= 0) || (column && c->element <= 0))
+        return false; /* repeated, or backwards */
     return !row || !column || f->element == 1 || c->element == 1;
 }
 
