@@ -262,6 +262,35 @@ static void donated_operands_are_compared_too(void **state)
     assert_true(oly_item(oly_sum(x)) == 32);
 }
 
+static void negated(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_neg(in[0]);
+}
+
+/* What leaves a region of Explicit axes of one mesh meets what is placed over another. */
+static void beside_a_region(const oly_array *in, oly_array *out, void *user)
+{
+    const oly_mesh *meshes = user;
+    oly_array inside = NULL;
+    oly_explicit_axes(negated, NULL, OLY_IN(oly_mul(in[0], 1)), OLY_SHARDINGS(oly_named(meshes[0], "y, x")),
+                      OLY_OUT(inside));
+    out[0] =
+        oly_concatenate(0, oly_slice(inside, "1:, :"), oly_with_sharding_constraint(in[0], oly_named(meshes[1], "x")));
+}
+
+static void regions_end_before_other_meshes(void **state)
+{
+    (void)state;
+    with_fault(no_fault);
+    oly_axis_type types[] = {OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT};
+    oly_mesh meshes[] = {oly_mesh_with_types(oly_make_mesh("x=2, y=4"), types), mesh};
+    oly_array y = oly_apply(oly_jit(beside_a_region, 1, 1, .user = meshes), oly_ones(OLY_FLOAT32, 8, 4));
+    if (!y)
+        fail_msg("%s", oly_last_error());
+    assert_true(oly_item(oly_sum(y)) == 32 - 28);
+}
+
 /* It looks at the first run only. */
 static void later_runs_are_not_compared(void **state)
 {
@@ -310,6 +339,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(a_wrong_loop_of_exact_values_is_found),
     STARTED(what_is_right_passes),
     STARTED(donated_operands_are_compared_too),
+    STARTED(regions_end_before_other_meshes),
     STARTED(later_runs_are_not_compared),
     STARTED(memory_may_run_out),
 };

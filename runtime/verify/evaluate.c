@@ -213,14 +213,19 @@ static oly_status disturb(oly_evaluator *e, one_plan *p, const oly_node *n, oly_
     return st;
 }
 
-/* Inside shard_map the same grid has other types of axes, which arrays of one call may not differ in: those of the whole plan. */
-static oly_status retype(const oly_evaluator *e, oly_held *x)
+/* Inside shard_map the same grid has other types of axes, which arrays of one call may not differ in: those of the whole plan. What
+ * leaves a region of Explicit axes is an array like others again, though still placed over their mesh. */
+static oly_status retype(const oly_evaluator *e, const oly_node *n, oly_held *x)
 {
     oly_sharding s = x->is.sharding;
-    if (s->mesh == e->mesh || !e->mesh || !oly_mesh_same_grid(s->mesh, e->mesh))
-        return OLY_OK;
-    x->is.sharding = oly_sharding_intern(e->mesh, &s->spec, s->written_dims);
-    return x->is.sharding ? OLY_OK : OLY_MEMORY;
+    oly_mesh mesh = s->mesh;
+    if (e->mesh && oly_mesh_same_grid(mesh, e->mesh))
+        mesh = e->mesh;
+    if (!n->type.mesh && mesh->explicit_axes)
+        mesh = oly_mesh_retyped(mesh, 0, mesh->manual_axes);
+    if (mesh && mesh != s->mesh)
+        x->is.sharding = oly_sharding_intern(mesh, &s->spec, s->written_dims);
+    return mesh && x->is.sharding ? OLY_OK : OLY_MEMORY;
 }
 
 static oly_status evaluate_one(oly_evaluator *e, frame *f, const oly_node *n, oly_held *const *operand, oly_held **in,
@@ -234,7 +239,7 @@ static oly_status evaluate_one(oly_evaluator *e, frame *f, const oly_node *n, ol
     if (st == OLY_OK)
         st = oly_held_run(p->program, in, result);
     if (st == OLY_OK)
-        st = retype(e, *result);
+        st = retype(e, n, *result);
     if (st == OLY_OK) {
         oly_rounding rounding = oly_rounding_of(n, e->taps && e->loops > 0);
         (*result)->reordered = rounding != OLY_ROUNDING_SAME;
