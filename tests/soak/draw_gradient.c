@@ -79,17 +79,44 @@ bool draw_gradient(program *p)
     return add_statement(p, &s) || go_back(p, &m);
 }
 
+/* Is there a while loop in it, also in branches that these values do not take? It cannot be differentiated backwards. */
+static bool has_while(const program *p, int b)
+{
+    bool any = false;
+    for (int k = 0; k < p->block[b].n; k++) {
+        const statement *s = &p->statement[p->block[b].statement[k]];
+        any = any || s->kind == WHILE;
+        for (int j = 0; j < s->n_blocks; j++)
+            any = any || has_while(p, s->block[j]);
+    }
+    return any;
+}
+
+/* Does it come with others from a function, which may have computed these from it? They are then derived by it, too, though nothing
+ * outside reads it. */
+static bool comes_with_others(const program *p, int v)
+{
+    for (int k = 0; k < p->n_statements; k++) {
+        const statement *s = &p->statement[k];
+        for (int j = 0; j < s->n_out && s->n_out > 1 && s->n_blocks > 0; j++)
+            if (s->out[j] == v)
+                return true;
+    }
+    return false;
+}
+
 /* oly_gradients: the last floating value of this block, summed, by values of the block before it. */
 bool draw_gradients(program *p)
 {
     mark m = mark_of(p);
     statement s = {.kind = GRADIENTS, .n_in = 1};
     int found[MOST_VALUES], n = 0;
-    if (p->current == 0 || p->in_gradient > 1 || p->in_map || p->team != 1)
+    if (p->current == 0 || p->in_gradient > 1 || p->in_map || p->team != 1 || has_while(p, p->current))
         return false;
     for (int k = 0; k < p->n_visible; k++) {
         int v = p->visible[k];
-        if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0))
+        if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0) &&
+            !comes_with_others(p, v))
             found[n++] = v;
     }
     if (n < 2)
