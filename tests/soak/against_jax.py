@@ -73,7 +73,8 @@ def convolved(x, kernel, mode):
 
 def convolved_with(x, kernel, r):
     n = r["extent"]
-    return lax.conv_general_dilated(x, kernel, r["low"][:n], r["mode"].upper(), r["high"][:n], r["step"][:n],
+    padding = "SAME" if r["mode"] == "same" else [(0, 0)] * n
+    return lax.conv_general_dilated(x, kernel, r["low"][:n], padding, r["high"][:n], r["step"][:n],
                                     feature_group_count=r["k"])
 
 
@@ -234,11 +235,16 @@ def difference(r, y):
 
 def knows(r):
     """Does JAX have it? Without 64-bit types it has none, where Olympus has those that a program names; running results of bool,
-    counting in bool, wrapped indexes and named padding of a dilated array are Olympus's alone."""
+    counting in bool, wrapped indexes, starts of several types and named padding of a dilated array are Olympus's alone; indexes beyond
+    int32 become negative in JAX, and are beyond the end in Olympus."""
     types = [a["dtype"] for a in r["in"] if isinstance(a, dict)] + [r["out"]["dtype"]]
     too_wide = any(t in ("int64", "uint64", "float64", "complex128") for t in types) and not r["wide"]
     dilated = r["op"] == "conv_many" and any(d > 1 for d in r["high"][:r["extent"]])
-    return not (too_wide or (r["op"] in ("iota", "cummax", "cummin") and r["out"]["dtype"] == "bool")
+    indexes = [a for a in r["in"][1:] if isinstance(a, dict)]
+    far = r["op"].startswith("take") and any(abs(v) >= 2**31 for a in indexes for v in a["values"])
+    starts = {a["dtype"] for a in indexes[r["op"] == "dynamic_update":]}
+    mixed = r["op"].startswith("dynamic") and (len(starts) > 1 or (len(starts) == 1 and starts != {"int32"}))
+    return not (too_wide or far or mixed or (r["op"] in ("iota", "cummax", "cummin") and r["out"]["dtype"] == "bool")
                 or (r["op"], r["mode"]) == ("take_along", "wrap") or (dilated and r["mode"] == "same"))
 
 
