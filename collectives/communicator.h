@@ -78,8 +78,9 @@ oly_status oly_world_meet(const char *call);
 
 /* -- values for ranks that have no part of an array (values.c) --------------------------------------------------------
  * The ranks of an array's mesh fetch its value among themselves; one of them keeps it for ranks that have no part of it, which may ask
- * for it before or after. All know it by the same id, not 0. */
-void oly_values_keep(uint64_t id, const void *value, size_t bytes);
+ * for it before or after; up to 1 MiB it is sent to them at once. All know it by the same id, not 0.
+ *   has_part   [ranks] those that need not be sent it; NULL: nobody is sent it at once */
+void oly_values_keep(uint64_t id, const void *value, size_t bytes, const bool *has_part);
 /* Waits until that rank has it. what: the array's type, for messages. fails OLY_DIVERGED when the rank will never have it, or has dropped
  * it, OLY_TIMEOUT, OLY_MPI. Not while calls are queued. */
 oly_status oly_values_ask(int rank, uint64_t id, void *value, size_t bytes, const char *what);

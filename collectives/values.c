@@ -1,5 +1,7 @@
-/* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h. Whoever has a value answers
- * during its waits, its fetches, and now and then between calls; at oly_finalize, where it waits for all, until the last has come.
+/* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h. Small ones are sent to those
+ * ranks at once, whether they will ask or not: the rank that has fetched may go on to MPI calls of the program's own, where nobody
+ * answers. For larger ones they ask, and whoever has the value answers during its waits, its fetches, and now and then between calls;
+ * at oly_finalize, where it waits for all, until the last has come.
  *
  * A rank that asks waits. So this rank sees that an answer will never come: when it comes to oly_finalize itself, or is stuck in a call
  * that the other has not made yet. Then all ranks are told. Ranks that ask each other in another order are left to the time limit: each
@@ -12,20 +14,31 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_VALUES = 1 << 16, HEADER = 64, CHUNK = 1 << 30, DROPPED_KNOWN = 4096 };
+enum { MOST_VALUES = 1 << 16, HEADER = 64, CHUNK = 1 << 30, DROPPED_KNOWN = 4096, MOST_SENT_AT_ONCE = 1 << 20 };
 
 typedef struct value {
     struct value *newer, *older;
+    int sends;   /* that MPI has not finished with */
+    bool pushed; /* sent to all who have no part of it */
+    /* as it is sent: */
     uint64_t id;
-    size_t bytes;
-    int sends; /* that MPI has not finished with */
+    uint64_t bytes;
     char data[];
 } value;
+enum { PUSH_HEAD = 2 * sizeof(uint64_t) };
+
+/* A value that is on its way here. */
+typedef struct arriving {
+    struct arriving *next;
+    value *value;
+    MPI_Request request;
+} arriving;
 
 typedef struct ask {
     uint64_t id, bytes;
     uint64_t together; /* calls that both ranks have made together before */
     int32_t rank;
+    int32_t again; /* what was sent at once has been dropped */
     char call[96], what[96];
 } ask;
 
@@ -43,7 +56,8 @@ typedef struct sending {
     struct sending *next;
     value *value;
     answer head;
-    int n, room;
+    size_t pushed; /* bytes that are sent at once */
+    int n;
     MPI_Request request[];
 } sending;
 
@@ -54,8 +68,11 @@ static struct {
     size_t bytes; /* of all */
     uint64_t dropped[DROPPED_KNOWN];
     uint64_t n_dropped;
-    pending *asked; /* owned: not answered yet */
-    sending *sent;  /* owned */
+    pending *asked;     /* owned: not answered yet */
+    sending *sent;      /* owned */
+    arriving *arriving; /* owned */
+    size_t pushing;     /* bytes of values that MPI still sends at once */
+    int64_t balance;    /* values sent at once less those received */
     bool ending;
 } values = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -117,24 +134,118 @@ static value *find_locked(uint64_t id)
     return v;
 }
 
-void oly_values_keep(uint64_t id, const void *data, size_t bytes)
+static value *new_value(size_t bytes)
+{
+    value *v = oly_malloc(sizeof *v + bytes);
+    if (v) {
+        v->sends = 0;
+        v->pushed = false;
+        v->bytes = bytes;
+    }
+    return v;
+}
+
+static void forget_asks_locked(uint64_t id)
+{
+    for (pending **at = &values.asked; *at;) {
+        pending *p = *at;
+        if (p->ask.id != id || p->ask.again) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        oly_release(p);
+    }
+}
+
+/* To all ranks without a part of it, whoever asks; unless it is large, or MPI has too much to send already. */
+static void push_locked(value *v, const bool *has_part)
+{
+    int n = oly_world_size();
+    if (!has_part || v->bytes > MOST_SENT_AT_ONCE || values.pushing + v->bytes > limit())
+        return;
+    sending *s = oly_malloc(sizeof *s + sizeof *s->request * (size_t)n);
+    if (!s)
+        return;
+    s->value = v;
+    s->pushed = v->bytes;
+    s->n = 0;
+    for (int r = 0; r < n; r++)
+        if (!has_part[r] && MPI_Isend(&v->id, (int)(PUSH_HEAD + v->bytes), MPI_BYTE, r, OLY_TAG_PUSH, oly_world_comm(),
+                                      &s->request[s->n]) == MPI_SUCCESS)
+            s->n++;
+    values.balance += s->n;
+    values.pushing += v->bytes;
+    v->sends++;
+    v->pushed = true;
+    s->next = values.sent;
+    values.sent = s;
+    forget_asks_locked(v->id);
+}
+
+void oly_values_keep(uint64_t id, const void *data, size_t bytes, const bool *has_part)
 {
     if (oly_world_comm() == MPI_COMM_NULL || id == 0)
         return;
-    value *v = oly_malloc(sizeof *v + bytes);
+    pthread_mutex_lock(&values.lock);
+    value *v = find_locked(id) ? NULL : new_value(bytes);
     if (v) {
         v->id = id;
-        v->bytes = bytes;
-        v->sends = 0;
         memcpy(v->data, data, bytes);
-    }
-    pthread_mutex_lock(&values.lock);
-    if (v)
+        push_locked(v, has_part);
         put_in_locked(v);
-    else
+    } else if (!find_locked(id)) {
         remember_dropped_locked(id);
+    }
     pthread_mutex_unlock(&values.lock);
     oly_values_look();
+}
+
+/* -- receiving what was sent at once ---------------------------------------------------------------------- */
+
+static void begin_arrivals_locked(void)
+{
+    for (int found = 1, bytes = 0; found;) {
+        MPI_Message message;
+        MPI_Status status;
+        if (MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &status) != MPI_SUCCESS || !found)
+            return;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        value *v = new_value((size_t)bytes);
+        arriving *a = v ? oly_malloc(sizeof *a) : NULL;
+        if (!a ||
+            MPI_Improbe(status.MPI_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &message, &status) != MPI_SUCCESS ||
+            !found) {
+            oly_release(v);
+            oly_release(a);
+            return; /* another time */
+        }
+        *a = (arriving){values.arriving, v, MPI_REQUEST_NULL};
+        MPI_Imrecv(&v->id, bytes, MPI_BYTE, &message, &a->request);
+        values.arriving = a;
+    }
+}
+
+static void end_arrivals_locked(void)
+{
+    for (arriving **at = &values.arriving; *at;) {
+        int done = 0;
+        arriving *a = *at;
+        MPI_Test(&a->request, &done, MPI_STATUS_IGNORE);
+        if (!done) {
+            at = &a->next;
+            continue;
+        }
+        *at = a->next;
+        values.balance--;
+        put_in_locked(a->value);
+        oly_release(a);
+    }
+}
+
+int64_t oly_values_balance(void)
+{
+    return values.balance;
 }
 
 /* -- answering ------------------------------------------------------------------------------------------- */
@@ -151,6 +262,7 @@ static void free_sent_locked(void)
         }
         *at = s->next;
         s->value->sends--;
+        values.pushing -= s->pushed;
         oly_release(s);
     }
 }
@@ -171,6 +283,7 @@ static bool answer_locked(const ask *a, value *v)
         return false;
     s->value = v;
     s->head = (answer){v->bytes};
+    s->pushed = 0;
     s->n = 0;
     v->sends++;
     send_locked(s, &s->head, sizeof s->head, a->rank, OLY_TAG_ANSWER);
@@ -208,6 +321,11 @@ static void receive_asks_locked(void)
         pending *p = oly_malloc(sizeof *p);
         if (!p)
             continue; /* the other gives up at its time limit */
+        const value *v = find_locked(a.id);
+        if (v && v->pushed && !a.again) { /* it is on its way */
+            oly_release(p);
+            continue;
+        }
         a.rank = status.MPI_SOURCE;
         a.call[sizeof a.call - 1] = a.what[sizeof a.what - 1] = 0;
         *p = (pending){values.asked, a};
@@ -245,6 +363,9 @@ void oly_values_look(void)
     pthread_mutex_lock(&values.lock);
     if (values.sent)
         free_sent_locked();
+    begin_arrivals_locked();
+    if (values.arriving)
+        end_arrivals_locked();
     receive_asks_locked();
     if (values.asked)
         answer_all_locked();
@@ -305,6 +426,9 @@ void oly_values_forget(void)
         oly_release(p);
     }
     values.sent = NULL;
+    values.arriving = NULL;
+    values.pushing = 0;
+    values.balance = 0;
     values.n_dropped = 0;
     values.ending = false;
     pthread_mutex_unlock(&values.lock);
@@ -312,13 +436,45 @@ void oly_values_forget(void)
 
 /* -- asking ---------------------------------------------------------------------------------------------- */
 
+static bool was_dropped(uint64_t id)
+{
+    pthread_mutex_lock(&values.lock);
+    bool yes = was_dropped_locked(id);
+    pthread_mutex_unlock(&values.lock);
+    return yes;
+}
+
 typedef struct question {
     ask ask;
     answer answer;
 } question;
 
-/* Sends the question and waits for the head of the answer. `q` is MPI's after a failure. */
-static oly_status put(question *q, int rank, const char *call)
+/* A value that was sent at once. */
+static bool take_pushed(uint64_t id, void *data, size_t bytes)
+{
+    pthread_mutex_lock(&values.lock);
+    const value *v = find_locked(id);
+    bool there = v && v->bytes == bytes;
+    if (there)
+        memcpy(data, v->data, bytes);
+    pthread_mutex_unlock(&values.lock);
+    return there;
+}
+
+typedef struct wanted {
+    uint64_t id;
+    void *data;
+    size_t bytes;
+} wanted;
+
+static bool has_come(void *context)
+{
+    const wanted *w = context;
+    return take_pushed(w->id, w->data, w->bytes);
+}
+
+/* Sends the question and waits for the head of the answer, or for the value itself (*come). `q` is MPI's after a failure. */
+static oly_status put(question *q, int rank, const char *call, wanted *w, bool *come)
 {
     MPI_Request requests[2];
     int code = MPI_Irecv(&q->answer, sizeof q->answer, MPI_BYTE, rank, OLY_TAG_ANSWER, oly_world_comm(), &requests[0]);
@@ -326,7 +482,13 @@ static oly_status put(question *q, int rank, const char *call)
         code = MPI_Isend(&q->ask, sizeof q->ask, MPI_BYTE, rank, OLY_TAG_ASK, oly_world_comm(), &requests[1]);
     if (code != MPI_SUCCESS)
         return oly_mpi_failed(call, code);
-    return oly_world_wait(2, requests, rank, call);
+    oly_status st = oly_world_wait_or(2, requests, rank, call, has_come, w);
+    *come = st == OLY_OK && requests[0] != MPI_REQUEST_NULL;
+    if (*come) { /* nobody answers what is on its way */
+        MPI_Cancel(&requests[0]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    return st;
 }
 
 static oly_status receive_value(char *data, size_t bytes, int rank, const char *call)
@@ -349,17 +511,25 @@ static oly_status receive_value(char *data, size_t bytes, int rank, const char *
 
 oly_status oly_values_ask(int rank, uint64_t id, void *data, size_t bytes, const char *what)
 {
+    wanted w = {id, data, bytes};
+    bool come;
+    oly_values_look();
+    if (has_come(&w))
+        return OLY_OK;
     question *q = oly_calloc(1, sizeof *q);
     if (!q)
         return oly_out_of_memory(sizeof *q, "a question to another process");
     q->ask = (ask){.id = id, .bytes = bytes, .together = calls_with(rank), .rank = oly_world_rank()};
+    q->ask.again = was_dropped(id);
     oly_place_text(NULL, q->ask.call, sizeof q->ask.call);
     snprintf(q->ask.what, sizeof q->ask.what, "%s", what);
     char call[sizeof q->ask.call];
     memcpy(call, q->ask.call, sizeof call);
-    OLY_TRY(put(q, rank, call));
+    OLY_TRY(put(q, rank, call, &w, &come));
     size_t there = q->answer.bytes;
     oly_release(q);
+    if (come)
+        return OLY_OK;
     if (there != bytes)
         return oly_fail(OLY_DIVERGED, "rank %d has %zu bytes for %s, of which rank %d wants %zu", rank, there, what,
                         oly_world_rank(), bytes);

@@ -349,13 +349,13 @@ static oly_status nobody_came(const oly_wait *w)
     return OLY_TIMEOUT;
 }
 
-static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w)
+static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w, bool (*over)(void *), void *context)
 {
     for (int done = 0;;) {
         int code = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
         if (code != MPI_SUCCESS)
             return oly_mpi_failed(w->call, code);
-        if (done)
+        if (done || (over && over(context)))
             return OLY_OK;
         if (!oly_wait_more(w))
             return nobody_came(w);
@@ -373,8 +373,14 @@ static void add_rank(const void *rank, oly_late *late)
 
 oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call)
 {
+    return oly_world_wait_or(n, requests, rank, call, NULL, NULL);
+}
+
+oly_status oly_world_wait_or(int n, MPI_Request *requests, int rank, const char *call, bool (*over)(void *),
+                             void *context)
+{
     oly_wait w = {.call = call, .late = add_rank, .context = &rank};
-    oly_status status = test_until_here(n, requests, &w);
+    oly_status status = test_until_here(n, requests, &w, over, context);
     oly_wait_end(&w);
     if (status != OLY_OK)
         oly_world_break(status);
@@ -466,7 +472,7 @@ static oly_status add_up(const char *call, bool last, int64_t sums[2])
     if (!mine)
         return oly_out_of_memory(4 * sizeof *mine, "a meeting of all processes");
     mine[0] = (int64_t)oly_process_sets_balance();
-    mine[1] = oly_divergence_balance();
+    mine[1] = oly_divergence_balance() + oly_values_balance();
     /* NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): wait_for_all tests it until it is done */
     MPI_TRY(MPI_Iallreduce, mine, mine + 2, 2, MPI_UINT64_T, MPI_SUM, world.comm, &request);
     OLY_TRY(wait_for_all(&request, call, last));

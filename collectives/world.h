@@ -14,7 +14,7 @@ enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
 /* Beside them: notices (divergence.h), and tickets of processes that meet (process_set.c). */
 enum { OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, OLY_TAG_MEETING };
 /* Beside them: who asks for a value, the answer, the value (values.c). */
-enum { OLY_TAG_ASK = OLY_TAG_FAILURE + 8, OLY_TAG_ANSWER, OLY_TAG_VALUE };
+enum { OLY_TAG_ASK = OLY_TAG_FAILURE + 8, OLY_TAG_ANSWER, OLY_TAG_VALUE, OLY_TAG_PUSH };
 /* Of a ticket: how much of it travels, and how much of that must be the same on both sides. */
 enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 /* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
@@ -38,6 +38,9 @@ bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
 void oly_failure_forget(void);
 /* Waits for requests, among them for what `rank` sends (-1: several): looks for notices, fails as exchanges do. */
 oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call);
+/* The same, over also when `over` holds. */
+oly_status oly_world_wait_or(int n, MPI_Request *requests, int rank, const char *call, bool (*over)(void *),
+                             void *context);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
 
@@ -85,6 +88,7 @@ void oly_wait_set_crowded(bool crowded);
 void oly_values_look(void);              /* for every wait: serves who asks */
 void oly_values_stuck(const char *call); /* this rank has been waiting in a call for a while */
 void oly_values_end(void);               /* oly_finalize: nothing will be fetched any more */
+int64_t oly_values_balance(void);        /* values sent at once less those received */
 void oly_values_forget(void);
 
 /* -- calls of MPI that return when all ranks have come (watch.c) --------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* run: ranks=2,4,8 devices=8  Arrays on meshes that leave ranks out: the ranks of the mesh fetch alone, or others too, before, after, in
  * loops; and what can never be fetched is an error on every rank, soon, with both calls. */
 #include "check_session.h"
+#include <mpi.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -296,6 +297,29 @@ static void what_nobody_fetches_is_an_error(void **state)
     print_message("the slowest took %.2f s\n", slowest);
 }
 
+/* Who has fetched goes on to MPI calls of the program's own, where the library does not answer. */
+static void before_mpi_calls_of_the_program(void **state)
+{
+    (void)state;
+    enum { MANY = 200000 };
+    static float got[MANY];
+    for (int p = 0; p < PARTS; p++) {
+        oly_mesh mesh = part(p);
+        oly_array few = numbers(mesh, "x", p),
+                  many = oly_device_put(oly_arange(MANY, OLY_FLOAT32), oly_named(mesh, "x"));
+        if (!member(mesh))
+            nap(50);
+        check_values(few, p, 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (!member(mesh))
+            nap(50);
+        assert_int_equal(oly_process_allgather(many, got, sizeof got), OLY_OK);
+        MPI_Barrier(MPI_COMM_WORLD);
+        assert_float_equal(got[MANY - 1], MANY - 1, 0);
+        check_all();
+    }
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_open, check_close)
 static const struct CMUnitTest tests[] = {
     STARTED(the_ranks_of_the_mesh_alone),
@@ -305,6 +329,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(two_meshes),
     STARTED(parts_of_each_process),
     STARTED(large_values),
+    STARTED(before_mpi_calls_of_the_program),
     STARTED(pictures),
     cmocka_unit_test(what_nobody_fetches_is_an_error),
 };

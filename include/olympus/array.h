@@ -123,7 +123,8 @@ OLY_API double oly_item(oly_array x);
  *            the same place in the program or later, and gets the value: it waits until one of those that have has fetched the array and
  *            comes to a call, and must have made the array by the same calls, of the same data, as they; what they make beyond that does not
  *            matter. (The parts that oly_from_local and oly_from_shards are given are known by the line and by how many times it was
- *            run.) That one keeps a copy of what it fetches from meshes that leave ranks out (OLYMPUS_FETCH_MEMORY)
+ *            run.) That one keeps a copy of what it fetches from meshes that leave ranks out (OLYMPUS_FETCH_MEMORY), and sends up to
+ *            1 MiB to those ranks at once; for more they ask, and it answers in calls of Olympus, not in MPI calls of the program
  *   fails    OLY_INVALID when buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also when ranks outside of the mesh ask for
  *            what its own do not fetch, or not before other calls that all make, or have dropped since; OLY_TIMEOUT */
 OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);

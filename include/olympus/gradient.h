@@ -75,7 +75,8 @@ OLY_API oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options);
 
 /* Inside a function: the gradients of `y` (rank 0, real) by values it was computed from in the same function, intermediate ones
  * too. gradient[k] has the type of by[k]; zeros where y does not depend on it. What an operation or a call hands back unchanged
- * (oly_repeat(x, 1), a result that was also an argument) is the same value as before: the gradient by it counts all uses of both.
+ * (oly_repeat(x, 1), a result that was also an argument) is the same value as before, and an argument of a function that is called
+ * inside another the value it is called with: the gradient counts all uses.
  *   fails   OLY_TRACE outside a function; else as oly_grad */
 OLY_API oly_status oly_gradients_n(oly_array y, int n_by, const oly_array *by, int n, oly_array *const *gradient);
 #define oly_gradients(...) OLY_AT_AS(oly_gradients, oly_gradients_n)(__VA_ARGS__)

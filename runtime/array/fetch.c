@@ -215,8 +215,12 @@ static oly_status gather(oly_array x, void *buffer)
     if (leaves_out && x->n_shards == 0)
         return ask(x, buffer);
     OLY_TRY(gather_among_owners(x, leaves_out, buffer));
-    if (leaves_out && oly_mesh_keeper(mesh) == oly_process_index())
-        oly_values_keep(oly_origin_of(x), buffer, (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype));
+    if (leaves_out && oly_mesh_keeper(mesh) == oly_process_index()) {
+        bool *has_part = oly_mesh_has(mesh);
+        oly_values_keep(oly_origin_of(x), buffer, (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype),
+                        has_part);
+        oly_release(has_part);
+    }
     return OLY_OK;
 }
 

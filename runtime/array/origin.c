@@ -47,6 +47,14 @@ bool oly_mesh_leaves_out(oly_mesh mesh)
     return !mesh->everywhere && leave_out(1, &mesh);
 }
 
+bool *oly_mesh_has(oly_mesh mesh)
+{
+    bool *in = oly_calloc((size_t)oly_mesh_processes(), sizeof *in);
+    if (in)
+        mark(mesh, in);
+    return in;
+}
+
 int oly_mesh_keeper(oly_mesh mesh)
 {
     return oly_mesh_process_of(oly_mesh_device_id(mesh, 0));

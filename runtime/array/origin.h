@@ -10,6 +10,8 @@
 bool oly_plan_leaves_out(const oly_plan *plan);
 /* Does some process have no device of the mesh? */
 bool oly_mesh_leaves_out(oly_mesh mesh);
+/* [processes] which have a device of it; the caller's. NULL: out of memory. */
+bool *oly_mesh_has(oly_mesh mesh);
 /* Of its processes, the one that keeps values for those that it leaves out. */
 int oly_mesh_keeper(oly_mesh mesh);
 /* 0: the process alone knows the array. */

@@ -212,8 +212,11 @@ static oly_status tell_of_picture(oly_array values, const char *path, oly_status
     oly_mesh mesh = values->sharding->mesh;
     int keeper = oly_mesh_keeper(mesh);
     int32_t status = (int32_t)st;
-    if (keeper == oly_process_index())
-        oly_values_keep(id, &status, sizeof status);
+    if (keeper == oly_process_index()) {
+        bool *has_part = oly_mesh_has(mesh);
+        oly_values_keep(id, &status, sizeof status, has_part);
+        oly_release(has_part);
+    }
     if (values->n_shards > 0)
         return st;
     OLY_TRY(oly_values_ask(keeper, id, &status, sizeof status, "a picture"));

@@ -105,6 +105,21 @@ static bool comes_with_others(const program *p, int v)
     return false;
 }
 
+/* An argument of a function that is called inside another is the value that it was called with, of which more may have been made. */
+static bool is_argument_inside(const program *p, int v)
+{
+    const block *b = &p->block[p->current];
+    bool is = false, outermost = false;
+    for (int k = 0; k < b->n_params; k++)
+        is = is || b->param[k] == v;
+    for (int k = 0; k < p->block[0].n; k++) {
+        const statement *s = &p->statement[p->block[0].statement[k]];
+        for (int j = 0; j < s->n_blocks; j++)
+            outermost = outermost || s->block[j] == p->current;
+    }
+    return is && !outermost;
+}
+
 /* oly_gradients: the last floating value of this block, summed, by values of the block before it. */
 bool draw_gradients(program *p)
 {
@@ -116,7 +131,7 @@ bool draw_gradients(program *p)
     for (int k = 0; k < p->n_visible; k++) {
         int v = p->visible[k];
         if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0) &&
-            !comes_with_others(p, v))
+            !comes_with_others(p, v) && !is_argument_inside(p, v))
             found[n++] = v;
     }
     if (n < 2)
