@@ -213,19 +213,43 @@ static oly_status disturb(oly_evaluator *e, one_plan *p, const oly_node *n, oly_
     return st;
 }
 
-/* Inside shard_map the same grid has other types of axes, which arrays of one call may not differ in: those of the whole plan. What
- * leaves a region of Explicit axes is an array like others again, though still placed over their mesh. */
-static oly_status retype(const oly_evaluator *e, const oly_node *n, oly_held *x)
+/* Inside shard_map the same grid has other types of axes, which arrays of one call may not differ in: those of the whole plan. */
+static oly_status retype(const oly_evaluator *e, oly_held *x)
 {
     oly_sharding s = x->is.sharding;
-    oly_mesh mesh = s->mesh;
-    if (e->mesh && oly_mesh_same_grid(mesh, e->mesh))
-        mesh = e->mesh;
-    if (!n->type.mesh && mesh->explicit_axes)
-        mesh = oly_mesh_retyped(mesh, 0, mesh->manual_axes);
-    if (mesh && mesh != s->mesh)
-        x->is.sharding = oly_sharding_intern(mesh, &s->spec, s->written_dims);
-    return mesh && x->is.sharding ? OLY_OK : OLY_MEMORY;
+    if (s->mesh == e->mesh || !e->mesh || !oly_mesh_same_grid(s->mesh, e->mesh))
+        return OLY_OK;
+    x->is.sharding = oly_sharding_intern(e->mesh, &s->spec, s->written_dims);
+    return x->is.sharding ? OLY_OK : OLY_MEMORY;
+}
+
+/* The mesh whose axes are in the types of the operation; NULL: outside of regions of Explicit axes. */
+static oly_mesh mesh_of_types(const oly_node *n)
+{
+    oly_mesh mesh = n->type.mesh;
+    for (int k = 0; k < n->n_in && !mesh; k++)
+        mesh = n->in[k]->type.mesh;
+    return mesh;
+}
+
+/* What leaves a region of Explicit axes is an array like others again, though still placed over their mesh; what comes into one meets
+ * arrays over it. */
+static oly_status retype_operands(const oly_node *n, int n_in, oly_held **in)
+{
+    oly_mesh types = mesh_of_types(n);
+    for (int k = 0; k < n_in; k++) {
+        oly_sharding s = in[k]->is.sharding;
+        oly_mesh mesh = s->mesh;
+        if (!types && mesh->explicit_axes)
+            mesh = oly_mesh_retyped(mesh, 0, mesh->manual_axes);
+        else if (types && !mesh->explicit_axes && oly_mesh_same_grid(mesh, types))
+            mesh = types;
+        if (mesh && mesh != s->mesh)
+            in[k]->is.sharding = oly_sharding_intern(mesh, &s->spec, s->written_dims);
+        if (!mesh || !in[k]->is.sharding)
+            return OLY_MEMORY;
+    }
+    return OLY_OK;
 }
 
 static oly_status evaluate_one(oly_evaluator *e, frame *f, const oly_node *n, oly_held *const *operand, oly_held **in,
@@ -235,11 +259,13 @@ static oly_status evaluate_one(oly_evaluator *e, frame *f, const oly_node *n, ol
     int n_in = inputs_of(n, operand, in);
     oly_site here = oly_current_site();
     oly_restore_site(n->site);
-    oly_status st = find_plan(e, f, n, n_in, in, &p);
+    oly_status st = retype_operands(n, n_in, in);
+    if (st == OLY_OK)
+        st = find_plan(e, f, n, n_in, in, &p);
     if (st == OLY_OK)
         st = oly_held_run(p->program, in, result);
     if (st == OLY_OK)
-        st = retype(e, n, *result);
+        st = retype(e, *result);
     if (st == OLY_OK) {
         oly_rounding rounding = oly_rounding_of(n, e->taps && e->loops > 0);
         (*result)->reordered = rounding != OLY_ROUNDING_SAME;
