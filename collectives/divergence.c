@@ -50,7 +50,7 @@ static struct {
     bool known;
     int64_t balance;       /* notices sent less those received */
     int told;              /* ranks that have reported the verdict */
-    bool parted;           /* this one has */
+    bool reported;         /* this one has */
     int64_t began, asking; /* of the wait that asks, and when it does next after that */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -512,10 +512,10 @@ oly_status oly_divergence_search(const char *call)
 void oly_divergence_part(void)
 {
     int n = oly_world_size();
-    if (oly_world_comm() == MPI_COMM_NULL || state.parted)
+    if (oly_world_comm() == MPI_COMM_NULL || state.reported)
         return;
     pthread_mutex_lock(&state.lock);
-    state.parted = true;
+    state.reported = true;
     for (int r = 0; r < n && n <= ALL_DIRECTLY; r++)
         if (r != oly_world_rank())
             send_locked(new_parcel(TOLD, 0), r);
@@ -555,7 +555,7 @@ void oly_divergence_forget(void)
     state.known = false;
     state.told = 0;
     state.behind = 0;
-    state.parted = false;
+    state.reported = false;
     state.balance = 0;
     state.began = 0;
     pthread_mutex_unlock(&state.lock);

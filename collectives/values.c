@@ -1,12 +1,18 @@
-/* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h. Small ones are sent to those
- * ranks at once, whether they will ask or not: the rank that has fetched may go on to MPI calls of the program's own, where nobody
- * answers. For larger ones they ask, and whoever has the value answers during its waits, its fetches, and now and then between calls;
- * at oly_finalize, where it waits for all, until the last has come.
+/* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h.
+ *
+ * Small ones are sent to those ranks at once ("pushed"), whether they will ask or not: the rank that has fetched may go on to MPI calls
+ * of the program's own, where nobody answers. No more than a few are on their way: a rank that never takes them costs no memory. For
+ * others they ask, and whoever has the value answers during its waits, its fetches, and now and then between calls; at oly_finalize,
+ * where it waits for all, until the last has come.
+ *
+ * Pushes are numbered, and arrive in order. A question says which was the last to arrive, so that a value is never both pushed and
+ * sent as an answer.
  *
  * A rank that asks waits. So this rank sees that an answer will never come: when it comes to oly_finalize itself, or is stuck in a call
  * that the other has not made yet. Then all ranks are told. Ranks that ask each other in another order are left to the time limit: each
  * of them may be about to be answered. */
 #include "divergence.h"
+#include "value_store.h"
 #include "core/error.h"
 #include "core/option.h"
 #include "core/text.h"
@@ -14,31 +20,26 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { MOST_VALUES = 1 << 16, HEADER = 64, CHUNK = 1 << 30, DROPPED_KNOWN = 4096, MOST_SENT_AT_ONCE = 1 << 20 };
+enum {
+    CHUNK = 1 << 30,
+    MOST_PUSHED = 1 << 20, /* bytes of a value */
+    MOST_PUSHING = 256,    /* that have not arrived, and their bytes; as many bytes are kept where they arrive */
+    MOST_PUSHING_BYTES = 16 << 20
+};
 
-typedef struct value {
-    struct value *newer, *older;
-    int sends;   /* that MPI has not finished with */
-    bool pushed; /* sent to all who have no part of it */
-    /* as it is sent: */
-    uint64_t id;
-    uint64_t bytes;
-    char data[];
-} value;
-enum { PUSH_HEAD = 2 * sizeof(uint64_t) };
-
-/* A value that is on its way here. */
+/* A pushed value on its way here. */
 typedef struct arriving {
     struct arriving *next;
-    value *value;
+    kept_value *value;
+    int from;
     MPI_Request request;
 } arriving;
 
 typedef struct ask {
     uint64_t id, bytes;
-    uint64_t together; /* calls that both ranks have made together before */
+    uint64_t together;  /* calls that both ranks have made together before */
+    uint64_t last_push; /* of this rank's, that has arrived there */
     int32_t rank;
-    int32_t again; /* what was sent at once has been dropped */
     char call[96], what[96];
 } ask;
 
@@ -54,102 +55,44 @@ typedef struct answer {
 /* An answer and its value, in pieces. */
 typedef struct sending {
     struct sending *next;
-    value *value;
+    kept_value *value;
     answer head;
-    size_t pushed; /* bytes that are sent at once */
+    bool is_push;
     int n;
     MPI_Request request[];
 } sending;
 
+/* What this rank waits for. */
+typedef struct wanted {
+    uint64_t id;
+    void *data;
+    size_t bytes;
+    bool come; /* pushed */
+} wanted;
+
 static struct {
     pthread_mutex_t lock;
-    value *newest, *oldest; /* owned */
-    int n;
-    size_t bytes; /* of all */
-    uint64_t dropped[DROPPED_KNOWN];
-    uint64_t n_dropped;
-    pending *asked;     /* owned: not answered yet */
-    sending *sent;      /* owned */
-    arriving *arriving; /* owned */
-    size_t pushing;     /* bytes of values that MPI still sends at once */
-    int64_t balance;    /* values sent at once less those received */
+    value_store kept;     /* for others */
+    value_store arrived;  /* pushed by others */
+    uint64_t *last_push;  /* [ranks] number of the last that has arrived; owned; NULL: none has */
+    pending *asked;       /* owned: not answered yet */
+    sending *sent;        /* owned */
+    arriving *arriving;   /* owned, in order */
+    wanted *wanted;       /* NULL: nothing */
+    uint64_t pushes;      /* ever begun */
+    int pushing;          /* of them still on their way */
+    size_t pushing_bytes; /* of these */
+    int64_t balance;      /* messages of pushes sent less those received */
     bool ending;
 } values = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- keeping --------------------------------------------------------------------------------------------- */
 
-static size_t limit(void)
-{
-    return (size_t)oly_option.fetch_memory << 20;
-}
-
-static void remember_dropped_locked(uint64_t id)
-{
-    values.dropped[values.n_dropped++ % DROPPED_KNOWN] = id;
-}
-
-static bool was_dropped_locked(uint64_t id)
-{
-    for (uint64_t k = 0; k < values.n_dropped && k < DROPPED_KNOWN; k++)
-        if (values.dropped[k] == id)
-            return true;
-    return false;
-}
-
-static void take_out_locked(value *v)
-{
-    *(v->newer ? &v->newer->older : &values.newest) = v->older;
-    *(v->older ? &v->older->newer : &values.oldest) = v->newer;
-    values.n--;
-    values.bytes -= v->bytes + HEADER;
-}
-
-/* The newest stays, however large it is. */
-static void drop_old_locked(void)
-{
-    while (values.n > 1 && (values.n > MOST_VALUES || values.bytes > limit()) && !values.oldest->sends) {
-        value *v = values.oldest;
-        take_out_locked(v);
-        remember_dropped_locked(v->id);
-        oly_release(v);
-    }
-}
-
-static void put_in_locked(value *v)
-{
-    v->older = values.newest;
-    v->newer = NULL;
-    *(values.newest ? &values.newest->newer : &values.oldest) = v;
-    values.newest = v;
-    values.n++;
-    values.bytes += v->bytes + HEADER;
-    drop_old_locked();
-}
-
-static value *find_locked(uint64_t id)
-{
-    value *v = values.newest;
-    while (v && v->id != id)
-        v = v->older;
-    return v;
-}
-
-static value *new_value(size_t bytes)
-{
-    value *v = oly_malloc(sizeof *v + bytes);
-    if (v) {
-        v->sends = 0;
-        v->pushed = false;
-        v->bytes = bytes;
-    }
-    return v;
-}
-
 static void forget_asks_locked(uint64_t id)
 {
     for (pending **at = &values.asked; *at;) {
         pending *p = *at;
-        if (p->ask.id != id || p->ask.again) {
+        if (p->ask.id != id) {
             at = &p->next;
             continue;
         }
@@ -158,28 +101,27 @@ static void forget_asks_locked(uint64_t id)
     }
 }
 
-/* To all ranks without a part of it, whoever asks; unless it is large, or MPI has too much to send already. */
-static void push_locked(value *v, const bool *has_part)
+/* To all ranks without a part of it. Sent synchronously, so that what is done has arrived. */
+static void push_locked(kept_value *v, const bool *has_part)
 {
     int n = oly_world_size();
-    if (!has_part || v->bytes > MOST_SENT_AT_ONCE || values.pushing + v->bytes > limit())
+    if (!has_part || v->bytes > MOST_PUSHED || values.pushing == MOST_PUSHING ||
+        values.pushing_bytes + v->bytes > MOST_PUSHING_BYTES)
         return;
     sending *s = oly_malloc(sizeof *s + sizeof *s->request * (size_t)n);
     if (!s)
         return;
-    s->value = v;
-    s->pushed = v->bytes;
-    s->n = 0;
+    *s = (sending){.next = values.sent, .value = v, .is_push = true};
+    v->push = ++values.pushes;
+    v->uses++;
     for (int r = 0; r < n; r++)
-        if (!has_part[r] && MPI_Isend(&v->id, (int)(PUSH_HEAD + v->bytes), MPI_BYTE, r, OLY_TAG_PUSH, oly_world_comm(),
-                                      &s->request[s->n]) == MPI_SUCCESS)
+        if (!has_part[r] && MPI_Issend(&v->id, (int)(VALUE_HEAD + v->bytes), MPI_BYTE, r, OLY_TAG_PUSH,
+                                       oly_world_comm(), &s->request[s->n]) == MPI_SUCCESS)
             s->n++;
-    values.balance += s->n;
-    values.pushing += v->bytes;
-    v->sends++;
-    v->pushed = true;
-    s->next = values.sent;
     values.sent = s;
+    values.pushing++;
+    values.pushing_bytes += v->bytes;
+    values.balance += s->n;
     forget_asks_locked(v->id);
 }
 
@@ -187,43 +129,83 @@ void oly_values_keep(uint64_t id, const void *data, size_t bytes, const bool *ha
 {
     if (oly_world_comm() == MPI_COMM_NULL || id == 0)
         return;
+    oly_values_look();
     pthread_mutex_lock(&values.lock);
-    value *v = find_locked(id) ? NULL : new_value(bytes);
+    values.kept.most = (size_t)oly_option.fetch_memory << 20;
+    kept_value *known = value_store_find(&values.kept, id), *v = known ? NULL : value_new(bytes);
     if (v) {
         v->id = id;
         memcpy(v->data, data, bytes);
         push_locked(v, has_part);
-        put_in_locked(v);
-    } else if (!find_locked(id)) {
-        remember_dropped_locked(id);
+        value_store_put(&values.kept, v);
+    } else if (!known) {
+        value_store_note_dropped(&values.kept, id);
     }
     pthread_mutex_unlock(&values.lock);
     oly_values_look();
 }
 
-/* -- receiving what was sent at once ---------------------------------------------------------------------- */
+/* -- what arrives ---------------------------------------------------------------------------------------- */
+
+/* False: out of memory; another time. */
+static bool begin_arrival_locked(const MPI_Status *status)
+{
+    int bytes = 0, found = 0;
+    MPI_Message message;
+    if (!values.last_push)
+        values.last_push = oly_calloc((size_t)oly_world_size(), sizeof *values.last_push);
+    MPI_Get_count(status, MPI_BYTE, &bytes);
+    kept_value *v = values.last_push ? value_new((size_t)bytes - VALUE_HEAD) : NULL;
+    arriving *a = v ? oly_malloc(sizeof *a) : NULL;
+    if (a &&
+        MPI_Improbe(status->MPI_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &message, MPI_STATUS_IGNORE) ==
+            MPI_SUCCESS &&
+        found) {
+        arriving **last = &values.arriving;
+        while (*last)
+            last = &(*last)->next;
+        *a = (arriving){NULL, v, status->MPI_SOURCE, MPI_REQUEST_NULL};
+        MPI_Imrecv(&v->id, bytes, MPI_BYTE, &message, &a->request);
+        *last = a;
+        return true;
+    }
+    oly_release(v);
+    oly_release(a);
+    return false;
+}
 
 static void begin_arrivals_locked(void)
 {
-    for (int found = 1, bytes = 0; found;) {
-        MPI_Message message;
-        MPI_Status status;
-        if (MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &status) != MPI_SUCCESS || !found)
+    int found = 1;
+    MPI_Status status;
+    while (MPI_Iprobe(MPI_ANY_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &status) == MPI_SUCCESS && found)
+        if (!begin_arrival_locked(&status))
             return;
-        MPI_Get_count(&status, MPI_BYTE, &bytes);
-        value *v = new_value((size_t)bytes);
-        arriving *a = v ? oly_malloc(sizeof *a) : NULL;
-        if (!a ||
-            MPI_Improbe(status.MPI_SOURCE, OLY_TAG_PUSH, oly_world_comm(), &found, &message, &status) != MPI_SUCCESS ||
-            !found) {
-            oly_release(v);
-            oly_release(a);
-            return; /* another time */
-        }
-        *a = (arriving){values.arriving, v, MPI_REQUEST_NULL};
-        MPI_Imrecv(&v->id, bytes, MPI_BYTE, &message, &a->request);
-        values.arriving = a;
+}
+
+/* To who waits for it, so that others cannot drop it before; else it is kept for later. */
+static void arrive_locked(kept_value *v, int from)
+{
+    wanted *w = values.wanted;
+    values.balance--;
+    if (v->push > values.last_push[from])
+        values.last_push[from] = v->push;
+    if (w && w->id == v->id && w->bytes == v->bytes) {
+        memcpy(w->data, v->data, v->bytes);
+        w->come = true;
     }
+    v->uses = 0;
+    values.arrived.most = MOST_PUSHING_BYTES;
+    value_store_put(&values.arrived, v);
+}
+
+/* Those of one rank in their order: the last to arrive tells of all before it. */
+static bool is_behind_another_locked(const arriving *a)
+{
+    const arriving *b = values.arriving;
+    while (b != a && b->from != a->from)
+        b = b->next;
+    return b != a;
 }
 
 static void end_arrivals_locked(void)
@@ -231,14 +213,14 @@ static void end_arrivals_locked(void)
     for (arriving **at = &values.arriving; *at;) {
         int done = 0;
         arriving *a = *at;
-        MPI_Test(&a->request, &done, MPI_STATUS_IGNORE);
+        if (!is_behind_another_locked(a))
+            MPI_Test(&a->request, &done, MPI_STATUS_IGNORE);
         if (!done) {
             at = &a->next;
             continue;
         }
         *at = a->next;
-        values.balance--;
-        put_in_locked(a->value);
+        arrive_locked(a->value, a->from);
         oly_release(a);
     }
 }
@@ -261,8 +243,9 @@ static void free_sent_locked(void)
             continue;
         }
         *at = s->next;
-        s->value->sends--;
-        values.pushing -= s->pushed;
+        s->value->uses--;
+        values.pushing -= s->is_push;
+        values.pushing_bytes -= s->is_push ? s->value->bytes : 0;
         oly_release(s);
     }
 }
@@ -275,17 +258,14 @@ static void send_locked(sending *s, const void *data, size_t bytes, int rank, in
 }
 
 /* False: out of memory; another time. */
-static bool answer_locked(const ask *a, value *v)
+static bool answer_locked(const ask *a, kept_value *v)
 {
     size_t pieces = (v->bytes + CHUNK - 1) / CHUNK;
     sending *s = oly_malloc(sizeof *s + sizeof *s->request * (pieces + 1));
     if (!s)
         return false;
-    s->value = v;
-    s->head = (answer){v->bytes};
-    s->pushed = 0;
-    s->n = 0;
-    v->sends++;
+    *s = (sending){.value = v, .head = {v->bytes}};
+    v->uses++;
     send_locked(s, &s->head, sizeof s->head, a->rank, OLY_TAG_ANSWER);
     for (size_t at = 0; at < v->bytes; at += CHUNK)
         send_locked(s, v->data + at, v->bytes - at < CHUNK ? v->bytes - at : CHUNK, a->rank, OLY_TAG_VALUE);
@@ -298,7 +278,7 @@ static void answer_all_locked(void)
 {
     for (pending **at = &values.asked; *at;) {
         pending *p = *at;
-        value *v = find_locked(p->ask.id);
+        kept_value *v = value_store_find(&values.kept, p->ask.id);
         if (v && answer_locked(&p->ask, v)) {
             *at = p->next;
             oly_release(p);
@@ -321,8 +301,8 @@ static void receive_asks_locked(void)
         pending *p = oly_malloc(sizeof *p);
         if (!p)
             continue; /* the other gives up at its time limit */
-        const value *v = find_locked(a.id);
-        if (v && v->pushed && !a.again) { /* it is on its way */
+        const kept_value *v = value_store_find(&values.kept, a.id);
+        if (v && v->push > a.last_push) { /* it is on its way */
             oly_release(p);
             continue;
         }
@@ -340,7 +320,7 @@ static void refuse_locked(const ask *a, const char *here)
     int me = oly_world_rank();
     oly_text_add(&t, "rank %d asks rank %d in %s for the value of %s, of which it has no part; ", a->rank, me, a->call,
                  a->what);
-    if (was_dropped_locked(a->id))
+    if (value_store_has_dropped(&values.kept, a->id))
         oly_text_add(
             &t,
             "rank %d has fetched it, but dropped it since: it keeps %lld MiB of values; fetch it earlier, or raise "
@@ -370,7 +350,7 @@ void oly_values_look(void)
     if (values.asked)
         answer_all_locked();
     for (const pending *p = values.asked; p; p = p->next)
-        if (values.ending || was_dropped_locked(p->ask.id))
+        if (values.ending || value_store_has_dropped(&values.kept, p->ask.id))
             refuse_locked(&p->ask, "oly_finalize");
     pthread_mutex_unlock(&values.lock);
 }
@@ -414,12 +394,10 @@ void oly_values_forget(void)
     pthread_mutex_lock(&values.lock);
     if (oly_world_comm() != MPI_COMM_NULL)
         free_sent_locked();
-    while (values.newest) {
-        value *v = values.newest;
-        take_out_locked(v);
-        if (!v->sends)
-            oly_release(v);
-    }
+    value_store_clear(&values.kept);
+    value_store_clear(&values.arrived);
+    oly_release(values.last_push);
+    values.last_push = NULL;
     while (values.asked) {
         pending *p = values.asked;
         values.asked = p->next;
@@ -427,54 +405,47 @@ void oly_values_forget(void)
     }
     values.sent = NULL;
     values.arriving = NULL;
+    values.pushes = 0;
     values.pushing = 0;
+    values.pushing_bytes = 0;
     values.balance = 0;
-    values.n_dropped = 0;
     values.ending = false;
     pthread_mutex_unlock(&values.lock);
 }
 
 /* -- asking ---------------------------------------------------------------------------------------------- */
 
-static bool was_dropped(uint64_t id)
-{
-    pthread_mutex_lock(&values.lock);
-    bool yes = was_dropped_locked(id);
-    pthread_mutex_unlock(&values.lock);
-    return yes;
-}
-
 typedef struct question {
     ask ask;
     answer answer;
 } question;
 
-/* A value that was sent at once. */
-static bool take_pushed(uint64_t id, void *data, size_t bytes)
+/* Says what is wanted (w: NULL: nothing any more), and takes it where it has arrived already. */
+static void want(wanted *w, uint64_t *last_push, int rank)
 {
+    oly_values_look();
     pthread_mutex_lock(&values.lock);
-    const value *v = find_locked(id);
-    bool there = v && v->bytes == bytes;
-    if (there)
-        memcpy(data, v->data, bytes);
+    values.wanted = w;
+    const kept_value *v = w ? value_store_find(&values.arrived, w->id) : NULL;
+    if (v && v->bytes == w->bytes) {
+        memcpy(w->data, v->data, w->bytes);
+        w->come = true;
+    }
+    *last_push = values.last_push ? values.last_push[rank] : 0;
     pthread_mutex_unlock(&values.lock);
-    return there;
 }
-
-typedef struct wanted {
-    uint64_t id;
-    void *data;
-    size_t bytes;
-} wanted;
 
 static bool has_come(void *context)
 {
     const wanted *w = context;
-    return take_pushed(w->id, w->data, w->bytes);
+    pthread_mutex_lock(&values.lock);
+    bool come = w->come;
+    pthread_mutex_unlock(&values.lock);
+    return come;
 }
 
-/* Sends the question and waits for the head of the answer, or for the value itself (*come). `q` is MPI's after a failure. */
-static oly_status put(question *q, int rank, const char *call, wanted *w, bool *come)
+/* Sends the question and waits for the head of the answer, or for the value itself. `q` is MPI's after a failure. */
+static oly_status put(question *q, int rank, const char *call, wanted *w)
 {
     MPI_Request requests[2];
     int code = MPI_Irecv(&q->answer, sizeof q->answer, MPI_BYTE, rank, OLY_TAG_ANSWER, oly_world_comm(), &requests[0]);
@@ -483,8 +454,7 @@ static oly_status put(question *q, int rank, const char *call, wanted *w, bool *
     if (code != MPI_SUCCESS)
         return oly_mpi_failed(call, code);
     oly_status st = oly_world_wait_or(2, requests, rank, call, has_come, w);
-    *come = st == OLY_OK && requests[0] != MPI_REQUEST_NULL;
-    if (*come) { /* nobody answers what is on its way */
+    if (st == OLY_OK && w->come) { /* nobody answers what is on its way */
         MPI_Cancel(&requests[0]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
@@ -509,29 +479,34 @@ static oly_status receive_value(char *data, size_t bytes, int rank, const char *
     return OLY_OK;
 }
 
-oly_status oly_values_ask(int rank, uint64_t id, void *data, size_t bytes, const char *what)
+static oly_status ask_for(wanted *w, uint64_t last_push, int rank, const char *what)
 {
-    wanted w = {id, data, bytes};
-    bool come;
-    oly_values_look();
-    if (has_come(&w))
-        return OLY_OK;
     question *q = oly_calloc(1, sizeof *q);
     if (!q)
         return oly_out_of_memory(sizeof *q, "a question to another process");
-    q->ask = (ask){.id = id, .bytes = bytes, .together = calls_with(rank), .rank = oly_world_rank()};
-    q->ask.again = was_dropped(id);
+    q->ask = (ask){
+        .id = w->id, .bytes = w->bytes, .together = calls_with(rank), .last_push = last_push, .rank = oly_world_rank()};
     oly_place_text(NULL, q->ask.call, sizeof q->ask.call);
     snprintf(q->ask.what, sizeof q->ask.what, "%s", what);
     char call[sizeof q->ask.call];
     memcpy(call, q->ask.call, sizeof call);
-    OLY_TRY(put(q, rank, call, &w, &come));
+    OLY_TRY(put(q, rank, call, w));
     size_t there = q->answer.bytes;
     oly_release(q);
-    if (come)
+    if (w->come)
         return OLY_OK;
-    if (there != bytes)
+    if (there != w->bytes)
         return oly_fail(OLY_DIVERGED, "rank %d has %zu bytes for %s, of which rank %d wants %zu", rank, there, what,
-                        oly_world_rank(), bytes);
-    return receive_value(data, bytes, rank, call);
+                        oly_world_rank(), w->bytes);
+    return receive_value(w->data, w->bytes, rank, call);
+}
+
+oly_status oly_values_ask(int rank, uint64_t id, void *data, size_t bytes, const char *what)
+{
+    wanted w = {id, data, bytes, false};
+    uint64_t last_push;
+    want(&w, &last_push, rank);
+    oly_status st = w.come ? OLY_OK : ask_for(&w, last_push, rank, what);
+    want(NULL, &last_push, rank);
+    return st;
 }

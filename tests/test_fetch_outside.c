@@ -2,6 +2,7 @@
  * loops; and what can never be fetched is an error on every rank, soon, with both calls. */
 #include "check_session.h"
 #include <mpi.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -320,6 +321,47 @@ static void before_mpi_calls_of_the_program(void **state)
     }
 }
 
+static long peak_kib(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_maxrss;
+}
+
+/* What the ranks of the mesh fetch alone costs others no memory, whether they take it or are busy elsewhere; what was dropped meanwhile
+ * can still be asked for. */
+static void nobody_asks_for_most(void **state)
+{
+    (void)state;
+    enum { MEBI = 1 << 18, ROUNDS = 200 };
+    static float got[MEBI];
+    oly_mesh mesh = part(0);
+    bool mine = member(mesh);
+    for (int busy = 0; busy < 2; busy++)
+        OLY_SCOPE
+        {
+            oly_array x = oly_device_put(oly_arange(MEBI, OLY_FLOAT32), oly_named(mesh, "x")), first = oly_add(x, 7);
+            if (mine)
+                assert_int_equal(oly_process_allgather(first, got, sizeof got), OLY_OK);
+            long before = peak_kib();
+            for (int k = 0; k < ROUNDS; k++) {
+                oly_assign(&x, oly_add(x, 1));
+                if (mine)
+                    assert_int_equal(oly_process_allgather(x, got, sizeof got), OLY_OK);
+                if (!busy && k % 8 == 0)
+                    check_all(); /* others wait in calls of Olympus */
+            }
+            if (busy)
+                MPI_Barrier(MPI_COMM_WORLD);
+            if (!mine)
+                assert_in_range(peak_kib() - before, 0, 90 << 10);
+            assert_int_equal(oly_process_allgather(x, got, sizeof got), OLY_OK);
+            assert_float_equal(got[3], 3 + ROUNDS, 0);
+            assert_int_equal(oly_process_allgather(first, got, sizeof got), OLY_OK);
+            assert_float_equal(got[3], 3 + 7, 0);
+        }
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_open, check_close)
 static const struct CMUnitTest tests[] = {
     STARTED(the_ranks_of_the_mesh_alone),
@@ -330,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(parts_of_each_process),
     STARTED(large_values),
     STARTED(before_mpi_calls_of_the_program),
+    STARTED(nobody_asks_for_most),
     STARTED(pictures),
     cmocka_unit_test(what_nobody_fetches_is_an_error),
 };
