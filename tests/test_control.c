@@ -335,12 +335,18 @@ static void mistakes_are_named(void **state)
     expect_error(oly_cond(x, plus_one, turned, 1, &x, 2, out, NULL), OLY_SHAPE, "int32[13]", "one number");
     expect_error(oly_switch(0, 0, three, 1, &x, 2, out, NULL), OLY_INVALID, "0 branches", "one branch or more");
     expect_error(oly_while(whole_condition, doubles, 1, carry, NULL), OLY_SHAPE, "bool[13]", "bool[]");
+    carry[0] = x;
     expect_error(oly_while(number_condition, doubles, 1, carry, NULL), OLY_DTYPE, "float32[]", "bool[]");
+    carry[0] = x;
     expect_error(oly_while(below_limit, grows, 1, carry, &limit), OLY_SHAPE, "float32[13]", "float32[26]");
+    assert_null(carry[0]);
     oly_array xs[1] = {x}, ys[2];
+    carry[0] = x;
     expect_error(oly_scan(5, false, running, 1, carry, 1, xs, 2, ys, NULL), OLY_SHAPE, "float32[13]",
                  "length of the scan, 5");
+    carry[0] = x;
     expect_error(oly_scan(5, false, NULL, 1, carry, 0, NULL, 2, ys, NULL), OLY_INVALID, "a body", "2 ys");
+    carry[0] = x;
     expect_error(oly_while(below_limit, NULL, 1, carry, &limit), OLY_INVALID, "a body", "carries");
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }

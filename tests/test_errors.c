@@ -446,7 +446,9 @@ static void loops_that_cannot_be(void **state)
     FAILS(oly_fori, oly_fori(0, 3, drops, 1, &y, NULL) == OLY_INVALID, OLY_INVALID, "carry 0");
     y = x;
     FAILS(oly_fori, oly_fori(0, 3, widens, 0, &y, NULL) == OLY_INVALID, OLY_INVALID, "0");
+    y = x;
     FAILS(oly_fori, oly_fori(0, 3, NULL, 1, &y, NULL) == OLY_INVALID, OLY_INVALID, "body");
+    y = x;
     FAILS(oly_fori, oly_fori(0, INT64_C(1) << 31, grows, 1, &y, NULL) == OLY_OVERFLOW, OLY_OVERFLOW, "2147483648");
     FAILS(oly_fori, oly_fori(0, 3, grows, 1, &none, NULL) != OLY_OK, OLY_INVALID, "NULL");
 }

@@ -98,7 +98,9 @@ typedef enum { OLY_ERRORS_ABORT, OLY_ERRORS_RETURN } oly_error_mode;
 
 /* What a failing call does. OLY_ERRORS_ABORT (the default): print the message to standard error from the rank that saw it
  * and end the whole job. OLY_ERRORS_RETURN: return a null handle (or a status); calls on null handles return null; the
- * first message is kept until oly_clear_error. Returns the mode it replaces. ranks: any rank, alone. */
+ * first message is kept until oly_clear_error. A call that fails in a function which is recorded (of oly_jit, the body of a loop, a
+ * branch, ...) fails what records it, even where the function goes on with other values, unless it calls oly_clear_error.
+ * Returns the mode it replaces. ranks: any rank, alone. */
 OLY_API oly_error_mode oly_set_error_mode(oly_error_mode mode);
 
 /* The first error since the last oly_clear_error: its status, and its message (never NULL, "" when there is none). */

@@ -67,6 +67,7 @@ OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
  * carry[0..n_carry-1] (1 or more) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
  * counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The carry's
  * types must not change.
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] set to NULL
  *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message); OLY_OVERFLOW when a bound
  *            does not fit int32
  *   source   jax.lax.fori_loop */
@@ -78,6 +79,7 @@ OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, in
 /* carry[] becomes body applied as long as the condition, a bool of the carry, holds; it is tested before each application. The
  * condition must come out the same on all devices. Inside a traced function the loop stays a loop; outside it is traced, planned
  * and run on every call, and returns at once like every call.
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] set to NULL
  *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type or the condition is not one bool
  *   source   jax.lax.while_loop */
 typedef oly_array (*oly_while_condition)(const oly_array *carry, void *user);
@@ -90,6 +92,7 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
  * and takes new carries and y[k]; ys[k] becomes the stack of the y[k], y of iteration i at i. Dimension 0 of the xs is the same on all
  * devices, the others may be sharded.
  *   length   of the xs' first dimensions, and the number of iterations
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
  *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID
  *   source   jax.lax.scan */
 typedef void (*oly_scan_body)(oly_array *carry, const oly_array *x, oly_array *y, void *user);
@@ -102,6 +105,7 @@ OLY_API oly_status oly_scan(int64_t length, bool reverse, oly_scan_body body, in
  * oly_switch runs branches[index], the first for a negative, the last for a large index; oly_cond the first function when the
  * predicate (bool, or a number that is not 0) holds, else the second. The functions may use arrays from outside, too.
  *   index, predicate   rank 0; must come out the same on all devices
+ *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with out[] set to NULL
  *   fails    OLY_SHAPE or OLY_DTYPE when the branches' results differ in type (both in the message)
  *   source   jax.lax.cond, jax.lax.switch */
 OLY_API oly_status oly_switch(oly_operand index, int n_branches, const oly_function *branches, int n_in,

@@ -47,6 +47,13 @@ oly_status oly_clear_after(oly_status status, int n, oly_array *const *places)
     return status;
 }
 
+oly_status oly_clear_list_after(oly_status status, int n, oly_array *list)
+{
+    for (int k = 0; status != OLY_OK && list && k < n; k++)
+        list[k] = NULL;
+    return status;
+}
+
 oly_status oly_need_room(int n, oly_array *results)
 {
     OLY_TRY(need_list(n, results, "results"));

@@ -34,6 +34,8 @@ oly_status oly_need_shardings(int n, const oly_sharding *list);
 oly_status oly_need_places(int n, oly_array *const *list);
 /* After an error the variables become NULL. Returns the status. */
 oly_status oly_clear_after(oly_status status, int n, oly_array *const *places);
+/* The same for a list; n may be anything where the list is NULL. */
+oly_status oly_clear_list_after(oly_status status, int n, oly_array *list);
 /* A list for n results, which become NULL. */
 oly_status oly_need_room(int n, oly_array *results);
 #endif

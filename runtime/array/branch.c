@@ -37,13 +37,14 @@ static oly_status record_branch(const request *r, int branch, oly_trace *t, cons
     }
     t->first_capture = r->n_in;
     OLY_TRY(take_captures(t, before, 0));
+    unsigned before_it = oly_raised_count();
     r->branches[branch](inner, out, r->user);
+    OLY_TRY(oly_check_traced(before_it, "a branch"));
     for (int k = 0; k < r->n_out; k++) {
         oly_node *node;
         if (!out[k])
-            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
-                            "branch %d did not store its output %d; it must set all %d entries of out[]", branch, k,
-                            r->n_out);
+            return oly_fail(OLY_INVALID, "branch %d did not store its output %d; it must set all %d entries of out[]",
+                            branch, k, r->n_out);
         OLY_TRY(oly_trace_node(t, out[k], &node));
         OLY_TRY(oly_graph_output(t->graph, node));
     }

@@ -90,14 +90,10 @@ oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in, int n_o
 static oly_status check_outputs(oly_fn f, const oly_array *out)
 {
     for (int k = 0; k < f->n_out; k++)
-        if (!out[k]) {
-            oly_status failed = oly_kept_status();
-            return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
-                            failed == OLY_OK
-                                ? "the function %s did not store its output %d; it must set all %d entries of out[]"
-                                : "the function %s failed before it stored output %d (of %d)",
-                            f->name, k, f->n_out);
-        }
+        if (!out[k])
+            return oly_fail(OLY_INVALID,
+                            "the function %s did not store its output %d; it must set all %d entries of out[]", f->name,
+                            k, f->n_out);
     return OLY_OK;
 }
 
@@ -109,9 +105,11 @@ oly_status oly_function_record(oly_fn f, const oly_array *in, oly_array *out)
             "the function %s calls itself while it is recorded, which would never end; use oly_fori, oly_while or "
             "oly_scan to repeat work",
             f->name);
+    unsigned before = oly_raised_count();
     f->recording = true;
     f->function(in, out, f->options.user);
     f->recording = false;
+    OLY_TRY(oly_check_traced(before, f->name));
     return check_outputs(f, out);
 }
 

@@ -46,17 +46,14 @@ static oly_status check_varying(oly_graph *g, const oly_type *before, int k, oly
     return before->varying ? oly_build_vary(g, *after, before->mesh, before->varying, after) : OLY_OK;
 }
 
-static oly_status left_without(const char *what, int k)
-{
-    return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(), "%s %d without a value", what, k);
-}
-
 /* The condition for these carries, in the open trace. */
 static oly_status record_condition(const request *r, oly_trace *t, const oly_array *carry, oly_node **node)
 {
+    unsigned before = oly_raised_count();
     oly_array condition = r->condition(carry, r->user);
+    OLY_TRY(oly_check_traced(before, "the condition of a loop"));
     if (!condition)
-        return left_without("the condition left iteration", 0);
+        return oly_fail(OLY_INVALID, "the condition of a loop returned NULL; it must return one bool");
     OLY_TRY(oly_trace_node(t, condition, node));
     if ((*node)->type.dtype != OLY_BOOL || (*node)->type.rank)
         return oly_fail((*node)->type.rank ? OLY_SHAPE : OLY_DTYPE,
@@ -80,13 +77,15 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
             return OLY_MEMORY;
     }
     t->first_capture = 1 + carries_of(r);
+    unsigned before = oly_raised_count();
     if (r->condition)
         r->repeated(carry, r->user);
     else
         r->counted(counter, carry, r->user);
+    OLY_TRY(oly_check_traced(before, "the loop body"));
     for (int k = 0; k < r->n_carry; k++) {
         if (!carry[k])
-            return left_without("the loop body left carry", k);
+            return oly_fail(OLY_INVALID, "the loop body left carry %d without a value", k);
         OLY_TRY(oly_trace_node(t, carry[k], &node));
         OLY_TRY(check_carry(&init[k]->type, node, k));
         OLY_TRY(check_varying(t->graph, &init[k]->type, k, &node));
@@ -184,26 +183,26 @@ static bool any_missing(const request *r, const oly_array *carry)
 oly_status(oly_fori)(int64_t lower, int64_t upper, oly_loop_body body, int n_carry, oly_array *carry, void *user)
 {
     OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_arrays(n_carry, carry));
+    OLY_TRY(oly_clear_list_after(oly_need_arrays(n_carry, carry), n_carry, carry));
     request r = {.lower = lower, .upper = upper, .counted = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))
-        return oly_null_handle();
+        return oly_clear_list_after(oly_null_handle(), n_carry, carry);
     if (st == OLY_OK && (lower < INT32_MIN || upper > INT32_MAX))
         st = oly_fail(OLY_OVERFLOW, "the bounds %lld and %lld do not fit the int32 counter", (long long)lower,
                       (long long)upper);
     if (st == OLY_OK && upper > lower)
         st = run(&r, carry);
-    return oly_raise(st);
+    return oly_clear_list_after(oly_raise(st), n_carry, carry);
 }
 
 oly_status(oly_while)(oly_while_condition condition, oly_while_body body, int n_carry, oly_array *carry, void *user)
 {
     OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_arrays(n_carry, carry));
+    OLY_TRY(oly_clear_list_after(oly_need_arrays(n_carry, carry), n_carry, carry));
     request r = {.condition = condition, .repeated = body, .n_carry = n_carry, .user = user};
     oly_status st = check_count(&r);
     if (st == OLY_OK && any_missing(&r, carry))
-        return oly_null_handle();
-    return oly_raise(st == OLY_OK ? run(&r, carry) : st);
+        return oly_clear_list_after(oly_null_handle(), n_carry, carry);
+    return oly_clear_list_after(oly_raise(st == OLY_OK ? run(&r, carry) : st), n_carry, carry);
 }

@@ -77,18 +77,14 @@ static oly_status record(const oly_mapping *m, const oly_type *types, oly_trace 
             return OLY_MEMORY;
     }
     t->first_capture = m->n_in;
-    oly_status before = oly_kept_status();
+    unsigned before = oly_raised_count();
     m->function(inner, out, m->user);
-    if (before == OLY_OK && oly_kept_status() != OLY_OK)
-        return oly_fail(oly_kept_status(), "a call inside the function %s failed", m->name);
+    OLY_TRY(oly_check_traced(before, m->name));
     for (int k = 0; k < m->n_out; k++) {
-        oly_status failed = oly_kept_status();
         if (!out[k])
-            return oly_fail(failed == OLY_OK ? OLY_INVALID : failed,
-                            failed == OLY_OK
-                                ? "the function %s did not store its output %d; it must set all %d entries of out[]"
-                                : "the function %s failed before it stored output %d (of %d)",
-                            m->name, k, m->n_out);
+            return oly_fail(OLY_INVALID,
+                            "the function %s did not store its output %d; it must set all %d entries of out[]", m->name,
+                            k, m->n_out);
         OLY_TRY(oly_trace_node(t, out[k], &node));
         OLY_TRY(oly_graph_output(t->graph, node));
     }

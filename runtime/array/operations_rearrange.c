@@ -343,7 +343,7 @@ oly_status(oly_split_evenly)(oly_array x, int n, int dimension, oly_array *parts
         recipe.params.start[along] = k * recipe.params.shape[along];
         parts[k] = apply(oly_compose_slice, x, &recipe);
         if (!parts[k])
-            return OLY_INVALID;
+            return oly_clear_list_after(OLY_INVALID, n, parts);
     }
     return OLY_OK;
 }

@@ -32,10 +32,12 @@ static oly_status record(const void *request, oly_trace *t, const oly_array *in,
     OLY_ARENA_LIST(&t->graph->arena, results, r->n_out);
     for (int k = 0; k < r->n_in; k++)
         OLY_TRY(cross(t, in[k], r->in_shardings, k, &inner[k]));
+    unsigned before = oly_raised_count();
     r->function(inner, results, r->user);
+    OLY_TRY(oly_check_traced(before, r->name));
     for (int k = 0; k < r->n_out; k++) {
         if (!results[k])
-            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+            return oly_fail(OLY_INVALID,
                             "the function %s did not store its output %d; it must set all %d entries of out[]", r->name,
                             k, r->n_out);
         OLY_TRY(cross(t, results[k], r->out_shardings, k, &out[k]));

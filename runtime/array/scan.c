@@ -78,10 +78,12 @@ static oly_status record_types(const scanning *s, oly_trace *t, const oly_array 
             return OLY_MEMORY;
     }
     t->first_capture = 1 + s->n_carry;
+    unsigned before = oly_raised_count();
     apply(s, i, inner);
+    OLY_TRY(oly_check_traced(before, "the body of the scan"));
     for (int k = 0; k < s->n_y; k++) {
         if (!s->y[k])
-            return oly_fail(oly_kept_status() == OLY_OK ? OLY_INVALID : oly_kept_status(),
+            return oly_fail(OLY_INVALID,
                             "the body of the scan did not store its result %d; it must set all %d entries of y[]", k,
                             s->n_y);
         types[k] = s->y[k]->type;
@@ -180,9 +182,9 @@ oly_status(oly_scan)(int64_t length, bool reverse, oly_scan_body body, int n_car
                      const oly_array *xs, int n_y, oly_array *ys, void *user)
 {
     OLY_ENTER(OLY_STATE);
-    OLY_TRY(oly_need_room(n_y, ys));
-    OLY_TRY(oly_need_arrays(n_carry, carry));
-    OLY_TRY(oly_need_arrays(n_x, xs));
+    OLY_TRY(oly_clear_list_after(oly_need_room(n_y, ys), n_carry, carry));
+    OLY_TRY(oly_clear_list_after(oly_need_arrays(n_carry, carry), n_carry, carry));
+    OLY_TRY(oly_clear_list_after(oly_need_arrays(n_x, xs), n_carry, carry));
     scanning s = {body, length, reverse, n_carry, n_x, n_y, xs, user, NULL, NULL};
-    return oly_raise(scan(&s, carry, ys));
+    return oly_clear_list_after(oly_raise(scan(&s, carry, ys)), n_carry, carry);
 }

@@ -112,3 +112,13 @@ oly_status oly_trace_output(oly_trace *t, oly_node *node)
     }
     return oly_sums_output(t->graph, node, &t->shown[n]);
 }
+
+oly_status oly_check_traced(unsigned before, const char *what)
+{
+    oly_status st = oly_raised_since(before);
+    return st == OLY_OK ? OLY_OK
+                        : oly_fail(st,
+                                   "a call in %s failed; see the first error, or clear it where the program mends it "
+                                   "(oly_clear_error)",
+                                   what);
+}

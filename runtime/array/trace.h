@@ -37,6 +37,9 @@ oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown);
 oly_status oly_sums_shown(oly_sharding cut, oly_sharding *shown);
 /* One output more of the outermost trace. */
 oly_status oly_trace_output(oly_trace *t, oly_node *node);
+/* A function of the program's has been recorded (`what`): an error if a call in it failed and was not cleared, even if it stored results,
+ * which may be those of before. before: oly_raised_count. */
+oly_status oly_check_traced(unsigned before, const char *what);
 /* The node that stands for an array in the innermost trace; outer values become inputs. */
 oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node);
 #endif

@@ -147,6 +147,11 @@ static _Thread_local struct {
     char text[MESSAGE_SIZE];
 } pending;
 
+static _Thread_local struct {
+    unsigned count;
+    oly_status latest; /* OLY_OK: cleared */
+} raised;
+
 oly_status oly_fail_at(const char *where, oly_status status, const char *format, ...)
 {
     if (pending.status != OLY_OK)
@@ -258,7 +263,19 @@ oly_status oly_raise(oly_status status)
     if (atomic_load(&mode) == OLY_ERRORS_ABORT)
         end_job(text);
     keep_first(status, text);
+    raised.count++;
+    raised.latest = status;
     return status;
+}
+
+unsigned oly_raised_count(void)
+{
+    return raised.count;
+}
+
+oly_status oly_raised_since(unsigned count)
+{
+    return raised.count == count ? OLY_OK : raised.latest;
 }
 
 oly_error_mode oly_set_error_mode(oly_error_mode new_mode)
@@ -291,6 +308,7 @@ void oly_clear_error(void)
     pthread_mutex_lock(&last.lock);
     atomic_store(&last.status, OLY_OK);
     pthread_mutex_unlock(&last.lock);
+    raised.latest = OLY_OK;
     oly_drop_message();
 }
 

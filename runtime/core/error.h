@@ -40,6 +40,11 @@ void oly_drop_message(void);
 bool oly_error_unseen(void);
 /* The kept error, without counting as a look at it. */
 oly_status oly_kept_status(void);
+/* Whether a function of the program's failed, whatever it returned: calls that it makes raise errors, which the mode
+ * OLY_ERRORS_RETURN keeps. First the failures this thread has raised so far; behind the function OLY_OK if there are no more or the
+ * program has cleared them (oly_clear_error), else the status of the last. */
+unsigned oly_raised_count(void);
+oly_status oly_raised_since(unsigned count);
 
 /* Ends the job; set by the layer that started MPI. NULL: exit(1). */
 extern void (*oly_abort_hook)(int exit_status);
