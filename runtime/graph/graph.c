@@ -87,6 +87,10 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     h = hash_few(h, OLY_MAX_RANK, p->start);
     h = hash_few(h, OLY_MAX_RANK, p->step);
     h = oly_hash_mix(h, (uint64_t)p->value.i); /* the bits of either member */
+    uint64_t imaginary;
+    memcpy(&imaginary, &p->imaginary, sizeof imaginary);
+    if (imaginary != 0)
+        h = oly_hash_mix(h, imaginary);
     h = oly_hash_mix(h, p->sharding ? p->sharding->hash : 0);
     h = oly_hash_mix(h, (uint64_t)p->n_carry << 32 | (uint64_t)p->predicate);
     h = oly_hash_mix(h, (uint64_t)p->lower);
