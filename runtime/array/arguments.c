@@ -15,7 +15,7 @@ static oly_status need_list(int n, const void *list, const char *what)
     return OLY_OK;
 }
 
-oly_status oly_need_arrays(int n, const oly_array *list)
+oly_status oly_check_arrays(int n, const oly_array *list)
 {
     OLY_TRY(need_list(n, list, "arrays"));
     for (int k = 0; k < n; k++)
@@ -31,7 +31,7 @@ oly_status oly_need_operands(int n, const oly_operand *list)
     return OLY_OK;
 }
 
-oly_status oly_need_places(int n, oly_array *const *list)
+oly_status oly_check_places(int n, oly_array *const *list)
 {
     OLY_TRY(need_list(n, list, "outputs"));
     for (int k = 0; k < n; k++)

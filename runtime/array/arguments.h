@@ -24,14 +24,28 @@ static inline oly_status oly_need_operand(const oly_operand *x)
     return x->kind == 'b' || x->kind == 'i' || x->kind == 'f' || x->kind == 'c' ? OLY_OK : oly_refuse_operand();
 }
 /* Lists of n: their number, the list itself, and what is in it. */
-oly_status oly_need_arrays(int n, const oly_array *list);
+oly_status oly_check_arrays(int n, const oly_array *list);
+static inline oly_status oly_need_arrays(int n, const oly_array *list)
+{
+    int good = 0;
+    while (list && good < n && oly_lives(list[good], OLY_HANDLE_ARRAY))
+        good++;
+    return __builtin_expect(good == n, 1) ? OLY_OK : oly_check_arrays(n, list);
+}
 oly_status oly_need_operands(int n, const oly_operand *list);
 /* A list of n numbers; how many there may be is somebody else's question. */
 oly_status oly_need_numbers(int n, const void *list);
 /* Each of them over some mesh, or NULL. */
 oly_status oly_need_shardings(int n, const oly_sharding *list);
 /* Addresses of variables; what these hold is not looked at. */
-oly_status oly_need_places(int n, oly_array *const *list);
+oly_status oly_check_places(int n, oly_array *const *list);
+static inline oly_status oly_need_places(int n, oly_array *const *list)
+{
+    int good = 0;
+    while (list && good < n && list[good])
+        good++;
+    return __builtin_expect(good == n, 1) ? OLY_OK : oly_check_places(n, list);
+}
 /* After an error the variables become NULL. Returns the status. */
 oly_status oly_clear_after(oly_status status, int n, oly_array *const *places);
 /* The same for a list; n may be anything where the list is NULL. */

@@ -259,6 +259,14 @@ static oly_origin origin_of_call(const oly_compiled *c, int n_in, const oly_arra
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
 
+/* The handle of a sum over devices: without the dimension of the terms. */
+static oly_array new_sum(const oly_plan_value *v, oly_sharding shown, int n_shards)
+{
+    oly_type type = v->type;
+    memmove(type.shape, type.shape + 1, sizeof *type.shape * (size_t)--type.rank);
+    return oly_array_new(&type, shown, v->committed, n_shards);
+}
+
 static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int *donated, int n_out, oly_array *out)
 {
     const oly_plan *plan = oly_program_plan(c->program);
@@ -276,11 +284,9 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     }
     for (int k = 0; k < n_out; k++) {
         const oly_plan_value *v = &plan->outputs[k];
-        oly_type type = v->type;
-        if (c->shown[k]) /* without the dimension of the terms */
-            memmove(type.shape, type.shape + 1, sizeof *type.shape * (size_t)--type.rank);
-        out[k] = oly_array_new(&type, c->shown[k] ? c->shown[k] : v->sharding, v->committed,
-                               oly_program_output_shards(c->program, k));
+        int n_shards = oly_program_output_shards(c->program, k);
+        out[k] = c->shown[k] ? new_sum(v, c->shown[k], n_shards)
+                             : oly_array_new(&v->type, v->sharding, v->committed, n_shards);
         if (!out[k])
             return OLY_MEMORY;
         c->outputs[k] = out[k]->shard;

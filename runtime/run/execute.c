@@ -16,6 +16,11 @@ struct oly_program {
     int *const *input_shard;   /* [input][device]: shard number, -1 */
     int *const *output_device; /* [output][shard]: device */
     const int *n_output_shards;
+    struct slots {
+        const int *slot; /* numbers of the plan's slots, one kind after the other */
+        int end[OLY_SLOT_BOUND + 1];
+    } slots;
+    bool has_loops; /* that turn their buffers */
     struct
         takes { /* [n_outputs] the donated input that was last asked for, and whether the output may take its memory; under
                     * the pool's lock */
@@ -75,6 +80,24 @@ static int device_of_shard(oly_mesh mesh, const int *positions, int s, int n, co
     return local >= 0 && local < n ? of[local] : -1;
 }
 
+static oly_status list_slots(oly_program *p)
+{
+    oly_plan *plan = p->plan;
+    int *list = OLY_ARENA_NEW(&plan->arena, int, plan->n_slots + 1), n = 0;
+    if (!list)
+        return OLY_MEMORY;
+    for (int kind = 0; kind <= OLY_SLOT_BOUND; kind++) {
+        for (int s = 0; s < plan->n_slots; s++)
+            if ((int)plan->slots[s].kind == kind)
+                list[n++] = s;
+        p->slots.end[kind] = n;
+    }
+    p->slots.slot = list;
+    for (int k = 0; k < plan->main->n_steps; k++)
+        p->has_loops = p->has_loops || plan->main->steps[k].kind == OLY_STEP_LOOP;
+    return OLY_OK;
+}
+
 static oly_status bind(oly_program *p)
 {
     oly_plan *plan = p->plan;
@@ -82,7 +105,7 @@ static oly_status bind(oly_program *p)
     int **output_device = OLY_ARENA_NEW(&plan->arena, int *, plan->n_outputs + 1);
     int *n_shards = OLY_ARENA_NEW(&plan->arena, int, plan->n_outputs + 1);
     p->takes = OLY_ARENA_NEW(&plan->arena, struct takes, plan->n_outputs + 1);
-    if (!input_shard || !output_device || !n_shards || !p->takes)
+    if (!input_shard || !output_device || !n_shards || !p->takes || list_slots(p) != OLY_OK)
         return oly_out_of_memory(0, "a program");
     int n_numbers, *of = plan_devices_by_number(plan, &n_numbers);
     if (!of)
@@ -290,9 +313,10 @@ static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *faile
         const oly_buffer *scratch = take_locked(r, d, plan->device_scratch[d], failed);
         if (!scratch)
             return "intermediate values";
-        for (int s = 0; s < plan->n_slots; s++)
-            if (plan->slots[s].kind == OLY_SLOT_SCRATCH)
-                r->base[oly_cell(plan, d, s)] = (char *)scratch->data + plan->slots[s].offset;
+        for (int k = p->slots.end[OLY_SLOT_SCRATCH - 1]; k < p->slots.end[OLY_SLOT_SCRATCH]; k++) {
+            int s = p->slots.slot[k];
+            r->base[oly_cell(plan, d, s)] = (char *)scratch->data + plan->slots[s].offset;
+        }
     }
     if (r->tile_bytes && !(r->tile = take_locked(r, 0, r->tile_bytes, failed)))
         return "a stencil's tiles";
@@ -302,9 +326,10 @@ static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *faile
 static void bind_inputs_locked(oly_program *p, oly_run *r, oly_buffer *const *const *inputs)
 {
     const oly_plan *plan = p->plan;
-    for (int s = 0; s < plan->n_slots; s++) {
+    for (int k = 0; k < p->slots.end[OLY_SLOT_INPUT]; k++) {
+        int s = p->slots.slot[k];
         const oly_slot *slot = &plan->slots[s];
-        for (int d = 0; d < plan->n_devices && slot->kind == OLY_SLOT_INPUT; d++) {
+        for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s), shard = p->input_shard[slot->index][d];
             oly_buffer *b = r->owner[cell] = use_locked(r, d, shard < 0 ? NULL : inputs[slot->index][shard]);
             r->base[cell] = b ? b->data : NULL;
@@ -317,9 +342,10 @@ static const char *bind_results_locked(oly_program *p, oly_run *r, oly_buffer *c
                                        size_t *failed)
 {
     const oly_plan *plan = p->plan;
-    for (int s = 0; s < plan->n_slots; s++) {
+    for (int k = p->slots.end[OLY_SLOT_POOL - 1]; k < p->slots.end[OLY_SLOT_POOL]; k++) {
+        int s = p->slots.slot[k];
         const oly_slot *slot = &plan->slots[s];
-        for (int d = 0; d < plan->n_devices && slot->kind == OLY_SLOT_POOL; d++) {
+        for (int d = 0; d < plan->n_devices; d++) {
             int cell = oly_cell(plan, d, s);
             oly_buffer *b = use_locked(r, d, donated_buffer(p, r, s, d, inputs, donated));
             if (!b && !(b = take_locked(r, d, slot->device_bytes[d], failed)))
@@ -363,7 +389,8 @@ static oly_run *begin_run(oly_program *p, oly_buffer *const *const *inputs, cons
     oly_pool_lock();
     oly_run *r = take_run_locked(p);
     if (r && !(missing = bind_slots_locked(p, r, inputs, donated, &failed))) {
-        oly_settle_loops(r);
+        if (p->has_loops)
+            oly_settle_loops(r);
         take_outputs_locked(p, r, outputs);
     } else if (r) {
         give_run_locked(r);
