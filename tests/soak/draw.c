@@ -64,6 +64,9 @@ static void draw_meshes(program *p)
                                                           : k);
         for (int k = 0; k < 3; k++)
             draw_mesh(p, g, p->explicit_axes);
+        mesh_text *m = &p->mesh[0];
+        if (p->explicit_axes && m->n_axes > 1 && one_in(&p->choices, 3)) /* the planner's business */
+            m->automatic[below(&p->choices, m->n_axes)] = true;
     }
     for (int g = 0; g < p->n_groups; g++) /* for regions with Explicit axes */
         draw_mesh(p, g, true);

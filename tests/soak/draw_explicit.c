@@ -40,6 +40,20 @@ int replicated(program *p, int v)
     return placed_as(p, v, &(placement){.mesh = (int8_t)p->explicit_mesh});
 }
 
+placement in_types(const program *p, placement place)
+{
+    for (int d = 0; d < MOST_RANK && place.mesh >= 0; d++) {
+        int n = place.n[d];
+        place.n[d] = 0;
+        for (int k = 0; k < n; k++)
+            if (!p->mesh[place.mesh].automatic[place.axis[d][k]])
+                place.axis[d][place.n[d]++] = place.axis[d][k];
+        for (int k = place.n[d]; k < n; k++)
+            place.axis[d][k] = 0;
+    }
+    return place;
+}
+
 bool replicate_inputs(program *p, statement *s)
 {
     for (int k = 0; k < s->n_in && p->explicit_axes; k++)
@@ -140,7 +154,7 @@ bool settle_operands(program *p, statement *s, placement *place)
 {
     *place = (placement){.mesh = NOTHING};
     if (s->kind == INPUT || s->kind == MOVE) {
-        *place = s->place[0];
+        *place = in_types(p, s->place[0]);
         return true;
     }
     if (s->kind != OPERATION)
@@ -184,7 +198,7 @@ static bool draw_waiting_product(program *p, int a)
     turn.n_axes = 2;
     turn.axes[0] = 1;
     for (int k = 0; k < m->n_axes; k++)
-        if (!one_in(&p->choices, 4)) {
+        if (!m->automatic[k] && !one_in(&p->choices, 4)) {
             split.axis[1][split.n[1]++] = (int8_t)k;
             across.axis[0][across.n[0]++] = (int8_t)k;
             waits.unreduced |= (uint8_t)(1 << k);
@@ -247,7 +261,7 @@ placement result_place(const program *p, const statement *s, int k)
     const block *b = &p->block[s->block[s->kind == WHILE ? 1 : 0]];
     const placement everywhere = {.mesh = (int8_t)p->explicit_mesh};
     if (s->kind == MAP || s->kind == REGION)
-        return s->out_place[k];
+        return in_types(p, s->out_place[k]);
     if (s->kind == GRADIENT || k >= b->n_results)
         return everywhere;
     placement place = p->placed[b->result[k]];

@@ -99,7 +99,8 @@ static int shared_out(program *p, const mesh_text *mesh, placement *place)
         shape[d] = (p->shape_of[v][d] + n - 1) / n * n;
         size *= shape[d];
     }
-    return size > 400 ? NOTHING : placed_as(p, fitted(p, v, rank, shape), place);
+    const placement typed = in_types(p, *place);
+    return size > 400 ? NOTHING : placed_as(p, fitted(p, v, rank, shape), &typed);
 }
 
 /* The parameters begin as evaluating the map without statements leaves them: a shard for each device. */
@@ -197,7 +198,7 @@ bool draw_axes_region(program *p)
     p->explicit_mesh = p->n_groups * 3 + p->group;
     for (int k = 0; k < s.n_in; k++) {
         int w = add_param(p, s.in[k], NULL);
-        s.place[k] = any_placement(p, p->rank_of[w], s.flag ? p->group : NOTHING);
+        s.place[k] = in_types(p, any_placement(p, p->rank_of[w], s.flag ? p->group : NOTHING));
         p->placed[w] = s.flag ? s.place[k] : (placement){.mesh = NOTHING};
     }
     p->group = NOTHING;
@@ -214,7 +215,7 @@ bool draw_axes_region(program *p)
     for (int k = 0; k < s.n_out; k++) {
         s.out_place[k].mesh = NOTHING;
         if (!s.flag)
-            s.out_place[k] = any_placement(p, p->rank_of[p->block[b].result[k]], p->group);
+            s.out_place[k] = in_types(p, any_placement(p, p->rank_of[p->block[b].result[k]], p->group));
     }
     return add_statement(p, &s) || go_back(p, &m);
 }

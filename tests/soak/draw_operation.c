@@ -47,7 +47,7 @@ static bool draw_one(program *p, statement *s)
     s->dtype = any_dtype(p);
     s->place[0].mesh = NOTHING;
     if (s->op == OP_constraint) {
-        s->place[0] = any_placement(p, p->rank_of[s->in[0]], p->group);
+        s->place[0] = in_types(p, any_placement(p, p->rank_of[s->in[0]], p->group));
         return p->group != NOTHING && !p->in_map && !p->in_vmap;
     }
     return true;

@@ -462,6 +462,14 @@ static bool uses_mesh(const program *p, int m)
     return false;
 }
 
+static void print_types(FILE *f, const mesh_text *m, int k)
+{
+    fprintf(f, "    m%d = oly_mesh_with_types(m%d, (oly_axis_type[]){", k, k);
+    for (int a = 0; a < m->n_axes; a++)
+        fprintf(f, "%sOLY_AXIS_%s", a ? ", " : "", m->automatic[a] ? "AUTO" : "EXPLICIT");
+    fprintf(f, "});\n");
+}
+
 void print_program(FILE *f, const program *p, const outcome *result)
 {
     bool printed[MOST_BLOCKS] = {false};
@@ -499,10 +507,7 @@ void print_program(FILE *f, const program *p, const outcome *result)
         print_ints(f, p->group_size[m->group], p->group_device[m->group]);
         fprintf(f, ");\n");
         if (m->explicit_axes)
-            fprintf(f,
-                    "    m%d = oly_mesh_with_types(m%d, (oly_axis_type[]){OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT, "
-                    "OLY_AXIS_EXPLICIT});\n",
-                    k, k);
+            print_types(f, m, k);
     }
     const block *b = &p->block[0];
     for (int k = 0; k < p->n_statements; k++) /* functions of main are made once */

@@ -102,7 +102,7 @@ typedef struct block {
 
 typedef struct mesh_text {
     int group, n_axes, size[MOST_AXES];
-    bool explicit_axes;
+    bool explicit_axes, automatic[MOST_AXES]; /* all but the automatic ones */
 } mesh_text;
 
 /* -- values as the evaluator has them ------------------------------------------------------------------------------------ */
@@ -278,7 +278,8 @@ int placed_as(program *p, int v, const placement *place); /* the value there; NO
 int replicated(program *p, int v);
 bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
-                     placement *place); /* what it may be asked of, and where its result is placed */
+                     placement *place);                /* what it may be asked of, and where its result is placed */
+placement in_types(const program *p, placement place); /* without Auto axes, which types do not show */
 placement result_place(const program *p, const statement *s, int k);
 bool draw_waiting_sum(program *p);
 placement without_dimension(const placement *place, int d);

@@ -287,7 +287,9 @@ static void make_meshes(runner *r)
     for (int k = 0; k < p->n_meshes; k++) {
         const mesh_text *m = &p->mesh[k];
         r->mesh[k] = oly_mesh_from_devices(m->n_axes, names, m->size, p->group_device[m->group]);
-        oly_axis_type types[MOST_AXES] = {OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT, OLY_AXIS_EXPLICIT};
+        oly_axis_type types[MOST_AXES];
+        for (int a = 0; a < m->n_axes; a++)
+            types[a] = m->automatic[a] ? OLY_AXIS_AUTO : OLY_AXIS_EXPLICIT;
         if (m->explicit_axes)
             r->mesh[k] = oly_mesh_with_types(r->mesh[k], types);
     }
