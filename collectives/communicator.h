@@ -15,9 +15,9 @@ oly_status oly_world_start(int *argc, char ***argv);
 oly_status oly_world_finish(void);
 int oly_world_rank(void);
 int oly_world_size(void);
-int oly_world_node_ranks(void);  /* processes of the job on this node */
-int oly_world_node_rank(void);   /* this one's number among them */
-int oly_world_node_leader(void); /* the rank in the job of the first of them */
+int oly_world_node_ranks(void);         /* processes of the job on this node */
+int oly_world_node_rank(void);          /* this one's number among them */
+int oly_world_node_leader_of(int rank); /* the first rank of that rank's node */
 bool oly_world_threads(
     void); /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
 /* MPI_Abort of the whole job (or exit) with a status. Does not return. */
@@ -149,8 +149,10 @@ typedef struct oly_shared_set {
 
 /* What every message carries in front, so that ranks that have come apart are told so: the first 128 bytes, of which the first 32
  * must be the same on both sides. */
+enum { OLY_TICKET_STEP_BITS = 24 };
 typedef struct oly_ticket {
-    uint64_t sequence;    /* number of this call among those of the set, and of the message in the call */
+    uint64_t
+        sequence; /* number of this call among those of the set, and, in so many bits, of the message in the call */
     uint64_t fingerprint; /* rolling hash of all these calls */
     uint64_t set;         /* key of the set; 0: none is counted */
     uint64_t shared;      /* hashes of the other sets that both sides are in; written for each message */

@@ -349,6 +349,7 @@ static oly_status check_message(const exchange_slot *slot, const MPI_Status *sta
     MPI_Get_count(status, MPI_BYTE, &count);
     if (slot->at < 0 && count >= TICKET)
         OLY_TRY(check_ticket(m, mine));
+    oly_hear(m->peer, mine);
     return count == slot->bytes ? OLY_OK : wrong_length(m, mine);
 }
 
@@ -404,7 +405,7 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     oly_text more = {0};
     oly_late late = {0};
     name_late(x, &late);
-    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
+    oly_peers_describe(&more, &late);
     oly_fail(OLY_TIMEOUT,
              "rank %d waited %lld s in %s for %s%s; look whether it has ended, waits in another call, or skips "
              "this one (%s), or is still computing (then raise OLYMPUS_TIMEOUT)",

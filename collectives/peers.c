@@ -50,7 +50,7 @@ static void map(int file)
 static void take_place(int slot, int rank)
 {
     peers.slot = slot;
-    oly_progress_use(place(slot));
+    oly_progress_use(peers.memory ? place(slot) : NULL);
     oly_progress *mine = oly_progress_here;
     atomic_store(&mine->rank, rank);
     atomic_store(&mine->pid, getpid());
@@ -129,8 +129,7 @@ void oly_peers_meet(MPI_Comm node, int node_rank, int node_ranks, int rank, int 
     }
     peers.here = node_ranks;
     peers.size = size;
-    if (peers.memory)
-        take_place(peers.slot, rank);
+    take_place(peers.slot, rank);
 }
 
 void oly_peers_end(void)
@@ -151,20 +150,33 @@ static const oly_progress *find(int rank)
     for (int k = 0; peers.memory && k < peers.here; k++)
         if (atomic_load(&place(k)->begun) && atomic_load(&place(k)->rank) == rank)
             return place(k);
-    return NULL;
+    const oly_progress *own = oly_progress_here;
+    return atomic_load(&own->begun) && atomic_load(&own->rank) == rank ? own : NULL;
+}
+
+bool oly_peers_see(int rank)
+{
+    return find(rank) != NULL;
+}
+
+void oly_peers_late_here(uint64_t meetings, oly_late *late)
+{
+    for (int k = 0; peers.memory && k < peers.here; k++)
+        if (atomic_load(&place(k)->begun) && atomic_load(&place(k)->meetings) < meetings)
+            oly_late_add(late, atomic_load(&place(k)->rank));
+    if (!peers.memory && atomic_load(&oly_progress_here->meetings) < meetings)
+        oly_late_add(late, atomic_load(&oly_progress_here->rank));
 }
 
 void oly_peers_late(const void *unused, oly_late *late)
 {
     (void)unused;
     int absent = 0;
-    uint64_t mine = atomic_load(&oly_progress_here->meetings);
-    for (int k = 0; peers.memory && k < peers.here; k++) {
-        const oly_progress *p = place(k);
-        absent += !atomic_load(&p->begun);
-        if (atomic_load(&p->begun) && atomic_load(&p->meetings) < mine)
-            oly_late_add(late, atomic_load(&p->rank));
-    }
+    late->meetings = atomic_load(&oly_progress_here->meetings);
+    oly_peers_late_here(late->meetings, late);
+    oly_inquiry_late(late->meetings, late);
+    for (int k = 0; peers.memory && k < peers.here; k++)
+        absent += !atomic_load(&place(k)->begun);
     /* where all of the job are here, those that are not found are those that have not begun */
     for (int r = 0; absent > 0 && peers.here == peers.size && r < peers.size; r++)
         if (!find(r))
@@ -185,15 +197,9 @@ static void add_last_call(oly_text *text, const oly_progress *p)
         oly_text_add(text, ", its last call is %s (%s:%d)", call, file, atomic_load(&p->line));
 }
 
-/* Of one rank; returns the rank that it waits for in its turn. */
-static int describe(oly_text *text, int rank)
+int oly_peers_describe_seen(oly_text *text, int rank)
 {
     const oly_progress *p = find(rank);
-    if (!p) {
-        bool must = peers.memory && peers.here == peers.size;
-        oly_text_add(text, must ? "rank %d has not called oly_init" : "rank %d is on another node", rank);
-        return OLY_WAITS_FOR_NOBODY;
-    }
     int64_t pid = atomic_load(&p->pid);
     bool seen = atomic_load(&p->pid_space) == pid_space();
     long parent;
@@ -213,17 +219,40 @@ static int describe(oly_text *text, int rank)
         oly_text_add(text, " is not waiting");
     } else {
         oly_text_add(text, " waits in %.*s", (int)sizeof p->wait - 1, p->wait);
-        if (waits_for >= 0)
-            oly_text_add(text, " for rank %d", waits_for);
         return waits_for;
     }
     add_last_call(text, p);
     return waits_for;
 }
 
-void oly_peers_describe(oly_text *text, int rank)
+/* Of one rank; returns the rank that it waits for in its turn. */
+static int describe(oly_text *text, int rank)
 {
-    int seen[MOST_LINKS], n = 0;
+    if (oly_peers_see(rank))
+        return oly_peers_describe_seen(text, rank);
+    if (!peers.memory || peers.here != peers.size)
+        return oly_inquiry_describe(text, rank);
+    oly_text_add(text, "rank %d has not called oly_init", rank);
+    return OLY_WAITS_FOR_NOBODY;
+}
+
+static bool waits(int rank)
+{
+    const oly_progress *p = find(rank);
+    return p ? atomic_load(&p->waits_for) != OLY_WAITS_FOR_NOBODY : oly_inquiry_waits(rank);
+}
+
+int oly_peers_culprit(const oly_late *late)
+{
+    for (int k = 0; k < late->n && k < OLY_LATE_NAMED; k++)
+        if (!waits(late->rank[k]))
+            return late->rank[k];
+    return late->n > 0 ? late->rank[0] : OLY_WAITS_FOR_SEVERAL;
+}
+
+void oly_peers_describe(oly_text *text, const oly_late *late)
+{
+    int seen[MOST_LINKS], n = 0, rank = oly_peers_culprit(late);
     while (rank >= 0 && n < MOST_LINKS && rank != atomic_load(&oly_progress_here->rank)) {
         for (int k = 0; k < n; k++)
             if (seen[k] == rank)

@@ -187,7 +187,7 @@ enum { ALL_AT_ONCE = 16 }; /* members that send each other their tickets; in lar
 
 typedef struct swaps {
     MPI_Request requests[2 * ALL_AT_ONCE];
-    int from[ALL_AT_ONCE];
+    int ranks[2 * ALL_AT_ONCE]; /* of each request */
     oly_ticket mine, theirs[ALL_AT_ONCE];
 } swaps;
 
@@ -201,16 +201,18 @@ static oly_status swap_tickets(const oly_process_set *s, int step, int end, cons
     w->mine = *mine;
     for (; step < end; step++, n++) {
         int to = s->ranks[(s->me + step) % s->n];
-        w->from[n] = s->ranks[(s->me + s->n - step) % s->n];
-        MPI_Irecv(&w->theirs[n], OLY_TICKET_BYTES, MPI_BYTE, w->from[n], OLY_TAG_MEETING, oly_world_comm(),
+        int from = s->ranks[(s->me + s->n - step) % s->n];
+        w->ranks[2 * n] = from;
+        w->ranks[2 * n + 1] = to;
+        MPI_Irecv(&w->theirs[n], OLY_TICKET_BYTES, MPI_BYTE, from, OLY_TAG_MEETING, oly_world_comm(),
                   &w->requests[2 * n]);
         MPI_Isend(&w->mine, OLY_TICKET_BYTES, MPI_BYTE, to, OLY_TAG_MEETING, oly_world_comm(), &w->requests[2 * n + 1]);
     }
-    OLY_TRY(oly_world_wait(2 * n, w->requests, n == 1 ? w->from[0] : -1, mine->call));
+    OLY_TRY(oly_world_wait(2 * n, w->requests, w->ranks, mine->call));
     oly_status st = OLY_OK;
     for (int k = 0; k < n && st == OLY_OK; k++)
         if (memcmp(mine, &w->theirs[k], OLY_TICKET_COMPARED) != 0)
-            st = oly_divergence_met(w->from[k], mine, &w->theirs[k]);
+            st = oly_divergence_met(w->ranks[2 * k], mine, &w->theirs[k]);
     oly_release(w);
     return st;
 }

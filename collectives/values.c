@@ -453,7 +453,7 @@ static oly_status put(question *q, int rank, const char *call, wanted *w)
         code = MPI_Isend(&q->ask, sizeof q->ask, MPI_BYTE, rank, OLY_TAG_ASK, oly_world_comm(), &requests[1]);
     if (code != MPI_SUCCESS)
         return oly_mpi_failed(call, code);
-    oly_status st = oly_world_wait_or(2, requests, rank, call, has_come, w);
+    oly_status st = oly_world_wait_or(2, requests, (int[]){rank, rank}, call, has_come, w);
     if (st == OLY_OK && w->come) { /* nobody answers what is on its way */
         MPI_Cancel(&requests[0]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
@@ -469,7 +469,7 @@ static oly_status receive_value(char *data, size_t bytes, int rank, const char *
         int code = MPI_Irecv(data + at, (int)piece, MPI_BYTE, rank, OLY_TAG_VALUE, oly_world_comm(), &request);
         if (code != MPI_SUCCESS)
             return oly_mpi_failed(call, code);
-        oly_status st = oly_world_wait(1, &request, rank, call);
+        oly_status st = oly_world_wait(1, &request, &rank, call);
         if (st != OLY_OK) {
             if (request != MPI_REQUEST_NULL) /* the caller's memory must not be written to any more */
                 MPI_Cancel(&request);

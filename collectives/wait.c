@@ -13,6 +13,8 @@
 /* A look at the clock costs about as much as a poll, so it is not taken each time. Others are told of a wait when it has taken a
  * while. */
 enum { POLLS_PER_LOOK = 64, SPIN_NS = 20000, LONG_NS = 1000000 };
+/* A rank that has failed in a later call has sent what this one waits for before: that may still be on its way. */
+enum { MOMENT_NS = 50000000 };
 
 static bool crowded_node;
 
@@ -38,31 +40,29 @@ int64_t oly_wait_next_notice(int64_t waited)
 
 /* -- who is waited for --------------------------------------------------------------------------------------- */
 
-enum { NAMED = 8 };
-
 void oly_late_add(oly_late *late, int rank)
 {
-    size_t length = strlen(late->list);
-    late->first = late->n == 0 ? rank : late->first;
-    if (late->n++ < NAMED)
-        snprintf(late->list + length, sizeof late->list - length, length ? ", %d" : "%d", rank);
+    if (late->n < OLY_LATE_NAMED)
+        late->rank[late->n] = rank;
+    late->n++;
 }
 
 oly_late_text oly_late_text_of(const oly_late *late)
 {
     oly_late_text text;
+    int named = late->n < OLY_LATE_NAMED ? late->n : OLY_LATE_NAMED;
     if (late->n == 0)
         snprintf(text.chars, sizeof text.chars, "%s", late->otherwise ? late->otherwise : "others");
-    else if (late->n > NAMED)
-        snprintf(text.chars, sizeof text.chars, "ranks %s and %d more", late->list, late->n - NAMED);
     else
-        snprintf(text.chars, sizeof text.chars, "%s %s", late->n == 1 ? "rank" : "ranks", late->list);
+        snprintf(text.chars, sizeof text.chars, late->n == 1 ? "rank" : "ranks");
+    for (int k = 0, length; k < named; k++) {
+        length = (int)strlen(text.chars);
+        snprintf(text.chars + length, sizeof text.chars - (size_t)length, k > 0 ? ", %d" : " %d", late->rank[k]);
+    }
+    size_t length = strlen(text.chars);
+    if (late->n > named)
+        snprintf(text.chars + length, sizeof text.chars - length, " and %d more", late->n - named);
     return text;
-}
-
-int oly_late_rank(const oly_late *late)
-{
-    return late->n == 1 ? late->first : OLY_WAITS_FOR_SEVERAL;
 }
 
 /* -- waiting ------------------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static oly_late publish(oly_wait *w)
     oly_late late = {0};
     if (w->late)
         w->late(w->context, &late);
-    oly_progress_wait(oly_late_rank(&late), w->call);
+    oly_progress_wait(oly_peers_culprit(&late), w->call, late.n > 0 ? oly_late_text_of(&late).chars : "");
     oly_watch_poll(w->call);
     w->published = true;
     return late;
@@ -105,10 +105,17 @@ bool oly_wait_more(oly_wait *w)
     w->yielding = waited > SPIN_NS;
     if (waited < LONG_NS)
         return true;
-    if (w->next == 0)
+    if (w->next == 0) {
         w->next = oly_wait_next_notice(0);
+        w->asking = oly_inquiry_interval();
+    }
     if (!w->published)
         publish(w);
+    if (waited >= w->asking) {
+        oly_late late = publish(w);
+        oly_inquiry_ask(&late, w->asking == oly_inquiry_interval());
+        w->asking = waited + oly_inquiry_interval();
+    }
     if (waited >= w->next) {
         oly_late late = publish(w);
         oly_wait_say(oly_world_rank(), &late, w->call);
@@ -116,10 +123,14 @@ bool oly_wait_more(oly_wait *w)
     }
     if (now - w->looked > LONG_NS) {
         w->looked = now;
-        if (oly_failure_is_told())
+        oly_inquiry_look();
+        if (w->told == 0 && oly_failure_is_told())
+            w->told = now;
+        if (w->told != 0 && now - w->told > MOMENT_NS)
             return false;
     }
-    return waited < oly_option.timeout * 1000000000;
+    w->in_vain = waited >= oly_option.timeout * 1000000000;
+    return !w->in_vain;
 }
 
 void oly_wait_restart(oly_wait *w)
@@ -133,6 +144,7 @@ void oly_wait_end(oly_wait *w)
     if (!w->published)
         return;
     oly_watch_end();
-    oly_progress_go_on();
+    if (!w->in_vain) /* else that is what others should know of this rank: it goes on to nothing that they wait for */
+        oly_progress_go_on();
     w->published = false;
 }

@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE = 5, TICK_NS = 100000000 }; /* s; ns */
+enum { GRACE = 5 }; /* s */
+static const int64_t TICK_NS = 100000000, LONGEST_TICK_NS = 1000000000;
 
 typedef enum kind { NOTHING, BLOCKING, POLLING, ABORTING } kind;
 
@@ -56,10 +57,10 @@ static void look_at_blocking(int64_t waited)
         return;
     oly_late late = {0};
     oly_peers_late(NULL, &late);
-    oly_progress_wait(oly_late_rank(&late), watch.call);
+    oly_progress_wait(oly_peers_culprit(&late), watch.call, late.n > 0 ? oly_late_text_of(&late).chars : "");
     if (over) {
         oly_text more = {0};
-        oly_peers_describe(&more, late.n > 0 ? late.first : -1);
+        oly_peers_describe(&more, &late);
         end_process(waited, oly_late_text_of(&late).chars, oly_text_chars(&more));
     }
     oly_wait_say(watch.rank, &late, watch.call);
@@ -83,19 +84,41 @@ static void look(void)
     }
 }
 
+/* Until something has changed, or for so long. */
+static void sleep_locked(int64_t ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    ns += until.tv_nsec;
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    pthread_cond_timedwait(&watch.changed, &watch.lock, &until);
+}
+
+/* While this process waits for nobody, others may ask what it does. Not under the lock: whoever begins to wait must not have to wait
+ * for MPI here. */
+static void answer(void)
+{
+    pthread_mutex_unlock(&watch.lock);
+    bool again = oly_inquiry_watch();
+    int64_t tick = oly_inquiry_interval() / 2;
+    pthread_mutex_lock(&watch.lock);
+    if (watch.kind != NOTHING)
+        return;
+    if (again)
+        sleep_locked(tick < LONGEST_TICK_NS ? tick : LONGEST_TICK_NS);
+    else
+        pthread_cond_wait(&watch.changed, &watch.lock);
+}
+
 static void *run(void *unused)
 {
     pthread_mutex_lock(&watch.lock);
     for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += TICK_NS;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
         if (watch.kind == NOTHING)
-            pthread_cond_wait(&watch.changed, &watch.lock);
+            answer();
         else
-            pthread_cond_timedwait(&watch.changed, &watch.lock, &until);
+            sleep_locked(TICK_NS);
         look();
     }
     return unused;

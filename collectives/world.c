@@ -23,7 +23,8 @@ static struct {
     bool began_mpi;          /* by us, in this process, at some time */
     bool threads;
     MPI_Comm comm;
-    int rank, size, node_rank, node_ranks, node_leader;
+    int rank, size, node_rank, node_ranks;
+    int *leaders;       /* owned; the first rank of each rank's node */
     int32_t *votes;     /* owned; one of each rank, here so that a vote on running out of memory needs none */
     uint16_t *payloads; /* owned; big payloads so far: to each rank, then from each rank */
 } world = {.comm = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
@@ -44,9 +45,9 @@ int oly_world_node_rank(void)
 {
     return world.node_rank;
 }
-int oly_world_node_leader(void)
+int oly_world_node_leader_of(int rank)
 {
-    return world.node_leader;
+    return world.leaders ? world.leaders[rank] : 0;
 }
 bool oly_world_threads(void)
 {
@@ -124,6 +125,30 @@ static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
     return OLY_OK;
 }
 
+/* The ranks that count as this node's, of those that share its memory. */
+static oly_status know_node(MPI_Comm node)
+{
+    int leader = world.rank; /* the lowest rank is the first of them */
+    MPI_Comm_rank(node, &world.node_rank);
+    MPI_Comm_size(node, &world.node_ranks);
+    MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &leader, 1, MPI_INT, MPI_MIN, node);
+    oly_peers_meet(node, world.node_rank, world.node_ranks, world.rank, world.size);
+    MPI_TRY(MPI_Allgather, &leader, 1, MPI_INT, world.leaders, 1, MPI_INT, world.comm);
+    return OLY_OK;
+}
+
+/* By all ranks, also where the options differ: that is told later. */
+static oly_status divide_node(MPI_Comm node)
+{
+    int rank, each = (int)oly_option.node_ranks;
+    MPI_Comm part;
+    MPI_Comm_rank(node, &rank);
+    MPI_TRY(MPI_Comm_split, node, each > 0 ? rank / each : 0, 0, &part);
+    OLY_TRY(know_node(part));
+    MPI_TRY(MPI_Comm_free, &part);
+    return OLY_OK;
+}
+
 /* Ranks of this node, and whether they outnumber the cores that they may use together. */
 static oly_status look_at_node(void)
 {
@@ -134,16 +159,14 @@ static oly_status look_at_node(void)
     } allowed;
     CPU_ZERO(&allowed.set);
     sched_getaffinity(0, sizeof allowed.set, &allowed.set);
+    int here;
     MPI_Comm node;
     MPI_TRY(MPI_Comm_split_type, world.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &world.node_rank);
-    MPI_Comm_size(node, &world.node_ranks);
-    world.node_leader = world.rank; /* the lowest rank is the first of them */
-    MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, &world.node_leader, 1, MPI_INT, MPI_MIN, node);
+    MPI_Comm_size(node, &here);
     MPI_TRY(MPI_Allreduce, MPI_IN_PLACE, allowed.words, WORDS, MPI_UINT64_T, MPI_BOR, node);
-    oly_peers_meet(node, world.node_rank, world.node_ranks, world.rank, world.size);
+    OLY_TRY(divide_node(node));
     MPI_TRY(MPI_Comm_free, &node);
-    oly_wait_set_crowded(world.node_ranks > CPU_COUNT(&allowed.set));
+    oly_wait_set_crowded(here > CPU_COUNT(&allowed.set));
     return OLY_OK;
 }
 
@@ -174,12 +197,15 @@ static oly_status join_job(void)
     size_t size = (size_t)world.size;
     world.votes = oly_calloc(size, sizeof *world.votes);
     world.payloads = oly_calloc(2 * size, sizeof *world.payloads);
-    if (!world.votes || !world.payloads)
-        return oly_out_of_memory(size * 8, "notes about the job's ranks");
+    world.leaders = oly_calloc(size, sizeof *world.leaders);
+    if (!world.votes || !world.payloads || !world.leaders)
+        return oly_out_of_memory(size * 12, "notes about the job's ranks");
     char place[OLY_PLACE_TEXT];
     oly_watch_start(world.rank);
     oly_watch_block("MPI_Comm_dup", oly_place_text("oly_init", place, sizeof place));
     oly_status status = make_communicator();
+    if (status == OLY_OK)
+        oly_inquiry_begin();
     oly_watch_end();
     return status;
 }
@@ -187,6 +213,7 @@ static oly_status join_job(void)
 /* Back to a job of one; frees what start took. */
 static void leave_job(bool free_comm)
 {
+    oly_inquiry_end();
     if (world.comm != MPI_COMM_NULL && free_comm) {
         oly_watch_block("MPI_Comm_free", "oly_finalize");
         MPI_Comm_free(&world.comm);
@@ -194,10 +221,12 @@ static void leave_job(bool free_comm)
     }
     oly_release(world.votes);
     oly_release(world.payloads);
+    oly_release(world.leaders);
     world.comm = MPI_COMM_NULL;
     world.votes = NULL;
     world.payloads = NULL;
-    world.rank = world.node_rank = world.node_leader = 0;
+    world.leaders = NULL;
+    world.rank = world.node_rank = 0;
     world.size = world.node_ranks = 1;
     world.threads = true;
     world.started = false;
@@ -227,7 +256,8 @@ oly_status oly_world_start(int *argc, char ***argv)
     bool with_mpi = !finalized && (initialized || launch.launcher);
     if (with_mpi) {
         oly_watch_start(launch.rank);
-        oly_peers_begin(&launch);
+        if (oly_option.node_ranks == 0)
+            oly_peers_begin(&launch);
     }
     if (with_mpi && !initialized)
         OLY_TRY(begin_mpi(argc, argv, &launch));
@@ -273,7 +303,7 @@ static oly_status not_all_came(const char *what)
     oly_text more = {0};
     oly_late late = {0};
     oly_peers_late(NULL, &late);
-    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
+    oly_peers_describe(&more, &late);
     oly_fail(
         OLY_TIMEOUT,
         "%s: not all %d ranks came within %lld s; waiting for %s%s; one may have ended, be waiting in another call, "
@@ -342,19 +372,48 @@ static oly_status nobody_came(const oly_wait *w)
     oly_text more = {0};
     oly_late late = {0};
     w->late(w->context, &late);
-    oly_peers_describe(&more, late.n > 0 ? late.first : -1);
+    oly_peers_describe(&more, &late);
     oly_fail(OLY_TIMEOUT, "rank %d waited %lld s in %s for %s%s; if it is still computing, raise OLYMPUS_TIMEOUT",
              world.rank, (long long)oly_option.timeout, w->call, oly_late_text_of(&late).chars, oly_text_chars(&more));
     oly_text_free(&more);
     return OLY_TIMEOUT;
 }
 
-static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w, bool (*over)(void *), void *context)
+typedef struct awaited {
+    int n;
+    MPI_Request *requests;
+    const int *ranks;
+} awaited;
+
+static void name_awaited(const void *context, oly_late *late)
 {
-    for (int done = 0;;) {
-        int code = MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+    const awaited *a = context;
+    for (int k = 0; k < a->n; k++) {
+        bool named = a->requests[k] == MPI_REQUEST_NULL;
+        for (int i = 0; i < late->n && i < OLY_LATE_NAMED; i++)
+            named = named || late->rank[i] == a->ranks[k];
+        if (!named)
+            oly_late_add(late, a->ranks[k]);
+    }
+}
+
+static oly_status test_all(const awaited *a, const char *call, bool *done)
+{
+    *done = true;
+    for (int k = 0; k < a->n; k++) {
+        int one = 0, code = MPI_Test(&a->requests[k], &one, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS)
-            return oly_mpi_failed(w->call, code);
+            return oly_mpi_failed(call, code);
+        *done = *done && one;
+    }
+    return OLY_OK;
+}
+
+static oly_status test_until_here(const awaited *a, oly_wait *w, bool (*over)(void *), void *context)
+{
+    for (;;) {
+        bool done;
+        OLY_TRY(test_all(a, w->call, &done));
         if (done || (over && over(context)))
             return OLY_OK;
         if (!oly_wait_more(w))
@@ -363,24 +422,17 @@ static oly_status test_until_here(int n, MPI_Request *requests, oly_wait *w, boo
     }
 }
 
-static void add_rank(const void *rank, oly_late *late)
+oly_status oly_world_wait(int n, MPI_Request *requests, const int *ranks, const char *call)
 {
-    if (*(const int *)rank >= 0)
-        oly_late_add(late, *(const int *)rank);
-    else
-        oly_peers_late(NULL, late);
+    return oly_world_wait_or(n, requests, ranks, call, NULL, NULL);
 }
 
-oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call)
-{
-    return oly_world_wait_or(n, requests, rank, call, NULL, NULL);
-}
-
-oly_status oly_world_wait_or(int n, MPI_Request *requests, int rank, const char *call, bool (*over)(void *),
+oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, const char *call, bool (*over)(void *),
                              void *context)
 {
-    oly_wait w = {.call = call, .late = add_rank, .context = &rank};
-    oly_status status = test_until_here(n, requests, &w, over, context);
+    awaited a = {n, requests, ranks};
+    oly_wait w = {.call = call, .late = name_awaited, .context = &a};
+    oly_status status = test_until_here(&a, &w, over, context);
     oly_wait_end(&w);
     if (status != OLY_OK)
         oly_world_break(status);
@@ -396,6 +448,8 @@ static oly_status wait_for_all(MPI_Request *request, const char *only, bool last
     oly_peers_arrive();
     oly_status status = test_until_all(request, w.call, last, &w);
     oly_wait_end(&w);
+    if (status == OLY_OK)
+        oly_inquiry_met(w.call);
     return status;
 }
 

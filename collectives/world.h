@@ -15,6 +15,8 @@ enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
 enum { OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, OLY_TAG_MEETING };
 /* Beside them: who asks for a value, the answer, the value (values.c). */
 enum { OLY_TAG_ASK = OLY_TAG_FAILURE + 8, OLY_TAG_ANSWER, OLY_TAG_VALUE, OLY_TAG_PUSH };
+/* Beside them: what ranks of other nodes are doing (inquiry.c). */
+enum { OLY_TAG_INQUIRY = OLY_TAG_PUSH + 1 };
 /* Of a ticket: how much of it travels, and how much of that must be the same on both sides. */
 enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 /* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
@@ -36,10 +38,10 @@ const char *oly_place_text(const char *only, char *text, size_t size);
 bool oly_failure_is_told(void);
 bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
 void oly_failure_forget(void);
-/* Waits for requests, among them for what `rank` sends (-1: several): looks for notices, fails as exchanges do. */
-oly_status oly_world_wait(int n, MPI_Request *requests, int rank, const char *call);
+/* Waits for requests, each of which is between this rank and that one: looks for notices, fails as exchanges do. */
+oly_status oly_world_wait(int n, MPI_Request *requests, const int *ranks, const char *call);
 /* The same, over also when `over` holds. */
-oly_status oly_world_wait_or(int n, MPI_Request *requests, int rank, const char *call, bool (*over)(void *),
+oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, const char *call, bool (*over)(void *),
                              void *context);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
 oly_status oly_mpi_failed(const char *call, int code);
@@ -50,9 +52,10 @@ oly_status oly_mpi_failed(const char *call, int code);
  *     if (!oly_wait_more(&w)) { too late; break; }
  * oly_wait_end(&w); */
 /* Ranks that others wait for. Needs no memory: replays take none. */
+enum { OLY_LATE_NAMED = 8 };
 typedef struct oly_late {
-    int n, first;          /* how many; one of them */
-    char list[128];        /* "1, 3, 5" */
+    int n, rank[OLY_LATE_NAMED]; /* how many; the first of them */
+    uint64_t meetings; /* who waits has come to so many meetings of all ranks, others to fewer; 0: it is no such wait */
     const char *otherwise; /* in place of ranks where none is known */
 } oly_late;
 typedef struct oly_late_text {
@@ -60,16 +63,17 @@ typedef struct oly_late_text {
 } oly_late_text;
 void oly_late_add(oly_late *late, int rank);
 oly_late_text oly_late_text_of(const oly_late *late); /* "rank 5", "ranks 1, 3 and 7 more" */
-int oly_late_rank(const oly_late *late);              /* if it is one, else OLY_WAITS_FOR_SEVERAL */
 
 typedef struct oly_wait {
     const char *call;
     void (*late)(const void *context, oly_late *late); /* adds who is waited for */
     const void *context;
     int polls;
-    bool yielding, published;
+    bool yielding, published, in_vain;
     int64_t began, next; /* ns; 0 until the first look at the clock; from there to the next notice */
-    int64_t looked;      /* for a failure of others */
+    int64_t asking;      /* ns from the beginning to the next question to ranks of other nodes */
+    int64_t looked;      /* for a failure of others, and their questions */
+    int64_t told;        /* of such a failure; 0: not */
 } oly_wait;
 
 /* Called after each fruitless poll: spins for a moment, then gives the core away each time; says so after
@@ -106,6 +110,44 @@ void oly_peers_arrive(void); /* this rank comes to the next meeting of all ranks
 void oly_peers_end(void);    /* oly_finalize is over */
 /* Who has not come to the meeting this rank is at; see oly_wait. */
 void oly_peers_late(const void *unused, oly_late *late);
-/* Adds "; rank 5 is not waiting, its last call is oly_sum (heat.c:40)", and whom that rank waits for in its turn. */
-void oly_peers_describe(oly_text *text, int rank);
+/* Of this node, those that have come to fewer meetings. */
+void oly_peers_late_here(uint64_t meetings, oly_late *late);
+/* The late rank that is to blame, as far as is known: one that does not wait itself. OLY_WAITS_FOR_SEVERAL where none is known. */
+int oly_peers_culprit(const oly_late *late);
+/* Of this one, adds "; rank 5 is not waiting, its last call is oly_sum (heat.c:40)", and whom that rank waits for in its turn. */
+void oly_peers_describe(oly_text *text, const oly_late *late);
+/* Can what this rank does be seen from here? Then it is added, without the "; ", and whom it waits for is returned. */
+bool oly_peers_see(int rank);
+int oly_peers_describe_seen(oly_text *text, int rank);
+
+/* -- ranks of other nodes (inquiry.c) ------------------------------------------------------------------------------- */
+void oly_inquiry_begin(void); /* from here on questions are answered */
+void oly_inquiry_end(void);   /* before the communicator goes */
+/* Asks about those that are late, and of a meeting who is. `first`: since this rank began to wait. */
+void oly_inquiry_ask(const oly_late *late, bool first);
+int64_t oly_inquiry_interval(void); /* ns between two times of asking, and before the first */
+/* Answers questions and notes answers, for waits that take long. */
+void oly_inquiry_look(void);
+/* The same, for the thread that watches; false: it may not call MPI. */
+bool oly_inquiry_watch(void);
+/* What the answers say: who has not come to a meeting; whether a rank waits itself; what it does, and whom it waits for. */
+void oly_inquiry_late(uint64_t meetings, oly_late *late);
+bool oly_inquiry_waits(int rank);
+int oly_inquiry_describe(oly_text *text, int rank);
+
+/* The last message of each rank, for those that do not answer. */
+typedef struct oly_hearing_of {
+    uint64_t set, sequence, meetings; /* of its ticket; meetings of all ranks before it */
+} oly_hearing_of;
+typedef struct oly_hearing {
+    oly_hearing_of *of; /* owned, by rank; NULL: no memory for it */
+    uint64_t meetings;
+} oly_hearing;
+extern oly_hearing oly_heard;
+static inline void oly_hear(int rank, const oly_ticket *ticket)
+{
+    if (oly_heard.of)
+        oly_heard.of[rank] = (oly_hearing_of){ticket->set, ticket->sequence, oly_heard.meetings};
+}
+void oly_inquiry_met(const char *call); /* all ranks have been heard of */
 #endif

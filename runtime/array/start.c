@@ -23,7 +23,7 @@ static bool started;
 
 /* What every process tells the others of itself. */
 typedef struct greeting {
-    int32_t devices, node_leader;
+    int32_t devices;
     oly_rates_known rates; /* rank 0's are everybody's */
 } greeting;
 
@@ -31,7 +31,7 @@ static oly_status meet(int devices, const oly_rates_known *rates)
 {
     int n = oly_world_size();
     OLY_TRY(oly_agree_at_start());
-    greeting mine = {devices, oly_world_node_leader(), *rates};
+    greeting mine = {devices, *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
@@ -40,7 +40,7 @@ static oly_status meet(int devices, const oly_rates_known *rates)
         st = oly_world_gather(&mine, all, sizeof mine);
     for (int r = 0; r < n && st == OLY_OK; r++) {
         counts[r] = all[r].devices;
-        leaders[r] = all[r].node_leader;
+        leaders[r] = oly_world_node_leader_of(r);
     }
     if (st == OLY_OK)
         st = oly_devices_start(n, counts, oly_world_rank(), "cpu");

@@ -45,10 +45,10 @@ void oly_progress_note(const oly_site *site)
     atomic_flag_clear(&noting);
 }
 
-void oly_progress_wait(int rank, const char *call)
+void oly_progress_wait(int rank, const char *call, const char *whom)
 {
     oly_progress *p = oly_progress_here;
-    snprintf(p->wait, sizeof p->wait, "%s", call);
+    snprintf(p->wait, sizeof p->wait, whom[0] ? "%s for %s" : "%s", call, whom);
     atomic_store(&p->waits_for, rank);
 }
 

@@ -17,7 +17,7 @@ typedef struct oly_progress {
     _Atomic int32_t waits_for;      /* a rank, or one of the above */
     _Atomic int32_t line;
     char call[60], file[100]; /* of the last call */
-    char wait[160];           /* "oly_sum (heat.c:40)", while it waits */
+    char wait[240];           /* "oly_sum (heat.c:40) for ranks 2, 3", while it waits */
 } oly_progress;
 
 /* Never NULL: memory of the process itself until there is some that others see. */
@@ -29,6 +29,6 @@ extern bool oly_progress_is_read;
 void oly_progress_use(oly_progress *place);
 /* The call this thread is in. */
 void oly_progress_note(const oly_site *site);
-void oly_progress_wait(int rank, const char *call);
+void oly_progress_wait(int rank, const char *call, const char *whom);
 void oly_progress_go_on(void);
 #endif

@@ -435,7 +435,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     r->ticket.call[0] = 0;
     if (p->set) {
         oly_together_issue(&r->together, plan, known, donated, site);
-        r->ticket.sequence = r->together.number << 24;
+        r->ticket.sequence = r->together.number << OLY_TICKET_STEP_BITS;
         *made = (oly_identity){.set = p->set, .number = r->together.number << 16};
     }
     r->job = (oly_job){.execute = oly_interpret,
