@@ -70,10 +70,25 @@ static void branches_and_loops_without_the_first_device(void **state)
     }
 }
 
+/* The default device is one process's; the others have the data, and no array. */
+static void data_moves_from_a_default_device(void **state)
+{
+    (void)state;
+    float data[] = {1, 2, 3, 4};
+    oly_set_default_device(oly_get_device(5));
+    oly_array x = oly_from_host(data, OLY_FLOAT32, 1, (int64_t[]){4}), y = oly_mul(x, 2);
+    oly_set_default_device(NULL);
+    oly_sharding rows = oly_named(oly_make_mesh("x=8"), "x"), some = oly_named(oly_make_mesh("x=3"), "x");
+    CHECK_NEAR(oly_device_put(y, rows), 2, 4, 6, 8);
+    CHECK_NEAR(oly_device_put(y, some), 2, 4, 6, 8);
+    CHECK_NEAR(oly_add(oly_device_put(y, rows), x), 3, 6, 9, 12);
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start_wide, check_close)
 static const struct CMUnitTest tests[] = {
     STARTED(a_capture_is_one_input_on_every_process),
     STARTED(branches_and_loops_without_the_first_device),
+    STARTED(data_moves_from_a_default_device),
 };
 
 int main(void)

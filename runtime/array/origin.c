@@ -112,6 +112,11 @@ uint64_t oly_origin_of(oly_array x)
     return digest ? shared(digest) : 0;
 }
 
+uint64_t oly_origin_of_data(const void *data, size_t bytes)
+{
+    return shared(oly_hash(bytes, data, bytes));
+}
+
 /* An array of this process alone is known by what is in it: other processes have copies of it. The hash that is kept with its buffer
  * belongs to the thread that runs calls. */
 static uint64_t contents_of(oly_array x)
@@ -120,7 +125,7 @@ static uint64_t contents_of(oly_array x)
         return 0;
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    return shared(oly_hash(bytes, x->shard[0]->data, bytes));
+    return oly_origin_of_data(x->shard[0]->data, bytes);
 }
 
 void oly_origin_add(oly_origin *o, oly_array operand)

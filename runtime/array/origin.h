@@ -16,6 +16,8 @@ bool *oly_mesh_has(oly_mesh mesh);
 int oly_mesh_keeper(oly_mesh mesh);
 /* 0: the process alone knows the array. */
 uint64_t oly_origin_of(oly_array x);
+/* Of an array that each process makes of the same data, of which some may have no part. */
+uint64_t oly_origin_of_data(const void *data, size_t bytes);
 /* A call of such a plan: mixes the origin of the next operand into that of the call, which begins with the plan's fingerprint. Waits for
  * operands of this process alone: they are known by their contents. */
 typedef struct oly_origin {

@@ -40,6 +40,8 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     }
     if (n)
         (*out)->shard[0] = b;
+    if (oly_mesh_leaves_out(s->mesh)) /* others than the default device's process have the data, and no array */
+        (*out)->identity.origin = oly_origin_of_data(data, bytes);
     return OLY_OK;
 }
 
