@@ -65,6 +65,8 @@ begin limit-minutes --timeout 0:02 --grace 2 -n 2 sh -c "$stubborn"
 begin stubborn -n 2 --grace 2 sh -c "$stubborn"
 begin usr1 -n 2 sh -c 'trap "echo got USR1; exit 5" USR1; echo asleep; sleep 61 & wait; exit 6'
 begin mpi -n 2 -d 2 "$program" sum sleep 1 "$folder/a.png"
+begin planning -n 2 -d 2 "$program" planning kill 1 "$folder/a.png"
+begin others-plan -n 2 -d 2 "$program" others-plan kill 0 "$folder/a.png"
 begin status -n 2 sh -c 'sleep 0.2; exit 7'
 for job in killed-launcher stopped-launcher ended-launcher term int hup killed-guard killed-ranks twice stubborn usr1; do asleep $job 2; done
 
@@ -98,19 +100,21 @@ ended usr1 5 10 'got USR1'
 ended limit 124 10 'the time limit of 1 s is reached: ending the job'
 ended limit-minutes 124 10 'the time limit of 2 s is reached'
 ended killed-guard 137 10
+ended planning 137 25
+ended others-plan 137 25
 
 # A job of MPI has files; its launcher and one of its ranks are killed at once.
 for ((k = 0; k < 300; k++)); do
     grep -q 'rank 1 is process' "$folder/mpi" && break
     sleep 0.1
 done
-job=$(tr '\0' '\n' <"/proc/$(ranks_of mpi | head -n 1)/environ" | sed -n 's/^OMPI_MCA_ess_base_jobid=//p')
-segments=$(printf '/dev/shm/vader_segment.*.%x.*' "$job")
-judge 'a job has segments' "$(compgen -G "$segments" >/dev/null || echo "no $segments")"
+# segments_of NAME: the files that its ranks have in /dev/shm.
+segments_of() { printf '/dev/shm/vader_segment.*.%x.*' "$(sed -n 's/.* is process .* of job //p' "$folder/$1" | head -n 1)"; }
+judge 'a job has segments' "$(compgen -G "$(segments_of mpi)" >/dev/null || echo "no $(segments_of mpi)")"
 # shellcheck disable=SC2046
 kill -9 $(ranks_of mpi) "$(launcher_of mpi)"
 ended mpi 137 10
-judge 'no segments are left' "$(compgen -G "$segments")"
+for job in mpi planning others-plan; do judge "no segments are left of $job" "$(compgen -G "$(segments_of "$job")")"; done
 
 sleep 1
 judge 'no process is left' "$(pgrep -fa "^sleep 61|$TMPDIR|^$program sum sleep")"

@@ -7,7 +7,9 @@
 #include "core/option.h"
 #include "world.h"
 #include <olympus.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -33,7 +35,8 @@ static void commit(int rank, const char *here)
 {
     if (rank != guilty || strcmp(phase, here) != 0)
         return;
-    fprintf(stderr, "rank %d is process %d\n", rank, (int)getpid());
+    const char *job = getenv("OMPI_MCA_ess_base_jobid");
+    fprintf(stderr, "rank %d is process %d of job %s\n", rank, (int)getpid(), job ? job : "?");
     if (!strcmp(fault, "sleep"))
         sleep(60);
     else if (!strcmp(fault, "nap"))
@@ -46,6 +49,46 @@ static void commit(int rank, const char *here)
         _exit(0);
     else if (!strcmp(fault, "abort"))
         abort();
+}
+
+/* -- a function that takes seconds to plan ------------------------------------------------------------------------ */
+
+enum { MANY = 40000 };
+static atomic_bool is_recorded;
+
+static void record_many(const oly_array *in, oly_array *out, void *unused)
+{
+    (void)unused;
+    oly_array y = in[0];
+    for (int k = 0; k < MANY; k++)
+        y = k % 3 == 0 ? oly_matmul(y, in[0]) : k % 3 == 1 ? oly_transpose(oly_sin(y)) : oly_add(y, oly_sum(y));
+    out[0] = y;
+    atomic_store(&is_recorded, true);
+}
+
+/* The guilty one commits the fault a moment after it has begun to plan, or, of others-plan, in the place of its call. */
+static void *commit_while_planning(void *rank)
+{
+    while (!atomic_load(&is_recorded))
+        usleep(1000);
+    usleep(100000);
+    commit(*(int *)rank, "planning");
+    return NULL;
+}
+
+static void plan_many(int rank, oly_array x)
+{
+    pthread_t thread;
+    oly_array y;
+    if (rank == guilty && !strcmp(phase, "others-plan"))
+        usleep(400000);
+    commit(rank, "others-plan");
+    if (pthread_create(&thread, NULL, commit_while_planning, &rank) != 0)
+        return;
+    oly_call(oly_jit(record_many, 1, 1), OLY_IN(x), OLY_OUT(y));
+    oly_block_until_ready(y);
+    pthread_join(thread, NULL);
+    fprintf(stderr, "rank %d has planned\n", rank);
 }
 
 static int rank_of_launcher(void)
@@ -66,6 +109,8 @@ static int run_phases(int argc, char **argv)
     oly_sync("begin");
     commit(rank, "sync");
     oly_sync("middle");
+    if (!strcmp(phase, "planning") || !strcmp(phase, "others-plan"))
+        plan_many(rank, x);
     commit(rank, "sum");
     oly_block_until_ready(oly_sum(x));
     commit(rank, "put");

@@ -99,6 +99,21 @@ for fault in kill exit abort; do
     for phase in init put finalize sum png exit; do ended "$fault-$phase" badly 45; done
 done
 
+# So does one that is killed while it plans a function for seconds, or while the others do.
+for fault in kill stop; do
+    begin "$fault-planning" 2 planning $fault 1
+    begin "$fault-others-plan" 2 others-plan $fault 0
+done
+wait_for_jobs
+for fault in kill stop; do
+    ended "$fault-planning" badly 45
+    ended "$fault-others-plan" badly 45
+    if grep -q 'rank 1 has planned' "$folder/$fault-planning"; then
+        echo "FAILED  $fault-planning: the function was planned before"
+        failed=$((failed + 1))
+    fi
+done
+
 sleep 0.2
 if pgrep -f "^$program " >/dev/null; then
     echo 'FAILED  a rank is left behind'
