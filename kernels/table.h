@@ -36,7 +36,7 @@ typedef struct oly_convert_table {
     oly_tile_function *select[17][8]; /* [element bytes][bits: operands that are one element for all] */
     oly_tile_function *copy[17];      /* [element bytes] */
     /* out[i] = start + i * step */
-    void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step);
+    void (*iota[OLY_N_DTYPES])(int n, void *out, int64_t start, int64_t step); /* of numbers */
     /* out[r * columns + c] = in[r * row_stride + c * column_stride], and back; indexed by element bytes */
     void (*gather[17])(int64_t rows, int64_t columns, void *out, const void *in, int64_t row_stride,
                        int64_t column_stride);

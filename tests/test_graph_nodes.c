@@ -129,6 +129,11 @@ static void factors_of_parts(void **state)
     memset(&recipe, 0, sizeof recipe);
     outcome(oly_compose_concatenate, &recipe, "f32[8,5] f32[1,5] f32[2,5]");
     check_factors("a~b,.b,a~b->a~b");
+    recipe.params.rank = 2, recipe.params.shape[0] = 3, recipe.params.shape[1] = 5;
+    outcome(oly_compose_dynamic_slice, &recipe, "f32[8,5] i32[] i32[]");
+    assert_string_equal(factors_text(last, &f), "a~b,,->a~b");
+    assert_int_equal(f.size[0], 3); /* of the result */
+    assert_int_equal(f.size[1], 5);
     assert_int_equal(make_loop(false, &last), OLY_OK);
     check_factors("->.");
 }

@@ -75,6 +75,12 @@ static void products(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_with_sharding_constraint(oly_einsum("d,dij->ij", in[1], in[0]), wanted);
 }
 
+static void finished(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_reshard(in[0], wanted);
+}
+
 static int terms_of(const row *r)
 {
     int n = 1;
@@ -189,6 +195,42 @@ static void rounds_change_nothing(void **state)
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
 
+/* A sum over Explicit axes that is finished by another function, of which each process may have 64 KiB at a time: part by part, each
+ * of every k-th row or column. Blocks of such parts are not as balanced as others. */
+static void sums_from_outside_go_in_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        row r;
+        const char *unfinished;
+    } cases[] = {
+        {{"x=33:explicit, y=2:explicit", "x", "(x, y), None", 1, {33}, 62, 84, false}, "None, None, unreduced={x}"},
+        {{"x=40:explicit, y=3:explicit", "x", "(x, y), None", 1, {40}, 130, 47, false}, "None, None, unreduced={x}"},
+        {{"x=32:explicit, z=4:explicit", "x, z", "z, x", 1, {32}, 75, 200, false}, "z, None, unreduced={x}"},
+    };
+    setenv("OLYMPUS_EXCHANGE_MEMORY", "1", 1);
+    oly_init(NULL, NULL);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        OLY_SCOPE
+        {
+            const row *r = &cases[k].r;
+            int64_t n = (int64_t)r->rows * r->columns;
+            float *data = numbers(r->size[0] * n), *got = malloc(sizeof *got * (size_t)n);
+            oly_mesh mesh = mesh_of(r);
+            oly_array x = oly_from_host(data, OLY_FLOAT32, 3, (int64_t[]){r->size[0], r->rows, r->columns}), y = NULL;
+            x = oly_device_put(x, oly_named(mesh, r->from));
+            x = oly_sum(x, .axes = "0", .out_sharding = oly_named(mesh, cases[k].unfinished));
+            wanted = oly_named(mesh, r->to);
+            oly_call(oly_jit(finished, 1, 1), OLY_IN(x), 1, (oly_array *[]){&y});
+            oly_process_allgather(oly_reshard(y, oly_named(mesh, "")), got, sizeof *got * (size_t)n);
+            check(r, data, got, false);
+            free(data);
+            free(got);
+        }
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_EXCHANGE_MEMORY");
+}
+
 /* Eight times as many devices; not all in two processes, where putting so many somewhere takes long. */
 static void a_thousand_positions(void **state)
 {
@@ -216,6 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_is_the_documented_fold),
         cmocka_unit_test(rounds_change_nothing),
+        cmocka_unit_test(sums_from_outside_go_in_parts),
         cmocka_unit_test(a_thousand_positions),
     };
     return CHECK_MAIN(tests);

@@ -213,12 +213,6 @@ COUNT(c128, double _Complex)
     }
 COUNT_HALF(f16, oly_half_of_float)
 COUNT_HALF(bf16, oly_bfloat_of_float)
-static void count_b8(int n, void *out, int64_t start, int64_t step)
-{
-    uint8_t *result = out;
-    for (int i = 0; i < n; i++)
-        result[i] = start + i * step != 0;
-}
 
 /* -- strided loads and stores --------------------------------------------------------------------------------------- */
 #define MOVES(size, T)                                                                                                 \
@@ -286,8 +280,8 @@ const oly_convert_table OLY_ISA_NAME(oly_convert) = {
                [4] = ALL_MASKS(select_4),
                [8] = ALL_MASKS(select_8),
                [16] = ALL_MASKS(select_16)},
-    .iota = {count_b8, count_8, count_16, count_32, count_64, count_8, count_16, count_32, count_64, count_f16,
-             count_bf16, count_f32, count_f64, count_c64, count_c128},
+    .iota = {NULL /* bools are converted */, count_8, count_16, count_32, count_64, count_8, count_16, count_32,
+             count_64, count_f16, count_bf16, count_f32, count_f64, count_c64, count_c128},
     .copy = BY_SIZE(copy),
     .gather = BY_SIZE(gather),
     .scatter = BY_SIZE(scatter),

@@ -29,7 +29,7 @@ static const uint8_t tile_takes[OLY_N_TILE_OPS] = {
 #include "elementwise.def"
 #include "elementwise_math.def"
     [OLY_TILE_copy] = EVERYTHING,      [OLY_TILE_select] = EVERYTHING, [OLY_TILE_convert] = EVERYTHING,
-    [OLY_TILE_iota] = EVERYTHING,      [OLY_TILE_splat] = EVERYTHING,  [OLY_TILE_threefry2x32] = INTEGERS,
+    [OLY_TILE_iota] = OLY_ALL_NUMBERS, [OLY_TILE_splat] = EVERYTHING,  [OLY_TILE_threefry2x32] = INTEGERS,
     [OLY_TILE_random_bits] = INTEGERS, [OLY_TILE_fma] = FLOATS,
 };
 

@@ -66,7 +66,7 @@ bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int oper
     c->last_read[r->entry] = c->n_reads++;
     c->n_readers[r->entry]++;
     u->n_reads++;
-    return clear && (r->source >= 0 ? c->units[r->source].trusted : oly_lies_now(r->owner, r->root, &r->fixed));
+    return clear && oly_lies_now(r->owner, r->root, &r->fixed);
 }
 
 /* A value of a graph around, as this one reads it whatever is decided. */

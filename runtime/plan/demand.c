@@ -341,7 +341,6 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
     OLY_PLAN_CHECK(s);
     s->tile.program = program;
     s->tile.device = work;
-    s->out_slot = slot;
     s->work = total;
     return OLY_OK;
 }

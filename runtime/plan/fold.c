@@ -360,7 +360,6 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     }
     step->exchange = exchange;
     step->second = second;
-    step->out_slot = first->slot;
     step->over = *axes;
     step->fold.combiner = first->rule.combiner;
     step->fold.dtype = first->node->type.dtype;

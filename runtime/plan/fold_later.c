@@ -178,7 +178,6 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
     l->levels = (oly_fold_levels){.n = l->most * l->n_rounds, .list = list_level, .context = l};
     oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, items[0].node, "all-reduce");
     OLY_PLAN_CHECK(step);
-    step->out_slot = items[0].slot;
     step->over = *axes;
     step->work = said.work;
     step->wire = said.wire;

@@ -31,11 +31,10 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
     return true;
 }
 
-/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. In a
- * dimension that is moved round nothing may be left out. */
+/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. */
 static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start, oly_linear *f)
 {
-    bool rolled[OLY_MAX_RANK] = {false}, cut[OLY_MAX_RANK] = {false};
+    bool rolled[OLY_MAX_RANK] = {false};
     int rank = carry->type.rank, depth = 0, d;
     int64_t by;
     memset(start, 0, sizeof *start * OLY_MAX_RANK);
@@ -46,21 +45,15 @@ static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start,
             rolled[d] = true;
             v = v->in[0]->in[0];
         } else if (oly_is_part(v, 1)) {
-            for (d = 0; d < rank; d++) {
-                cut[d] = cut[d] || v->type.shape[d] != v->in[0]->type.shape[d];
+            for (d = 0; d < rank; d++)
                 start[d] += v->params.start[d];
-            }
             v = v->in[0];
         } else {
             return false;
         }
     }
-    for (d = 0; d < rank; d++) {
-        if (rolled[d] && cut[d])
-            return false;
+    for (d = 0; d < rank; d++)
         f->wraps[d] = f->wraps[d] || rolled[d];
-        f->cut[d] = f->cut[d] || cut[d];
-    }
     return v == carry;
 }
 
@@ -93,10 +86,5 @@ static bool accumulate(const oly_node *carry, const oly_node *v, double scale, i
 bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form)
 {
     memset(form, 0, sizeof *form);
-    if (!accumulate(carry, value, 1, 0, form) || form->n == 0)
-        return false;
-    for (int d = 0; d < carry->type.rank; d++)
-        if (form->wraps[d] && form->cut[d])
-            return false;
-    return true;
+    return accumulate(carry, value, 1, 0, form) && form->n > 0;
 }

@@ -386,7 +386,6 @@ static oly_status add_tile_step(tiler *t)
     s->tile.program = program;
     s->tile.device = work;
     s->work = total;
-    s->out_slot = t->n_stores ? oly_value_of(t->f, t->stores[t->n_stores - 1])->slot : -1;
     if (g->n_nodes > 1)
         s->detail = names_of(p, g);
     for (int k = 0; k < t->n_stores; k++)
@@ -551,7 +550,6 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     OLY_PLAN_CHECK(s);
     s->reduce.device = work;
     s->work = total;
-    s->out_slot = v->slot;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
     return oly_fold_value(p, f, n, &rule, &axes);

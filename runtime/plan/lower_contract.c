@@ -489,7 +489,6 @@ static oly_status add_step(product *x, oly_frame *f)
     s->gemm.n_copies = x->n_copies;
     s->gemm.copies = x->copies;
     s->work = total;
-    s->out_slot = v->slot;
     for (int o = 0; o < 2; o++)
         oly_slot_use(p, x->copy_slot[o]);
     oly_slot_use(p, v->slot);

@@ -220,7 +220,6 @@ oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s)
     step->local.device = work;
     step->local.phases = phases;
     step->work = total;
-    step->out_slot = s->slot;
     oly_slot_use(p, s->scratch);
     oly_slot_use(p, s->slot);
     return OLY_OK;

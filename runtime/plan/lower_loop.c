@@ -140,7 +140,6 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
     s->loop.out_slot = c.out;
     s->loop.spare_slot = c.spare;
     s->loop.init_slot = c.init;
-    s->out_slot = n_carry ? (c.result ? c.result : c.in)[0] : -1;
     return settle_results(p, f, n, &c);
 }
 

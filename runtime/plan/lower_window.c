@@ -368,7 +368,6 @@ static oly_status add_step(sliding *s)
     const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
     if (choice && choice->differs)
         step->detail = oly_choice_text(p, s->node, 1, choice);
-    step->out_slot = slot;
     oly_slot_use(p, slot);
     return OLY_OK;
 }

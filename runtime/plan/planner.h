@@ -448,7 +448,8 @@ typedef struct oly_linear {
     int n;
     int64_t start[OLY_STENCIL_TAPS][OLY_MAX_RANK]; /* of the slice */
     double coefficient[OLY_STENCIL_TAPS];
-    bool wraps[OLY_MAX_RANK], cut[OLY_MAX_RANK]; /* dimensions that go round; that some part is cut from (never both) */
+    bool wraps
+        [OLY_MAX_RANK]; /* dimensions that go round: right only where the value has all of them, as callers see to */
 } oly_linear;
 /* False when it is none. */
 bool oly_linear_form(const oly_node *carry, const oly_node *value, oly_linear *form);

@@ -203,7 +203,6 @@ static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule
 {
     oly_step *step = oly_step_add(s->p, b, OLY_STEP_FOLD, s->node, "fold");
     OLY_PLAN_CHECK(step);
-    step->out_slot = target_slot;
     step->fold.combiner = rule->combiner;
     step->fold.dtype = s->node->type.dtype;
     step->fold.n_groups = n_groups;

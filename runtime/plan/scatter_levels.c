@@ -504,7 +504,6 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     slots[0] = slot;
     slots[1] = c->room;
     slots[2] = target_slot;
-    step->out_slot = target_slot;
     step->work = said.work;
     step->wire = said.wire;
     step->bytes = said.bytes;

@@ -124,8 +124,8 @@ static bool match(const oly_node *loop, found *s)
     }
     for (int d = 0; d < carry->type.rank && matches; d++) {
         if (s->wraps[d] && (s->lo[d] != 0 || s->hi[d] != carry->type.shape[d]))
-            return false;
-        if (s->wraps[d]) /* else every read lies inside the array */
+            return false; /* something is left out of what goes round */
+        if (s->wraps[d])  /* else every read lies inside the array */
             continue;
         if (s->lo[d] - s->stencil.radius[d] < 0 || s->hi[d] + s->stencil.radius[d] > carry->type.shape[d]) {
             for (int t = 0; t < s->stencil.n_taps; t++)

@@ -151,18 +151,18 @@ typedef struct oly_transfer {
 
 typedef struct oly_step {
     oly_step_kind kind;
-    int number;           /* order of emission */
-    const oly_node *node; /* what it computes, for people */
-    const char *what;     /* "all-gather", "halo exchange", "sum", ... */
-    const char *detail;   /* members, elements: for explanations */
-    int64_t bytes;        /* received by one device at most, over links between devices */
-    int64_t wire;         /* received by this process's devices in all; a reduction: as oly_plan_costs says */
-    int members;          /* devices that take part in one group */
-    int messages;         /* most messages one device receives */
-    int out_slot;
-    const oly_node *reader;          /* what was being planned when the step was added; NULL: a result is handed out */
-    const oly_transfer *transfer;    /* MOVE by a layout; NULL: another kind of copy */
-    oly_axis_list over;              /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
+    int number;                   /* order of emission */
+    const oly_node *node;         /* what it computes, for people */
+    const char *what;             /* "all-gather", "halo exchange", "sum", ... */
+    const char *detail;           /* members, elements: for explanations */
+    int64_t bytes;                /* received by one device at most, over links between devices */
+    int64_t wire;                 /* received by this process's devices in all; a reduction: as oly_plan_costs says */
+    int members;                  /* devices that take part in one group */
+    int messages;                 /* most messages one device receives */
+    int out_slot;                 /* MOVE, STENCIL: what is written; -1: several, or nothing */
+    const oly_node *reader;       /* what was being planned when the step was added; NULL: a result is handed out */
+    const oly_transfer *transfer; /* MOVE by a layout; NULL: another kind of copy */
+    oly_axis_list over;           /* FOLD, reduce-scatter: the mesh axes whose partials are put together */
     oly_exchange *exchange, *second; /* owned; NULL: this process has nothing to send or receive */
     oly_exchange *awaited;           /* WAIT: another step's; STENCIL: brings the first margins meanwhile; or NULL */
     int from;                        /* WAIT: the process whose message is awaited; -1: all of it */
