@@ -167,6 +167,40 @@ static void different_host_data_is_told(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
+/* What a rank has kept of an earlier call of its own is not the status of later ones. */
+static void a_kept_error_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    start();
+    bool odd = oly_process_index() == 1;
+    if (odd)
+        assert_null(oly_reshape(oly_ones(OLY_FLOAT32, 4), 5));
+    assert_int_equal(oly_sync("one has an error"), OLY_OK);
+    assert_true(oly_item(oly_sum(spread())) == 276);
+    assert_int_equal(oly_last_status(), odd ? OLY_SHAPE : OLY_OK);
+    assert_int_equal(oly_finalize(), 0);
+    oly_clear_error();
+}
+
+/* Also when the first message has been cleared. */
+static void nothing_is_computed_after_a_difference(void **state)
+{
+    (void)state;
+    start();
+    oly_array x = spread();
+    oly_array y = oly_mul(x, oly_process_index() ? 2 : 3);
+    oly_item(oly_sum(y));
+    for (int k = 0; k < 2; k++) {
+        oly_clear_error();
+        assert_null(oly_sum(x));
+        assert_int_equal(oly_last_status(), OLY_DIVERGED);
+        assert_non_null(strstr(oly_last_error(), "nothing is computed any more until oly_finalize, since oly_sum ("));
+        assert_non_null(strstr(oly_last_error(), "run different programs"));
+    }
+    assert_int_equal(oly_finalize(), 1);
+    oly_clear_error();
+}
+
 /* -- programs that fail
  * ------------------------------------------------------------------------------------ */
 static void print_last_error(void)
@@ -284,6 +318,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_picture_that_cannot_be_written_is_an_error_on_all_ranks),
     cmocka_unit_test(a_rank_without_memory_tells_the_others),
     cmocka_unit_test(different_host_data_is_told),
+    cmocka_unit_test(a_kept_error_keeps_nobody_waiting),
+    cmocka_unit_test(nothing_is_computed_after_a_difference),
 };
 
 int main(int argc, char **argv)

@@ -45,7 +45,7 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
             "oly_process_allgather on all processes, or OLY_FOR_EACH_SHARD for this process's part",
             oly_type_short(&x->type));
     oly_array_wait(x);
-    OLY_TRY(oly_run_failure());
+    OLY_TRY(oly_run_refused());
     size_t element = oly_dtype_size(x->type.dtype);
     for (int s = 0; s < x->n_shards; s++) {
         int position;
@@ -75,7 +75,7 @@ oly_status(oly_block_until_ready)(oly_array x)
     oly_status st = oly_array_readable(x);
     if (st == OLY_OK) {
         oly_array_wait(x);
-        st = oly_run_failure();
+        st = oly_run_refused();
     }
     return oly_raise(st);
 }
@@ -200,7 +200,7 @@ static oly_status ask(oly_array x, void *buffer)
         return oly_fail(OLY_NOT_ADDRESSABLE, "%s is on another process, and this one does not know how it was made",
                         oly_type_short(&x->type));
     oly_queue_drain();
-    OLY_TRY(oly_run_failure());
+    OLY_TRY(oly_run_refused());
     return oly_values_ask(oly_mesh_keeper(x->sharding->mesh), origin, buffer,
                           (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype), oly_type_short(&x->type));
 }
@@ -264,7 +264,7 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
     if (k < 0 || k >= x->n_shards)
         return oly_fail(OLY_INVALID, "shard %d does not exist; this process holds %d", k, x->n_shards);
     oly_array_wait(x);
-    OLY_TRY(oly_run_failure());
+    OLY_TRY(oly_run_refused());
     oly_box b = oly_array_box(x, k, &position);
     oly_type type = x->type;
     shard->device = oly_get_device(oly_mesh_device_id(x->sharding->mesh, position));

@@ -31,7 +31,7 @@ static oly_array spread(uint32_t number)
 static oly_status meet_all(void)
 {
     oly_queue_drain();
-    oly_status st = oly_run_failure();
+    oly_status st = oly_run_refused();
     return oly_raise(st == OLY_OK ? oly_world_meet("oly_sync") : st);
 }
 
@@ -44,17 +44,16 @@ oly_status(oly_sync)(const char *name)
         return oly_raise(oly_fail(OLY_TRACE, "a function is being recorded: wait before or after it is called"));
     if (oly_is_simulated())
         return OLY_OK;
-    oly_status st = OLY_OK;
+    unsigned before = oly_raised_count(); /* what was kept earlier does not matter here */
     oly_scope_open();
     oly_array numbers = spread((uint32_t)oly_hash_text(0, name));
     oly_array least = numbers ? oly_min_with(oly_operand_array(numbers), (oly_reduce_options){0}) : NULL;
     oly_array most = numbers ? oly_max_with(oly_operand_array(numbers), (oly_reduce_options){0}) : NULL;
-    if (!least || !most)
-        st = oly_kept_status();
-    else if ((oly_item)(least) != (oly_item)(most))
-        st = oly_raise(oly_fail(OLY_DIVERGED, "this process waits at \"%s\", another at another name", name));
-    else
-        st = oly_kept_status();
+    bool alike = least && most && (oly_item)(least) == (oly_item)(most);
     oly_scope_close();
-    return st == OLY_OK ? meet_all() : st;
+    oly_status st = oly_raised_since(before);
+    if (st != OLY_OK)
+        return st;
+    return alike ? meet_all()
+                 : oly_raise(oly_fail(OLY_DIVERGED, "this process waits at \"%s\", another at another name", name));
 }

@@ -317,6 +317,17 @@ bool oly_error_unseen(void)
     return atomic_load(&last.status) != OLY_OK && !atomic_load(&last.seen);
 }
 
+/* At the end of the process: an error that was kept for somebody who never asked is not lost. */
+static void __attribute__((destructor)) tell_unseen(void)
+{
+    if (!oly_error_unseen())
+        return;
+    if (atomic_load(&rank_count) > 1 && atomic_load(&this_rank) >= 0)
+        fprintf(stderr, "olympus: rank %d: nobody has asked for this error: %s\n", atomic_load(&this_rank), last.text);
+    else
+        fprintf(stderr, "olympus: nobody has asked for this error: %s\n", last.text);
+}
+
 /* -- memory of the library --------------------------------------------------------------------- */
 
 atomic_long oly_allocations_left = -1;

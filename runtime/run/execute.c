@@ -34,14 +34,40 @@ struct oly_program {
 };
 
 static _Atomic int failure = OLY_OK;
+static struct {
+    pthread_mutex_t lock;
+    char text[1600]; /* the call that has failed first, and why */
+} first = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 oly_status oly_run_failure(void)
 {
     return (oly_status)atomic_load_explicit(&failure, memory_order_relaxed);
 }
+
+oly_status oly_run_refused(void)
+{
+    char text[sizeof first.text];
+    oly_status st = oly_run_failure();
+    if (st == OLY_OK)
+        return OLY_OK;
+    pthread_mutex_lock(&first.lock);
+    memcpy(text, first.text, sizeof text);
+    pthread_mutex_unlock(&first.lock);
+    return oly_fail(st, "nothing is computed any more until oly_finalize, since %s", text);
+}
+
 void oly_run_fail(oly_status status)
 {
+    pthread_mutex_lock(&first.lock);
+    if (oly_run_failure() == OLY_OK) {
+        char place[200];
+        oly_site site = oly_current_site();
+        const char *why = oly_pending_message();
+        oly_site_text(&site, place, sizeof place);
+        snprintf(first.text, sizeof first.text, "%s has failed%s%s", *place ? place : "a call", *why ? ": " : "", why);
+    }
     atomic_store(&failure, status);
+    pthread_mutex_unlock(&first.lock);
 }
 
 oly_status oly_run_give_up(oly_status status)
@@ -423,7 +449,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     *made = (oly_identity){0};
     if (plan->n_devices == 0)
         return OLY_OK;
-    OLY_TRY(oly_run_failure());
+    OLY_TRY(oly_run_refused());
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
         return OLY_MEMORY;
@@ -452,5 +478,5 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     }
     *device = plan->devices[0];
     *moment = oly_queue_now(*device);
-    return oly_run_failure();
+    return oly_run_refused();
 }

@@ -259,6 +259,6 @@ oly_status oly_together_meet(oly_mesh mesh, const char *call)
     if (!set)
         return OLY_OK;
     oly_queue_drain();
-    OLY_TRY(oly_run_failure());
+    OLY_TRY(oly_run_refused());
     return oly_process_set_meet(set, call);
 }
