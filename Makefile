@@ -114,7 +114,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers soak campaign soak-fuzzer coverage bench lint layers install uninstall mutants clean help
+.PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers install uninstall mutants clean help
 
 all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
@@ -136,6 +136,9 @@ soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all la
 
 campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1x8:25000:30000000 2x4:..." (layout:programs:first seed)
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
+
+divergence: $(BUILD)/tests/test_divergence $(BUILD)/tests/test_divergence_parts ## every program in which one rank differs; LAYOUTS="4x2 8x4" (2, 4, 8 ranks x 1 to 4 devices); on an idle machine
+	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/divergence.sh $(LAYOUTS)
 
 soak-jax: $(BUILD)/tests/soak/soak ## asks JAX 0.10.2, which it installs in the build folder, for the operations of COUNT=100 random programs
 	@test -x $(BUILD)/jax/bin/python || python3 -m venv $(BUILD)/jax

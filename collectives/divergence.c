@@ -509,7 +509,7 @@ oly_status oly_divergence_search(const char *call)
     return fail_with_verdict();
 }
 
-void oly_divergence_part(void)
+void oly_divergence_await_reports(void)
 {
     int n = oly_world_size();
     if (oly_world_comm() == MPI_COMM_NULL || state.reported)

@@ -37,7 +37,7 @@ oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket
 /* The hashes of all ranks do not balance. Finds out why; always fails OLY_DIVERGED. */
 oly_status oly_divergence_search(const char *call);
 /* After a failure: waits for a moment until all ranks have come to their end, so that each reports it itself. */
-void oly_divergence_part(void);
+void oly_divergence_await_reports(void);
 int64_t oly_divergence_balance(void); /* notices sent less those received; over all ranks 0 when none is on its way */
 void oly_divergence_forget(void);
 #endif

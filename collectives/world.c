@@ -554,7 +554,7 @@ static oly_status wait_for_the_end(void)
     if (world.broken) { /* not a collective: others may be in another one for good, or wait here in vain */
         if (!oly_divergence_known())
             oly_world_tell(world.why);
-        oly_divergence_part();
+        oly_divergence_await_reports();
         return OLY_OK;
     }
     oly_process_sets_end();
@@ -578,7 +578,7 @@ oly_status oly_world_finish(void)
     if (status != OLY_OK)
         oly_raise(status);
     if (status != OLY_OK && oly_divergence_known())
-        oly_divergence_part(); /* others wait for it */
+        oly_divergence_await_reports(); /* others wait for it */
     oly_staging_stop();
     oly_divergence_forget();
     oly_values_forget();
@@ -596,7 +596,7 @@ void oly_world_abort(int exit_status)
 {
     fflush(NULL);
     if (oly_divergence_known())
-        oly_divergence_part();
+        oly_divergence_await_reports();
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);

@@ -1,5 +1,6 @@
 /* Running programs that differ. See check_divergence.h. */
 #include "check_divergence.h"
+#include "communicator.h"
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,23 @@ static void prepare(setting *s, int who)
     s->v = oly_device_put(oly_arange(s->n, OLY_FLOAT32), s->rows);
     s->a = oly_device_put(numbers, s->part_rows);
     s->b = oly_device_put(more, s->part_rows);
+}
+
+oly_array own_scalar(const setting *s, oly_dtype type)
+{
+    return oly_astype(oly_full(s->odd ? 2 : 1, OLY_INT32), type);
+}
+
+void doubled(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 2);
+}
+
+void tripled(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 3);
 }
 
 /* -- uses: true when a value was handed out ----------------------------------------------------------------------------- */
@@ -110,10 +128,22 @@ enum { N_USES = sizeof uses / sizeof *uses };
 
 /* -- running ------------------------------------------------------------------------------------------------------------ */
 
-enum { MOST_SECONDS = 1 };
-static double began, slowest;
-static int n_slow;
-static const char *slowest_name = "";
+enum { MOST_SECONDS = 1, SHOWN = 5, MOST_RANKS = 256 };
+static double began;
+static int n_slow, n_missed;
+static struct slow {
+    double seconds;
+    const char *name, *use;
+} slowest[SHOWN + 1]; /* the slowest first, and room for the next */
+
+static void note_seconds(const difference *d, const struct use *u, double seconds)
+{
+    int at = SHOWN;
+    n_slow += seconds > MOST_SECONDS;
+    for (; at > 0 && slowest[at - 1].seconds < seconds; at--)
+        slowest[at] = slowest[at - 1];
+    slowest[at] = (struct slow){seconds, d->name, u->name};
+}
 
 void difference_begin(setting *s, int who)
 {
@@ -155,11 +185,7 @@ static void run(const char *file, const difference *d, const struct use *u, int 
     if (!used_up && u->use(y))
         handed_out = true;
     int status = difference_end(&seconds);
-    n_slow += seconds > MOST_SECONDS;
-    if (seconds > slowest) {
-        slowest = seconds;
-        slowest_name = d->name;
-    }
+    note_seconds(d, u, seconds);
     const char *text = oly_last_error();
     if (handed_out)
         snprintf(wrong, size, "a value was handed out");
@@ -178,10 +204,8 @@ static void check(const char *file, const difference *d, const struct use *u, in
     run(file, d, u, who, wrong, sizeof wrong);
     if (!wrong[0])
         return;
-    if (getenv("DIVERGENCE_PRINT"))
-        print_message("%s, %s, rank %d differs: %s\n", d->name, u->name, who, wrong);
-    else
-        fail_msg("%s, %s, rank %d differs: %s", d->name, u->name, who, wrong);
+    n_missed++;
+    print_message("%s, %s, rank %d differs: %s\n", d->name, u->name, who, wrong);
 }
 
 /* Nobody else wants the cores: then it is known how long it may take. */
@@ -189,6 +213,25 @@ static bool is_idle(void)
 {
     double load[1];
     return getloadavg(load, 1) == 1 && load[0] < 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
+/* One line of what all ranks have seen; the times are those of rank 0. */
+static void sum_up(int n_programs, int n_differences)
+{
+    int mine[2] = {n_missed, n_slow}, all[2 * MOST_RANKS];
+    oly_init(NULL, NULL);
+    int ranks = oly_process_count(), devices = oly_local_device_count();
+    assert_true(ranks <= MOST_RANKS && oly_world_gather(mine, all, sizeof mine) == OLY_OK);
+    oly_finalize();
+    for (int r = 0; r < ranks; r++) {
+        n_missed = all[2 * r] > n_missed ? all[2 * r] : n_missed;
+        n_slow = all[2 * r + 1] > n_slow ? all[2 * r + 1] : n_slow;
+    }
+    print_message("%dx%d: %d programs of %d kinds, %d missed, %d took over %d s; the slowest:", ranks, devices,
+                  n_programs, n_differences, n_missed, n_slow, MOST_SECONDS);
+    for (int k = 0; k < SHOWN && slowest[k].name; k++)
+        print_message(" %s, %s: %.2f s;", slowest[k].name, slowest[k].use, slowest[k].seconds);
+    print_message("\n");
 }
 
 void differences_are_refused(const char *file, int n_differences, const difference *list)
@@ -203,7 +246,9 @@ void differences_are_refused(const char *file, int n_differences, const differen
             check(file, &list[d], &uses[(d + 3 * k + d / N_USES) % N_USES], d + k);
             n++;
         }
-    print_message("%d programs of %d kinds, the slowest (%s) took %.2f s\n", n, n_differences, slowest_name, slowest);
+    sum_up(n, n_differences);
+    if (n_missed > 0)
+        fail_msg("%d of %d programs", n_missed, n);
     if (idle && n_slow > 1) /* one may have met something else on this machine */
-        fail_msg("%s took %.2f s", slowest_name, slowest);
+        fail_msg("%s took %.2f s", slowest[0].name, slowest[0].seconds);
 }

@@ -45,6 +45,26 @@ typedef struct difference {
         return s->odd ? (first) : (second);                                                                            \
     }
 
+/* Calls in another order on the odd rank; all on one line. */
+#define IN_OTHER_ORDER(name, first, second)                                                                            \
+    static oly_array name(const setting *s)                                                                            \
+    {                                                                                                                  \
+        oly_array a = NULL, b = NULL;                                                                                  \
+        line = other = __LINE__;                                                                                       \
+        for (int k = 0; k < 2; k++)                                                                                    \
+            if (s->odd == (k == 0))                                                                                    \
+                a = (first);                                                                                           \
+            else                                                                                                       \
+                b = (second);                                                                                          \
+        return oly_add(a, b);                                                                                          \
+    }
+
+/* A number that each process has made for itself: 2 on the odd rank, 1 on others. */
+oly_array own_scalar(const setting *s, oly_dtype type);
+/* Functions of one array to be compiled or called in branches. */
+void doubled(const oly_array *in, oly_array *out, void *user);
+void tripled(const oly_array *in, oly_array *out, void *user);
+
 /* Begins a program in which rank who (modulo the ranks) differs, and ends it: oly_finalize's status; *seconds since prepared. */
 void difference_begin(setting *s, int who);
 int difference_end(double *seconds);

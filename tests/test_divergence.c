@@ -77,26 +77,12 @@ static oly_array a_call_less(const setting *s)
     return oly_sum(s->y, OLY_AXES(0));
 }
 
-static oly_array in_other_order(const setting *s)
-{
-    oly_array a, b;
-    if (s->odd) {
-        line = __LINE__ + 1;
-        a = oly_exp(s->v);
-        b = oly_sin(s->v);
-    } else {
-        other = __LINE__ + 1;
-        b = oly_sin(s->v);
-        a = oly_exp(s->v);
-    }
-    return oly_add(a, b);
-}
+IN_OTHER_ORDER(in_other_order, oly_exp(s->v), oly_sin(s->v))
 
 /* -- of values that each process makes for itself */
 static oly_array own_number(const setting *s)
 {
-    float mine = s->odd ? 2 : 1;
-    oly_array scale = oly_from_host(&mine, OLY_FLOAT32, 0, NULL);
+    oly_array scale = own_scalar(s, OLY_FLOAT32);
     return AT(oly_mul(s->x, scale));
 }
 
@@ -116,8 +102,7 @@ static oly_array own_large_values(const setting *s)
 
 static oly_array own_index(const setting *s)
 {
-    int32_t mine = s->odd ? 2 : 1;
-    oly_array index = oly_from_host(&mine, OLY_INT32, 0, NULL);
+    oly_array index = own_scalar(s, OLY_INT32);
     return AT(oly_take(s->x, index, 0, NULL));
 }
 
@@ -138,17 +123,6 @@ static oly_array own_key_sharded(const setting *s)
 {
     oly_array key = oly_random_key(s->odd ? 7 : 8);
     return AT(oly_random_normal_shape(key, OLY_FLOAT32, s->rows, 1, &s->n));
-}
-
-static void doubled(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_mul(in[0], 2);
-}
-static void tripled(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_mul(in[0], 3);
 }
 
 static oly_array own_predicate(const setting *s)

@@ -18,25 +18,11 @@ DIFFERENT(moved_elsewhere, oly_device_put(s->x, s->part_rows), oly_device_put(s-
 
 static oly_array part_number(const setting *s)
 {
-    float mine = s->odd ? 2 : 1;
-    oly_array scale = oly_from_host(&mine, OLY_FLOAT32, 0, NULL);
+    oly_array scale = own_scalar(s, OLY_FLOAT32);
     return AT(oly_mul(s->a, scale));
 }
 
-static oly_array part_order(const setting *s)
-{
-    oly_array first, second;
-    if (s->odd) {
-        line = __LINE__ + 1;
-        first = oly_neg(s->a);
-        second = oly_abs(s->a);
-    } else {
-        other = __LINE__ + 1;
-        second = oly_abs(s->a);
-        first = oly_neg(s->a);
-    }
-    return oly_add(first, second);
-}
+IN_OTHER_ORDER(part_order, oly_neg(s->a), oly_abs(s->a))
 
 static oly_array part_call_more(const setting *s)
 {
@@ -189,8 +175,7 @@ static oly_array jit_captured(const setting *s)
 }
 static oly_array jit_captured_own(const setting *s)
 {
-    float mine = s->odd ? 1 : 2;
-    oly_array own = oly_from_host(&mine, OLY_FLOAT32, 0, NULL);
+    oly_array own = own_scalar(s, OLY_FLOAT32);
     return with(s, (inside){2, 0, own, NULL}, (inside){2, 0, own, NULL});
 }
 static oly_array jit_sharding(const setting *s)
@@ -328,26 +313,16 @@ static oly_array while_begin(const setting *s)
     return carry[0];
 }
 
-static void twice(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_mul(in[0], 2);
-}
-static void thrice(const oly_array *in, oly_array *out, void *user)
-{
-    (void)user;
-    out[0] = oly_mul(in[0], 3);
-}
 static oly_array branch_body(const setting *s)
 {
     oly_array y = NULL;
-    AT(oly_cond(oly_full(1, OLY_BOOL), s->odd ? twice : thrice, twice, 1, &s->x, 1, &y, NULL));
+    AT(oly_cond(oly_full(1, OLY_BOOL), s->odd ? doubled : tripled, doubled, 1, &s->x, 1, &y, NULL));
     return y;
 }
 static oly_array branch_index(const setting *s)
 {
     oly_array y = NULL, index = oly_full(s->odd ? 0 : 1, OLY_INT32);
-    AT(oly_switch(index, 2, (const oly_function[]){twice, thrice}, 1, &s->x, 1, &y, NULL));
+    AT(oly_switch(index, 2, (const oly_function[]){doubled, tripled}, 1, &s->x, 1, &y, NULL));
     return y;
 }
 
