@@ -455,6 +455,35 @@ static void loops_that_cannot_be(void **state)
 
 /* -- one error, kept
  * ------------------------------------------------------------------------------------- */
+static void doubled(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_mul(in[0], 2);
+}
+
+/* Whatever was in them; and errors of before are not theirs. */
+static void results_of_failed_calls_are_null(void **state)
+{
+    (void)state;
+    oly_array x = oly_arange(4, OLY_FLOAT32), old[] = {x, x}, three = oly_arange(3, OLY_FLOAT32), y = x;
+    FAILS(oly_sort_together, oly_sort_together(2, ((oly_array[]){x, x}), 0, 3, old), OLY_INVALID, "2 operands", "3");
+    assert_true(!old[0] && !old[1]);
+    old[0] = old[1] = x;
+    FAILS(oly_sort_together, oly_sort_together(2, ((oly_array[]){x, three}), 0, 1, old), OLY_SHAPE, "operand 1");
+    assert_true(!old[0] && !old[1]);
+    old[0] = old[1] = x;
+    FAILS(oly_top_k, oly_top_k(x, 5, &old[0], &old[1]), OLY_SHAPE, "5");
+    assert_true(!old[0] && !old[1]);
+    FAILS(oly_switch, oly_switch(1.5, 2, ((const oly_function[]){doubled, doubled}), 1, &x, 1, &y, NULL), OLY_DTYPE,
+          "no integer");
+    assert_null(y);
+    assert_null(oly_reshape(x, 3));
+    assert_int_equal(oly_top_k(x, 2, &old[0], &old[1]), OLY_OK);
+    assert_int_equal(oly_sort_together(2, ((oly_array[]){x, x}), 0, 1, old), OLY_OK);
+    assert_true(oly_error_unseen());
+    oly_clear_error();
+}
+
 static void the_first_error_is_kept_and_null_goes_through(void **state)
 {
     (void)state;
@@ -520,6 +549,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(functions_that_cannot_be),
     STARTED(donated_arrays_are_gone),
     STARTED(loops_that_cannot_be),
+    STARTED(results_of_failed_calls_are_null),
     STARTED(the_first_error_is_kept_and_null_goes_through),
     STARTED(starting_twice),
     cmocka_unit_test(unseen_errors_are_told_at_the_end),

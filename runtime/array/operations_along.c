@@ -63,10 +63,12 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
     OLY_ENTER(OLY_STATE);
     oly_operand keys[OLY_LOCAL_MOST];
     oly_recipe recipe;
+    unsigned before = oly_raised_count();
+    if (n > 0 && n <= OLY_LOCAL_MOST)
+        OLY_TRY(oly_need_room(n, results));
     if (n < 1 || n > OLY_LOCAL_MOST || num_keys < 1 || num_keys > n)
         return oly_raise(oly_fail(OLY_INVALID, "%d operands, of which %d are keys; give 1 to %d, and 1 key or more", n,
                                   num_keys, OLY_LOCAL_MOST));
-    OLY_TRY(oly_need_room(n, results));
     OLY_TRY(oly_need_arrays(n, operands));
     for (int k = 0; k < n; k++)
         keys[k] = oly_operand_array(operands[k]);
@@ -88,7 +90,10 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
     for (int k = 0; k < n && order; k++)
         results[k] =
             oly_dispatch(oly_compose_apply_along, 2, (oly_operand[]){keys[k], oly_operand_array(order)}, &recipe);
-    return order && results[n - 1] ? OLY_OK : oly_last_status();
+    oly_status st = oly_raised_since(before);
+    for (int k = 0; k < n && st != OLY_OK; k++)
+        results[k] = NULL;
+    return st;
 }
 
 oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indices)
@@ -102,6 +107,7 @@ oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indi
     oly_operand in = oly_operand_array(x);
     oly_recipe recipe;
     oly_array where, what = NULL;
+    unsigned before = oly_raised_count();
     begin(&recipe, OLY_OP_top_k, 0);
     recipe.params.count = k;
     recipe.params.dtype = OLY_INT32;
@@ -109,13 +115,15 @@ oly_status(oly_top_k)(oly_array x, int64_t k, oly_array *values, oly_array *indi
     if (values) {
         begin(&recipe, OLY_OP_gather, -1);
         recipe.params.index_mode = OLY_INDEX_PROMISE;
-        *values = what =
-            where ? oly_dispatch(oly_compose_apply_along, 2, (oly_operand[]){in, oly_operand_array(where)}, &recipe)
-                  : NULL;
+        what = where ? oly_dispatch(oly_compose_apply_along, 2, (oly_operand[]){in, oly_operand_array(where)}, &recipe)
+                     : NULL;
     }
-    if (indices)
+    oly_status st = oly_raised_since(before);
+    if (values && st == OLY_OK)
+        *values = what;
+    if (indices && st == OLY_OK)
         *indices = where;
-    return where && (what || !values) ? OLY_OK : oly_last_status();
+    return st;
 }
 
 oly_array(oly_searchsorted)(oly_array sorted, oly_operand values, const char *side)
