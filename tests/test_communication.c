@@ -588,6 +588,37 @@ static void axes_have_no_rank(void **state)
     }
 }
 
+static void sums_of_shifted_rows(const oly_array *in, oly_array *out, void *user)
+{
+    int d = oly_rank(in[0]) - 2;
+    (void)user;
+    out[0] = oly_sum(oly_add(oly_sin(oly_slice_in_dim(in[0], 30, 800, 1, d)), oly_slice_in_dim(in[0], 0, 770, 1, d)),
+                     OLY_AXES(-1));
+}
+
+/* A dimension in front of those that are cut and reduced: so many times as much moves, for the same reasons. */
+static void dimensions_in_front_change_nothing(void **state)
+{
+    (void)state;
+    enum { IN_FRONT = 4 };
+    oly_mesh mesh = oly_make_mesh("x=8");
+    for (int n = 1; n < 4; n++) {
+        oly_array plain = check_matrix(800, n);
+        oly_array many = oly_add(oly_zeros(OLY_FLOAT32, IN_FRONT, 800, n), plain);
+        oly_array x[2] = {oly_device_put(plain, oly_named(mesh, "x")),
+                          oly_device_put(many, oly_named(mesh, "None, x"))};
+        oly_plan_costs costs[2];
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(oly_costs(&costs[k],
+                                       oly_jit_with(sums_of_shifted_rows, "f", 1, 1, (oly_jit_options){.user = NULL}),
+                                       x[k]),
+                             OLY_OK);
+        assert_int_equal(costs[1].wire_bytes, IN_FRONT * costs[0].wire_bytes);
+        assert_int_equal(costs[1].collectives, costs[0].collectives);
+        check_same_values(sums_of_shifted_rows, 1, &many, &x[1], IN_FRONT * 770, 1e-6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -601,6 +632,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
         cmocka_unit_test_setup_teardown(sums_wait_along_any_axis, check_open, check_close),
         cmocka_unit_test_setup_teardown(axes_have_no_rank, check_open, check_close),
+        cmocka_unit_test_setup_teardown(dimensions_in_front_change_nothing, check_open, check_close),
     };
     return CHECK_MAIN(tests);
 }

@@ -251,6 +251,19 @@ static void attention(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_einsum("bqk,bkd->bqd", score, in[2]);
 }
 
+static void explicit_matrix(oly_array *in)
+{
+    mesh = oly_make_mesh("x=4:explicit, y=2:explicit");
+    in[0] = put(oly_ones(OLY_FLOAT32, 64, 48), "x, y");
+}
+
+/* Each device has a term: what is cut over y, its blocks in front. */
+static void unfinished_sum(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sum(in[0], .axes = "1", .out_sharding = oly_named(mesh, "x, unreduced={y}"));
+}
+
 static const program programs[] = {
     {"attention", attention_inputs, 3, 1, attention},
     {"branch", one_vector, 1, 1, branch},
@@ -269,6 +282,7 @@ static const program programs[] = {
     {"scan", scan_inputs, 2, 2, scan},
     {"training_step", step_inputs, 4, 2, training_step},
     {"transposed_sum", one_matrix, 1, 1, transposed_sum},
+    {"unfinished_sum", explicit_matrix, 1, 1, unfinished_sum},
 };
 enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 

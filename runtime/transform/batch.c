@@ -30,11 +30,13 @@ oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t name
                 spec.open |= 1u << spec.n_dims;
             spec.n_dims++;
         }
-    spec.open |= own ? own->spec.open << spec.n_dims : 0;
-    for (int d = 0; own && d < own->spec.n_dims && spec.n_dims < OLY_MAX_RANK; d++)
-        spec.dim[spec.n_dims++] = own->spec.dim[d];
-    spec.unreduced = own ? own->spec.unreduced : 0;
-    spec.reduced = own ? own->spec.reduced : 0;
+    if (own) {
+        spec.open |= own->spec.open << spec.n_dims;
+        for (int d = 0; d < own->spec.n_dims && spec.n_dims < OLY_MAX_RANK; d++)
+            spec.dim[spec.n_dims++] = own->spec.dim[d];
+        spec.unreduced = own->spec.unreduced;
+        spec.reduced = own->spec.reduced;
+    }
     return oly_sharding_intern(mesh, &spec, spec.n_dims);
 }
 
