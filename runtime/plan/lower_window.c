@@ -372,23 +372,10 @@ static oly_status add_step(sliding *s)
     return OLY_OK;
 }
 
-/* Does a box of the region end where the padding begins, or skip elements? Then the operand must not be read through slices, which
- * would go on beyond their ends. */
-static bool is_plain(const oly_region *r, const oly_type *type)
-{
-    for (int d = 0; d < r->rank; d++)
-        if (r->dim[d].split.parts > 1 && (r->dim[d].lo != 0 || r->dim[d].hi != 0 || r->dim[d].scale != 1 ||
-                                          r->dim[d].spread > 1 || r->dim[d].n != type->shape[d]))
-            return false;
-    return true;
-}
-
 oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n)
 {
     sliding s = {.p = p, .f = f, .node = n, .w = n->params.window};
     cut(&s);
-    if (!is_plain(&s.seen, &n->in[0]->type))
-        OLY_TRY(oly_keep_view(p, f, n->in[0]));
     OLY_TRY(oly_demand(p, f, n->in[0], &s.seen, &s.reading[0]));
     OLY_TRY(oly_constant_in_memory(p, f, s.out.mesh, &s.reading[0]));
     if (n->n_in > 1)
