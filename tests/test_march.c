@@ -303,10 +303,50 @@ static void what_is_only_looked_at_goes_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
+static void smooth_beside(oly_array i, oly_array *carry, void *user)
+{
+    (void)i, (void)user;
+    oly_array around = oly_add(oly_roll(carry[0], 1, 0), oly_roll(carry[0], -1, 0));
+    carry[0] = oly_add(oly_mul(0.5, carry[0]), oly_mul(0.25, around));
+    carry[1] = oly_mul(0.5, carry[1]);
+}
+
+static void smooth_all(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 2 * sizeof *in);
+    oly_fori(0, 12, smooth_beside, 2, out, user);
+}
+
+/* A carry of other extents that goes its own way is no field, and does not keep the field from going many steps at once. */
+static void carries_of_other_extents_go_beside(void **state)
+{
+    (void)state;
+    enum { N = 16384, FEWER = 9 };
+    setenv("OLYMPUS_HALO_STEPS", "4", 1);
+    oly_init(NULL, NULL);
+    oly_mesh mesh = oly_make_mesh("x=8");
+    oly_array in[] = {oly_device_put(oly_sin(oly_arange(N, OLY_FLOAT32)), oly_named(mesh, "x")),
+                      oly_device_put(oly_cos(oly_arange(N - FEWER, OLY_FLOAT32)), oly_named(mesh, "x"))};
+    oly_array at_once[2] = {NULL}, singly[2];
+    oly_plan_costs costs;
+    oly_fn f = oly_jit(smooth_all, 2, 2);
+    assert_int_equal(oly_costs_n(&costs, f, 2, in), OLY_OK);
+    assert_int_equal(costs.collectives, 3);
+    memcpy(singly, in, sizeof in);
+    oly_call(f, OLY_IN(in[0], in[1]), OLY_OUT(at_once[0], at_once[1]));
+    for (int i = 0; i < 12; i++)
+        smooth_beside(oly_scalar(i, OLY_INT32), singly, NULL);
+    for (int k = 0; k < 2; k++)
+        assert_true(oly_item(oly_max(oly_abs(oly_sub(at_once[k], singly[k])))) < 1e-6);
+    assert_int_equal(oly_finalize(), 0);
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_steps_give_the_bits_of_single_ones),
     cmocka_unit_test(staggered_fields_go_together),
     cmocka_unit_test(what_is_only_looked_at_goes_together),
+    cmocka_unit_test(carries_of_other_extents_go_beside),
 };
 
 int main(void)
