@@ -2,6 +2,7 @@
  * between the forms. Movements, values (those of one device), and the shardings of results. */
 #include "check_communication.h"
 #include "check_session.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Halves of the rows, worked on as such, and back. */
@@ -96,12 +97,38 @@ static void results_name_the_axes_of_the_program(void **state)
     check_same_values(parts, 1, &plain, &x, 32 * 64, 1e-6);
 }
 
+static void pairs(const oly_array *in, oly_array *out, void *user)
+{
+    (void)user;
+    out[0] = oly_sin(oly_reshape(in[0], 16, 2, 64));
+}
+
+/* An axis that is used up before the dimension is cut in two stays one. */
+static void axes_that_fit_stay_whole(void **state)
+{
+    (void)state;
+    oly_array x = oly_device_put(check_matrix(32, 64), oly_named(oly_make_mesh("x=8"), "x"));
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    assert_int_equal(oly_explain(file, oly_jit(pairs, 1, 1), x), OLY_OK);
+    fclose(file);
+    assert_non_null(strstr(text, "on Mesh('x': 8), 8 devices"));
+    free(text);
+    file = open_memstream(&text, &size);
+    assert_int_equal(oly_explain(file, oly_jit(parts, 1, 1), x), OLY_OK);
+    fclose(file);
+    assert_non_null(strstr(text, "on Mesh('x/0': 2, 'x/1': 4), 8 devices"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reshapes_cut_axes),
         cmocka_unit_test(others_are_as_before),
         cmocka_unit_test(results_name_the_axes_of_the_program),
+        cmocka_unit_test(axes_that_fit_stay_whole),
     };
     return cmocka_run_group_tests(tests, check_open, check_close);
 }
