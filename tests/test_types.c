@@ -63,6 +63,15 @@ static void complex_numbers_and_parts(void **state)
         assert_true(oly_item(oly_convert_element_type(i, OLY_BOOL)) == 0);
         assert_true(oly_item(oly_where(i, 5, 6)) == 5);
         assert_true(oly_item(oly_logical_not(i)) == 0);
+        /* what JAX 0.10.2 makes of arrays and of numbers */
+        oly_array no = oly_zeros(OLY_BOOL, 1), first = oly_zeros(OLY_INT32, 1);
+        double _Complex number = __builtin_complex(0.0, 1.0);
+        assert_true(oly_item(oly_update(no, ":", i)) == 0 && oly_item(oly_update(no, "0", number)) == 0);
+        assert_true(oly_item(oly_update(no, ":", oly_add(i, 2))) == 1 && oly_item(oly_update(no, "0", 0.5)) == 1);
+        assert_true(oly_item(oly_at_set(no, 1, (oly_operand[]){oly_operand_array(first)}, i)) == 0);
+        assert_true(oly_item(oly_any(i)) == 0 && oly_item(oly_all(i)) == 0);
+        assert_true(oly_item(oly_full(i, OLY_BOOL, 1)) == 0 && oly_item(oly_full(number, OLY_BOOL, 1)) == 1);
+        assert_true(oly_item(oly_convert_element_type(number, OLY_BOOL)) == 1);
         assert_true(oly_item(oly_convert_element_type(2.9, OLY_UINT8)) == 2);
     }
     assert_int_equal(oly_last_status(), OLY_OK);

@@ -210,7 +210,7 @@ OLY_API oly_array oly_where(oly_operand condition, oly_operand x, oly_operand y)
  * keeps its real part; anything to bool is `!= 0`. source: jax.numpy.astype */
 OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
 #define oly_astype(x, dtype) OLY_AT(oly_astype)(OLY_ARG(x), dtype)
-/* The same, but a complex number to bool is `real part != 0`. source: jax.lax.convert_element_type */
+/* The same, but a complex array to bool is `real part != 0`. source: jax.lax.convert_element_type */
 OLY_API oly_array oly_convert_element_type(oly_operand x, oly_dtype dtype);
 #define oly_convert_element_type(x, dtype) OLY_AT(oly_convert_element_type)(OLY_ARG(x), dtype)
 
@@ -323,7 +323,7 @@ OLY_API oly_array oly_index_in_dim(oly_array x, int64_t index, int axis);
 #define oly_slice_in_dim(...) OLY_AT(oly_slice_in_dim)(__VA_ARGS__)
 #define oly_index_in_dim(...) OLY_AT(oly_index_in_dim)(__VA_ARGS__)
 
-/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type). Notation and errors as oly_slice. Inside a
+/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type as by oly_convert_element_type). Notation and errors as oly_slice. Inside a
  * function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
 OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);
 #define oly_update(x, slices, value) OLY_AT(oly_update)(x, slices, OLY_ARG(value))

@@ -103,6 +103,12 @@ oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool we
     return oly_graph_add(g, OLY_OP_convert, 1, &x, &p, out);
 }
 
+oly_status oly_build_element(oly_graph *g, oly_node *x, oly_dtype dtype, oly_node **out)
+{
+    bool number = oly_is_constant(x) && x->type.weak;
+    return number && dtype == OLY_BOOL ? oly_build_truth(g, x, out) : oly_build_convert(g, x, dtype, false, out);
+}
+
 oly_status oly_build_truth(oly_graph *g, oly_node *x, oly_node **out)
 {
     *out = x;

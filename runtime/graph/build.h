@@ -8,6 +8,8 @@
 oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_node **out);
 /* To another element type. A constant becomes another constant: no conversion is left for run time. */
 oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out);
+/* The same, but a C number that becomes a bool is true unless it is 0: its imaginary part counts. */
+oly_status oly_build_element(oly_graph *g, oly_node *x, oly_dtype dtype, oly_node **out);
 /* bool: whether it is not zero. */
 oly_status oly_build_truth(oly_graph *g, oly_node *x, oly_node **out);
 /* To floating point, if it is not: float32, from int64 float64. */

@@ -77,5 +77,5 @@ oly_status oly_compose_astype(oly_graph *g, int n_in, oly_node *const *in, const
 oly_status oly_compose_convert(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
-    return oly_build_convert(g, in[0], recipe->params.dtype, false, out);
+    return oly_build_element(g, in[0], recipe->params.dtype, out);
 }

@@ -229,7 +229,7 @@ oly_status oly_compose_full(oly_graph *g, int n_in, oly_node *const *in, const o
 {
     (void)n_in;
     const oly_params *p = &recipe->params;
-    OLY_TRY(oly_build_convert(g, in[0], p->dtype, false, out));
+    OLY_TRY(oly_build_element(g, in[0], p->dtype, out));
     OLY_TRY(oly_build_broadcast(g, *out, p->rank, p->shape, out));
     return p->sharding ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
 }
