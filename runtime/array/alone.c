@@ -30,14 +30,11 @@ static oly_status run_alone(oly_recording *record, const void *request, const ch
 {
     oly_trace t;
     oly_compiled *c;
-    oly_graph *g = oly_graph_new(name);
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a graph");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, name));
     oly_status st = record_alone(record, request, &t, n_in, in, n_out);
     oly_trace_close(&t);
     if (st != OLY_OK)
-        oly_graph_free(g);
+        oly_graph_free(t.graph);
     else if ((st = oly_compile(&t, n_in, in, NULL, &c)) == OLY_OK) {
         st = oly_compiled_run(c, n_in, in, NULL, n_out, out);
         oly_compiled_free(c);

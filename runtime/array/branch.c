@@ -101,12 +101,8 @@ static oly_status record(const void *request_, oly_trace *outer, const oly_array
     for (int k = 0; k < 1 + r->n_in && st == OLY_OK; k++)
         st = oly_trace_node(outer, in[k], &nodes[k]);
     for (int b = 0; b < r->n_branches && st == OLY_OK; b++) {
-        oly_graph *g = oly_graph_new("branch");
-        if (!g) {
-            st = oly_out_of_memory(sizeof(void *), "a branch");
+        if ((st = oly_trace_open(&traces[b], "branch")) != OLY_OK)
             break;
-        }
-        oly_trace_open(&traces[b], g);
         st = record_branch(r, b, &traces[b], b ? &traces[b - 1] : NULL, nodes + 1);
         oly_trace_close(&traces[b]);
         oly_restore_site(site);

@@ -79,10 +79,8 @@ static oly_status compile_call(oly_compose *compose, int n_in, const oly_operand
 {
     oly_trace t;
     oly_node *nodes[64], *out;
-    oly_graph *g = oly_graph_new(oly_current_site().call);
-    if (!g)
-        return oly_out_of_memory(sizeof(oly_graph *), "a graph");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, oly_current_site().call));
+    oly_graph *g = t.graph;
     oly_status st = OLY_OK;
     for (int k = 0; k < n_in && st == OLY_OK; k++)
         st = in[k].kind == 'a' ? oly_sums_input(g, in[k].array, &nodes[k]) : number_node(g, &in[k], &nodes[k]);

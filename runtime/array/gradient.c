@@ -247,16 +247,13 @@ static oly_status derive(oly_fn f, const oly_array *in, oly_array *out)
 {
     oly_trace t, *outer = oly_trace_current();
     oly_site site = oly_current_site();
-    oly_graph *g = oly_graph_new(f->name);
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a graph");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, f->name));
     oly_status st = record_derivative(f, in, &t);
     oly_trace_close(&t);
     oly_restore_site(site);
     if (st == OLY_OK)
         st = insert(f, in, outer, &t, out);
-    oly_graph_free(g);
+    oly_graph_free(t.graph);
     oly_trace_release(&t);
     return st;
 }

@@ -155,15 +155,12 @@ static oly_status compile(oly_fn f, const oly_array *in, oly_compiled **compiled
 {
     oly_trace t;
     oly_site site = oly_current_site();
-    oly_graph *g = oly_graph_new(f->name);
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a graph");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, f->name));
     oly_status st = record(f, in, &t);
     oly_trace_close(&t);
     oly_restore_site(site);
     if (st != OLY_OK)
-        oly_graph_free(g);
+        oly_graph_free(t.graph);
     else
         st = oly_compile(&t, f->n_in, in, f->out_shardings, compiled);
     oly_trace_release(&t);

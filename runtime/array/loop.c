@@ -138,10 +138,7 @@ static oly_status record(const void *request_, oly_trace *outer, const oly_array
         OLY_TRY(oly_trace_node(outer, in[k], &init[k]));
     if (r->condition)
         OLY_TRY(record_condition(r, outer, in, &init[r->n_carry]));
-    oly_graph *g = oly_graph_new("loop body");
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a loop");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, "loop body"));
     oly_status st = record_body(r, &t, init);
     oly_trace_close(&t);
     oly_restore_site(site);

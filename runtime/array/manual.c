@@ -95,18 +95,14 @@ oly_status oly_record_mapped(const oly_mapping *m, const oly_type *types, const 
                              const oly_manual *batch, oly_trace *t)
 {
     oly_site site = oly_current_site();
-    oly_graph *g = oly_graph_new(m->name);
-    *t = (oly_trace){0};
-    if (!g)
-        return OLY_MEMORY;
-    oly_trace_open(t, g);
+    OLY_TRY(oly_trace_open(t, m->name));
     t->manual = manual;
     t->batch = batch;
     oly_status st = record(m, types, t);
     oly_trace_close(t);
     oly_restore_site(site);
     if (st != OLY_OK) {
-        oly_graph_free(g);
+        oly_graph_free(t->graph);
         t->graph = NULL;
     }
     return st;

@@ -96,14 +96,11 @@ static oly_status find_types(const scanning *s, const oly_array *carry, oly_type
 {
     oly_trace t;
     oly_site site = oly_current_site();
-    oly_graph *g = oly_graph_new("scan");
-    if (!g)
-        return oly_out_of_memory(sizeof(void *), "a scan");
-    oly_trace_open(&t, g);
+    OLY_TRY(oly_trace_open(&t, "scan"));
     oly_status st = record_types(s, &t, carry, types);
     oly_trace_close(&t);
     oly_restore_site(site);
-    oly_graph_free(g);
+    oly_graph_free(t.graph);
     oly_trace_release(&t);
     return st;
 }

@@ -9,11 +9,17 @@ oly_trace *oly_trace_current(void)
     return current;
 }
 
-void oly_trace_open(oly_trace *t, oly_graph *g)
+oly_status oly_trace_open(oly_trace *t, const char *name)
 {
-    *t = (oly_trace){.outer = current, .graph = g};
-    current = t;
-    oly_scope_open();
+    *t = (oly_trace){.outer = current, .graph = oly_graph_new(name)};
+    oly_status status = t->graph ? oly_scope_begin() : oly_out_of_memory(sizeof *t->graph, "a graph");
+    if (status == OLY_OK) {
+        current = t;
+    } else {
+        oly_graph_free(t->graph);
+        t->graph = NULL;
+    }
+    return status;
 }
 
 void oly_trace_close(oly_trace *t)

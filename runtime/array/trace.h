@@ -23,8 +23,9 @@ typedef struct oly_trace {
 } oly_trace;
 
 oly_trace *oly_trace_current(void);
-/* Opens a trace and a scope for its handles. */
-void oly_trace_open(oly_trace *t, oly_graph *g);
+/* Opens a trace into a new graph, which the caller owns, and a scope for its handles. After a failure nothing is open, and there is no
+ * graph. */
+oly_status oly_trace_open(oly_trace *t, const char *name);
 void oly_trace_close(oly_trace *t);
 /* Drops what it captured; the graph may be gone. */
 void oly_trace_release(oly_trace *t);

@@ -120,19 +120,25 @@ struct oly_scope *oly_scope_outer(struct oly_scope *scope)
     return scope->outer ? scope->outer : scope;
 }
 
+oly_status oly_scope_begin(void)
+{
+    struct stack *stack = need_stack();
+    struct oly_scope *scope = stack ? oly_malloc(sizeof *scope) : NULL;
+    if (!scope)
+        return oly_out_of_memory(sizeof *scope, "a scope");
+    *scope = (struct oly_scope){.outer = stack->innermost};
+    stack->innermost = scope;
+    return OLY_OK;
+}
+
 void oly_scope_open(void)
 {
     OLY_ENTER();
-    struct stack *stack = need_stack();
-    struct oly_scope *scope = stack ? oly_malloc(sizeof *scope) : NULL;
-    if (!scope) {
-        if (stack)
-            stack->not_opened++;
-        oly_raise(oly_out_of_memory(sizeof *scope, "a scope"));
-        return;
-    }
-    *scope = (struct oly_scope){.outer = stack->innermost};
-    stack->innermost = scope;
+    oly_status status = oly_scope_begin();
+    struct stack *stack = find_stack();
+    if (status != OLY_OK && stack)
+        stack->not_opened++;
+    oly_raise(status);
 }
 
 static void close_innermost(struct stack *stack)

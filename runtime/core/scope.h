@@ -11,6 +11,8 @@ typedef struct oly_owned {
     void (*destroy)(struct oly_owned *object); /* frees the object; it is already out of the list */
 } oly_owned;
 
+/* Opens a scope; oly_scope_close closes it. After a failure there is none to be closed. */
+oly_status oly_scope_begin(void);
 struct oly_scope *oly_scope_innermost(void);
 /* Puts an object into the innermost scope (opening the thread's outermost one when none is open). */
 oly_status oly_scope_adopt(oly_owned *object, void (*destroy)(oly_owned *object));
