@@ -137,13 +137,20 @@ static void make_squarer(const oly_gemm_task *t, oly_gemm_shape *s, int64_t want
     }
 }
 
+/* Can OpenBLAS read a matrix that lies so? It prints a line and computes nothing where it sees that it cannot. */
+static bool is_blas_matrix(int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    return (column == 1 && row >= columns && row < INT32_MAX) || (row == 1 && column >= rows && column < INT32_MAX);
+}
+
 oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
 {
     oly_gemm_shape s = {false, t->m, t->n, 1, 1};
     double work = (double)t->m * (double)t->n * (double)t->k;
     bool floating = t->dtype >= OLY_FLOAT32, vector = t->m < 4 || t->n < 4;
-    bool fits = t->m < INT32_MAX && t->n < INT32_MAX && t->k < INT32_MAX && t->a_row < INT32_MAX &&
-                t->a_column < INT32_MAX && t->b_row < INT32_MAX && t->b_column < INT32_MAX && t->c_row < INT32_MAX;
+    bool fits = t->m < INT32_MAX && t->n < INT32_MAX && t->k < INT32_MAX &&
+                is_blas_matrix(t->m, t->k, t->a_row, t->a_column) &&
+                is_blas_matrix(t->k, t->n, t->b_row, t->b_column) && is_blas_matrix(t->m, t->n, t->c_row, 1);
     s.blas = floating && !vector && fits && t->k > 1 && work >= SMALL_PRODUCT;
     int64_t wanted = least(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
     wanted = divide_up(wanted, most(oly_gemm_batches(t), 1));

@@ -433,6 +433,43 @@ static void products_of_any_shape_and_order_are_exact_on_integers(void **unused)
     (void)unused, on_each(check_products);
 }
 
+/* Strides that OpenBLAS refuses, or would take for others: repeated, backwards, overlapping, with gaps in both dimensions. */
+static void check_products_of_any_stride(void)
+{
+    enum { N = 40, BEGIN = N * N };
+    static const int64_t strides[][2] = {{0, 1},  {1, 0}, {-N, 1}, {N, -1},    {1, -N},
+                                         {-1, N}, {1, 1}, {2, 1},  {2, 2 * N}, {2 * N, 2}};
+    for (int s = 0; s < 2 * COUNT(strides); s++)
+        for (int dtype = OLY_FLOAT32; dtype < OLY_N_DTYPES; dtype++) {
+            const int64_t *odd = strides[s / 2];
+            oly_gemm_task t = {.dtype = (oly_dtype)dtype, .batch = 1, .m = N, .n = N, .k = N, .c_row = N};
+            t.a_row = s % 2 ? N : odd[0];
+            t.a_column = s % 2 ? 1 : odd[1];
+            t.b_row = s % 2 ? odd[0] : N;
+            t.b_column = s % 2 ? odd[1] : 1;
+            assert_true(BEGIN + 2 * N * N + 2 * N < ROOM);
+            fill(dtype, OLY_COMBINE_SUM, memory_a, BEGIN + 2 * N * N + 2 * N);
+            fill(dtype, OLY_COMBINE_SUM, memory_b, BEGIN + 2 * N * N + 2 * N);
+            int chunks = oly_gemm_chunks(&t);
+            size_t skipped = (size_t)BEGIN * oly_dtype_size((oly_dtype)dtype);
+            for (int c = 0; c < chunks; c++)
+                oly_gemm_run(&t, (char *)memory_a + skipped, (char *)memory_b + skipped, memory_c, c, chunks);
+            for (int64_t at = 0; at < N * N; at++) {
+                number sum = 0;
+                for (int64_t l = 0; l < N; l++)
+                    sum += element_of(t.dtype, memory_a, BEGIN + at / N * t.a_row + l * t.a_column) *
+                           element_of(t.dtype, memory_b, BEGIN + l * t.b_row + at % N * t.b_column);
+                if (element_of(t.dtype, memory_c, at) != as_element(dtype, sum))
+                    fail_msg("%s: strides %d dtype %d element %d is %g, not %g", oly_kernels_isa(), s, dtype, (int)at,
+                             __real__ element_of(t.dtype, memory_c, at), __real__ sum);
+            }
+        }
+}
+static void products_of_any_stride_are_exact_on_integers(void **unused)
+{
+    (void)unused, on_each(check_products_of_any_stride);
+}
+
 static void check_order_of_products(void)
 {
     float x[32], w[32][4], y[4];
@@ -526,6 +563,7 @@ int main(void)
         cmocka_unit_test(folds_add_every_source_also_in_place),
         cmocka_unit_test(folds_have_a_fixed_order),
         cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
+        cmocka_unit_test(products_of_any_stride_are_exact_on_integers),
         cmocka_unit_test(small_products_go_left_to_right_fused),
         cmocka_unit_test(copies_reach_every_element_and_no_other),
     };
