@@ -7,7 +7,7 @@
 #include "core/error.h"
 
 /* -- the job (collectives/world.c) ------------------------------------------------------------------------------- */
-/* Starts communication: initialises MPI when the program has not (asking for MPI_THREAD_MULTIPLE, working with SERIALIZED),
+/* Starts communication: initialises MPI when the program has not (asking for MPI_THREAD_MULTIPLE, working with any level),
  * duplicates the world's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if a launcher is seen in the environment, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
@@ -18,8 +18,8 @@ int oly_world_size(void);
 int oly_world_node_ranks(void);         /* processes of the job on this node */
 int oly_world_node_rank(void);          /* this one's number among them */
 int oly_world_node_leader_of(int rank); /* the first rank of that rank's node */
-bool oly_world_threads(
-    void); /* false: MPI may only be called by the thread that started it (MPI_THREAD_FUNNELED or less) */
+/* Only with MPI_THREAD_MULTIPLE; else MPI is called where the program calls Olympus, as it may call MPI itself in between. */
+bool oly_world_threads(void);
 /* MPI_Abort of the whole job (or exit) with a status. Does not return. */
 void oly_world_abort(int exit_status);
 

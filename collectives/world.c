@@ -190,7 +190,7 @@ static oly_status join_job(void)
 {
     int level;
     MPI_Query_thread(&level);
-    world.threads = level == MPI_THREAD_SERIALIZED || level == MPI_THREAD_MULTIPLE;
+    world.threads = level == MPI_THREAD_MULTIPLE; /* at less the program's own calls must not meet ours */
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world.size);
     OLY_TRY(check_launcher());
