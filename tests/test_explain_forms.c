@@ -155,6 +155,38 @@ static void names_are_quoted(void **state)
     free(text);
 }
 
+/* UTF-8 at its bounds: what is none, or overlong, a surrogate or beyond U+10FFFF, is replaced byte by byte. */
+static void names_are_utf8(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *quoted;
+    } rows[] = {{"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
+                {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+                {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
+                {"\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd"},
+                {"\xe0\xa0\x80", "\xe0\xa0\x80"},
+                {"\xe0\x9f\xbf", "\\ufffd\\ufffd\\ufffd"},
+                {"\xed\x9f\xbf", "\xed\x9f\xbf"},
+                {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},
+                {"\xc2\x80", "\xc2\x80"},
+                {"\xc1\xbf", "\\ufffd\\ufffd"},
+                {"\xef\xbf\xbd", "\xef\xbf\xbd"},
+                {"\xf5\x80", "\\ufffd\\ufffd"},
+                {"\xe2\x82", "\\ufffd\\ufffd"},
+                {"\x7f\x1f", "\x7f\\u001f"}};
+    oly_mesh mesh = oly_make_mesh("x=8");
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        char wanted[64];
+        oly_array x = put(mesh, "x", 8, 8);
+        oly_fn f = oly_jit(constrained, 1, 1, .name = rows[k].name, .user = &(oly_sharding){oly_named(mesh, "x")});
+        char *text = told(OLY_EXPLAIN_JSON, f, 1, &x);
+        snprintf(wanted, sizeof wanted, "\"plan\": \"%s\"", rows[k].quoted);
+        assert_non_null(strstr(text, wanted));
+        free(text);
+    }
+}
+
 static void loops_are_inside_their_step(void **state)
 {
     (void)state;
@@ -444,6 +476,7 @@ int main(void)
         cmocka_unit_test(the_reader_is_strict),
         cmocka_unit_test_setup_teardown(json_is_valid_and_has_the_numbers_of_costs, setup, teardown),
         cmocka_unit_test_setup_teardown(names_are_quoted, setup, teardown),
+        cmocka_unit_test_setup_teardown(names_are_utf8, setup, teardown),
         cmocka_unit_test_setup_teardown(loops_are_inside_their_step, setup, teardown),
         cmocka_unit_test_setup_teardown(reasons_name_the_neighbour, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hint_removes_the_transfer, setup, teardown),
