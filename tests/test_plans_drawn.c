@@ -259,12 +259,14 @@ static void traced(const oly_array *in, oly_array *out, void *user)
     for (int k = 0; k < p->n_in; k++)
         v.v[v.n++] = in[k];
     for (int k = 0; k < p->n_steps; k++) {
-        v.v[v.n] = next(p, &v);
-        if (oly_size(v.v[v.n]) <= LARGEST && oly_rank(v.v[v.n]) > 0)
-            v.n++;
+        oly_array made = next(p, &v);
+        if (oly_size(made) <= LARGEST && oly_rank(made) > 0)
+            v.v[v.n < MOST_NODES ? v.n++ : below(MOST_NODES)] = made;
     }
     for (int k = 0; k < p->n_out; k++)
         out[k] = k + 1 < p->n_out || below(2) ? v.v[v.n - 1 - k] : oly_sum(v.v[v.n - 1 - k]);
+    for (int k = 0; k < v.n && p->n_steps > 16; k++) /* all are wanted */
+        out[0] = oly_add(k ? out[0] : oly_sum(out[0]), oly_mean(v.v[k]));
 }
 
 static void loss(const oly_array *in, oly_array *out, void *user)
@@ -286,6 +288,8 @@ static void slopes(const oly_array *in, oly_array *out, void *user)
 
 /* -- plans ------------------------------------------------------------------------------------------------------------------------- */
 
+static int most_steps = 16; /* larger ones have all of them */
+
 static oly_fn begin(drawing *p, uint64_t seed, oly_array *in)
 {
     random_state = seed;
@@ -294,7 +298,7 @@ static oly_fn begin(drawing *p, uint64_t seed, oly_array *in)
     *p = (drawing){
         .seed = seed, .mesh = oly_make_mesh(text), .n_in = 2 + below(3), .n_out = 1 + below(gradient ? 1 : 3)};
     p->n_axes = strstr(text, "z=") ? 3 : strstr(text, "y=") ? 2 : 1;
-    p->n_steps = 3 + below(14);
+    p->n_steps = most_steps > 16 ? most_steps : 3 + below(14);
     for (int k = 0; k < 3; k++)
         p->extent[k] = extents[below(sizeof extents / sizeof *extents)];
     for (int k = 0; k < p->n_in; k++) {
@@ -355,11 +359,13 @@ static void tell(FILE *to, uint64_t seed, bool whole, bool sum)
 static const struct {
     const char *devices, *choose, *costs, *direct;
     int first, n;
+    int steps; /* 0: a few, as most */
     int few[12];
 } machines[] = {
-    {"4x2", "1", "", "8", 1, 400, {685, 1783, 2154, 2172, 2178, 2185, 5738, 5751, 5985, 9702}},
-    {"8x1", "2", "levels", "2", 20001, 200, {0}},
-    {"1x8", "1", "gemm=1Gflop/s; operations=0.1Gop/s", "8", 30001, 200, {0}},
+    {"4x2", "1", "", "8", 1, 400, 0, {685, 1783, 2154, 2172, 2178, 2185, 5738, 5751, 5985, 9702}},
+    {"8x1", "2", "levels", "2", 20001, 200, 0, {0}},
+    {"1x8", "1", "gemm=1Gflop/s; operations=0.1Gop/s", "8", 30001, 200, 0, {0}},
+    {"2x4", "1", "", "8", 40001, 8, 600, {0}},
 };
 enum { N_MACHINES = sizeof machines / sizeof *machines };
 
@@ -371,6 +377,7 @@ static void begin_on(int machine)
     setenv("OLYMPUS_CHOOSE", machines[machine].choose, 1);
     setenv("OLYMPUS_COSTS", machines[machine].costs, 1);
     setenv("OLYMPUS_DIRECT_PROCESSES", machines[machine].direct, 1);
+    most_steps = machines[machine].steps ? machines[machine].steps : 16;
     oly_init(NULL, NULL);
 }
 

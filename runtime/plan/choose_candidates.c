@@ -215,7 +215,6 @@ static void product_candidates(oly_chooser *c, const oly_unit *u, const oly_deci
     for (int o = 0; o < 2; o++) {
         bool both = shares_axes(c->mesh, pairs[o], free[1 - o]);
         oly_cuts idle = both ? with_idle_axes(c, u, pairs[o], free[0] | free[1]) : 0;
-        c->could_recut = c->could_recut || idle;
         if (idle && c->recutting)
             try_product(c, u, idle, oly_cuts_merged(c->mesh, free[1 - o], free[o]), list);
         if (pairs[o] && c->recutting && (o == 0 || pairs[0] != pairs[1]))

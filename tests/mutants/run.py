@@ -184,7 +184,8 @@ def tests_of(folder, build):
         if not program:
             continue
         if n == 'oracle':
-            found += [Test(program, 'oracle-' + f.split('/')[-2], 1, 16, digest(own), [f]) for f in glob.glob('tests/oracle/*/')]
+            found += [Test(program, 'oracle-' + f.split('/')[-2], 1, 16, digest(own), [f]) for f in glob.glob('tests/oracle/*/')
+                      if not f.endswith('/make_cases/')]
         else:
             more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
             found += [Test(program, n, r, devices_of(n) // r, digest(own + more))
