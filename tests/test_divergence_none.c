@@ -3,6 +3,8 @@
  * that have fetch, others do or do not. What is fetched is compared with the same computed by loops.
  *   NONE_SEED=n NONE_PROGRAMS=n    the first seed, and how many */
 #include "check_session.h"
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { ARRAYS = 6, SIZE = 24, CALLS = 12 };
 
@@ -185,9 +187,50 @@ static void correct_programs_are_not_refused(void **state)
         run((uint64_t)(seed + k));
 }
 
+/* An operand of which each process has its own copy is compared when the call runs. On rank 0 its memory has by then been promised to a
+ * later, larger result: the call is queued behind one that waits for the others. They wait for each call and have no such history. */
+static void memory_that_later_calls_get_is_no_difference(void **state)
+{
+    (void)state;
+    enum { FEW = 25, MORE = 28 }; /* float32: blocks of the same class */
+    bool first = oly_process_index() == 0;
+    char axes[20];
+    snprintf(axes, sizeof axes, "i=%d", oly_device_count());
+    oly_sharding rows = oly_named(oly_make_mesh(axes), "i"), here = oly_single_device(oly_local_device(0));
+    int64_t n = FEW, many = 1 << 18; /* so many are summed by another thread */
+    oly_array x = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, rows, 1, &n);
+    oly_array much = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, rows, 1, &many);
+    oly_array local = oly_device_put(oly_arange(MORE, OLY_FLOAT32), here);
+    for (int round = 0; round < 4; round++) /* the first makes the plans */
+        OLY_SCOPE
+        {
+            oly_array own = oly_add(oly_arange(FEW, OLY_FLOAT32), round);
+            oly_block_until_ready(own);
+            oly_sync("all have one");
+            if (!first)
+                usleep(20000);
+            oly_array sum = oly_sum(much), both = oly_add(x, own);
+            if (!first)
+                oly_block_until_ready(both);
+            oly_free(own);
+            oly_array larger = oly_mul(local, round);
+            assert_true(oly_item(oly_sum(larger)) == round * MORE * (MORE - 1) / 2);
+            assert_true(oly_item(sum) == (double)many);
+            assert_true(oly_item(oly_sum(both)) == FEW * (FEW - 1) / 2 + FEW * (1 + round));
+        }
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
+static int start_with_threads(void **state)
+{
+    setenv("OLYMPUS_NUM_THREADS", "2", 1); /* with one a call runs where it is made */
+    return check_start(state);
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, check_start, check_finish)
 static const struct CMUnitTest tests[] = {
     STARTED(correct_programs_are_not_refused),
+    cmocka_unit_test_setup_teardown(memory_that_later_calls_get_is_no_difference, start_with_threads, check_finish),
 };
 
 int main(void)
