@@ -20,7 +20,10 @@ import sys
 
 from concurrent.futures import ThreadPoolExecutor
 
-import clang.cindex as cx
+try:
+    import clang.cindex as cx
+except ImportError:
+    sys.exit('plant.py needs Debian\'s packages clang and python3-clang')
 
 K = cx.CursorKind
 OTHER = {'<': ['<=', '>='], '<=': ['<', '>'], '>': ['>=', '<='], '>=': ['>', '<'], '==': ['!='], '!=': ['=='],
@@ -235,6 +238,8 @@ def main():
     if is_planted(folder, wanted):
         print('planted already')
         return
+    if not shutil.which('clang'):
+        sys.exit('plant.py needs clang, for its headers')
     resource = subprocess.run(['clang', '-print-resource-dir'], capture_output=True, text=True).stdout.strip()
     index = cx.Index.create()
     FLAGS.remove('-DOLY_ISA=base')

@@ -323,7 +323,11 @@ def report(mutants, known):
             if r['verdict'] == verdict and n in mutants:
                 m = mutants[n]
                 print('%-11s  %d  %s:%d  %s' % (verdict, n, m['file'], m['line'], m['change']))
-    print('%d mutants of %d: %d killed, %d survived, %d not reached' % (len(known), len(mutants), *count.values()))
+    judged = sum(count.values())
+    print('%d of %d mutants judged: %d killed (%.1f %%), %d survived, %d not reached'
+          % (judged, len(mutants), count['killed'], 100 * count['killed'] / max(1, judged), count['survived'], count['not reached']))
+    if judged > count['killed']:
+        print('read those above: each becomes a test, or is named in tests/mutants/README.md with the reason why nothing changes')
 
 
 main()
