@@ -628,6 +628,18 @@ static void reduced_values_meet(void **state)
     REFUSED(oly_where(oly_gt(plate, 3), reduced, plate), OLY_SHARDING, "[select_conflict]");
 }
 
+/* Of any rank but 0. */
+static void conditions_are_sharded_as_branches(void **state)
+{
+    (void)state;
+    oly_array eight = oly_arange(8, OLY_FLOAT32), plate = count("y", 8, 2);
+    oly_array line = oly_device_put(eight, oly_named(mesh, "y")), other = oly_device_put(eight, oly_named(mesh, "x"));
+    TYPE(oly_where(oly_gt(line, 3), line, oly_neg(line)), "float32[8@y]");
+    REFUSED(oly_where(oly_gt(other, 3), line, oly_neg(line)), OLY_SHARDING, "condition", "[select_conflict]");
+    REFUSED(oly_where(oly_gt(line, 3), line, other), OLY_SHARDING, "branches", "[select_conflict]");
+    REFUSED(oly_where(oly_gt(count("x", 8, 2), 3), plate, plate), OLY_SHARDING, "condition", "[select_conflict]");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -654,6 +666,7 @@ int main(void)
         TEST(reversed_is_reversed),
         TEST(what_is_written_adapts),
         TEST(reduced_values_meet),
+        TEST(conditions_are_sharded_as_branches),
         TEST(uncommitted_work_runs_on_the_default_device),
     };
     return CHECK_MAIN(tests);
