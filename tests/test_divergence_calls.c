@@ -133,9 +133,8 @@ static oly_array placed_result(const setting *s)
 static oly_array placed_argument(const setting *s)
 {
     int two = 2;
-    oly_array own = oly_arange(s->n, OLY_FLOAT32);
-    oly_fn f = oly_jit(inner, 1, 1, .user = &two,
-                       .in_shardings = (oly_sharding[]){s->odd ? s->rows : oly_named(plane(false), "p")});
+    oly_array own = oly_reshape(oly_arange(s->n * s->n, OLY_FLOAT32), s->n, s->n);
+    oly_fn f = oly_jit(inner, 1, 1, .user = &two, .in_shardings = (oly_sharding[]){s->odd ? s->rows : s->columns});
     return AT(oly_apply(f, own));
 }
 static oly_array a_function_more(const setting *s)
@@ -499,14 +498,22 @@ static oly_array own_start(const setting *s)
     oly_array at = oly_full(s->odd, OLY_INT32);
     return AT(oly_dynamic_update_slice(s->v, oly_full(7, OLY_FLOAT32, 2), OLY_INDEXES(at)));
 }
+static oly_array is_below(const oly_array *carry, void *user)
+{
+    (void)user;
+    return oly_lt(carry[1], carry[2]);
+}
+static void count_up(oly_array *carry, void *user)
+{
+    (void)user;
+    carry[0] = oly_mul(carry[0], 2);
+    carry[1] = oly_add(carry[1], 1);
+}
 static oly_array own_bound(const setting *s)
 {
-    oly_array u[] = {s->x, oly_full(s->odd ? 2.0 : 3.0, OLY_FLOAT32)};
-    bool plain = true;
-    AT(oly_fori(0, 2, swap_two, 1, u, &plain)); /* one carry of two: refused on all ranks alike */
-    oly_clear_error();
-    AT(oly_mul(u[0], u[1]));
-    return oly_mul(u[0], u[1]);
+    oly_array u[] = {s->x, oly_full(0, OLY_INT32), oly_full(s->odd ? 2 : 3, OLY_INT32)};
+    AT(oly_while(is_below, count_up, 3, u, NULL));
+    return u[0];
 }
 static oly_array own_updates(const setting *s)
 {
@@ -626,6 +633,12 @@ static oly_array sync_elsewhere(const setting *s)
     AT(oly_sync(s->odd ? "before" : "after"));
     return NULL;
 }
+static oly_array picture_range(const setting *s)
+{
+    used_up = true;
+    AT(oly_write_png("/dev/null/none.png", s->x, 0, s->odd ? 1 : 2));
+    return NULL;
+}
 static oly_array value_of_one(const setting *s)
 {
     line = __LINE__ + 3;
@@ -671,7 +684,7 @@ static const difference differences[] = {
     D(own_shards_of),     D(order_of_axes),      D(one_device),
     D(array_on_a_device), D(work_on_a_device),   D(steps_of_its_own),
     D(long_ago),          D(forgotten),          D(sync_elsewhere),
-    D(value_of_one),
+    D(picture_range),     D(value_of_one),
 };
 
 static void programs_that_differ_are_refused(void **state)

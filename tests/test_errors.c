@@ -3,6 +3,8 @@
 #include "check_session.h"
 #include "core/error.h"
 #include <inttypes.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* After a failure: its status, the caller's line, the name of the call, and parts of the text. */
 static int inner_line; /* of the call that fails inside a traced function; 0: the line of FAILS */
@@ -511,6 +513,20 @@ static void the_first_error_is_kept_and_null_goes_through(void **state)
     FAILS(oly_neg, !oly_neg((oly_array)NULL), OLY_INVALID, "NULL");
 }
 
+/* It has no threads: it must not wait for them. */
+static void children_do_not_call(void **state)
+{
+    (void)state;
+    int status = -1;
+    oly_array x = oly_arange(4, OLY_FLOAT32);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(!oly_sum(x) && oly_last_status() == OLY_STATE && strstr(oly_last_error(), "forked") ? 7 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    assert_true(oly_item(oly_sum(x)) == 6);
+}
+
 static void starting_twice(void **state)
 {
     (void)state;
@@ -551,6 +567,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(loops_that_cannot_be),
     STARTED(results_of_failed_calls_are_null),
     STARTED(the_first_error_is_kept_and_null_goes_through),
+    STARTED(children_do_not_call),
     STARTED(starting_twice),
     cmocka_unit_test(unseen_errors_are_told_at_the_end),
 };

@@ -184,8 +184,8 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
 /* Writes a 2-D array as a PNG picture: an element is a pixel, small arrays are enlarged (to 256 pixels a side), large ones
  * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all,
  * in the place of a regular file or of none.
- *   ranks   all ranks of the array's mesh (the data is gathered); process 0 writes, or, where the mesh leaves ranks out, that of its
- *           first device. Ranks that are left out may call, too, as oly_process_allgather
+ *   ranks   all ranks of the array's mesh, with the same range (the data is gathered); process 0 writes, or, where the mesh leaves
+ *           ranks out, that of its first device. Ranks that are left out may call, too, as oly_process_allgather
  *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of
  *           these ranks alike */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);

@@ -236,6 +236,14 @@ static oly_status write_picture(const char *path, oly_array values, const float 
     return left_out ? tell_of_picture(values, path, st) : st;
 }
 
+/* The range is one process's alone to use, and the same on all. (The path may be another: processes may have folders of their own.) */
+static oly_status note_range(oly_mesh mesh, double low, double high)
+{
+    oly_identity noted;
+    double range[] = {low + 0.0, high + 0.0};
+    return oly_together_note(mesh, oly_hash(29, range, sizeof range), oly_current_site(), &noted);
+}
+
 static oly_status picture(const char *path, oly_array x, double low, double high)
 {
     if (!path)
@@ -247,6 +255,7 @@ static oly_status picture(const char *path, oly_array x, double low, double high
         return oly_fail(OLY_DTYPE,
                         "%s is complex, and a picture shows one real number for each pixel; take oly_abs of it",
                         oly_type_short(&x->type));
+    OLY_TRY(note_range(x->sharding->mesh, low, high));
     oly_array values = (oly_astype)(oly_operand_array(x), OLY_FLOAT32);
     size_t bytes = (size_t)oly_type_size(&x->type) * sizeof(float);
     float *data = oly_malloc(bytes + 1);

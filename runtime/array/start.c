@@ -16,8 +16,10 @@
 #include "plan/cost.h"
 #include "run/execute.h"
 #include "run/measure.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool started;
 
@@ -96,9 +98,25 @@ static oly_status start(int *argc, char ***argv)
     return OLY_OK;
 }
 
+/* A child has a copy of everything but the threads, and MPI knows nothing of it: calls would wait for ever. */
+static void end_in_child(void)
+{
+    if (!started)
+        return;
+    atomic_store(&oly_life, OLY_FORKED);
+    oly_abort_hook = _exit;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, end_in_child);
+}
+
 void oly_init(int *argc, char ***argv)
 {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
     OLY_ENTER_ANY_TIME();
+    pthread_once(&watched, watch_forks);
     if (started) {
         oly_raise(oly_fail(OLY_STATE, "Olympus is already started; oly_init may be called once before oly_finalize"));
         return;

@@ -124,9 +124,15 @@ atomic_int oly_life = OLY_BEFORE_INIT;
 
 void oly_raise_not_alive(void)
 {
-    bool ended = atomic_load(&oly_life) == OLY_AFTER_FINALIZE;
-    oly_raise(oly_fail(OLY_STATE, ended ? "Olympus has ended; no call may come after oly_finalize"
-                                        : "Olympus is not started; call oly_init first"));
+    static const char *const why[] = {
+        [OLY_BEFORE_INIT] = "Olympus is not started; call oly_init first",
+        [OLY_AFTER_FINALIZE] = "Olympus has ended; no call may come after oly_finalize",
+        [OLY_FORKED] =
+            "this process was forked from one that had called oly_init, and has none of its threads and devices; "
+            "only its parent may call Olympus",
+    };
+    int life = atomic_load(&oly_life);
+    oly_raise(oly_fail(OLY_STATE, "%s", why[life == OLY_ALIVE ? OLY_BEFORE_INIT : life]));
 }
 
 void oly_site_text(const oly_site *site, char *text, size_t size)

@@ -85,7 +85,7 @@ void oly_pass(const char *function);
     }
 /* Set by those who start and end the library. */
 extern atomic_int oly_life;
-enum { OLY_BEFORE_INIT, OLY_ALIVE, OLY_AFTER_FINALIZE };
+enum { OLY_BEFORE_INIT, OLY_ALIVE, OLY_AFTER_FINALIZE, OLY_FORKED };
 static inline bool oly_alive(void)
 {
     return atomic_load_explicit(&oly_life, memory_order_relaxed) == OLY_ALIVE;
