@@ -235,9 +235,9 @@ int64_t oly_values_balance(void)
 static void free_sent_locked(void)
 {
     for (sending **at = &values.sent; *at;) {
-        int done = 0;
+        bool done = true;
         sending *s = *at;
-        MPI_Testall(s->n, s->request, &done, MPI_STATUSES_IGNORE);
+        oly_world_test(s->n, s->request, &done);
         if (!done) {
             at = &s->next;
             continue;
@@ -456,7 +456,8 @@ static oly_status put(question *q, int rank, const char *call, wanted *w)
     oly_status st = oly_world_wait_or(2, requests, (int[]){rank, rank}, call, has_come, w);
     if (st == OLY_OK && w->come) { /* nobody answers what is on its way */
         MPI_Cancel(&requests[0]);
-        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (int k = 0; k < 2; k++)
+            MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
     }
     return st;
 }

@@ -397,23 +397,25 @@ static void name_awaited(const void *context, oly_late *late)
     }
 }
 
-static oly_status test_all(const awaited *a, const char *call, bool *done)
+int oly_world_test(int n, MPI_Request *requests, bool *done)
 {
     *done = true;
-    for (int k = 0; k < a->n; k++) {
-        int one = 0, code = MPI_Test(&a->requests[k], &one, MPI_STATUS_IGNORE);
+    for (int k = 0; k < n; k++) {
+        int one = 0, code = MPI_Test(&requests[k], &one, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS)
-            return oly_mpi_failed(call, code);
+            return code;
         *done = *done && one;
     }
-    return OLY_OK;
+    return MPI_SUCCESS;
 }
 
 static oly_status test_until_here(const awaited *a, oly_wait *w, bool (*over)(void *), void *context)
 {
     for (;;) {
         bool done;
-        OLY_TRY(test_all(a, w->call, &done));
+        int code = oly_world_test(a->n, a->requests, &done);
+        if (code != MPI_SUCCESS)
+            return oly_mpi_failed(w->call, code);
         if (done || (over && over(context)))
             return OLY_OK;
         if (!oly_wait_more(w))

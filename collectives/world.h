@@ -38,6 +38,9 @@ const char *oly_place_text(const char *only, char *text, size_t size);
 bool oly_failure_is_told(void);
 bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
 void oly_failure_forget(void);
+/* Are all of these requests over? Those that are become null. Returns MPI's code. (Compilers see an error in MPI_Testall with MPICH's
+ * MPI_STATUSES_IGNORE.) */
+int oly_world_test(int n, MPI_Request *requests, bool *done);
 /* Waits for requests, each of which is between this rank and that one: looks for notices, fails as exchanges do. */
 oly_status oly_world_wait(int n, MPI_Request *requests, const int *ranks, const char *call);
 /* The same, over also when `over` holds. */
