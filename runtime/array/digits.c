@@ -3,6 +3,7 @@
  * are exact too. */
 #include "digits.h"
 #include "core/half.h"
+#include "core/text.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,21 @@ static decimal shortest(double value, oly_precision of)
     }
 }
 
+/* Of the digits, or of the exact value rounded there. */
+static decimal with_decimals(double value, oly_precision of, int least, int most)
+{
+    decimal d = shortest(value, of);
+    int decimals = d.n_digits - 1;
+    if (decimals >= least && decimals <= most)
+        return d;
+    char text[64];
+    snprintf(text, sizeof text, "%.*e", decimals < least ? least : most, value);
+    d = split(text);
+    while (d.n_digits - 1 > least && d.digits[d.n_digits - 1] == '0')
+        d.n_digits--;
+    return d;
+}
+
 /* Takes away zeros at the end of the decimals; the point stays. */
 static void trim_zeros(char *text)
 {
@@ -95,16 +111,9 @@ static void place_exponent(char *out, const decimal *d, bool keep_point, int exp
 
 void oly_digits_scientific(char *out, double value, oly_precision of, int least, int most, int exponent_digits)
 {
-    decimal d = shortest(value, of);
-    int decimals = d.n_digits - 1;
-    if (decimals < least || decimals > most) {
-        char text[64];
-        snprintf(text, sizeof text, "%.*e", decimals < least ? least : most,
-                 value); /* on with the exact value's digits */
-        d = split(text);
-        while (d.n_digits - 1 > least && d.digits[d.n_digits - 1] == '0')
-            d.n_digits--;
-    }
+    locale_t before = oly_numbers_with_point();
+    decimal d = with_decimals(value, of, least, most);
+    oly_numbers_as_before(before);
     place_exponent(out, &d, true, exponent_digits);
 }
 
@@ -126,13 +135,13 @@ static void place_point(char *out, const decimal *d)
 
 void oly_digits_positional(char *out, double value, oly_precision of, int most)
 {
+    locale_t before = oly_numbers_with_point();
     decimal d = shortest(value, of);
-    if (d.n_digits - 1 - d.exponent <= most) {
+    if (d.n_digits - 1 - d.exponent <= most)
         place_point(out, &d);
-        trim_zeros(out);
-        return;
-    }
-    snprintf(out, OLY_DIGITS_TEXT, "%#.*f", most, value);
+    else
+        snprintf(out, OLY_DIGITS_TEXT, "%#.*f", most, value);
+    oly_numbers_as_before(before);
     trim_zeros(out);
 }
 
@@ -149,6 +158,8 @@ void oly_digits_alone(char *out, double value, oly_precision of, double large)
             strcat(out, "0");
         return;
     }
+    locale_t before = oly_numbers_with_point();
     decimal d = shortest(value, of);
+    oly_numbers_as_before(before);
     place_exponent(out, &d, false, 2);
 }

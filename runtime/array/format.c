@@ -321,7 +321,10 @@ static word complex_word(const printer *p, int64_t index)
 /* As C++ writes it: six significant digits. */
 static int write_bfloat(char *text, size_t size, double value)
 {
-    return snprintf(text, size, "%g", value);
+    locale_t before = oly_numbers_with_point();
+    int length = snprintf(text, size, "%g", value);
+    oly_numbers_as_before(before);
+    return length;
 }
 
 static word element_word(const printer *p, int64_t index)

@@ -103,12 +103,12 @@ static void spell(const conversion *c, char *out, size_t size)
 static void add_integer(oly_text *text, const char *format, length l, reader *arguments)
 {
     switch (l) {
-    case LONG: oly_text_add(text, format, va_arg(arguments->list, long)); break;
-    case LONG_LONG: oly_text_add(text, format, va_arg(arguments->list, long long)); break;
-    case SIZE: oly_text_add(text, format, va_arg(arguments->list, size_t)); break;
-    case INTMAX: oly_text_add(text, format, va_arg(arguments->list, intmax_t)); break;
-    case POINTER_DIFFERENCE: oly_text_add(text, format, va_arg(arguments->list, ptrdiff_t)); break;
-    default: oly_text_add(text, format, va_arg(arguments->list, int)); break; /* char and short come as int */
+    case LONG: oly_text_add_local(text, format, va_arg(arguments->list, long)); break;
+    case LONG_LONG: oly_text_add_local(text, format, va_arg(arguments->list, long long)); break;
+    case SIZE: oly_text_add_local(text, format, va_arg(arguments->list, size_t)); break;
+    case INTMAX: oly_text_add_local(text, format, va_arg(arguments->list, intmax_t)); break;
+    case POINTER_DIFFERENCE: oly_text_add_local(text, format, va_arg(arguments->list, ptrdiff_t)); break;
+    default: oly_text_add_local(text, format, va_arg(arguments->list, int)); break; /* char and short come as int */
     }
 }
 
@@ -121,15 +121,15 @@ static bool add_conversion(oly_text *text, const conversion *c, reader *argument
     if (c->letter && strchr("diuxXo", c->letter) && c->length != LONG_DOUBLE)
         add_integer(text, format, c->length, arguments);
     else if (c->letter && strchr("fFeEgGa", c->letter) && c->length == LONG_DOUBLE)
-        oly_text_add(text, format, va_arg(arguments->list, long double));
+        oly_text_add_local(text, format, va_arg(arguments->list, long double));
     else if (c->letter && strchr("fFeEgGa", c->letter) && (plain || wide))
-        oly_text_add(text, format, va_arg(arguments->list, double));
+        oly_text_add_local(text, format, va_arg(arguments->list, double));
     else if (c->letter == 'c' && plain)
-        oly_text_add(text, format, va_arg(arguments->list, int));
+        oly_text_add_local(text, format, va_arg(arguments->list, int));
     else if (c->letter == 'c' && wide)
-        oly_text_add(text, format, va_arg(arguments->list, wint_t));
+        oly_text_add_local(text, format, va_arg(arguments->list, wint_t));
     else if ((c->letter == 's' && (plain || wide)) || (c->letter == 'p' && plain))
-        oly_text_add(text, format, va_arg(arguments->list, void *));
+        oly_text_add_local(text, format, va_arg(arguments->list, void *));
     else
         return false;
     return true;

@@ -164,7 +164,9 @@ oly_status oly_fail_at(const char *where, oly_status status, const char *format,
         return status;
     va_list arguments;
     va_start(arguments, format);
+    locale_t before = oly_numbers_with_point();
     int length = vsnprintf(pending.text, sizeof pending.text, format, arguments);
+    oly_numbers_as_before(before);
     va_end(arguments);
     if (length >= (int)sizeof pending.text)
         memcpy(pending.text + sizeof pending.text - 4, "...", 4);

@@ -1,8 +1,32 @@
 /* Text that grows, and sizes in words. Callable from every layer. */
 #include "core/text.h"
 #include "core/error.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+
+/* -- decimal points ------------------------------------------------------------------------------------------------ */
+
+static locale_t with_point; /* for ever; NULL: out of memory, and texts are the locale's */
+
+static void make_with_point(void)
+{
+    with_point = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+}
+
+locale_t oly_numbers_with_point(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_with_point);
+    return uselocale(with_point);
+}
+
+void oly_numbers_as_before(locale_t before)
+{
+    uselocale(before);
+}
+
+/* -- text ------------------------------------------------------------------------------------------------------------ */
 
 /* Room for n more characters and the end. */
 static bool reserve(oly_text *text, size_t n)
@@ -35,7 +59,7 @@ void oly_text_add_chars(oly_text *text, const char *chars, size_t n)
     text->chars[text->length] = 0;
 }
 
-void oly_text_add_v(oly_text *text, const char *format, va_list arguments)
+static void add(oly_text *text, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
@@ -52,6 +76,21 @@ void oly_text_add_v(oly_text *text, const char *format, va_list arguments)
     if (!text->failed)
         text->length += (size_t)length;
     va_end(again);
+}
+
+void oly_text_add_v(oly_text *text, const char *format, va_list arguments)
+{
+    locale_t before = oly_numbers_with_point();
+    add(text, format, arguments);
+    oly_numbers_as_before(before);
+}
+
+void oly_text_add_local(oly_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add(text, format, arguments);
+    va_end(arguments);
 }
 
 void oly_text_add(oly_text *text, const char *format, ...)
@@ -103,6 +142,8 @@ oly_size_text oly_size_text_of(size_t bytes)
         value /= 1024;
         unit++;
     }
+    locale_t before = oly_numbers_with_point();
     snprintf(text.chars, sizeof text.chars, "%.1f %s", value, units[unit]);
+    oly_numbers_as_before(before);
     return text;
 }

@@ -1,6 +1,7 @@
 /* Text that grows. On running out of memory it keeps what it has and sets `failed`. */
 #ifndef OLY_CORE_TEXT_H
 #define OLY_CORE_TEXT_H
+#include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,8 @@ typedef struct oly_text {
 
 void oly_text_add(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oly_text_add_v(oly_text *text, const char *format, va_list arguments);
+/* As the program's own printf: with the decimal point of its locale. All others write "0.5" everywhere. */
+void oly_text_add_local(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oly_text_add_chars(oly_text *text, const char *chars, size_t n);
 void oly_text_repeat(oly_text *text, const char *chars, int n);
 void oly_text_free(oly_text *text);
@@ -20,6 +23,10 @@ void oly_text_free(oly_text *text);
 const char *oly_text_chars(const oly_text *text);
 /* Copies into buffer as snprintf does; returns the whole length (-1 when failed). Frees the text. */
 int oly_text_take(oly_text *text, char *buffer, size_t size);
+
+/* Until oly_numbers_as_before(what it returned) this thread's printf and strtod have a decimal point, whatever the program's locale. */
+locale_t oly_numbers_with_point(void);
+void oly_numbers_as_before(locale_t before);
 
 /* "64.0 MiB", for messages: oly_size_text_of(n).chars. Needs no memory. */
 typedef struct oly_size_text {

@@ -92,16 +92,10 @@ static void boolean(writer *w, const char *key, bool value)
     oly_text_add(w->text, value ? "true" : "false");
 }
 
-/* Whatever the locale's decimal point is. */
 static void number(writer *w, const char *key, double value)
 {
-    char digits[40];
-    snprintf(digits, sizeof digits, "%.6g", value);
-    for (char *c = digits; *c; c++)
-        if (!strchr("+-0123456789e", *c))
-            *c = '.';
     next(w, key);
-    oly_text_add(w->text, "%s", digits);
+    oly_text_add(w->text, "%.6g", value);
 }
 
 /* -- what is written ------------------------------------------------------------------------------------------------------- */
