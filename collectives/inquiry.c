@@ -119,8 +119,10 @@ void oly_inquiry_end(void)
 
 void oly_inquiry_met(const char *call)
 {
+    pthread_mutex_lock(&inquiries.lock);
     oly_heard.meetings++;
     snprintf(inquiries.met, sizeof inquiries.met, "%s", call);
+    pthread_mutex_unlock(&inquiries.lock);
 }
 
 /* -- asking ------------------------------------------------------------------------------------------------------ */

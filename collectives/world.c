@@ -105,7 +105,7 @@ static void end_mpi_at_exit(void)
     MPI_Finalized(&finalized);
     if (finalized || world.started || world.broken || world.was_broken)
         return;
-    oly_watch_block("MPI_Finalize", "the end of the program");
+    oly_watch_block("MPI_Finalize, after oly_finalize on all ranks,", "the end of the program");
     MPI_Finalize();
     oly_watch_end();
 }

@@ -81,6 +81,7 @@ OLYMPUS_NODE_RANKS=1 begin far-computes 2 sum sleep 1
 OLYMPUS_NODE_RANKS=1 begin far-late 2 sync sleep 0
 OLYMPUS_NODE_RANKS=2 begin far-chain 4 put stop 3
 OLYMPUS_NODE_RANKS=1 begin far-stopped 3 finalize stop 2
+OLYMPUS_NODE_RANKS=1 begin far-end 2 exit sleep 1
 wait_for_jobs
 ended far-computes badly 45 'waits for rank 1 in oly_sum' \
     'waited 3 s in oly_sum.* for rank 1; rank 1 is not waiting, its last call is oly_sync \(tests/test_waits.c:[0-9]+\)'
@@ -89,6 +90,7 @@ ended far-late badly 45 'waits for rank 0 in oly_sync' \
 ended far-chain badly 45 ' for ranks? (0, )?3; rank 3 \(process [0-9]+\) is stopped, its last call is oly_'
 ended far-stopped badly 45 \
     'waiting for rank 2; rank 2 is on another node and does not answer, its last call known here is oly_[a-z_]+ \(tests/test_waits.c:[0-9]+\)'
+ended far-end badly 45 'inside MPI_Finalize, after oly_finalize on all ranks, for ranks of other nodes'
 
 # One that is gone ends it, too.
 export OLYMPUS_TIMEOUT=10
