@@ -6,6 +6,7 @@
  */
 #include "core/error.h"
 #include "core/progress.h"
+#include "core/float_mode.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <stdarg.h>
@@ -80,7 +81,9 @@ static inline const note *find_note(calls_of_thread *c, const char *function)
 oly_entry oly_enter(const char *function)
 {
     calls_of_thread *c = &calls;
-    oly_entry entry = {c->site, c->n_outside};
+    oly_entry entry = {c->site, c->n_outside, oly_float_mode()};
+    if (entry.float_mode != OLY_FLOAT_MODE_OF_C)
+        oly_set_float_mode(OLY_FLOAT_MODE_OF_C);
     const note *n = find_note(c, function);
     if (n)
         c->site = n->site;
@@ -103,6 +106,8 @@ void oly_leave(const oly_entry *entry)
     c->site = entry->before;
     c->n_noted = c->n_outside;
     c->n_outside = entry->n_outside;
+    if (entry->float_mode != OLY_FLOAT_MODE_OF_C)
+        oly_set_float_mode(entry->float_mode);
 }
 
 oly_site oly_current_site(void)

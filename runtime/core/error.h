@@ -71,6 +71,7 @@ void oly_restore_site(oly_site site);
 typedef struct oly_entry {
     oly_site before;
     unsigned n_outside;
+    unsigned float_mode; /* the program's */
 } oly_entry;
 oly_entry oly_enter(const char *function);
 void oly_leave(const oly_entry *entry);

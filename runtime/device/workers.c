@@ -11,6 +11,7 @@
  * sleepers. One of the two sees the other (both sequentially consistent), so no wake-up is lost. */
 #include "device/workers.h"
 #include "core/error.h"
+#include "core/float_mode.h"
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -293,6 +294,7 @@ void oly_workers_wait(bool (*over)(void *context), void *context)
 static void *worker(void *slot)
 {
     own_slot = (int)(intptr_t)slot;
+    oly_set_float_mode(OLY_FLOAT_MODE_OF_C);
     while (!atomic_load(&pool.stopping)) {
         unsigned noted = atomic_load(&pool.news);
         if (!oly_workers_help() && !atomic_load(&pool.stopping))
