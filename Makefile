@@ -137,7 +137,7 @@ soak: $(BUILD)/tests/soak/soak ## random programs against plain loops, on all la
 campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1x8:25000:30000000 2x4:..." (layout:programs:first seed)
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
 
-divergence: $(BUILD)/tests/test_divergence $(BUILD)/tests/test_divergence_parts ## every program in which one rank differs; LAYOUTS="4x2 8x4" (2, 4, 8 ranks x 1 to 4 devices); on an idle machine
+divergence: $(BUILD)/tests/test_divergence $(BUILD)/tests/test_divergence_parts $(BUILD)/tests/test_divergence_calls ## every program in which one rank differs; LAYOUTS="4x2 8x4" (2, 4, 8 ranks x 1 to 4 devices); on an idle machine
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/divergence.sh $(LAYOUTS)
 
 soak-jax: $(BUILD)/tests/soak/soak ## asks JAX 0.10.2, which it installs in the build folder, for the operations of COUNT=100 random programs

@@ -14,7 +14,7 @@ output=$(mktemp) status=0
 trap 'rm -f "$output"' EXIT
 export DIVERGENCE=all OLYMPUS_NUM_THREADS=${OLYMPUS_NUM_THREADS:-1}
 for layout in "${layouts[@]}"; do
-    for program in test_divergence test_divergence_parts; do
+    for program in test_divergence test_divergence_parts test_divergence_calls; do
         begin=$SECONDS
         if launch/olyrun --time 1800 -n "${layout%x*}" -d "${layout#*x}" "${BUILD:-build}/tests/$program" >"$output" 2>&1; then
             grep ' programs of ' "$output" || status=1

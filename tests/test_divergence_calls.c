@@ -8,7 +8,7 @@
 /* Two axes over all devices, 2 long, where there is an even number, and the rest. */
 static oly_mesh plane(bool turned)
 {
-    int n = oly_device_count(), few = n % 2 ? 1 : 2;
+    int n = oly_device_count(), few = n % 2 || n == 4 ? 1 : 2; /* turned is another */
     char axes[40];
     snprintf(axes, sizeof axes, "p=%d, q=%d", turned ? few : n / few, turned ? n / few : few);
     return oly_make_mesh(axes);

@@ -31,8 +31,11 @@ static oly_array spread(uint32_t number)
 static oly_status meet_all(void)
 {
     oly_queue_drain();
-    oly_status st = oly_run_refused();
-    return oly_raise(st == OLY_OK ? oly_world_meet("oly_sync") : st);
+    OLY_TRY(oly_raise(oly_run_refused()));
+    oly_status st = oly_world_meet("oly_sync");
+    if (st != OLY_OK)
+        oly_run_fail(st);
+    return oly_raise(st);
 }
 
 oly_status(oly_sync)(const char *name)

@@ -27,6 +27,8 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
 /* OLY_OK, or the failure after which communication cannot go on. */
 oly_status oly_run_failure(void);
 oly_status oly_run_refused(void); /* the same, with a message that says what has failed */
+/* Records a failure after which communication cannot go on. */
+void oly_run_fail(oly_status status);
 /* This process has failed with `status` in a call that others make, too: tells them, and lets nothing run any more. Returns it. */
 oly_status oly_run_give_up(oly_status status);
 void oly_run_reset(void); /* at finalize */

@@ -29,9 +29,7 @@ void oly_interpret(oly_job *job);
 /* Sets the owners of the slots that loops bind to what they will be after the run, so that results can be handed out before
  * it starts. */
 void oly_settle_loops(oly_run *r);
-/* Records a failure after which communication cannot go on. */
-void oly_run_fail(oly_status status);
-/* The same, raised as one of the call that was issued there. */
+/* oly_run_fail, raised as one of the call that was issued there. */
 void oly_run_fail_in(oly_status status, oly_site site);
 oly_buffer *oly_run_copy_of(void *run, int k); /* input k on one of the devices */
 #endif
