@@ -364,14 +364,14 @@ static bool uses(const row *r, const char *op)
 {
     static trial t;
     static const int64_t size[] = {8, 16, 8};
-    oly_graph *g = oly_graph_new("row");
     oly_trace trace;
     oly_array in[MOST_OPERANDS];
     bool found = false;
     t.row = r;
     t.dtype = (oly_dtype)(strchr(ops_type_letters, r->types[strlen(r->types) - 1]) - ops_type_letters);
     compute(&t, 0, size);
-    oly_trace_open(&trace, g);
+    assert_int_equal(oly_trace_open(&trace, "row"), OLY_OK);
+    oly_graph *g = trace.graph;
     for (int k = 0; k < t.n_in; k++) {
         oly_node *node;
         oly_type type = {.dtype = t.in[0][k].dtype, .rank = t.in[0][k].rank};
