@@ -581,7 +581,8 @@ oly_status oly_world_finish(void)
         oly_raise(status);
     if (status != OLY_OK && oly_divergence_known())
         oly_divergence_await_reports(); /* others wait for it */
-    if (status == OLY_OK && world.broken) /* it has been told; the program may have looked at it, and must not end well */
+    if (status == OLY_OK &&
+        world.broken) /* it has been told; the program may have looked at it, and must not end well */
         status = world.why;
     oly_staging_stop();
     oly_divergence_forget();
