@@ -303,6 +303,44 @@ static void what_is_only_looked_at_goes_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
+/* The same of a plate. */
+static void keep_plate(oly_array i, oly_array *carry, void *user)
+{
+    (void)user;
+    oly_array u = carry[0], around = oly_add(oly_roll(u, 1, 0), oly_roll(u, -1, 1));
+    oly_operand at[] = {oly_operand_array(i)};
+    carry[0] = oly_add(oly_mul(0.5, u), oly_mul(0.25, around));
+    carry[1] = (oly_dynamic_update_slice)(carry[1], oly_reshape(oly_sum(oly_mul(u, u)), 1), 1, at);
+}
+
+static void keep_plates(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 2 * sizeof *in);
+    oly_fori(0, 12, keep_plate, 2, out, user);
+}
+
+/* So many steps at once that little is computed twice, along whichever dimension it would be. */
+static void narrow_fields_go_fewer_steps_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        int rows, columns, passes;
+    } shapes[] = {{4, 16384, 12}, {16384, 4, 12}, {9, 8192, 6}, {8192, 9, 6}, {63, 8192, 3}, {8192, 63, 3}};
+    oly_init(NULL, NULL);
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+        OLY_SCOPE
+        {
+            int rows = shapes[k].rows, columns = shapes[k].columns;
+            oly_sharding cut = oly_named(oly_make_mesh("x=8"), rows < columns ? "None, x" : "x, None");
+            oly_array in[] = {oly_device_put(oly_ones(OLY_FLOAT32, rows, columns), cut), oly_zeros(OLY_FLOAT32, 12)};
+            oly_plan_costs costs;
+            assert_int_equal(oly_costs_n(&costs, oly_jit(keep_plates, 2, 2), 2, in), OLY_OK);
+            if (oly_process_count() == 1) /* an exchange and a sum for each pass */
+                assert_int_equal(costs.collectives, 2 * shapes[k].passes);
+        }
+    assert_int_equal(oly_finalize(), 0);
+}
+
 static void smooth_beside(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;
@@ -343,9 +381,8 @@ static void carries_of_other_extents_go_beside(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(many_steps_give_the_bits_of_single_ones),
-    cmocka_unit_test(staggered_fields_go_together),
-    cmocka_unit_test(what_is_only_looked_at_goes_together),
+    cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_go_together),
+    cmocka_unit_test(what_is_only_looked_at_goes_together),    cmocka_unit_test(narrow_fields_go_fewer_steps_at_once),
     cmocka_unit_test(carries_of_other_extents_go_beside),
 };
 

@@ -87,6 +87,8 @@ BODY(backwards_xy,
      oly_ppermute(in[0], "x, y", OLY_PAIRS({0, 7}, {1, 6}, {2, 5}, {3, 4}, {4, 3}, {5, 2}, {6, 1}, {7, 0})))
 BODY(ring_y, oly_ppermute(in[0], "y", OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 0})))
 
+BODY(scatter_last_of_seven, oly_psum_scatter(oly_reshape(in[0], 1, 1, 1, 1, 1, 2, 16), "i", .axis = 6, .tiled = true))
+
 static void exchanges(void **state)
 {
     (void)state;
@@ -114,6 +116,10 @@ static void exchanges(void **state)
     CHECK_NEAR(map(gather_invariant, row, count(8), "i", ""), 0, 1, 2, 3, 4, 5, 6, 7);
     CHECK_NEAR(map(gather_yx, grid, count(8), "(x, y)", ""), 0, 4, 1, 5, 2, 6, 3, 7);
     CHECK_NEAR(map(scatter_tiled, row, count(64), "i", "i"), 224, 232, 240, 248, 256, 264, 272, 280);
+    double sums[32];
+    for (int k = 0; k < 32; k++) /* device k / 4, row k / 2 % 2 */
+        sums[k] = 32 * 28 + 8 * (k / 2 % 2 * 16 + k / 4 * 2 + k % 2);
+    check_near(map(scatter_last_of_seven, row, count(256), "i", "i"), 32, sums);
     x = map(scatter, row, oly_reshape(count(64), 64), "i", "");
     assert_null(x); /* varies */
     oly_clear_error();
