@@ -91,7 +91,7 @@ const char *oly_place_text(const char *only, char *text, size_t size)
     const char *call = site.call;
     bool known = site.call[0] && site.file[0] && (!only || strcmp(call, only) == 0);
     if (known)
-        snprintf(text, size, "%s (%s:%d)", call, site.file, site.line);
+        oly_site_text(&site, text, size);
     else
         snprintf(text, size, "%s", only ? only : "a meeting of all ranks");
     return text;

@@ -628,6 +628,30 @@ static void the_machine_has_cores_and_caches(void **state)
     assert_in_range(oly_machine_get()->cores, 1, sysconf(_SC_NPROCESSORS_CONF));
 }
 
+/* The line is never lost, nor the file's name while there is room for it. */
+static void places_keep_the_end_of_their_path(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t size;
+        const char *text;
+    } expected[] = {{60, "oly_sum (/home/me/waves/run_17/heat.c:1234)"},
+                    {44, "oly_sum (/home/me/waves/run_17/heat.c:1234)"},
+                    {43, "oly_sum (.../me/waves/run_17/heat.c:1234)"},
+                    {40, "oly_sum (.../waves/run_17/heat.c:1234)"},
+                    {30, "oly_sum (.../heat.c:1234)"},
+                    {25, "oly_sum (...heat.c:1234)"},
+                    {24, "oly_sum (...eat.c:1234)"}};
+    oly_site site = {.call = "oly_sum", .file = "/home/me/waves/run_17/heat.c", .line = 1234};
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+        char text[64];
+        memset(text, 'x', sizeof text);
+        oly_site_text(&site, text, expected[k].size);
+        assert_true(strlen(text) < expected[k].size && text[expected[k].size] == 'x');
+        assert_string_equal(text, expected[k].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -659,6 +683,7 @@ int main(void)
         cmocka_unit_test_teardown(pieces_are_aligned_cleared_and_apart, restore_mode),
         cmocka_unit_test(fingerprints_tell_memory_apart),
         cmocka_unit_test(the_machine_has_cores_and_caches),
+        cmocka_unit_test(places_keep_the_end_of_their_path),
     };
     return CHECK_MAIN(tests);
 }

@@ -142,10 +142,17 @@ void oly_raise_not_alive(void)
 
 void oly_site_text(const oly_site *site, char *text, size_t size)
 {
-    if (site->line)
-        snprintf(text, size, "%s (%s:%d)", site->call, site->file, site->line);
-    else
+    if (!site->line) {
         snprintf(text, size, "%s", site->call);
+        return;
+    }
+    int length = snprintf(text, size, "%s (%s:%d)", site->call, site->file, site->line);
+    size_t file = strlen(site->file), most = file + size - 1;
+    if (length < 0 || (size_t)length < size || most < (size_t)length + 3)
+        return; /* it fits, or there is no room for any of the path */
+    most -= (size_t)length + 3;
+    const char *end = site->file + file - (most < file ? most : file), *folder = strchr(end, '/');
+    snprintf(text, size, "%s (...%s:%d)", site->call, folder ? folder : end, site->line);
 }
 
 /* -- the message pending on a thread ----------------------------------------------------------- */

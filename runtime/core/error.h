@@ -92,7 +92,8 @@ static inline bool oly_alive(void)
     return atomic_load_explicit(&oly_life, memory_order_relaxed) == OLY_ALIVE;
 }
 void oly_raise_not_alive(void);
-void oly_site_text(const oly_site *site, char *text, size_t size); /* "oly_sum (heat.c:40)" */
+/* "oly_sum (heat.c:40)"; of a path that is too long its end: "oly_sum (.../waves/heat.c:40)". */
+void oly_site_text(const oly_site *site, char *text, size_t size);
 
 /* oly_malloc and kin: memory of the library itself, all failures testable. NULL on failure without a message; the caller
  * returns oly_out_of_memory(bytes, "what for"). */
