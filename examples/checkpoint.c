@@ -100,7 +100,8 @@ int main(int argc, char **argv)
         return 1;
     }
     char path[4096];
-    snprintf(path, sizeof path, "%s", argc > 1 ? argv[1] : "build/checkpoint.tmp");
+    const char *usual = access("build", W_OK) == 0 ? "build/checkpoint.tmp" : "checkpoint.tmp";
+    snprintf(path, sizeof path, "%s", argc > 1 ? argv[1] : usual);
     oly_mesh grid = oly_make_mesh("x=4, y=2");
     oly_array x = oly_random_normal_sharded(oly_random_key(7), OLY_FLOAT32, oly_named(grid, "x, y"), ROWS, COLUMNS);
     save(path, x);
