@@ -159,8 +159,8 @@ static void begin_part(const oly_local_task *t, const part *p, const void *in, v
     const oly_local_operand *x = &t->in[0], *y = &t->out;
     oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
     int64_t from = 0, to = 0, runs = 1, run = 1, bytes = (int64_t)c.element_bytes;
-    int cut = p->dimension < 0 ? 0 : p->dimension;
-    int64_t low = p->dimension < 0 ? 0 : p->low, high = p->dimension < 0 && y->rank > 0 ? y->extent[0] : p->high;
+    int cut = p->dimension; /* of rank 0 there is none */
+    int64_t low = p->low, high = p->high;
     for (int d = 0; d < y->rank; d++)
         *(d < cut ? &runs : &run) *= d == cut ? high - low : y->extent[d];
     for (int64_t k = 0; k < runs; k++)
