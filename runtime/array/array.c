@@ -301,6 +301,15 @@ oly_array oly_keep(oly_array x)
     return x;
 }
 
+void oly_array_take_place(oly_array old, oly_array x)
+{
+    if (!old || old == x || !old->owned.scope)
+        return;
+    if (x)
+        oly_scope_move(&x->owned, old->owned.scope);
+    oly_scope_drop(&old->owned);
+}
+
 void oly_assign(oly_array *variable, oly_array x)
 {
     OLY_ENTER();
@@ -317,14 +326,9 @@ void oly_assign(oly_array *variable, oly_array x)
         oly_raise(oly_array_readable(x));
         return;
     }
-    if (x && x != old) {
-        if (old && old->owned.scope)
-            oly_scope_move(&x->owned, old->owned.scope);
-        else if (!old)
-            oly_keep(x);
-    }
-    if (old && old != x && old->owned.scope)
-        oly_scope_drop(&old->owned);
+    if (x && !old)
+        oly_keep(x);
+    oly_array_take_place(old, x);
     *variable = x;
 }
 

@@ -29,7 +29,9 @@ oly_array oly_array_new(const oly_type *type, oly_sharding sharding, bool commit
 oly_array oly_array_traced(const oly_graph *g, oly_node *node);
 /* Another handle of the same data. */
 oly_array oly_array_share(oly_array x);
-/* The same, owned by nobody: freed by oly_array_release. */
+/* The new handle, or NULL, is owned by the scope of the old one, which ends. */
+void oly_array_take_place(oly_array old, oly_array x);
+/* oly_array_share, owned by nobody: freed by oly_array_release. */
 oly_array oly_array_hold(oly_array x);
 void oly_array_release(oly_array x);
 /* What a call given a null handle returns: the error that made it null, or, without one, a new error of its own. */

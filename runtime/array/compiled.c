@@ -64,14 +64,21 @@ void oly_key_add_array(oly_key *k, oly_array x)
     oly_key_add(k, x->type.shape, sizeof(int64_t) * (size_t)x->type.rank);
 }
 
-oly_compiled *oly_cache_find(const oly_compiled_cache *c, const oly_key *k)
+static bool has_key(const oly_compiled *e, const oly_key *k)
+{
+    return e->key_bytes == k->bytes && memcmp(e->key, k->data, k->bytes) == 0;
+}
+
+oly_compiled *oly_cache_find(oly_compiled_cache *c, const oly_key *k)
 {
     if (!c->buckets || k->overflow)
         return NULL;
+    if (c->latest && has_key(c->latest, k))
+        return c->latest;
     uint64_t h = oly_hash(5, k->data, k->bytes);
     for (oly_compiled *e = c->bucket[h % (uint64_t)c->buckets]; e; e = e->next)
-        if (e->hash == h && e->key_bytes == k->bytes && memcmp(e->key, k->data, k->bytes) == 0)
-            return e;
+        if (e->hash == h && has_key(e, k))
+            return c->latest = e;
     return NULL;
 }
 

@@ -25,6 +25,7 @@ typedef struct oly_compiled {
 typedef struct oly_compiled_cache {
     int count, buckets;
     oly_compiled **bucket;
+    oly_compiled *latest; /* mostly it is wanted again: found without a hash */
 } oly_compiled_cache;
 
 /* A signature being put together; small ones live on the stack. oly_key_end, whatever was done with it. */
@@ -38,7 +39,7 @@ void oly_key_add(oly_key *k, const void *data, size_t bytes);
 void oly_key_add_array(oly_key *k, oly_array x);
 void oly_key_end(oly_key *k);
 
-oly_compiled *oly_cache_find(const oly_compiled_cache *c, const oly_key *k);
+oly_compiled *oly_cache_find(oly_compiled_cache *c, const oly_key *k);
 /* Puts it in (taken over). A cache that has grown past its limit is emptied first. */
 oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled);
 void oly_cache_free(oly_compiled_cache *c);

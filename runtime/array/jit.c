@@ -274,9 +274,9 @@ static oly_status call_and_assign(oly_fn f, int n_in, const oly_array *in, int n
     for (int k = 0; k < n_out; k++) {
         if (donated[k] >= 0) {
             (*out[k])->donated = oly_current_site();
-            oly_assign(out[k], results[k]);
-        } else
-            *out[k] = results[k];
+            oly_array_take_place(*out[k], results[k]);
+        }
+        *out[k] = results[k];
     }
     return OLY_OK;
 }
