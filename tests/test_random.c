@@ -48,6 +48,7 @@ static void the_numbers_are_those_of_jax(void **state)
           676898860);
     WORDS(oly_random_split(oly_random_key(0), 2), 1797259609, 2579123966u, 928981903, 3453687069u);
     WORDS(oly_random_fold_in(seed, 1), 85238482, 2594297577u);
+    WORDS(oly_random_fold_in(seed, (bool)1), 85238482, 2594297577u);
     WORDS(oly_threefry2x32(key_of(0, 0), oly_zeros(OLY_UINT32, 2)), 1797259609, 2579123966u);
     WORDS(oly_threefry2x32(key_of(0, 0), oly_zeros(OLY_UINT32, 1)), 1797259609);
     WORDS(oly_random_bits(key, OLY_UINT32, 4), 3492257524u, 1454871358, 3814313625u, 4123422230u);

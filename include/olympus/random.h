@@ -31,7 +31,7 @@ OLY_API oly_array oly_random_key(int64_t seed);
 OLY_API oly_array oly_random_split(oly_array key, int64_t n);
 #define oly_random_split(...) OLY_AT(oly_random_split)(__VA_ARGS__)
 
-/* The key for a number (one integer, as uint32): another one for each. source: jax.random.fold_in */
+/* The key for a number (one integer or bool, as uint32): another one for each. source: jax.random.fold_in */
 OLY_API oly_array oly_random_fold_in(oly_array key, oly_operand data);
 #define oly_random_fold_in(key, data) OLY_AT(oly_random_fold_in)(key, OLY_ARG(data))
 

@@ -148,7 +148,7 @@ oly_status oly_compose_random_fold_in(oly_graph *g, int n_in, oly_node *const *i
     (void)n_in, (void)recipe;
     oly_sketch s = {.g = g};
     const int64_t two = 2;
-    if (in[1]->type.rank != 0 || oly_dtype_kind(in[1]->type.dtype) != OLY_KIND_INTEGER)
+    if (in[1]->type.rank != 0 || oly_dtype_kind(in[1]->type.dtype) > OLY_KIND_INTEGER) /* bools, too, as in JAX */
         return oly_fail(OLY_DTYPE, "%s is folded into a key; it takes one integer", oly_type_short(&in[1]->type));
     oly_node *data = oly_sketch_convert(&s, oly_sketch_convert(&s, in[1], OLY_UINT32), OLY_UINT64);
     oly_node *word = oly_sketch_binary(&s, OLY_OP_threefry2x32, oly_random_word(&s, in[0]), data);
