@@ -11,8 +11,9 @@ extern "C" {
 
 /* -- functions ---------------------------------------------------------------------------------------------------- */
 
-/* What oly_jit takes: reads in[], stores a handle in every out[]. Called while tracing: it must not fetch values. What it reads
- * besides in[] (C variables, *user, arrays from outside) is part of the plan: later changes are not seen. */
+/* What oly_jit takes: reads in[], stores a handle in every out[]. Called while tracing: it must not fetch values, and must return:
+ * neither an exception of C++ nor longjmp may leave it, or any other function that Olympus calls. What it reads besides in[]
+ * (C variables, *user, arrays from outside) is part of the plan: later changes are not seen. */
 typedef void (*oly_function)(const oly_array *in, oly_array *out, void *user);
 
 typedef struct oly_jit_options {
