@@ -66,7 +66,7 @@ OLY_API const char *oly_status_text(oly_status status);
 /* Starts Olympus: MPI (unless the program has started it), the devices of this rank, the worker threads, the program's
  * scope. Works under mpirun, srun, or alone.
  *   argc, argv  main's, or NULL
- *   ranks       all ranks. A child that a rank makes by fork() may not call Olympus (OLY_STATE)
+ *   ranks       all ranks. A child that a rank makes by fork() may not call Olympus (OLY_STATE); threads may, one at a time
  *   fails       OLY_STATE when already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED when ranks differ in
  *               library version, device count or the options that plans depend on (docs/options.md). A failure of the
  *               first call ends the job, whatever the error mode. */
