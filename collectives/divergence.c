@@ -446,8 +446,8 @@ static void compose(oly_text *t, int peer, const oly_ticket *mine, const oly_tic
         oly_text_add(t, "rank %d is in %s, rank %d in %s: %s", here, mine->call, peer, theirs->call, same_order);
     else if (mine->sequence != theirs->sequence)
         oly_text_add(t, "rank %d is in %s, its call %llu, rank %d in %s, its call %llu: %s", here, mine->call,
-                     (unsigned long long)mine->sequence, peer, theirs->call, (unsigned long long)theirs->sequence,
-                     same_order);
+                     (unsigned long long)(mine->sequence >> OLY_TICKET_STEP_BITS), peer, theirs->call,
+                     (unsigned long long)(theirs->sequence >> OLY_TICKET_STEP_BITS), same_order);
     else
         oly_text_add(t,
                      "rank %d is in %s, rank %d in %s, but with other shapes, types, shardings or values that "

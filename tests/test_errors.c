@@ -2,6 +2,7 @@
  * values and the rule; a null handle and nothing lost (memory that runs out: test_out_of_memory.c). */
 #include "check_session.h"
 #include "core/error.h"
+#include <pthread.h>
 #include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -455,6 +456,39 @@ static void loops_that_cannot_be(void **state)
     FAILS(oly_fori, oly_fori(0, 3, grows, 1, &none, NULL) != OLY_OK, OLY_INVALID, "NULL");
 }
 
+/* -- two threads ------------------------------------------------------------------------------------------------------ */
+static void *adds_one(void *x)
+{
+    return oly_add((oly_array)x, 1);
+}
+static oly_array given_by_the_thread;
+static void starts_a_thread(const oly_array *in, oly_array *out, void *user)
+{
+    pthread_t thread;
+    void *got = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, adds_one, user), 0);
+    assert_int_equal(pthread_join(thread, &got), 0);
+    given_by_the_thread = got;
+    out[0] = oly_mul(in[0], 2);
+}
+
+/* This one is in a call of a function that is recorded. */
+static void another_thread_is_refused_during_a_call(void **state)
+{
+    (void)state;
+    oly_array x = ones(OLY_FLOAT32, 1, 4, 0), y = NULL;
+    oly_call(oly_jit(starts_a_thread, 1, 1, .user = x), OLY_IN(x), OLY_OUT(y));
+    assert_null(given_by_the_thread);
+    assert_int_equal(oly_last_status(), OLY_STATE);
+    assert_non_null(strstr(oly_last_error(), "another thread is in a call"));
+    oly_clear_error();
+    assert_float_equal(oly_item(oly_sum(y)), 8, 0); /* no fault of this one */
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, adds_one, x), 0); /* in turn */
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(oly_last_status(), OLY_OK);
+}
+
 /* -- one error, kept
  * ------------------------------------------------------------------------------------- */
 static void doubled(const oly_array *in, oly_array *out, void *user)
@@ -566,6 +600,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(donated_arrays_are_gone),
     STARTED(loops_that_cannot_be),
     STARTED(results_of_failed_calls_are_null),
+    STARTED(another_thread_is_refused_during_a_call),
     STARTED(the_first_error_is_kept_and_null_goes_through),
     STARTED(children_do_not_call),
     STARTED(starting_twice),

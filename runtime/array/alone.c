@@ -47,5 +47,11 @@ oly_status oly_record_or_run(oly_recording *record, const void *request, const c
                              const oly_array *in, int n_out, oly_array *out)
 {
     oly_trace *t = oly_trace_current();
-    return t ? record(request, t, in, out) : run_alone(record, request, name, n_in, in, n_out, out);
+    oly_turn turn;
+    if (t)
+        return record(request, t, in, out);
+    OLY_TRY(oly_turn_begin(&turn));
+    oly_status st = run_alone(record, request, name, n_in, in, n_out, out);
+    oly_turn_end(&turn);
+    return st;
 }

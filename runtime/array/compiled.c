@@ -6,6 +6,8 @@
 #include "core/option.h"
 #include "core/text.h"
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +25,27 @@ void oly_key_begin(oly_key *k)
     k->data = k->few;
     k->room = sizeof k->few;
     oly_key_add(k, &head, sizeof head);
+}
+
+static _Atomic(pthread_t) inside; /* 0: nobody */
+
+oly_status oly_turn_begin(oly_turn *turn)
+{
+    pthread_t self = pthread_self(), other = atomic_load_explicit(&inside, memory_order_relaxed);
+    turn->outermost = other == 0;
+    if (turn->outermost)
+        atomic_store_explicit(&inside, self, memory_order_relaxed);
+    else if (other != self)
+        return oly_fail(OLY_STATE,
+                        "another thread is in a call; one thread of a process calls at a time: let them take turns "
+                        "(a mutex around their calls), or call from one thread only");
+    return OLY_OK;
+}
+
+void oly_turn_end(const oly_turn *turn)
+{
+    if (turn->outermost)
+        atomic_store_explicit(&inside, 0, memory_order_relaxed);
 }
 
 static bool grow_key(oly_key *k, size_t bytes)

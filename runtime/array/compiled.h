@@ -39,6 +39,14 @@ void oly_key_add(oly_key *k, const void *data, size_t bytes);
 void oly_key_add_array(oly_key *k, oly_array x);
 void oly_key_end(oly_key *k);
 
+/* Around what finds, plans and runs: plans and their caches are of one thread at a time. Calls inside of calls are the same thread's.
+ * Fails (OLY_STATE) where another one is inside; who calls at the very same instant may be missed. end only after OLY_OK. */
+typedef struct oly_turn {
+    bool outermost;
+} oly_turn;
+oly_status oly_turn_begin(oly_turn *turn);
+void oly_turn_end(const oly_turn *turn);
+
 oly_compiled *oly_cache_find(oly_compiled_cache *c, const oly_key *k);
 /* Puts it in (taken over). A cache that has grown past its limit is emptied first. */
 oly_status oly_cache_add(oly_compiled_cache *c, const oly_key *k, oly_compiled *compiled);

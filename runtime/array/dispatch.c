@@ -120,9 +120,12 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
                         oly_array *result)
 {
     oly_key key;
+    oly_turn turn;
+    OLY_TRY(oly_turn_begin(&turn));
     oly_key_begin(&key);
     oly_status st = run_eagerly(&key, compose, n_in, in, recipe, result);
     oly_key_end(&key);
+    oly_turn_end(&turn);
     for (int k = 0; k < n_in && st != OLY_OK; k++)
         if (in[k].kind == 'a')
             oly_call_failed(st, 1, &in[k].array);

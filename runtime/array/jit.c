@@ -235,12 +235,15 @@ static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array
 static oly_status call(oly_fn f, int n_in, const oly_array *in, const int *donated, oly_array *out)
 {
     oly_compiled *c;
+    oly_turn turn;
     if (oly_trace_current())
         return call_traced(f, n_in, in, out);
     OLY_TRY(check_inputs(f, n_in, in));
+    OLY_TRY(oly_turn_begin(&turn));
     oly_status st = find(f, in, &c);
     if (st == OLY_OK)
         st = oly_compiled_run(c, n_in, in, donated, f->n_out, out);
+    oly_turn_end(&turn);
     return oly_call_failed(st, n_in, in);
 }
 
