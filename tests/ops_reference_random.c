@@ -276,7 +276,7 @@ FROM(oly_random_categorical(in[0], in[1], 1))
 static const row rows[] = {
     {"random_key", "iota", "u:m->2", "u", ">u", call_key, value_key, 0, 99, 0, SOME, NULL},
     {"random_split", "threefry2x32", "u:2->92", "u", ">u", call_split, value_split, 0, 99, 0, SOME, NULL},
-    {"random_fold_in", "threefry2x32", "u:2,->2", INTEGERS, ">u", call_fold_in, value_fold_in, 0, 99, 0, 0, NULL},
+    {"random_fold_in", "threefry2x32", "u:2,->2", BOOLS INTEGERS, ">u", call_fold_in, value_fold_in, 0, 99, 0, 0, NULL},
     {"threefry2x32", "threefry2x32", "u:2,u:Dn->Dn", "u", ">u", call_threefry2x32, value_threefry, 0, 99, 0, SOME,
      NULL},
     ROW("random_bits", "random_bits", "U34u", "s", bits, "b", 0, 0),

@@ -465,7 +465,8 @@ static void other_arguments_are_told(void **state)
 static void skipped_calls_are_counted(void **state)
 {
     (void)state;
-    diverge(ticket(12, 1, "oly_sum (a.c:3)"), 8, ticket(13, 1, "oly_sum (a.c:3)"), 8, "its call 13");
+    const uint64_t call = UINT64_C(1) << OLY_TICKET_STEP_BITS;
+    diverge(ticket(12 * call, 1, "oly_sum (a.c:3)"), 8, ticket(13 * call, 1, "oly_sum (a.c:3)"), 8, "its call 13");
 }
 
 static void other_lengths_are_told(void **state)
@@ -505,7 +506,7 @@ static void late_ranks_are_named(void **state)
     oly_option.timeout = 20;
     all_arrive();
     /* the rank that gave up leaves alone; those that wait for it then are told so, long before their time is up */
-    assert_int_equal(oly_world_finish(), rank == 0 ? OLY_OK : OLY_TIMEOUT);
+    assert_int_equal(oly_world_finish(), OLY_TIMEOUT);
     if (rank > 0)
         assert_non_null(strstr(oly_last_error(), "rank 0 has failed"));
     oly_clear_error();
