@@ -120,6 +120,32 @@ static bool is_argument_inside(const program *p, int v)
     return is && !outermost;
 }
 
+/* Does the way from what this block has derived by, to what it has derived, lead through v? The derivative was made of v, too, which the
+ * reference, where v is given, would not see. Statements with blocks may read anything. */
+static bool is_passed_by_derivative(const program *p, int v)
+{
+    const block *b = &p->block[p->current];
+    for (int g = 0; g < b->n; g++) {
+        const statement *made = &p->statement[b->statement[g]];
+        bool follows[MOST_VALUES] = {false}, is_by = false;
+        for (int k = 1; made->kind == GRADIENTS && k < made->n_in; k++) {
+            follows[made->in[k]] = true;
+            is_by = is_by || made->in[k] == v;
+        }
+        for (int j = 0; j < g && made->kind == GRADIENTS; j++) {
+            const statement *s = &p->statement[b->statement[j]];
+            bool reads = s->n_blocks > 0;
+            for (int k = 0; k < s->n_in; k++)
+                reads = reads || (s->in[k] >= 0 && follows[s->in[k]]);
+            for (int k = 0; k < s->n_out && reads; k++)
+                follows[s->out[k]] = true;
+        }
+        if (follows[v] && !is_by)
+            return true;
+    }
+    return false;
+}
+
 /* oly_gradients: the last floating value of this block, summed, by values of the block before it. */
 bool draw_gradients(program *p)
 {
@@ -131,7 +157,7 @@ bool draw_gradients(program *p)
     for (int k = 0; k < p->n_visible; k++) {
         int v = p->visible[k];
         if (p->home[v] == p->current && is_derivable(p, v) && !(p->explicit_axes && p->placed[v].mesh < 0) &&
-            !comes_with_others(p, v) && !is_argument_inside(p, v))
+            !comes_with_others(p, v) && !is_argument_inside(p, v) && !is_passed_by_derivative(p, v))
             found[n++] = v;
     }
     if (n < 2)
