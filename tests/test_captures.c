@@ -64,8 +64,15 @@ static oly_array padded(oly_array c, oly_array w)
     return oly_add(oly_pad(oly_slice(c, "2:"), 1, (const int64_t[]){2}, NULL, NULL), w);
 }
 
+/* The part behind where as many elements would end if there were no gaps between them. */
+static oly_array with_gaps(oly_array c, oly_array w)
+{
+    oly_array apart = oly_pad(w, 2, (const int64_t[]){1}, (const int64_t[]){1}, (const int64_t[]){1});
+    return oly_add(oly_roll(c, 1, 0), oly_slice(apart, "13:"));
+}
+
 static const step_function steps[] = {rolled_sum,      sum_of_rolled, kept_edges,  inner_sum, inner_product,
-                                      heat_and_source, masked,        rolled_both, padded};
+                                      heat_and_source, masked,        rolled_both, padded,    with_gaps};
 
 /* Of an array of 60 elements what the loop captures: 12 of them. */
 static oly_array captured(int how, oly_array x)

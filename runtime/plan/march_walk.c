@@ -210,13 +210,21 @@ static bool is_within(oly_march_walk *f, const oly_node *n, const oly_march_spot
     return within;
 }
 
+/* With gaps between the elements of what is inside, the box that they span is no box of them. */
+static bool has_gaps(const oly_node *n, const oly_node *inside)
+{
+    for (int e = 0; e < n->type.rank; e++)
+        if (n->params.step[e] != 1 && inside->type.shape[e] > 1)
+            return true;
+    return false;
+}
+
 static int through_part(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, const oly_node *inside,
                         const oly_node *around, int depth)
 {
     bool outside;
-    for (int e = 0; e < n->type.rank; e++)
-        if (n->params.step[e] != 1 && inside->type.shape[e] > 1)
-            return fail(f);
+    if (has_gaps(n, inside))
+        return fail(f);
     if (is_within(f, n, at, n->params.start, inside->type.shape, &outside)) {
         oly_march_spot to = *at;
         for (int e = 0; e < n->type.rank; e++)
@@ -303,6 +311,8 @@ static int through(oly_march_walk *f, const oly_node *n, const oly_march_spot *a
     case OLY_LOWER_PAD: {
         const oly_march_spot none = {.dim = {-1}};
         bool outside;
+        if (has_gaps(n, n->in[0]))
+            return fail(f);
         is_within(f, n, at, n->params.start, n->in[0]->type.shape, &outside);
         return f->cut < 0 && outside ? value_of(f, n->in[1], &none, depth)
                                      : through_part(f, n, at, n->in[0], n->in[1], depth);
