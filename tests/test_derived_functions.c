@@ -148,6 +148,22 @@ static void corners_have_the_agreed_slopes(void **state)
     check_corner(7, 2, (float[]){0, 2}, (float[]){NAN, 0.5F});
 }
 
+/* A typed number made in the function, converted: what follows from it must be known to. */
+static void by_a_number(const oly_array *in, oly_array *out, void *user)
+{
+    oly_array number = oly_full_shape(OLY_ARG(2), OLY_FLOAT32, 0, NULL), wide = oly_astype(number, OLY_FLOAT64);
+    (void)user;
+    oly_gradients(oly_sum(oly_mul(in[0], oly_mul(wide, wide))), OLY_IN(number), OLY_OUT(out[0]));
+}
+
+static void converted_numbers_have_gradients(void **state)
+{
+    (void)state;
+    oly_array slope = oly_apply(oly_jit(by_a_number, 1, 1), ramp(5));
+    assert_int_equal(oly_dtype_of(slope), OLY_FLOAT32);
+    assert_float_equal(oly_item(slope), 4 * oly_item(oly_sum(ramp(5))), 1e-6);
+}
+
 /* -- explicit axes --------------------------------------------------------------------------------------------------- */
 static void explicit_loss(const oly_array *in, oly_array *out, void *user)
 {
@@ -242,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(complex_gradients_follow_the_convention, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(corners_have_the_agreed_slopes, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(gradients_have_the_sharding_of_their_values, check_start_wide, check_finish),
+        cmocka_unit_test_setup_teardown(converted_numbers_have_gradients, check_start_wide, check_finish),
         cmocka_unit_test_setup_teardown(mistakes_are_explained, check_start_wide, check_finish),
     };
     return CHECK_MAIN(tests);

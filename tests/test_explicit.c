@@ -640,6 +640,23 @@ static void conditions_are_sharded_as_branches(void **state)
     REFUSED(oly_where(oly_gt(count("x", 8, 2), 3), plate, plate), OLY_SHARDING, "condition", "[select_conflict]");
 }
 
+/* Two elements over eight devices: the Auto axis has no part in a term. */
+static void terms_are_not_split_over_auto_axes(void **state)
+{
+    (void)state;
+    for (int n = 2; n < 18; n += 5) {
+        oly_array x = oly_reshape(oly_arange(3 * n, OLY_FLOAT32), 3, n);
+        x = oly_device_put(x, oly_named(mixed, n % 2 ? "None, (y,x)" : "None, (x,y)"));
+        oly_array sum = oly_sum(x, OLY_AXES(1), .out_sharding = oly_named(mixed, "unreduced={x}"));
+        oly_array all = oly_reshard(sum, oly_named(mixed, ""));
+        for (int k = 0; k < 3; k++)
+            assert_float_equal(oly_item(oly_slice(all, k == 0   ? "0"
+                                                       : k == 1 ? "1"
+                                                                : "2")),
+                               k * n * n + n * (n - 1) / 2, 0);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -657,6 +674,7 @@ int main(void)
         TEST(stacks_are_split_as_what_they_hold),
         TEST(sums_wait),
         TEST(terms_are_cut_further),
+        TEST(terms_are_not_split_over_auto_axes),
         TEST(products_wait),
         TEST(arrays_like_another_lie_as_it_does),
         TEST(regions_change_the_rules),

@@ -82,6 +82,25 @@ static oly_status is_first_term(oly_graph *g, const oly_type *wide, oly_node **o
     return oly_build_apply(g, OLY_OP_eq, 2, both, out);
 }
 
+/* One output, whose terms lie where the unreduced axes say: a term is not split over the Auto axes, of which the handle tells nothing in
+ * that dimension. */
+static oly_status output_terms(oly_graph *g, oly_node *x, oly_sharding split)
+{
+    oly_params p;
+    oly_spec spec = split->spec;
+    if (split->mesh->explicit_axes == (1u << split->mesh->n_axes) - 1)
+        return oly_graph_output(g, x);
+    memset(&p, 0, sizeof p);
+    spec.n_dims = x->type.rank;
+    for (int d = 1; d < spec.n_dims; d++)
+        if (spec.dim[d].n == 0)
+            spec.open |= 1u << d;
+    if (!(p.sharding = oly_sharding_intern(split->mesh, &spec, spec.n_dims)))
+        return OLY_MEMORY;
+    OLY_TRY(oly_graph_add(g, OLY_OP_place, 1, &x, &p, &x));
+    return oly_graph_output(g, x);
+}
+
 oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown)
 {
     oly_type wide;
@@ -97,14 +116,14 @@ oly_status oly_sums_output(oly_graph *g, oly_node *node, oly_sharding *shown)
     OLY_TRY(with_terms(&node->type, *shown, &wide, &split));
     OLY_TRY(oly_build_terms(g, node, &wide, split, &x));
     if (x)
-        return oly_graph_output(g, x);
+        return output_terms(g, x, split);
     OLY_TRY(oly_build_reshard(g, node, finished, &x));
     OLY_TRY(is_first_term(g, &wide, &all[0]));
     OLY_TRY(repeat(g, x, &wide, split, &all[1]));
     OLY_TRY(oly_build_number(g, x->type.dtype, 0, &all[2]));
     OLY_TRY(oly_build_broadcast(g, all[2], wide.rank, wide.shape, &all[2]));
     OLY_TRY(oly_build_apply(g, OLY_OP_select, 3, all, &x));
-    return oly_graph_output(g, x);
+    return output_terms(g, x, split);
 }
 
 oly_status oly_sums_shown(oly_sharding cut, oly_sharding *shown)

@@ -91,9 +91,17 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
 }
 
 /* -- element types --------------------------------------------------------------------------------------- */
+/* Where somebody may want a derivative by it, the other constant must be seen to follow from it: not of numbers in the program, which
+ * have no handle. */
+static bool may_be_derived_by(const oly_node *x, oly_dtype dtype)
+{
+    return !x->type.weak && x->type.dtype != dtype && oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT &&
+           oly_dtype_kind(dtype) >= OLY_KIND_FLOAT;
+}
+
 oly_status oly_build_convert(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
 {
-    if (oly_is_constant(x))
+    if (oly_is_constant(x) && !may_be_derived_by(x, dtype))
         return convert_constant(g, x, dtype, weak, out);
     *out = x;
     if (x->type.dtype == dtype)
