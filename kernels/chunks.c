@@ -137,7 +137,7 @@ static void make_squarer(const oly_gemm_task *t, oly_gemm_shape *s, int64_t want
     }
 }
 
-/* Can OpenBLAS read a matrix that lies so? It prints a line and computes nothing where it sees that it cannot. */
+/* Can OpenBLAS read a matrix with these strides? If not, it prints a line and computes nothing. */
 static bool is_blas_matrix(int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
     return (column == 1 && row >= columns && row < INT32_MAX) || (row == 1 && column >= rows && column < INT32_MAX);

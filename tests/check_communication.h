@@ -8,7 +8,7 @@
 char *check_steps(oly_fn f, int n, const oly_array *in);
 int check_count(const char *text, const char *word);
 
-/* Lines of the steps that the function has the word in, on a float32[rows,columns] operand that lies so; its result, as large,
+/* Lines of the steps that the function has the word in, on a float32[rows,columns] operand of that spec; its result, as large,
  * is that on one device. */
 int check_steps_with(const char *word, oly_function function, const char *mesh, const char *spec, int64_t rows,
                      int64_t columns);

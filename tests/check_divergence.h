@@ -70,5 +70,12 @@ void difference_begin(setting *s, int who);
 int difference_end(double *seconds);
 /* Runs the list; `file` is what messages must name. Prints the slowest; on a machine that was idle fails if more than one took over a second. */
 void differences_are_refused(const char *file, int n, const difference *list);
+/* The test of a list of differences. */
+#define REFUSED(list)                                                                                                  \
+    static void programs_that_differ_are_refused(void **state)                                                         \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        differences_are_refused(__FILE__, (int)(sizeof(list) / sizeof *(list)), list);                                 \
+    }
 bool difference_is_named(const char *file, const char *text, int number);
 #endif

@@ -347,11 +347,7 @@ static const difference differences[] = {
     D(own_parts),
 };
 
-static void programs_that_differ_are_refused(void **state)
-{
-    (void)state;
-    differences_are_refused(__FILE__, sizeof differences / sizeof *differences, differences);
-}
+REFUSED(differences)
 
 /* -- a call that fails on one rank only ------------------------------------------------------------------------------------ */
 

@@ -603,11 +603,7 @@ static const difference differences[] = {
     D(type_of_part),
 };
 
-static void programs_that_differ_are_refused(void **state)
-{
-    (void)state;
-    differences_are_refused(__FILE__, sizeof differences / sizeof *differences, differences);
-}
+REFUSED(differences)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(programs_that_differ_are_refused),

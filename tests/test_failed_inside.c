@@ -1,18 +1,18 @@
 /* run: layouts  Functions of the program's in which a call fails (OLY_ERRORS_RETURN) and which go on with what they have: whatever
  * called them fails, too, and its results are NULL. A loop that was not recorded once left its carry as it was, and the function
- * around it handed that out. Functions that clear the error have mended it. */
+ * around it handed that out. Functions that clear the error have handled it. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
 
-typedef enum means { FAILS, MENDS, TURNS_TO_INTEGERS } means;
+typedef enum means { FAILS, CLEARS, TURNS_TO_INTEGERS } means;
 static means what;
 
 static oly_array body_of(oly_array x)
 {
     if (what == TURNS_TO_INTEGERS)
         return oly_astype(x, OLY_INT32);
-    if (!oly_add(oly_zeros(OLY_FLOAT32, 2), oly_zeros(OLY_FLOAT32, 3)) && what == MENDS)
+    if (!oly_add(oly_zeros(OLY_FLOAT32, 2), oly_zeros(OLY_FLOAT32, 3)) && what == CLEARS)
         oly_clear_error();
     return oly_mul(x, 2);
 }
@@ -182,7 +182,7 @@ static void a_carry_that_changes_fails_what_is_around_it(void **state)
 static void an_older_error_is_not_theirs(void **state)
 {
     (void)state;
-    what = MENDS;
+    what = CLEARS;
     for (int k = 0; k < CALLERS; k++) {
         oly_array x = sharded(), y = NULL;
         assert_null(oly_add(x, oly_zeros(OLY_FLOAT32, 3, 5)));
@@ -196,7 +196,7 @@ static void an_older_error_is_not_theirs(void **state)
 static void what_is_cleared_is_mended(void **state)
 {
     (void)state;
-    what = MENDS;
+    what = CLEARS;
     static const double sums[CALLERS] = {112, 56, 56, 112, 56, 28, 56, 56, 56, 16, 56};
     for (int k = 0; k < CALLERS; k++) {
         oly_array x = sharded(), y = NULL;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Permutations that the function does on float32[64,4] that lies so; its values are those of its operations, exactly but for `tolerance`. */
+/* Permutations in the function of float32[64,4] with that spec; its values are those of its operations, exactly but for `tolerance`. */
 static int moves_of(oly_function function, const char *spec, double tolerance)
 {
     enum { N = 64 * 4 };

@@ -251,6 +251,51 @@ static void staggered_fields_go_together(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
+/* Carries of other extents feed each other. An instance may have elements that no device needs; their operands are not exchanged and
+ * must not be read. Only a sanitizer sees such a read. */
+static void feed(oly_array i, oly_array *carry, void *user)
+{
+    static const int64_t low[] = {5, 0}, none[] = {0, 0};
+    (void)i;
+    (void)user;
+    carry[1] = oly_astype(oly_pad(carry[0], 0, low, none, none), OLY_FLOAT64);
+    carry[2] = oly_astype(oly_slice(carry[1], "0:4"), OLY_FLOAT32);
+}
+
+static void feed_on(const oly_array *in, oly_array *out, void *user)
+{
+    memcpy(out, in, 3 * sizeof *in);
+    oly_fori(0, 3, feed, 3, out, user);
+}
+
+static void elements_nobody_needs_read_nothing(void **state)
+{
+    (void)state;
+    for (int pass = 1; pass <= 3; pass++) {
+        char steps[] = {(char)('0' + pass), 0};
+        setenv("OLYMPUS_HALO_STEPS", steps, 1);
+        oly_init(NULL, NULL);
+        oly_mesh mesh = oly_make_mesh("x=8");
+        oly_array small = oly_reshape(oly_arange(4, OLY_FLOAT32), 4, 1), wide = oly_full(7, OLY_FLOAT64, 9, 1);
+        oly_array in[3], out[3] = {NULL};
+        oly_array from[] = {small, wide, oly_add(small, 10)};
+        for (int k = 0; k < 3; k++)
+            in[k] = oly_device_put(from[k], oly_named(mesh, "x, None"));
+        oly_call(oly_jit(feed_on, 3, 3), OLY_IN(in[0], in[1], in[2]), OLY_OUT(out[0], out[1], out[2]));
+        double nine[9];
+        float four[2][4];
+        oly_process_allgather(out[0], four[0], sizeof four[0]);
+        oly_process_allgather(out[1], nine, sizeof nine);
+        oly_process_allgather(out[2], four[1], sizeof four[1]);
+        for (int i = 0; i < 9; i++)
+            assert_true(nine[i] == (i < 5 ? 0 : i - 5));
+        for (int i = 0; i < 4; i++)
+            assert_true(four[0][i] == i && four[1][i] == 0);
+        assert_int_equal(oly_finalize(), 0);
+    }
+    unsetenv("OLYMPUS_HALO_STEPS");
+}
+
 /* Heat that is fed as time goes by, and what is kept of every step. */
 static void keep(oly_array i, oly_array *carry, void *user)
 {
@@ -383,7 +428,7 @@ static void carries_of_other_extents_go_beside(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_go_together),
     cmocka_unit_test(what_is_only_looked_at_goes_together),    cmocka_unit_test(narrow_fields_go_fewer_steps_at_once),
-    cmocka_unit_test(carries_of_other_extents_go_beside),
+    cmocka_unit_test(carries_of_other_extents_go_beside),      cmocka_unit_test(elements_nobody_needs_read_nothing),
 };
 
 int main(void)

@@ -82,8 +82,8 @@ static oly_status is_first_term(oly_graph *g, const oly_type *wide, oly_node **o
     return oly_build_apply(g, OLY_OP_eq, 2, both, out);
 }
 
-/* One output, whose terms lie where the unreduced axes say: a term is not split over the Auto axes, of which the handle tells nothing in
- * that dimension. */
+/* One output, whose terms are placed by the unreduced axes. The terms are not split over Auto axes: the handle does not record such a
+ * split of that dimension. */
 static oly_status output_terms(oly_graph *g, oly_node *x, oly_sharding split)
 {
     oly_params p;

@@ -124,7 +124,7 @@ oly_status oly_check_traced(unsigned before, const char *what)
     oly_status st = oly_raised_since(before);
     return st == OLY_OK ? OLY_OK
                         : oly_fail(st,
-                                   "a call in %s failed; see the first error, or clear it where the program mends it "
+                                   "a call in %s failed; see the first error, or clear it where the program handles it "
                                    "(oly_clear_error)",
                                    what);
 }

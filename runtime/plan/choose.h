@@ -221,7 +221,7 @@ oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n);
 bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand);
 /* Where what is read lies without choices. */
 oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r);
-/* What a reduction does with an operand that lies so. */
+/* What a reduction does with an operand placed like this. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
 /* Notes what a body reads of values around under these decisions. */
 void oly_note_needs(oly_chooser *c, const oly_decision *decided);

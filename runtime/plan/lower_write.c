@@ -111,7 +111,7 @@ static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_no
     return l;
 }
 
-/* What a concatenation that lies so reads of its operands. */
+/* What a concatenation with this layout reads of its operands. */
 static int operands_read(const oly_node *n, const oly_layout *whole, oly_node **nodes, oly_region *regions)
 {
     int64_t at = 0;

@@ -168,6 +168,46 @@ static void run_taps(const march_tile *t, const oly_march_instance *i, int k, co
     }
 }
 
+/* The elements that are in memory of a value that an instance reads, in dimension d. */
+static void extent_of(const march_tile *t, const oly_march_instance *i, oly_march_ref of, int d, int64_t *lo,
+                      int64_t *hi)
+{
+    const march_sweep *s = t->sweep;
+    const oly_box *box = NULL;
+    if (of.kind == OLY_MARCH_FIELD)
+        of = i->fields[of.index];
+    else
+        of.index += i->step * s->march->form.n_stages;
+    int target = of.kind == OLY_MARCH_STAGE ? s->pass->instance[of.index].target : -1;
+    if (of.kind == OLY_MARCH_FIELD)
+        box = &t->device->field[of.index];
+    else if (target >= 0)
+        box = s->last ? &t->device->own[target] : &t->device->field[target];
+    *lo = box ? box->lo[d] : t->lo[d] + s->pass->lo[d];
+    *hi = box ? box->hi[d] : t->hi[d] + s->pass->hi[d];
+}
+
+/* The box of an instance may have elements that this tile does not need; march_pass.c exchanges no margins for those. Their operands are
+ * not in memory, so they are left out. */
+static bool keep_readable(const march_tile *t, const oly_march_instance *i, const oly_march_piece *piece, int64_t *lo,
+                          int64_t *hi)
+{
+    for (int l = 0; l < piece->program.n_loads; l++) {
+        const oly_march_load *load = &piece->loads[l];
+        if (load->of.kind != OLY_MARCH_FIELD && load->of.kind != OLY_MARCH_STAGE)
+            continue;
+        for (int d = 0; d < t->sweep->march->form.rank; d++) {
+            int64_t first, end;
+            extent_of(t, i, load->of, d, &first, &end);
+            lo[d] = lo[d] < first - load->shift[d] ? first - load->shift[d] : lo[d];
+            hi[d] = hi[d] > end - load->shift[d] ? end - load->shift[d] : hi[d];
+            if (lo[d] >= hi[d])
+                return false;
+        }
+    }
+    return true;
+}
+
 static int64_t floor_divide(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -195,6 +235,7 @@ static void run_images(const march_tile *t, const oly_march_instance *i, int k, 
             hi[d] = t->hi[d] + i->hi[d] < piece->hi[d] + turn[d] ? t->hi[d] + i->hi[d] : piece->hi[d] + turn[d];
             any = any && lo[d] < hi[d];
         }
+        any = any && keep_readable(t, i, piece, lo, hi);
         if (any && piece->n_taps)
             run_taps(t, i, k, piece, lo, hi);
         else if (any)
