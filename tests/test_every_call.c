@@ -649,5 +649,10 @@ int main(void)
         cmocka_unit_test(errors_end_the_job),
         cmocka_unit_test(calls_before_init_end_the_job),
     };
-    return CHECK_MAIN(tests);
+    char folder[] = "/tmp/every_call.XXXXXX"; /* some calls write a file of the name they are given */
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        return 1;
+    int failed = CHECK_MAIN(tests);
+    unlink(give_const_char_p(FINE));
+    return rmdir(folder) == 0 ? failed : 1;
 }
