@@ -13,7 +13,7 @@ char *check_steps(oly_fn f, int n, const oly_array *in)
     assert_non_null(file);
     assert_int_equal(oly_explain_n(file, f, n, in), OLY_OK);
     fclose(file);
-    char *steps_end = strstr(text, "  in all:");
+    char *steps_end = strstr(text, "  total:");
     if (steps_end)
         *steps_end = 0;
     return text;

@@ -205,8 +205,8 @@ static int inside(const char *text)
     int n = 0;
     const char *at = strstr(text, "times:"), *end = at ? strstr(at, "\n  output 0") : NULL;
     for (; at && at < end; at = strchr(at + 1, '\n'))
-        if (strncmp(at, "\n        ", 9) == 0 && strstr(at, " to a device in") &&
-            strstr(at, " to a device in") < strchr(at + 1, '\n'))
+        if (strncmp(at, "\n        ", 9) == 0 && strstr(at, " per device in") &&
+            strstr(at, " per device in") < strchr(at + 1, '\n'))
             n++;
     return n;
 }

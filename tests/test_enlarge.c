@@ -9,7 +9,7 @@
 static long received(const char *text)
 {
     long bytes = 0;
-    for (const char *at = text; (at = strstr(at, " to a device in")); at++) {
+    for (const char *at = text; (at = strstr(at, " per device in")); at++) {
         const char *open = at;
         char unit[8];
         double n;

@@ -83,7 +83,7 @@ static void heat_costs_one_exchange_of_one_element_a_step(void **state)
     oly_option.halo_steps = 0;
     assert_non_null(strstr(text, "100 steps in 100 passes of up to 1"));
     assert_non_null(strstr(text, "1 element each way along dimension 0"));
-    assert_non_null(strstr(text, "[8 bytes to a device in 2 messages, 8 members]"));
+    assert_non_null(strstr(text, "[8 bytes per device in 2 messages, 8 members]"));
     assert_int_equal(count(text, "all-"), 0);
     assert_null(strstr(text, "times:\n"));
     free(text);
@@ -121,7 +121,7 @@ static void a_product_over_a_split_dimension_is_one_reduction(void **state)
     char *text = explained(product, 2, in);
     assert_int_equal(count(text, " members]"), 1);
     assert_non_null(strstr(text, "all-reduce: sum over 2 devices"));
-    assert_non_null(strstr(text, "4.0 KiB to a device"));
+    assert_non_null(strstr(text, "4.0 KiB per device"));
     assert_non_null(strstr(text, "output 0  float32[64,64]  P('a',)"));
     free(text);
 }

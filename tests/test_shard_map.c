@@ -543,7 +543,7 @@ static void mapped(const oly_array *in, oly_array *out, void *user)
     oly_shard_map(w->body, NULL, w->mesh, 1, in, &w->in, 1, (oly_array *[]){&out[0]}, &w->out);
 }
 
-/* Runs `words` through the explanation of a plan: "in all: 1 collective, ..." */
+/* Runs `words` through the explanation of a plan: "total: 1 collective, ..." */
 static void expect_plan(oly_function body, oly_mesh mesh, oly_array x, const char *in, const char *out,
                         const char *words, int collectives)
 {
@@ -556,7 +556,7 @@ static void expect_plan(oly_function body, oly_mesh mesh, oly_array x, const cha
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     if (oly_process_count() == 1) /* on more, sums take a step within each and one between them */
-        snprintf(total, sizeof total, "in all: %d collective%s,", collectives, collectives == 1 ? "" : "s");
+        snprintf(total, sizeof total, "total: %d collective%s,", collectives, collectives == 1 ? "" : "s");
     if (!strstr(text, words) || !strstr(text, total))
         fail_msg("expected \"%s\" and \"%s\" in\n%s", words, total, text);
 }

@@ -357,7 +357,7 @@ static void explanations_tell_the_stages(void **state)
     assert_non_null(strstr(text, "all-gather: in 14 stages between 12500 processes"));
     assert_non_null(strstr(text, "in 14 messages"));
     assert_non_null(strstr(text, "100000 members"));
-    assert_non_null(strstr(text, "in all: 1 collective, "));
+    assert_non_null(strstr(text, "total: 1 collective, "));
     free(text);
     text = explained(5, OLY_EXPLAIN_TEXT, &work);
     assert_non_null(strstr(text, "broadcast: in 14 stages between 12500 processes, those that have it send it on"));

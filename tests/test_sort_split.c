@@ -263,7 +263,7 @@ static int64_t most_of_a_device(const char *steps)
         double number = 0;
         char unit = 0;
         int end = 0;
-        if (sscanf(at, "[%lf %c%*[a-zA-Z] to a device%n", &number, &unit, &end) == 2 && end > 0)
+        if (sscanf(at, "[%lf %c%*[a-zA-Z] per device%n", &number, &unit, &end) == 2 && end > 0)
             bytes += number * (unit == 'K' ? 1024 : unit == 'M' ? 1048576 : 1);
     }
     return (int64_t)bytes;

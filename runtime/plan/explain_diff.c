@@ -37,9 +37,9 @@ static void sums_text(oly_text *t, const oly_told *a, const oly_told *b)
 {
     amount(t, "steps", a->costs.steps, b->costs.steps, plain);
     amount(t, "collectives", a->costs.collectives, b->costs.collectives, plain);
-    amount(t, "received by a device", a->bytes, b->bytes, oly_bytes_text);
-    amount(t, "memory of a device, at most", a->peak, b->peak, oly_bytes_text);
-    amount(t, "scratch memory of a device", a->scratch_bytes, b->scratch_bytes, oly_bytes_text);
+    amount(t, "received per device", a->bytes, b->bytes, oly_bytes_text);
+    amount(t, "peak memory per device", a->peak, b->peak, oly_bytes_text);
+    amount(t, "scratch memory per device", a->scratch_bytes, b->scratch_bytes, oly_bytes_text);
     amount(t, "predicted time", (int64_t)(a->seconds * 1e12), (int64_t)(b->seconds * 1e12), time_words);
 }
 
@@ -78,7 +78,7 @@ static void values_text(oly_text *t, oly_told *a, oly_told *b)
         if (oly_is_constant(v->node) || !oly_has_value(v->node) || strcmp(before, after) == 0)
             continue;
         if (!any)
-            oly_text_add(t, "values that lie otherwise:\n");
+            oly_text_add(t, "values placed differently:\n");
         any = true;
         oly_text_add(t, "  %s %s: %s -> %s   %s\n", v->name, oly_ops[v->node->op].name, before, after,
                      oly_tell_line(a, v->node));

@@ -80,7 +80,7 @@ static void step_box(drawing *d, int k)
     if (ts->communicates) {
         oly_text_add(d->text, "\\n");
         oly_bytes_text(d->text, s->bytes);
-        oly_text_add(d->text, " to a device");
+        oly_text_add(d->text, " per device");
         if (ts->group.axes.n) {
             oly_text_add(d->text, " along ");
             escaped(d->text, oly_tell_axes(d->told, ts->group.mesh, &ts->group.axes));
@@ -212,9 +212,9 @@ void oly_told_dot(oly_text *t, oly_told *told)
     escaped(t, plan->graph->name);
     oly_text_add(t, ": %lld collectives, ", (long long)told->costs.collectives);
     oly_bytes_text(t, told->bytes);
-    oly_text_add(t, " to a device, at most ");
+    oly_text_add(t, " per device, at most ");
     oly_bytes_text(t, told->peak);
-    oly_text_add(t, " on it, ");
+    oly_text_add(t, " of memory, ");
     oly_seconds_text(t, told->seconds);
     oly_text_add(t, "\";\n  labelloc=t;\n  node [shape=box, style=\"filled,rounded\", fillcolor=\"#dae8fc\", "
                     "fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=8];\n");

@@ -1,5 +1,5 @@
-/* Plans as text for people: what goes in, steps in order, what comes out; then why everything lies where it lies, why data moves,
- * memory, time, and what would be cheaper. How to read it: docs/explain.md. */
+/* A plan as text for people: inputs, steps in order, outputs; then the placement of every value and its reason, why data moves,
+ * memory, predicted time, and hints. How to read it: docs/explain.md. */
 #include "plan/explain.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ const char *oly_tell_slot(oly_told *told, int slot)
     if (v >= 0)
         return oly_told_say(told, "%s%s", told->is_copy[slot] ? "a copy of " : "", told->values[v].name);
     if (told->writer[slot] < 0)
-        return "working memory";
+        return "workspace";
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a writer is one of the steps */
     const oly_step *s = told->steps[told->writer[slot]].step;
     return oly_told_say(told, "a buffer of step %d (%s)", s->number, s->what);
@@ -101,7 +101,7 @@ void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts)
     if (ts->communicates) {
         oly_text_add(t, "   [");
         oly_bytes_text(t, s->bytes);
-        oly_text_add(t, " to a device in %d message%s, %d members]", s->messages, plural(s->messages),
+        oly_text_add(t, " per device in %d message%s, %d members]", s->messages, plural(s->messages),
                      ts->group.members);
     }
     site_text(t, told, s->node);
@@ -153,12 +153,12 @@ static void plan_text(oly_text *t, oly_told *told)
         type_text(t, &plan->outputs[k]);
         oly_text_add(t, "\n");
     }
-    oly_text_add(t, "  in all: %lld collective%s, ", (long long)told->costs.collectives,
+    oly_text_add(t, "  total: %lld collective%s, ", (long long)told->costs.collectives,
                  plural(told->costs.collectives));
     oly_bytes_text(t, told->bytes);
-    oly_text_add(t, " received by a device; scratch memory ");
+    oly_text_add(t, " received per device; scratch memory ");
     oly_bytes_text(t, told->scratch_bytes);
-    oly_text_add(t, " a device; predicted time ");
+    oly_text_add(t, " per device; predicted time ");
     oly_seconds_text(t, told->seconds);
     oly_text_add(t, "\n");
     if (plan->priced_bytes[0] <= 0)
@@ -195,7 +195,7 @@ static void reason_text(void *user, int dimension, const char *kind, const char 
         oly_text_add(w->text, "        dimension %d over %s: %s\n", dimension,
                      oly_tell_axes(w->told, v->mesh, &v->spec.dim[dimension]), words);
     else
-        oly_text_add(w->text, "        dimension %d whole: %s\n", dimension, words);
+        oly_text_add(w->text, "        dimension %d not split: %s\n", dimension, words);
 }
 
 static void value_text(oly_text *t, oly_told *told, const oly_told_value *v)
@@ -209,7 +209,7 @@ static void value_text(oly_text *t, oly_told *told, const oly_told_value *v)
         oly_type_text(t, &n->type);
         if (told->plan->mesh->n_devices > 1 || v->mesh->everywhere)
             oly_text_add(t, "  %s%s", oly_tell_spec(told, v->mesh, &v->spec),
-                         v->aligned ? ", aligned with what it is a part of" : "");
+                         v->aligned ? ", aligned with the array it is part of" : "");
     }
     site_text(t, told, n);
     oly_text_add(t, "\n");
@@ -218,7 +218,7 @@ static void value_text(oly_text *t, oly_told *told, const oly_told_value *v)
 
 static void values_text(oly_text *t, oly_told *told)
 {
-    oly_text_add(t, "  values, and why they lie so:\n");
+    oly_text_add(t, "  values and their placement:\n");
     for (int k = 0; k < told->n_values; k++)
         if (!oly_is_constant(told->values[k].node))
             value_text(t, told, &told->values[k]);
@@ -226,13 +226,13 @@ static void values_text(oly_text *t, oly_told *told)
 
 /* -- transfers ----------------------------------------------------------------------------------------------------------- */
 
-/* Which hints do without it. */
+/* Which hints avoid it. */
 static void removers_text(oly_text *t, const oly_told *told, int k)
 {
     int n = 0;
     for (int h = 0; h < told->n_hints; h++)
         if (told->hints[h].removes[k])
-            oly_text_add(t, "%s%d", n++ ? " or " : "; not with hint ", h + 1);
+            oly_text_add(t, "%s%d", n++ ? " or " : "; avoided by hint ", h + 1);
 }
 
 static void transfers_text(oly_text *t, oly_told *told)
@@ -297,14 +297,14 @@ static void causes_text(oly_text *t, oly_told *told, const oly_told_step *at)
 
 static void memory_text(oly_text *t, oly_told *told)
 {
-    oly_text_add(t, "  memory of a device: at most ");
+    oly_text_add(t, "  memory per device: at most ");
     oly_bytes_text(t, told->peak);
     const oly_told_step *peak = told->peak_step >= 0 ? &told->steps[told->peak_step] : NULL;
     if (peak)
         oly_text_add(t, ", in step %d (%s)", peak->step->number, peak->step->what);
     oly_text_add(t, "; inputs ");
     oly_bytes_text(t, told->input_bytes);
-    oly_text_add(t, ", results and loops' carries ");
+    oly_text_add(t, ", results and loop carries ");
     oly_bytes_text(t, told->kept_bytes);
     oly_text_add(t, ", scratch ");
     oly_bytes_text(t, told->scratch_bytes);
@@ -366,7 +366,7 @@ static void hints_text(oly_text *t, const oly_told *told)
         if (h->memory > 0) {
             oly_text_add(t, " and take ");
             oly_bytes_text(t, h->memory);
-            oly_text_add(t, " more on a device");
+            oly_text_add(t, " more per device");
         }
         oly_text_add(t, "\n");
     }

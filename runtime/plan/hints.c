@@ -169,7 +169,7 @@ static const char *tell_savings(oly_told *told, const oly_told *before, const ol
     if (n == 0)
         oly_text_add(&t, "time");
     size_t length = t.length;
-    oly_text_add(&t, ", for ");
+    oly_text_add(&t, ", in exchange for ");
     fewer(&t, after, before, &more);
     const char *text = oly_told_say(told, "%.*s", more ? (int)t.length : (int)length, oly_text_chars(&t));
     told->failed = told->failed || t.failed;
@@ -192,14 +192,14 @@ static const char *tell_change(const search *s, const trial *t)
     if (t->axis >= 0)
         return oly_told_say(told, "splitting no input over %s", plan->mesh->name[t->axis]);
     if (t->output >= 0)
-        return oly_told_say(told, "leaving the sharding of result %d open (not %s)", t->output,
+        return oly_told_say(told, "leaving the sharding of result %d open (instead of %s)", t->output,
                             oly_tell_spec(told, plan->wanted[t->output]->mesh, &plan->wanted[t->output]->spec));
     const char *was =
         oly_tell_spec(told, plan->inputs[t->input].sharding->mesh, &plan->inputs[t->input].sharding->spec);
     const char *type = oly_type_short(&plan->inputs[t->input].type);
     if (t->sharding->spec.n_dims == 0)
-        return oly_told_say(told, "replicating %s, %s (not %s)", oly_told_input(told, t->input), type, was);
-    return oly_told_say(told, "%s, %s, as %s (not %s)", oly_told_input(told, t->input), type,
+        return oly_told_say(told, "replicating %s, %s (instead of %s)", oly_told_input(told, t->input), type, was);
+    return oly_told_say(told, "placing %s, %s, as %s (instead of %s)", oly_told_input(told, t->input), type,
                         oly_tell_spec(told, t->sharding->mesh, &t->sharding->spec), was);
 }
 

@@ -1,4 +1,5 @@
-/* Reasons: why values lie as they do and why data moves. Noted by whoever chooses axes, put into words for explanations. */
+/* Reasons: why a value is placed as it is and why data moves. Recorded by the passes that choose axes, put into words for
+ * oly_explain. */
 #include "plan/explain.h"
 #include "graph/factors.h"
 #include <string.h>
@@ -104,7 +105,7 @@ static const char *tell_factor(oly_told *told, const oly_told_value *v, const ol
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): reasons of this kind have a node */
     const oly_node *source = r->operand < n->n_in ? n->in[r->operand] : n;
     const char *dimension = e >= 0 ? oly_told_say(told, "dimension %d of ", e) : "";
-    const char *conflict = r->conflict ? "; conflict: others want it otherwise, the largest is followed" : "";
+    const char *conflict = r->conflict ? "; conflict: the operands disagree, the largest decides" : "";
     if (r->operand == n->n_in)
         return oly_told_say(told, "from %sthe result %s of %s%s", dimension, oly_told_name(told, source),
                             tell_node(told, n), conflict);
@@ -127,10 +128,10 @@ static const char *tell_reason(oly_told *told, const oly_told_value *v, const ol
     case OLY_WHY_FACTOR: return tell_factor(told, v, r);
     case OLY_WHY_CONSTRAINT: return oly_told_say(told, "constraint: %s", node);
     case OLY_WHY_TYPE: return "its type: an Explicit axis";
-    case OLY_WHY_RESULT: return oly_told_say(told, "wanted of result %d", r->operand);
+    case OLY_WHY_RESULT: return oly_told_say(told, "requested for result %d", r->operand);
     case OLY_WHY_SAME:
-        return oly_told_say(told, "the same value inside and outside of %s %s", oly_told_name(told, r->node), node);
-    case OLY_WHY_PRICE: return oly_told_say(told, "the cheapest way of %s", node);
+        return oly_told_say(told, "the same value inside and outside %s %s", oly_told_name(told, r->node), node);
+    case OLY_WHY_PRICE: return oly_told_say(told, "the cheapest layout of %s", node);
     }
     return "";
 }
@@ -166,14 +167,14 @@ static int alike_operand(const oly_told_value *v, int d, int *dimension)
     return -1;
 }
 
-/* Why it is cut so although nothing was noted, or something else. */
+/* Why it is split so although no reason was recorded, or another one. */
 static const char *tell_place(oly_told *told, const oly_told_value *v, int d)
 {
     int e, k = alike_operand(v, d, &e);
     if (k >= 0)
-        return oly_told_say(told, "where dimension %d of operand %d (%s) lies", e, k,
+        return oly_told_say(told, "computed where dimension %d of operand %d (%s) is placed", e, k,
                             oly_told_name(told, v->node->in[k]));
-    return "where its step works";
+    return "computed where its step runs";
 }
 
 /* What a value is that comes from outside its graph; NULL: it is computed in it. */
@@ -189,12 +190,12 @@ static const char *tell_origin(oly_told *told, const oly_told_value *v)
         return oly_told_say(told, "%s of the call", oly_told_input(told, k));
     const oly_node *outer = oly_captured(f, v->node);
     if (outer)
-        return oly_told_say(told, "%s from outside", oly_told_name(told, outer));
+        return oly_told_say(told, "%s, captured", oly_told_name(told, outer));
     const char *loop = oly_told_say(told, "%s %s", oly_told_name(told, f->loop), tell_node(told, f->loop));
     return k == 0 ? oly_told_say(told, "the counter of %s", loop) : oly_told_say(told, "carry %d of %s", k - 1, loop);
 }
 
-/* How a node is worked where prices have decided it. */
+/* How a node is computed where costs have decided it. */
 static const char *tell_choice(oly_told *told, const oly_told_value *v, const oly_choice *c)
 {
     oly_mesh mesh = told->plan->mesh;
@@ -206,10 +207,10 @@ static const char *tell_choice(oly_told *told, const oly_told_value *v, const ol
         for (int k = 0; k < c->summed[d].n; k++)
             summed.axis[summed.n++] = c->summed[d].axis[k];
     oly_text t = {0};
-    oly_text_add(&t, "worked as %s", oly_tell_spec(told, mesh, &work));
+    oly_text_add(&t, "computed as %s", oly_tell_spec(told, mesh, &work));
     if (summed.n)
-        oly_text_add(&t, ", in parts summed over %s", oly_tell_axes(told, mesh, &summed));
-    oly_text_add(&t, ": with all such choices the function is predicted to take ");
+        oly_text_add(&t, ", partial sums reduced over %s", oly_tell_axes(told, mesh, &summed));
+    oly_text_add(&t, "; with all such choices the predicted time is ");
     oly_seconds_text(&t, c->seconds[1]);
     oly_text_add(&t, " instead of ");
     oly_seconds_text(&t, c->seconds[0]);
@@ -242,11 +243,10 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
 
 /* -- why data moves ---------------------------------------------------------------------------------------------------- */
 
-/* Who wants what is brought, and how: "relu (layer.c:14) reads it whole". */
-static const char *tell_wish(oly_told *told, const oly_step *s, const char *verb, const char *what)
+/* Who needs the data, and how: "relu (layer.c:14) needs it whole". */
+static const char *tell_wish(oly_told *told, const oly_step *s, const char *what)
 {
-    return s->reader ? oly_told_say(told, "%s %ss %s", tell_node(told, s->reader), verb, what)
-                     : oly_told_say(told, "the call's result is to have %s", what);
+    return oly_told_say(told, "%s needs %s", s->reader ? tell_node(told, s->reader) : "the call's result", what);
 }
 
 static bool same_spec(const oly_transfer *t)
@@ -266,20 +266,20 @@ const char *oly_tell_transfer(oly_told *told, const oly_told_step *ts)
     const oly_transfer *t = s->transfer;
     const char *value = oly_told_name(told, s->node); /* planning makes values of its own, too */
     if (!*value && s->node)
-        value = oly_told_say(told, "what %s hands on", tell_node(told, s->node));
+        value = oly_told_say(told, "an intermediate result of %s", tell_node(told, s->node));
     const char *more = t && t->n_values > 1 ? oly_told_say(told, " and %d more", t->n_values - 1) : "";
     if (s->kind == OLY_STEP_STENCIL)
-        return oly_told_say(told, "each step reads elements of %s that the neighbours compute", value);
+        return oly_told_say(told, "each step reads elements of %s that neighbours compute", value);
     if (s->over.n)
-        return oly_told_say(told, "the devices along %s have parts of %s (%s); %s",
+        return oly_told_say(told, "devices along %s hold partial results of %s (%s); %s",
                             oly_tell_axes(told, told->plan->mesh, &s->over), value, tell_node(told, s->node),
-                            s->kind == OLY_STEP_FOLD ? tell_wish(told, s, "read", "it whole")
-                                                     : "each keeps its own piece of it");
+                            s->kind == OLY_STEP_FOLD ? tell_wish(told, s, "it whole") : "each keeps its own part");
     if (!t)
-        return oly_told_say(told, "%s: %s", value, tell_wish(told, s, "read", "what other devices have of it"));
-    const char *lies = oly_told_say(told, "%s%s lies as %s", value, more, oly_tell_spec(told, t->from_mesh, &t->from));
+        return oly_told_say(told, "%s: %s", value, tell_wish(told, s, "elements that other devices hold"));
+    const char *placed =
+        oly_told_say(told, "%s%s is placed as %s", value, more, oly_tell_spec(told, t->from_mesh, &t->from));
     if (same_spec(t))
-        return oly_told_say(told, "%s; %s", lies, tell_wish(told, s, "read", "elements that other devices have"));
+        return oly_told_say(told, "%s; %s", placed, tell_wish(told, s, "elements that other devices hold"));
     const char *wanted = oly_told_say(told, "it as %s", oly_tell_spec(told, t->to_mesh, &t->to));
-    return oly_told_say(told, "%s; %s", lies, tell_wish(told, s, "want", wanted));
+    return oly_told_say(told, "%s; %s", placed, tell_wish(told, s, wanted));
 }

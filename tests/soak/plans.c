@@ -42,7 +42,7 @@ static void read_line(planned *is, const char *line)
     is->digest = digest_line(is->digest, line);
     is->plans += after(line, "plan ") || after(line, "  \"plan\": ");
     is->steps += after(line, "    step ") != NULL;
-    if ((number = after(line, "  in all: ")) || (number = after(line, "    \"collectives\": ")))
+    if ((number = after(line, "  total: ")) || (number = after(line, "    \"collectives\": ")))
         is->collectives += atoi(number);
     if ((number = after(line, "    \"steps\": ")))
         is->steps += atoi(number);
