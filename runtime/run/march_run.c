@@ -1,26 +1,20 @@
-/* Running loops over fields (plan/march.h): passes over the fields, tiles of all devices spread over the threads, margins in
- * between. A tile works all steps of a pass: the stages of each step over the part that later ones need, in buffers of its own,
- * from the fields before the pass to those after it. Where margins come in messages, a pass begins with the tiles that read none
- * of those (plan/march_overlap.c), as in stencil_run.c. */
-#include "device/workers.h"
+/* Running loops over fields (plan/march.h): what a pass (tile_passes.h) does. A tile computes all steps of a pass: the stages of
+ * each step over the part that later ones need, in buffers of its own, from the fields before the pass to those after it. Which
+ * tiles read no margins that come in messages: plan/march_overlap.c. */
 #include "plan/march.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
+#include "run/tile_passes.h"
 #include <string.h>
 
-typedef enum part { ALL, EARLY, LATE } part;
-
 typedef struct march_sweep {
-    oly_run *run;
+    oly_passes passes; /* first member */
     const oly_march *march;
     const oly_march_pass *pass;
-    bool last;
     int64_t counter;      /* at the first step */
     const int *from, *to; /* [n_fields] slots */
     int64_t window[OLY_MARCH_RANK];
     size_t buffer_bytes;
-    part part;      /* which tiles */
-    bool under_way; /* messages that need MPI to be called now and then */
 } march_sweep;
 
 /* Where values lie: element x of the grid at base + sum over d of (x[d] - origin[d]) * stride[d] elements. */
@@ -51,12 +45,12 @@ static lying lying_in(void *base, const oly_box *b)
 
 static void *slot_at(const march_tile *t, int slot)
 {
-    return t->sweep->run->base[oly_cell(t->sweep->run->plan, t->number, slot)];
+    return t->sweep->passes.run->base[oly_cell(t->sweep->passes.run->plan, t->number, slot)];
 }
 
 static lying result_at(const march_tile *t, int j)
 {
-    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->last ? &t->device->own[j] : &t->device->field[j]);
+    return lying_in(slot_at(t, t->sweep->to[j]), t->sweep->passes.last ? &t->device->own[j] : &t->device->field[j]);
 }
 
 static lying instance_at(const march_tile *t, int k)
@@ -78,7 +72,7 @@ static lying instance_at(const march_tile *t, int k)
 static lying fixed_at(const march_tile *t, int k)
 {
     const oly_march_place *p = &t->device->fixed[k];
-    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->run->base[p->base] + p->offset};
+    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->passes.run->base[p->base] + p->offset};
     memcpy(l.origin, p->origin, sizeof l.origin);
     memcpy(l.stride, p->stride, sizeof l.stride);
     return l;
@@ -182,7 +176,7 @@ static void extent_of(const march_tile *t, const oly_march_instance *i, oly_marc
     if (of.kind == OLY_MARCH_FIELD)
         box = &t->device->field[of.index];
     else if (target >= 0)
-        box = s->last ? &t->device->own[target] : &t->device->field[target];
+        box = s->passes.last ? &t->device->own[target] : &t->device->field[target];
     *lo = box ? box->lo[d] : t->lo[d] + s->pass->lo[d];
     *hi = box ? box->hi[d] : t->hi[d] + s->pass->hi[d];
 }
@@ -279,22 +273,20 @@ static void copy_result(const march_tile *t, int j)
 
 /* -- tiles ---------------------------------------------------------------------------------------------------------------- */
 
-static int tiles_on(const march_sweep *s, int device)
+static int tiles_on(const oly_passes *p, int device)
 {
-    const oly_march_device *v = &s->march->device[device];
+    const oly_march *m = ((const march_sweep *)p)->march;
+    const oly_march_device *v = &m->device[device];
     int64_t n = v->here;
-    for (int d = 0; d < s->march->form.rank && n; d++)
-        n *= oly_march_parts(s->march, v, d);
+    for (int d = 0; d < m->form.rank && n; d++)
+        n *= oly_march_parts(m, v, d);
     return (int)n;
 }
 
-static void work_tile(void *context, int i)
+static bool run_tile(const oly_passes *p, int device, int i)
 {
-    march_sweep *s = context;
+    const march_sweep *s = (const march_sweep *)p;
     const oly_march_form *form = &s->march->form;
-    int device = 0;
-    for (int n; i >= (n = tiles_on(s, device)); device++)
-        i -= n;
     march_tile t = {.sweep = s, .device = &s->march->device[device], .number = device};
     bool turn = false;
     int64_t number = i;
@@ -303,46 +295,19 @@ static void work_tile(void *context, int i)
         oly_march_part(s->march, t.device, d, number % parts, &t.lo[d], &t.hi[d]);
         number /= parts;
     }
-    if (s->part != ALL && oly_march_is_early(s->march, t.device, t.lo, t.hi) != (s->part == EARLY))
-        return;
-    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(s->run, &turn) : NULL;
+    if (p->part != OLY_TILES_ALL && oly_march_is_early(s->march, t.device, t.lo, t.hi) != (p->part == OLY_TILES_EARLY))
+        return false;
+    t.memory = s->pass->n_buffers > 0 ? oly_tile_begin(p->run, &turn) : NULL;
     for (int k = 0; k < s->pass->steps * form->n_stages; k++) {
         const oly_march_instance *instance = &s->pass->instance[k];
         const oly_march_stage *stage = &form->stages[instance->stage];
-        for (int p = 0; p < stage->n_pieces && instance->needed; p++)
-            run_images(&t, instance, k, &stage->pieces[p]);
+        for (int j = 0; j < stage->n_pieces && instance->needed; j++)
+            run_images(&t, instance, k, &stage->pieces[j]);
     }
     for (int j = 0; j < form->n_fields; j++)
         copy_result(&t, j);
-    oly_tile_end(s->run, turn);
-    if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
-        oly_advance_exchanges(s->run);
-}
-
-static void run_tiles(march_sweep *s, double work, part which)
-{
-    int total = 0;
-    s->part = which;
-    s->under_way = which == EARLY && oly_exchange_any_left();
-    for (int d = 0; d < s->run->plan->n_devices; d++)
-        total += tiles_on(s, d);
-    if (work > 40000)
-        oly_parallel(total, work_tile, s);
-    else
-        for (int i = 0; i < total; i++)
-            work_tile(s, i);
-}
-
-/* x: what brings the margins that the pass reads, under way; NULL: they are there. */
-static oly_status run_sweep(march_sweep *s, double work, oly_exchange *x)
-{
-    run_tiles(s, work, x ? EARLY : ALL);
-    if (!x)
-        return OLY_OK;
-    OLY_TRY(s->run->advance);
-    OLY_TRY(oly_exchange_join(x));
-    run_tiles(s, work, LATE);
-    return OLY_OK;
+    oly_tile_end(p->run, turn);
+    return true;
 }
 
 /* Buffers as large as the pass needs, a line of the cache apart from one another's addresses. */
@@ -355,7 +320,7 @@ static void size_buffers(march_sweep *s)
             element = oly_dtype_size(form->stages[k].node->type.dtype);
     for (int d = 0; d < form->rank; d++) {
         int64_t longest = 1;
-        for (int v = 0; v < s->run->plan->n_devices; v++) {
+        for (int v = 0; v < s->passes.run->plan->n_devices; v++) {
             const oly_march_device *device = &s->march->device[v];
             int64_t parts = device->here ? oly_march_parts(s->march, device, d) : 0;
             for (int64_t k = 0; k < parts; k++) {
@@ -379,7 +344,7 @@ size_t oly_march_tile_bytes(const oly_plan *plan, const oly_step *step)
     oly_run r = {.plan = plan};
     size_t most = 0;
     for (int k = 0; k < 2; k++) {
-        march_sweep s = {.run = &r, .march = m, .pass = passes[k]};
+        march_sweep s = {.passes.run = &r, .march = m, .pass = passes[k]};
         if (passes[k]->steps > 0)
             size_buffers(&s);
         size_t bytes = s.buffer_bytes * (size_t)passes[k]->n_buffers;
@@ -388,31 +353,25 @@ size_t oly_march_tile_bytes(const oly_plan *plan, const oly_step *step)
     return most;
 }
 
+static int begin_pass(oly_passes *p, int64_t at, int next)
+{
+    march_sweep *s = (march_sweep *)p;
+    const oly_march *m = s->march;
+    const oly_march_pass *now = at == 0 && m->first.steps ? &m->first : &m->pass;
+    if (now != s->pass) {
+        s->pass = now;
+        size_buffers(s);
+    }
+    s->counter = m->lower + at;
+    p->last = at + now->steps >= p->step->stencil.count;
+    s->from = at == 0 ? m->first_slot : s->to;
+    s->to = p->last ? m->out_slot : m->field_slot[next];
+    return now->steps;
+}
+
 oly_status oly_run_march(oly_run *r, const oly_step *step)
 {
-    const oly_march *m = step->stencil.march;
-    march_sweep s = {.run = r, .march = m, .from = m->first_slot};
-    oly_exchange *under_way = step->awaited;
-    oly_status st = OLY_OK;
-    for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.pass->steps, pass++) {
-        const oly_march_pass *now = pass == 0 && m->first.steps ? &m->first : &m->pass;
-        int next = (int)((pass + 1) % 2);
-        if (now != s.pass) {
-            s.pass = now;
-            size_buffers(&s);
-        }
-        s.counter = m->lower + at;
-        s.last = at + now->steps >= step->stencil.count;
-        s.to = s.last ? m->out_slot : m->field_slot[next];
-        st = run_sweep(&s, step->work, under_way);
-        s.from = s.to;
-        under_way = NULL;
-        if (s.last || !step->stencil.margins[next] || st != OLY_OK)
-            continue;
-        st = oly_run_block(r, step->stencil.margins[next]);
-        if (step->stencil.overlaps)
-            under_way = step->stencil.margins[next]->steps[0].exchange;
-    }
-    oly_tiles_drop(r);
-    return st;
+    static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
+    march_sweep s = {.passes = {.kind = &kind, .run = r, .step = step}, .march = step->stencil.march};
+    return oly_run_passes(&s.passes);
 }

@@ -1,94 +1,73 @@
-/* Running stencil loops: passes over the fields, tiles of all devices spread over the threads, margins in between. Where margins come
- * in messages, a pass begins with the tiles that read none of those (plan/stencil_overlap.c):
- *
- *      margins set out, inner tiles, wait, tiles along the borders; margins of what they made set out, inner tiles, ... */
+/* Running stencil loops: what a pass (tile_passes.h) does with a kernel of kernels/stencil.c. Which tiles read no margins that
+ * come in messages is the plan's knowledge (plan/stencil_overlap.c). */
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
-#include "device/workers.h"
-#include <string.h>
-
-typedef enum part { ALL, INNER, OUTER } part;
+#include "run/tile_passes.h"
 
 typedef struct sweep {
-    oly_run *run;
-    const oly_step *step;
+    oly_passes passes; /* first member */
     int steps;
-    bool last;
-    part part;      /* which tiles */
-    bool under_way; /* messages that need MPI to be called now and then */
-    int from, to;   /* slots */
+    int from, to; /* slots */
 } sweep;
 
 static const oly_stencil_field *field(const sweep *s, int device)
 {
-    const oly_stencil_work *w = &s->step->stencil.device[device];
-    return s->last ? &w->last : &w->within;
+    const oly_stencil_work *w = &s->passes.step->stencil.device[device];
+    return s->passes.last ? &w->last : &w->within;
+}
+
+static const oly_stencil *stencil_of(const sweep *s)
+{
+    return s->passes.step->stencil.stencil;
 }
 
 static oly_stencil_share share_of(const sweep *s, int device)
 {
-    return oly_stencil_divide(s->step->stencil.stencil, field(s, device), s->steps,
-                              s->step->stencil.device[device].late);
+    return oly_stencil_divide(stencil_of(s), field(s, device), s->steps, s->passes.step->stencil.device[device].late);
 }
 
-static int tiles_on(const sweep *s, int device)
+static int tiles_on(const oly_passes *p, int device)
 {
-    if (s->part == ALL)
-        return oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps);
+    const sweep *s = (const sweep *)p;
+    if (p->part == OLY_TILES_ALL)
+        return oly_stencil_chunks(stencil_of(s), field(s, device), s->steps);
     oly_stencil_share r = share_of(s, device);
-    return s->part == INNER ? r.n_inner : r.n - r.n_inner;
+    return p->part == OLY_TILES_EARLY ? r.n_inner : r.n - r.n_inner;
 }
 
 /* Number i of the tiles of this part, as a number of all. */
 static int tile_number(const sweep *s, int device, int i)
 {
-    if (s->part == ALL)
+    if (s->passes.part == OLY_TILES_ALL)
         return i;
     oly_stencil_share r = share_of(s, device);
-    return s->part == INNER ? oly_stencil_inner(&r, i) : oly_stencil_outer(&r, i);
+    return s->passes.part == OLY_TILES_EARLY ? oly_stencil_inner(&r, i) : oly_stencil_outer(&r, i);
 }
 
-static void tile(void *context, int i)
+static bool run_tile(const oly_passes *p, int device, int i)
 {
-    sweep *s = context;
-    int device = 0;
-    for (int n; i >= (n = tiles_on(s, device)); device++)
-        i -= n;
-    oly_run *r = s->run;
+    const sweep *s = (const sweep *)p;
+    oly_run *r = p->run;
     bool turn;
     void *memory = oly_tile_begin(r, &turn);
-    oly_stencil_run(s->step->stencil.stencil, field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
+    oly_stencil_run(stencil_of(s), field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
                     r->base[oly_cell(r->plan, device, s->to)], memory, tile_number(s, device, i),
-                    oly_stencil_chunks(s->step->stencil.stencil, field(s, device), s->steps));
+                    oly_stencil_chunks(stencil_of(s), field(s, device), s->steps));
     oly_tile_end(r, turn);
-    if (s->under_way && pthread_equal(pthread_self(), s->run->thread))
-        oly_advance_exchanges(s->run);
+    return true;
 }
 
-static void run_tiles(sweep *s, part which)
+/* The first pass has the steps that are left over. */
+static int begin_pass(oly_passes *p, int64_t at, int next)
 {
-    int total = 0;
-    s->part = which;
-    s->under_way = which == INNER && oly_exchange_any_left();
-    for (int d = 0; d < s->run->plan->n_devices; d++)
-        total += tiles_on(s, d);
-    if (s->step->work > 40000)
-        oly_parallel(total, tile, s);
-    else
-        for (int i = 0; i < total; i++)
-            tile(s, i);
-}
-
-/* One pass. x: what brings the margins it reads, under way; NULL: they are there. */
-static oly_status run_sweep(sweep *s, oly_exchange *x)
-{
-    run_tiles(s, x ? INNER : ALL);
-    if (!x)
-        return OLY_OK;
-    OLY_TRY(s->run->advance);
-    OLY_TRY(oly_exchange_join(x));
-    run_tiles(s, OUTER);
-    return OLY_OK;
+    sweep *s = (sweep *)p;
+    const oly_step *step = p->step;
+    int64_t left = step->stencil.count - at, over = left % step->stencil.pass;
+    s->steps = over ? (int)over : step->stencil.pass;
+    p->last = left <= step->stencil.pass;
+    s->from = at == 0 ? step->stencil.first_slot : s->to;
+    s->to = p->last ? step->out_slot : step->stencil.field_slot[next];
+    return s->steps;
 }
 
 size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
@@ -108,25 +87,7 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
-    sweep s = {.run = r, .step = step, .from = step->stencil.first_slot};
-    oly_exchange *under_way = step->awaited;
-    oly_status st = OLY_OK;
-    for (int64_t at = 0, pass = 0; at < step->stencil.count && st == OLY_OK; at += s.steps, pass++) {
-        int64_t left = step->stencil.count - at,
-                over = left % step->stencil.pass; /* the first pass has what is left over */
-        int next = (pass + 1) % 2;
-        s.steps = over ? (int)over : step->stencil.pass;
-        s.last = left <= step->stencil.pass;
-        s.to = s.last ? step->out_slot : step->stencil.field_slot[next];
-        st = run_sweep(&s, under_way);
-        s.from = s.to;
-        under_way = NULL;
-        if (s.last || !step->stencil.margins[next] || st != OLY_OK)
-            continue;
-        st = oly_run_block(r, step->stencil.margins[next]);
-        if (step->stencil.overlaps)
-            under_way = step->stencil.margins[next]->steps[0].exchange;
-    }
-    oly_tiles_drop(r);
-    return st;
+    static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
+    sweep s = {.passes = {.kind = &kind, .run = r, .step = step}};
+    return oly_run_passes(&s.passes);
 }

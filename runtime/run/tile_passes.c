@@ -1,0 +1,64 @@
+/* Passes over tiles. See tile_passes.h. */
+#include "run/tile_passes.h"
+#include "device/workers.h"
+#include "run/stencil_run.h"
+#include "run/tile_memory.h"
+
+/* Less work than this is not spread over threads. */
+enum { WORK_SPREAD = 40000 };
+
+static void tile(void *context, int i)
+{
+    oly_passes *p = context;
+    int device = 0;
+    for (int n; i >= (n = p->kind->tiles_on(p, device)); device++)
+        i -= n;
+    if (p->kind->tile(p, device, i) && p->under_way && pthread_equal(pthread_self(), p->run->thread))
+        oly_advance_exchanges(p->run);
+}
+
+static void run_tiles(oly_passes *p, oly_tile_part part)
+{
+    int total = 0;
+    p->part = part;
+    p->under_way = part == OLY_TILES_EARLY && oly_exchange_any_left();
+    for (int d = 0; d < p->run->plan->n_devices; d++)
+        total += p->kind->tiles_on(p, d);
+    if (p->step->work > WORK_SPREAD)
+        oly_parallel(total, tile, p);
+    else
+        for (int i = 0; i < total; i++)
+            tile(p, i);
+}
+
+/* x: what brings the margins that the pass reads, under way; NULL: they are there. */
+static oly_status run_pass(oly_passes *p, oly_exchange *x)
+{
+    run_tiles(p, x ? OLY_TILES_EARLY : OLY_TILES_ALL);
+    if (!x)
+        return OLY_OK;
+    OLY_TRY(p->run->advance);
+    OLY_TRY(oly_exchange_join(x));
+    run_tiles(p, OLY_TILES_LATE);
+    return OLY_OK;
+}
+
+oly_status oly_run_passes(oly_passes *p)
+{
+    const oly_step *step = p->step;
+    oly_exchange *under_way = step->awaited;
+    oly_status st = OLY_OK;
+    int next = 1;
+    for (int64_t at = 0; at < step->stencil.count && st == OLY_OK; next = 1 - next) {
+        at += p->kind->begin(p, at, next);
+        st = run_pass(p, under_way);
+        under_way = NULL;
+        if (p->last || !step->stencil.margins[next] || st != OLY_OK)
+            continue;
+        st = oly_run_block(p->run, step->stencil.margins[next]);
+        if (step->stencil.overlaps)
+            under_way = step->stencil.margins[next]->steps[0].exchange;
+    }
+    oly_tiles_drop(p->run);
+    return st;
+}
