@@ -231,9 +231,9 @@ static void explain(oly_text *t, const noted *a, const noted *b)
         if (a->operand[k] == b->operand[k])
             continue;
         if (a->by_contents >> k & b->by_contents >> k & 1)
-            oly_text_add(t, ", whose array %d, a copy of which each process has made for itself, has other values", k);
+            oly_text_add(t, ", whose array %d, of which each process made its own copy, has different values", k);
         else
-            oly_text_add(t, ", whose array %d is another one, made by another call", k);
+            oly_text_add(t, ", whose array %d is a different one, made by another call", k);
         return;
     }
 }

@@ -336,7 +336,8 @@ static oly_status check_ticket(const exchange_message *m, const oly_ticket *mine
 
 static oly_status wrong_length(const exchange_message *m, const oly_ticket *mine)
 {
-    return oly_fail(OLY_DIVERGED, "rank %d is in %s and awaits %lld bytes of rank %d, which sent another number: %s",
+    return oly_fail(OLY_DIVERGED,
+                    "rank %d is in %s and expects %lld bytes from rank %d, which sent a different number: %s",
                     oly_world_rank(), mine->call, (long long)m->bytes, m->peer, same_order);
 }
 

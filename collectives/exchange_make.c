@@ -48,7 +48,7 @@ static oly_status place_pieces(exchange_message *m, const oly_message *from, siz
             int j = from->same[k];
             if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
                 return oly_fail(OLY_INVALID,
-                                "exchange: piece %d is said to be the same as piece %d, which is not an "
+                                "exchange: piece %d is declared the same as piece %d, which is not an "
                                 "earlier one of the same size",
                                 k, j);
             m->positions[k] = m->positions[j];

@@ -306,7 +306,7 @@ static oly_status not_all_came(const char *what)
     oly_peers_describe(&more, &late);
     oly_fail(
         OLY_TIMEOUT,
-        "%s: not all %d ranks came within %lld s; waiting for %s%s; one may have ended, be waiting in another call, "
+        "%s: not all %d ranks arrived within %lld s; waiting for %s%s; one may have ended, be waiting in another call, "
         "or still be computing (then raise OLYMPUS_TIMEOUT)",
         what, world.size, (long long)oly_option.timeout, oly_late_text_of(&late).chars, oly_text_chars(&more));
     oly_text_free(&more);

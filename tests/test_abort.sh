@@ -73,7 +73,7 @@ check 'a rank that is gone ends the job' "$failing"
 
 alone 10 unseen
 check 'an error that nobody looked at is the exit status, and is told at the end' '[[ $status == 1 && $slow == 0 ]]' 'messages 1' \
-    'says "nobody has asked for this error: oly_reshape \(tests/test_errors_ranks.c:[0-9]+\): "'
+    'says "the program never read this error: oly_reshape \(tests/test_errors_ranks.c:[0-9]+\): "'
 
 run 10 "$MPIRUN" "${limits[@]}" -n 1 env OLYMPUS_NUM_CPU_DEVICES=2 "$program" nothing : \
     -n 1 env OLYMPUS_NUM_CPU_DEVICES=3 "$program" nothing

@@ -209,7 +209,7 @@ static void devices_and_shardings_that_do_not_fit(void **state)
           "Mesh('x': 2)");
     parts[0] = parts[1] = wide;
     FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &sixteen, 2, parts), OLY_DEVICES, "device 0",
-          "as another part does");
+          "as another part is");
     FAILS(oly_from_shards, !oly_from_shards(halves, OLY_FLOAT32, 1, &eight, 2, parts), OLY_SHAPE, "float32[8]",
           "float32[4]");
     FAILS(oly_from_shards, !oly_from_shards(halves, OLY_INT32, 1, &sixteen, 2, parts), OLY_DTYPE, "int32[16]",
@@ -260,7 +260,7 @@ static void handles_of_another_kind(void **state)
     FAILS(oly_printf, oly_printf("%A", (const void *)mesh) < 0, OLY_INVALID, "an array is expected",
           "a mesh was given");
     FAILS(oly_fprintf, oly_fprintf(stdout, "%M", (void *)x) < 0, OLY_INVALID, "a mesh is expected");
-    FAILS(oly_printf, oly_printf("%D", "CPU") < 0, OLY_INVALID, "a device is expected", "no handle");
+    FAILS(oly_printf, oly_printf("%D", "CPU") < 0, OLY_INVALID, "a device is expected", "not a handle");
     FAILS(oly_rank, oly_rank((oly_array)mesh) < 0, OLY_INVALID, "a mesh was given");
     FAILS(oly_add, !oly_add(x, (oly_array)mesh), OLY_INVALID, "a mesh was given");
     FAILS(oly_mesh_axis_count, oly_mesh_axis_count((oly_mesh)x) == 0, OLY_INVALID, "an array was given");
@@ -511,7 +511,7 @@ static void results_of_failed_calls_are_null(void **state)
     FAILS(oly_top_k, oly_top_k(x, 5, &old[0], &old[1]), OLY_SHAPE, "5");
     assert_true(!old[0] && !old[1]);
     FAILS(oly_switch, oly_switch(1.5, 2, ((const oly_function[]){doubled, doubled}), 1, &x, 1, &y, NULL), OLY_DTYPE,
-          "no integer");
+          "not an integer");
     assert_null(y);
     assert_null(oly_reshape(x, 3));
     assert_int_equal(oly_top_k(x, 2, &old[0], &old[1]), OLY_OK);

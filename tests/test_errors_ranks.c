@@ -194,7 +194,7 @@ static void nothing_is_computed_after_a_difference(void **state)
         oly_clear_error();
         assert_null(oly_sum(x));
         assert_int_equal(oly_last_status(), OLY_DIVERGED);
-        assert_non_null(strstr(oly_last_error(), "nothing is computed any more until oly_finalize, since oly_sum ("));
+        assert_non_null(strstr(oly_last_error(), "nothing more is computed until oly_finalize, because oly_sum ("));
         assert_non_null(strstr(oly_last_error(), "run different programs"));
     }
     assert_int_equal(oly_finalize(), 1);

@@ -388,7 +388,7 @@ static void shape_types(void **state)
         {oly_compose_reshape, "f32[4294967296,4294967296]", "f32[4,8]", "OLY_OVERFLOW: "},
         {oly_compose_broadcast, "f32[2,4,8]", "i32[4,1]", "int32[2,4,8]"},
         {oly_compose_broadcast, "f32[0]", "i32[1]", "int32[0]"},
-        {oly_compose_broadcast, "f32[4,8]", "f32[3]", "OLY_SHAPE: float32[3] does not repeat to float32[4,8]"},
+        {oly_compose_broadcast, "f32[4,8]", "f32[3]", "OLY_SHAPE: float32[3] does not broadcast to float32[4,8]"},
         {oly_compose_broadcast, "f32[8]", "f32[4,8]",
          "OLY_SHAPE: float32[4,8] has more dimensions than float32[8]"},
         {oly_compose_broadcast, "f32[-8]", "f32[]", "OLY_INVALID: dimension 0 of float32[-8] is negative"},
@@ -438,7 +438,7 @@ static void part_types(void **state)
         {oly_compose_update, "3", "i32[8,5] 1.5", "int32[8,5]"},
         {oly_compose_update, "5:2", "f32[8] f32[1]", "float32[8]"},
         {oly_compose_update, "", "f32[8] f32[]", "float32[8]"},
-        {oly_compose_update, "1:-1", "f32[8] f32[5]", "OLY_SHAPE: float32[5] does not repeat to float32[6]"},
+        {oly_compose_update, "1:-1", "f32[8] f32[5]", "OLY_SHAPE: float32[5] does not broadcast to float32[6]"},
         {oly_compose_update, "3", "f32[8,5] f32[1,5]",
          "OLY_SHAPE: float32[1,5] has more dimensions than float32[5]"}
     };

@@ -469,14 +469,15 @@ static void test_errors(void **state)
     CHECK_REFUSED(oly_take_along_axis(x, i, 0, NULL), OLY_SHAPE, "as many dimensions");
     CHECK_REFUSED(oly_take_along_axis(x, oly_zeros(OLY_INT32, 2, 3), 0, NULL), OLY_SHAPE, "dimension 1");
     CHECK_REFUSED(oly_at_get(x, OLY_INDEXES(i, i, i)), OLY_SHAPE, "3 indexes");
-    CHECK_REFUSED(oly_at_set(x, OLY_INDEXES(i), oly_zeros(OLY_FLOAT32, 3, 4)), OLY_SHAPE, "does not repeat");
+    CHECK_REFUSED(oly_at_set(x, OLY_INDEXES(i), oly_zeros(OLY_FLOAT32, 3, 4)), OLY_SHAPE, "does not broadcast");
     CHECK_REFUSED(oly_segment_sum(x, i, 2), OLY_SHAPE, "segments");
     CHECK_REFUSED(oly_bincount(x, 2), OLY_SHAPE, "one dimension");
     CHECK_REFUSED(oly_bincount(f, 2), OLY_DTYPE, "integers");
     CHECK_REFUSED(oly_dynamic_slice(x, OLY_INDEXES(0), OLY_EXTENTS(1, 1)), OLY_SHAPE, "1 starts");
-    CHECK_REFUSED(oly_dynamic_slice(x, OLY_INDEXES(0, 0), OLY_EXTENTS(1, 5)), OLY_SHAPE, "no part");
+    CHECK_REFUSED(oly_dynamic_slice(x, OLY_INDEXES(0, 0), OLY_EXTENTS(1, 5)), OLY_SHAPE, "not a part");
     CHECK_REFUSED(oly_dynamic_slice(x, OLY_INDEXES(0, i), OLY_EXTENTS(1, 1)), OLY_SHAPE, "no dimensions");
-    CHECK_REFUSED(oly_dynamic_update_slice(x, oly_zeros(OLY_FLOAT32, 4, 4), OLY_INDEXES(0, 0)), OLY_SHAPE, "no part");
+    CHECK_REFUSED(oly_dynamic_update_slice(x, oly_zeros(OLY_FLOAT32, 4, 4), OLY_INDEXES(0, 0)), OLY_SHAPE,
+                  "not a part");
     assert_int_equal(oly_size(oly_take(empty, oly_zeros(OLY_INT32, 0), 0, NULL)), 0);
     assert_null(oly_take(NULL, i, 0, NULL));
     oly_clear_error();

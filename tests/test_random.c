@@ -328,7 +328,7 @@ static void mistakes_are_told(void **state)
 {
     (void)state;
     oly_array key = oly_random_key(1), keys = oly_random_split(key, 3), x = oly_arange(4, OLY_FLOAT32);
-    CHECK_REFUSED(oly_random_normal(keys, OLY_FLOAT32, 3), OLY_DTYPE, "uint32[3,2] is no key");
+    CHECK_REFUSED(oly_random_normal(keys, OLY_FLOAT32, 3), OLY_DTYPE, "uint32[3,2] is not a key");
     CHECK_REFUSED(oly_random_normal(x, OLY_FLOAT32, 3), OLY_DTYPE, "oly_random_key");
     CHECK_REFUSED(oly_random_normal(key, OLY_INT32, 3), OLY_DTYPE, "floating");
     CHECK_REFUSED(oly_random_bits(key, OLY_INT32, 3), OLY_DTYPE, "unsigned");

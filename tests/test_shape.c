@@ -293,7 +293,7 @@ static void mistakes_are_told(void **state)
     CHECK_REFUSED(oly_diagonal_of(matrix, 0, 1, -1), OLY_INVALID, "name two");
     CHECK_REFUSED(oly_eye(-1, 2, 0, OLY_INT32), OLY_INVALID, "-1");
     CHECK_REFUSED(oly_arange_range(0, 1, 0, OLY_INT32), OLY_INVALID, "step");
-    CHECK_REFUSED(oly_broadcast_in_dim(x, 1, (const int64_t[]){7}, 1, (int[]){0}), OLY_SHAPE, "repeat");
+    CHECK_REFUSED(oly_broadcast_in_dim(x, 1, (const int64_t[]){7}, 1, (int[]){0}), OLY_SHAPE, "does not broadcast");
     CHECK_REFUSED(oly_softmax(x, 1), OLY_SHAPE, "axis 1");
     CHECK_REFUSED(oly_pad_mode(x, "mirror", NULL, NULL), OLY_PARSE, "mirror");
     CHECK_REFUSED(oly_pad_mode(x, "wrap", (int64_t[OLY_MAX_RANK]){-1}, NULL), OLY_INVALID, "0 or more");

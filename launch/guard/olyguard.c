@@ -209,7 +209,7 @@ static double seconds(const char *text)
     char *end;
     double value = text ? strtod(text, &end) : -1;
     if (!text || *end || !(value > 0)) {
-        fprintf(stderr, "olyguard: '%s' is no number of seconds\n", text ? text : "");
+        fprintf(stderr, "olyguard: '%s' is not a number of seconds\n", text ? text : "");
         exit(2);
     }
     return value;

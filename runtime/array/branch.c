@@ -152,7 +152,7 @@ oly_status(oly_switch)(oly_operand index, int n_branches, const oly_function *br
     request r = {n_branches, branches, n_in, n_out, user};
     oly_dtype dtype = index.kind == 'a' ? oly_dtype_of(index.array) : index.kind == 'f' ? OLY_FLOAT32 : OLY_INT32;
     if (index.kind == 'c' || oly_dtype_kind(dtype) > OLY_KIND_INTEGER)
-        return oly_raise(oly_fail(OLY_DTYPE, "the index of a branch is no integer; use oly_astype, or oly_cond"));
+        return oly_raise(oly_fail(OLY_DTYPE, "the index of a branch is not an integer; use oly_astype, or oly_cond"));
     oly_site site = oly_current_site();
     oly_array number = (oly_astype)(index, OLY_INT32);
     oly_restore_site(site);

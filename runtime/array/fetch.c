@@ -33,11 +33,10 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
     if (oly_is_simulated())
         return oly_simulation_has_no_values(oly_type_short(&x->type));
     if (x->type.unreduced)
-        return oly_fail(
-            OLY_SHARDING,
-            "the value of %s is a sum over devices that is not finished yet; finish it with oly_reshard, or "
-            "look at its terms with OLY_FOR_EACH_SHARD",
-            oly_type_short(&x->type));
+        return oly_fail(OLY_SHARDING,
+                        "the value of %s is an unreduced sum over devices; reduce it with oly_reshard, or read its "
+                        "terms with OLY_FOR_EACH_SHARD",
+                        oly_type_short(&x->type));
     if (!covered(x))
         return oly_fail(
             OLY_NOT_ADDRESSABLE,

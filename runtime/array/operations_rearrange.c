@@ -216,7 +216,7 @@ oly_array(oly_pad_mode)(oly_operand x, const char *mode, const int64_t *low, con
         recipe.params.dimension++;
     if (recipe.params.dimension == 4)
         return refuse(oly_fail(OLY_PARSE,
-                               "\"%s\" is no way to pad; write \"edge\", \"reflect\", \"symmetric\" or \"wrap\" "
+                               "\"%s\" is not a padding mode; use \"edge\", \"reflect\", \"symmetric\" or \"wrap\" "
                                "(oly_pad takes a value)",
                                mode ? mode : ""));
     recipe.params.rank = x.kind == 'a' && x.array ? oly_rank(x.array) : 0;
@@ -319,8 +319,8 @@ static oly_status evenly(oly_array x, int n, int dimension, oly_recipe *recipe, 
     OLY_TRY(front(x, dimension, along));
     int64_t extent = oly_shape(x)[*along];
     if (n < 1 || extent % n != 0)
-        return oly_fail(OLY_SHAPE, "dimension %d has %" PRId64 " elements, which are not %d equal parts", *along,
-                        extent, n);
+        return oly_fail(OLY_SHAPE, "dimension %d has %" PRId64 " elements, which cannot be split into %d equal parts",
+                        *along, extent, n);
     begin(recipe);
     recipe->params.rank = oly_rank(x);
     for (int d = 0; d < recipe->params.rank; d++) {

@@ -97,7 +97,7 @@ static oly_status pad_same(oly_sliding_window *w, const int64_t *size, bool lowe
 {
     for (int d = 0; d < w->rank; d++) {
         if (w->base_dilation[d] != 1)
-            return oly_fail(OLY_INVALID, "padding by name does not go with a dilated operand; give numbers");
+            return oly_fail(OLY_INVALID, "a padding name cannot be combined with a dilated operand; give numbers");
         if (w->stride[d] < 1 || w->dilation[d] < 1 || w->dilation[d] > INT32_MAX || w->stride[d] > INT32_MAX ||
             w->size[d] > INT32_MAX)
             return OLY_OK; /* refused where windows are checked */

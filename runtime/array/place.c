@@ -268,11 +268,10 @@ static oly_status find_place(const oly_type *type, oly_sharding sharding, oly_ar
     if (*s < n)
         return OLY_OK;
     oly_sharding_str(sharding, have, sizeof have);
-    return oly_fail(
-        OLY_DEVICES,
-        "part %d of %s lies on device %d, which is not in the sharding, %s; give one part on each device of "
-        "this process that the sharding has",
-        k, oly_type_short(type), oly_mesh_device_id(x->sharding->mesh, 0), have);
+    return oly_fail(OLY_DEVICES,
+                    "part %d of %s is on device %d, which is not in the sharding, %s; give one part on each device of "
+                    "this process that the sharding has",
+                    k, oly_type_short(type), oly_mesh_device_id(x->sharding->mesh, 0), have);
 }
 
 static oly_status check_part(const oly_type *type, const oly_box *box, oly_array x, int k)
@@ -304,7 +303,7 @@ static oly_status share_parts(oly_array whole, const oly_type *type, const oly_a
         OLY_TRY(find_place(type, whole->sharding, parts[k], k, n, positions, &s));
         if (whole->shard[s])
             return oly_fail(OLY_DEVICES,
-                            "part %d of %s lies on device %d, as another part does; give one part on each device of "
+                            "part %d of %s is on device %d, as another part is; give one part on each device of "
                             "this process that the sharding has",
                             k, oly_type_short(type), oly_mesh_device_id(parts[k]->sharding->mesh, 0));
         oly_box box = oly_layout_shard(&l, positions[s]);

@@ -157,10 +157,11 @@ static oly_status format_one(oly_text *text, const char *format, const char **at
         if (!is_object && add_conversion(text, &c, arguments))
             return OLY_OK;
     }
-    return oly_fail(OLY_INVALID,
-                    "format \"%s\", column %d: \"%.*s\" is no conversion; there are those of printf (without %%n and "
-                    "%%m), and %%A %%D %%M %%R %%S %%T without width or flags",
-                    format, (int)(start - format) + 1, (int)(*at - start), start);
+    return oly_fail(
+        OLY_INVALID,
+        "format \"%s\", column %d: \"%.*s\" is not a conversion; there are those of printf (without %%n and "
+        "%%m), and %%A %%D %%M %%R %%S %%T without width or flags",
+        format, (int)(start - format) + 1, (int)(*at - start), start);
 }
 
 oly_status oly_text_format(oly_text *text, const char *format, va_list arguments, oly_print_handler handler)

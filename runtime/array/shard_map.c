@@ -91,11 +91,10 @@ static oly_status read_spec(const request *r, oly_mesh mesh, const char *which, 
 static oly_status check_explicit(const request *r, int k, const oly_type *type)
 {
     if (type->mesh && type->unreduced & r->axes.all)
-        return oly_fail(
-            OLY_SHARDING,
-            "argument %d of %s is %s: a sum over devices that is not finished has no shards; finish it with "
-            "oly_reshard",
-            k, r->m.name, oly_type_short(type));
+        return oly_fail(OLY_SHARDING,
+                        "argument %d of %s is %s: an unreduced sum over devices has no shards; reduce it with "
+                        "oly_reshard",
+                        k, r->m.name, oly_type_short(type));
     uint32_t settled = type->mesh ? r->axes.all & type->mesh->explicit_axes : 0;
     for (int d = 0; d < type->rank; d++) {
         oly_axis_list have = {0}, want = {0};

@@ -42,7 +42,7 @@ oly_status(oly_sync)(const char *name)
 {
     OLY_ENTER(OLY_STATE);
     if (!name)
-        return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that tells this place from others"));
+        return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that identifies this place"));
     if (oly_trace_current())
         return oly_raise(oly_fail(OLY_TRACE, "a function is being recorded: wait before or after it is called"));
     if (oly_is_simulated())

@@ -343,9 +343,10 @@ static void __attribute__((destructor)) tell_unseen(void)
     if (!oly_error_unseen())
         return;
     if (atomic_load(&rank_count) > 1 && atomic_load(&this_rank) >= 0)
-        fprintf(stderr, "olympus: rank %d: nobody has asked for this error: %s\n", atomic_load(&this_rank), last.text);
+        fprintf(stderr, "olympus: rank %d: the program never read this error: %s\n", atomic_load(&this_rank),
+                last.text);
     else
-        fprintf(stderr, "olympus: nobody has asked for this error: %s\n", last.text);
+        fprintf(stderr, "olympus: the program never read this error: %s\n", last.text);
 }
 
 /* -- memory of the library --------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ oly_status oly_wrong_handle(const void *handle, oly_handle kind)
                             : ", which was that of Olympus");
     if (found)
         return oly_fail(OLY_INVALID, "%s is expected, %s was given", kinds[kind].a, kinds[found].a);
-    return oly_fail(OLY_INVALID, "%s is expected; what was given is no handle, or one of memory that is used otherwise",
+    return oly_fail(OLY_INVALID, "%s is expected; what was given is not a handle, or its memory has been reused",
                     kinds[kind].a);
 }
 

@@ -50,7 +50,7 @@ static oly_status read_int(int64_t *value, int64_t fallback, int64_t low, int64_
     const char *digits = *text == '-' || *text == '+' ? text + 1 : text;
     bool number = *digits != 0 && digits[strspn(digits, "0123456789")] == 0;
     if (!number)
-        return oly_fail(OLY_INVALID, "%s=\"%s\" is no whole number; give one from %" PRId64 " to %" PRId64, variable,
+        return oly_fail(OLY_INVALID, "%s=\"%s\" is not a whole number; give one from %" PRId64 " to %" PRId64, variable,
                         text, low, high);
     errno = 0;
     int64_t read = strtoll(text, NULL, 10);

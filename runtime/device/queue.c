@@ -289,7 +289,7 @@ void oly_queue_drain(void)
 oly_status oly_queue_start(int n_local_devices, int depth)
 {
     if (queue.lines)
-        return oly_fail(OLY_STATE, "the queue runs already");
+        return oly_fail(OLY_STATE, "the queue is already running");
     size_t n_lines = (size_t)n_local_devices + 1;
     queue.lines = oly_calloc(n_lines, sizeof *queue.lines);
     if (!queue.lines)

@@ -320,7 +320,7 @@ static void stop_threads(int n)
 oly_status oly_workers_start(int threads)
 {
     if (pool.threads)
-        return oly_fail(OLY_STATE, "the worker threads run already");
+        return oly_fail(OLY_STATE, "the worker threads are already running");
     oly_workers_slot(); /* the first thread to ask gets the first slot */
     if (threads <= 1)
         return OLY_OK;

@@ -203,7 +203,7 @@ oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_
     OLY_TRY(oly_type_check(&wanted));
     if (x->type.rank > rank)
         return oly_fail(OLY_SHAPE,
-                        "%s has more dimensions than %s, which it is to repeat to; drop some with oly_reshape",
+                        "%s has more dimensions than %s, which it must broadcast to; drop some with oly_reshape",
                         oly_type_short(&x->type), oly_type_short(&wanted));
     oly_params p;
     shape_params(&p, rank, shape);
@@ -212,7 +212,7 @@ oly_status oly_build_broadcast(oly_graph *g, oly_node *x, int rank, const int64_
         int to = rank - x->type.rank + d;
         if (x->type.shape[d] != 1 && x->type.shape[d] != shape[to])
             return oly_fail(OLY_SHAPE,
-                            "%s does not repeat to %s: its dimension %d has size %" PRId64
+                            "%s does not broadcast to %s: its dimension %d has size %" PRId64
                             "; sizes must be equal to the "
                             "new ones (%" PRId64 ") or 1",
                             oly_type_short(&x->type), oly_type_short(&wanted), d, x->type.shape[d], shape[to]);

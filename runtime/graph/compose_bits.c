@@ -65,19 +65,19 @@ static oly_status refuse(const oly_node *x, oly_dtype to)
     size_t old = oly_dtype_size(x->type.dtype), new = oly_dtype_size(to);
     if (from == OLY_KIND_BOOL || from == OLY_KIND_COMPLEX || kind == OLY_KIND_BOOL || kind == OLY_KIND_COMPLEX)
         return oly_fail(OLY_DTYPE,
-                        "the bits of %s are not taken for %s: only real numbers are taken for others; convert with "
+                        "the bits of %s cannot be reinterpreted as %s: only real types can; convert with "
                         "oly_astype, or take oly_real and oly_imag",
                         oly_type_short(&x->type), oly_dtype_name(to));
     if (old > new && x->type.rank == OLY_MAX_RANK)
-        return oly_fail(OLY_SHAPE, "the bits of %s as %s make one dimension more than the %d arrays can have",
+        return oly_fail(OLY_SHAPE,
+                        "%s reinterpreted as %s would have one dimension more than the %d that arrays can have",
                         oly_type_short(&x->type), oly_dtype_name(to), OLY_MAX_RANK);
     int64_t last = x->type.rank > 0 ? x->type.shape[x->type.rank - 1] : 1;
     if (old < new &&last != (int64_t)(new / old))
-        return oly_fail(
-            OLY_SHAPE,
-            "the bits of %s do not make elements of %s: the last dimension must have size %d, as many as one "
-            "takes; reshape first",
-            oly_type_short(&x->type), oly_dtype_name(to), (int)(new / old));
+        return oly_fail(OLY_SHAPE,
+                        "the bits of %s do not make elements of %s: the last dimension must have size %d, the number "
+                        "that makes one element; reshape first",
+                        oly_type_short(&x->type), oly_dtype_name(to), (int)(new / old));
     return OLY_OK;
 }
 

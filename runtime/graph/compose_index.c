@@ -417,7 +417,7 @@ static oly_status check_part(const oly_type *x, int rank, const int64_t *extent)
     part.rank = rank;
     oly_type_clear_sharding(&part);
     memcpy(part.shape, extent, sizeof *extent * (size_t)rank);
-    return oly_fail(OLY_SHAPE, "%s is no part of %s; sizes are 0 to those of the array", oly_type_short(&part),
+    return oly_fail(OLY_SHAPE, "%s is not a part of %s; sizes are 0 to those of the array", oly_type_short(&part),
                     oly_type_short(x));
 }
 

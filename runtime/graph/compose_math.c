@@ -106,7 +106,7 @@ static oly_status compose_power(oly_graph *g, oly_node *x, int64_t y, oly_node *
 {
     if (x->type.unreduced || x->type.reduced) /* as products it might be defined: JAX's integer_pow is not */
         return oly_sharding_fail_types("integer_pow", &x->type, NULL, "unsupported",
-                                       "a whole power is not defined on sums over devices ({U:...}) nor on values that "
+                                       "an integer power is not defined on unreduced sums ({U:...}) nor on values that "
                                        "are reduced along axes ({R:...}); move the operand with oly_reshard first");
     BEGIN x = oly_sketch_numeric(s, x);
     if (x && y < 0 && oly_kind_of(x) == OLY_KIND_INTEGER)
@@ -133,8 +133,8 @@ static oly_status check_choice(const oly_type *x, const oly_type *y)
     for (int d = 0; d < x->rank; d++)
         if (x->axes[d].n > 0 && y->axes[d].n == 0)
             return oly_sharding_fail_types("pow", x, y, "select_conflict",
-                                           "whole numbers are raised to a power by choosing among products by the "
-                                           "exponent, whose dimension %d must be split as that of the base is; move "
+                                           "an integer power selects among products by the exponent, whose dimension "
+                                           "%d must be split like that of the base; move "
                                            "one with oly_reshard",
                                            d);
     return OLY_OK;

@@ -66,7 +66,7 @@ oly_node *oly_random_word(oly_sketch *s, oly_node *key)
 {
     if (key->type.dtype != OLY_UINT32 || key->type.rank != 1 || key->type.shape[0] != 2) {
         s->status = oly_fail(OLY_DTYPE,
-                             "%s is no key; a key is uint32[2], from oly_random_key, or one row of what "
+                             "%s is not a key; a key is uint32[2], from oly_random_key, or one row of what "
                              "oly_random_split gives",
                              oly_type_short(&key->type));
         return NULL;
@@ -149,7 +149,7 @@ oly_status oly_compose_random_fold_in(oly_graph *g, int n_in, oly_node *const *i
     oly_sketch s = {.g = g};
     const int64_t two = 2;
     if (in[1]->type.rank != 0 || oly_dtype_kind(in[1]->type.dtype) > OLY_KIND_INTEGER) /* bools, too, as in JAX */
-        return oly_fail(OLY_DTYPE, "%s is folded into a key; it takes one integer", oly_type_short(&in[1]->type));
+        return oly_fail(OLY_DTYPE, "%s cannot be folded into a key; give one integer", oly_type_short(&in[1]->type));
     oly_node *data = oly_sketch_convert(&s, oly_sketch_convert(&s, in[1], OLY_UINT32), OLY_UINT64);
     oly_node *word = oly_sketch_binary(&s, OLY_OP_threefry2x32, oly_random_word(&s, in[0]), data);
     oly_node *which = counted(&s, OLY_OP_iota, OLY_UINT32, 0, 1, &two);
@@ -164,7 +164,7 @@ oly_status oly_compose_random_block(oly_graph *g, int n_in, oly_node *const *in,
     oly_sketch s = {.g = g};
     const oly_type *t = &in[1]->type;
     if (t->dtype != OLY_UINT32)
-        return oly_fail(OLY_DTYPE, "counters %s; they are uint32", oly_type_short(t));
+        return oly_fail(OLY_DTYPE, "the counters are %s; they must be uint32", oly_type_short(t));
     int64_t n = oly_type_size(t), odd = n % 2, words = (n + odd) / 2;
     oly_node *both[2] = {reshaped(&s, in[1], 1, &n), NULL}, *line = both[0];
     oly_params p;
@@ -189,7 +189,7 @@ oly_status oly_compose_random_bits(oly_graph *g, int n_in, oly_node *const *in, 
     oly_sketch s = {.g = g};
     const oly_params *p = &recipe->params;
     if (oly_dtype_kind(p->dtype) != OLY_KIND_INTEGER || oly_dtype_is_signed(p->dtype))
-        return oly_fail(OLY_DTYPE, "random bits as %s; they are unsigned integers", oly_dtype_name(p->dtype));
+        return oly_fail(OLY_DTYPE, "random bits as %s; give an unsigned integer type", oly_dtype_name(p->dtype));
     oly_node *word = oly_random_word(&s, in[0]);
     return finish(&s, bits(&s, word, oly_dtype_size(p->dtype), p->rank, p->shape), recipe, out);
 }
@@ -207,7 +207,7 @@ static oly_node *number(oly_sketch *s, oly_dtype dtype, double value)
 static oly_status check_floating(oly_dtype dtype, const char *what)
 {
     if (oly_dtype_kind(dtype) != OLY_KIND_FLOAT)
-        return oly_fail(OLY_DTYPE, "%s numbers as %s; they are floating", what, oly_dtype_name(dtype));
+        return oly_fail(OLY_DTYPE, "%s numbers as %s; give a floating type", what, oly_dtype_name(dtype));
     return OLY_OK;
 }
 
@@ -281,7 +281,7 @@ static oly_status check_parameter(const oly_node *x, const oly_params *p)
         fits = n == 1 || n == p->shape[p->rank - x->type.rank + d];
     }
     return fits ? OLY_OK
-                : oly_fail(OLY_SHAPE, "the parameter %s does not repeat to the shape of the numbers, %s",
+                : oly_fail(OLY_SHAPE, "the parameter %s does not broadcast to the shape of the numbers, %s",
                            oly_type_short(&x->type), oly_type_short(&wanted));
 }
 
@@ -578,7 +578,7 @@ oly_status oly_compose_random_randint(oly_graph *g, int n_in, oly_node *const *i
     oly_sketch s = {.g = g};
     const oly_params *p = &recipe->params;
     if (oly_dtype_kind(p->dtype) != OLY_KIND_INTEGER)
-        return oly_fail(OLY_DTYPE, "random integers as %s; it takes an integer type", oly_dtype_name(p->dtype));
+        return oly_fail(OLY_DTYPE, "random integers as %s; give an integer type", oly_dtype_name(p->dtype));
     for (int k = 1; k < 3; k++)
         OLY_TRY(check_parameter(in[k], p));
     oly_node *word = oly_random_word(&s, in[0]);

@@ -124,7 +124,7 @@ oly_status oly_compose_random_categorical(oly_graph *g, int n_in, oly_node *cons
     int64_t shape[OLY_MAX_RANK + 1];
     OLY_TRY(oly_build_axis(t, p->dimension, &axis));
     if (oly_dtype_kind(t->dtype) != OLY_KIND_FLOAT)
-        return oly_fail(OLY_DTYPE, "categories from %s; logits are floating", oly_type_short(t));
+        return oly_fail(OLY_DTYPE, "the logits are %s; they must be floating", oly_type_short(t));
     if (before < 0 || rank >= OLY_MAX_RANK)
         return oly_fail(OLY_SHAPE,
                         "categories in %d dimensions from %s; give those of the logits without the axis, and "

@@ -195,10 +195,11 @@ static oly_status check_not_sharded(const oly_type *x, int d, int64_t times, con
 {
     if (!x->mesh || x->axes[d].n == 0)
         return OLY_OK;
-    return oly_fail(OLY_SHARDING,
-                    "%" PRId64 " copies of dimension %d of %s, which is sharded: how they are to be sharded cannot be "
-                    "told; move it with oly_reshard [%s]",
-                    times, d, oly_type_short(x), rule);
+    return oly_fail(
+        OLY_SHARDING,
+        "%" PRId64
+        " copies of dimension %d of %s, which is sharded: their sharding is ambiguous; move it with oly_reshard [%s]",
+        times, d, oly_type_short(x), rule);
 }
 
 /* Dimensions of size 1 are broadcast, others joined to themselves. */
@@ -371,11 +372,11 @@ oly_status oly_compose_broadcast_in_dim(oly_graph *g, int n_in, oly_node *const 
         int to = given->axes[d];
         if (to < 0 || to >= given->rank || (d > 0 && to <= given->axes[d - 1]))
             return oly_fail(OLY_SHAPE,
-                            "dimension %d of %s is to be dimension %d of %s; dimensions must exist and ascend", d,
+                            "dimension %d of %s cannot become dimension %d of %s; dimensions must exist and ascend", d,
                             oly_type_short(x), to, oly_type_short(&wanted));
         if (x->shape[d] != 1 && x->shape[d] != given->shape[to])
             return oly_fail(OLY_SHAPE,
-                            "dimension %d of %s does not repeat to dimension %d of %s; sizes must be equal, or 1", d,
+                            "dimension %d of %s does not broadcast to dimension %d of %s; sizes must be equal, or 1", d,
                             oly_type_short(x), to, oly_type_short(&wanted));
         same = same && x->shape[d] == given->shape[to];
         p.axes[d] = to;
@@ -633,7 +634,7 @@ oly_status oly_compose_linspace(oly_graph *g, int n_in, oly_node *const *in, con
     oly_node *ends[2], *t, *product[2], *pair[2], *count;
     for (int k = 0; k < 2; k++) {
         if (in[k]->type.rank != 0)
-            return oly_fail(OLY_SHAPE, "numbers from %s to %s; the ends are single numbers",
+            return oly_fail(OLY_SHAPE, "numbers from %s to %s; the ends must be single numbers",
                             oly_type_short(&in[0]->type), oly_type_short(&in[1]->type));
         OLY_TRY(oly_build_convert(g, in[k], floating, false, &ends[k]));
     }

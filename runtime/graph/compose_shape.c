@@ -31,8 +31,7 @@ static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, ol
         if (others == 0 || n % others != 0)
             return oly_fail(OLY_SHAPE,
                             "%s has %" PRId64 " elements, which the other extents (product %" PRId64
-                            ") do not divide; -1 "
-                            "cannot be worked out, choose extents that divide",
+                            ") do not divide; -1 cannot be inferred, choose extents that divide",
                             oly_type_short(x), n, others);
         shape->shape[open] = n / others;
     }
@@ -40,8 +39,7 @@ static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, ol
     if (oly_type_size(shape) != n)
         return oly_fail(OLY_SHAPE,
                         "%s has %" PRId64 " elements, %s would have %" PRId64
-                        "; a reshape keeps the number (one extent may be "
-                        "-1: what is left)",
+                        "; a reshape keeps the number (one extent may be -1 and is inferred)",
                         oly_type_short(x), n, oly_type_short(shape), oly_type_size(shape));
     return OLY_OK;
 }
@@ -241,11 +239,10 @@ oly_status oly_compose_reshard(oly_graph *g, int n_in, oly_node *const *in, cons
     if (!to->mesh->explicit_axes) {
         char mesh[256];
         oly_mesh_str(to->mesh, mesh, sizeof mesh);
-        return oly_fail(
-            OLY_SHARDING,
-            "%s cannot be resharded over %s, which has no Explicit axis: there the planner says where values "
-            "are; guide it with oly_with_sharding_constraint, or move a value with oly_device_put",
-            oly_type_short(&in[0]->type), mesh);
+        return oly_fail(OLY_SHARDING,
+                        "%s cannot be resharded over %s, which has no Explicit axis: there the planner places values; "
+                        "guide it with oly_with_sharding_constraint, or move a value with oly_device_put",
+                        oly_type_short(&in[0]->type), mesh);
     }
     return oly_build_reshard(g, in[0], to, out);
 }

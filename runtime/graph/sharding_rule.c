@@ -79,7 +79,7 @@ oly_status oly_sharding_take_out(oly_node *node)
             if (!(s->mesh->explicit_axes >> s->spec.dim[d].axis[k] & 1))
                 return oly_sharding_fail(node, "auto_axis",
                                          "the output sharding names axis '%s', which is not Explicit; the planner "
-                                         "chooses along it, or oly_with_sharding_constraint",
+                                         "places values along it; guide it with oly_with_sharding_constraint",
                                          s->mesh->name[s->spec.dim[d].axis[k]]);
     oly_type_set_sharding(&node->type, s);
     node->type.varying = varying;
@@ -91,8 +91,8 @@ oly_status oly_sharding_refuse_sums(const oly_node *node)
     for (int k = 0; k < node->n_in; k++)
         if (node->in[k]->type.unreduced)
             return oly_sharding_fail(node, "unsupported",
-                                     "operand %d is still a sum over devices ({U:...}), and this operation is not "
-                                     "defined on the parts of a sum; finish the sum with oly_reshard first",
+                                     "operand %d is an unreduced sum ({U:...}), and this operation is not defined on "
+                                     "partial sums; reduce it with oly_reshard first",
                                      k);
     return OLY_OK;
 }

@@ -39,7 +39,7 @@ oly_status oly_sharding_rule_add(oly_node *node)
     OLY_TRY(oly_sharding_common_reduced(node, &node->type.reduced));
     if (x->unreduced != y->unreduced)
         return oly_sharding_fail(node, "unreduced",
-                                 "both operands must be sums over the same axes ({U:...}), or neither; finish the sums "
+                                 "both operands must be sums over the same axes ({U:...}), or neither; reduce the sums "
                                  "with oly_reshard first");
     node->type.unreduced = x->unreduced;
     return OLY_OK;
@@ -55,8 +55,8 @@ oly_status oly_sharding_rule_mul(oly_node *node)
         return OLY_OK;
     if (x->unreduced ? x->unreduced != y->reduced : y->unreduced != x->reduced)
         return oly_sharding_fail(node, "unreduced",
-                                 "a sum over devices ({U:...}) can only be multiplied by an operand that is reduced "
-                                 "along the same axes ({R:...}); finish the sum with oly_reshard first");
+                                 "an unreduced sum ({U:...}) can only be multiplied by an operand that is reduced "
+                                 "along the same axes ({R:...}); reduce the sum with oly_reshard first");
     node->type.unreduced = x->unreduced | y->unreduced;
     node->type.reduced = 0;
     return OLY_OK;

@@ -37,7 +37,8 @@ oly_status oly_sharding_rule_top_k(oly_node *node)
 
 oly_status oly_sharding_rule_running(oly_node *node)
 {
-    return along(node, node->params.dimension, "reduced_axis_sharded", "is worked along and may not be split");
+    return along(node, node->params.dimension, "reduced_axis_sharded",
+                 "must not be split: the operation runs along it");
 }
 
 /* -- by value ---------------------------------------------------------------------------------------------------------------- */

@@ -111,9 +111,7 @@ oly_status oly_sharding_rule_dot_general(oly_node *node)
     for (int k = 0; k < 2; k++)
         if (node->in[k]->type.unreduced)
             return oly_sharding_fail(node, "unreduced",
-                                     "operand %d is still a sum over devices ({U:...}); finish it with oly_reshard "
-                                     "first",
-                                     k);
+                                     "operand %d is an unreduced sum ({U:...}); reduce it with oly_reshard first", k);
     if (oly_sharding_asked(node)) {
         OLY_TRY(check_unfinished(node));
         OLY_TRY(oly_sharding_take_out(node));

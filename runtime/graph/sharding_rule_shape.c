@@ -101,12 +101,11 @@ oly_status oly_sharding_rule_concatenate(oly_node *node)
 
 static oly_status refuse_reshape(const oly_node *node)
 {
-    return oly_sharding_fail(
-        node, "reshape_ambiguous",
-        "how %s is to be sharded cannot be told: axes stay only where dimensions of size 1 come or "
-        "go, one dimension is cut into several or several become one; say it with "
-        "oly_reshape_sharded, or move the operand with oly_reshard first",
-        oly_type_short(&node->type));
+    return oly_sharding_fail(node, "reshape_ambiguous",
+                             "the sharding of %s is ambiguous: axes stay only where dimensions of size 1 come or "
+                             "go, one dimension is split into several or several are merged; say it with "
+                             "oly_reshape_sharded, or move the operand with oly_reshard first",
+                             oly_type_short(&node->type));
 }
 
 /* The dimensions of the longer shape in groups that make one dimension of the shorter each: group[i] of them for dimension i.
@@ -235,7 +234,7 @@ oly_status oly_sharding_rule_reshape(oly_node *node)
         if (s->spec.unreduced != x->unreduced || s->spec.reduced != x->reduced)
             return oly_sharding_fail(node, "unreduced",
                                      "the output sharding must be unreduced and reduced along the axes the operand is; "
-                                     "finish the sum with oly_reshard");
+                                     "reduce the sum with oly_reshard");
         return oly_sharding_take_out(node);
     }
     if (!is_split(x) || only_ones_change(node))

@@ -194,7 +194,7 @@ oly_status oly_typing_transpose(oly_node *node)
         node->type.shape[d] = x->shape[p->axes[d]];
     }
     if (p->n_axes != x->rank || seen != (1u << x->rank) - 1)
-        return oly_fail(OLY_SHAPE, "%s: the %d axes given are no permutation of the dimensions of %s", name_of(node),
+        return oly_fail(OLY_SHAPE, "%s: the %d axes given are not a permutation of the dimensions of %s", name_of(node),
                         p->n_axes, oly_type_short(x));
     return OLY_OK;
 }
@@ -213,9 +213,9 @@ oly_status oly_typing_broadcast(oly_node *node)
                (x->shape[d] == 1 || x->shape[d] == p->shape[to]);
     }
     if (!fits)
-        return oly_fail(OLY_SHAPE,
-                        "%s: %s does not repeat to %s; dimensions must keep their order, and each must be 1 or equal",
-                        name_of(node), oly_type_short(x), oly_type_short(&node->type));
+        return oly_fail(
+            OLY_SHAPE, "%s: %s does not broadcast to %s; dimensions must keep their order, and each must be 1 or equal",
+            name_of(node), oly_type_short(x), oly_type_short(&node->type));
     return OLY_OK;
 }
 

@@ -103,8 +103,8 @@ oly_status oly_typing_searchsorted(oly_node *node)
     const oly_type *lines = operand(node, 0), *sought = operand(node, 1);
     OLY_TRY(check_batch(node, 0, 1));
     if (lines->dtype != sought->dtype || lines->rank != node->params.n_batch + 1)
-        return oly_fail(OLY_SHAPE, "%s: %s is no sorted line of the type of %s", name_of(node), oly_type_short(lines),
-                        oly_type_short(sought));
+        return oly_fail(OLY_SHAPE, "%s: %s is not a sorted line of the type of %s", name_of(node),
+                        oly_type_short(lines), oly_type_short(sought));
     node->type = *sought;
     index_type(node);
     return OLY_OK;
@@ -194,9 +194,9 @@ static oly_status check_fits(const oly_node *node, const oly_type *part)
     for (int d = 0; fits && d < x->rank; d++)
         fits = part->shape[d] >= 0 && part->shape[d] <= x->shape[d] &&
                (d >= node->params.n_batch || part->shape[d] == x->shape[d]);
-    return fits
-               ? OLY_OK
-               : oly_fail(OLY_SHAPE, "%s: %s is no part of %s", name_of(node), oly_type_short(part), oly_type_short(x));
+    return fits ? OLY_OK
+                : oly_fail(OLY_SHAPE, "%s: %s is not a part of %s", name_of(node), oly_type_short(part),
+                           oly_type_short(x));
 }
 
 oly_status oly_typing_dynamic_slice(oly_node *node)

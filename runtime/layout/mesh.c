@@ -475,7 +475,7 @@ static oly_status parse_axes(struct oly_mesh_impl *m, const char *axes)
         if (!oly_scan_integer(&s, &size))
             return oly_scan_expected(&s, "a size");
         if (size == -1 && open >= 0)
-            return oly_fail(OLY_INVALID, "the sizes of mesh axes '%s' and '%s' are -1; only one can be what is left",
+            return oly_fail(OLY_INVALID, "the sizes of mesh axes '%s' and '%s' are -1; only one can be inferred",
                             m->name[open], name);
         if (size == -1)
             open = m->n_axes;

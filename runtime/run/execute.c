@@ -53,7 +53,7 @@ oly_status oly_run_refused(void)
     pthread_mutex_lock(&first.lock);
     memcpy(text, first.text, sizeof text);
     pthread_mutex_unlock(&first.lock);
-    return oly_fail(st, "nothing is computed any more until oly_finalize, since %s", text);
+    return oly_fail(st, "nothing more is computed until oly_finalize, because %s", text);
 }
 
 void oly_run_fail(oly_status status)

@@ -102,9 +102,8 @@ void oly_vjp_scatter(oly_rule *r)
 void oly_vjp_scatter_mul(oly_rule *r)
 {
     if (r->wanted[updates_of(r)]) {
-        r->status = oly_fail(OLY_INVALID,
-                             "factors that are multiplied into places of an array have no derivative, as places may be "
-                             "named twice; put oly_stop_gradient around them");
+        r->status = oly_fail(OLY_INVALID, "a scatter that multiplies has no derivative by its factors, since an index "
+                                          "may occur twice; put oly_stop_gradient around them");
         return;
     }
     oly_node *ones = oly_rule_number(r, r->node->in[0], 1);
