@@ -4,6 +4,7 @@
  * test is wrapped: before the next one begins, a failure of the last one ends the whole job. Only then, because
  * cmocka prints the reason after the test. */
 #include "check.h"
+#include "check_races.h"
 #include "core/error.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -162,6 +163,7 @@ int check_main(const char *file, const struct CMUnitTest *tests, int count)
     check.count = count;
     atomic_store(&oly_life, OLY_ALIVE); /* tests of layers call public functions without oly_init */
     start_mpi();
+    check_races();
     if (check.rank > 0) {
         capture_output();
         atexit(show_output_at_exit);

@@ -1,5 +1,6 @@
 /* The oracle runner, build/tests/oracle: runs the cases of tests/oracle (or folders like it) on Olympus and says how many came
  * out as expected. Every rank runs every case; a failure on any rank counts; rank 0 prints. */
+#include "check_races.h"
 #include "oracle.h"
 #include <dirent.h>
 #include <fnmatch.h>
@@ -343,6 +344,7 @@ int main(int argc, char **argv)
 {
     read_options(argc, argv);
     choose_devices();
+    check_races();
     oly_init(&argc, &argv);
     oly_set_error_mode(OLY_ERRORS_RETURN);
     signal(SIGSEGV, crashed);

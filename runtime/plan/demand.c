@@ -236,14 +236,15 @@ static void region_strides(const oly_box *b, int64_t *stride)
     }
 }
 
-/* The copies as a step, or as further ones of the step before when it makes other parts of the same value. NULL: out of memory. */
-static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_node, int slot, int n,
+/* The copies as a step, or as further ones of the step before when it makes other parts of the same value: copies of one step run in
+ * any order, at the same time. over: they write over what the step before has written. NULL: out of memory. */
+static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_node, int slot, bool over, int n,
                            oly_copy_work *copies)
 {
     oly_step *s = b->n_steps ? &b->steps[b->n_steps - 1] : NULL;
     int before = 0;
-    if (s && s->kind == OLY_STEP_MOVE && s->node == for_node && s->out_slot == slot && !s->exchange && s->bytes == 0 &&
-        s->number == p->next_number - 1 && strcmp(s->what, "copy") == 0) {
+    if (!over && s && s->kind == OLY_STEP_MOVE && s->node == for_node && s->out_slot == slot && !s->exchange &&
+        s->bytes == 0 && s->number == p->next_number - 1 && strcmp(s->what, "copy") == 0) {
         before = s->move.n_copies;
         oly_copy_work *all = OLY_PLAN_NEW(p, oly_copy_work, before + n + 1);
         if (!all)
@@ -273,6 +274,9 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     OLY_PLAN_CHECK(copies);
     int n = 0;
     double work = 0;
+    bool gaps = false; /* then what is between had to be written before (lower_write.c) */
+    for (int k = 0; k < part->rank; k++)
+        gaps = gaps || (step[k] != 1 && node->type.shape[k] > 1);
     for (int d = 0; d < p->plan->n_devices; d++) {
         int position = oly_position_in(p, part->mesh, d);
         if (position < 0 || reading->place[d].base < 0)
@@ -296,7 +300,7 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
         work += (double)oly_box_count(&from);
     }
     oly_reading_use(p, reading);
-    oly_step *s = copy_step(p, f->block, for_node, slot, n, copies);
+    oly_step *s = copy_step(p, f->block, for_node, slot, gaps, n, copies);
     OLY_PLAN_CHECK(s);
     s->work += work;
     oly_slot_use(p, slot);

@@ -41,7 +41,7 @@ void oly_fold_group_run(const oly_fold_work *g, oly_combiner combiner, oly_dtype
         sources[k] = (char *)base[g->source_base[k]] + g->source_offset[k];
     void *out = base[g->out_base[0]];
     oly_combine(combiner, dtype, g->in_pairs, g->n_counts, g->counts, sources, out, begin, end);
-    for (int k = 1; k < g->n_outs; k++)
+    for (int k = 1; k < g->n_outs && begin < end; k++)
         memcpy((char *)base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
                (size_t)(end - begin) * element);
 }

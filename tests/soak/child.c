@@ -1,5 +1,6 @@
 /* See child.h. */
 #include "child.h"
+#include "check_races.h"
 #include <signal.h>
 #include <string.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ void print_options(FILE *f)
 
 void begin_session(void)
 {
+    check_races();
     oly_init(NULL, NULL);
     oly_set_error_mode(OLY_ERRORS_RETURN);
 }
