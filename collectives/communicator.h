@@ -11,6 +11,9 @@
  * duplicates the world's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if a launcher is seen in the environment, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
+/* In its place: this process is rank 0 of so many ranks that are not there. Nothing can be sent. */
+oly_status oly_world_imagine(int ranks, int node_ranks);
+bool oly_world_has_peers(void); /* is there another rank to talk to? */
 /* All ranks meet, compare the calls they have made, and free the communicator. A failure has been raised. */
 oly_status oly_world_finish(void);
 int oly_world_rank(void);

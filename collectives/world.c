@@ -8,7 +8,6 @@
 #include "staging.h"
 #include "core/error.h"
 #include "core/option.h"
-#include "core/simulate.h"
 #include "core/text.h"
 #include "environment.h"
 #include <limits.h>
@@ -235,16 +234,25 @@ static void leave_job(bool free_comm)
     oly_wait_set_crowded(false);
 }
 
+oly_status oly_world_imagine(int ranks, int node_ranks)
+{
+    if (world.started)
+        return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
+    world.size = ranks;
+    world.node_ranks = node_ranks;
+    world.started = true;
+    return OLY_OK;
+}
+
+bool oly_world_has_peers(void)
+{
+    return world.size > 1 && world.comm != MPI_COMM_NULL;
+}
+
 oly_status oly_world_start(int *argc, char ***argv)
 {
     if (world.started)
         return oly_fail(OLY_STATE, "Olympus has been started already; oly_finalize must come before the next oly_init");
-    if (oly_is_simulated()) { /* nobody to talk to */
-        world.size = oly_simulation_get()->ranks;
-        world.node_ranks = oly_simulation_get()->node_ranks;
-        world.started = true;
-        return OLY_OK;
-    }
     oly_launch launch = oly_launch_detect();
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);

@@ -51,7 +51,7 @@ static void buffers_are_aligned_and_reused(void **state)
                                    4097, 10007, 65536, 65537, 999983, 4194303, 4194304, (5 << 20) + 1, 33554433};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        oly_buffer *b = oly_buffer_take(sizes[i]);
+        oly_buffer *b = oly_buffer_take(0, sizes[i]);
         assert_non_null(b);
         assert_int_equal(b->bytes, sizes[i]);
         assert_true(b->capacity >= sizes[i]);
@@ -62,7 +62,7 @@ static void buffers_are_aligned_and_reused(void **state)
             ((char *)b->data)[0] = ((char *)b->data)[sizes[i] - 1] = 1;
         void *data = b->data;
         oly_buffer_drop(b);
-        b = oly_buffer_take(b->capacity); /* the largest request of its class */
+        b = oly_buffer_take(0, b->capacity); /* the largest request of its class */
         assert_ptr_equal(b->data, data);
         oly_buffer_drop(b);
     }
@@ -75,7 +75,7 @@ static void buffers_are_aligned_and_reused(void **state)
 static void the_last_reference_returns_a_buffer(void **state)
 {
     (void)state;
-    oly_buffer *b = oly_buffer_take(1000);
+    oly_buffer *b = oly_buffer_take(0, 1000);
     oly_buffer_hold(b);
     assert_int_equal(oly_buffer_references(b), 2);
     oly_buffer_drop(b);
@@ -97,7 +97,7 @@ static void free_blocks_do_not_pile_up(void **state)
     (void)state;
     size_t bytes = 4096;
     for (int i = 0; i < 80; i++, bytes += bytes / 8)
-        oly_buffer_drop(oly_buffer_take(bytes)); /* each of a class of its own */
+        oly_buffer_drop(oly_buffer_take(0, bytes)); /* each of a class of its own */
     oly_pool_statistics s = oly_pool_statistics_get();
     assert_true(s.free_bytes <= 3 * s.peak_bytes);
     oly_pool_stop();
@@ -106,11 +106,11 @@ static void free_blocks_do_not_pile_up(void **state)
 static void running_out_of_memory_is_told(void **state)
 {
     (void)state;
-    assert_null(oly_buffer_take(SIZE_MAX));
-    assert_null(oly_buffer_take(((size_t)1 << 47) + 1));
+    assert_null(oly_buffer_take(0, SIZE_MAX));
+    assert_null(oly_buffer_take(0, ((size_t)1 << 47) + 1));
     oly_fail_allocation(0);
-    assert_null(oly_buffer_take(8));
-    oly_buffer *b = oly_buffer_take(8);
+    assert_null(oly_buffer_take(0, 8));
+    oly_buffer *b = oly_buffer_take(0, 8);
     assert_non_null(b);
     assert_int_equal(oly_buffer_fail((size_t)64 << 20, "the sum"), OLY_MEMORY);
     assert_non_null(
@@ -123,7 +123,7 @@ static void running_out_of_memory_is_told(void **state)
 static void *take_and_drop(void *shared)
 {
     for (int i = 0; i < 2000; i++) {
-        oly_buffer *b = oly_buffer_take((size_t)(i * 37 % 9001));
+        oly_buffer *b = oly_buffer_take(0, (size_t)(i * 37 % 9001));
         *(volatile char *)b->data = 1;
         oly_buffer_hold(shared);
         oly_buffer_drop(b);
@@ -136,7 +136,7 @@ static void threads_share_the_pool(void **state)
 {
     pthread_t threads[3];
     (void)state;
-    oly_buffer *shared = oly_buffer_take(8);
+    oly_buffer *shared = oly_buffer_take(0, 8);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_drop, shared), 0);
     for (int i = 0; i < 3; i++)

@@ -170,7 +170,7 @@ static void begin(int n_devices, int threads, size_t bytes)
     atomic_store(&ran, 0);
     for (int d = 0; d < n_devices; d++)
         for (int k = 0; k < ARRAYS; k++) {
-            held[d][k] = (array){oly_buffer_take(bytes), (uint64_t)(1000 * d + k)};
+            held[d][k] = (array){oly_buffer_take(0, bytes), (uint64_t)(1000 * d + k)};
             fill(held[d][k].buffer, held[d][k].value);
         }
 }
@@ -247,7 +247,7 @@ static void a_spent_buffer_is_given_to_its_device_only(void **state)
     begin(2, 2, 100);
     oly_job still = stop_device(&zero);
     assert_int_equal(oly_queue_submit(&still), OLY_OK);
-    oly_buffer *b = oly_buffer_take(3000);
+    oly_buffer *b = oly_buffer_take(0, 3000);
     oly_pool_lock();
     oly_buffer_use_locked(b, 0, 1001);
     oly_pool_unlock();
@@ -279,7 +279,7 @@ static void what_jobs_of_several_devices_use_is_given_to_nobody(void **state)
 {
     (void)state;
     begin(2, 1, 100);
-    oly_buffer *b = oly_buffer_take(3000);
+    oly_buffer *b = oly_buffer_take(0, 3000);
     oly_pool_lock();
     oly_buffer_use_locked(b, 0, 1001);
     assert_true(oly_buffer_is_sole_locked(b, 0, 1001));
@@ -355,7 +355,7 @@ static void who_needs_a_block_waits_while_much_is_spent(void **state)
         pthread_t opener;
         begin(1, 2, 100);
         oly_option.queue_memory = waits ? 1 : 100;
-        job j = {.job = stop_device(&zero), .read = {oly_buffer_take(BIG)}};
+        job j = {.job = stop_device(&zero), .read = {oly_buffer_take(0, BIG)}};
         j.job.release = done_with_one;
         oly_pool_lock();
         oly_buffer_use_locked(j.read[0], 0, 3001);
@@ -363,7 +363,7 @@ static void who_needs_a_block_waits_while_much_is_spent(void **state)
         assert_int_equal(oly_queue_submit(&j.job), OLY_OK);
         oly_buffer_drop(j.read[0]);
         assert_int_equal(pthread_create(&opener, NULL, open_gate_later, NULL), 0);
-        oly_buffer *at_once = oly_buffer_take_at_once(1 << 20), *b = oly_buffer_take(BIG);
+        oly_buffer *at_once = oly_buffer_take_at_once(0, 1 << 20), *b = oly_buffer_take(0, BIG);
         assert_non_null(b);
         if (waits) {
             assert_true(atomic_load(&gate));

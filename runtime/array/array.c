@@ -2,6 +2,7 @@
 #include "array/array.h"
 #include "array/arguments.h"
 #include "core/short_lock.h"
+#include "device/platform.h"
 #include "device/queue.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -33,9 +34,34 @@ static bool keep_spare(oly_array x)
     return true;
 }
 
+oly_status oly_array_host(oly_array x, int s, const void **memory)
+{
+    const oly_buffer *b = x->shard[s];
+    size_t bytes = (size_t)x->n_shards * sizeof *x->host;
+    *memory = b->data;
+    if (oly_platform_get()->host_memory)
+        return OLY_OK;
+    if (!x->host && !(x->host = oly_calloc((size_t)x->n_shards, sizeof *x->host)))
+        return oly_out_of_memory(bytes, "copies of an array's shards");
+    if (!x->host[s])
+        OLY_TRY(oly_buffer_map(b, OLY_ACCESS_READ, b->bytes, &x->host[s]));
+    *memory = x->host[s];
+    return OLY_OK;
+}
+
+static void drop_host(oly_array x)
+{
+    for (int s = 0; x->host && s < x->n_shards; s++)
+        if (x->host[s])
+            oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, x->shard[s]->bytes, x->host[s]);
+    oly_release(x->host);
+    x->host = NULL;
+}
+
 static void destroy(oly_owned *object)
 {
     oly_array x = (oly_array)object, oldest = NULL;
+    drop_host(x);
     oly_buffers_drop(x->n_shards, x->shard);
     x->n_shards = 0;
     x->deleted = true;
@@ -152,6 +178,7 @@ oly_array oly_array_hold(oly_array x)
     memcpy(y, x, sizeof *x + sizeof(oly_buffer *) * (size_t)x->n_shards);
     y->owned = fresh;
     y->room = room;
+    y->host = NULL;
     oly_pool_lock();
     for (int s = 0; s < y->n_shards; s++)
         oly_buffer_hold_locked(y->shard[s]);

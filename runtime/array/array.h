@@ -21,6 +21,7 @@ struct oly_array_impl {
     uint64_t moment;
     int n_shards;        /* on this process */
     int room;            /* shards the handle has place for */
+    void **host;         /* owned: [n_shards] see oly_array_host; NULL: none */
     oly_buffer *shard[]; /* in mesh order; owned references */
 };
 
@@ -45,6 +46,9 @@ oly_status oly_array_readable(oly_array x);
 void oly_array_wait(oly_array x);
 /* The box of local shard s, and its mesh position. */
 oly_box oly_array_box(oly_array x, int s, int *position);
+/* The elements of shard s for the host, once they are computed; they are there as long as the array: the buffer's memory, or a copy
+ * of it where the host cannot read that. */
+oly_status oly_array_host(oly_array x, int s, const void **memory);
 /* Copies everything to host memory. fails OLY_NOT_ADDRESSABLE. */
 oly_status oly_array_fetch(oly_array x, void *buffer);
 #endif

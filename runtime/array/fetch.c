@@ -6,6 +6,7 @@
 #include "communicator.h"
 #include "core/half.h"
 #include "core/simulate.h"
+#include "device/platform.h"
 #include "kernel.h"
 #include "run/execute.h"
 #include <string.h>
@@ -27,10 +28,31 @@ static bool covered(oly_array x)
     return found == oly_type_size(&x->type) && (x->n_shards > 0);
 }
 
+/* Copies shard s, which holds the elements of box b, to where they belong in the whole array. */
+static oly_status fetch_shard(oly_array x, int s, const oly_box *b, char *buffer)
+{
+    size_t element = oly_dtype_size(x->type.dtype), bytes = (size_t)oly_box_count(b) * element;
+    oly_copy_task t = {.element_bytes = element, .rank = b->rank};
+    int64_t to = 1, from = 1, offset = 0;
+    for (int d = b->rank - 1; d >= 0; d--) {
+        t.extent[d] = b->hi[d] - b->lo[d];
+        t.to_stride[d] = to;
+        t.from_stride[d] = from;
+        offset += b->lo[d] * to;
+        to *= x->type.shape[d];
+        from *= t.extent[d];
+    }
+    void *host;
+    OLY_TRY(oly_buffer_map(x->shard[s], OLY_ACCESS_READ, bytes, &host));
+    for (int c = 0, n = oly_copy_chunks(&t); c < n; c++)
+        oly_copy_run(&t, buffer + (size_t)offset * element, host, c, n);
+    return oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, bytes, host);
+}
+
 oly_status oly_array_fetch(oly_array x, void *buffer)
 {
     OLY_TRY(oly_array_readable(x));
-    if (oly_is_simulated())
+    if (!oly_platform_get()->computes)
         return oly_simulation_has_no_values(oly_type_short(&x->type));
     if (x->type.unreduced)
         return oly_fail(OLY_SHARDING,
@@ -45,24 +67,11 @@ oly_status oly_array_fetch(oly_array x, void *buffer)
             oly_type_short(&x->type));
     oly_array_wait(x);
     OLY_TRY(oly_run_refused());
-    size_t element = oly_dtype_size(x->type.dtype);
     for (int s = 0; s < x->n_shards; s++) {
         int position;
         oly_box b = oly_array_box(x, s, &position);
-        if (oly_box_count(&b) == 0)
-            continue;
-        oly_copy_task t = {.element_bytes = element, .rank = b.rank};
-        int64_t to = 1, from = 1, offset = 0;
-        for (int d = b.rank - 1; d >= 0; d--) {
-            t.extent[d] = b.hi[d] - b.lo[d];
-            t.to_stride[d] = to;
-            t.from_stride[d] = from;
-            offset += b.lo[d] * to;
-            to *= x->type.shape[d];
-            from *= t.extent[d];
-        }
-        for (int c = 0, n = oly_copy_chunks(&t); c < n; c++)
-            oly_copy_run(&t, (char *)buffer + (size_t)offset * element, x->shard[s]->data, c, n);
+        if (oly_box_count(&b) > 0)
+            OLY_TRY(fetch_shard(x, s, &b, buffer));
     }
     return OLY_OK;
 }
@@ -208,7 +217,7 @@ static oly_status ask(oly_array x, void *buffer)
 static oly_status gather(oly_array x, void *buffer)
 {
     oly_mesh mesh = x->sharding->mesh;
-    if (mesh->everywhere || oly_is_simulated())
+    if (mesh->everywhere || !oly_world_has_peers())
         return oly_array_fetch(x, buffer);
     bool leaves_out = oly_mesh_leaves_out(mesh);
     if (leaves_out && x->n_shards == 0)
@@ -273,7 +282,7 @@ static oly_status get_shard(oly_array x, int k, oly_shard *shard)
         shard->start[d] = b.lo[d];
         type.shape[d] = shard->extent[d] = b.hi[d] - b.lo[d];
     }
-    shard->memory = x->shard[k]->data;
+    OLY_TRY(oly_array_host(x, k, &shard->memory));
     oly_sharding one = (oly_single_device)(shard->device);
     shard->data = one ? oly_array_new(&type, one, true, 1) : NULL;
     if (!shard->data)

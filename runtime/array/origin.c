@@ -2,7 +2,6 @@
 #include "array/origin.h"
 #include "core/error.h"
 #include "core/hash.h"
-#include "core/simulate.h"
 
 /* -- whom meshes leave out ----------------------------------------------------------------------------------------------- */
 
@@ -22,7 +21,7 @@ static bool is_everyone(oly_mesh mesh)
 static bool leave_out(int n_meshes, const oly_mesh *meshes)
 {
     int n = oly_mesh_processes(), covered = 0;
-    if (n == 1 || n_meshes == 0 || oly_is_simulated())
+    if (!oly_world_has_peers() || n_meshes == 0)
         return false;
     for (int k = 0; k < n_meshes; k++)
         if (is_everyone(meshes[k]))
@@ -125,7 +124,11 @@ static uint64_t contents_of(oly_array x)
         return 0;
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    return oly_origin_of_data(x->shard[0]->data, bytes);
+    void *host;
+    if (oly_buffer_map(x->shard[0], OLY_ACCESS_READ, bytes, &host) != OLY_OK)
+        return 0;
+    uint64_t origin = oly_origin_of_data(host, bytes);
+    return oly_buffer_unmap(x->shard[0], OLY_ACCESS_READ, bytes, host) == OLY_OK ? origin : 0;
 }
 
 void oly_origin_add(oly_origin *o, oly_array operand)

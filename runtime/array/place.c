@@ -6,7 +6,6 @@
 #include "array/trace.h"
 #include "communicator.h"
 #include "core/hash.h"
-#include "core/simulate.h"
 #include "device/queue.h"
 #include "kernel.h"
 #include <string.h>
@@ -28,15 +27,14 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     const int *positions;
     int n =
         s ? oly_mesh_local_positions(s->mesh, &positions) : 0; /* 0 or 1: the default device may be another process's */
-    oly_buffer *b = n ? oly_buffer_take(bytes) : NULL;
+    oly_buffer *b = n ? oly_buffer_take(oly_mesh_local_device(s->mesh, 0), bytes) : NULL;
     if (n && !b)
         return oly_buffer_fail(bytes, "an array from host memory");
-    if (n && bytes && b->data)
-        memcpy(b->data, data, bytes);
-    *out = s ? oly_array_new(&type, s, false, n) : NULL;
+    oly_status st = n ? oly_buffer_write(b, bytes, data) : OLY_OK;
+    *out = s && st == OLY_OK ? oly_array_new(&type, s, false, n) : NULL;
     if (!*out) {
         oly_buffer_drop(b);
-        return OLY_MEMORY;
+        return st == OLY_OK ? OLY_MEMORY : st;
     }
     if (n)
         (*out)->shard[0] = b;
@@ -77,7 +75,7 @@ static bool spans_all_processes(oly_mesh mesh)
 /* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
 static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 {
-    if (oly_is_simulated() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
+    if (!oly_world_has_peers() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
         !spans_all_processes(sharding->mesh))
         return OLY_OK;
     OLY_TRY(oly_array_readable(x));
@@ -85,10 +83,12 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
     oly_queue_drain(); /* the gathering below must not meet traffic of the lane in another thread */
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
-    uint64_t mine = oly_hash_mix(bytes, oly_contents_of(x->shard[0], x->identity.value, bytes));
-    uint64_t *all = oly_malloc(sizeof *all * (size_t)n);
-    oly_status st =
-        all ? oly_world_gather(&mine, all, sizeof mine) : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
+    uint64_t mine = 0, *all = oly_malloc(sizeof *all * (size_t)n);
+    oly_status st = all ? oly_contents_of(x->shard[0], x->identity.value, bytes, &mine)
+                        : oly_out_of_memory(sizeof *all * (size_t)n, "a check");
+    mine = oly_hash_mix(bytes, mine);
+    if (st == OLY_OK)
+        st = oly_world_gather(&mine, all, sizeof mine);
     for (int r = 1; r < n && st == OLY_OK; r++)
         if (all[r] != all[0])
             st = oly_fail(
@@ -164,7 +164,7 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
 {
     const oly_box *b = &boxes[s];
     size_t element = oly_dtype_size(x->type.dtype), bytes = (size_t)oly_box_count(b) * element;
-    x->shard[s] = oly_buffer_take(bytes);
+    x->shard[s] = oly_buffer_take(oly_mesh_local_device(x->sharding->mesh, s), bytes);
     if (!x->shard[s])
         return oly_buffer_fail(bytes, "a shard");
     oly_copy_task t = {.element_bytes = element, .rank = b->rank};
@@ -177,9 +177,11 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
         to *= t.extent[d];
         from *= local_shape[d];
     }
-    for (int c = 0, chunks = bytes && !oly_is_simulated() ? oly_copy_chunks(&t) : 0; c < chunks; c++)
-        oly_copy_run(&t, x->shard[s]->data, (const char *)data + (size_t)offset * element, c, chunks);
-    return OLY_OK;
+    void *host;
+    OLY_TRY(oly_buffer_map(x->shard[s], OLY_ACCESS_WRITE, bytes, &host));
+    for (int c = 0, chunks = bytes && host ? oly_copy_chunks(&t) : 0; c < chunks; c++)
+        oly_copy_run(&t, host, (const char *)data + (size_t)offset * element, c, chunks);
+    return oly_buffer_unmap(x->shard[s], OLY_ACCESS_WRITE, bytes, host);
 }
 
 /* The type of an array that is put together of parts, checked. */

@@ -8,7 +8,6 @@
 #include "array/unanimous.h"
 #include "communicator.h"
 #include "core/hash.h"
-#include "core/simulate.h"
 #include <olympus/ops.h>
 #include "array/printf.h"
 #include "communicator.h"
@@ -228,7 +227,7 @@ static oly_status tell_of_picture(oly_array values, const char *path, oly_status
 static oly_status write_picture(const char *path, oly_array values, const float *data, double low, double high)
 {
     oly_mesh mesh = values->sharding->mesh;
-    bool left_out = !oly_is_simulated() && oly_mesh_leaves_out(mesh);
+    bool left_out = oly_mesh_leaves_out(mesh);
     oly_status st = OLY_OK;
     if (oly_process_index() == (left_out ? oly_mesh_keeper(mesh) : 0))
         st = oly_png_write(path, values->type.shape[0], values->type.shape[1], data, low, high);

@@ -10,6 +10,7 @@
 #include "core/option.h"
 #include "core/simulate.h"
 #include "device/device.h"
+#include "device/platform.h"
 #include "device/queue.h"
 #include "device/workers.h"
 #include "kernel.h"
@@ -26,26 +27,29 @@ static bool started;
 /* What every process tells the others of itself. */
 typedef struct greeting {
     int32_t devices;
+    oly_platform_name platform;
     oly_rates_known rates; /* rank 0's are everybody's */
 } greeting;
 
-static oly_status meet(int devices, const oly_rates_known *rates)
+static oly_status meet(const oly_rates_known *rates)
 {
     int n = oly_world_size();
     OLY_TRY(oly_agree_at_start());
-    greeting mine = {devices, *rates};
+    greeting mine = {oly_platform_get()->devices(), oly_platform_my_name(), *rates};
     greeting *all = oly_calloc((size_t)n, sizeof *all);
     int *counts = oly_calloc((size_t)n, sizeof *counts), *leaders = oly_calloc((size_t)n, sizeof *leaders);
     oly_status st =
         all && counts && leaders ? OLY_OK : oly_out_of_memory(sizeof *all * (size_t)n, "the processes of the job");
     if (st == OLY_OK)
         st = oly_world_gather(&mine, all, sizeof mine);
+    if (st == OLY_OK)
+        st = oly_platform_agree(n, &all->platform, sizeof *all);
     for (int r = 0; r < n && st == OLY_OK; r++) {
         counts[r] = all[r].devices;
         leaders[r] = oly_world_node_leader_of(r);
     }
     if (st == OLY_OK)
-        st = oly_devices_start(n, counts, oly_world_rank(), "cpu");
+        st = oly_devices_start(n, counts, oly_world_rank(), oly_platform_get()->device_name);
     if (st == OLY_OK)
         st = oly_mesh_set_devices(n, counts, oly_world_rank());
     if (st == OLY_OK)
@@ -61,15 +65,15 @@ static oly_status meet(int devices, const oly_rates_known *rates)
 /* The same for a job that is only thought of. */
 static oly_status imagine(const oly_simulation *job, const oly_rates_known *rates)
 {
-    OLY_TRY(oly_devices_start_alike(job->ranks, job->devices, 0, "cpu"));
-    OLY_TRY(oly_mesh_set_devices_alike(job->ranks, job->devices, 0));
+    OLY_TRY(oly_devices_start_alike(job->ranks, oly_platform_get()->devices(), 0, oly_platform_get()->device_name));
+    OLY_TRY(oly_mesh_set_devices_alike(job->ranks, oly_platform_get()->devices(), 0));
     oly_nodes_uniform(job->node_ranks);
     return oly_rates_settle(rates, NULL); /* with this machine's numbers */
 }
 
 static int threads_wanted(void)
 {
-    if (oly_is_simulated())
+    if (!oly_platform_get()->computes)
         return 1;
     if (oly_option.threads > 0)
         return (int)oly_option.threads;
@@ -81,16 +85,17 @@ static oly_status start(int *argc, char ***argv)
 {
     OLY_TRY(oly_options_read());
     OLY_TRY(oly_simulation_read());
-    OLY_TRY(oly_world_start(argc, argv));
+    const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
+    OLY_TRY(oly_platform_choose(job != NULL));
+    OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start(argc, argv));
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
     oly_options_report_unknown();
     OLY_TRY(oly_kernels_choose(oly_option.isa));
     oly_enable_x64(oly_option.enable_x64 != 0);
-    int devices = (int)oly_option.num_cpu_devices;
     oly_rates_known rates;
     OLY_TRY(oly_rates_wanted(&rates));
-    OLY_TRY(oly_is_simulated() ? imagine(oly_simulation_get(), &rates) : meet(devices, &rates));
+    OLY_TRY(job ? imagine(job, &rates) : meet(&rates));
     OLY_TRY(oly_workers_start(threads_wanted()));
     OLY_TRY(oly_queue_start(oly_local_device_count(), (int)oly_option.queue_depth));
     oly_queue_inline(!oly_world_threads());
@@ -154,6 +159,7 @@ int oly_finalize(void)
     oly_layout_stop();
     oly_nodes_forget();
     oly_pool_stop();
+    oly_platform_forget();
     oly_arena_trim();
     if (oly_world_finish() != OLY_OK)
         status = 1;

@@ -1,6 +1,5 @@
 /* Agreeing on a status by an array of all that each process has to say. See unanimous.h. */
 #include "array/unanimous.h"
-#include "core/simulate.h"
 #include <olympus.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ static bool has_part(oly_mesh mesh)
 
 oly_status oly_unanimous(oly_mesh mesh, oly_status mine, const char *what)
 {
-    if (mesh->everywhere || oly_is_simulated() || !has_part(mesh))
+    if (mesh->everywhere || !oly_world_has_peers() || !has_part(mesh))
         return mine;
     uint32_t number = mine == OLY_OK ? 0 : (uint32_t)mine << STATUS_SHIFT | (uint32_t)oly_process_index(),
              worst = number;

@@ -9,20 +9,16 @@
  * device. They are free for everybody when the last of those calls has run. What other devices, or the host, could not take of
  * them is bounded: who needs a new block waits while too much is spent. */
 #include "device/memory.h"
+#include "device/platform.h"
 #include "device/queue.h"
 #include "device/workers.h"
 #include "core/error.h"
 #include "core/option.h"
-#include "core/simulate.h"
 #include "core/text.h"
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#define ALIGNMENT      ((size_t)64)
-#define HUGE_PAGE      ((size_t)2 << 20)
-#define HUGE_FROM      ((size_t)4 << 20)
 #define FINE_FROM_LOG2 12 /* 4 KiB: classes below are powers of two */
 #define FIRST_LOG2     6
 #define LARGEST_LOG2   47
@@ -32,7 +28,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    oly_buffer *free_blocks[N_CLASSES];
+    oly_buffer *free_blocks[OLY_MOST_MEMORIES][N_CLASSES];
     oly_buffer *spent[1 << SPENT_LOG2]; /* by device and class, chained */
     oly_pool_statistics statistics;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -43,7 +39,7 @@ static struct {
 static int class_of(size_t bytes, size_t *capacity)
 {
     if (bytes > (size_t)1 << LARGEST_LOG2) {
-        if (!oly_is_simulated())
+        if (oly_platform_get()->computes)
             return -1;
         bytes = (size_t)1 << LARGEST_LOG2; /* without memory they are all alike */
     }
@@ -62,39 +58,37 @@ static int class_of(size_t bytes, size_t *capacity)
     return FIRST_FINE + 8 * (log2 - FINE_FROM_LOG2) + (int)steps;
 }
 
+/* What is asked for. */
+typedef struct need {
+    int memory, class;
+    size_t capacity;
+} need;
+
 /* -- blocks from and to the system ------------------------------------------------------------- */
 
-static oly_buffer *block_from_system(size_t capacity)
+static oly_buffer *block_from_system(int memory, size_t capacity)
 {
     oly_buffer *b = malloc(sizeof *b);
     if (!b)
         return NULL;
-    *b = (oly_buffer){.capacity = capacity, .line = OLY_NO_LINE};
-    if (oly_is_simulated())
+    *b = (oly_buffer){.memory = memory, .capacity = capacity, .line = OLY_NO_LINE};
+    if (oly_platform_get()->allocate(memory, capacity, &b->data))
         return b;
-    bool huge = capacity >= HUGE_FROM;
-    if (posix_memalign(&b->data, huge ? HUGE_PAGE : ALIGNMENT, capacity) != 0) {
-        free(b);
-        return NULL;
-    }
-    if (huge)
-        madvise(b->data, capacity, MADV_HUGEPAGE); /* advice: kernels without it say no, and that is all right */
-    b->hashed = 0;
-    return b;
+    free(b);
+    return NULL;
 }
 
 static void block_to_system(oly_buffer *b)
 {
-    free(b->data);
+    oly_platform_get()->release(b->memory, b->data, b->capacity);
     free(b);
 }
 
 static void trim_locked(void)
 {
-    for (int c = 0; c < N_CLASSES; c++)
-        while (pool.free_blocks[c]) {
-            oly_buffer *b = pool.free_blocks[c];
-            pool.free_blocks[c] = b->next;
+    for (int c = 0; c < OLY_MOST_MEMORIES * N_CLASSES; c++)
+        for (oly_buffer **list = &pool.free_blocks[c / N_CLASSES][c % N_CLASSES], *b = *list; b; b = *list) {
+            *list = b->next;
             pool.statistics.free_bytes -= b->capacity;
             block_to_system(b);
         }
@@ -102,14 +96,14 @@ static void trim_locked(void)
 
 /* A program whose sizes drift would leave free blocks of every class behind: before asking for more they go,
  * once they are twice as much as was ever in use. */
-static oly_buffer *new_block_locked(size_t capacity)
+static oly_buffer *new_block_locked(int memory, size_t capacity)
 {
     if (pool.statistics.free_bytes / 2 > pool.statistics.peak_bytes)
         trim_locked();
-    oly_buffer *b = block_from_system(capacity);
+    oly_buffer *b = block_from_system(memory, capacity);
     if (!b && pool.statistics.free_bytes > 0) {
         trim_locked();
-        b = block_from_system(capacity);
+        b = block_from_system(memory, capacity);
     }
     return b;
 }
@@ -151,10 +145,10 @@ static void remove_spent_locked(oly_buffer *b)
     b->link = NULL;
 }
 
-static oly_buffer *take_spent_locked(int device, int class, size_t capacity)
+static oly_buffer *take_spent_locked(const need *n, int device)
 {
-    oly_buffer *b = device < 0 ? NULL : *spent_list(device, class);
-    while (b && (b->line != device || b->capacity != capacity))
+    oly_buffer *b = device < 0 ? NULL : *spent_list(device, n->class);
+    while (b && (b->line != device || b->memory != n->memory || b->capacity != n->capacity))
         b = b->next;
     if (b)
         remove_spent_locked(b);
@@ -168,68 +162,63 @@ static bool too_much_is_spent_locked(size_t capacity)
     return s->spent_bytes > 0 && s->spent_bytes + capacity > (most > others ? most : others);
 }
 
-typedef struct need {
-    int class;
-    size_t capacity;
-} need;
-
 static bool may_go_on(void *context)
 {
     const need *n = context;
     pthread_mutex_lock(&pool.lock);
-    bool yes = pool.free_blocks[n->class] || !too_much_is_spent_locked(n->capacity);
+    bool yes = pool.free_blocks[n->memory][n->class] || !too_much_is_spent_locked(n->capacity);
     pthread_mutex_unlock(&pool.lock);
     return yes;
 }
 
 /* -- buffers ----------------------------------------------------------------------------------- */
 
-static oly_buffer *take_free_locked(int class, size_t capacity)
+static oly_buffer *take_free_locked(const need *n)
 {
-    oly_buffer *b = pool.free_blocks[class];
+    oly_buffer *b = pool.free_blocks[n->memory][n->class];
     if (!b)
         return NULL;
-    pool.free_blocks[class] = b->next;
-    pool.statistics.free_bytes -= capacity;
-    pool.statistics.in_use_bytes += capacity;
+    pool.free_blocks[n->memory][n->class] = b->next;
+    pool.statistics.free_bytes -= n->capacity;
+    pool.statistics.in_use_bytes += n->capacity;
     return b;
 }
 
-static oly_buffer *take_new_locked(int class, size_t capacity, bool may_wait)
+static oly_buffer *take_new_locked(need n, bool may_wait)
 {
     may_wait = may_wait && pool.statistics.spent_bytes > 0 && !oly_queue_is_inside();
-    if (may_wait && too_much_is_spent_locked(capacity)) {
-        need n = {class, capacity};
+    if (may_wait && too_much_is_spent_locked(n.capacity)) {
         pthread_mutex_unlock(&pool.lock);
         oly_workers_wait(may_go_on, &n);
         pthread_mutex_lock(&pool.lock);
-        oly_buffer *b = take_free_locked(class, capacity);
+        oly_buffer *b = take_free_locked(&n);
         if (b)
             return b;
     }
-    oly_buffer *b = new_block_locked(capacity);
+    oly_buffer *b = new_block_locked(n.memory, n.capacity);
     if (!b && may_wait) {
         pthread_mutex_unlock(&pool.lock);
         oly_queue_drain();
         pthread_mutex_lock(&pool.lock);
-        b = new_block_locked(capacity);
+        b = new_block_locked(n.memory, n.capacity);
     }
     if (b)
-        pool.statistics.in_use_bytes += capacity;
+        pool.statistics.in_use_bytes += n.capacity;
     return b;
 }
 
-static oly_buffer *take_locked(size_t bytes, int device, bool may_wait)
+/* line: the device of the call that it is for; OLY_NO_LINE: for a handle. */
+static oly_buffer *take_locked(int device, size_t bytes, int line, bool may_wait)
 {
-    size_t capacity;
-    int class = class_of(bytes, &capacity);
-    if (class < 0 || oly_allocation_fails())
+    need n = {.memory = oly_platform_memory(device)};
+    n.class = class_of(bytes, &n.capacity);
+    if (n.class < 0 || oly_allocation_fails())
         return NULL;
-    oly_buffer *b = take_spent_locked(device, class, capacity);
+    oly_buffer *b = take_spent_locked(&n, line);
     if (!b)
-        b = take_free_locked(class, capacity);
+        b = take_free_locked(&n);
     if (!b)
-        b = take_new_locked(class, capacity, may_wait);
+        b = take_new_locked(n, may_wait);
     if (!b)
         return NULL;
     if (pool.statistics.in_use_bytes > pool.statistics.peak_bytes)
@@ -253,30 +242,30 @@ static void pass_on_locked(oly_buffer *b)
     if (b->spent)
         remove_spent_locked(b);
     b->line = OLY_NO_LINE;
-    b->next = pool.free_blocks[class];
-    pool.free_blocks[class] = b;
+    b->next = pool.free_blocks[b->memory][class];
+    pool.free_blocks[b->memory][class] = b;
     pool.statistics.in_use_bytes -= b->capacity;
     pool.statistics.free_bytes += b->capacity;
 }
 
-static oly_buffer *take(size_t bytes, bool may_wait)
+static oly_buffer *take(int device, size_t bytes, bool may_wait)
 {
     pthread_mutex_lock(&pool.lock);
-    oly_buffer *b = take_locked(bytes, OLY_NO_LINE, may_wait);
+    oly_buffer *b = take_locked(device, bytes, OLY_NO_LINE, may_wait);
     if (b)
         b->handles = 1;
     pthread_mutex_unlock(&pool.lock);
     return b;
 }
 
-oly_buffer *oly_buffer_take(size_t bytes)
+oly_buffer *oly_buffer_take(int device, size_t bytes)
 {
-    return take(bytes, true);
+    return take(device, bytes, true);
 }
 
-oly_buffer *oly_buffer_take_at_once(size_t bytes)
+oly_buffer *oly_buffer_take_at_once(int device, size_t bytes)
 {
-    return take(bytes, false);
+    return take(device, bytes, false);
 }
 
 oly_status oly_buffer_fail(size_t bytes, const char *what_for)
@@ -319,6 +308,47 @@ int oly_buffer_references(const oly_buffer *b)
     return n;
 }
 
+/* -- for the host ------------------------------------------------------------------------------- */
+
+oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, void **host)
+{
+    const oly_platform *p = oly_platform_get();
+    *host = b->data;
+    if (p->host_memory || bytes == 0)
+        return OLY_OK;
+    if (!(*host = oly_malloc(bytes)))
+        return oly_out_of_memory(bytes, "a copy of a device's memory");
+    oly_status st = access == OLY_ACCESS_READ ? p->read(*host, b->memory, b->data, bytes) : OLY_OK;
+    if (st != OLY_OK)
+        oly_release(*host);
+    return st;
+}
+
+oly_status oly_buffer_unmap(const oly_buffer *b, oly_access access, size_t bytes, void *host)
+{
+    const oly_platform *p = oly_platform_get();
+    if (p->host_memory || bytes == 0)
+        return OLY_OK;
+    oly_status st = access == OLY_ACCESS_WRITE ? p->write(b->memory, b->data, host, bytes) : OLY_OK;
+    oly_release(host);
+    return st;
+}
+
+oly_status oly_buffer_read(const oly_buffer *b, size_t bytes, void *host)
+{
+    return bytes ? oly_platform_get()->read(host, b->memory, b->data, bytes) : OLY_OK;
+}
+
+oly_status oly_buffer_write(const oly_buffer *b, size_t bytes, const void *host)
+{
+    return bytes ? oly_platform_get()->write(b->memory, b->data, host, bytes) : OLY_OK;
+}
+
+oly_status oly_buffer_copy(const oly_buffer *to, const oly_buffer *from, size_t bytes)
+{
+    return bytes ? oly_platform_get()->copy(to->memory, to->data, from->memory, from->data, bytes) : OLY_OK;
+}
+
 /* -- of queued calls --------------------------------------------------------------------------- */
 
 void oly_pool_lock(void)
@@ -332,7 +362,7 @@ void oly_pool_unlock(void)
 
 oly_buffer *oly_buffer_take_locked(size_t bytes, int device, uint64_t call)
 {
-    oly_buffer *b = take_locked(bytes, device, true);
+    oly_buffer *b = take_locked(device, bytes, device, true);
     if (b)
         oly_buffer_use_locked(b, device, call);
     return b;

@@ -1,7 +1,9 @@
-/* Memory of the devices: shard buffers, counted, from a pool that reuses them. Buffers are aligned to 64 bytes (2 MiB and
- * huge-page advice from 4 MiB on), not cleared, first touched by whoever writes them first. Thread-safe. In steady state
- * taking and returning a buffer makes no system call. In a simulated job (core/simulate.h) buffers have no memory: data is NULL.
- * Called by runtime/run and runtime/array.
+/* Memory of the devices: shard buffers, counted, from a pool that reuses them. Buffers come from the platform (platform.h), are
+ * aligned to 64 bytes, not cleared, first touched by whoever writes them first. Thread-safe. In steady state taking and returning a
+ * buffer makes no system call. Called by runtime/run and runtime/array.
+ *
+ * What `data` points to is the device's: executors and messages use it, everything else reads and writes it by oly_buffer_map,
+ * oly_buffer_read, oly_buffer_write and oly_buffer_copy.
  *
  * A buffer is held by handles, which may be read at any time, and by queued calls, which use it when their turn comes. As calls
  * on one device run in order, a buffer that only queued calls of one device still hold is given to the next call on that device
@@ -23,15 +25,16 @@ typedef struct oly_buffer {
     bool spent;      /* no handle will read it again, only calls that are queued already */
     uint64_t latest; /* number of the call that used it last, and how often that named it */
     int uses;
+    int memory;                      /* of the platform; never changes */
     struct oly_buffer *next, **link; /* in the list of free or of spent ones */
     uint64_t hashed, contents; /* number of the value that was hashed last, and the hash; the communication lane's */
 } oly_buffer;
 
-/* A buffer with one handle. Waits (helping) while spent buffers hold more than OLYMPUS_QUEUE_MEMORY and a quarter of what else is
- * in use. NULL when out of memory (the caller reports; the message of oly_buffer_fail tells sizes). Zero bytes give a valid
- * buffer. */
-oly_buffer *oly_buffer_take(size_t bytes);
-oly_buffer *oly_buffer_take_at_once(size_t bytes); /* never waits: for what runs inside a call */
+/* A buffer with one handle, in this local device's memory. Waits (helping) while spent buffers hold more than OLYMPUS_QUEUE_MEMORY
+ * and a quarter of what else is in use. NULL when out of memory (the caller reports; the message of oly_buffer_fail tells sizes).
+ * Zero bytes give a valid buffer. */
+oly_buffer *oly_buffer_take(int device, size_t bytes);
+oly_buffer *oly_buffer_take_at_once(int device, size_t bytes); /* never waits: for what runs inside a call */
 oly_status oly_buffer_fail(
     size_t bytes,
     const char *what_for);           /* "out of memory: 64.0 MiB for ...; the pool holds ..., the node has ... free" */
@@ -39,6 +42,21 @@ void oly_buffer_hold(oly_buffer *b); /* one handle more */
 void oly_buffer_drop(oly_buffer *b); /* NULL allowed; one less */
 void oly_buffers_drop(int n, oly_buffer *const *all); /* the same for many, NULLs allowed */
 int oly_buffer_references(const oly_buffer *b);       /* handles and calls */
+
+/* -- for the host ------------------------------------------------------------------------------------------------
+ * The first `bytes` bytes of a buffer whose calls the caller has waited for. Where the platform's devices have no memory
+ * (simulated), *host is NULL and what is written goes nowhere.
+ *
+ *   READ     *host holds the bytes until unmap, also while others read them
+ *   WRITE    *host is to be filled, in whole; the bytes are in the buffer after unmap
+ *
+ * On a CPU *host is the buffer's own memory, elsewhere a copy. fail OLY_MEMORY, or as the device does; then nothing is mapped. */
+typedef enum oly_access { OLY_ACCESS_READ, OLY_ACCESS_WRITE } oly_access;
+oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, void **host);
+oly_status oly_buffer_unmap(const oly_buffer *b, oly_access access, size_t bytes, void *host);
+oly_status oly_buffer_read(const oly_buffer *b, size_t bytes, void *host);
+oly_status oly_buffer_write(const oly_buffer *b, size_t bytes, const void *host);
+oly_status oly_buffer_copy(const oly_buffer *to, const oly_buffer *from, size_t bytes);
 
 /* -- for runtime/run: buffers of calls that will be queued. Between oly_pool_lock and oly_pool_unlock:
  *   take or use every buffer  ->  the call stands in the lines of its devices: settle  ->  it has run: done

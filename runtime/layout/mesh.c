@@ -320,6 +320,12 @@ int oly_mesh_device_id(oly_mesh mesh, int position)
     return mesh->devices ? mesh->devices[position] : position;
 }
 
+int oly_mesh_local_device(oly_mesh mesh, int s)
+{
+    const mesh_entry *e = (const mesh_entry *)mesh;
+    return oly_mesh_device_id(mesh, e->local[s]) - oly_mesh_first_local();
+}
+
 oly_device oly_mesh_device(oly_mesh mesh, int position)
 {
     OLY_ENTER(NULL);

@@ -50,6 +50,8 @@ int oly_mesh_default_device(void);
 oly_status oly_mesh_set_default_device(int id);
 /* Global device id at a row-major position. */
 int oly_mesh_device_id(oly_mesh mesh, int position);
+/* Which of this process's devices has the local shard s, counted as oly_mesh_local_positions does. */
+int oly_mesh_local_device(oly_mesh mesh, int s);
 /* Row-major position of a device, -1 if it is not in the mesh. Not for the mesh that is everywhere. */
 int oly_mesh_position_of(oly_mesh mesh, int device_id);
 /* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */

@@ -2,10 +2,10 @@
 #include "run/execute.h"
 #include "run/interpret.h"
 #include "run/tile_memory.h"
+#include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
 #include "core/hash.h"
-#include "core/simulate.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -161,7 +161,7 @@ static oly_status bind(oly_program *p)
         for (int s = 0; s < n_shards[k]; s++)
             output_device[k][s] = device_of_shard(mesh, positions, s, n_numbers, of);
     }
-    p->tile_bytes = oly_is_simulated() ? 0 : oly_tile_bytes(plan);
+    p->tile_bytes = oly_platform_get()->computes ? oly_tile_bytes(plan) : 0;
     p->input_shard = input_shard;
     p->output_device = output_device;
     p->n_output_shards = n_shards;
@@ -335,7 +335,7 @@ static oly_buffer *use_locked(oly_run *r, int d, oly_buffer *b)
 static const char *bind_scratch_locked(oly_program *p, oly_run *r, size_t *failed)
 {
     const oly_plan *plan = p->plan;
-    for (int d = 0; d < plan->n_devices && plan->scratch_bytes && !oly_is_simulated(); d++) {
+    for (int d = 0; d < plan->n_devices && plan->scratch_bytes && oly_platform_get()->computes; d++) {
         const oly_buffer *scratch = take_locked(r, d, plan->device_scratch[d], failed);
         if (!scratch)
             return "intermediate values";
@@ -453,7 +453,7 @@ oly_status oly_program_run(oly_program *p, oly_buffer *const *const *inputs, con
     oly_run *r = begin_run(p, inputs, donated, outputs);
     if (!r)
         return OLY_MEMORY;
-    if (oly_is_simulated()) { /* results have their types, and no memory to write to */
+    if (!oly_platform_get()->computes) { /* results have their types, and no memory to write to */
         release_run(&r->job);
         return OLY_OK;
     }

@@ -31,7 +31,7 @@ void *oly_tile_begin(oly_run *r, bool *turn)
 {
     oly_buffer **mine = &r->tiles[oly_workers_slot()];
     if (!*mine)
-        *mine = oly_buffer_take_at_once(r->tile_bytes);
+        *mine = oly_buffer_take_at_once(r->plan->devices[0], r->tile_bytes);
     *turn = !*mine;
     if (*turn)
         pthread_mutex_lock(&r->turn);

@@ -4,7 +4,6 @@
 #include "run/together.h"
 #include "run/interpret.h"
 #include "core/hash.h"
-#include "core/simulate.h"
 #include "device/queue.h"
 #include <string.h>
 
@@ -75,7 +74,7 @@ static oly_status find_set(uint64_t key, int n_meshes, const oly_mesh *meshes, b
 oly_status oly_together_set(const oly_plan *plan, oly_process_set **set)
 {
     *set = NULL;
-    if (!plan->distributed || oly_is_simulated())
+    if (!plan->distributed || !oly_world_has_peers())
         return OLY_OK;
     return find_set(oly_hash_mix(plan->members_key, plan->everybody), plan->n_meshes, plan->meshes, plan->everybody,
                     set);
@@ -84,7 +83,7 @@ oly_status oly_together_set(const oly_plan *plan, oly_process_set **set)
 static oly_status set_of_mesh(oly_mesh mesh, oly_process_set **set)
 {
     *set = NULL;
-    if (mesh->everywhere || mesh->process >= 0 || oly_is_simulated())
+    if (mesh->everywhere || mesh->process >= 0 || !oly_world_has_peers())
         return OLY_OK;
     return find_set(oly_hash_mix(17, mesh->hash), 1, &mesh, false, set);
 }
@@ -163,17 +162,21 @@ void oly_together_issue(oly_together *t, const oly_plan *plan, const oly_identit
         issue_input(t, k, inputs ? &inputs[k] : &unknown, plan->inputs[k].sharding->mesh->everywhere);
 }
 
-uint64_t oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes)
+oly_status oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes, uint64_t *contents)
 {
+    void *host;
     if (b->hashed != value) {
-        b->contents = oly_hash(bytes, b->data, bytes);
+        OLY_TRY(oly_buffer_map(b, OLY_ACCESS_READ, bytes, &host));
+        b->contents = oly_hash(bytes, host, bytes);
         b->hashed = value;
+        OLY_TRY(oly_buffer_unmap(b, OLY_ACCESS_READ, bytes, host));
     }
-    return b->contents;
+    *contents = b->contents;
+    return OLY_OK;
 }
 
-static void count_copies(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
-                         void *context)
+static oly_status count_copies(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
+                               void *context)
 {
     for (int k = 0; k < plan->n_inputs; k++) {
         oly_buffer *b = t->copies[k] ? copy(context, k) : NULL;
@@ -181,10 +184,12 @@ static void count_copies(oly_together *t, const oly_plan *plan, oly_buffer *(*co
             continue;
         const oly_type *type = &plan->inputs[k].type;
         size_t bytes = (size_t)oly_type_size(type) * oly_dtype_size(type->dtype);
-        uint64_t contents = oly_contents_of(b, t->copies[k], bytes);
+        uint64_t contents;
+        OLY_TRY(oly_contents_of(b, t->copies[k], bytes, &contents));
         t->event = oly_hash_mix(t->event, contents);
         note_operand(t, k, contents, true);
     }
+    return OLY_OK;
 }
 
 oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer *(*copy)(void *context, int input),
@@ -196,7 +201,7 @@ oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer 
         t->shared[k].hash = call.hash;
     }
     if (t->any_copy)
-        count_copies(t, plan, copy, context);
+        OLY_TRY(count_copies(t, plan, copy, context));
     OLY_TRY(oly_process_set_called(t->set, t->event, &t->called));
     ticket->fingerprint = t->called.hash;
     ticket->set = oly_process_set_key(t->set);

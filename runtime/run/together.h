@@ -44,7 +44,7 @@ oly_status oly_together_count(oly_together *t, const oly_plan *plan, oly_buffer 
                               void *context, oly_ticket *ticket);
 /* Hash of these bytes of a buffer that holds this value; kept in the buffer, so that large ones are read once. The size is the value's:
  * the buffer may be promised already to a later call, which asked for another one. */
-uint64_t oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes);
+oly_status oly_contents_of(oly_buffer *b, uint64_t value, size_t bytes, uint64_t *contents);
 
 /* A call without a plan, which makes an array on the mesh of what each process has: queued as a run would be. *made: how the array is
  * known. */

@@ -27,11 +27,15 @@ static oly_status make_rows(oly_mesh mesh, int n, const double *values, oly_held
     int n_shards = oly_mesh_local_positions(mesh, &positions);
     oly_held *x = is.sharding ? oly_held_new(&is, n_shards) : NULL;
     for (int s = 0; x && s < n_shards; s++) {
-        if (!(x->shard[s] = oly_buffer_take(sizeof *values * (size_t)n))) {
+        if (!(x->shard[s] = oly_buffer_take(oly_mesh_local_device(mesh, s), sizeof *values * (size_t)n))) {
             oly_held_drop(x);
             return oly_buffer_fail(sizeof *values * (size_t)n, "a comparison");
         }
-        memcpy(x->shard[s]->data, values, sizeof *values * (size_t)n);
+        oly_status st = oly_buffer_write(x->shard[s], sizeof *values * (size_t)n, values);
+        if (st != OLY_OK) {
+            oly_held_drop(x);
+            return st;
+        }
     }
     *rows = x;
     return x ? OLY_OK : OLY_MEMORY;
@@ -53,9 +57,9 @@ static oly_status run(oly_held *rows, int n, double *values)
     if (st == OLY_OK) {
         oly_queue_drain();
         if (least->n_shards > 0)
-            memcpy(values, least->shard[0]->data, sizeof *values * (size_t)n);
+            st = oly_buffer_read(least->shard[0], sizeof *values * (size_t)n, values);
         oly_held_drop(least);
-        st = oly_run_failure();
+        st = st == OLY_OK ? oly_run_failure() : st;
     }
     oly_program_free(p);
     return st;

@@ -302,9 +302,10 @@ static bool goes_on(const oly_params *p, oly_held *const *carry, int64_t i, bool
 {
     if (!p->predicate)
         return i < p->upper;
-    const bool *predicate = oly_held_scalar(carry[p->predicate - 1]);
+    bool predicate = false;
+    bool here = oly_held_scalar(carry[p->predicate - 1], sizeof predicate, &predicate);
     *reordered = *reordered || carry[p->predicate - 1]->reordered;
-    return predicate && *predicate;
+    return here && predicate;
 }
 
 /* in: counter, carries, captures. The carries are replaced. */
@@ -355,8 +356,9 @@ static oly_status evaluate_branch(oly_evaluator *e, frame *f, const oly_node *n,
                                   oly_held **results)
 {
     int last = n->params.n_branches - 1;
-    const int32_t *index = oly_held_scalar(operand[0]);
-    int k = !index || *index < 0 ? 0 : *index > last ? last : *index;
+    int32_t index = 0;
+    bool here = oly_held_scalar(operand[0], sizeof index, &index);
+    int k = !here || index < 0 ? 0 : index > last ? last : index;
     OLY_TRY(evaluate_graph(e, f->bodies[n->index][k], operand + 1, results, NULL));
     for (int j = 0; operand[0]->reordered && j < oly_graph_results(n); j++)
         if (!(results[j] = oly_held_as_reordered(results[j])))

@@ -45,17 +45,16 @@ oly_held *oly_held_as_reordered(oly_held *x)
     return y;
 }
 
-static oly_status take_shard(oly_buffer *from, bool copied, oly_buffer **shard)
+static oly_status take_shard(oly_buffer *from, bool copied, int device, oly_buffer **shard)
 {
     if (!copied) {
         oly_buffer_hold(from);
         *shard = from;
         return OLY_OK;
     }
-    if (!(*shard = oly_buffer_take(from->bytes)))
+    if (!(*shard = oly_buffer_take(device, from->bytes)))
         return oly_buffer_fail(from->bytes, "a copy of an operand, to verify a call");
-    memcpy((*shard)->data, from->data, from->bytes);
-    return OLY_OK;
+    return oly_buffer_copy(*shard, from, from->bytes);
 }
 
 oly_status oly_held_take(const oly_plan_value *is, oly_buffer *const *shards, bool copied, oly_held **made)
@@ -65,7 +64,7 @@ oly_status oly_held_take(const oly_plan_value *is, oly_buffer *const *shards, bo
     oly_held *x = oly_held_new(is, n);
     oly_status st = x ? OLY_OK : OLY_MEMORY;
     for (int s = 0; s < n && st == OLY_OK; s++)
-        st = take_shard(shards[s], copied, &x->shard[s]);
+        st = take_shard(shards[s], copied, oly_mesh_local_device(is->sharding->mesh, s), &x->shard[s]);
     if (st != OLY_OK)
         oly_held_drop(x);
     *made = st == OLY_OK ? x : NULL;
@@ -83,20 +82,29 @@ oly_status oly_held_number(int32_t number, oly_held **made)
     if (!x)
         return OLY_MEMORY;
     for (int s = 0; s < n; s++) {
-        if (!(x->shard[s] = oly_buffer_take(sizeof number))) {
+        if (!(x->shard[s] = oly_buffer_take(oly_mesh_local_device(is.sharding->mesh, s), sizeof number))) {
             oly_held_drop(x);
             return oly_buffer_fail(sizeof number, "a counter");
         }
-        memcpy(x->shard[s]->data, &number, sizeof number);
+        oly_status st = oly_buffer_write(x->shard[s], sizeof number, &number);
+        if (st != OLY_OK) {
+            oly_held_drop(x);
+            return st;
+        }
     }
     *made = x;
     return OLY_OK;
 }
 
-const void *oly_held_scalar(const oly_held *x)
+bool oly_held_scalar(const oly_held *x, size_t bytes, void *value)
 {
     oly_queue_drain();
-    return x->n_shards > 0 ? x->shard[0]->data : NULL;
+    if (x->n_shards == 0)
+        return false;
+    oly_status st = oly_buffer_read(x->shard[0], bytes, value);
+    if (st != OLY_OK)
+        oly_run_fail(st);
+    return st == OLY_OK;
 }
 
 static oly_status run(oly_program *p, oly_held *const *in, oly_held **out, void **room)

@@ -22,8 +22,8 @@ oly_held *oly_held_as_reordered(oly_held *x);
 oly_status oly_held_take(const oly_plan_value *is, oly_buffer *const *shards, bool copied, oly_held **made);
 /* An int32 number, where uncommitted arrays are. */
 oly_status oly_held_number(int32_t number, oly_held **made);
-/* The element of a value of rank 0, once all work is done; NULL: no device of this process has it. */
-const void *oly_held_scalar(const oly_held *x);
+/* The element of a value of rank 0, once all work is done; false: no device of this process has it. */
+bool oly_held_scalar(const oly_held *x, size_t bytes, void *value);
 
 /* Runs a program: out[k] has one reference. */
 oly_status oly_held_run(oly_program *p, oly_held *const *in, oly_held **out);

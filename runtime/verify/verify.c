@@ -1,7 +1,7 @@
 /* One verification, from the copy of the graph to the comparison. See verify.h. */
 #include "core/optimisation.h"
-#include "core/simulate.h"
 #include "verify/program.h"
+#include "device/platform.h"
 #include <string.h>
 
 enum { SURELY = 64 }; /* a difference of reordered values must stay one when roundings are so many times as large */
@@ -47,7 +47,7 @@ oly_status oly_verification_new(const oly_graph *g, const oly_plan_value *inputs
                                 oly_verification **made)
 {
     *made = NULL;
-    if (oly_is_simulated() || !is_worth_it(g))
+    if (!oly_platform_get()->computes || !is_worth_it(g))
         return OLY_OK;
     oly_verification *v = oly_calloc(1, sizeof *v);
     if (!v)

@@ -1,0 +1,49 @@
+/* Which platform a job has. See platform.h. */
+#include "device/platform.h"
+#include "core/error.h"
+#include <stdio.h>
+#include <string.h>
+
+const oly_platform *oly_platform_chosen = &oly_platform_cpu;
+static const oly_platform *registered;
+
+void oly_platform_register(const oly_platform *platform)
+{
+    registered = platform;
+}
+
+oly_status oly_platform_choose(bool simulated)
+{
+    const oly_platform *p = simulated ? &oly_platform_simulated : registered ? registered : &oly_platform_cpu;
+    if (!p->one_memory && p->devices() > OLY_MOST_MEMORIES)
+        return oly_fail(OLY_INVALID, "platform %s has %d devices with a memory each; a process has at most %d memories",
+                        p->name, p->devices(), OLY_MOST_MEMORIES);
+    oly_platform_chosen = p;
+    return OLY_OK;
+}
+
+void oly_platform_forget(void)
+{
+    oly_platform_chosen = &oly_platform_cpu;
+}
+
+oly_platform_name oly_platform_my_name(void)
+{
+    oly_platform_name name = {{0}};
+    snprintf(name.chars, sizeof name.chars, "%s", oly_platform_get()->name);
+    return name;
+}
+
+oly_status oly_platform_agree(int n, const oly_platform_name *of, size_t stride)
+{
+    for (int r = 1; r < n; r++) {
+        const oly_platform_name *name = (const oly_platform_name *)((const char *)of + (size_t)r * stride);
+        if (strcmp(name->chars, of->chars) != 0)
+            return oly_fail(
+                OLY_DIVERGED,
+                "the devices of rank 0 are of platform \"%s\", those of rank %d of \"%s\"; the devices of a "
+                "job are of one platform",
+                of->chars, r, name->chars);
+    }
+    return OLY_OK;
+}

@@ -1,0 +1,64 @@
+/* What a kind of devices provides: which devices a process has, and their memory. Everything above knows devices by this table only:
+ * the pool (device/memory.h) allocates through it, arrays read and write buffers through oly_buffer_map, and the executor
+ * (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused at start. docs/platforms.md says what
+ * a platform for GPUs fills in.
+ *
+ *   cpu         cpu.c         threads of the process as devices; all of them share the host's memory
+ *   simulated   simulated.c   OLYMPUS_SIMULATE: as many devices as one likes; no memory, nothing is computed
+ *
+ * Devices are numbered within their process, 0 to devices() - 1. A memory is what devices address alike: on a CPU all devices share
+ * memory 0, a GPU has its own. Called by runtime/device, runtime/run and runtime/array. */
+#ifndef OLY_DEVICE_PLATFORM_H
+#define OLY_DEVICE_PLATFORM_H
+#include <olympus/base.h>
+
+enum { OLY_MOST_MEMORIES = 16 }; /* of one process */
+
+typedef struct oly_platform {
+    const char *name;        /* "cpu" */
+    const char *device_name; /* what oly_device_platform says of its devices */
+    bool computes;           /* false: functions are planned and explained, never run */
+    bool host_memory;        /* the host may read and write buffers where they are; otherwise by read and write below */
+
+    bool one_memory;      /* devices share memory 0; otherwise device d has memory d */
+    int (*devices)(void); /* of this process */
+
+    /* A block aligned to 64 bytes, not cleared. False: out of memory. Any thread. */
+    bool (*allocate)(int memory, size_t bytes, void **data);
+    void (*release)(int memory, void *data, size_t bytes);
+
+    /* Nothing uses these bytes meanwhile: the caller has waited for the device. They return when the copy is done.
+     * fail as the device does. */
+    oly_status (*read)(void *host, int memory, const void *from, size_t bytes);
+    oly_status (*write)(int memory, void *to, const void *host, size_t bytes);
+    oly_status (*copy)(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
+} oly_platform;
+
+extern const oly_platform oly_platform_cpu, oly_platform_simulated;
+
+/* The platform of this job; outside of jobs the CPU. */
+extern const oly_platform *oly_platform_chosen;
+static inline const oly_platform *oly_platform_get(void)
+{
+    return oly_platform_chosen;
+}
+/* The memory of a local device. */
+static inline int oly_platform_memory(int device)
+{
+    return oly_platform_chosen->one_memory ? 0 : device;
+}
+/* Makes the next job's platform this one, in place of the CPU. Before oly_init; NULL takes it back. For platforms that are
+ * not part of the library, such as the one of the tests. */
+void oly_platform_register(const oly_platform *platform);
+/* At start: the registered platform or the CPU; `simulated`: that. fails OLY_INVALID: more memories than a process may have. */
+oly_status oly_platform_choose(bool simulated);
+void oly_platform_forget(void); /* at finalize, when every buffer is released */
+
+/* What a rank tells the others of its platform. */
+typedef struct oly_platform_name {
+    char chars[16];
+} oly_platform_name;
+oly_platform_name oly_platform_my_name(void);
+/* The same on all n ranks? of[k * stride bytes] is rank k's. fails OLY_DIVERGED on all of them otherwise. */
+oly_status oly_platform_agree(int n, const oly_platform_name *of, size_t stride);
+#endif
