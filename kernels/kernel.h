@@ -1,5 +1,5 @@
 /* The contract of the kernels: pointers, extents and strides; nothing of arrays, meshes or plans. One table per instruction
- * set; oly_kernels() is the one chosen at start. Called by the interpreter (runtime/run) only. Nothing here allocates
+ * set; oly_kernels_choose selects it at start. Called by the interpreter (runtime/run) only. Nothing here allocates
  * memory, fails, or depends on how many threads run: work is cut into chunks by shape alone, and chunk results are combined
  * in a fixed order. Same chunk count and bits on every instruction set that has fused multiply-add. */
 #ifndef OLY_KERNEL_H

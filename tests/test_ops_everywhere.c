@@ -354,7 +354,7 @@ static void values_everywhere(void **state)
 static const char *const not_here[] = {
     "input",     /* every trial has some */
     "result",    /* with every loop and branch */
-    "reshard",   /* of types: tests/test_sharding_rules.c, the oracle's family "types" */
+    "reshard",   /* of types: tests/test_explicit.c, the oracle's family "types" */
     "permute",   /* what ppermute is turned into, as the other collectives are into rows above */
     "auto_axes", /* the oracle's family "types" */
     "own_slice", /* what gradients of oly_all_gather make */

@@ -1,4 +1,4 @@
-/* Rounding, remainders, neighbours and bits of one element. For elementwise_math.c and elementwise_bits.c. */
+/* Rounding, remainders, neighbours and bits of one element. For elementwise_math.c and math_gamma.h. */
 #ifndef OLY_MATH_WHOLE_H
 #define OLY_MATH_WHOLE_H
 #include "cpu/vector_math.h"

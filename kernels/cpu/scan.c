@@ -1,6 +1,6 @@
 /* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension. Compiled
  * once per instruction set; gives oly_scan_run_<isa>, called through local.c.
- * Lines that lie side by side are scanned together, row by row. A long line is cut into parts (oly_scan_divide): first the
+ * Lines that lie side by side are scanned together, row by row. A long line is cut into parts (oly_scan_parts): first the
  * result of each part alone, then each part again, beginning with the results of those before it. float16 and bfloat16 are
  * worked as float, cumlogsumexp as double, and rounded once. */
 #include "local_table.h"

@@ -1,7 +1,7 @@
 /* OLYMPUS_VERIFY: at its first run a compiled function is also evaluated operation by operation, loops as loops, without
  * optimisations (evaluate.h), and the results are compared on every device (compare.h): equal bits, but where a reduction may be
  * added in another order (rounding.h), which is then within what such roundings change. A difference is OLY_VERIFY: it names the
- * function, the first operation that differs, the element, and the optimisation without which there is none (blame.h). docs/verify.md
+ * function, the first operation that differs, the element, and the optimisation without which there is none (blame.c). docs/verify.md
  * says what that means to users. Called by runtime/array: for each compiled function one verification, made before its graph is
  * planned and of use for one run. Everything here is done by all processes with devices of the plan's mesh alike. */
 #ifndef OLY_VERIFY_VERIFY_H
