@@ -6,28 +6,30 @@
 #include "environment.h"
 #include <mpi.h>
 
-/* The first message of an exchange, which begins with a ticket, travels with one tag, so that MPI keeps their
- * order between two ranks; the payloads of big ones with a tag of their own, see oly_world_payload_tag. */
-enum { OLY_TAG_TICKET = 0, OLY_TAG_PAYLOAD = 1, OLY_PAYLOAD_TAGS = 16384 };
-/* Beside them, the note of a rank that cannot go on (failure.c). */
-enum { OLY_TAG_FAILURE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS + 8 };
-/* Beside them: notices (divergence.h), and tickets of processes that meet (process_set.c). */
-enum { OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, OLY_TAG_MEETING };
-/* Beside them: who asks for a value, the answer, the value (values.c). */
-enum { OLY_TAG_ASK = OLY_TAG_FAILURE + 8, OLY_TAG_ANSWER, OLY_TAG_VALUE, OLY_TAG_PUSH };
-/* Beside them: what ranks of other nodes are doing (inquiry.c). */
-enum { OLY_TAG_INQUIRY = OLY_TAG_PUSH + 1 };
-/* Of a ticket: how much of it travels, and how much of that must be the same on both sides. */
+/* Tags of messages. MPI keeps the order of messages with the same tag between two ranks. */
+enum {
+    OLY_TAG_TICKET,  /* the first message of an exchange, which begins with a ticket */
+    OLY_TAG_PAYLOAD, /* the first of OLY_PAYLOAD_TAGS tags for big payloads: oly_world_payload_tag */
+    OLY_PAYLOAD_TAGS = 16384,
+    OLY_TAG_NOTICE = OLY_TAG_PAYLOAD + OLY_PAYLOAD_TAGS, /* a diverged rank's notice (divergence.h) */
+    OLY_TAG_MEETING,                                     /* tickets of processes that meet (process_set.c) */
+    OLY_TAG_FAILURE,                                     /* a rank that cannot go on says so (failure.c) */
+    OLY_TAG_ASK, /* a rank asks for a value, is answered, and gets it (values.c) */
+    OLY_TAG_ANSWER,
+    OLY_TAG_VALUE,
+    OLY_TAG_PUSH,    /* a value that is sent without being asked for (values.c) */
+    OLY_TAG_INQUIRY, /* what ranks of other nodes are doing (inquiry.c) */
+};
+/* Bytes of a ticket that are sent, and those of them that must be equal on both sides. */
 enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
-/* The longest first message. A longer payload goes apart and need not be packed: between two ranks of a node 16
- * KiB take 1.1 times as long as MPI_Sendrecv apart, 1.9 times packed; 8 KiB take the same either way. */
+/* The longest first message. A longer payload is a message of its own and need not be packed: between two ranks of a node
+ * 16 KiB then take 1.1 times as long as MPI_Sendrecv, packed 1.9 times; 8 KiB take the same either way. */
 enum { OLY_FIRST_MESSAGE_BYTES = (8 << 10) + OLY_TICKET_BYTES };
 
-/* Duplicate of the world's communicator; MPI_COMM_NULL in a job of one. Errors are returned. */
+/* A duplicate of MPI_COMM_WORLD that returns errors; MPI_COMM_NULL in a job of one rank. */
 MPI_Comm oly_world_comm(void);
-/* Tag for the next big payload to or from a rank. Both sides count, and as they start their exchanges in the
- * same order they agree; a payload thus finds its receive even when exchanges in flight are finished in another
- * order. */
+/* Tag of the next big payload to or from a rank. Both sides count them and start their exchanges in the same order, so they agree
+ * on it; a payload finds its receive also where exchanges in flight finish in another order. */
 int oly_world_payload_tag(int peer, bool receiving);
 /* A wait has failed, with this status: what is in flight will stay there, so that MPI can no longer be ended in peace. Ranks that wait
  * for this one in oly_finalize are told so then. */
@@ -38,12 +40,12 @@ const char *oly_place_text(const char *only, char *text, size_t size);
 bool oly_failure_is_told(void);
 bool oly_failure_is_news(void); /* and nobody here has failed with it yet */
 void oly_failure_forget(void);
-/* Are all of these requests over? Those that are become null. Returns MPI's code. (Compilers see an error in MPI_Testall with MPICH's
- * MPI_STATUSES_IGNORE.) */
+/* MPI_Testall without statuses: requests that have completed become null. Returns MPI's code. (Compilers warn of MPI_Testall with
+ * MPICH's MPI_STATUSES_IGNORE.) */
 int oly_world_test(int n, MPI_Request *requests, bool *done);
-/* Waits for requests, each of which is between this rank and that one: looks for notices, fails as exchanges do. */
+/* Waits for requests, number k of which is a message from or to ranks[k]. Looks for notices; fails as exchanges do. */
 oly_status oly_world_wait(int n, MPI_Request *requests, const int *ranks, const char *call);
-/* The same, over also when `over` holds. */
+/* The same; returns early when over(context) is true. */
 oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, const char *call, bool (*over)(void *),
                              void *context);
 /* OLY_MPI with the name of the call and MPI's text for the code. */
@@ -54,12 +56,12 @@ oly_status oly_mpi_failed(const char *call, int code);
  * while (not there yet)
  *     if (!oly_wait_more(&w)) { too late; break; }
  * oly_wait_end(&w); */
-/* Ranks that others wait for. Needs no memory: replays take none. */
+/* Ranks that others wait for. Allocates nothing: replays do not. */
 enum { OLY_LATE_NAMED = 8 };
 typedef struct oly_late {
     int n, rank[OLY_LATE_NAMED]; /* how many; the first of them */
-    uint64_t meetings; /* who waits has come to so many meetings of all ranks, others to fewer; 0: it is no such wait */
-    const char *otherwise; /* in place of ranks where none is known */
+    uint64_t meetings;     /* of all ranks that the waiting rank has come to, the late ones to fewer; 0: no such wait */
+    const char *otherwise; /* text in place of ranks where none is known */
 } oly_late;
 typedef struct oly_late_text {
     char chars[192];

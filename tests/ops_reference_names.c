@@ -23,7 +23,7 @@ static void read_name(const char *text, char *name, size_t size)
     snprintf(name, size, "%.*s", (int)n, text);
 }
 
-/* A row with the function's name, or with the name under which programs write it: OLY_AT_AS(oly_name, oly_function). */
+/* A row with the function's name, or with the name that programs write, the first of OLY_AT_AS(oly_..., function). */
 static bool is_tested(const char *header, const char *function, bool (*has_row)(const char *name))
 {
     static const char as[] = "OLY_AT_AS(oly_";
