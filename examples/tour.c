@@ -207,11 +207,10 @@ static void step_9_scopes(void)
     for (int step = 0; step < 4; step++)
         OLY_SCOPE
         {
-            oly_array next =
-                oly_add(total, step); /* this and what the expression made in between dies with the scope */
+            oly_array next = oly_add(total, step); /* freed with the scope, as are temporaries */
             if (step == 2)
-                best = oly_keep(next);            /* lives on in the scope outside */
-            oly_assign(&total, oly_mul(next, 1)); /* frees what total was, and keeps the new one as long */
+                best = oly_keep(next);            /* moves to the enclosing scope */
+            oly_assign(&total, oly_mul(next, 1)); /* frees the old total; the new one takes its place */
         }
     SAY("9. scopes: %A, kept %A\n", total, best);
 
