@@ -2,6 +2,7 @@
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */
 #include "table.h"
+#include "core/min_max.h"
 #include <math.h>
 
 #define MOST_CHUNKS    64
@@ -14,14 +15,6 @@
 #define LEAST_COLUMNS  256
 #define ROW_BLOCKS     4 /* and no more where columns give enough: squares copy less and can begin with some columns */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 static int64_t divide_up(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -69,8 +62,8 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
         return s;
     }
     int64_t pieces = s.outer > 1 ? s.outer / (wide ? 8 : 1) : divide_up(s.run, REDUCE_BLOCK);
-    s.parts = (int)least(least(wanted, OLY_REDUCE_PARTS), most(pieces, 1));
-    s.kept_chunks = s.parts > 1 ? 1 : (int)least(wanted, s.kept);
+    s.parts = (int)oly_smaller(oly_smaller(wanted, OLY_REDUCE_PARTS), oly_larger(pieces, 1));
+    s.kept_chunks = s.parts > 1 ? 1 : (int)oly_smaller(wanted, s.kept);
     return s;
 }
 
@@ -131,7 +124,7 @@ static void make_squarer(const oly_gemm_task *t, oly_gemm_shape *s, int64_t want
 {
     int64_t blocks = s->row_blocks * s->column_blocks;
     for (int64_t rows = s->row_blocks - 1; rows >= 1; rows--) {
-        int64_t columns = least(wanted / rows, most_columns);
+        int64_t columns = oly_smaller(wanted / rows, most_columns);
         if (rows * columns >= blocks && t->m * columns + t->n * rows < t->m * s->column_blocks + t->n * s->row_blocks)
             s->row_blocks = rows, s->column_blocks = columns;
     }
@@ -152,17 +145,17 @@ oly_gemm_shape oly_gemm_divide(const oly_gemm_task *t)
                 is_blas_matrix(t->m, t->k, t->a_row, t->a_column) &&
                 is_blas_matrix(t->k, t->n, t->b_row, t->b_column) && is_blas_matrix(t->m, t->n, t->c_row, 1);
     s.blas = floating && !vector && fits && t->k > 1 && work >= SMALL_PRODUCT;
-    int64_t wanted = least(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
-    wanted = divide_up(wanted, most(oly_gemm_batches(t), 1));
+    int64_t wanted = oly_smaller(PRODUCT_CHUNKS, (int64_t)(work / (s.blas ? 16.0 * SMALL_PRODUCT : 2.0 * ENOUGH_WORK)));
+    wanted = divide_up(wanted, oly_larger(oly_gemm_batches(t), 1));
     if (wanted <= 1)
         return s;
     int64_t least_rows = s.blas ? LEAST_ROWS : 8, least_columns = s.blas ? LEAST_COLUMNS : 256;
-    s.row_blocks = most(1, least(wanted, t->m / least_rows));
-    int64_t most_columns = most(1, t->n / least_columns);
+    s.row_blocks = oly_larger(1, oly_smaller(wanted, t->m / least_rows));
+    int64_t most_columns = oly_larger(1, t->n / least_columns);
     if (s.blas && s.row_blocks > ROW_BLOCKS)
-        s.row_blocks = most(ROW_BLOCKS, divide_up(wanted, most_columns));
-    s.row_blocks = least(s.row_blocks, most(1, t->m / least_rows));
-    s.column_blocks = most(1, least(wanted / s.row_blocks, most_columns));
+        s.row_blocks = oly_larger(ROW_BLOCKS, divide_up(wanted, most_columns));
+    s.row_blocks = oly_smaller(s.row_blocks, oly_larger(1, t->m / least_rows));
+    s.column_blocks = oly_larger(1, oly_smaller(wanted / s.row_blocks, most_columns));
     if (s.blas)
         make_squarer(t, &s, wanted, most_columns);
     s.rows = divide_up(divide_up(t->m, s.row_blocks), 8) * 8;
@@ -179,8 +172,8 @@ int oly_gemm_chunks(const oly_gemm_task *t)
         return 0;
     oly_gemm_shape s = oly_gemm_divide(t);
     int64_t blocks = batches * s.row_blocks * s.column_blocks;
-    double work = (double)batches * (double)t->m * (double)t->n * (double)most(t->k, 1);
-    return (int)least(blocks, chunks_for(work, ENOUGH_WORK));
+    double work = (double)batches * (double)t->m * (double)t->n * (double)oly_larger(t->k, 1);
+    return (int)oly_smaller(blocks, chunks_for(work, ENOUGH_WORK));
 }
 
 bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_gemm_part *part)
@@ -192,8 +185,8 @@ bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_ge
         return false;
     int64_t low = first / s.column_blocks, high = last / s.column_blocks;
     part->row = low * s.rows;
-    part->rows = least(t->m, (high + 1) * s.rows) - part->row;
+    part->rows = oly_smaller(t->m, (high + 1) * s.rows) - part->row;
     part->column = low == high ? first % s.column_blocks * s.columns : 0;
-    part->columns = (low == high ? least(t->n, (last % s.column_blocks + 1) * s.columns) : t->n) - part->column;
+    part->columns = (low == high ? oly_smaller(t->n, (last % s.column_blocks + 1) * s.columns) : t->n) - part->column;
     return true;
 }

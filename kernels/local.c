@@ -1,6 +1,7 @@
 /* How the work of local.h's kernels is divided, from shapes alone, and the call of the chosen instruction set's. Called by the
  * planner (numbers of chunks) and the interpreter. */
 #include "local_table.h"
+#include "core/min_max.h"
 #include <string.h>
 
 enum {
@@ -91,11 +92,6 @@ static bool scatters(const oly_local_task *t)
     return oly_local_way_of(t->op) == OLY_LOCAL_WRITES && t->op != OLY_LOCAL_DYNAMIC_UPDATE;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool slides(const oly_local_task *t)
 {
     return t->op >= OLY_LOCAL_CONVOLVE;
@@ -129,7 +125,7 @@ double oly_local_work_of(const oly_local_task *t)
 int oly_scan_parts(const oly_local_task *t)
 {
     int64_t n = t->in[0].extent[t->dimension], lines = oly_local_count(&t->out, t->dimension);
-    return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)least(MOST_PARTS, n / LONG_LINE);
+    return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)oly_smaller(MOST_PARTS, n / LONG_LINE);
 }
 
 /* The first dimension that is long enough, those that are not indexed before those that are; -1: rank 0. */
@@ -195,12 +191,12 @@ int oly_local_chunks(const oly_local_task *t, int phase)
         return 0;
     if (runs(t) && oly_scan_parts(t) > 1)
         return oly_scan_parts(t);
-    int64_t chunks = (int64_t)least(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
+    int64_t chunks = oly_smaller(MOST_CHUNKS, (int64_t)(oly_local_work_of(t) / ENOUGH_WORK));
     if (t->op == OLY_LOCAL_DYNAMIC_UPDATE && phase == 1)
-        chunks = (int64_t)least(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
-    chunks = least(chunks, pieces(t));
+        chunks = oly_smaller(MOST_CHUNKS, oly_local_count(&t->in[1], -1) / ENOUGH_WORK);
+    chunks = oly_smaller(chunks, pieces(t));
     if (scatters(t) && cuts_indexed(t)) /* each goes through all indexes */
-        chunks = least(chunks, 4);
+        chunks = oly_smaller(chunks, 4);
     return chunks < 1 ? 1 : (int)chunks;
 }
 

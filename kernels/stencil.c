@@ -1,6 +1,7 @@
 /* Stencils: which are supported, how a field is cut into tiles, and the call of the kernel for one tile. The tiling follows
  * from shape and step count alone; the values do not depend on it. Called by the interpreter through kernel.h. */
 #include "stencil_table.h"
+#include "core/min_max.h"
 #include <math.h>
 #include <string.h>
 
@@ -101,16 +102,6 @@ int oly_stencil_steps(const oly_stencil *s, const int64_t *extent)
     return steps < 1 ? 1 : (int)steps;
 }
 
-static int64_t at_most(int64_t x, int64_t limit)
-{
-    return x < limit ? x : limit;
-}
-
-static int64_t at_least(int64_t x, int64_t limit)
-{
-    return x > limit ? x : limit;
-}
-
 /* The grid of tiles over the part to be written: in each dimension (of the three) the cells of either border, if they are to be
  * tiles of their own, and those between are each cut into balanced parts. */
 enum { BELOW, BETWEEN, ABOVE, SECTIONS };
@@ -130,9 +121,10 @@ static grid grid_of(const shape *a, const oly_stencil_field *f, int steps)
     for (int d = 0; d < a->rank; d++) {
         int to = dimension_of(a->rank, d);
         int64_t margin = (int64_t)steps * (a->below[to] + a->above[to]);
-        int64_t most = at_least(p.window[to] - margin, at_least(margin, 16)); /* at least half of the work is of use */
+        int64_t most =
+            oly_larger(p.window[to] - margin, oly_larger(margin, 16)); /* at least half of the work is of use */
         g.lo[to] = f->write_lo[d];
-        g.hi[to] = at_least(f->write_hi[d], f->write_lo[d]);
+        g.hi[to] = oly_larger(f->write_hi[d], f->write_lo[d]);
         g.from[to][BELOW] = g.lo[to];
         g.from[to][BETWEEN] = g.lo[to] + f->border_lo[d];
         g.from[to][ABOVE] = g.hi[to] - f->border_hi[d];
@@ -154,7 +146,7 @@ static int64_t part_start(const grid *g, int d, int64_t part)
     if (g->parts_in[d][k] == 0)
         return g->hi[d];
     int64_t n = g->from[d][k + 1] - g->from[d][k], each = n / g->parts_in[d][k], more = n % g->parts_in[d][k];
-    return g->from[d][k] + part * each + at_most(part, more);
+    return g->from[d][k] + part * each + oly_smaller(part, more);
 }
 
 /* Points of the largest part, rounded up. */
@@ -163,7 +155,7 @@ static int64_t largest_part(const grid *g, int d)
     int64_t most = 0;
     for (int k = 0; k < SECTIONS; k++)
         if (g->parts_in[d][k])
-            most = at_least(most, (g->from[d][k + 1] - g->from[d][k]) / g->parts_in[d][k] + 1);
+            most = oly_larger(most, (g->from[d][k + 1] - g->from[d][k]) / g->parts_in[d][k] + 1);
     return most;
 }
 
@@ -179,12 +171,12 @@ static bool stays_inside(const shape *a, const grid *g, const oly_stencil_field 
                          int64_t part)
 {
     int to = dimension_of(a->rank, d);
-    int64_t lo = at_least(part_start(g, to, part), f->fixed_lo[d]);
-    int64_t hi = at_most(part_start(g, to, part + 1), f->fixed_hi[d]);
+    int64_t lo = oly_larger(part_start(g, to, part), f->fixed_lo[d]);
+    int64_t hi = oly_smaller(part_start(g, to, part + 1), f->fixed_hi[d]);
     if (lo >= hi)
         return true; /* copied only */
-    lo = at_least(lo - (int64_t)steps * a->below[to], f->fixed_lo[d] - a->below[to]);
-    hi = at_most(hi + (int64_t)steps * a->above[to], f->fixed_hi[d] + a->above[to]);
+    lo = oly_larger(lo - (int64_t)steps * a->below[to], f->fixed_lo[d] - a->below[to]);
+    hi = oly_smaller(hi + (int64_t)steps * a->above[to], f->fixed_hi[d] + a->above[to]);
     return !(sides >> (2 * d) & 1 && lo < f->write_lo[d]) && !(sides >> (2 * d + 1) & 1 && hi > f->write_hi[d]);
 }
 
@@ -272,7 +264,7 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
     }
     /* the most lanes, ghosts and padding there can be: cpu/stencil_strip.h, cpu/stencil_wave_real.h */
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);
-    int64_t fixed = at_least(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
+    int64_t fixed = oly_larger(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
     return (size_t)((row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed) * a.bytes + 64);
 }
 
@@ -361,7 +353,7 @@ static void copy_fixed(const part *p, const oly_stencil_tile *t)
         for (int64_t row = p->lo[1]; row < p->hi[1]; row++) {
             bool inside =
                 slab >= t->fixed_lo[0] && slab < t->fixed_hi[0] && row >= t->fixed_lo[1] && row < t->fixed_hi[1];
-            int64_t lo = at_least(p->lo[2], t->fixed_lo[2]), hi = at_most(p->hi[2], t->fixed_hi[2]);
+            int64_t lo = oly_larger(p->lo[2], t->fixed_lo[2]), hi = oly_smaller(p->hi[2], t->fixed_hi[2]);
             if (!inside || lo >= hi)
                 lo = hi = p->hi[2];
             copy_columns(p, t, slab, row, p->lo[2], lo);
@@ -384,10 +376,10 @@ void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps
     for (int d = 0; d < 3; d++) {
         p.lo[d] = part_start(&g, d, index[d]);
         p.hi[d] = part_start(&g, d, index[d] + 1);
-        t.update_lo[d] = at_least(p.lo[d], t.fixed_lo[d]);
-        t.update_hi[d] = at_most(p.hi[d], t.fixed_hi[d]);
-        t.window_lo[d] = at_least(t.update_lo[d] - (int64_t)steps * a.below[d], t.fixed_lo[d] - a.below[d]);
-        t.window_hi[d] = at_most(t.update_hi[d] + (int64_t)steps * a.above[d], t.fixed_hi[d] + a.above[d]);
+        t.update_lo[d] = oly_larger(p.lo[d], t.fixed_lo[d]);
+        t.update_hi[d] = oly_smaller(p.hi[d], t.fixed_hi[d]);
+        t.window_lo[d] = oly_larger(t.update_lo[d] - (int64_t)steps * a.below[d], t.fixed_lo[d] - a.below[d]);
+        t.window_hi[d] = oly_smaller(t.update_hi[d] + (int64_t)steps * a.above[d], t.fixed_hi[d] + a.above[d]);
         updates = updates && t.update_lo[d] < t.update_hi[d];
     }
     copy_fixed(&p, &t);

@@ -5,6 +5,7 @@
  * elements are left out. */
 #include "array/draw.h"
 #include "core/error.h"
+#include "core/min_max.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,11 +70,6 @@ static int find_band(const grid *g, int side, int64_t start)
     return (int)(found - g->bands[side]);
 }
 
-static int at_least(int value, int least)
-{
-    return value > least ? value : least;
-}
-
 typedef struct padding {
     int left, right, above, below;
 } padding;
@@ -85,9 +81,9 @@ static padding pad_cell(int rank, const int64_t *shape, const oly_draw_cell *cel
     double aspect = (double)(rank == 2 ? shape[1] : 1) / (double)shape[0];
     double whole_width = (double)(int64_t)(WHOLE_LINES * (aspect < 1e6 ? aspect : 1e6));
     double width = (double)cell->extent[rank - 1] / (double)shape[rank - 1] * whole_width * 2.5;
-    int columns = width > LARGEST_WIDTH ? LARGEST_WIDTH : at_least((int)width, LEAST_WIDTH);
+    int columns = width > LARGEST_WIDTH ? LARGEST_WIDTH : oly_larger((int)width, LEAST_WIDTH);
     int lines = rank == 1 ? 1 : (int)((double)cell->extent[0] / (double)shape[0] * WHOLE_LINES);
-    int spaces = at_least(columns - (int)strlen(cell->label) - 2, 0), blank = at_least(lines - 2, 0);
+    int spaces = oly_larger(columns - (int)strlen(cell->label) - 2, 0), blank = oly_larger(lines - 2, 0);
     return (padding){spaces / 2, spaces - spaces / 2, blank / 2, blank - blank / 2};
 }
 
@@ -122,7 +118,7 @@ static int next_line(const char *from, int width)
 static int longest_word(const char *label)
 {
     int most = 0, bare;
-    for (const char *at = label; *at; at += word_length(at, &bare), most = at_least(most, bare))
+    for (const char *at = label; *at; at += word_length(at, &bare), most = oly_larger(most, bare))
         continue;
     return most;
 }
@@ -134,7 +130,7 @@ static int count_lines(const char *label, int width, int *widest)
     *widest = 0;
     for (const char *at = label; *at; n++) {
         int length = next_line(at, width);
-        *widest = at_least(*widest, length < width ? length : width);
+        *widest = oly_larger(*widest, length < width ? length : width);
         at += length;
     }
     return n;
@@ -168,11 +164,11 @@ static void collapse_columns(grid *g, int room)
         int total = 0, most = 0, second = 0;
         for (int j = 0; j < g->n[1]; j++) {
             total += g->bands[1][j].size;
-            most = at_least(most, g->bands[1][j].size);
+            most = oly_larger(most, g->bands[1][j].size);
         }
         for (int j = 0; j < g->n[1]; j++)
             if (g->bands[1][j].size != most)
-                second = at_least(second, g->bands[1][j].size);
+                second = oly_larger(second, g->bands[1][j].size);
         if (total <= room || most == 0)
             return;
         reduce(g, most, total - room, total - room < most - second ? total - room : most - second);
@@ -185,7 +181,7 @@ static void tighten_columns(grid *g, int64_t total, int64_t room)
     for (int j = 0; j < g->n[1]; j++) {
         band *column = &g->bands[1][j];
         int share = room > 0 ? (int)(column->size * room / total) : 0;
-        column->size = at_least(share, column->label);
+        column->size = oly_larger(share, column->label);
     }
 }
 
@@ -212,8 +208,8 @@ static void widen_columns(grid *g)
             padding pad = pad_cell(g->rank, g->shape, cell);
             int label = (int)strlen(cell->label);
             band *column = &g->bands[1][j];
-            column->size = at_least(column->size, pad.left + label + pad.right);
-            column->label = at_least(column->label, label);
+            column->size = oly_larger(column->size, pad.left + label + pad.right);
+            column->label = oly_larger(column->label, label);
         }
 }
 
@@ -257,7 +253,7 @@ static fitted fit(const grid *g, const oly_draw_cell *cell, int columns)
     if (!g->tight)
         f.lines = count_lines(cell->label, f.width, &widest);
     f.before = f.width < widest ? (columns - widest) / 2 : pad.left + (f.width - widest) / 2;
-    f.width = at_least(f.width, widest);
+    f.width = oly_larger(f.width, widest);
     return f;
 }
 
@@ -282,7 +278,7 @@ static oly_status make_grid(grid *g, int n_cells, const oly_draw_cell *cells)
         for (int j = 0; j < g->n[1]; j++)
             if (cell_at(g, i, j)) {
                 fitted f = fit(g, cell_at(g, i, j), g->bands[1][j].size);
-                g->bands[0][i].size = at_least(g->bands[0][i].size, f.above + f.lines + f.below);
+                g->bands[0][i].size = oly_larger(g->bands[0][i].size, f.above + f.lines + f.below);
             }
     return OLY_OK;
 }

@@ -1,6 +1,7 @@
 /* Pictures of matrices as PNG files (png.h). One row of pixels is made and written at a time. */
 #include "array/png.h"
 #include "core/error.h"
+#include "core/min_max.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -50,30 +51,21 @@ typedef struct picture {
     int factor;            /* pixels per side of what is left of an element */
 } picture;
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t averaged_side(int64_t side, int64_t longest)
 {
     if (longest <= OLY_PNG_LARGEST)
         return side;
-    return larger(1, llround((double)side * OLY_PNG_LARGEST / (double)longest));
+    return oly_larger(1, llround((double)side * OLY_PNG_LARGEST / (double)longest));
 }
 
 static void choose_size(picture *p)
 {
-    int64_t longest = larger(p->height, p->width);
+    int64_t longest = oly_larger(p->height, p->width);
     p->rows = averaged_side(p->height, longest);
     p->columns = averaged_side(p->width, longest);
-    int64_t wanted = (OLY_PNG_ENLARGED - 1) / smaller(p->rows, p->columns) + 1;
-    int64_t allowed = OLY_PNG_LARGEST / larger(p->rows, p->columns);
-    p->factor = (int)larger(1, smaller(wanted, allowed));
+    int64_t wanted = (OLY_PNG_ENLARGED - 1) / oly_smaller(p->rows, p->columns) + 1;
+    int64_t allowed = OLY_PNG_LARGEST / oly_larger(p->rows, p->columns);
+    p->factor = (int)oly_larger(1, oly_smaller(wanted, allowed));
 }
 
 /* -- rows ----------------------------------------------------------------------------------------------- */

@@ -1,14 +1,10 @@
 /* Compositions that put elements elsewhere: padding, turning round, rolling, repeating, stacking, diagonals and triangles. */
 #include "graph/compose_rearrange.h"
+#include "core/min_max.h"
 #include "graph/build.h"
 #include "graph/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 oly_status oly_rearrange_part(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, oly_node **out)
 {
@@ -542,7 +538,7 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     int64_t first_row = offset >= 0      ? 0
                         : offset < -rows ? rows
                                          : -offset,
-            first_column = offset > 0 ? smaller(offset, columns) : 0;
+            first_column = offset > 0 ? oly_smaller(offset, columns) : 0;
     if (x->type.mesh && (first_row == rows || first_column == columns))
         return empty_diagonal(g, x, out);
     for (int d = rank - 2; d < rank && x->type.mesh; d++)
@@ -564,7 +560,7 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
         p.shape[d] = shape[d];
         p.step[d] = 1;
     }
-    p.shape[rank - 2] = smaller(rows, columns);
+    p.shape[rank - 2] = oly_smaller(rows, columns);
     p.step[rank - 2] = columns + 1;
     *out = x;
     return p.shape[rank - 2] == shape[rank - 2] ? OLY_OK : oly_graph_add(g, OLY_OP_slice, 1, &x, &p, out);
@@ -639,7 +635,7 @@ oly_status oly_compose_linspace(oly_graph *g, int n_in, oly_node *const *in, con
         OLY_TRY(oly_build_convert(g, in[k], floating, false, &ends[k]));
     }
     steps = steps < 1 ? 1 : steps;
-    int64_t shown = smaller(n, steps);
+    int64_t shown = oly_smaller(n, steps);
     oly_params p;
     memset(&p, 0, sizeof p);
     p.dtype = oly_dtype_real(floating);

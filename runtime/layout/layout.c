@@ -1,20 +1,12 @@
 /* Splits, layouts and boxes: pure arithmetic. See layout.h. */
 #include "layout/layout.h"
+#include "core/min_max.h"
 #include <string.h>
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Balanced: sizes differ by at most one, larger first. */
 static int64_t balanced_cut(int64_t n, int64_t parts, int64_t k)
 {
-    return k * (n / parts) + smaller(k, n % parts);
+    return k * (n / parts) + oly_smaller(k, n % parts);
 }
 
 static int64_t ceil_divide(int64_t a, int64_t b)
@@ -31,7 +23,7 @@ int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k)
     int64_t cut = s->unit == 1 ? balanced_cut(s->base, s->parts, k) /* divisions are most of the work */
                                : balanced_cut(s->base / s->unit, s->parts, k) * s->unit;
     cut -= s->start;
-    return smaller(larger(s->step == 1 ? cut : ceil_divide(cut, s->step), 0), n);
+    return oly_smaller(oly_larger(s->step == 1 ? cut : ceil_divide(cut, s->step), 0), n);
 }
 
 oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t n)
@@ -219,7 +211,7 @@ int64_t oly_box_count(const oly_box *b)
 {
     int64_t n = 1;
     for (int d = 0; d < b->rank; d++)
-        n *= larger(b->hi[d] - b->lo[d], 0);
+        n *= oly_larger(b->hi[d] - b->lo[d], 0);
     return n;
 }
 
@@ -246,8 +238,8 @@ oly_box oly_box_intersect(const oly_box *a, const oly_box *b)
     oly_box r = {.rank = a->rank};
     bool empty = false;
     for (int d = 0; d < a->rank; d++) {
-        r.lo[d] = larger(a->lo[d], b->lo[d]);
-        r.hi[d] = smaller(a->hi[d], b->hi[d]);
+        r.lo[d] = oly_larger(a->lo[d], b->lo[d]);
+        r.hi[d] = oly_smaller(a->hi[d], b->hi[d]);
         empty = empty || r.hi[d] <= r.lo[d];
     }
     for (int d = 0; d < a->rank && empty; d++)
