@@ -77,7 +77,7 @@ size_t oly_reduce_scratch(const oly_reduce_task *t)
 {
     oly_reduce_shape s = oly_reduce_divide(t);
     return s.parts > 1
-               ? (size_t)s.parts * (size_t)s.kept * oly_element_bytes[oly_is_half(t->dtype) ? OLY_FLOAT32 : t->dtype]
+               ? (size_t)s.parts * (size_t)s.kept * oly_element_bytes[oly_is_narrow(t->dtype) ? OLY_FLOAT32 : t->dtype]
                : 0;
 }
 
@@ -90,26 +90,21 @@ size_t oly_reduce_scratch(const oly_reduce_task *t)
             ((T *)out)[i] = value[c];                                                                                  \
         break;                                                                                                         \
     }
-#define FILL_SIGNED(T, LEAST, MOST) FILL(T, 0, 1, LEAST, MOST, -1, 0)
-#define FILL_UNSIGNED(T, MOST)      FILL(T, 0, 1, 0, MOST, MOST, 0)
-#define FILL_FLOAT(T)               FILL(T, 0, 1, -INFINITY, INFINITY, 0, 0)
+#define INTEGER(a, number, name, s, T, U, S, W, least, most)                                                           \
+    case OLY_##number:                                                                                                 \
+        FILL(T, 0, 1, least, most, (T)-1, 0)
+#define NARROW(a, number, name, s, T, of, to, top, digits, least, ...)                                                 \
+    case OLY_##number:                                                                                                 \
+        FILL(T, 0, OLY_ONE_BITS(digits, least), (T)((top) | 1 << (8 * sizeof(T) - 1)), top, 0, 0)
+#define FLOATING(a, number, name, s, T, ...)                                                                           \
+    case OLY_##number: FILL(T, 0, 1, -INFINITY, INFINITY, 0, 0)
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 {
     switch (dtype) {
-    case OLY_INT8: FILL_SIGNED(int8_t, INT8_MIN, INT8_MAX)
-    case OLY_INT16: FILL_SIGNED(int16_t, INT16_MIN, INT16_MAX)
-    case OLY_INT32: FILL_SIGNED(int32_t, INT32_MIN, INT32_MAX)
-    case OLY_INT64: FILL_SIGNED(int64_t, INT64_MIN, INT64_MAX)
-    case OLY_UINT8: FILL_UNSIGNED(uint8_t, UINT8_MAX)
-    case OLY_UINT16: FILL_UNSIGNED(uint16_t, UINT16_MAX)
-    case OLY_UINT32: FILL_UNSIGNED(uint32_t, UINT32_MAX)
-    case OLY_UINT64: FILL_UNSIGNED(uint64_t, UINT64_MAX)
-    case OLY_FLOAT16: FILL(uint16_t, 0, 0x3c00, 0xfc00, 0x7c00, 0, 0)
-    case OLY_BFLOAT16: FILL(uint16_t, 0, 0x3f80, 0xff80, 0x7f80, 0, 0)
-    case OLY_FLOAT32: FILL_FLOAT(float)
-    case OLY_FLOAT64: FILL_FLOAT(double)
-    case OLY_COMPLEX64: FILL_FLOAT(float _Complex)
-    case OLY_COMPLEX128: FILL_FLOAT(double _Complex)
+        OLY_INTEGER_TYPES(INTEGER, )
+        OLY_NARROW_TYPES(NARROW, )
+        OLY_WIDE_TYPES(FLOATING, )
+        OLY_COMPLEX_TYPES(FLOATING, )
     default: FILL(uint8_t, 0, 1, 0, 1, 1, 0)
     }
 }

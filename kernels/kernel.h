@@ -107,7 +107,7 @@ typedef enum oly_combiner {
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
  * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min; complex numbers are
- * ordered by their real part, then by the imaginary one. float16 and bfloat16 are put together in float32 and rounded once
+ * ordered by their real part, then by the imaginary one. narrow floating types are put together in float32 and rounded once
  * (scratch holds float32). Floating sums are formed in a fixed shape: fewer than 64 elements one after the other ((a+b)+c)+d;
  * more in fixed lanes and blocks, then trees of adjacent pairs ((a+b)+(c+d)). Integer sums wrap.
  *   chunks: independent parts. When the kept part is small (a full reduction, say), the box is cut along the reduced
@@ -140,7 +140,7 @@ void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 /* -- matrix product ------------------------------------------------------------------------------------------------
  * c[b][m][n] (row-major, contiguous rows of ldc) = sum over k of a[b][m][k] * b[b][k][n]. For each operand either the row or
  * the column stride is 1 element (otherwise the caller copies first). k = 0 gives zeros. Small products: left to right with
- * fused multiply-add (float16 and bfloat16 in float32, rounded once); large ones of float32, float64 and complex numbers:
+ * fused multiply-add (narrow floating types in float32, rounded once); large ones of float32, float64 and complex numbers:
  * OpenBLAS with one thread; chunks are blocks of rows and batches, fixed by shape. */
 typedef struct oly_gemm_task {
     oly_dtype dtype;

@@ -66,7 +66,7 @@ oly_local_way oly_local_way_of(oly_local_op op)
 
 oly_dtype oly_local_running_dtype(oly_local_op op, oly_dtype elements)
 {
-    return op == OLY_LOCAL_CUMLOGSUMEXP ? OLY_FLOAT64 : oly_is_half(elements) ? OLY_FLOAT32 : elements;
+    return op == OLY_LOCAL_CUMLOGSUMEXP ? OLY_FLOAT64 : oly_is_narrow(elements) ? OLY_FLOAT32 : elements;
 }
 
 bool oly_local_finds_smallest(oly_local_op op)

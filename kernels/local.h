@@ -12,7 +12,7 @@ typedef enum oly_local_op {
                         * equal ones still keep their order. Complex elements: real part, then imaginary */
     OLY_LOCAL_TOP_K, /* where the largest were, largest first, as many as `out` has along `dimension`; of equal ones the
                         * first; -NaN < -inf < ... < -0 < +0 < ... < inf < NaN */
-    OLY_LOCAL_CUMSUM, /* running results along `dimension`; reverse: from the end. float16 and bfloat16 in float32 */
+    OLY_LOCAL_CUMSUM, /* running results along `dimension`; reverse: from the end. narrow types in float32 */
     OLY_LOCAL_CUMPROD,
     OLY_LOCAL_CUMMAX, /* NaN wins */
     OLY_LOCAL_CUMMIN,
@@ -104,7 +104,7 @@ typedef struct oly_local_task {
     oly_index_mode mode;
     bool
         partial; /* operand 0 is a part of the dimensions that are worked along, or the result one of several that add up:
-                   *   running results: gives the result of the part only (extent 1; float16 and bfloat16 as float32, of
+                   *   running results: gives the result of the part only (extent 1; narrow types as float32, of
                    *   cumlogsumexp float64); an empty part gives what changes nothing
                    *   ARGMAX, ARGMIN, TOP_K: gives numbers within the whole array (-1: none), and the elements in scratch
                    *   GATHER, DYNAMIC_SLICE: elements of other parts are what a sum does not see

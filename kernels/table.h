@@ -3,6 +3,7 @@
  * OLY_ISA its name; OLY_ISA_NAME(f) is f's name there: f_avx2. */
 #ifndef OLY_KERNEL_TABLE_H
 #define OLY_KERNEL_TABLE_H
+#include "core/dtype_list.h"
 #include "kernel.h"
 
 /* Best first. */
@@ -17,9 +18,10 @@
 #define OLY_ISA_NAME(prefix) OLY_PASTE(prefix, OLY_ISA)
 
 static const uint8_t oly_element_bytes[OLY_N_DTYPES] __attribute__((unused)) = {
-    [OLY_BOOL] = 1,     [OLY_INT8] = 1,    [OLY_INT16] = 2,   [OLY_INT32] = 4,     [OLY_INT64] = 8,
-    [OLY_UINT8] = 1,    [OLY_UINT16] = 2,  [OLY_UINT32] = 4,  [OLY_UINT64] = 8,    [OLY_FLOAT16] = 2,
-    [OLY_BFLOAT16] = 2, [OLY_FLOAT32] = 4, [OLY_FLOAT64] = 8, [OLY_COMPLEX64] = 8, [OLY_COMPLEX128] = 16};
+#define OLY_BYTES(a, number, name, s, T, ...) [OLY_##number] = sizeof(T),
+    OLY_EVERY_TYPE(OLY_BYTES, )
+#undef OLY_BYTES
+};
 
 /* -- elementwise*.c, convert.c: one tile operation on n elements. in[k] is b0, b1, b2; those not used may be NULL. The result
  * may be one of the operands of the same element size. */
@@ -51,7 +53,7 @@ typedef struct oly_random_table {
     oly_tile_function *fma32[8], *fma64[8];
 } oly_random_table;
 
-/* -- combine.c: the combiners on contiguous elements; of float16 and bfloat16 only pair is there */
+/* -- combine.c: the combiners on contiguous elements; of narrow types only pair is there */
 typedef struct oly_combine_table {
     /* out[i] = x[i] op y[i]; out may be x or y */
     void (*pair[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x, const void *y);
@@ -62,12 +64,6 @@ typedef struct oly_combine_table {
     /* out[0] = x in 64 lanes, the lanes then by halves (lane i with lane i + 32, ...); n >= 64 */
     void (*lanes[OLY_N_COMBINERS][OLY_N_DTYPES])(int64_t n, void *out, const void *x);
 } oly_combine_table;
-
-/* float16 and bfloat16: arithmetic is done in float32. */
-static inline bool oly_is_half(oly_dtype d)
-{
-    return d == OLY_FLOAT16 || d == OLY_BFLOAT16;
-}
 
 /* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */
 typedef struct oly_reduce_shape {

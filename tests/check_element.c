@@ -1,6 +1,7 @@
 /* Elements of any type as doubles, see check_element.h. */
 #include "check_element.h"
-#include "core/half.h"
+#include "core/dtype_list.h"
+#include "core/element.h"
 #include "graph/type.h"
 #include <string.h>
 
@@ -11,68 +12,44 @@ int element_parts(oly_dtype dtype)
 
 double element_part(oly_dtype dtype, const void *data, int64_t i, int part)
 {
-    switch (dtype) {
-    case OLY_BOOL: return ((const unsigned char *)data)[i];
-    case OLY_INT8: return ((const int8_t *)data)[i];
-    case OLY_INT16: return ((const int16_t *)data)[i];
-    case OLY_INT32: return ((const int32_t *)data)[i];
-    case OLY_INT64: return (double)((const int64_t *)data)[i];
-    case OLY_UINT8: return ((const uint8_t *)data)[i];
-    case OLY_UINT16: return ((const uint16_t *)data)[i];
-    case OLY_UINT32: return ((const uint32_t *)data)[i];
-    case OLY_UINT64: return (double)((const uint64_t *)data)[i];
-    case OLY_FLOAT16: return (double)oly_float_of_half(((const uint16_t *)data)[i]);
-    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(((const uint16_t *)data)[i]);
-    case OLY_FLOAT32: return (double)((const float *)data)[i];
-    case OLY_COMPLEX64: return (double)((const float *)data)[2 * i + part];
-    case OLY_COMPLEX128: return ((const double *)data)[2 * i + part];
-    default: return ((const double *)data)[i];
-    }
+    oly_dtype real = oly_dtype_real(dtype);
+    int64_t at = real == dtype ? i : 2 * i + part;
+    return oly_real_at(real, (const char *)data + at * (int64_t)oly_dtype_size(real));
 }
 
 void set_element_part(oly_dtype dtype, void *data, int64_t i, int part, double x)
 {
-    int64_t whole = x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
-    switch (dtype) {
-    case OLY_BOOL: ((unsigned char *)data)[i] = x != 0; break;
-    case OLY_INT8: ((int8_t *)data)[i] = (int8_t)whole; break;
-    case OLY_INT16: ((int16_t *)data)[i] = (int16_t)whole; break;
-    case OLY_INT32: ((int32_t *)data)[i] = (int32_t)whole; break;
-    case OLY_INT64: ((int64_t *)data)[i] = (int64_t)whole; break;
-    case OLY_UINT8: ((uint8_t *)data)[i] = (uint8_t)whole; break;
-    case OLY_UINT16: ((uint16_t *)data)[i] = (uint16_t)whole; break;
-    case OLY_UINT32: ((uint32_t *)data)[i] = (uint32_t)whole; break;
-    case OLY_UINT64:
-        ((uint64_t *)data)[i] = x >= 0x1p64 ? UINT64_MAX : x >= 0x1p63 ? (uint64_t)x : (uint64_t)whole;
+    oly_dtype real = oly_dtype_real(dtype);
+    int64_t at = real == dtype ? i : 2 * i + part, whole = x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : 0;
+#define SIGNED(a, number, name, s, T, ...)                                                                             \
+    case OLY_##number:                                                                                                 \
+        ((T *)data)[i] = (T)whole;                                                                                     \
         break;
-    case OLY_FLOAT16: ((uint16_t *)data)[i] = oly_half_of_float(oly_float_rounded_to_odd(x)); break;
-    case OLY_BFLOAT16: ((uint16_t *)data)[i] = oly_bfloat_of_float(oly_float_rounded_to_odd(x)); break;
-    case OLY_FLOAT32: ((float *)data)[i] = (float)x; break;
-    case OLY_COMPLEX64: ((float *)data)[2 * i + part] = (float)x; break;
-    case OLY_COMPLEX128: ((double *)data)[2 * i + part] = x; break;
-    default: ((double *)data)[i] = x; break;
+#define UNSIGNED(a, number, name, s, T, ...)                                                                           \
+    case OLY_##number: ((T *)data)[i] = sizeof(T) < 8 || x < 0x1p63 ? (T)whole : x < 0x1p64 ? (T)x : (T)-1; break;
+    switch (dtype) {
+    case OLY_BOOL:
+        ((unsigned char *)data)[i] = x != 0;
+        break;
+        OLY_SIGNED_TYPES(SIGNED, )
+        OLY_UNSIGNED_TYPES(UNSIGNED, )
+    default: oly_set_real(real, (char *)data + at * (int64_t)oly_dtype_size(real), x); break;
     }
 }
 
 bool element_is_unsigned(oly_dtype dtype)
 {
-    return dtype >= OLY_UINT8 && dtype <= OLY_UINT64;
+    return oly_dtype_kind(dtype) == OLY_KIND_INTEGER && !oly_dtype_is_signed(dtype);
 }
 
 bool element_is_inexact(oly_dtype dtype)
 {
-    return dtype >= OLY_FLOAT16;
+    return oly_dtype_kind(dtype) >= OLY_KIND_FLOAT;
 }
 
 double element_epsilon(oly_dtype dtype)
 {
-    switch (dtype) {
-    case OLY_FLOAT16: return 0x1p-10;
-    case OLY_BFLOAT16: return 0x1p-7;
-    case OLY_FLOAT32:
-    case OLY_COMPLEX64: return 0x1p-23;
-    default: return 0x1p-52;
-    }
+    return element_is_inexact(dtype) ? oly_dtype_epsilon(dtype) : 0x1p-52;
 }
 
 double _Complex element_of(oly_dtype dtype, const void *data, int64_t i)

@@ -195,10 +195,7 @@ oly_dtype ops_result_type(const char *rule, oly_dtype dtype)
 static long double special_float(oly_dtype dtype, int64_t i)
 {
     static const long double any[] = {0, -0.0L, INFINITY, -INFINITY, NAN, 1, -1};
-    long double largest = dtype == OLY_FLOAT16                            ? 65504
-                          : dtype == OLY_BFLOAT16 || dtype == OLY_FLOAT32 ? 0x1.fep127L
-                                                                          : DBL_MAX;
-    long double smallest = dtype == OLY_FLOAT16 ? 0x1p-14L : dtype == OLY_FLOAT64 ? DBL_MIN : FLT_MIN;
+    long double largest = oly_dtype_largest(dtype), smallest = oly_dtype_smallest_normal(dtype);
     switch (i % 11) {
     case 7: return largest;
     case 8: return -largest;

@@ -4,6 +4,7 @@
 #ifndef OPS_REFERENCE_H
 #define OPS_REFERENCE_H
 #include "check_element.h"
+#include "graph/type.h"
 #include <complex.h>
 #undef complex /* is also the name of an operation */
 #include <math.h>

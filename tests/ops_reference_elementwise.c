@@ -29,20 +29,11 @@ static long double digamma(long double x)
     return sum + logl(x) - 1 / (2 * x) -
            i * (1 / 12.0L - i * (1 / 120.0L - i * (1 / 252.0L - i * (1 / 240.0L - i / 132.0L))));
 }
-static long double largest(oly_dtype dtype)
-{
-    switch (dtype) {
-    case OLY_FLOAT16: return 65504;
-    case OLY_BFLOAT16: return 0x1.fep127L;
-    case OLY_FLOAT32: return FLT_MAX;
-    default: return DBL_MAX;
-    }
-}
 /* Steps in the type's own grid: x + 2^(exponent - digits), seen from the side of y. */
 static long double next(oly_dtype dtype, long double x, long double y)
 {
-    int digits = dtype == OLY_FLOAT16 ? 11 : dtype == OLY_BFLOAT16 ? 8 : dtype == OLY_FLOAT32 ? 24 : 53, exponent;
-    int least = dtype == OLY_FLOAT16 ? -24 : dtype == OLY_BFLOAT16 ? -133 : dtype == OLY_FLOAT32 ? -149 : -1074;
+    int digits = 1 - ilogb(oly_dtype_epsilon(dtype)), exponent;
+    int least = ilogb(oly_dtype_smallest_normal(dtype)) - digits + 1;
     if (x == y || isnan(x) || isnan(y))
         return x == y ? y : NAN;
     if (x == 0)

@@ -1,7 +1,9 @@
 /* Compares arrays and text with what the oracle expects, by the rules of tests/oracle/README.md. Called by the checkers of the
  * oracle runner. */
 #include "oracle.h"
-#include "core/half.h"
+#include "core/dtype_list.h"
+#include "core/element.h"
+#include "graph/type.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -46,6 +48,7 @@ static bool read_tolerance(const oracle_line *line, tolerance *t)
 static int64_t bits_of(oly_dtype dtype, const void *at)
 {
     switch (oly_dtype_size(dtype)) {
+    case 1: return *(const int8_t *)at;
     case 2: return *(const int16_t *)at;
     case 4: return *(const int32_t *)at;
     default: return *(const int64_t *)at;
@@ -59,24 +62,9 @@ static int64_t place(oly_dtype dtype, const void *at)
     return bits < 0 ? lowest - bits : bits;
 }
 
-static double real(oly_dtype dtype, const void *at)
-{
-    switch (dtype) {
-    case OLY_FLOAT16: return (double)oly_float_of_half(*(const uint16_t *)at);
-    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(*(const uint16_t *)at);
-    case OLY_FLOAT32: return (double)*(const float *)at;
-    default: return *(const double *)at;
-    }
-}
-
-static double smallest_normal(oly_dtype dtype)
-{
-    return dtype == OLY_FLOAT16 ? 0x1p-14 : dtype == OLY_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
-}
-
 static bool same_real(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
 {
-    double a = real(dtype, want), b = real(dtype, got), normal = smallest_normal(dtype);
+    double a = oly_real_at(dtype, want), b = oly_real_at(dtype, got), normal = oly_dtype_smallest_normal(dtype);
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
     if (isinf(a) || isinf(b))
@@ -94,28 +82,18 @@ static bool same_real(oly_dtype dtype, const tolerance *t, const void *want, con
 
 static long double integer(oly_dtype dtype, const void *at)
 {
+#define INTEGER(a, number, name, s, T, ...)                                                                            \
+    case OLY_##number: return *(const T *)at;
     switch (dtype) {
-    case OLY_INT8: return *(const int8_t *)at;
-    case OLY_INT16: return *(const int16_t *)at;
-    case OLY_INT32: return *(const int32_t *)at;
-    case OLY_INT64: return *(const int64_t *)at;
-    case OLY_UINT16: return *(const uint16_t *)at;
-    case OLY_UINT32: return *(const uint32_t *)at;
-    case OLY_UINT64: return *(const uint64_t *)at;
+        OLY_INTEGER_TYPES(INTEGER, )
     default: return *(const unsigned char *)at;
     }
 }
 
-/* The type of a complex number's parts, else the type itself. */
-static oly_dtype part_of(oly_dtype dtype)
-{
-    return dtype == OLY_COMPLEX64 ? OLY_FLOAT32 : dtype == OLY_COMPLEX128 ? OLY_FLOAT64 : dtype;
-}
-
 static bool same_element(oly_dtype dtype, const tolerance *t, const void *want, const void *got)
 {
-    oly_dtype part = part_of(dtype);
-    if (part >= OLY_FLOAT16) {
+    oly_dtype part = oly_dtype_real(dtype);
+    if (oly_dtype_kind(part) == OLY_KIND_FLOAT) {
         size_t second = part == dtype ? 0 : oly_dtype_size(part);
         return same_real(part, t, want, got) &&
                same_real(part, t, (const char *)want + second, (const char *)got + second);
@@ -126,13 +104,13 @@ static bool same_element(oly_dtype dtype, const tolerance *t, const void *want, 
 
 static void element_text(char *text, size_t size, oly_dtype dtype, const void *at)
 {
-    oly_dtype part = part_of(dtype);
+    oly_dtype part = oly_dtype_real(dtype);
     int digits = part == OLY_FLOAT64 ? 17 : 9;
     if (part != dtype)
-        snprintf(text, size, "%.*g%+.*gj", digits, real(part, at), digits,
-                 real(part, (const char *)at + oly_dtype_size(part)));
-    else if (part >= OLY_FLOAT16)
-        snprintf(text, size, "%.*g", digits, real(dtype, at));
+        snprintf(text, size, "%.*g%+.*gj", digits, oly_real_at(part, at), digits,
+                 oly_real_at(part, (const char *)at + oly_dtype_size(part)));
+    else if (oly_dtype_kind(part) == OLY_KIND_FLOAT)
+        snprintf(text, size, "%.*g", digits, oly_real_at(dtype, at));
     else
         snprintf(text, size, "%.0Lf", integer(dtype, at));
 }

@@ -21,7 +21,7 @@ static void table_rows_have_sizes_and_names(void **state)
 static void promotion_is_symmetric_and_as_written(void **state)
 {
     (void)state;
-    /* In the order of dtype.def: bool, i8 i16 i32 i64 (a s i l), u8 to u64 (A S I L), f16 bf16 f32 f64, c64 c128. */
+    /* In the order of dtype_list.h: bool, i8 i16 i32 i64 (a s i l), u8 to u64 (A S I L), f16 bf16 f32 f64, c64 c128. */
     static const char letters[] = "basilASILhBfdcC";
     static const char *const expected[] = {"basilASILhBfdcC", "aasilsildhBfdcC", "sssilsildhBfdcC", "iiiiliildhBfdcC",
                                            "lllllllldhBfdcC", "AssilASILhBfdcC", "SiiilSSILhBfdcC", "IllllIIILhBfdcC",

@@ -115,7 +115,8 @@ static bool agrees(const trial *t, number want, number got)
         return true;
     if (!element_is_inexact(dtype) || t->row->ulps == 0)
         return false;
-    long double size = cabsl(want), least = t->row->flags & NEAR_ONE ? 1 : dtype == OLY_FLOAT16 ? 0x1p-14L : 0x1p-126L;
+    long double size = cabsl(want), least = oly_dtype_smallest_normal(dtype);
+    least = t->row->flags & NEAR_ONE ? 1 : least < 0x1p-126L ? 0x1p-126L : least;
     return cabsl(want - got) <= (long double)(t->row->ulps * element_epsilon(dtype)) * (size > least ? size : least);
 }
 

@@ -2,7 +2,6 @@
  * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so that the first of equal ones wins;
  * nothing is larger or smaller than a NaN. Results that lie side by side are found together. */
 #include "local_table.h"
-#include "core/half.h"
 #include <string.h>
 
 enum { WIDTH = 256 };
@@ -56,25 +55,16 @@ typedef bool beats(const void *x, const void *y);
 #define BOTH(d, T, A, of)                                                                                              \
     BETTER(largest, >, d, T, A, of)                                                                                    \
     BETTER(smallest, <, d, T, A, of)
-BOTH(u8, uint8_t, uint8_t, SAME)
-BOTH(i8, int8_t, int8_t, SAME)
-BOTH(i16, int16_t, int16_t, SAME)
-BOTH(i32, int32_t, int32_t, SAME)
-BOTH(i64, int64_t, int64_t, SAME)
-BOTH(u16, uint16_t, uint16_t, SAME)
-BOTH(u32, uint32_t, uint32_t, SAME)
-BOTH(u64, uint64_t, uint64_t, SAME)
-BOTH(f16, uint16_t, float, oly_float_of_half)
-BOTH(bf16, uint16_t, float, oly_float_of_bfloat)
-BOTH(f32, float, float, SAME)
-BOTH(f64, double, double, SAME)
+#define BOTH_OF_PLAIN(a, number, name, s, T, ...)      BOTH(s, T, T, SAME)
+#define BOTH_OF_NARROW(a, number, name, s, T, of, ...) BOTH(s, T, float, of)
+BOTH(b8, uint8_t, uint8_t, SAME)
+OLY_INTEGER_TYPES(BOTH_OF_PLAIN, )
+OLY_NARROW_TYPES(BOTH_OF_NARROW, )
+OLY_WIDE_TYPES(BOTH_OF_PLAIN, )
 
 #define CELLS(form)                                                                                                    \
     {                                                                                                                  \
-        [OLY_BOOL] = form##_u8, [OLY_INT8] = form##_i8, [OLY_INT16] = form##_i16, [OLY_INT32] = form##_i32,            \
-        [OLY_INT64] = form##_i64, [OLY_UINT8] = form##_u8, [OLY_UINT16] = form##_u16, [OLY_UINT32] = form##_u32,       \
-        [OLY_UINT64] = form##_u64, [OLY_FLOAT16] = form##_f16, [OLY_BFLOAT16] = form##_bf16,                           \
-        [OLY_FLOAT32] = form##_f32, [OLY_FLOAT64] = form##_f64                                                         \
+        OLY_BOOL_TYPES(OLY_CELL, form) OLY_REAL_TYPES(OLY_CELL, form)                                                  \
     }
 static take_row *const rows[2][OLY_N_DTYPES] = {CELLS(largest_row), CELLS(smallest_row)};
 static beats *const beating[2][OLY_N_DTYPES] = {CELLS(largest_beats), CELLS(smallest_beats)};
@@ -151,12 +141,11 @@ static void store_numbers(const oly_local_task *t, void *out, int64_t at, int64_
 static void store_elements(oly_dtype dtype, void *out, int64_t at, int64_t n, const void *best)
 {
     size_t bytes = oly_element_bytes[dtype];
-    if (!oly_is_half(dtype))
-        memcpy((char *)out + (size_t)at * bytes, best, (size_t)n * bytes);
+    char *to = (char *)out + (size_t)at * bytes;
+    if (!oly_is_narrow(dtype))
+        memcpy(to, best, (size_t)n * bytes);
     else
-        for (int64_t j = 0; j < n; j++)
-            ((uint16_t *)out)[at + j] = dtype == OLY_FLOAT16 ? oly_half_of_float(((const float *)best)[j])
-                                                             : oly_bfloat_of_float(((const float *)best)[j]);
+        OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][dtype]((int)n, to, best, NULL, NULL);
 }
 
 void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch,

@@ -2,34 +2,24 @@
  * longer by elements that come after all others, the numbers of a part's elements in the whole line, elements in an order that
  * was found. Compiled once per instruction set; gives oly_arrange_run_<isa>, called through local.c. */
 #include "local_table.h"
+#include <math.h>
 #include <string.h>
 
-/* An element that none comes after. */
+/* An element that none comes after: true, the largest integer, a NaN in each part. */
 static void write_last(oly_dtype dtype, void *to)
 {
-    static const uint64_t f64 = 0x7ff8000000000000u;
-    static const uint32_t f32 = 0x7fc00000u;
-    static const uint16_t f16 = 0x7e00, bf16 = 0x7fc0;
-    int bytes = oly_element_bytes[dtype];
-    switch (dtype) {
-    case OLY_BOOL: *(uint8_t *)to = 1; return;
-    case OLY_FLOAT16: memcpy(to, &f16, sizeof f16); return;
-    case OLY_BFLOAT16: memcpy(to, &bf16, sizeof bf16); return;
-    case OLY_FLOAT32: memcpy(to, &f32, sizeof f32); return;
-    case OLY_FLOAT64: memcpy(to, &f64, sizeof f64); return;
-    case OLY_COMPLEX64:
-        for (int k = 0; k < 2; k++)
-            memcpy((char *)to + k * 4, &f32, sizeof f32);
-        return;
-    case OLY_COMPLEX128:
-        for (int k = 0; k < 2; k++)
-            memcpy((char *)to + k * 8, &f64, sizeof f64);
-        return;
-    default: break;
-    }
-    memset(to, 0xff, (size_t)bytes);
-    if (dtype == OLY_INT8 || dtype == OLY_INT16 || dtype == OLY_INT32 || dtype == OLY_INT64)
-        ((uint8_t *)to)[bytes - 1] = 0x7f;
+#define LAST_INTEGER(a, number, name, s, T, U, S, W, least, most) static const T last_##s = most;
+#define LAST_NARROW(a, number, name, s, T, of, to, top, ...)      static const T last_##s = OLY_NAN_BITS(top);
+#define LAST_WIDE(a, number, name, s, T, ...)                     static const T last_##s[2] = {NAN, NAN};
+#define LAST_PLACE(a, number, name, s, ...)                       [OLY_##number] = &last_##s,
+#define LAST_PARTS(a, number, name, s, T, real, r, ...)           [OLY_##number] = last_##r,
+    static const bool last_b8 = true;
+    OLY_INTEGER_TYPES(LAST_INTEGER, )
+    OLY_NARROW_TYPES(LAST_NARROW, )
+    OLY_WIDE_TYPES(LAST_WIDE, )
+    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(LAST_PLACE, ) OLY_REAL_TYPES(LAST_PLACE, )
+                                                         OLY_COMPLEX_TYPES(LAST_PARTS, )};
+    memcpy(to, values[dtype], oly_element_bytes[dtype]);
 }
 
 /* Of a line of the result the elements from `first` on, n of them; `to` is where the first of these goes. */

@@ -1,7 +1,6 @@
 /* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which folds whole
  * arrays. Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"
-#include "core/half.h"
 #include "cpu/vector_math.h"
 #include <string.h>
 
@@ -16,8 +15,8 @@
 #define AND(T, U, a, b)           ((T)((a) & (b)))
 
 /* Complex numbers are ordered by the real part, then by the imaginary one; what is not a number wins, wherever it stands. */
-#define MULTIPLY_C64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
-#define MULTIPLY_C128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
+#define MULTIPLY_c64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
+#define MULTIPLY_c128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
 #define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
 #define LARGER_COMPLEX(T, U, a, b)  ((a) != (a) || ((b) == (b) && BEFORE(b, a)) ? (a) : (b))
 #define SMALLER_COMPLEX(T, U, a, b) ((a) != (a) || ((b) == (b) && BEFORE(a, b)) ? (a) : (b))
@@ -70,12 +69,12 @@
         *(T *)out = lane[0];                                                                                           \
     }
 
-/* float16 and bfloat16 are rounded after each pair; whole reductions of them are worked in float32 (reduce.c). */
-#define HALF_PAIR(name, s, op, to_float, of_float)                                                                     \
+/* Narrow types are rounded after each pair; whole reductions of them are worked in float32 (reduce.c). */
+#define NARROW_PAIR(name, s, T, op, to_float, of_float)                                                                \
     static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
     {                                                                                                                  \
-        uint16_t *result = out;                                                                                        \
-        const uint16_t *x = px, *y = py;                                                                               \
+        T *result = out;                                                                                               \
+        const T *x = px, *y = py;                                                                                      \
         _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)                                                           \
         {                                                                                                              \
             const float a = to_float(x[i]), b = to_float(y[i]);                                                        \
@@ -83,68 +82,53 @@
         }                                                                                                              \
     }
 
-#define INTEGER_COMBINERS(s, T, U)                                                                                     \
-    COMBINER(sum, s, T, U, ADD)                                                                                        \
-    COMBINER(prod, s, T, U, MULTIPLY)                                                                                  \
-    COMBINER(max, s, T, U, LARGER)                                                                                     \
-    COMBINER(min, s, T, U, SMALLER)                                                                                    \
-    COMBINER(and, s, T, U, AND)                                                                                        \
-    COMBINER(or, s, T, U, OR)
-#define FLOAT_COMBINERS(s, T)                                                                                          \
+#define INTEGER_COMBINERS(a, number, type, s, T, U, S, W, ...)                                                         \
+    COMBINER(sum, s, T, W, ADD)                                                                                        \
+    COMBINER(prod, s, T, W, MULTIPLY)                                                                                  \
+    COMBINER(max, s, T, W, LARGER)                                                                                     \
+    COMBINER(min, s, T, W, SMALLER)                                                                                    \
+    COMBINER(and, s, T, W, AND)                                                                                        \
+    COMBINER(or, s, T, W, OR)
+#define WIDE_COMBINERS(a, number, type, s, T, ...)                                                                     \
     COMBINER(sum, s, T, T, ADD)                                                                                        \
     COMBINER(prod, s, T, T, MULTIPLY)                                                                                  \
     COMBINER(max, s, T, T, LARGER_FLOAT)                                                                               \
     COMBINER(min, s, T, T, SMALLER_FLOAT)
-#define HALF_COMBINERS(s, to_float, of_float)                                                                          \
-    HALF_PAIR(sum, s, ADD, to_float, of_float)                                                                         \
-    HALF_PAIR(prod, s, MULTIPLY, to_float, of_float)                                                                   \
-    HALF_PAIR(max, s, LARGER_FLOAT, to_float, of_float)                                                                \
-    HALF_PAIR(min, s, SMALLER_FLOAT, to_float, of_float)
-#define COMPLEX_COMBINERS(s, T, product)                                                                               \
+#define NARROW_COMBINERS(a, number, type, s, T, of, to, ...)                                                           \
+    NARROW_PAIR(sum, s, T, ADD, of, to)                                                                                \
+    NARROW_PAIR(prod, s, T, MULTIPLY, of, to)                                                                          \
+    NARROW_PAIR(max, s, T, LARGER_FLOAT, of, to)                                                                       \
+    NARROW_PAIR(min, s, T, SMALLER_FLOAT, of, to)
+#define COMPLEX_COMBINERS(a, number, type, s, T, ...)                                                                  \
     COMBINER(sum, s, T, T, ADD)                                                                                        \
-    COMBINER(prod, s, T, T, product)                                                                                   \
+    COMBINER(prod, s, T, T, MULTIPLY_##s)                                                                              \
     COMBINER(max, s, T, T, LARGER_COMPLEX)                                                                             \
     COMBINER(min, s, T, T, SMALLER_COMPLEX)
 COMBINER(or, b8, uint8_t, uint8_t, OR)
 COMBINER(and, b8, uint8_t, uint8_t, AND)
-INTEGER_COMBINERS(i8, int8_t, uint32_t)
-INTEGER_COMBINERS(i16, int16_t, uint32_t)
-INTEGER_COMBINERS(i32, int32_t, uint32_t)
-INTEGER_COMBINERS(i64, int64_t, uint64_t)
-INTEGER_COMBINERS(u8, uint8_t, uint32_t)
-INTEGER_COMBINERS(u16, uint16_t, uint32_t)
-INTEGER_COMBINERS(u32, uint32_t, uint32_t)
-INTEGER_COMBINERS(u64, uint64_t, uint64_t)
-FLOAT_COMBINERS(f32, float)
-FLOAT_COMBINERS(f64, double)
-HALF_COMBINERS(f16, oly_float_of_half, oly_half_of_float)
-HALF_COMBINERS(bf16, oly_float_of_bfloat, oly_bfloat_of_float)
-COMPLEX_COMBINERS(c64, float _Complex, MULTIPLY_C64)
-COMPLEX_COMBINERS(c128, double _Complex, MULTIPLY_C128)
+OLY_INTEGER_TYPES(INTEGER_COMBINERS, )
+OLY_WIDE_TYPES(WIDE_COMBINERS, )
+OLY_NARROW_TYPES(NARROW_COMBINERS, )
+OLY_COMPLEX_TYPES(COMPLEX_COMBINERS, )
 
 /* bool: sum and max are or, product and min are and. */
-#define INTEGER_CELLS(name, form)                                                                                      \
-    [OLY_INT8] = name##_##form##_i8, [OLY_INT16] = name##_##form##_i16, [OLY_INT32] = name##_##form##_i32,             \
-    [OLY_INT64] = name##_##form##_i64, [OLY_UINT8] = name##_##form##_u8, [OLY_UINT16] = name##_##form##_u16,           \
-    [OLY_UINT32] = name##_##form##_u32, [OLY_UINT64] = name##_##form##_u64
-#define HALF_CELLS(name, form) [OLY_FLOAT16] = name##_##form##_f16, [OLY_BFLOAT16] = name##_##form##_bf16
-#define NO_CELLS(name, form)
-#define NUMBER_CELLS(name, form)                                                                                       \
-    INTEGER_CELLS(name, form), [OLY_FLOAT32] = name##_##form##_f32, [OLY_FLOAT64] = name##_##form##_f64,               \
-                               [OLY_COMPLEX64] = name##_##form##_c64, [OLY_COMPLEX128] = name##_##form##_c128
-#define CELLS(form, HALVES)                                                                                            \
+#define NO_TYPES(X, a)
+#define NUMBER_CELLS(f, NARROW_TYPES)                                                                                  \
+    OLY_INTEGER_TYPES(OLY_CELL, f)                                                                                     \
+    OLY_WIDE_TYPES(OLY_CELL, f) OLY_COMPLEX_TYPES(OLY_CELL, f) NARROW_TYPES(OLY_CELL, f)
+#define CELLS(form, NARROW_TYPES)                                                                                      \
     {                                                                                                                  \
-        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum, form), HALVES(sum, form)},                 \
-        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod, form), HALVES(prod, form)},             \
-        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max, form), HALVES(max, form)},                 \
-        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min, form), HALVES(min, form)},                \
-        [OLY_COMBINE_AND] = {[OLY_BOOL] = and_##form##_b8, INTEGER_CELLS(and, form)},                                  \
-        [OLY_COMBINE_OR] = {[OLY_BOOL] = or_##form##_b8, INTEGER_CELLS(or, form)},                                     \
+        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum_##form, NARROW_TYPES)},                     \
+        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod_##form, NARROW_TYPES)},                  \
+        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max_##form, NARROW_TYPES)},                     \
+        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min_##form, NARROW_TYPES)},                    \
+        [OLY_COMBINE_AND] = {[OLY_BOOL] = and_##form##_b8, OLY_INTEGER_TYPES(OLY_CELL, and_##form)},                   \
+        [OLY_COMBINE_OR] = {[OLY_BOOL] = or_##form##_b8, OLY_INTEGER_TYPES(OLY_CELL, or_##form)},                      \
     }
-const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair, HALF_CELLS),
-                                                       .eight = CELLS(eight, NO_CELLS),
-                                                       .chain = CELLS(chain, NO_CELLS),
-                                                       .lanes = CELLS(lanes, NO_CELLS)};
+const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair, OLY_NARROW_TYPES),
+                                                       .eight = CELLS(eight, NO_TYPES),
+                                                       .chain = CELLS(chain, NO_TYPES),
+                                                       .lanes = CELLS(lanes, NO_TYPES)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
 #define GROUP 16  /* of positions that are folded one after the other, where there are more: see kernel.h */

@@ -1,7 +1,6 @@
 /* Tile operations that move or make elements: conversion between element types, select, counting, and strided loads and
  * stores. Compiled once per instruction set; gives oly_convert_<isa>, used by tile.c and copy.c. */
 #include "table.h"
-#include "core/half.h"
 #include <string.h>
 
 /* An element of 16 bytes, aligned as a complex128 of the program may be. */
@@ -12,137 +11,97 @@ typedef struct sixteen {
 #define UNUSED(name) const void *name __attribute__((unused))
 
 /* -- conversions ----------------------------------------------------------------------------------------------------
- * Directly between bool, integers, float32 and float64; float16 and bfloat16 from and to these two, complex numbers from and to
- * their parts. The others are two such steps. */
-#define PLAIN(To, x)   ((To)(x))
-#define NONZERO(To, x) ((To)((x) != 0))
-/* Truncates, saturates, NaN gives 0. The upper bounds are the first floats beyond the type. */
-#define SIGNED(To, x, top, MOST)   ((x) >= top ? MOST : (x) <= -top ? -MOST - 1 : (x) != (x) ? 0 : (To)(x))
-#define UNSIGNED(To, x, top, MOST) ((x) >= top ? MOST : (x) > 0 ? (To)(int64_t)(x) : 0)
-#define TO_INT8(To, x)             SIGNED(To, x, 0x1p7f, INT8_MAX)
-#define TO_INT16(To, x)            SIGNED(To, x, 0x1p15f, INT16_MAX)
-#define TO_INT32(To, x)            SIGNED(To, x, 0x1p31f, INT32_MAX)
-#define TO_INT64(To, x)            SIGNED(To, x, 0x1p63f, INT64_MAX)
-#define TO_UINT8(To, x)            UNSIGNED(To, x, 0x1p8f, UINT8_MAX)
-#define TO_UINT16(To, x)           UNSIGNED(To, x, 0x1p16f, UINT16_MAX)
-#define TO_UINT32(To, x)           UNSIGNED(To, x, 0x1p32f, UINT32_MAX)
-#define TO_UINT64(To, x)           ((x) >= 0x1p64f ? UINT64_MAX : (x) > 0 ? (uint64_t)(x) : 0)
-#define OF_F16(To, x)              ((To)oly_float_of_half(x))
-#define OF_BF16(To, x)             ((To)oly_float_of_bfloat(x))
-#define TO_F16(To, x)              oly_half_of_float(x)
-#define TO_BF16(To, x)             oly_bfloat_of_float(x)
-#define DOUBLE_TO_F16(To, x)       oly_half_of_float(oly_float_rounded_to_odd(x))
-#define DOUBLE_TO_BF16(To, x)      oly_bfloat_of_float(oly_float_rounded_to_odd(x))
-#define REAL_NONZERO(To, x)        ((To)(__real__(x) != 0))
-#define REAL_PART(To, x)           (__real__(x))
+ * Directly between bool, integers, float32 and float64; narrow floating types from and to these two, complex numbers from and to
+ * their parts. The others are two such steps. In macros `from` and `to` are suffixes of types, x is the element. */
+#define ELEMENT(a, number, name, s, T, ...) typedef T element_##s;
+typedef uint8_t element_b8;
+OLY_REAL_TYPES(ELEMENT, )
+OLY_COMPLEX_TYPES(ELEMENT, )
+#define NUMBER(a, number, name, s, ...) number_##s = OLY_##number,
+enum { OLY_NARROW_TYPES(NUMBER, ) };
 
-#define CONVERT(from, From, to, To, rule)                                                                              \
+#define LOOP(from, to, value)                                                                                          \
     static void from##_to_##to(int n, void *out, const void *in, UNUSED(y), UNUSED(z))                                 \
     {                                                                                                                  \
-        const From *x = in;                                                                                            \
-        To *result = out;                                                                                              \
-        _Pragma("GCC ivdep") for (int i = 0; i < n; i++) result[i] = rule(To, x[i]);                                   \
-    }
-/* A row of the table but for float16, bfloat16 and complex numbers; I: the rule for integers of a type. */
-#define CONVERT_ROW(from, From, I8, I16, I32, I64, U8, U16, U32, U64)                                                  \
-    CONVERT(from, From, b8, uint8_t, NONZERO)                                                                          \
-    CONVERT(from, From, i8, int8_t, I8)                                                                                \
-    CONVERT(from, From, i16, int16_t, I16)                                                                             \
-    CONVERT(from, From, i32, int32_t, I32)                                                                             \
-    CONVERT(from, From, i64, int64_t, I64)                                                                             \
-    CONVERT(from, From, u8, uint8_t, U8)                                                                               \
-    CONVERT(from, From, u16, uint16_t, U16)                                                                            \
-    CONVERT(from, From, u32, uint32_t, U32)                                                                            \
-    CONVERT(from, From, u64, uint64_t, U64)                                                                            \
-    CONVERT(from, From, f32, float, PLAIN)                                                                             \
-    CONVERT(from, From, f64, double, PLAIN)
-#define CONVERT_INTEGER(from, From) CONVERT_ROW(from, From, PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, PLAIN, PLAIN)
-#define CONVERT_FLOAT(from, From)                                                                                      \
-    CONVERT_ROW(from, From, TO_INT8, TO_INT16, TO_INT32, TO_INT64, TO_UINT8, TO_UINT16, TO_UINT32, TO_UINT64)
-CONVERT_INTEGER(b8, uint8_t)
-CONVERT_INTEGER(i8, int8_t)
-CONVERT_INTEGER(i16, int16_t)
-CONVERT_INTEGER(i32, int32_t)
-CONVERT_INTEGER(i64, int64_t)
-CONVERT_INTEGER(u8, uint8_t)
-CONVERT_INTEGER(u16, uint16_t)
-CONVERT_INTEGER(u32, uint32_t)
-CONVERT_INTEGER(u64, uint64_t)
-CONVERT_FLOAT(f32, float)
-CONVERT_FLOAT(f64, double)
-CONVERT(f16, uint16_t, f16, uint16_t, PLAIN)
-CONVERT(f16, uint16_t, f32, float, OF_F16)
-CONVERT(f16, uint16_t, f64, double, OF_F16)
-CONVERT(f32, float, f16, uint16_t, TO_F16)
-CONVERT(f64, double, f16, uint16_t, DOUBLE_TO_F16)
-CONVERT(bf16, uint16_t, bf16, uint16_t, PLAIN)
-CONVERT(bf16, uint16_t, f32, float, OF_BF16)
-CONVERT(bf16, uint16_t, f64, double, OF_BF16)
-CONVERT(f32, float, bf16, uint16_t, TO_BF16)
-CONVERT(f64, double, bf16, uint16_t, DOUBLE_TO_BF16)
-CONVERT(c64, float _Complex, c64, float _Complex, PLAIN)
-CONVERT(c64, float _Complex, c128, double _Complex, PLAIN)
-CONVERT(c64, float _Complex, b8, uint8_t, REAL_NONZERO)
-CONVERT(c64, float _Complex, f32, float, REAL_PART)
-CONVERT(f32, float, c64, float _Complex, PLAIN)
-CONVERT(c128, double _Complex, c128, double _Complex, PLAIN)
-CONVERT(c128, double _Complex, c64, float _Complex, PLAIN)
-CONVERT(c128, double _Complex, b8, uint8_t, REAL_NONZERO)
-CONVERT(c128, double _Complex, f64, double, REAL_PART)
-CONVERT(f64, double, c128, double _Complex, PLAIN)
-
-/* In two steps, a piece at a time; Middle: the type between. */
-#define TWO_STEPS(from, From, middle, Middle, to, To)                                                                  \
-    static void from##_to_##to(int n, void *out, const void *in, UNUSED(y), UNUSED(z))                                 \
-    {                                                                                                                  \
-        Middle between[256];                                                                                           \
-        for (int done = 0; done < n; done += 256) {                                                                    \
-            int m = n - done < 256 ? n - done : 256;                                                                   \
-            from##_to_##middle(m, between, (const From *)in + done, NULL, NULL);                                       \
-            middle##_to_##to(m, (To *)out + done, between, NULL, NULL);                                                \
+        const element_##from *elements = in;                                                                           \
+        element_##to *result = out;                                                                                    \
+        _Pragma("GCC ivdep") for (int i = 0; i < n; i++)                                                               \
+        {                                                                                                              \
+            const element_##from x = elements[i];                                                                      \
+            result[i] = value;                                                                                         \
         }                                                                                                              \
     }
-#define INTEGERS_OF(from, From, middle, Middle)                                                                        \
-    TWO_STEPS(from, From, middle, Middle, i8, int8_t)                                                                  \
-    TWO_STEPS(from, From, middle, Middle, i16, int16_t)                                                                \
-    TWO_STEPS(from, From, middle, Middle, i32, int32_t)                                                                \
-    TWO_STEPS(from, From, middle, Middle, i64, int64_t)                                                                \
-    TWO_STEPS(from, From, middle, Middle, u8, uint8_t)                                                                 \
-    TWO_STEPS(from, From, middle, Middle, u16, uint16_t)                                                               \
-    TWO_STEPS(from, From, middle, Middle, u32, uint32_t)                                                               \
-    TWO_STEPS(from, From, middle, Middle, u64, uint64_t)
-#define OF_INTEGER(from, From)                                                                                         \
-    TWO_STEPS(from, From, f32, float, f16, uint16_t)                                                                   \
-    TWO_STEPS(from, From, f32, float, bf16, uint16_t)                                                                  \
-    TWO_STEPS(from, From, f32, float, c64, float _Complex)                                                             \
-    TWO_STEPS(from, From, f64, double, c128, double _Complex)
-#define OF_HALF(from, other)                                                                                           \
-    TWO_STEPS(from, uint16_t, f32, float, b8, uint8_t)                                                                 \
-    INTEGERS_OF(from, uint16_t, f32, float)                                                                            \
-    TWO_STEPS(from, uint16_t, f32, float, other, uint16_t)                                                             \
-    TWO_STEPS(from, uint16_t, f32, float, c64, float _Complex)                                                         \
-    TWO_STEPS(from, uint16_t, f64, double, c128, double _Complex)
-OF_INTEGER(b8, uint8_t)
-OF_INTEGER(i8, int8_t)
-OF_INTEGER(i16, int16_t)
-OF_INTEGER(i32, int32_t)
-OF_INTEGER(i64, int64_t)
-OF_INTEGER(u8, uint8_t)
-OF_INTEGER(u16, uint16_t)
-OF_INTEGER(u32, uint32_t)
-OF_INTEGER(u64, uint64_t)
-OF_HALF(f16, bf16)
-OF_HALF(bf16, f16)
-TWO_STEPS(f32, float, f64, double, c128, double _Complex)
-TWO_STEPS(f64, double, f32, float, c64, float _Complex)
-INTEGERS_OF(c64, float _Complex, f32, float)
-TWO_STEPS(c64, float _Complex, f32, float, f16, uint16_t)
-TWO_STEPS(c64, float _Complex, f32, float, bf16, uint16_t)
-TWO_STEPS(c64, float _Complex, f32, float, f64, double)
-INTEGERS_OF(c128, double _Complex, f64, double)
-TWO_STEPS(c128, double _Complex, f64, double, f16, uint16_t)
-TWO_STEPS(c128, double _Complex, f64, double, bf16, uint16_t)
-TWO_STEPS(c128, double _Complex, f64, double, f32, float)
+#define TO_PLAIN(from, number, name, to, ...) LOOP(from, to, (element_##to)x)
+/* The first float that is too large, 2^7 for int8. Conversions truncate and saturate; NaN gives 0. Those to unsigned types go by
+ * way of int64: processors convert to signed ones. */
+#define BEYOND(most) ((float)((most) / 2 + 1) * 2)
+#define TO_SIGNED(from, number, name, to, T, U, S, W, least, most)                                                     \
+    LOOP(from, to, x >= BEYOND(most) ? most : x <= -BEYOND(most) ? least : x != x ? 0 : (T)x)
+#define TO_UNSIGNED(from, number, name, to, T, U, S, W, least, most)                                                   \
+    LOOP(from, to, x >= BEYOND(most) ? most : x > 0 ? (sizeof(T) < 8 ? (T)(int64_t)x : (T)x) : 0)
+#define TO_NARROW(from, number, name, to, T, of_bits, to_bits, ...) LOOP(from, to, to_bits(float_of_##from(x)))
+#define float_of_f32(x)                                             (x)
+#define float_of_f64(x)                                             oly_float_rounded_to_odd(x)
+
+#define OF_WHOLE(a, number, name, from, ...)                                                                           \
+    LOOP(from, b8, (uint8_t)(x != 0))                                                                                  \
+    OLY_LATER(OLY_INTEGER_TYPES)(TO_PLAIN, from) OLY_WIDE_TYPES(TO_PLAIN, from)
+#define OF_WIDE(a, number, name, from, ...)                                                                            \
+    LOOP(from, b8, (uint8_t)(x != 0))                                                                                  \
+    OLY_SIGNED_TYPES(TO_SIGNED, from)                                                                                  \
+    OLY_UNSIGNED_TYPES(TO_UNSIGNED, from) OLY_NARROW_TYPES(TO_NARROW, from) OLY_LATER(OLY_WIDE_TYPES)(TO_PLAIN, from)
+#define OF_NARROW(a, number, name, from, T, of_bits, ...)                                                              \
+    LOOP(from, f32, of_bits(x))                                                                                        \
+    LOOP(from, f64, (double)of_bits(x))
+#define OF_COMPLEX(a, number, name, from, T, real, part, R)                                                            \
+    LOOP(from, b8, (uint8_t)(__real__(x) != 0))                                                                        \
+    LOOP(from, part, __real__(x))                                                                                      \
+    LOOP(part, from, (T)x)                                                                                             \
+    OLY_LATER(OLY_COMPLEX_TYPES)(TO_PLAIN, from)
+OLY_AGAIN(OLY_BOOL_TYPES(OF_WHOLE, ))
+OLY_AGAIN(OLY_INTEGER_TYPES(OF_WHOLE, ))
+OLY_AGAIN(OLY_WIDE_TYPES(OF_WIDE, ))
+OLY_NARROW_TYPES(OF_NARROW, )
+OLY_AGAIN(OLY_COMPLEX_TYPES(OF_COMPLEX, ))
+
+/* In two steps, a piece at a time, by way of the type `by`; to the type itself as it is. */
+#define TWO_STEPS(from, by, to, same)                                                                                  \
+    static void from##_to_##to(int n, void *out, const void *in, UNUSED(y), UNUSED(z))                                 \
+    {                                                                                                                  \
+        element_##by between[256];                                                                                     \
+        if (same) {                                                                                                    \
+            memmove(out, in, sizeof(element_##to) * (size_t)n);                                                        \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (int done = 0; done < n; done += 256) {                                                                    \
+            int m = n - done < 256 ? n - done : 256;                                                                   \
+            from##_to_##by(m, between, (const element_##from *)in + done, NULL, NULL);                                 \
+            by##_to_##to(m, (element_##to *)out + done, between, NULL, NULL);                                          \
+        }                                                                                                              \
+    }
+#define BY_F32(from, number, name, to, ...)         TWO_STEPS(from, f32, to, false)
+#define BY_F64(from, number, name, to, ...)         TWO_STEPS(from, f64, to, false)
+#define BETWEEN_NARROW(from, number, name, to, ...) TWO_STEPS(from, f32, to, number_##from == number_##to)
+#define WHOLE_STEPS(a, number, name, from, ...)                                                                        \
+    OLY_NARROW_TYPES(BY_F32, from)                                                                                     \
+    TWO_STEPS(from, f32, c64, false)                                                                                   \
+    TWO_STEPS(from, f64, c128, false)
+#define NARROW_STEPS(a, number, name, from, ...)                                                                       \
+    TWO_STEPS(from, f32, b8, false)                                                                                    \
+    OLY_INTEGER_TYPES(BY_F32, from)                                                                                    \
+    OLY_LATER(OLY_NARROW_TYPES)                                                                                        \
+    (BETWEEN_NARROW, from) TWO_STEPS(from, f32, c64, false) TWO_STEPS(from, f64, c128, false)
+OLY_BOOL_TYPES(WHOLE_STEPS, )
+OLY_INTEGER_TYPES(WHOLE_STEPS, )
+OLY_AGAIN(OLY_NARROW_TYPES(NARROW_STEPS, ))
+TWO_STEPS(f32, f64, c128, false)
+TWO_STEPS(f64, f32, c64, false)
+TWO_STEPS(c64, f32, f64, false)
+TWO_STEPS(c128, f64, f32, false)
+OLY_INTEGER_TYPES(BY_F32, c64)
+OLY_NARROW_TYPES(BY_F32, c64)
+OLY_INTEGER_TYPES(BY_F64, c128)
+OLY_NARROW_TYPES(BY_F64, c128)
 
 /* -- select --------------------------------------------------------------------------------------------------------- */
 /* Element types do not matter, only their sizes. sc, sx, sy: 1, or 0 where the operand is one element for all. */
@@ -189,30 +148,20 @@ COPY(8)
 COPY(16)
 
 /* -- counting ------------------------------------------------------------------------------------------------------- */
-#define COUNT(s, T)                                                                                                    \
+#define COUNT(s, T, of)                                                                                                \
     static void count_##s(int n, void *out, int64_t start, int64_t step)                                               \
     {                                                                                                                  \
         T *result = out;                                                                                               \
         for (int i = 0; i < n; i++)                                                                                    \
-            result[i] = (T)(start + i * step);                                                                         \
+            result[i] = of(start + i * step);                                                                          \
     }
-COUNT(8, uint8_t)
-COUNT(16, uint16_t)
-COUNT(32, uint32_t)
-COUNT(64, uint64_t)
-COUNT(f32, float)
-COUNT(f64, double)
-COUNT(c64, float _Complex)
-COUNT(c128, double _Complex)
-#define COUNT_HALF(s, of_float)                                                                                        \
-    static void count_##s(int n, void *out, int64_t start, int64_t step)                                               \
-    {                                                                                                                  \
-        uint16_t *result = out;                                                                                        \
-        for (int i = 0; i < n; i++)                                                                                    \
-            result[i] = of_float((float)(start + i * step));                                                           \
-    }
-COUNT_HALF(f16, oly_half_of_float)
-COUNT_HALF(bf16, oly_bfloat_of_float)
+#define COUNT_INTEGER(a, number, name, s, T, U, ...)     COUNT(s, U, (U))
+#define COUNT_NARROW(a, number, name, s, T, of, to, ...) COUNT(s, T, to)
+#define COUNT_FLOATING(a, number, name, s, T, ...)       COUNT(s, T, (T))
+OLY_INTEGER_TYPES(COUNT_INTEGER, )
+OLY_NARROW_TYPES(COUNT_NARROW, )
+OLY_WIDE_TYPES(COUNT_FLOATING, )
+OLY_COMPLEX_TYPES(COUNT_FLOATING, )
 
 /* -- strided loads and stores --------------------------------------------------------------------------------------- */
 #define MOVES(size, T)                                                                                                 \
@@ -256,12 +205,8 @@ MOVES(8, uint64_t)
 MOVES(16, sixteen)
 
 /* -- table ---------------------------------------------------------------------------------------------------------- */
-#define TO_ALL(from)                                                                                                   \
-    {                                                                                                                  \
-        from##_to_b8, from##_to_i8, from##_to_i16, from##_to_i32, from##_to_i64, from##_to_u8, from##_to_u16,          \
-            from##_to_u32, from##_to_u64, from##_to_f16, from##_to_bf16, from##_to_f32, from##_to_f64, from##_to_c64,  \
-            from##_to_c128                                                                                             \
-    }
+#define TO_CELL(from, number, name, to, ...)      [OLY_##number] = from##_to_##to,
+#define CONVERT_CELLS(a, number, name, from, ...) [OLY_##number] = {OLY_LATER(OLY_EVERY_TYPE)(TO_CELL, from)},
 #define ALL_MASKS(f)                                                                                                   \
     {                                                                                                                  \
         f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7                                                         \
@@ -271,17 +216,14 @@ MOVES(16, sixteen)
         [1] = f##_1, [2] = f##_2, [4] = f##_4, [8] = f##_8, [16] = f##_16                                              \
     }
 
-/* In the order of dtype.def. */
 const oly_convert_table OLY_ISA_NAME(oly_convert) = {
-    .convert = {TO_ALL(b8), TO_ALL(i8), TO_ALL(i16), TO_ALL(i32), TO_ALL(i64), TO_ALL(u8), TO_ALL(u16), TO_ALL(u32),
-                TO_ALL(u64), TO_ALL(f16), TO_ALL(bf16), TO_ALL(f32), TO_ALL(f64), TO_ALL(c64), TO_ALL(c128)},
+    .convert = {OLY_AGAIN(OLY_EVERY_TYPE(CONVERT_CELLS, ))},
     .select = {[1] = ALL_MASKS(select_1),
                [2] = ALL_MASKS(select_2),
                [4] = ALL_MASKS(select_4),
                [8] = ALL_MASKS(select_8),
                [16] = ALL_MASKS(select_16)},
-    .iota = {NULL /* bools are converted */, count_8, count_16, count_32, count_64, count_8, count_16, count_32,
-             count_64, count_f16, count_bf16, count_f32, count_f64, count_c64, count_c128},
+    .iota = {OLY_REAL_TYPES(OLY_CELL, count) OLY_COMPLEX_TYPES(OLY_CELL, count)}, /* bools are converted */
     .copy = BY_SIZE(copy),
     .gather = BY_SIZE(gather),
     .scatter = BY_SIZE(scatter),

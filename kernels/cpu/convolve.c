@@ -75,10 +75,9 @@ static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t 
                 strip_##s(depth, b->width, out + i * b->slide.places, rows + i * DEPTH, 1, seen, STRIP);               \
         }                                                                                                              \
     }
-CONVOLVE(u8, uint8_t, NARROW, BLAS_NONE, )
-CONVOLVE(u16, uint16_t, NARROW, BLAS_NONE, )
-CONVOLVE(u32, uint32_t, PLAIN, BLAS_NONE, )
-CONVOLVE(u64, uint64_t, PLAIN, BLAS_NONE, )
+/* Unsigned integers stand for the signed ones; narrow types are converted before. */
+#define CONVOLVE_INTEGERS(a, number, name, s, T, U, S, W, ...) CONVOLVE(U, U, WRAPPED_##W, BLAS_NONE, )
+OLY_UNSIGNED_TYPES(CONVOLVE_INTEGERS, )
 CONVOLVE(f32, float, FUSED_F32, BLAS_REAL, s)
 CONVOLVE(f64, double, FUSED_F64, BLAS_REAL, d)
 CONVOLVE(c64, float _Complex, FUSED_C64, BLAS_COMPLEX, c)
@@ -95,17 +94,16 @@ static void run_block(const block *b, const void *const *in, void *result)
         rows += b->row * w->stride[0] * bytes;
     char *out = (char *)result + ((b->batch * b->t->out.extent[1] + b->row) * b->slide.places + b->place) * bytes;
     switch (b->t->out.dtype) {
-    case OLY_FLOAT32: convolve_f32(b, from, rows, out); break;
-    case OLY_FLOAT64: convolve_f64(b, from, rows, out); break;
-    case OLY_COMPLEX64: convolve_c64(b, from, rows, out); break;
-    case OLY_COMPLEX128: convolve_c128(b, from, rows, out); break;
-    case OLY_INT8:
-    case OLY_UINT8: convolve_u8(b, from, rows, out); break;
-    case OLY_INT16:
-    case OLY_UINT16: convolve_u16(b, from, rows, out); break;
-    case OLY_INT64:
-    case OLY_UINT64: convolve_u64(b, from, rows, out); break;
-    default: convolve_u32(b, from, rows, out); break;
+#define RUN_INTEGERS(a, number, name, s, T, U, ...)                                                                    \
+    case OLY_##number:                                                                                                 \
+        convolve_##U(b, from, rows, out);                                                                              \
+        break;
+#define RUN(a, number, name, s, ...)                                                                                   \
+    case OLY_##number: convolve_##s(b, from, rows, out); break;
+        OLY_INTEGER_TYPES(RUN_INTEGERS, )
+        OLY_WIDE_TYPES(RUN, )
+        OLY_COMPLEX_TYPES(RUN, )
+    default: break;
     }
 }
 

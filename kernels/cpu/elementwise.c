@@ -1,5 +1,5 @@
-/* The formulas of elementwise.def for floating elements, float32 and float64 (float16 and bfloat16 are worked as float32:
- * tile_half.c), and their loops (elementwise_loops.h): oly_elementwise_float_<isa>. Compiled once per instruction set; used by
+/* The formulas of elementwise.def for floating elements, float32 and float64 (narrower ones are computed as float32:
+ * tile_narrow.c), and their loops (elementwise_loops.h): oly_elementwise_float_<isa>. Compiled once per instruction set; used by
  * the tile interpreter. Formulas are static inline functions of one element, chosen by type; the compiler makes vector code of
  * the loops. */
 #include "table.h"

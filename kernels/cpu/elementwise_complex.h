@@ -8,9 +8,7 @@
 #define BOOL_TYPES(X, ...)
 #define INTEGER_TYPES(X, ...)
 #define FLOAT_TYPES(X, ...)
-#define COMPLEX_TYPES(X, ...)                                                                                          \
-    X(c64, float _Complex, OLY_COMPLEX64, __VA_ARGS__)                                                                 \
-    X(c128, double _Complex, OLY_COMPLEX128, __VA_ARGS__)
+#define COMPLEX_TYPES(X, ...) OLY_COMPLEX_TYPES(ROW_TYPE, (X, __VA_ARGS__))
 typedef float part_c64;
 typedef double part_c128;
 

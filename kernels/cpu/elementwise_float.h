@@ -1,19 +1,16 @@
-/* What the files of floating formulas share: their element types, float32 and float64 (float16 and bfloat16 are worked as
- * float32: tile_half.c), choice by type, and tiles with elements beyond a formula's bound. */
+/* What the files of floating formulas share: their element types, float32 and float64 (narrower ones are computed as
+ * float32: tile_narrow.c), choice by type, and tiles with elements beyond a formula's bound. */
 #ifndef OLY_ELEMENTWISE_FLOAT_H
 #define OLY_ELEMENTWISE_FLOAT_H
 #include "cpu/vector_math.h"
 
 #define BOOL_TYPES(X, ...)
 #define INTEGER_TYPES(X, ...)
-#define FLOAT_TYPES(X, ...)                                                                                            \
-    X(f32, float, OLY_FLOAT32, __VA_ARGS__)                                                                            \
-    X(f64, double, OLY_FLOAT64, __VA_ARGS__)
+#define FLOAT_TYPES(X, ...) OLY_WIDE_TYPES(ROW_TYPE, (X, __VA_ARGS__))
 #define COMPLEX_TYPES(X, ...)
-/* For rows that work on the bits of float16 and bfloat16; two C types, so that a formula can be chosen by type. */
-#define HALF_TYPES(X, ...)                                                                                             \
-    X(f16, uint16_t, OLY_FLOAT16, __VA_ARGS__)                                                                         \
-    X(bf16, int16_t, OLY_BFLOAT16, __VA_ARGS__)
+/* For rows that take the bits of narrow types: bits_<s> of math_whole.h. */
+#define NARROW_TYPES(X, ...)                      OLY_NARROW_TYPES(BITS_TYPE, (X, __VA_ARGS__))
+#define BITS_TYPE(given, number, name, s, T, ...) ROW_CALL(s, bits_##s, OLY_##number, ROW_REST given)
 typedef float part_f32;
 typedef double part_f64;
 typedef float _Complex pair_f32;

@@ -22,7 +22,7 @@
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 /* Integers wrap: their arithmetic is that of U, an unsigned type of the same size, or of 32 bits: narrower ones would be
  * promoted to int. */
-#define INTEGER_FORMULAS(s, T, U, is_negative)                                                                         \
+#define INTEGER_FORMULAS(is_negative, number, name, s, T, UNSIGNED, S, U, ...)                                         \
     static inline T negative_##s(T x)                                                                                  \
     {                                                                                                                  \
         return (T)(0 - (U)x);                                                                                          \
@@ -64,16 +64,8 @@
         }                                                                                                              \
         return (T)result;                                                                                              \
     }
-#define BELOW_ZERO(x) ((x) < 0)
-#define NEVER(x)      0
-INTEGER_FORMULAS(i8, int8_t, uint32_t, BELOW_ZERO)
-INTEGER_FORMULAS(i16, int16_t, uint32_t, BELOW_ZERO)
-INTEGER_FORMULAS(i32, int32_t, uint32_t, BELOW_ZERO)
-INTEGER_FORMULAS(i64, int64_t, uint64_t, BELOW_ZERO)
-INTEGER_FORMULAS(u8, uint8_t, uint32_t, NEVER)
-INTEGER_FORMULAS(u16, uint16_t, uint32_t, NEVER)
-INTEGER_FORMULAS(u32, uint32_t, uint32_t, NEVER)
-INTEGER_FORMULAS(u64, uint64_t, uint64_t, NEVER)
+OLY_SIGNED_TYPES(INTEGER_FORMULAS, BELOW_ZERO)
+OLY_UNSIGNED_TYPES(INTEGER_FORMULAS, NEVER)
 
 static inline bool magnitude_b8(bool x)
 {

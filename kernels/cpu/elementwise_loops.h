@@ -1,8 +1,15 @@
 /* The loops of elementwise.def, or of the rows named as ELEMENTWISE_ROWS: for each row and element type, one for each pattern of
  * scalar operands, and the table of them. Included at the end of each elementwise*.c, which defines its formulas (OLY_ADD(x, y),
  * ...), its element types as BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list of X(short name, C
- * type, dtype, ...), empty where the types are another file's, and ELEMENTWISE_TABLE, the table's name. part_<short name> is the
+ * type, dtype, ...) made by ROW_TYPE from core/dtype_list.h, empty where the types are another file's, and ELEMENTWISE_TABLE, the
+ * table's name. part_<short name> is the
  * type of a complex number's parts, for other types the type itself; pair_<short name> the complex type of two floats. */
+
+/* A row of dtype_list.h as X(short name, C type, dtype, ...); given: (X, ...). */
+#define ROW_TYPE(given, number, name, s, T, ...) ROW_CALL(s, T, OLY_##number, ROW_REST given)
+#define ROW_REST(...)                            __VA_ARGS__
+#define ROW_CALL(...)                            ROW_APPLY(__VA_ARGS__)
+#define ROW_APPLY(s, T, dtype, X, ...)           X(s, T, dtype, __VA_ARGS__)
 
 /* -- element types of the rows -------------------------------------------------------------------------------------- */
 #define OLY_BOOLS(X, ...)       BOOL_TYPES(X, __VA_ARGS__)
@@ -16,8 +23,8 @@
 #define OLY_ALL(X, ...)         OLY_ANY(X, __VA_ARGS__) OLY_COMPLEX(X, __VA_ARGS__)
 
 #define OLY_BITS(X, ...) BOOL_TYPES(X, __VA_ARGS__) INTEGER_TYPES(X, __VA_ARGS__)
-#ifdef HALF_TYPES
-#define OLY_EVERY_FLOAT(X, ...) HALF_TYPES(X, __VA_ARGS__) FLOAT_TYPES(X, __VA_ARGS__)
+#ifdef NARROW_TYPES
+#define OLY_EVERY_FLOAT(X, ...) NARROW_TYPES(X, __VA_ARGS__) FLOAT_TYPES(X, __VA_ARGS__)
 #else
 #define OLY_EVERY_FLOAT(X, ...) FLOAT_TYPES(X, __VA_ARGS__)
 #endif

@@ -38,14 +38,11 @@
 #define OLY_ATAN2(y, x)     BY_FLOAT(atan2, x)(y, x)
 #define OLY_LOGADDEXP(x, y) BY_FLOAT(logaddexp, x)(x, y)
 #define OLY_NEXTAFTER(x, y)                                                                                            \
-    _Generic((x), float                                                                                                \
-             : next_after_f32, double                                                                                  \
-             : next_after_f64, uint16_t                                                                                \
-             : next_after_f16, int16_t                                                                                 \
-             : next_after_bf16)(x, y)
-#define OLY_REM(x, y)         BY_FLOAT(remainder, x)(x, y)
-#define OLY_REM_FAR(x, y)     BY_FLOAT(remainder_far, x)(x, y)
-#define OLY_REM_CAREFUL(x, y) _Generic((x), float : fmodf, double : fmod)(x, y)
+    _Generic((x), float : next_after_f32, double : next_after_f64 OLY_NARROW_TYPES(NEXT_AFTER_OF, ))(x, y)
+#define NEXT_AFTER_OF(a, number, name, s, ...) , bits_##s : next_after_##s
+#define OLY_REM(x, y)                          BY_FLOAT(remainder, x)(x, y)
+#define OLY_REM_FAR(x, y)                      BY_FLOAT(remainder_far, x)(x, y)
+#define OLY_REM_CAREFUL(x, y)                  _Generic((x), float : fmodf, double : fmod)(x, y)
 
 FAR(far_tangent, f32, float, __builtin_fabsf, NEAR_F32, tangent_f32, tangent_far)
 FAR(far_tangent, f64, double, __builtin_fabs, NEAR_F64, tangent_f64, tangent_far)

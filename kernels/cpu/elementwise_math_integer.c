@@ -19,14 +19,14 @@
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
 /* Sums of neighbouring bits, pairs, fours, ...; the number of zeros in front is that of the bits above the highest one. */
-static inline uint32_t count_32(uint32_t x)
+static inline uint32_t count_uint32_t(uint32_t x)
 {
     x -= x >> 1 & 0x55555555u;
     x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
     x = (x + (x >> 4)) & 0x0f0f0f0fu;
     return x * 0x01010101u >> 24;
 }
-static inline uint64_t count_64(uint64_t x)
+static inline uint64_t count_uint64_t(uint64_t x)
 {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
@@ -35,16 +35,16 @@ static inline uint64_t count_64(uint64_t x)
     x += x >> 16;
     return (x + (x >> 32)) & 127;
 }
-static inline uint32_t zeros_32(uint32_t x)
+static inline uint32_t zeros_uint32_t(uint32_t x)
 {
     x |= x >> 1;
     x |= x >> 2;
     x |= x >> 4;
     x |= x >> 8;
     x |= x >> 16;
-    return count_32(~x);
+    return count_uint32_t(~x);
 }
-static inline uint64_t zeros_64(uint64_t x)
+static inline uint64_t zeros_uint64_t(uint64_t x)
 {
     x |= x >> 1;
     x |= x >> 2;
@@ -52,11 +52,12 @@ static inline uint64_t zeros_64(uint64_t x)
     x |= x >> 8;
     x |= x >> 16;
     x |= x >> 32;
-    return count_64(~x);
+    return count_uint64_t(~x);
 }
 
-/* U: the unsigned type of T's size; S: the signed one; W: an unsigned type that is not promoted, of `wide` bits. */
-#define INTEGER_FORMULAS(s, T, U, S, W, bits, wide, is_negative)                                                       \
+#define BITS(T) ((int)(8 * sizeof(T)))
+/* U: the unsigned type of T's size; S: the signed one; W: an unsigned type that is not promoted. */
+#define INTEGER_FORMULAS(is_negative, number, name, s, T, U, S, W, ...)                                                \
     static inline T square_##s(T x)                                                                                    \
     {                                                                                                                  \
         return (T)((W)x * (W)x);                                                                                       \
@@ -69,32 +70,24 @@ static inline uint64_t zeros_64(uint64_t x)
     }                                                                                                                  \
     static inline T population_count_##s(T x)                                                                          \
     {                                                                                                                  \
-        return (T)count_##wide((U)x);                                                                                  \
+        return (T)count_##W((U)x);                                                                                     \
     }                                                                                                                  \
     static inline T clz_##s(T x)                                                                                       \
     {                                                                                                                  \
-        return (T)(zeros_##wide((U)x) - (wide - bits));                                                                \
+        return (T)(zeros_##W((U)x) - (BITS(W) - BITS(T)));                                                             \
     }                                                                                                                  \
     static inline T shift_left_##s(T x, T y)                                                                           \
     {                                                                                                                  \
-        return (U)y < bits ? (T)((W)x << ((U)y & (bits - 1))) : 0;                                                     \
+        return (U)y < BITS(T) ? (T)((W)x << ((U)y & (BITS(T) - 1))) : 0;                                               \
     }                                                                                                                  \
     static inline T shift_right_##s(T x, T y)                                                                          \
     {                                                                                                                  \
-        return (U)y < bits ? (T)((U)x >> ((U)y & (bits - 1))) : 0;                                                     \
+        return (U)y < BITS(T) ? (T)((U)x >> ((U)y & (BITS(T) - 1))) : 0;                                               \
     }                                                                                                                  \
     static inline T shift_sign_##s(T x, T y)                                                                           \
     {                                                                                                                  \
-        return (T)((S)x >> ((U)y < bits ? (U)y : bits - 1));                                                           \
+        return (T)((S)x >> ((U)y < BITS(T) ? (U)y : BITS(T) - 1));                                                     \
     }
-#define BELOW_ZERO(x) ((x) < 0)
-#define NEVER(x)      0
-INTEGER_FORMULAS(i8, int8_t, uint8_t, int8_t, uint32_t, 8, 32, BELOW_ZERO)
-INTEGER_FORMULAS(i16, int16_t, uint16_t, int16_t, uint32_t, 16, 32, BELOW_ZERO)
-INTEGER_FORMULAS(i32, int32_t, uint32_t, int32_t, uint32_t, 32, 32, BELOW_ZERO)
-INTEGER_FORMULAS(i64, int64_t, uint64_t, int64_t, uint64_t, 64, 64, BELOW_ZERO)
-INTEGER_FORMULAS(u8, uint8_t, uint8_t, int8_t, uint32_t, 8, 32, NEVER)
-INTEGER_FORMULAS(u16, uint16_t, uint16_t, int16_t, uint32_t, 16, 32, NEVER)
-INTEGER_FORMULAS(u32, uint32_t, uint32_t, int32_t, uint32_t, 32, 32, NEVER)
-INTEGER_FORMULAS(u64, uint64_t, uint64_t, int64_t, uint64_t, 64, 64, NEVER)
+OLY_SIGNED_TYPES(INTEGER_FORMULAS, BELOW_ZERO)
+OLY_UNSIGNED_TYPES(INTEGER_FORMULAS, NEVER)
 #include "cpu/elementwise_loops.h"

@@ -65,48 +65,36 @@ static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
 static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
     [1] = fill_1, [2] = fill_2, [4] = fill_4, [8] = fill_8, [16] = fill_16};
 
-/* What an index outside the array gives: NaN, the lowest integer, the largest unsigned one, true. */
+/* What an index outside the array gives: NaN (and no imaginary part), the lowest integer, the largest unsigned one, true. */
 static void outside_value(oly_dtype dtype, void *value)
 {
-    static const uint8_t one = 1;
-    static const int8_t i8 = INT8_MIN;
-    static const int16_t i16 = INT16_MIN;
-    static const int32_t i32 = INT32_MIN;
-    static const int64_t i64 = INT64_MIN;
-    static const uint64_t unsigned_most = UINT64_MAX;
-    static const uint16_t f16 = 0x7e00, bf16 = 0x7fc0;
-    static const float f32[2] = {NAN, 0};
-    static const double f64[2] = {NAN, 0};
-    static const void *const values[OLY_N_DTYPES] = {
-        [OLY_BOOL] = &one,
-        [OLY_INT8] = &i8,
-        [OLY_INT16] = &i16,
-        [OLY_INT32] = &i32,
-        [OLY_INT64] = &i64,
-        [OLY_UINT8] = &unsigned_most,
-        [OLY_UINT16] = &unsigned_most,
-        [OLY_UINT32] = &unsigned_most,
-        [OLY_UINT64] = &unsigned_most,
-        [OLY_FLOAT16] = &f16,
-        [OLY_BFLOAT16] = &bf16,
-        [OLY_FLOAT32] = f32,
-        [OLY_FLOAT64] = f64,
-        [OLY_COMPLEX64] = f32, /* NaN + 0i */
-        [OLY_COMPLEX128] = f64,
-    };
+#define SIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most)   static const T outside_##s = least;
+#define UNSIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most) static const T outside_##s = most;
+#define NARROW_OUTSIDE(a, number, name, s, T, of, to, top, ...)       static const T outside_##s = OLY_NAN_BITS(top);
+#define WIDE_OUTSIDE(a, number, name, s, T, ...)                      static const T outside_##s[2] = {NAN, 0};
+#define OUTSIDE(a, number, name, s, ...)                              [OLY_##number] = &outside_##s,
+#define OUTSIDE_PARTS(a, number, name, s, T, real, r, ...)            [OLY_##number] = outside_##r,
+    static const bool outside_b8 = true;
+    OLY_SIGNED_TYPES(SIGNED_OUTSIDE, )
+    OLY_UNSIGNED_TYPES(UNSIGNED_OUTSIDE, )
+    OLY_NARROW_TYPES(NARROW_OUTSIDE, )
+    OLY_WIDE_TYPES(WIDE_OUTSIDE, )
+    static const void *const values[OLY_N_DTYPES] = {OLY_BOOL_TYPES(OUTSIDE, ) OLY_REAL_TYPES(OUTSIDE, )
+                                                         OLY_COMPLEX_TYPES(OUTSIDE_PARTS, )};
     memcpy(value, values[dtype], oly_element_bytes[dtype]);
 }
 
 /* What a sum does not see: zero, of floating types with the sign that keeps the other operand's. */
 static void unseen_value(oly_dtype dtype, void *value)
 {
-    static const uint16_t half = 0x8000;
-    static const float f32[2] = {-0.f, -0.f};
-    static const double f64[2] = {-0., -0.};
-    static const void *const values[OLY_N_DTYPES] = {
-        [OLY_FLOAT16] = &half, [OLY_BFLOAT16] = &half, [OLY_FLOAT32] = f32,
-        [OLY_FLOAT64] = f64,   [OLY_COMPLEX64] = f32,  [OLY_COMPLEX128] = f64,
-    };
+#define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
+#define WIDE_UNSEEN(a, number, name, s, T, ...)           static const T unseen_##s[2] = {-(T)0, -(T)0};
+#define UNSEEN(a, number, name, s, ...)                   [OLY_##number] = &unseen_##s,
+#define UNSEEN_PARTS(a, number, name, s, T, real, r, ...) [OLY_##number] = unseen_##r,
+    OLY_NARROW_TYPES(NARROW_UNSEEN, )
+    OLY_WIDE_TYPES(WIDE_UNSEEN, )
+    static const void *const values[OLY_N_DTYPES] = {OLY_NARROW_TYPES(UNSEEN, ) OLY_WIDE_TYPES(UNSEEN, )
+                                                         OLY_COMPLEX_TYPES(UNSEEN_PARTS, )};
     memset(value, 0, oly_element_bytes[dtype]);
     if (values[dtype])
         memcpy(value, values[dtype], oly_element_bytes[dtype]);

@@ -6,11 +6,11 @@
 #include "cpu/strip.h"
 #include <cblas.h>
 
-#define STRIP     256 /* columns of c worked together: their sums stay in L1 */
-#define DEPTH     64  /* rows of a packed piece of b */
-#define LANES     32  /* of a long dot product */
-#define LONG_DOT  4096
-#define HALF_ROWS 16 /* of c, of float16 and bfloat16, worked together */
+#define STRIP       256 /* columns of c worked together: their sums stay in L1 */
+#define DEPTH       64  /* rows of a packed piece of b */
+#define LANES       32  /* of a long dot product */
+#define LONG_DOT    4096
+#define NARROW_ROWS 16 /* of c, of narrow types, computed together */
 
 /* One matrix of a batch, strides in elements. */
 typedef struct product {
@@ -126,11 +126,9 @@ typedef struct product {
             wide_##s(p, a, b, c);                                                                                      \
         }                                                                                                              \
     }
-#define SUM(T, x, y) ((T)((x) + (y)))
-GEMM(u8, uint8_t, NARROW)
-GEMM(u16, uint16_t, NARROW)
-GEMM(u32, uint32_t, PLAIN)
-GEMM(u64, uint64_t, PLAIN)
+#define SUM(T, x, y)                                       ((T)((x) + (y)))
+#define GEMM_INTEGERS(a, number, name, s, T, U, S, W, ...) GEMM(U, U, WRAPPED_##W)
+OLY_UNSIGNED_TYPES(GEMM_INTEGERS, )
 GEMM(f32, float, FUSED_F32)
 GEMM(f64, double, FUSED_F64)
 GEMM(c64, float _Complex, FUSED_C64)
@@ -139,38 +137,41 @@ GEMM(c128, double _Complex, FUSED_C128)
 #define SUM(T, x, y) ((T)((x) | (y)))
 GEMM(b8, uint8_t, LOGICAL)
 
-/* float16 and bfloat16: pieces of a and b are widened, sums are of float32 and rounded once. */
-static void widen_line(oly_dtype dtype, int64_t n, float *out, const uint16_t *from, int64_t stride)
+/* Narrow types: pieces of a and b are widened, sums are of float32 and rounded once. Strides are of elements. */
+static void widen_line(oly_dtype dtype, int64_t n, float *out, const char *from, int64_t stride)
 {
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
-    uint16_t dense[STRIP];
+    char dense[STRIP * sizeof(uint16_t)] __attribute__((aligned(64)));
     if (stride != 1) {
-        moves->gather[2](1, n, dense, from, 0, stride);
+        moves->gather[oly_element_bytes[dtype]](1, n, dense, from, 0, stride);
         from = dense;
     }
     moves->convert[dtype][OLY_FLOAT32]((int)n, out, from, NULL, NULL);
 }
-static void product_half(oly_dtype dtype, const product *p, const uint16_t *a, const uint16_t *b, uint16_t *c)
+static void product_narrow(oly_dtype dtype, const product *p, const char *a, const char *b, char *c)
 {
-    float sums[HALF_ROWS][STRIP], piece[DEPTH * STRIP], line[DEPTH];
+    int64_t bytes = oly_element_bytes[dtype];
+    float sums[NARROW_ROWS][STRIP], piece[DEPTH * STRIP], line[DEPTH];
     oly_tile_function *narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][dtype];
-    for (int64_t i = 0; i < p->m; i += HALF_ROWS)
+    for (int64_t i = 0; i < p->m; i += NARROW_ROWS)
         for (int64_t j = 0; j < p->n; j += STRIP) {
-            int64_t width = p->n - j < STRIP ? p->n - j : STRIP, height = p->m - i < HALF_ROWS ? p->m - i : HALF_ROWS;
+            int64_t width = p->n - j < STRIP ? p->n - j : STRIP,
+                    height = p->m - i < NARROW_ROWS ? p->m - i : NARROW_ROWS;
             for (int64_t x = 0; x < height; x++)
                 for (int64_t y = 0; y < width; y++)
                     sums[x][y] = BEGIN(float, p->k);
             for (int64_t l = 0; l < p->k; l += DEPTH) {
                 int64_t depth = p->k - l < DEPTH ? p->k - l : DEPTH;
                 for (int64_t y = 0; y < depth; y++)
-                    widen_line(dtype, width, piece + y * STRIP, b + (l + y) * p->b_row + j * p->b_column, p->b_column);
+                    widen_line(dtype, width, piece + y * STRIP, b + ((l + y) * p->b_row + j * p->b_column) * bytes,
+                               p->b_column);
                 for (int64_t x = 0; x < height; x++) {
-                    widen_line(dtype, depth, line, a + (i + x) * p->a_row + l * p->a_column, p->a_column);
+                    widen_line(dtype, depth, line, a + ((i + x) * p->a_row + l * p->a_column) * bytes, p->a_column);
                     strip_f32(depth, width, sums[x], line, 1, piece, STRIP);
                 }
             }
             for (int64_t x = 0; x < height; x++)
-                narrow((int)width, c + (i + x) * p->c_row + j, sums[x], NULL, NULL);
+                narrow((int)width, c + ((i + x) * p->c_row + j) * bytes, sums[x], NULL, NULL);
         }
 }
 
@@ -208,20 +209,22 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     const void *x = a, *y = b;
     void *z = c;
     switch (t->dtype) {
-    case OLY_FLOAT32: shape->blas ? blas_f32(p, x, y, z) : product_f32(p, long_dot, x, y, z); break;
-    case OLY_FLOAT64: shape->blas ? blas_f64(p, x, y, z) : product_f64(p, long_dot, x, y, z); break;
-    case OLY_COMPLEX64: shape->blas ? blas_c64(p, x, y, z) : product_c64(p, long_dot, x, y, z); break;
-    case OLY_COMPLEX128: shape->blas ? blas_c128(p, x, y, z) : product_c128(p, long_dot, x, y, z); break;
-    case OLY_FLOAT16:
-    case OLY_BFLOAT16: product_half(t->dtype, p, x, y, z); break;
-    case OLY_INT8:
-    case OLY_UINT8: product_u8(p, long_dot, x, y, z); break;
-    case OLY_INT16:
-    case OLY_UINT16: product_u16(p, long_dot, x, y, z); break;
-    case OLY_UINT64:
-    case OLY_INT64: product_u64(p, long_dot, x, y, z); break;
     case OLY_BOOL: product_b8(p, long_dot, x, y, z); break;
-    default: product_u32(p, long_dot, x, y, z); break;
+#define RUN_INTEGERS(a, number, name, s, T, U, ...)                                                                    \
+    case OLY_##number:                                                                                                 \
+        product_##U(p, long_dot, x, y, z);                                                                             \
+        break;
+#define RUN_NARROW(a, number, ...)                                                                                     \
+    case OLY_##number:                                                                                                 \
+        product_narrow(t->dtype, p, x, y, z);                                                                          \
+        break;
+#define RUN(a, number, name, s, ...)                                                                                   \
+    case OLY_##number: shape->blas ? blas_##s(p, x, y, z) : product_##s(p, long_dot, x, y, z); break;
+        OLY_INTEGER_TYPES(RUN_INTEGERS, )
+        OLY_NARROW_TYPES(RUN_NARROW, )
+        OLY_WIDE_TYPES(RUN, )
+        OLY_COMPLEX_TYPES(RUN, )
+    default: break;
     }
 }
 

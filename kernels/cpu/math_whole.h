@@ -97,7 +97,14 @@ INLINE bool remainder_far_f64(double x, double y)
     }
 NEXT_AFTER(f32, float, uint32_t, int32_t, 32, 0x7f800000u)
 NEXT_AFTER(f64, double, uint64_t, int64_t, 64, 0x7ff0000000000000u)
-/* float16 and bfloat16 as their bits, in two C types (elementwise_float.h) */
-NEXT_AFTER(f16, uint16_t, uint16_t, int16_t, 16, 0x7c00u)
-NEXT_AFTER(bf16, int16_t, uint16_t, int16_t, 16, 0x7f80u)
+/* Narrow types as their bits, each in a C type of its own, so that a formula can be chosen by type. */
+#define NARROW_NEXT_AFTER(a, number, name, s, T, of, to, top, ...)                                                     \
+    typedef enum __attribute__((packed)) { largest_##s = (T)-1 } bits_##s;                                             \
+    _Static_assert(sizeof(bits_##s) == sizeof(T), "bits of " name);                                                    \
+    NEXT_AFTER(s, bits_##s, T,                                                                                         \
+               __typeof__(_Generic((T)0, uint8_t                                                                       \
+                                   : (int8_t)0, default                                                                \
+                                   : (int16_t)0)),                                                                     \
+               8 * sizeof(T), (T)(top))
+OLY_NARROW_TYPES(NARROW_NEXT_AFTER, )
 #endif

@@ -6,7 +6,7 @@
  *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
  *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
  *                                               adjacent pairs.
- * float16 and bfloat16 elements are widened to float32 as they are gathered, as are those that the task has converted, and results
+ * Narrow elements are widened to float32 as they are gathered, as are those that the task has converted, and results
  * rounded where they are put.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
@@ -287,12 +287,12 @@ static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
 {
     const oly_combine_table *c = &OLY_ISA_NAME(oly_combiners);
     r->shape = oly_reduce_divide(t);
-    bool half = oly_is_half(t->dtype);
-    oly_dtype dtype = half ? OLY_FLOAT32 : t->dtype, from = t->converts ? t->from : t->dtype;
+    bool narrow = oly_is_narrow(t->dtype);
+    oly_dtype dtype = narrow ? OLY_FLOAT32 : t->dtype, from = t->converts ? t->from : t->dtype;
     r->bytes = oly_element_bytes[dtype];
     r->in_bytes = oly_element_bytes[from];
     r->widen = from != dtype ? OLY_ISA_NAME(oly_convert).convert[from][dtype] : NULL;
-    r->narrow = half && r->shape.parts <= 1 ? OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype] : NULL;
+    r->narrow = narrow && r->shape.parts <= 1 ? OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype] : NULL;
     r->out_bytes = r->narrow ? oly_element_bytes[t->dtype] : r->bytes;
     r->pair = c->pair[t->combiner][dtype];
     r->eight = c->eight[t->combiner][dtype];
@@ -372,7 +372,7 @@ void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *
             char *left = (char *)scratch + p * s->kept * r.bytes;
             r.pair(s->kept, left, left, left + span * s->kept * r.bytes);
         }
-    if (oly_is_half(t->dtype))
+    if (oly_is_narrow(t->dtype))
         r.narrow = OLY_ISA_NAME(oly_convert).convert[OLY_FLOAT32][t->dtype];
     put(&r, s->kept, out, scratch);
 }

@@ -1,8 +1,8 @@
 /* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension. Compiled
  * once per instruction set; gives oly_scan_run_<isa>, called through local.c.
  * Lines that lie side by side are scanned together, row by row. A long line is cut into parts (oly_scan_parts): first the
- * result of each part alone, then each part again, beginning with the results of those before it. float16 and bfloat16 are
- * worked as float, cumlogsumexp as double, and rounded once. */
+ * result of each part alone, then each part again, beginning with the results of those before it. Narrow types are
+ * computed as float, cumlogsumexp as double, and rounded once. */
 #include "local_table.h"
 #include "two_elements.h"
 #include <math.h>
@@ -22,13 +22,6 @@ static double log_add_exp(double x, double y)
         return x + y;
     return larger + log1p(exp(-fabs(distance)));
 }
-
-#define TO_HALF(x)          oly_half_of_float(x)
-#define TO_BFLOAT(x)        oly_bfloat_of_float(x)
-#define OF_HALF(x)          oly_float_of_half(x)
-#define OF_BFLOAT(x)        oly_float_of_bfloat(x)
-#define HALF_OF_DOUBLE(x)   oly_half_of_float(oly_float_rounded_to_odd(x))
-#define BFLOAT_OF_DOUBLE(x) oly_bfloat_of_float(oly_float_rounded_to_odd(x))
 
 /* `width` lines of n elements; rows are `row` apart and begin with `first`, columns `column` apart. carry: the results so far,
  * in the type worked in; `begun` says whether there are any. out may be NULL: only the carry is wanted. */
@@ -114,43 +107,44 @@ typedef void join_carries(int64_t width, char *carry, const char *next);
     }
 
 /* U: integers wrap */
-#define INTEGER_SCANS(d, T, U)                                                                                         \
-    SCAN(sum, d, U, U, ADD, SAME, SAME)                                                                                \
-    SCAN(prod, d, U, U, MULTIPLY, SAME, SAME)                                                                          \
-    SCAN(max, d, T, T, LARGER, SAME, SAME)                                                                             \
-    SCAN(min, d, T, T, SMALLER, SAME, SAME)
-#define FLOAT_SCANS(d, T, A, of, to, of_double)                                                                        \
-    SCAN(sum, d, T, A, ADD, of, to)                                                                                    \
-    SCAN(prod, d, T, A, MULTIPLY, of, to)                                                                              \
-    SCAN(max, d, T, A, LARGER, of, to)                                                                                 \
-    SCAN(min, d, T, A, SMALLER, of, to)                                                                                \
-    SCAN(logsumexp, d, T, double, LOG_ADD_EXP, of, of_double)
-#define COMPLEX_SCANS(d, T)                                                                                            \
-    SCAN(sum, d, T, T, ADD, SAME, SAME)                                                                                \
-    SCAN(prod, d, T, T, MULTIPLY, SAME, SAME)
+#define INTEGER_SCANS(a, number, name, s, T, U, ...)                                                                   \
+    SCAN(sum, s, U, U, ADD, SAME, SAME)                                                                                \
+    SCAN(prod, s, U, U, MULTIPLY, SAME, SAME)                                                                          \
+    SCAN(max, s, T, T, LARGER, SAME, SAME)                                                                             \
+    SCAN(min, s, T, T, SMALLER, SAME, SAME)
+#define FLOAT_SCANS(s, T, A, of, to, of_double)                                                                        \
+    SCAN(sum, s, T, A, ADD, of, to)                                                                                    \
+    SCAN(prod, s, T, A, MULTIPLY, of, to)                                                                              \
+    SCAN(max, s, T, A, LARGER, of, to)                                                                                 \
+    SCAN(min, s, T, A, SMALLER, of, to)                                                                                \
+    SCAN(logsumexp, s, T, double, LOG_ADD_EXP, of, of_double)
+#define WIDE_SCANS(a, number, name, s, T, ...) FLOAT_SCANS(s, T, T, SAME, SAME, SAME)
+#define NARROW_SCANS(a, number, name, s, T, of, to, ...)                                                               \
+    static inline T s##_of_double(double x)                                                                            \
+    {                                                                                                                  \
+        return to(oly_float_rounded_to_odd(x));                                                                        \
+    }                                                                                                                  \
+    FLOAT_SCANS(s, T, float, of, to, s##_of_double)
+#define COMPLEX_SCANS(a, number, name, s, T, ...)                                                                      \
+    SCAN(sum, s, T, T, ADD, SAME, SAME)                                                                                \
+    SCAN(prod, s, T, T, MULTIPLY, SAME, SAME)
 SCAN(sum, b8, uint8_t, uint8_t, OR, SAME, SAME)
 SCAN(prod, b8, uint8_t, uint8_t, AND, SAME, SAME)
-OLY_EACH_INTEGER(INTEGER_SCANS)
-FLOAT_SCANS(f16, uint16_t, float, OF_HALF, TO_HALF, HALF_OF_DOUBLE)
-FLOAT_SCANS(bf16, uint16_t, float, OF_BFLOAT, TO_BFLOAT, BFLOAT_OF_DOUBLE)
-FLOAT_SCANS(f32, float, float, SAME, SAME, SAME)
-FLOAT_SCANS(f64, double, double, SAME, SAME, SAME)
-OLY_EACH_COMPLEX(COMPLEX_SCANS)
+OLY_INTEGER_TYPES(INTEGER_SCANS, )
+OLY_NARROW_TYPES(NARROW_SCANS, )
+OLY_WIDE_TYPES(WIDE_SCANS, )
+OLY_COMPLEX_TYPES(COMPLEX_SCANS, )
 
 /* bool: sum and max are or, product and min are and. */
 #define CELLS(form)                                                                                                    \
     {                                                                                                                  \
-        {[OLY_BOOL] = form##sum_b8,                                                                                    \
-         OLY_INTEGER_CELLS(form##sum),                                                                                 \
-         OLY_FLOAT_CELLS(form##sum),                                                                                   \
-         OLY_COMPLEX_CELLS(form##sum)},                                                                                \
-            {[OLY_BOOL] = form##prod_b8,                                                                               \
-             OLY_INTEGER_CELLS(form##prod),                                                                            \
-             OLY_FLOAT_CELLS(form##prod),                                                                              \
-             OLY_COMPLEX_CELLS(form##prod)},                                                                           \
-            {[OLY_BOOL] = form##sum_b8, OLY_INTEGER_CELLS(form##max), OLY_FLOAT_CELLS(form##max)},                     \
-            {[OLY_BOOL] = form##prod_b8, OLY_INTEGER_CELLS(form##min), OLY_FLOAT_CELLS(form##min)},                    \
-            {OLY_FLOAT_CELLS(form##logsumexp)},                                                                        \
+        {OLY_BOOL_TYPES(OLY_CELL, form##sum) OLY_REAL_TYPES(OLY_CELL, form##sum)                                       \
+             OLY_COMPLEX_TYPES(OLY_CELL, form##sum)},                                                                  \
+            {OLY_BOOL_TYPES(OLY_CELL, form##prod) OLY_REAL_TYPES(OLY_CELL, form##prod)                                 \
+                 OLY_COMPLEX_TYPES(OLY_CELL, form##prod)},                                                             \
+            {OLY_BOOL_TYPES(OLY_CELL, form##sum) OLY_REAL_TYPES(OLY_CELL, form##max)},                                 \
+            {OLY_BOOL_TYPES(OLY_CELL, form##prod) OLY_REAL_TYPES(OLY_CELL, form##min)},                                \
+            {OLY_NARROW_TYPES(OLY_CELL, form##logsumexp) OLY_WIDE_TYPES(OLY_CELL, form##logsumexp)},                   \
     }
 static scan_block *const scan_of[5][OLY_N_DTYPES] = CELLS();
 static join_carries *const join_of[5][OLY_N_DTYPES] = CELLS(join_);
@@ -225,23 +219,17 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
     for (int64_t j = 0; j < n; j++)                                                                                    \
         ((A *)carry)[j] = (A)(value);                                                                                  \
     return
-#define INTEGER_NEUTRAL(T, low, high) FILL(T, op == 0 ? 0 : op == 1 ? 1 : op == 2 ? (low) : (high))
-#define FLOAT_NEUTRAL(A)              FILL(A, op == 0 ? -0. : op == 1 ? 1 : op == 2 ? -(double)INFINITY : (double)INFINITY)
+#define INTEGER_NEUTRAL(a, number, name, s, T, U, S, W, least, most)                                                   \
+    case OLY_##number:                                                                                                 \
+        FILL(T, op == 0 ? 0 : op == 1 ? 1 : op == 2 ? least : most);
+#define FLOAT_NEUTRAL(A) FILL(A, op == 0 ? -0. : op == 1 ? 1 : op == 2 ? -(double)INFINITY : (double)INFINITY)
 static void neutral(int op, oly_dtype worked, int64_t n, void *carry)
 {
     if (op == OLY_LOCAL_CUMLOGSUMEXP - OLY_LOCAL_CUMSUM) {
         FILL(double, -(double)INFINITY);
     }
     switch (worked) {
-    case OLY_BOOL: FILL(uint8_t, op == 1 || op == 3);
-    case OLY_INT8: INTEGER_NEUTRAL(int8_t, INT8_MIN, INT8_MAX);
-    case OLY_INT16: INTEGER_NEUTRAL(int16_t, INT16_MIN, INT16_MAX);
-    case OLY_INT32: INTEGER_NEUTRAL(int32_t, INT32_MIN, INT32_MAX);
-    case OLY_INT64: INTEGER_NEUTRAL(int64_t, INT64_MIN, INT64_MAX);
-    case OLY_UINT8: INTEGER_NEUTRAL(uint8_t, 0, UINT8_MAX);
-    case OLY_UINT16: INTEGER_NEUTRAL(uint16_t, 0, UINT16_MAX);
-    case OLY_UINT32: INTEGER_NEUTRAL(uint32_t, 0u, UINT32_MAX);
-    case OLY_UINT64: INTEGER_NEUTRAL(uint64_t, 0u, UINT64_MAX);
+    case OLY_BOOL: FILL(uint8_t, op == 1 || op == 3); OLY_INTEGER_TYPES(INTEGER_NEUTRAL, )
     case OLY_FLOAT64: FLOAT_NEUTRAL(double);
     case OLY_COMPLEX64: FILL(float _Complex, op == 0 ? CMPLXF(-0.f, -0.f) : CMPLXF(1, 0));
     case OLY_COMPLEX128: FILL(double _Complex, op == 0 ? CMPLX(-0., -0.) : CMPLX(1, 0));

@@ -40,29 +40,29 @@ typedef void combine_at(int64_t n, void *to, const int64_t *offset, const int8_t
                 y[offset[i]] = (T)to_element(op(A, of(y[offset[i]]), of(x[i * from_stride])));                         \
     }
 /* U: integers wrap */
-#define INTEGERS(d, T, U)                                                                                              \
-    COMBINE(add, d, U, U, ADD, SAME, SAME)                                                                             \
-    COMBINE(mul, d, U, U, MULTIPLY, SAME, SAME)                                                                        \
-    COMBINE(min, d, T, T, SMALLER, SAME, SAME)                                                                         \
-    COMBINE(max, d, T, T, LARGER, SAME, SAME)
-#define FLOATS(d, T, A, of, to)                                                                                        \
-    COMBINE(add, d, T, A, ADD, of, to)                                                                                 \
-    COMBINE(mul, d, T, A, MULTIPLY, of, to)                                                                            \
-    COMBINE(min, d, T, A, SMALLER, of, to)                                                                             \
-    COMBINE(max, d, T, A, LARGER, of, to)
-#define COMPLEX(d, T)                                                                                                  \
-    COMBINE(add, d, T, T, ADD, SAME, SAME)                                                                             \
-    COMBINE(mul, d, T, T, MULTIPLY, SAME, SAME)                                                                        \
-    COMBINE(min, d, T, T, SMALLER_COMPLEX, SAME, SAME)                                                                 \
-    COMBINE(max, d, T, T, LARGER_COMPLEX, SAME, SAME)
+#define INTEGERS(a, number, name, s, T, U, ...)                                                                        \
+    COMBINE(add, s, U, U, ADD, SAME, SAME)                                                                             \
+    COMBINE(mul, s, U, U, MULTIPLY, SAME, SAME)                                                                        \
+    COMBINE(min, s, T, T, SMALLER, SAME, SAME)                                                                         \
+    COMBINE(max, s, T, T, LARGER, SAME, SAME)
+#define FLOATS(s, T, A, of, to)                                                                                        \
+    COMBINE(add, s, T, A, ADD, of, to)                                                                                 \
+    COMBINE(mul, s, T, A, MULTIPLY, of, to)                                                                            \
+    COMBINE(min, s, T, A, SMALLER, of, to)                                                                             \
+    COMBINE(max, s, T, A, LARGER, of, to)
+#define NARROW(a, number, name, s, T, of, to, ...) FLOATS(s, T, float, of, to)
+#define WIDE(a, number, name, s, T, ...)           FLOATS(s, T, T, SAME, SAME)
+#define COMPLEX(a, number, name, s, T, ...)                                                                            \
+    COMBINE(add, s, T, T, ADD, SAME, SAME)                                                                             \
+    COMBINE(mul, s, T, T, MULTIPLY, SAME, SAME)                                                                        \
+    COMBINE(min, s, T, T, SMALLER_COMPLEX, SAME, SAME)                                                                 \
+    COMBINE(max, s, T, T, LARGER_COMPLEX, SAME, SAME)
 COMBINE(add, b8, uint8_t, uint8_t, OR, SAME, SAME)
 COMBINE(mul, b8, uint8_t, uint8_t, AND, SAME, SAME)
-OLY_EACH_INTEGER(INTEGERS)
-FLOATS(f16, uint16_t, float, oly_float_of_half, oly_half_of_float)
-FLOATS(bf16, uint16_t, float, oly_float_of_bfloat, oly_bfloat_of_float)
-FLOATS(f32, float, float, SAME, SAME)
-FLOATS(f64, double, double, SAME, SAME)
-OLY_EACH_COMPLEX(COMPLEX)
+OLY_INTEGER_TYPES(INTEGERS, )
+OLY_NARROW_TYPES(NARROW, )
+OLY_WIDE_TYPES(WIDE, )
+OLY_COMPLEX_TYPES(COMPLEX, )
 
 typedef struct pair {
     uint64_t half[2];
@@ -88,29 +88,18 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
             y[offset[i]] = x[i * from_stride];
 }
 
+/* Setting looks at sizes only; bool: adding and max are or, multiplying and min are and. */
+#define BY_SIZE(f, T)                                                                                                  \
+    (sizeof(T) == 1 ? f##_1 : sizeof(T) == 2 ? f##_2 : sizeof(T) == 4 ? f##_4 : sizeof(T) == 8 ? f##_8 : f##_16)
+#define SET_CELL(f, number, name, s, T, ...) [OLY_##number] = BY_SIZE(f, T),
+#define ROW(bool_f, f)                                                                                                 \
+    {                                                                                                                  \
+        OLY_BOOL_TYPES(OLY_CELL, bool_f) OLY_REAL_TYPES(OLY_CELL, f) OLY_COMPLEX_TYPES(OLY_CELL, f)                    \
+    }
 #define CELLS(form)                                                                                                    \
     {                                                                                                                  \
-        {[OLY_BOOL] = form##set_1,    [OLY_INT8] = form##set_1,      [OLY_INT16] = form##set_2,                        \
-         [OLY_INT32] = form##set_4,   [OLY_INT64] = form##set_8,     [OLY_UINT8] = form##set_1,                        \
-         [OLY_UINT16] = form##set_2,  [OLY_UINT32] = form##set_4,    [OLY_UINT64] = form##set_8,                       \
-         [OLY_FLOAT16] = form##set_2, [OLY_BFLOAT16] = form##set_2,  [OLY_FLOAT32] = form##set_4,                      \
-         [OLY_FLOAT64] = form##set_8, [OLY_COMPLEX64] = form##set_8, [OLY_COMPLEX128] = form##set_16},                 \
-            {[OLY_BOOL] = form##add_b8,                                                                                \
-             OLY_INTEGER_CELLS(form##add),                                                                             \
-             OLY_FLOAT_CELLS(form##add),                                                                               \
-             OLY_COMPLEX_CELLS(form##add)},                                                                            \
-            {[OLY_BOOL] = form##mul_b8,                                                                                \
-             OLY_INTEGER_CELLS(form##mul),                                                                             \
-             OLY_FLOAT_CELLS(form##mul),                                                                               \
-             OLY_COMPLEX_CELLS(form##mul)},                                                                            \
-            {[OLY_BOOL] = form##mul_b8,                                                                                \
-             OLY_INTEGER_CELLS(form##min),                                                                             \
-             OLY_FLOAT_CELLS(form##min),                                                                               \
-             OLY_COMPLEX_CELLS(form##min)},                                                                            \
-            {[OLY_BOOL] = form##add_b8,                                                                                \
-             OLY_INTEGER_CELLS(form##max),                                                                             \
-             OLY_FLOAT_CELLS(form##max),                                                                               \
-             OLY_COMPLEX_CELLS(form##max)},                                                                            \
+        {OLY_EVERY_TYPE(SET_CELL, form##set)}, ROW(form##add, form##add), ROW(form##mul, form##mul),                   \
+            ROW(form##mul, form##min), ROW(form##add, form##max)                                                       \
     }
 static combine *const combine_of[5][OLY_N_DTYPES] = CELLS();
 static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);

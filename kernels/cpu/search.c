@@ -2,7 +2,6 @@
  * local.c. Zeros of both signs are equal, NaN come after everything else and are equal to each other, as sort.c has them; of
  * complex elements the real part decides, then the imaginary one. */
 #include "local_table.h"
-#include "core/half.h"
 #include <complex.h>
 
 /* x < y */
@@ -11,8 +10,8 @@
 #define EQUAL_FLOAT(x, y)  ((x) == (y) || ((x) != (x) && (y) != (y)))
 #define BEFORE_COMPLEX(x, y, re, im)                                                                                   \
     (BEFORE_FLOAT(re(x), re(y)) || (EQUAL_FLOAT(re(x), re(y)) && BEFORE_FLOAT(im(x), im(y))))
-#define BEFORE_C64(x, y)  BEFORE_COMPLEX(x, y, crealf, cimagf)
-#define BEFORE_C128(x, y) BEFORE_COMPLEX(x, y, creal, cimag)
+#define BEFORE_c64(x, y)  BEFORE_COMPLEX(x, y, crealf, cimagf)
+#define BEFORE_c128(x, y) BEFORE_COMPLEX(x, y, creal, cimag)
 #define SAME(x)           (x)
 
 enum { TOGETHER = 8 }; /* searches whose reads overlap */
@@ -42,28 +41,17 @@ typedef void search(int64_t n, const void *line, int64_t stride, int m, const vo
             left -= half;                                                                                              \
         }                                                                                                              \
     }
-SEARCH(u8, uint8_t, uint8_t, SAME, BEFORE)
-SEARCH(i8, int8_t, int8_t, SAME, BEFORE)
-SEARCH(i16, int16_t, int16_t, SAME, BEFORE)
-SEARCH(i32, int32_t, int32_t, SAME, BEFORE)
-SEARCH(i64, int64_t, int64_t, SAME, BEFORE)
-SEARCH(u16, uint16_t, uint16_t, SAME, BEFORE)
-SEARCH(u32, uint32_t, uint32_t, SAME, BEFORE)
-SEARCH(u64, uint64_t, uint64_t, SAME, BEFORE)
-SEARCH(f16, uint16_t, float, oly_float_of_half, BEFORE_FLOAT)
-SEARCH(bf16, uint16_t, float, oly_float_of_bfloat, BEFORE_FLOAT)
-SEARCH(f32, float, float, SAME, BEFORE_FLOAT)
-SEARCH(f64, double, double, SAME, BEFORE_FLOAT)
-SEARCH(c64, float _Complex, float _Complex, SAME, BEFORE_C64)
-SEARCH(c128, double _Complex, double _Complex, SAME, BEFORE_C128)
+#define SEARCH_INTEGERS(a, number, name, s, T, ...)       SEARCH(s, T, T, SAME, BEFORE)
+#define SEARCH_NARROW(a, number, name, s, T, of, to, ...) SEARCH(s, T, float, of, BEFORE_FLOAT)
+#define SEARCH_WIDE(a, number, name, s, T, ...)           SEARCH(s, T, T, SAME, BEFORE_FLOAT)
+#define SEARCH_COMPLEX(a, number, name, s, T, ...)        SEARCH(s, T, T, SAME, BEFORE_##s)
+SEARCH(b8, uint8_t, uint8_t, SAME, BEFORE)
+OLY_INTEGER_TYPES(SEARCH_INTEGERS, )
+OLY_NARROW_TYPES(SEARCH_NARROW, )
+OLY_WIDE_TYPES(SEARCH_WIDE, )
+OLY_COMPLEX_TYPES(SEARCH_COMPLEX, )
 
-static search *const search_of[OLY_N_DTYPES] = {
-    [OLY_BOOL] = search_u8,     [OLY_INT8] = search_i8,       [OLY_INT16] = search_i16,
-    [OLY_INT32] = search_i32,   [OLY_INT64] = search_i64,     [OLY_UINT8] = search_u8,
-    [OLY_UINT16] = search_u16,  [OLY_UINT32] = search_u32,    [OLY_UINT64] = search_u64,
-    [OLY_FLOAT16] = search_f16, [OLY_BFLOAT16] = search_bf16, [OLY_FLOAT32] = search_f32,
-    [OLY_FLOAT64] = search_f64, [OLY_COMPLEX64] = search_c64, [OLY_COMPLEX128] = search_c128,
-};
+static search *const search_of[OLY_N_DTYPES] = {OLY_EVERY_TYPE(OLY_CELL, search)};
 
 void OLY_ISA_NAME(oly_search_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                   int chunk, int n_chunks)

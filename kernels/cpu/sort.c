@@ -206,18 +206,17 @@ typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64
                 to[nan++ * stride] = bits;                                                                             \
         }                                                                                                              \
     }
+#define SIGN(U)                                              ((U)((U)1 << (8 * sizeof(U) - 1)))
+#define KEY(U)                                               __typeof__(_Generic((U)0, uint64_t : (uint64_t)0, default : (uint32_t)0))
+#define SIGNED_KEYS(a, number, name, s, T, U, ...)           INTEGER_KEYS(s, T, U, KEY(U), SIGN(U))
+#define UNSIGNED_KEYS(a, number, name, s, T, U, ...)         INTEGER_KEYS(s, T, U, KEY(U), 0)
+#define NARROW_KEYS(a, number, name, s, T, of, to, top, ...) FLOAT_KEYS(s, T, KEY(T), SIGN(T), top)
+#define WIDE_KEYS(a, number, name, s, T, U, top, ...)        FLOAT_KEYS(s, U, KEY(U), SIGN(U), top)
 INTEGER_KEYS(b8, uint8_t, uint8_t, uint32_t, 0)
-INTEGER_KEYS(i8, int8_t, uint8_t, uint32_t, 0x80)
-INTEGER_KEYS(i16, int16_t, uint16_t, uint32_t, 0x8000)
-INTEGER_KEYS(u16, uint16_t, uint16_t, uint32_t, 0)
-INTEGER_KEYS(i32, int32_t, uint32_t, uint32_t, 0x80000000u)
-INTEGER_KEYS(u32, uint32_t, uint32_t, uint32_t, 0)
-INTEGER_KEYS(i64, int64_t, uint64_t, uint64_t, 0x8000000000000000u)
-INTEGER_KEYS(u64, uint64_t, uint64_t, uint64_t, 0)
-FLOAT_KEYS(f16, uint16_t, uint32_t, 0x8000u, 0x7c00u)
-FLOAT_KEYS(bf16, uint16_t, uint32_t, 0x8000u, 0x7f80u)
-FLOAT_KEYS(f32, uint32_t, uint32_t, 0x80000000u, 0x7f800000u)
-FLOAT_KEYS(f64, uint64_t, uint64_t, 0x8000000000000000u, 0x7ff0000000000000u)
+OLY_SIGNED_TYPES(SIGNED_KEYS, )
+OLY_UNSIGNED_TYPES(UNSIGNED_KEYS, )
+OLY_NARROW_TYPES(NARROW_KEYS, )
+OLY_WIDE_TYPES(WIDE_KEYS, )
 
 static const struct {
     load_keys *load;
@@ -225,22 +224,12 @@ static const struct {
     restore *restore; /* floating types */
     size_t width;     /* bytes of a key */
 } element[OLY_N_DTYPES] = {
-    [OLY_BOOL] = {load_b8, store_b8, NULL, 4},
-    [OLY_INT8] = {load_i8, store_i8, NULL, 4},
-    [OLY_INT16] = {load_i16, store_i16, NULL, 4},
-    [OLY_INT32] = {load_i32, store_i32, NULL, 4},
-    [OLY_INT64] = {load_i64, store_i64, NULL, 8},
-    [OLY_UINT8] = {load_b8, store_b8, NULL, 4},
-    [OLY_UINT16] = {load_u16, store_u16, NULL, 4},
-    [OLY_UINT32] = {load_u32, store_u32, NULL, 4},
-    [OLY_UINT64] = {load_u64, store_u64, NULL, 8},
-    [OLY_FLOAT16] = {load_f16, store_f16, restore_f16, 4},
-    [OLY_BFLOAT16] = {load_bf16, store_bf16, restore_bf16, 4},
-    [OLY_FLOAT32] = {load_f32, store_f32, restore_f32, 4},
-    [OLY_FLOAT64] = {load_f64, store_f64, restore_f64, 8},
-    /* of one part of a complex number */
-    [OLY_COMPLEX64] = {load_f32, NULL, NULL, 4},
-    [OLY_COMPLEX128] = {load_f64, NULL, NULL, 8},
+#define WIDTH(T)                                   (sizeof(T) < 8 ? 4 : 8)
+#define INTEGER_CELL(a, number, name, s, T, ...)   [OLY_##number] = {load_##s, store_##s, NULL, WIDTH(T)},
+#define FLOAT_CELL(a, number, name, s, T, ...)     [OLY_##number] = {load_##s, store_##s, restore_##s, WIDTH(T)},
+#define PART_CELL(a, number, name, s, T, of, r, R) [OLY_##number] = {load_##r, NULL, NULL, WIDTH(R)},
+    OLY_BOOL_TYPES(INTEGER_CELL, ) OLY_INTEGER_TYPES(INTEGER_CELL, ) OLY_NARROW_TYPES(FLOAT_CELL, )
+        OLY_WIDE_TYPES(FLOAT_CELL, ) OLY_COMPLEX_TYPES(PART_CELL, ) /* of one part of a complex number */
 };
 
 /* -- where elements were --------------------------------------------------------------------------------------------- */

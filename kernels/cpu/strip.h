@@ -7,12 +7,12 @@
 /* acc + a * b for each kind of element; unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
 #define FUSED_F32(acc, a, b) FMAF(a, b, acc)
 #define FUSED_F64(acc, a, b) FMA(a, b, acc)
-#define PLAIN(acc, a, b)     ((acc) + (a) * (b))
 #define LOGICAL(acc, a, b)   ((acc) | ((a) & (b)))
-/* Narrow integers would be promoted to int, which must not overflow. */
-#define NARROW(acc, a, b)     ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
-#define FUSED_C64(acc, a, b)  COMPLEX_FUSED(acc, a, b, FMAF)
-#define FUSED_C128(acc, a, b) COMPLEX_FUSED(acc, a, b, FMA)
+/* By the type in which integers wrap (core/dtype_list.h): narrow ones would be promoted to int, which must not overflow. */
+#define WRAPPED_uint32_t(acc, a, b) ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
+#define WRAPPED_uint64_t(acc, a, b) ((acc) + (a) * (b))
+#define FUSED_C64(acc, a, b)        COMPLEX_FUSED(acc, a, b, FMAF)
+#define FUSED_C128(acc, a, b)       COMPLEX_FUSED(acc, a, b, FMA)
 
 /* strip_<s>: T is the element type. */
 #define OLY_STRIP(s, T, MADD)                                                                                          \

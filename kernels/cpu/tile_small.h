@@ -1,4 +1,4 @@
-/* Shared by tile.c, tile_small.c and tile_half.c. */
+/* Shared by tile.c, tile_small.c and tile_narrow.c. */
 #ifndef OLY_KERNEL_TILE_SMALL_H
 #define OLY_KERNEL_TILE_SMALL_H
 #include "table.h"
@@ -6,24 +6,23 @@
 /* How an instruction is worked. */
 typedef struct oly_tile_call {
     oly_tile_function *function;
-    uint8_t half;    /* the operands' type, when it is float16 or bfloat16 but the function's float32; else 0 */
-    uint8_t to;      /* with `half`: the result's type */
-    uint8_t scalars; /* with `half`: bit k: operand k is one element for all */
+    uint8_t narrow;  /* the operands' type, when it is a narrow one and the function's float32; else 0 */
+    uint8_t to;      /* with `narrow`: the result's type */
+    uint8_t scalars; /* with `narrow`: bit k: operand k is one element for all */
 } oly_tile_call;
 
-/* Widens the operands, calls the function, and rounds the result where it is of the operands' type (tile_half.c). */
-void OLY_ISA_NAME(oly_tile_half)(const oly_tile_call *call, int n, void *out, const void *x, const void *y);
+/* Widens the operands, calls the function, and rounds the result where it is of the operands' type (tile_narrow.c). */
+void OLY_ISA_NAME(oly_tile_narrow)(const oly_tile_call *call, int n, void *out, const void *x, const void *y);
 
 /* The call of an instruction; bit k of scalars: operand k is one element for all. */
 static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsigned scalars)
 {
-    static const oly_elementwise_table *const tables[2][OLY_N_DTYPES] = {
-        {[OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_elementwise_integer),
-         [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_elementwise_float),
-         [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_elementwise_complex)},
-        {[OLY_BOOL... OLY_UINT64] = &OLY_ISA_NAME(oly_math_integer),
-         [OLY_FLOAT16... OLY_FLOAT64] = &OLY_ISA_NAME(oly_math_float),
-         [OLY_COMPLEX64... OLY_COMPLEX128] = &OLY_ISA_NAME(oly_math_complex)}};
+#define OLY_TABLE(kind, number, ...)                                                                                   \
+    [OLY_##number] = {&OLY_ISA_NAME(oly_elementwise_##kind), &OLY_ISA_NAME(oly_math_##kind)},
+    static const oly_elementwise_table *const tables[OLY_N_DTYPES][2] = {
+        OLY_BOOL_TYPES(OLY_TABLE, integer) OLY_INTEGER_TYPES(OLY_TABLE, integer) OLY_NARROW_TYPES(OLY_TABLE, float)
+            OLY_WIDE_TYPES(OLY_TABLE, float) OLY_COMPLEX_TYPES(OLY_TABLE, complex)};
+#undef OLY_TABLE
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
     const oly_random_table *random = &OLY_ISA_NAME(oly_random);
     if (c->op == OLY_TILE_select)
@@ -39,8 +38,8 @@ static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsi
         return (oly_tile_call){.function = random->threefry2x32[variant]};
     if (c->op == OLY_TILE_random_bits)
         return (oly_tile_call){.function = random->random_bits[variant]};
-    oly_tile_function *const(*cell)[3] = tables[c->op >= OLY_TILE_MATH][c->dtype]->cell[c->op];
-    if (oly_is_half((oly_dtype)c->dtype) && !cell[c->dtype][variant])
+    oly_tile_function *const(*cell)[3] = tables[c->dtype][c->op >= OLY_TILE_MATH]->cell[c->op];
+    if (oly_is_narrow((oly_dtype)c->dtype) && !cell[c->dtype][variant])
         return (oly_tile_call){cell[OLY_FLOAT32][variant], c->dtype, c->to, (uint8_t)scalars};
     return (oly_tile_call){.function = cell[c->dtype][variant]};
 }
@@ -49,8 +48,8 @@ static inline oly_tile_call oly_tile_call_of(const oly_tile_instruction *c, unsi
 static inline void oly_tile_apply(const oly_tile_call *call, int n, void *out, const void *x, const void *y,
                                   const void *z)
 {
-    if (call->half)
-        OLY_ISA_NAME(oly_tile_half)(call, n, out, x, y);
+    if (call->narrow)
+        OLY_ISA_NAME(oly_tile_narrow)(call, n, out, x, y);
     else
         call->function(n, out, x, y, z);
 }

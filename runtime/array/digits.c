@@ -2,7 +2,7 @@
  * more digits until strtof or strtod reads the value back; glibc rounds exactly, so that texts cut off earlier
  * are exact too. */
 #include "digits.h"
-#include "core/half.h"
+#include "core/element.h"
 #include "core/text.h"
 #include <math.h>
 #include <stdio.h>
@@ -26,8 +26,7 @@ static bool reads_back(const char *text, double value, oly_precision of)
     if (of == OLY_PRECISION_SINGLE)
         return strtof(text, NULL) == (float)value;
     double read = strtod(text, NULL);
-    return (of == OLY_PRECISION_HALF ? (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(read)))
-                                     : read) == value;
+    return (of == OLY_PRECISION_HALF ? oly_real_rounded(OLY_FLOAT16, read) : read) == value;
 }
 
 /* Splits printf's "-d.ddde+XX". */

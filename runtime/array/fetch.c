@@ -4,7 +4,7 @@
 #include "array/dispatch.h"
 #include "array/origin.h"
 #include "communicator.h"
-#include "core/half.h"
+#include "core/element.h"
 #include "core/simulate.h"
 #include "device/platform.h"
 #include "kernel.h"
@@ -114,20 +114,7 @@ double(oly_item)(oly_array x)
     OLY_ENTER(0);
     if (oly_need_array(x) != OLY_OK)
         return 0;
-    union {
-        bool b;
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-        float f32;
-        double f64;
-        double _Complex c128;
-    } v = {.i64 = 0};
+    double element = 0; /* room for one */
     if (!x)
         return 0;
     oly_status st = oly_array_readable(x);
@@ -139,24 +126,8 @@ double(oly_item)(oly_array x)
                       "%s is complex, the number asked for is real; take oly_real or oly_imag of it, or oly_get",
                       oly_type_short(&x->type));
     if (st == OLY_OK)
-        st = oly_array_fetch(x, &v);
-    if (oly_raise(st) != OLY_OK)
-        return 0;
-    switch (x->type.dtype) {
-    case OLY_BOOL: return v.b;
-    case OLY_INT8: return v.i8;
-    case OLY_INT16: return v.i16;
-    case OLY_INT32: return v.i32;
-    case OLY_INT64: return (double)v.i64;
-    case OLY_UINT8: return v.u8;
-    case OLY_UINT16: return v.u16;
-    case OLY_UINT32: return v.u32;
-    case OLY_UINT64: return (double)v.u64;
-    case OLY_FLOAT16: return (double)oly_float_of_half(v.u16);
-    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(v.u16);
-    case OLY_FLOAT32: return (double)v.f32;
-    default: return v.f64;
-    }
+        st = oly_array_fetch(x, &element);
+    return oly_raise(st) == OLY_OK ? oly_real_at(x->type.dtype, &element) : 0;
 }
 
 /* The first device of `mesh` of each process that has one, in the order of processes; *result NULL where it is out of memory. */

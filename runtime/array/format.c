@@ -7,8 +7,9 @@
  * at each end of a summarised dimension. */
 #include "array/format.h"
 #include "array/digits.h"
+#include "core/dtype_list.h"
+#include "core/element.h"
 #include "core/error.h"
-#include "core/half.h"
 #include "graph/type.h"
 #include <inttypes.h>
 #include <math.h>
@@ -48,11 +49,15 @@ typedef struct printer {
 
 /* -- elements ----------------------------------------------------------------------------------------- */
 
-/* Of numbers with a point and their parts. bfloat16 is not among them: NumPy does not know it, and writes each element as its
- * own text. */
+/* Of numbers with a point and their parts. The other narrow types are not among them: NumPy does not know them, and writes each
+ * element as its own text. */
 static bool is_float(oly_dtype dtype)
 {
     return dtype == OLY_FLOAT16 || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
+}
+static bool is_own_text(oly_dtype dtype)
+{
+    return oly_dtype_kind(dtype) == OLY_KIND_FLOAT && !is_float(dtype);
 }
 static bool is_complex(oly_dtype dtype)
 {
@@ -64,50 +69,22 @@ static oly_precision precision_of(oly_dtype dtype)
     return part == OLY_FLOAT16 ? OLY_PRECISION_HALF : part == OLY_FLOAT32 ? OLY_PRECISION_SINGLE : OLY_PRECISION_DOUBLE;
 }
 
-static double read_float(oly_dtype dtype, const char *at)
-{
-    uint16_t bits;
-    float single;
-    double value;
-    switch (dtype) {
-    case OLY_FLOAT16: memcpy(&bits, at, sizeof bits); return (double)oly_float_of_half(bits);
-    case OLY_BFLOAT16: memcpy(&bits, at, sizeof bits); return (double)oly_float_of_bfloat(bits);
-    case OLY_FLOAT32: memcpy(&single, at, sizeof single); return (double)single;
-    default: memcpy(&value, at, sizeof value); return value;
-    }
-}
-
 /* A float, or one part of a complex number. */
 static double float_at(const printer *p, int64_t index, int part)
 {
     oly_dtype dtype = oly_dtype_real(p->dtype);
     int64_t bytes = (int64_t)oly_dtype_size(dtype);
-    return read_float(dtype, p->data + index * (int64_t)oly_dtype_size(p->dtype) + part * bytes);
+    return oly_real_at(dtype, p->data + index * (int64_t)oly_dtype_size(p->dtype) + part * bytes);
 }
 
 /* Of uint64 the bits. */
-static int64_t integer_at(oly_dtype dtype, const char *data, int64_t index)
+static int64_t integer_at(oly_dtype dtype, const void *data, int64_t index)
 {
-    union {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        int64_t i64;
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-    } v;
-    size_t bytes = oly_dtype_size(dtype);
-    memcpy(&v, data + index * (int64_t)bytes, bytes);
+#define INTEGER(a, number, name, s, T, ...)                                                                            \
+    case OLY_##number: return (int64_t)((const T *)data)[index];
     switch (dtype) {
-    case OLY_BOOL: return v.u8 != 0;
-    case OLY_INT8: return v.i8;
-    case OLY_INT16: return v.i16;
-    case OLY_INT32: return v.i32;
-    case OLY_UINT8: return v.u8;
-    case OLY_UINT16: return v.u16;
-    case OLY_UINT32: return v.u32;
-    default: return v.i64;
+        OLY_INTEGER_TYPES(INTEGER, )
+    default: return ((const char *)data)[index] != 0; /* bool */
     }
 }
 
@@ -158,7 +135,7 @@ static void find_range(printer *p, int64_t index, void *found)
 
 static double rounded_to_half(double value)
 {
-    return (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(value)));
+    return oly_real_rounded(OLY_FLOAT16, value);
 }
 
 /* One float with exponents needed makes all of them have one. NumPy compares in the array's own type. */
@@ -244,7 +221,7 @@ static void measure(printer *p)
 {
     if (is_float(p->dtype) || is_complex(p->dtype))
         measure_floats(p, 0);
-    else if (p->dtype != OLY_BFLOAT16)
+    else if (!is_own_text(p->dtype))
         walk(p, 0, 0, measure_integer, NULL);
     if (is_complex(p->dtype))
         measure_floats(p, 1);
@@ -319,7 +296,7 @@ static word complex_word(const printer *p, int64_t index)
 }
 
 /* As C++ writes it: six significant digits. */
-static int write_bfloat(char *text, size_t size, double value)
+static int write_own_text(char *text, size_t size, double value)
 {
     locale_t before = oly_numbers_with_point();
     int length = snprintf(text, size, "%g", value);
@@ -334,8 +311,8 @@ static word element_word(const printer *p, int64_t index)
         return float_word(p, index, 0);
     if (is_complex(p->dtype))
         return complex_word(p, index);
-    if (p->dtype == OLY_BFLOAT16) {
-        w.length = write_bfloat(w.chars, sizeof w.chars, float_at(p, index, 0));
+    if (is_own_text(p->dtype)) {
+        w.length = write_own_text(w.chars, sizeof w.chars, float_at(p, index, 0));
         return w;
     }
     w.length = write_integer(w.chars, sizeof w.chars, p->dtype, integer_at(p->dtype, p->data, index));

@@ -1,7 +1,7 @@
 /* Building single nodes: conversion with folding of constants, broadcasting, and what else compositions share.
  */
 #include "graph/build.h"
-#include "core/half.h"
+#include "core/element.h"
 #include <math.h>
 #include <inttypes.h>
 #include <math.h>
@@ -17,17 +17,6 @@ static int64_t saturated(double f, double low, double high, int64_t lowest, int6
     return f <= low ? lowest : f >= high ? highest : (int64_t)f;
 }
 
-static double rounded(oly_dtype dtype, double f)
-{
-    switch (dtype) {
-    case OLY_FLOAT16: return (double)oly_float_of_half(oly_half_of_float(oly_float_rounded_to_odd(f)));
-    case OLY_BFLOAT16: return (double)oly_float_of_bfloat(oly_bfloat_of_float(oly_float_rounded_to_odd(f)));
-    case OLY_FLOAT32:
-    case OLY_COMPLEX64: return (double)(float)f;
-    default: return f;
-    }
-}
-
 /* uint64 is kept as the bits of an int64. */
 static void set_from_floating(oly_params *p, double f)
 {
@@ -36,7 +25,7 @@ static void set_from_floating(oly_params *p, double f)
     if (p->dtype == OLY_BOOL)
         p->value.i = f != 0;
     else if (oly_dtype_kind(p->dtype) >= OLY_KIND_FLOAT)
-        p->value.f = rounded(p->dtype, f);
+        p->value.f = oly_real_rounded(oly_dtype_real(p->dtype), f);
     else if (oly_dtype_is_signed(p->dtype))
         p->value.i =
             saturated(f, -top, top, -1 - (int64_t)(UINT64_MAX >> (65 - bits)), (int64_t)(UINT64_MAX >> (65 - bits)));
@@ -50,7 +39,7 @@ static void set_from_integer(oly_params *p, int64_t i)
     if (p->dtype == OLY_BOOL)
         p->value.i = i != 0;
     else if (oly_dtype_kind(p->dtype) >= OLY_KIND_FLOAT)
-        p->value.f = rounded(p->dtype, (double)i);
+        p->value.f = oly_real_rounded(oly_dtype_real(p->dtype), (double)i);
     else if (oly_dtype_is_signed(p->dtype))
         p->value.i = (int64_t)((uint64_t)i << spare) >> spare;
     else
@@ -83,7 +72,8 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
         set_from_floating(&p, x->params.value.f);
     else
         set_from_integer(&p, x->params.value.i);
-    p.imaginary = oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? rounded(dtype, x->params.imaginary) : 0;
+    p.imaginary =
+        oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? oly_real_rounded(oly_dtype_real(dtype), x->params.imaginary) : 0;
     bool same = x->type.dtype == dtype && x->type.weak == weak && p.value.i == x->params.value.i &&
                 p.imaginary == x->params.imaginary;
     *out = x;
@@ -139,8 +129,7 @@ oly_status oly_build_floating(oly_graph *g, oly_node *x, oly_node **out)
 oly_status oly_build_wide(oly_graph *g, oly_node *x, oly_node **out)
 {
     OLY_TRY(oly_build_floating(g, x, out));
-    bool narrow = (*out)->type.dtype == OLY_FLOAT16 || (*out)->type.dtype == OLY_BFLOAT16;
-    return narrow ? oly_build_convert(g, *out, OLY_FLOAT32, x->type.weak, out) : OLY_OK;
+    return oly_build_convert(g, *out, oly_dtype_computed((*out)->type.dtype), x->type.weak, out);
 }
 
 oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out)

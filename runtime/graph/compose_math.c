@@ -338,13 +338,10 @@ COMPOSE(nan_to_num)
     UNUSED;
     oly_node *x = in[0];
     oly_dtype part = oly_dtype_real(x->type.dtype);
-    double largest = part == OLY_FLOAT16    ? 65504
-                     : part == OLY_BFLOAT16 ? 0x1.fep127
-                     : part == OLY_FLOAT32  ? (double)FLT_MAX
-                                            : DBL_MAX;
     BEGIN if (oly_kind_of(x) < OLY_KIND_FLOAT) DONE(x);
-    oly_node *nan = oly_sketch_convert(s, NUMBER(0), part), *most = oly_sketch_convert(s, NUMBER(largest), part);
-    oly_node *least = oly_sketch_convert(s, NUMBER(-largest), part);
+    oly_node *nan = oly_sketch_convert(s, NUMBER(0), part),
+             *most = oly_sketch_convert(s, NUMBER(oly_dtype_largest(part)), part);
+    oly_node *least = oly_sketch_convert(s, NUMBER(-oly_dtype_largest(part)), part);
     if (oly_kind_of(x) == OLY_KIND_COMPLEX)
         DONE(BINARY(complex, finite_part(s, UNARY(real, x), nan, most, least),
                     finite_part(s, UNARY(imag, x), nan, most, least)));
@@ -354,7 +351,7 @@ COMPOSE(nan_to_num)
 /* -- signs ---------------------------------------------------------------------------------------------------------------- */
 static oly_node *sign_bit(oly_sketch *s, oly_node *x)
 {
-    static const oly_dtype whole[] = {[2] = OLY_INT16, [4] = OLY_INT32, [8] = OLY_INT64};
+    static const oly_dtype whole[] = {[1] = OLY_INT8, [2] = OLY_INT16, [4] = OLY_INT32, [8] = OLY_INT64};
     if (x && oly_kind_of(x) == OLY_KIND_FLOAT)
         x = oly_sketch_bits(s, x, whole[oly_dtype_size(x->type.dtype)]);
     return x && x->type.dtype == OLY_BOOL ? oly_sketch_all(s, x, false) : BINARY(lt, x, WHOLE(0));

@@ -1,4 +1,5 @@
 /* Random numbers: bits from a counter, and distributions made of them. See compose_random.h. */
+#include "core/dtype_list.h"
 #include "graph/compose_random.h"
 #include "graph/sketch.h"
 #include <inttypes.h>
@@ -211,18 +212,21 @@ static oly_status check_floating(oly_dtype dtype, const char *what)
     return OLY_OK;
 }
 
-/* Bits of a mantissa behind the exponent of 1, less 1. bfloat16 takes them from 8 bits. */
+/* Bits of a mantissa behind the exponent of 1, less 1. Fractions of less than 8 bits are taken from 8 bits. */
 oly_node *oly_random_unit(oly_sketch *s, oly_node *word, oly_dtype dtype, int rank, const int64_t *shape)
 {
+#define UNIT(number, T, digits, least)                                                                                 \
+    [OLY_##number] = {(digits) < 8 ? 1 : sizeof(T), (digits) < 8 ? 8 - (digits) : 8 * (int)sizeof(T) - (digits),       \
+                      (int64_t)OLY_ONE_BITS(digits, least)},
+#define NARROW_UNIT(a, number, name, s, T, of, to, top, digits, least, ...) UNIT(number, T, digits, least)
+#define WIDE_UNIT(a, number, name, s, T, U, top, digits, least, ...)        UNIT(number, T, digits, least)
     static const struct {
-        int drawn, dropped;
-        oly_dtype as;
+        int drawn, dropped; /* bytes; bits */
         int64_t one;
-    } of[OLY_N_DTYPES] = {[OLY_FLOAT16] = {2, 6, OLY_UINT16, 0x3C00},
-                          [OLY_BFLOAT16] = {1, 1, OLY_UINT16, 0x3F80},
-                          [OLY_FLOAT32] = {4, 9, OLY_UINT32, 0x3F800000},
-                          [OLY_FLOAT64] = {8, 12, OLY_UINT64, 0x3FF0000000000000}};
-    oly_node *x = oly_sketch_convert(s, bits(s, word, (size_t)of[dtype].drawn, rank, shape), of[dtype].as);
+    } of[OLY_N_DTYPES] = {OLY_NARROW_TYPES(NARROW_UNIT, ) OLY_WIDE_TYPES(WIDE_UNIT, )};
+    static const oly_dtype words[] = {[1] = OLY_UINT8, [2] = OLY_UINT16, [4] = OLY_UINT32, [8] = OLY_UINT64};
+    oly_node *x =
+        oly_sketch_convert(s, bits(s, word, (size_t)of[dtype].drawn, rank, shape), words[oly_dtype_size(dtype)]);
     x = oly_sketch_binary(s, OLY_OP_shift_right_logical, x, oly_sketch_whole(s, of[dtype].dropped));
     x = oly_sketch_binary(s, OLY_OP_or, x, oly_sketch_whole(s, of[dtype].one));
     oly_params p;
@@ -301,18 +305,10 @@ oly_status oly_compose_random_uniform(oly_graph *g, int n_in, oly_node *const *i
 
 /* -- what a type is like ---------------------------------------------------------------------------------------------- */
 
-static int mantissa_bits(oly_dtype dtype)
-{
-    return dtype == OLY_FLOAT16 ? 10 : dtype == OLY_BFLOAT16 ? 7 : dtype == OLY_FLOAT32 ? 23 : 52;
-}
-static double smallest_normal(oly_dtype dtype)
-{
-    return dtype == OLY_FLOAT16 ? 0x1p-14 : dtype == OLY_FLOAT64 ? 0x1p-1022 : 0x1p-126;
-}
 /* The number after -1. */
 static double after_minus_one(oly_dtype dtype)
 {
-    return ldexp(1, -mantissa_bits(dtype) - 1) - 1;
+    return oly_dtype_epsilon(dtype) / 2 - 1;
 }
 
 /* -- distributions ---------------------------------------------------------------------------------------------------- */
@@ -381,7 +377,7 @@ oly_status oly_compose_random_bernoulli(oly_graph *g, int n_in, oly_node *const 
 
 oly_node *oly_random_gumbels(oly_sketch *s, oly_node *word, oly_dtype dtype, int rank, const int64_t *shape)
 {
-    oly_node *x = between_numbers(s, word, dtype, smallest_normal(dtype), 1, rank, shape);
+    oly_node *x = between_numbers(s, word, dtype, oly_dtype_smallest_normal(dtype), 1, rank, shape);
     for (int k = 0; k < 2; k++)
         x = oly_sketch_unary(s, OLY_OP_neg, oly_sketch_unary(s, OLY_OP_rough_log, x));
     return x;
@@ -430,8 +426,8 @@ oly_status oly_compose_random_logistic(oly_graph *g, int n_in, oly_node *const *
     oly_sketch s = {.g = g};
     const oly_params *p = &recipe->params;
     OLY_TRY(check_floating(p->dtype, "logistic"));
-    oly_node *u =
-        between_numbers(&s, oly_random_word(&s, in[0]), p->dtype, smallest_normal(p->dtype), 1, p->rank, p->shape);
+    oly_node *u = between_numbers(&s, oly_random_word(&s, in[0]), p->dtype, oly_dtype_smallest_normal(p->dtype), 1,
+                                  p->rank, p->shape);
     oly_node *rest = oly_sketch_unary(&s, OLY_OP_log1p, oly_sketch_unary(&s, OLY_OP_neg, u));
     return finish(&s, oly_sketch_binary(&s, OLY_OP_sub, oly_sketch_unary(&s, OLY_OP_rough_log, u), rest), recipe, out);
 }
@@ -443,8 +439,8 @@ oly_status oly_compose_random_cauchy(oly_graph *g, int n_in, oly_node *const *in
     oly_sketch s = {.g = g};
     const oly_params *p = &recipe->params;
     OLY_TRY(check_floating(p->dtype, "Cauchy"));
-    oly_node *u = between_numbers(&s, oly_random_word(&s, in[0]), p->dtype, ldexp(1, -mantissa_bits(p->dtype)), 1,
-                                  p->rank, p->shape);
+    oly_node *u =
+        between_numbers(&s, oly_random_word(&s, in[0]), p->dtype, oly_dtype_epsilon(p->dtype), 1, p->rank, p->shape);
     u = oly_sketch_binary(&s, OLY_OP_sub, u, number(&s, p->dtype, 0.5));
     u = oly_sketch_binary(&s, OLY_OP_mul, number(&s, p->dtype, 0x1.921fb54442d18p1), u);
     return finish(&s, oly_sketch_unary(&s, OLY_OP_tan, u), recipe, out);

@@ -1,24 +1,47 @@
-/* Element types: names, sizes, kinds, and where two of them meet. Everything is read from dtype.def. Callable
+/* Element types: names, sizes, kinds, and where two of them meet. Everything is read from core/dtype_list.h. Callable
  * by all. */
-#include "graph/type.h"
+#include "core/dtype_list.h"
 #include "core/error.h"
+#include "graph/type.h"
+#include <math.h>
 
 typedef struct dtype_row {
     const char *name, *brief;
     size_t bytes;
     oly_kind kind;
+    bool is_signed; /* of integers */
+    bool alone;     /* meets no other floating type */
+    oly_dtype real;
+    int digits, least; /* of floating numbers: of the fraction; exponent of the smallest normal one */
+    double most;       /* the largest finite one */
 } dtype_row;
 
-static const dtype_row rows[OLY_N_DTYPES] = {
-#define OLY_DTYPE(number, name, brief, c_type, bytes, kind) [OLY_##number] = {name, brief, bytes, OLY_KIND_##kind},
-#include "graph/dtype.def"
-#undef OLY_DTYPE
-};
+enum { PROMOTES = false, ALONE = true };
 
-#define OLY_DTYPE(number, name, brief, c_type, bytes, kind)                                                            \
-    _Static_assert(sizeof(c_type) == (bytes), "dtype.def: bytes of " name);
-#include "graph/dtype.def"
-#undef OLY_DTYPE
+#define ROW(number, text, s, T, of_kind, ...)                                                                          \
+    [OLY_##                                                                                                            \
+        number] = {.name = text, .brief = #s, .bytes = sizeof(T), .kind = of_kind, .real = OLY_##number, __VA_ARGS__},
+#define SIGNED_ROW(a, number, name, s, T, ...)   ROW(number, name, s, T, OLY_KIND_INTEGER, .is_signed = true)
+#define UNSIGNED_ROW(a, number, name, s, T, ...) ROW(number, name, s, T, OLY_KIND_INTEGER, )
+#define NARROW_ROW(a, number, name, s, T, of, to, top, fraction, exponent, largest, meets)                             \
+    ROW(number, name, s, T, OLY_KIND_FLOAT, .alone = meets, .digits = fraction, .least = exponent, .most = largest)
+#define WIDE_ROW(a, number, name, s, T, U, top, fraction, exponent, largest)                                           \
+    ROW(number, name, s, T, OLY_KIND_FLOAT, .digits = fraction, .least = exponent, .most = largest)
+#define COMPLEX_ROW(a, number, text, s, T, part, ...)                                                                  \
+    [OLY_##number] = {.name = text, .brief = #s, .bytes = sizeof(T), .kind = OLY_KIND_COMPLEX, .real = OLY_##part},
+
+static const dtype_row rows[OLY_N_DTYPES] = {
+    [OLY_BOOL] = {.name = "bool", .brief = "bool", .bytes = sizeof(bool), .real = OLY_BOOL},
+    OLY_SIGNED_TYPES(SIGNED_ROW, ) OLY_UNSIGNED_TYPES(UNSIGNED_ROW, ) OLY_NARROW_TYPES(NARROW_ROW, )
+        OLY_WIDE_TYPES(WIDE_ROW, ) OLY_COMPLEX_TYPES(COMPLEX_ROW, )};
+
+/* The list has every type of oly_dtype, in its order. */
+#define PLACE(a, number, ...) place_##number,
+enum { OLY_EVERY_TYPE(PLACE, ) n_places };
+#define IS_IN_PLACE(a, number, name, ...)                                                                              \
+    _Static_assert((int)OLY_##number == (int)place_##number, "dtype_list.h: place of " name);
+OLY_EVERY_TYPE(IS_IN_PLACE, )
+_Static_assert((int)OLY_N_DTYPES == (int)n_places, "dtype_list.h: types without a row");
 
 static bool known(oly_dtype d)
 {
@@ -49,12 +72,27 @@ const char *oly_dtype_short(oly_dtype d)
 
 bool oly_dtype_is_signed(oly_dtype d)
 {
-    return d >= OLY_INT8 && d <= OLY_INT64;
+    return known(d) && rows[d].is_signed;
 }
 
 oly_dtype oly_dtype_real(oly_dtype d)
 {
-    return d == OLY_COMPLEX64 ? OLY_FLOAT32 : d == OLY_COMPLEX128 ? OLY_FLOAT64 : d;
+    return known(d) ? rows[d].real : d;
+}
+
+double oly_dtype_epsilon(oly_dtype d)
+{
+    return ldexp(1, -rows[oly_dtype_real(d)].digits);
+}
+
+double oly_dtype_smallest_normal(oly_dtype d)
+{
+    return ldexp(1, rows[oly_dtype_real(d)].least);
+}
+
+double oly_dtype_largest(oly_dtype d)
+{
+    return rows[oly_dtype_real(d)].most;
 }
 
 /* -- 64-bit results ------------------------------------------------------------------------------------- */
@@ -101,7 +139,7 @@ oly_dtype oly_dtype_summed(oly_dtype d)
 
 oly_dtype oly_dtype_computed(oly_dtype d)
 {
-    return d == OLY_FLOAT16 || d == OLY_BFLOAT16 ? OLY_FLOAT32 : d;
+    return oly_is_narrow(d) ? OLY_FLOAT32 : d;
 }
 
 /* 64-bit integers, which float32 could not hold, become float64; the others float32, whatever the default is. */
@@ -136,7 +174,7 @@ static oly_dtype meet_integers(oly_dtype a, oly_dtype b)
 }
 
 /* The higher kind wins whole (int64 and float32 meet in float32, as in JAX). Within a kind the wider type holds both; where
- * none of the two does (signed and unsigned, float16 and bfloat16), the next wider one. source: JAX's type lattice */
+ * none of the two does (signed and unsigned, two narrow types), the next wider one. source: JAX's type lattice */
 oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
 {
     oly_pass(__func__);
@@ -151,5 +189,5 @@ oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
         return a;
     if (ka == OLY_KIND_INTEGER)
         return meet_integers(a, b);
-    return rows[a].bytes == 2 && rows[b].bytes == 2 ? OLY_FLOAT32 : rows[a].bytes > rows[b].bytes ? a : b;
+    return oly_is_narrow(a) && oly_is_narrow(b) ? OLY_FLOAT32 : rows[a].bytes > rows[b].bytes ? a : b;
 }

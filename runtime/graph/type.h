@@ -30,10 +30,15 @@ oly_dtype oly_default_float(void);        /* float32, with 64-bit types enabled 
 oly_dtype oly_default_complex(void);      /* complex64, with 64-bit types enabled complex128 */
 /* What a sum of such elements has: bools and integers narrower than the default integer become that, signed or not. */
 oly_dtype oly_dtype_summed(oly_dtype d);
-/* What arithmetic on many elements is done in: float32 for float16 and bfloat16, else d. */
+/* What arithmetic on many elements is done in: float32 for narrower floating types, else d. */
 oly_dtype oly_dtype_computed(oly_dtype d);
 /* What a floating function makes of these: floating and complex types stay, the others become the default float. */
 oly_dtype oly_dtype_inexact(oly_dtype d);
+/* Of floating types and of the parts of complex ones: the distance from 1 to the next number, the smallest normal number, the
+ * largest finite one. */
+double oly_dtype_epsilon(oly_dtype d);
+double oly_dtype_smallest_normal(oly_dtype d);
+double oly_dtype_largest(oly_dtype d);
 int64_t oly_type_size(const oly_type *t);                  /* elements */
 bool oly_type_equal(const oly_type *a, const oly_type *b); /* weakness and the sharding part do not count */
 /* -- the sharding part (sharding_type.c) ---- */

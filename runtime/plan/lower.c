@@ -3,7 +3,7 @@
 #include "plan/delay.h"
 #include "plan/finish.h"
 #include "graph/factors.h"
-#include "core/half.h"
+#include "core/element.h"
 #include <string.h>
 
 void oly_contiguous_strides(const oly_box *b, int64_t *stride)
@@ -40,10 +40,6 @@ void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
                                 .in = {-1, -1, -1}};
     switch (constant->type.dtype) {
     case OLY_BOOL: i->value.b = c->value.i != 0; break;
-    case OLY_FLOAT16: i->value.u16 = oly_half_of_float((float)c->value.f); break;
-    case OLY_BFLOAT16: i->value.u16 = oly_bfloat_of_float((float)c->value.f); break;
-    case OLY_FLOAT32: i->value.f32 = (float)c->value.f; break;
-    case OLY_FLOAT64: i->value.f = c->value.f; break;
     case OLY_COMPLEX64:
         i->value.c64[0] = (float)c->value.f;
         i->value.c64[1] = (float)c->imaginary;
@@ -52,7 +48,11 @@ void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
         i->value.c128[0] = c->value.f;
         i->value.c128[1] = c->imaginary;
         break;
-    default: i->value.i = c->value.i; break; /* integers: the low bytes */
+    default:
+        i->value.i = c->value.i; /* integers: the low bytes */
+        if (oly_dtype_kind(constant->type.dtype) == OLY_KIND_FLOAT)
+            oly_set_real(constant->type.dtype, &i->value, c->value.f);
+        break;
     }
 }
 

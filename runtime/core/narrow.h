@@ -1,7 +1,8 @@
-/* The bits of float16 and bfloat16 elements to and from float, rounding to nearest even. Without branches, so that loops over
- * them become vector code. Callable by all, kernels included. */
-#ifndef OLY_CORE_HALF_H
-#define OLY_CORE_HALF_H
+/* The bits of floating elements narrower than float32 (float16, bfloat16) to and from float, rounding to
+ * nearest even. Without branches, so that loops over them become vector code. dtype_list.h says which functions belong to which
+ * type. Callable by all, kernels included. */
+#ifndef OLY_CORE_NARROW_H
+#define OLY_CORE_NARROW_H
 #include <stdint.h>
 #include <string.h>
 
