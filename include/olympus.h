@@ -1,9 +1,9 @@
 /* Olympus: one global-view program over sharded arrays on many devices. The whole public interface.
  * Sections: base.h start, errors, scopes; mesh.h devices, meshes, shardings; array.h arrays; ops.h operations; math.h more
- * elementwise ones, shape.h those that put elements elsewhere, statistics.h those made of reductions, index.h those along a
- * dimension and by value, contract.h products, random.h random numbers; transform.h jit, loops, explanations; gradient.h
+ * elementwise operations; shape.h rearranging elements; statistics.h operations made of reductions; index.h sorting, running
+ * results and indexing; contract.h products; random.h random numbers; transform.h jit, loops, explanations; gradient.h
  * derivatives; map.h shard_map, collectives, vmap; regions.h other Explicit axes in a part of a program.
- * docs/semantics.md tells the rules. */
+ * The rules are in docs/semantics.md. */
 #ifndef OLYMPUS_H
 #define OLYMPUS_H
 #include <olympus/base.h>

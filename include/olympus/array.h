@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* -- element types ------------------------------------------------------------------------------------------------ */
-/* float16 and bfloat16 elements are held as their 16 bits (uint16_t), complex ones as pairs of real and imaginary part. */
+/* float16 and bfloat16 elements are stored as their 16 bits (uint16_t), complex ones as pairs of real and imaginary part. */
 typedef enum oly_dtype {
     OLY_BOOL,
     OLY_INT8,
@@ -33,13 +33,13 @@ typedef enum oly_dtype {
 
 OLY_API const char *oly_dtype_name(oly_dtype dtype); /* "float32" */
 OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
-/* Whether results whose type nobody named may have 64 bits (JAX's jax_enable_x64; default: option OLYMPUS_ENABLE_X64, 0).
- * Off: int32 and uint32 meet in int32, an integer array times 0.5 is float32, index results are int32. On: int64, float64,
+/* Whether results whose type was not named may have 64 bits (JAX's jax_enable_x64; default: option OLYMPUS_ENABLE_X64, 0).
+ * Off: int32 and uint32 promote to int32, an integer array times 0.5 is float32, index results are int32. On: int64, float64,
  * int64. Arrays of 64-bit elements work in both. ranks: the same on all ranks that compute together. */
 OLY_API void oly_enable_x64(bool on);
 OLY_API bool oly_x64_enabled(void);
-/* Type that two element types meet in, as jax.numpy.promote_types: the higher of bool, integer, floating, complex wins whole
- * (int64 and float32: float32); a signed and an unsigned integer meet in the next wider signed one. */
+/* The common type of two element types, as jax.numpy.promote_types: the higher kind of bool, integer, floating, complex wins
+ * (int64 and float32: float32); a signed and an unsigned integer promote to the next wider signed one. */
 OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 
 /* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */
@@ -50,9 +50,9 @@ OLY_API const int64_t *oly_shape(oly_array x); /* rank extents; valid as long as
 OLY_API int64_t oly_size(oly_array x);         /* number of elements */
 OLY_API oly_dtype oly_dtype_of(oly_array x);
 OLY_API oly_sharding oly_sharding_of(oly_array x);  /* NULL for traced arrays: the planner has yet to choose */
-OLY_API bool oly_is_committed(oly_array x);         /* placed on its devices on purpose */
+OLY_API bool oly_is_committed(oly_array x);         /* placed explicitly by the program */
 OLY_API bool oly_is_fully_addressable(oly_array x); /* all of its shards are on this process */
-/* Writes the type: "float32[4,8]", with '~' in front when the element type is weak (a C number decided it). Returns the whole
+/* Writes the type: "float32[4,8]", prefixed with '~' if the element type is weak (it comes from a C number). Returns the whole
  * length. source: jax.typeof */
 OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 
@@ -66,34 +66,34 @@ OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 OLY_API oly_array oly_from_host(const void *data, oly_dtype dtype, int rank, const int64_t *shape);
 #define oly_from_host(...) OLY_AT(oly_from_host)(__VA_ARGS__)
 
-/* Same elements at another place, committed there. Moves between any shardings, meshes and process counts; of an uncommitted
- * array every process cuts up its own copy. sharding NULL: another handle of the array as it is.
+/* The same elements with another sharding, committed. Moves between any shardings, meshes and process counts; of an uncommitted
+ * array every process splits its own copy. sharding NULL: another handle of the array as it is.
  *   ranks    all ranks that own a device of either sharding
- *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_DIVERGED: the copies of an uncommitted array differ (checked when
+ *   fails    OLY_SHARDING: spec longer than the rank of x; OLY_DIVERGED: the copies of an uncommitted array differ (checked if
  *            the mesh has devices of every process, which waits for pending work); OLY_MEMORY
  *   source   jax.device_put */
 OLY_API oly_array oly_device_put(oly_array x, oly_sharding sharding);
 #define oly_device_put(...) OLY_AT(oly_device_put)(__VA_ARGS__)
 
-/* Global array from what each process holds: `data` is this process's part, row-major; along each dimension it consists of the
- * ranges that the devices of this process hold, joined in the order of the global array.
+/* Global array from the parts of the processes: `data` is this process's part, row-major; along each dimension it consists of the
+ * ranges that the devices of this process hold, concatenated in the order of the global array.
  *   local_shape   shape of `data`: the sum of those ranges along each dimension
  *   returns       committed
  *   ranks         all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
- *   fails         OLY_SHAPE when the local part is not what the sharding gives this process; OLY_SHARDING, OLY_OVERFLOW, OLY_MEMORY
+ *   fails         OLY_SHAPE if the local part is not the one that the sharding gives this process; OLY_SHARDING, OLY_OVERFLOW, OLY_MEMORY
  *   source        jax.make_array_from_process_local_data (with the global shape given) */
 OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
                                  const void *data, const int64_t *local_shape);
 #define oly_from_local(...) OLY_AT(oly_from_local)(__VA_ARGS__)
 
-/* Global array from one array on each device of this process that the sharding has: nothing is moved, the parts are shared.
+/* Global array from one array on each of this process's devices in the sharding: nothing is moved, the parts are shared.
  * Waits until they are computed.
  *   n       devices of this process in the sharding; 0 on a process that has none
  *   shards  each committed to one of those devices (oly_device_put to oly_single_device), in any order, of the element type and
  *           of the shape that its device holds of the global array
  *   returns committed
  *   ranks   all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
- *   fails   OLY_INVALID (their number), OLY_DEVICES (devices twice, or not of the sharding), OLY_SHAPE, OLY_DTYPE, OLY_SHARDING,
+ *   fails   OLY_INVALID (number of parts), OLY_DEVICES (a device twice, or not of the sharding), OLY_SHAPE, OLY_DTYPE, OLY_SHARDING,
  *           OLY_OVERFLOW, OLY_DELETED, OLY_TRACE, OLY_MEMORY
  *   source  jax.make_array_from_single_device_arrays */
 OLY_API oly_array oly_from_shards(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
@@ -109,29 +109,29 @@ OLY_API oly_status oly_block_until_ready(oly_array x);
 /* Copies the whole array to host memory, row-major; buffer holds `bytes` bytes.
  *   ranks    any rank, alone
  *   fails    OLY_NOT_ADDRESSABLE unless every element is on this process (the message names oly_process_allgather and
- *            OLY_FOR_EACH_SHARD); OLY_INVALID when buffer is too small; OLY_DELETED; OLY_TRACE */
+ *            OLY_FOR_EACH_SHARD); OLY_INVALID if buffer is too small; OLY_DELETED; OLY_TRACE */
 OLY_API oly_status oly_get(oly_array x, void *buffer, size_t bytes);
 #define oly_get(...) OLY_AT(oly_get)(__VA_ARGS__)
 
-/* The value of a one-element array, converted to double. Fails as oly_get, or OLY_SHAPE unless it has one element, OLY_DTYPE
- * when that is complex; 0 then. */
+/* The value of a one-element array, converted to double. Fails like oly_get, and with OLY_SHAPE unless it has one element,
+ * OLY_DTYPE if that is complex; returns 0 then. */
 OLY_API double oly_item(oly_array x);
 #define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
 
 /* The whole array on every process: row-major into buffer, which holds `bytes` bytes.
- *   ranks    all ranks of the array's mesh, which gather it among themselves. A rank that has none of its devices may call, too, at
- *            the same place in the program or later, and gets the value: it waits until one of those that have has fetched the array and
- *            comes to a call, and must have made the array by the same calls, of the same data, as they; what they make beyond that does not
- *            matter. (The parts that oly_from_local and oly_from_shards are given are known by the line and by how many times it was
- *            run.) That one keeps a copy of what it fetches from meshes that leave ranks out (OLYMPUS_FETCH_MEMORY), and sends up to
- *            1 MiB to those ranks at once; for more they ask, and it answers in calls of Olympus, not in MPI calls of the program
- *   fails    OLY_INVALID when buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also when ranks outside of the mesh ask for
- *            what its own do not fetch, or not before other calls that all make, or have dropped since; OLY_TIMEOUT */
+ *   ranks    all ranks of the array's mesh, which gather it among themselves. A rank without devices of the mesh may call, too, at the
+ *            same point of the program or later, and gets the value: it waits until a rank of the mesh that has fetched the array
+ *            reaches a call, and must have made the array by the same calls with the same data; other calls do not matter. (Parts
+ *            given to oly_from_local and oly_from_shards are identified by the line and by how many times it has run.) A rank of
+ *            a mesh that leaves ranks out keeps a copy of what it fetches (OLYMPUS_FETCH_MEMORY), and sends up to 1 MiB to those
+ *            ranks at once; for more they ask, and it answers in calls of Olympus, not in the program's own MPI calls
+ *   fails    OLY_INVALID if buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also if ranks outside the mesh ask for a value
+ *            that its own ranks do not fetch, fetch only after other calls that all make, or have dropped since; OLY_TIMEOUT */
 OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);
 #define oly_process_allgather(...) OLY_AT(oly_process_allgather)(__VA_ARGS__)
 
-/* Returns when all processes have come here: what each did before, as writing files, is done. The name tells this place from
- * others. ranks: all ranks. fails OLY_DIVERGED: another process waits at another name; OLY_TIMEOUT, OLY_TRACE, OLY_INVALID.
+/* A barrier: returns when all processes have called it, so earlier work of each, such as writing files, is done. The name
+ * identifies the call. ranks: all ranks. fails OLY_DIVERGED: another process waits under another name; OLY_TIMEOUT, OLY_TRACE, OLY_INVALID.
  * source: jax.experimental.multihost_utils.sync_global_devices */
 OLY_API oly_status oly_sync(const char *name);
 #define oly_sync(...) OLY_AT(oly_sync)(__VA_ARGS__)
@@ -139,7 +139,7 @@ OLY_API oly_status oly_sync(const char *name);
 /* -- shards of this process --------------------------------------------------------------------------------------- */
 typedef struct oly_shard {
     oly_device device;
-    int replica; /* how many devices before it in the mesh hold the same elements */
+    int replica; /* number of preceding devices of the mesh that hold the same elements */
     int rank;
     int64_t start[OLY_MAX_RANK];  /* where it begins in the global array */
     int64_t extent[OLY_MAX_RANK]; /* its size */
@@ -181,18 +181,17 @@ OLY_API oly_status oly_visualize(FILE *file, oly_array x);
 OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, const int64_t *shape);
 #define oly_visualize_sharding(...) OLY_AT(oly_visualize_sharding)(__VA_ARGS__)
 
-/* Writes a 2-D array as a PNG picture: an element is a pixel, small arrays are enlarged (to 256 pixels a side), large ones
- * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears whole or not at all,
- * in the place of a regular file or of none.
- *   ranks   all ranks of the array's mesh, with the same range (the data is gathered); process 0 writes, or, where the mesh leaves
- *           ranks out, that of its first device. Ranks that are left out may call, too, as oly_process_allgather
- *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of
- *           these ranks alike */
+/* Writes a 2-D array as a PNG image with one pixel per element; small arrays are enlarged (to 256 pixels a side), large ones
+ * averaged down (to 1024). Colours go from `low` (dark) to `high` (bright), NaN is grey. The file appears complete or not at all;
+ * it may replace a regular file, nothing else.
+ *   ranks   all ranks of the array's mesh, with the same range (the data is gathered); process 0 writes, or, if the mesh leaves
+ *           ranks out, the process of its first device. Ranks that are left out may call, too, as oly_process_allgather
+ *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of these ranks */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_dtype_name(...)           OLY_AT(oly_dtype_name)(__VA_ARGS__)
 #define oly_dtype_size(...)           OLY_AT(oly_dtype_size)(__VA_ARGS__)

@@ -16,8 +16,8 @@ extern "C" {
 #define OLY_VERSION_MINOR 1
 
 /* -- handles ------------------------------------------------------------------------------------------------------
- * A handle is a pointer to something only the library sees inside. Arrays and functions belong to the innermost open
- * scope and die with it; meshes, shardings and devices live until oly_finalize. */
+ * A handle is an opaque pointer. Arrays and functions belong to the innermost open scope and are freed with it; meshes,
+ * shardings and devices live until oly_finalize. */
 typedef struct oly_array_impl *oly_array;
 typedef struct oly_fn_impl *oly_fn;
 typedef const struct oly_mesh_impl *oly_mesh;
@@ -28,7 +28,7 @@ typedef const struct oly_device_impl *oly_device;
 #define OLY_MAX_RANK 12 /* dimensions of an array, and axes of a mesh */
 
 /* -- status ------------------------------------------------------------------------------------------------------
- * The codes, their names and their texts: the only place. */
+ * The only list of codes, their names and their texts. */
 #define OLY_STATUS_LIST(X)                                                                                             \
     X(OK, "success")                                                                                                   \
     X(INVALID, "invalid argument")                                                                                     \
@@ -66,23 +66,22 @@ OLY_API const char *oly_status_text(oly_status status);
 /* Starts Olympus: MPI (unless the program has started it), the devices of this rank, the worker threads, the program's
  * scope. Works under mpirun, srun, or alone.
  *   argc, argv  main's, or NULL
- *   ranks       all ranks. A child that a rank makes by fork() may not call Olympus (OLY_STATE); threads may, one at a time
- *   fails       OLY_STATE when already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED when ranks differ in
- *               library version, device count or the options that plans depend on (docs/options.md). A failure of the
+ *   ranks       all ranks. A child process made by fork() may not call Olympus (OLY_STATE); threads may, one at a time
+ *   fails       OLY_STATE if already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED if ranks differ in library version, device count or the options that plans depend on (docs/options.md). A failure of the
  *               first call ends the job, whatever the error mode. */
 OLY_API void oly_init(int *argc, char ***argv);
 
 /* Ends Olympus: waits for all work, frees every handle, and ends MPI if oly_init started it.
  *   ranks    all ranks
- *   returns  the exit status for main: 0, or 1 when an error was kept (OLY_ERRORS_RETURN) and never looked at */
+ *   returns  the exit status for main: 0, or 1 if an error was kept (OLY_ERRORS_RETURN) and never read */
 OLY_API int oly_finalize(void);
 
 /* Number of this process among the processes of the job, and how many there are. ranks: any rank, alone. */
 OLY_API int oly_process_index(void);
 OLY_API int oly_process_count(void);
 
-/* True when OLYMPUS_SIMULATE asks for the plans of a machine that is not there: meshes have its devices, arrays have types and
- * shardings but no values, calls are planned and not run, and this process stands for rank 0. Reading values fails with
+/* True if OLYMPUS_SIMULATE requests the plans of a machine that does not exist: meshes have its devices, arrays have types and
+ * shardings but no values, calls are planned but not run, and this process acts as rank 0. Reading values fails with
  * OLY_STATE. ranks: any rank, alone; before oly_init: false. */
 OLY_API bool oly_simulated(void);
 
@@ -96,22 +95,22 @@ OLY_API void oly_print_options(void);
 /* -- errors ------------------------------------------------------------------------------------------------------- */
 typedef enum { OLY_ERRORS_ABORT, OLY_ERRORS_RETURN } oly_error_mode;
 
-/* What a failing call does. OLY_ERRORS_ABORT (the default): print the message to standard error from the rank that saw it
- * and end the whole job. OLY_ERRORS_RETURN: return a null handle (or a status); calls on null handles return null; the
- * first message is kept until oly_clear_error. A call that fails in a function which is recorded (of oly_jit, the body of a loop, a
- * branch, ...) fails what records it, even where the function goes on with other values, unless it calls oly_clear_error.
- * Returns the mode it replaces. ranks: any rank, alone. */
+/* What a failing call does. OLY_ERRORS_ABORT (the default): print the message to standard error from the rank that detected
+ * it and end the whole job. OLY_ERRORS_RETURN: return a null handle (or a status); calls on null handles return null; the first
+ * message is kept until oly_clear_error. A call that fails while a function is traced (of oly_jit, the body of a loop, a branch,
+ * ...) fails the call that traces it, even if the function continues with other values, unless it calls oly_clear_error. Returns
+ * the previous mode. ranks: any rank, alone. */
 OLY_API oly_error_mode oly_set_error_mode(oly_error_mode mode);
 
-/* The first error since the last oly_clear_error: its status, and its message (never NULL, "" when there is none). */
+/* The first error since the last oly_clear_error: its status, and its message (never NULL, "" if there is none). */
 OLY_API oly_status oly_last_status(void);
 OLY_API const char *oly_last_error(void);
 OLY_API void oly_clear_error(void);
 
 /* -- scopes ------------------------------------------------------------------------------------------------------- */
 
-/* OLY_SCOPE { ... } frees on leaving (by falling out or `continue`, not `break`, `return` or `goto`) every handle made
- * inside and not kept. Scopes nest; ranks: any rank, alone. */
+/* OLY_SCOPE { ... } frees every handle made inside and not kept, on leaving by its end or by `continue` (not by `break`, `return` or
+ * `goto`). Scopes nest; ranks: any rank, alone. */
 #define OLY_SCOPE              OLY_SCOPE_NAMED_(__LINE__)
 #define OLY_SCOPE_NAMED_(line) OLY_SCOPE_FOR_(line)
 #define OLY_SCOPE_FOR_(line)                                                                                           \
@@ -119,19 +118,18 @@ OLY_API void oly_clear_error(void);
 OLY_API void oly_scope_open(void);
 OLY_API void oly_scope_close(void);
 
-/* Moves a handle from its scope to the one outside that and returns it; in the outermost scope it stays. NULL stays NULL. */
+/* Moves a handle to the enclosing scope and returns it; in the outermost scope it stays. NULL stays NULL. */
 OLY_API oly_array oly_keep(oly_array x);
 
-/* Replaces what the long-lived variable holds: frees the array `*variable` holds (when not NULL) and moves `x` to the
- * scope the old one belonged to (or, when there was none, to the scope outside its own). `x` may be NULL, or the same. */
+/* Replaces the contents of a long-lived variable: frees the array that `*variable` holds (if not NULL) and moves `x` to the scope
+ * of the old one (or, if there was none, to the scope enclosing its own). `x` may be NULL, or the same. */
 OLY_API void oly_assign(oly_array *variable, oly_array x);
 
-/* Frees an array now instead of at the end of its scope; the handle must not be used again. NULL is allowed. The data goes
- * when pending work is done. */
+/* Frees an array now instead of at the end of its scope; the handle must not be used again. NULL is allowed. The data is released when pending work is done. */
 OLY_API void oly_free(oly_array x);
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_status_name(...)    OLY_AT(oly_status_name)(__VA_ARGS__)
 #define oly_status_text(...)    OLY_AT(oly_status_text)(__VA_ARGS__)

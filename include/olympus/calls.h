@@ -1,15 +1,15 @@
-/* How a call is written: the place it notes, its lists and its options, with the same spellings in C11 and in C++17. What the
- * macros of the other headers are made of; programs need none of these names. Included by <olympus/base.h>.
+/* How calls are written: call sites, lists and options, with the same notation in C11 and C++17. The macros of the other headers
+ * are built from these; programs need none of these names. Included by <olympus/base.h>.
  *
- * A macro with optional arguments hands them on with an empty one behind them, since ISO C wants one there; so lists and
- * options may end in a comma. */
+ * A macro with optional arguments passes them on followed by an empty one, since ISO C requires one; so lists and options may end
+ * in a comma. */
 #ifndef OLYMPUS_CALLS_H
 #define OLYMPUS_CALLS_H
 
 #define OLY_API __attribute__((visibility("default")))
 
-/* -- where a call stands ------------------------------------------------------------------------------------------
- * The name of every public function is a macro, too. It notes file and line before it calls the function, so that messages
+/* -- call sites ---------------------------------------------------------------------------------------------------
+ * The name of every public function is also a macro, which records file and line before it calls the function, so that messages
  * and the order check can name the caller's line. `written` is the name in the program, `function` the one that is called. */
 #ifdef __cplusplus
 extern "C" {
@@ -50,7 +50,7 @@ OLY_API void oly_at(const char *file, int line, const char *written, const char 
 #define OLY_EACH_19_(what, context, x, ...)                                                   what(context, x) OLY_EACH_18_(what, context, __VA_ARGS__)
 #define OLY_EACH_20_(what, context, x, ...)                                                   what(context, x) OLY_EACH_19_(what, context, __VA_ARGS__)
 
-/* 1 where there are none, else 0: whether a comma appears beside, behind and around OLY_COMMA_. */
+/* 1 if there are none, else 0: tests whether a comma appears next to, after and around OLY_COMMA_. */
 #define OLY_IS_EMPTY_(...)                                                                                             \
     OLY_IS_EMPTY_OF_(OLY_HAS_COMMA_(__VA_ARGS__), OLY_HAS_COMMA_(OLY_COMMA_ __VA_ARGS__),                              \
                      OLY_HAS_COMMA_(__VA_ARGS__()), OLY_HAS_COMMA_(OLY_COMMA_ __VA_ARGS__()))
@@ -61,11 +61,11 @@ OLY_API void oly_at(const char *file, int line, const char *written, const char 
 #define OLY_HAS_COMMA_(...)            OLY_COUNT_OF_(__VA_ARGS__, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0)
 
 /* -- lists and options ----------------------------------------------------------------------------------------------
- * OLY_LIST_(type, none, ...)      a pointer to the values, which live as long as the call; `none`: any value of the type
+ * OLY_LIST_(type, none, ...)      a pointer to the values, which live until the call returns; `none`: any value of the type
  * OLY_COUNTED_(type, none, ...)   two arguments, their number and that pointer
  * OLY_OPTIONS_(type, ...)         a struct from ".name = value, ..." */
 #ifndef __cplusplus
-/* A value in front keeps an empty list from being empty, which ISO C does not know. */
+/* A leading value avoids empty lists, which ISO C does not have. */
 #define OLY_LIST_(type, none, ...) ((type const[]){none, __VA_ARGS__} + 1)
 #define OLY_COUNTED_(type, none, ...)                                                                                  \
     (int)(sizeof((type const[]){none, __VA_ARGS__}) / sizeof(type) - 1), OLY_LIST_(type, none, __VA_ARGS__)

@@ -47,7 +47,7 @@ template <class T> struct number {
     }
 };
 
-/* What the braces of a list hold. */
+/* The elements between the braces of a list. */
 template <class T, class = void> struct element {
     using type = T;
     static constexpr const T &value(const T &x) { return x; }
@@ -57,7 +57,7 @@ template <class T> struct element<T, std::enable_if_t<std::is_arithmetic<T>::val
     static constexpr T value(const number<T> &x) { return x.value; }
 };
 
-/* The values; as a temporary they live until the call they are an argument of has returned. */
+/* The values; as a temporary they live until the call that takes them returns. */
 template <class T, std::size_t N> struct values {
     T item[N];
     const T *data() const { return item; }
@@ -96,7 +96,7 @@ template <class T, int Count> constexpr values<T, 1> list(nothing)
 
 /* -- options -------------------------------------------------------------------------------------------------------- */
 
-/* Options that are lists of numbers; OLY_AXES and its kin call them. */
+/* Options that are lists of numbers; OLY_AXES and similar macros call them. */
 template <class T> struct options : T {
     void set_axes(int n, const int *list)
     {
@@ -118,7 +118,7 @@ template <class T> struct workbench {
     static inline thread_local int depth = 0;
 };
 
-/* The first of the options' expressions; at its end (also by an exception) the workbench is as before. */
+/* The first of the options' expressions; at its end (also by an exception) the workbench is restored. */
 template <class T> struct begin_options {
     int before = workbench<T>::depth;
     begin_options() { workbench<T>::under_way[workbench<T>::depth++ % workbench<T>::most] = options<T>(); }

@@ -1,10 +1,10 @@
 /* Products of arrays: matrix products, dot products, einsum. The same functions work eagerly and while tracing.
  * Included by <olympus.h>; programs include that one.
  *
- * Sharding, for all of them: dimensions that stay keep their axes; where a summed dimension is split, partial sums are added
- * over its axes in an order fixed by the mesh. Element types: operands meet in one type, which is the result's; products and
- * sums are formed in full precision (float16 and bfloat16 are summed as float32), integers wrap, bools are combined by and and or.
- * A C number may stand for an operand where rank 0 is allowed. Errors, for all of them: OLY_SHAPE with both types. */
+ * Sharding, for all of them: remaining dimensions keep their axes; where a summed dimension is split, partial sums are reduced over
+ * its axes in an order fixed by the mesh. Element types: operands are promoted to one type, which is the result's; products and sums
+ * are computed in full precision (float16 and bfloat16 are summed as float32), integers wrap, bools are combined by and and or. A C
+ * number may replace an operand where rank 0 is allowed. Errors, for all of them: OLY_SHAPE with both types. */
 #ifndef OLYMPUS_CONTRACT_H
 #define OLYMPUS_CONTRACT_H
 
@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 /* -- products ------------------------------------------------------------------------------------------------------
- * Options, written behind the operands: oly_matmul(a, b, .out_sharding = s).
- *   preferred_element_type  type of sums and result: at least as wide as the operands' and of their kind, or floating for
- *                           integers; not given: the operands'. fails OLY_DTYPE
- *   out_sharding            where the result is wanted: on Auto axes a constraint (oly_with_sharding_constraint) */
+ * Options, written after the operands: oly_matmul(a, b, .out_sharding = s).
+ *   preferred_element_type  type of sums and result: of the operands' kind and at least as wide, or floating for
+ *                           integers; default: the operands'. fails OLY_DTYPE
+ *   out_sharding            sharding of the result; on Auto axes a constraint (oly_with_sharding_constraint) */
 typedef struct oly_product_options {
     char first_; /* not used: lets the macro begin the list */
     oly_dtype preferred_element_type;
@@ -29,7 +29,7 @@ typedef struct oly_product_options {
 /* Matrix product.
  *   a        [..., m, k] or [k]
  *   b        [..., k, n] or [k]; leading dimensions of both broadcast
- *   returns  [..., m, n]; a dimension that was missing is missing
+ *   returns  [..., m, n], without m or n where the operand has no such dimension
  *   source   jax.numpy.matmul */
 OLY_API oly_array oly_matmul_with(oly_operand a, oly_operand b, oly_product_options options);
 #define oly_matmul(...) oly_matmul_(__VA_ARGS__, )
@@ -68,8 +68,8 @@ OLY_API oly_array oly_tensordot_with(oly_operand a, oly_operand b, int axes, oly
     OLY_AT_AS(oly_tensordot, oly_tensordot_with)(OLY_ARG(a), OLY_ARG(b), axes, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* The general product: pairs of dimensions are summed over (contracting) or kept once (batch).
- *   contracting, batch   the dimensions of a, then, behind ';', those of b: "1, 2; 0, 1"; not given: none
- *   n_contracting, ...   the same as numbers, instead
+ *   contracting, batch   the dimensions of a, then, after ';', those of b: "1, 2; 0, 1"; default: none
+ *   n_contracting, ...   the same as numbers
  *   returns              batch dimensions in the order named, then the other dimensions of a, then those of b
  *   fails                OLY_PARSE (with the column), OLY_SHAPE (no such dimension, one named twice, unequal sizes), OLY_DTYPE
  *   source               jax.lax.dot_general */
@@ -86,12 +86,12 @@ OLY_API oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_opt
 #define oly_dot_general_(a, b, ...)                                                                                    \
     OLY_AT_AS(oly_dot_general, oly_dot_general_with)(OLY_ARG(a), OLY_ARG(b), OLY_OPTIONS_(oly_dot_options, __VA_ARGS__))
 
-/* Einstein's summation: "ij,jk->ik". Every letter is an index; one that the result does not name is summed over.
+/* Einstein summation: "ij,jk->ik". Every letter is an index; one that the result does not name is summed over.
  *   subscripts  indices of each operand, between commas; then "->" and those of the result. Without "->": the letters that occur
  *               once, in alphabetical order. "..." stands for further dimensions, which broadcast. A letter twice in one operand
  *               takes the diagonal. Dimensions of size 1 broadcast.
  *   fails       OLY_PARSE (with the column), OLY_SHAPE (operand and indices do not fit)
- *   source      jax.numpy.einsum; products of more than two operands are ordered by least work */
+ *   source      jax.numpy.einsum; products of more than two operands are ordered by least computation */
 OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array *arrays, oly_product_options options);
 #define oly_einsum(subscripts, ...)                                                                                    \
     OLY_AT_AS(oly_einsum, oly_einsum_with)                                                                             \
@@ -103,21 +103,21 @@ OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array
     (subscripts, OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), OLY_PRODUCT_OPTIONS(OLY_UNWRAP options))
 
 /* -- convolutions ---------------------------------------------------------------------------------------------------
- * Slides kernels over an operand, at every place the sum of products (the kernels are not turned round: cross-correlation).
- *   x          [batch, features, space...], up to 6 dimensions of space
+ * Slides kernels over an operand and sums the products at every position (kernels are not reversed: cross-correlation).
+ *   x          [batch, features, space...], up to 6 spatial dimensions
  *   kernels    [features out, features / groups, space...]
- *   returns    [batch, features out, places...]
- * Options, lists as text with an entry for each dimension of space ("2, 1") or as numbers (so many, `..._list`):
- *   strides                how far the kernels move; not given: 1
- *   padding                zeros around x: "SAME" (as many places as strides leave of x), "SAME_LOWER" (an odd one in front), "VALID"
- *                          (none: the default), or "(1, 2), 0": in front and behind, negative to cut off; as numbers: pairs
- *   lhs_dilation           x with that many steps between its elements (lhs_dilation - 1 zeros); rhs_dilation: the kernels
- *   feature_group_count    groups of features that only see each other; 0: 1
+ *   returns    [batch, features out, positions...]
+ * Options; lists are text with one entry per spatial dimension ("2, 1") or numbers (as many, `..._list`):
+ *   strides                step of the kernels; default: 1
+ *   padding                zeros around x: "SAME" (as many positions as x has, divided by the strides), "SAME_LOWER" (an odd zero goes
+ *                          before), "VALID" (none: the default), or "(1, 2), 0": before and after, negative removes; numbers: pairs
+ *   lhs_dilation           distance of x's elements (lhs_dilation - 1 zeros between them); rhs_dilation: of the kernels'
+ *   feature_group_count    groups of features that are convolved separately; 0: 1
  *   batch_group_count      groups of the batch for groups of kernels; 0: 1
- *   dimension_numbers      where the dimensions are: "NHWC,HWIO->NHWC": N batch, C features, O out, I in, other letters space
+ *   dimension_numbers      order of the dimensions: "NHWC,HWIO->NHWC": N batch, C features, O out, I in, other letters spatial
  *   preferred_element_type, out_sharding   as for products
- * sharding: batch and features out stay split; features summed over are split, and partial sums added; of split space only what the
- *   windows see beyond a device's part is exchanged.
+ * sharding: batch and features out stay split; where summed features are split, partial sums are reduced; of split spatial dimensions only
+ *   the elements that windows read beyond a device's part are exchanged.
  * fails  OLY_PARSE (with the column), OLY_SHAPE, OLY_INVALID, OLY_DTYPE: bools
  * source jax.lax.conv_general_dilated */
 typedef struct oly_conv_options {
@@ -134,8 +134,8 @@ OLY_API oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options
 #define oly_conv_(x, kernels, ...)                                                                                     \
     OLY_AT_AS(oly_conv, oly_conv_with)(x, kernels, OLY_OPTIONS_(oly_conv_options, __VA_ARGS__))
 
-/* Of two vectors: sums of a[i] * v[k - i]. mode "full": every k where they overlap; "same": as many as the longer has, centred;
- * "valid": where they overlap wholly. Integers become floating. fails OLY_SHAPE: not vectors, or empty; OLY_INVALID: mode.
+/* Convolution of two vectors: sums of a[i] * v[k - i]. mode "full": every k with an overlap; "same": the length of the longer one,
+ * centred; "valid": every k with a complete overlap. Integers become floating. fails OLY_SHAPE: not vectors, or empty; OLY_INVALID: mode.
  * source jax.numpy.convolve */
 OLY_API oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
 #define oly_convolve(...) oly_convolve_(__VA_ARGS__, )
@@ -149,7 +149,7 @@ OLY_API oly_array oly_correlate_with(oly_array a, oly_array v, const char *mode,
     OLY_AT_AS(oly_correlate, oly_correlate_with)(a, v, mode, OLY_PRODUCT_OPTIONS(__VA_ARGS__))
 
 /* -- pooling --------------------------------------------------------------------------------------------------------
- * Combines the elements under a window that slides over the last dimensions of x, as many as it has entries.
+ * Reduces the elements under a window that slides over the last dimensions of x, as many as it has entries.
  *   reduction     "sum", "prod", "max", "min"; padding holds 0, 1, the lowest or the highest value
  *   window        its extents, "2, 2"; strides, padding, base_dilation, window_dilation as for oly_conv
  * oly_avg_pool divides the sum by the number of elements of the window (padding counts).
@@ -172,8 +172,8 @@ OLY_API oly_array oly_avg_pool_with(oly_array x, oly_window_options options);
 #define oly_avg_pool_(x, ...)                                                                                          \
     OLY_AT_AS(oly_avg_pool, oly_avg_pool_with)(x, OLY_OPTIONS_(oly_window_options, __VA_ARGS__))
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_matmul_with(...)        OLY_AT(oly_matmul_with)(__VA_ARGS__)
 #define oly_dot_with(...)           OLY_AT(oly_dot_with)(__VA_ARGS__)

@@ -1,10 +1,10 @@
-/* Operations along one dimension (sorting, running sums, the place of the largest) and by value (take, x.at[...], segment sums).
+/* Operations along one dimension (sorting, running sums, argmax) and by index (take, x.at[...], segment sums).
  * Included by <olympus.h>; programs include that one.
  *
- * Sharding, for those along one dimension: the others stay split; a split dimension that is worked along is brought together
- * first (its axes go to another dimension where there is one). By value: dimensions of the indexes and those that are not indexed
- * stay split; indexed ones are brought together, but scatters leave the array where it is: each device takes the updates that
- * fall to it. Results do not depend on the sharding. ranks, errors: as ops.h says for all operations. */
+ * Sharding, along one dimension: the other dimensions stay split; a split dimension along which the operation runs is gathered
+ * first (its axes move to another dimension if there is one). By index: dimensions of the indexes and dimensions that are not indexed
+ * stay split; indexed ones are gathered, but scatters leave the array where it is: each device applies the updates to its part.
+ * Results do not depend on the sharding. ranks, errors: as ops.h says for all operations. */
 #ifndef OLYMPUS_INDEX_H
 #define OLYMPUS_INDEX_H
 
@@ -15,14 +15,14 @@
 extern "C" {
 #endif
 
-/* For an axis: the array in one dimension, in row-major order (None in JAX). */
+/* As an axis: the flattened array, in row-major order (None in JAX). */
 #define OLY_FLAT INT_MIN
 
 /* -- sorting ------------------------------------------------------------------------------------------------------ */
 
 /* Elements in ascending order along an axis (negative: from the end; OLY_FLAT): oly_sort(x, -1), oly_sort(x, 0, .descending =
- * true). NaN come last (descending: first), zeros of both signs are equal, equal elements keep their order (descending: turned
- * round). Complex numbers: by real part, then imaginary. fails OLY_SHAPE: no such axis. source: jax.numpy.sort */
+ * true). NaN come last (descending: first), zeros of both signs are equal, equal elements keep their order (descending: reversed).
+ * Complex numbers: by real part, then imaginary. fails OLY_SHAPE: no such axis. source: jax.numpy.sort */
 typedef struct oly_along_options {
     char first_; /* not used: lets the macro begin the list */
     bool descending;
@@ -33,35 +33,36 @@ OLY_API oly_array oly_sort_with(oly_operand x, int axis, oly_along_options optio
 #define oly_sort(...)           oly_sort_(__VA_ARGS__, )
 #define oly_sort_(x, axis, ...) OLY_AT_AS(oly_sort, oly_sort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
-/* Where the elements in that order were: int32, with 64-bit types enabled int64. Equal elements keep their order, also descending.
+/* The positions of the elements in that order: int32, with 64-bit types enabled int64. Equal elements keep their order, also descending.
  * source: jax.numpy.argsort */
 OLY_API oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options);
 #define oly_argsort(...) oly_argsort_(__VA_ARGS__, )
 #define oly_argsort_(x, axis, ...)                                                                                     \
     OLY_AT_AS(oly_argsort, oly_argsort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
-/* Sorts n arrays of one shape together: the first `num_keys` decide, the first of them first; the others follow. At most 16.
+/* Sorts n arrays of one shape together: the first `num_keys` are the keys, the first of them most significant;
+ * the others are permuted alike. At most 16.
  *   results  [n], in the order of the operands; NULL on failure
- *   fails    OLY_SHAPE, OLY_INVALID, OLY_SHARDING (over Explicit axes: unlike, or split along the axis)
+ *   fails    OLY_SHAPE, OLY_INVALID, OLY_SHARDING (over Explicit axes: different shardings, or split along the axis)
  *   source   jax.lax.sort with num_keys */
 OLY_API oly_status oly_sort_together(int n, const oly_array *operands, int axis, int num_keys, oly_array *results);
 #define oly_sort_together(...) OLY_AT(oly_sort_together)(__VA_ARGS__)
 
-/* The k largest elements along the last dimension, largest first, and where they are (int32); of equal ones the first. Either
- * result may be NULL: not wanted. fails OLY_SHAPE (k beyond the dimension), OLY_DTYPE (complex). source: jax.lax.top_k */
+/* The k largest elements along the last dimension, largest first, and their positions (int32); of equal ones the first. Either
+ * result may be NULL if it is not needed. fails OLY_SHAPE (k beyond the dimension), OLY_DTYPE (complex). source: jax.lax.top_k */
 OLY_API oly_status oly_top_k(oly_array x, int64_t k, oly_array *values, oly_array *indices);
 #define oly_top_k(...) OLY_AT(oly_top_k)(__VA_ARGS__)
 
-/* Places in a sorted array of one dimension at which `values` would be put in: before equal elements, with side "right" after
+/* Positions at which `values` would be inserted into a sorted array of one dimension: before equal elements, with side "right" after
  * them (NULL: "left"). int32. fails OLY_SHAPE, OLY_PARSE (side). source: jax.numpy.searchsorted */
 OLY_API oly_array oly_searchsorted(oly_array sorted, oly_operand values, const char *side);
 #define oly_searchsorted(sorted, values, side) OLY_AT(oly_searchsorted)(sorted, OLY_ARG(values), side)
 
 /* -- running results ------------------------------------------------------------------------------------------------
  * Element i is the result of elements 0 to i along the axis (OLY_FLAT: of the flattened array); .reverse = true: of i to the last.
- * Types stay, but bools are summed and multiplied as default integers, and cumlogsumexp (log(sum(exp(x))), without overflow) is
+ * Types are kept, but bools are summed and multiplied as default integers, and cumlogsumexp (log(sum(exp(x))), without overflow) is
  * floating. NaN wins in cummax and cummin.
- *   fails   OLY_SHAPE (no such axis), OLY_DTYPE (complex, but for cumsum and cumprod)
+ *   fails   OLY_SHAPE (no such axis), OLY_DTYPE (complex, except for cumsum and cumprod)
  *   source  jax.numpy.cumsum, cumprod; jax.lax.cummax, cummin, cumlogsumexp */
 OLY_API oly_array oly_cumsum_with(oly_operand x, int axis, oly_along_options options);
 OLY_API oly_array oly_cumprod_with(oly_operand x, int axis, oly_along_options options);
@@ -84,9 +85,9 @@ OLY_API oly_array oly_cumlogsumexp_with(oly_operand x, int axis, oly_along_optio
 #define oly_cumlogsumexp_(x, axis, ...)                                                                                \
     OLY_AT_AS(oly_cumlogsumexp, oly_cumlogsumexp_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
-/* -- where the largest is -------------------------------------------------------------------------------------------
+/* -- argmax, argmin ---------------------------------------------------------------------------------------------------
  * Index of the largest (smallest) element: oly_argmax(x) of all, in row-major order, oly_argmax(x, .axes = "1") along an axis;
- * .keepdims as for oly_sum. Of equal elements the first counts, and the first NaN before everything. int32, with 64-bit types
+ * .keepdims as for oly_sum. Of equal elements the first is taken; the first NaN wins over everything. int32, with 64-bit types
  * enabled int64.
  *   fails   OLY_SHAPE (no such axis, no elements), OLY_DTYPE (complex)
  *   source  jax.numpy.argmax, argmin */
@@ -97,16 +98,16 @@ OLY_API oly_array oly_argmin_with(oly_operand x, oly_reduce_options options);
 #define oly_argmin(...)     oly_argmin_(__VA_ARGS__, )
 #define oly_argmin_(x, ...) OLY_AT_AS(oly_argmin, oly_argmin_with)(OLY_ARG(x), OLY_REDUCE_OPTIONS(__VA_ARGS__))
 
-/* -- reading by value -----------------------------------------------------------------------------------------------
- * Indexes are integers of any type. What those outside the array do is said by `mode`:
- *   "fill"   give NaN (integers: the lowest, unsigned: the largest, bool: true); NULL means this unless said otherwise
- *   "clip"   the nearest inside counts
- *   "wrap"   they count from the other end, however often that takes
- *   "promise_in_bounds"  there are none; else the result is not specified, but inside the array
+/* -- reading by index -----------------------------------------------------------------------------------------------
+ * Indexes are integers of any type. `mode` says what indexes outside the array do:
+ *   "fill"   give NaN (integers: the lowest, unsigned: the largest, bool: true); NULL means this unless stated otherwise
+ *   "clip"   use the nearest index inside
+ *   "wrap"   are taken modulo the size
+ *   "promise_in_bounds"  do not occur; otherwise the result is unspecified, but read from inside the array
  * Negative indexes count from the end, except in oly_take with "clip" (they count as 0).
- *   fails    OLY_DTYPE (indexes that are no integers), OLY_SHAPE, OLY_INVALID (indexes into no elements), OLY_PARSE (mode) */
+ *   fails    OLY_DTYPE (indexes that are not integers), OLY_SHAPE, OLY_INVALID (indexes into an empty dimension), OLY_PARSE (mode) */
 
-/* Elements, or slices along an axis, at `indices`, whose dimensions take the axis's place. source: jax.numpy.take */
+/* Elements, or slices along an axis, at `indices`, whose dimensions replace the axis. source: jax.numpy.take */
 OLY_API oly_array oly_take(oly_array x, oly_operand indices, int axis, const char *mode);
 #define oly_take(x, indices, axis, mode) OLY_AT(oly_take)(x, OLY_ARG(indices), axis, mode)
 
@@ -117,13 +118,13 @@ OLY_API oly_array oly_take_along_axis(oly_array x, oly_array indices, int axis, 
 
 /* x.at[i, j, ...].get(): indexes (arrays or C integers) for the leading dimensions, broadcast together:
  * oly_at_get(x, OLY_INDEXES(i, j), .mode = "fill"). Without a mode indexes are clipped, as in x[i, j],
- * and nothing of a derivative goes back to places that were meant by indexes outside.
+ * and derivatives at indexes outside the array are 0.
  * source: jax.numpy.ndarray.at */
 typedef struct oly_at_options {
     char first_; /* not used: lets the macro begin the list */
     const char *mode;
-    /* Of the result; NULL: as the operands say. Not of one slice (indexes that are all numbers, clipped) of Explicit dimensions
-     * that stay: these keep their axes. */
+    /* Of the result; NULL: follows from the operands. Not for a single slice (all indexes numbers, clipped): its remaining
+     * Explicit dimensions keep their axes. */
     oly_sharding out_sharding;
 } oly_at_options;
 #define OLY_AT_OPTIONS(...) OLY_OPTIONS_(oly_at_options, __VA_ARGS__)
@@ -132,14 +133,14 @@ OLY_API oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes
 #define oly_at_get_(x, n, indexes, ...)                                                                                \
     OLY_AT_AS(oly_at_get, oly_at_get_with)(x, n, indexes, OLY_AT_OPTIONS(__VA_ARGS__))
 
-/* -- writing by value -----------------------------------------------------------------------------------------------
- * x.at[i, j, ...].set(updates), and combined with what is there: copies of x in which the elements that oly_at_get would give are
- * replaced by, added to, ... `updates` (broadcast to them). Complex numbers are ordered by the real part, then the imaginary
- * one. Indexes that occur several times count several times, in row-major
+/* -- writing by index -----------------------------------------------------------------------------------------------
+ * x.at[i, j, ...].set(updates), add, ...: copies of x in which the elements that oly_at_get would return are replaced by, or
+ * combined with, `updates` (broadcast to them). Complex numbers are ordered by the real part, then the imaginary
+ * one. Repeated indexes are applied repeatedly, in row-major
  * order; oly_at_set keeps the last. Negative indexes count from the end; those outside are dropped ("drop", the default, or
- * "fill") or clipped ("clip"). The result has x's type; sums of different types are formed in their common type. Inside a function
+ * "fill") or clipped ("clip"). The result has x's type; operands of different types are combined in their common type. Inside a function
  * an intermediate x that nothing else uses is updated in place.
- *   fails    as reading by value
+ *   fails    as for reading by index
  *   source   jax.numpy.ndarray.at */
 OLY_API oly_array oly_at_set_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
                                   oly_at_options options);
@@ -172,15 +173,16 @@ OLY_API oly_array oly_at_max_with(oly_array x, int n, const oly_operand *indexes
 OLY_API oly_array oly_segment_sum(oly_array data, oly_array ids, int64_t num_segments);
 #define oly_segment_sum(...) OLY_AT(oly_segment_sum)(__VA_ARGS__)
 
-/* How often 0, 1, ..., length - 1 occur in x (one dimension of integers). Negative numbers count as 0, larger ones not at all.
+/* Counts how often 0, 1, ..., length - 1 occur in x (one dimension of integers). Negative numbers count as 0, larger ones not at
+ * all.
  * int32, with 64-bit types enabled int64. source: jax.numpy.bincount with length */
 OLY_API oly_array oly_bincount(oly_array x, int64_t length);
 #define oly_bincount(...) OLY_AT(oly_bincount)(__VA_ARGS__)
 
-/* -- parts that start anywhere ------------------------------------------------------------------------------------
- * The part of x with the given sizes that starts at rank-0 integers, one for each dimension (arrays or C numbers), moved to lie inside;
- * negative ones count from the end first: oly_dynamic_slice(x, OLY_INDEXES(i, 0), OLY_EXTENTS(2, 3)).
- *   fails   OLY_SHAPE (sizes beyond x, another number of starts), OLY_DTYPE (starts that are no integers)
+/* -- dynamic slices -------------------------------------------------------------------------------------------------
+ * The part of x with the given sizes that starts at rank-0 integers, one for each dimension (arrays or C numbers), shifted to be
+ * inside x; negative ones count from the end first: oly_dynamic_slice(x, OLY_INDEXES(i, 0), OLY_EXTENTS(2, 3)).
+ *   fails   OLY_SHAPE (sizes larger than x, wrong number of starts), OLY_DTYPE (starts that are not integers)
  *   source  jax.lax.dynamic_slice */
 OLY_API oly_array oly_dynamic_slice(oly_array x, int n, const oly_operand *starts, int rank, const int64_t *sizes);
 #define oly_dynamic_slice(...) OLY_AT(oly_dynamic_slice)(__VA_ARGS__)
@@ -201,8 +203,8 @@ OLY_API oly_array oly_dynamic_update_slice(oly_array x, oly_array update, int n,
 #define OLY_OPERAND_IN_LIST_(none, x) OLY_ARG(x),
 #endif
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_sort_with(...)         OLY_AT(oly_sort_with)(__VA_ARGS__)
 #define oly_argsort_with(...)      OLY_AT(oly_argsort_with)(__VA_ARGS__)

@@ -1,6 +1,6 @@
-/* More elementwise operations on arrays: mathematical functions, activations, operations on truths and bits. Included by
- * <olympus.h>; programs include that one. For all of them what ops.h says of all operations: where they run, how operands
- * broadcast and promote, that C numbers may stand for arrays, that nothing communicates unless operands lie differently. */
+/* More elementwise operations on arrays: mathematical functions, activations, logical and bit operations. Included by
+ * <olympus.h>; programs include that one. What ops.h says of all operations holds for them: where they run, how operands broadcast
+ * and promote, that C numbers may replace arrays; nothing communicates unless operands are placed differently. */
 #ifndef OLYMPUS_MATH_H
 #define OLYMPUS_MATH_H
 
@@ -12,7 +12,7 @@ extern "C" {
 
 /* -- functions of one operand ---------------------------------------------------------------------------------------
  * The result has x's shape. "floating": integers and bools are converted to floating point first (float32, int64 and
- * uint64 to float64). Outside the domain: NaN. float32 is right to about 1 unit in the last place, float64 to 2.
+ * uint64 to float64). Outside the domain: NaN. float32 is accurate to about 1 unit in the last place, float64 to 2.
  *   fails   OLY_DTYPE: the cube root, error and gamma functions of complex numbers
  *   source  jax.numpy and jax.lax functions of these names (oly_asin: arcsin, and so on) */
 OLY_API oly_array oly_tan(oly_operand x);        /* x in radians, any size; floating */
@@ -39,7 +39,7 @@ OLY_API oly_array oly_erf_inv(oly_operand x);    /* inverse of erf on [-1, 1], f
 OLY_API oly_array oly_lgamma(oly_operand x);     /* log |gamma(x)|, floating */
 OLY_API oly_array oly_digamma(oly_operand x);    /* derivative of lgamma, floating; 0, -1, -2, ...: NaN */
 OLY_API oly_array oly_sinc(oly_operand x);       /* sin(pi x) / (pi x), 1 at 0, floating */
-OLY_API oly_array oly_angle(oly_operand x);      /* argument of a complex number; of real ones 0 or pi; floating */
+OLY_API oly_array oly_angle(oly_operand x);      /* argument of a complex number; for real ones 0 or pi; floating */
 OLY_API oly_array oly_deg2rad(oly_operand x);    /* x pi / 180, floating */
 OLY_API oly_array oly_rad2deg(oly_operand x);    /* 180 x / pi, floating */
 #define oly_tan(x)        OLY_AT(oly_tan)(OLY_ARG(x))
@@ -70,14 +70,14 @@ OLY_API oly_array oly_rad2deg(oly_operand x);    /* 180 x / pi, floating */
 #define oly_deg2rad(x)    OLY_AT(oly_deg2rad)(OLY_ARG(x))
 #define oly_rad2deg(x)    OLY_AT(oly_rad2deg)(OLY_ARG(x))
 
-/* x to a whole power, by products: oly_integer_pow(x, 3) is x x x. So is oly_pow(x, 3), where the exponent is a C integer.
+/* x to an integer power, by products: oly_integer_pow(x, 3) is x x x. So is oly_pow(x, 3) with a C integer as exponent.
  *   fails   OLY_DTYPE: integers to a negative power. source: jax.lax.integer_pow */
 OLY_API oly_array oly_integer_pow(oly_operand x, int y);
 #define oly_integer_pow(x, y) OLY_AT(oly_integer_pow)(OLY_ARG(x), y)
 
-/* -- to whole numbers -----------------------------------------------------------------------------------------------
- * Integers stay as they are; the others stay floating, with the sign of x (-0.5 to -0).
- *   fails   OLY_DTYPE: complex numbers (round takes them), oly_round and oly_round_away of bools, oly_round_away of integers
+/* -- rounding -------------------------------------------------------------------------------------------------------
+ * Integers are unchanged; the others stay floating, with the sign of x (-0.5 to -0).
+ *   fails   OLY_DTYPE: complex numbers (except oly_round), oly_round and oly_round_away of bools, oly_round_away of integers
  *   source  jax.numpy.floor, ceil, trunc, round; jax.lax.round (away from zero) */
 OLY_API oly_array oly_floor(oly_operand x);      /* down */
 OLY_API oly_array oly_ceil(oly_operand x);       /* up */
@@ -88,13 +88,13 @@ OLY_API oly_array oly_round_away(oly_operand x); /* to the nearest, ties away fr
 #define oly_trunc(x)      OLY_AT(oly_trunc)(OLY_ARG(x))
 #define oly_round_away(x) OLY_AT(oly_round_away)(OLY_ARG(x))
 
-/* To the nearest, ties to even; oly_round(x) to whole numbers, oly_round_to(x, 2) to two decimals (negative: tens, hundreds).
+/* To the nearest, ties to even; oly_round(x) to integers, oly_round_to(x, 2) to two decimals (negative: tens, hundreds).
  *   fails   OLY_INVALID: integers to a negative number of decimals. source: jax.numpy.round */
 OLY_API oly_array oly_round_decimals(oly_operand x, int decimals);
 #define oly_round(x)              OLY_AT_AS(oly_round, oly_round_decimals)(OLY_ARG(x), 0)
 #define oly_round_to(x, decimals) OLY_AT_AS(oly_round_to, oly_round_decimals)(OLY_ARG(x), decimals)
 
-/* -- kinds of numbers -----------------------------------------------------------------------------------------------
+/* -- tests of numbers -----------------------------------------------------------------------------------------------
  * bool. Integers and bools are finite.
  *   fails   OLY_DTYPE: isposinf, isneginf and signbit of complex numbers. source: jax.numpy */
 OLY_API oly_array oly_isfinite(oly_operand x); /* neither infinite nor NaN */
@@ -114,7 +114,7 @@ OLY_API oly_array oly_nan_to_num(oly_operand x);
 #define oly_nan_to_num(x) OLY_AT(oly_nan_to_num)(OLY_ARG(x))
 
 /* -- functions of two operands --------------------------------------------------------------------------------------
- * They broadcast and meet in a common type ("floating": at least float32), as in ops.h.
+ * Operands broadcast and are promoted to a common type ("floating": at least float32), as in ops.h.
  *   fails   OLY_SHAPE (both types and the dimension), OLY_DTYPE: complex numbers
  *   source  jax.numpy, jax.lax */
 OLY_API oly_array oly_atan2(oly_operand y, oly_operand x);     /* angle of the point (x, y), floating */
@@ -125,10 +125,10 @@ OLY_API oly_array oly_nextafter(oly_operand x, oly_operand y); /* the next numbe
 /* integers: the quotient towards zero, by 0 all bits set; others x / y. source: jax.lax.div */
 OLY_API oly_array oly_truncate_divide(oly_operand x, oly_operand y);
 OLY_API oly_array oly_floor_divide(oly_operand x, oly_operand y); /* the quotient rounded down */
-OLY_API oly_array oly_mod(oly_operand x, oly_operand y); /* remainder with the sign of y; of integers by 0: 0 */
-/* remainder with the sign of x; of integers by 0: x. source: jax.lax.rem */
+OLY_API oly_array oly_mod(oly_operand x, oly_operand y);          /* remainder with the sign of y; integers by 0: 0 */
+/* remainder with the sign of x; integers by 0: x. source: jax.lax.rem */
 OLY_API oly_array oly_rem(oly_operand x, oly_operand y);
-OLY_API oly_array oly_fmod(oly_operand x, oly_operand y); /* the same; of integers by 0: 0 */
+OLY_API oly_array oly_fmod(oly_operand x, oly_operand y); /* the same; integers by 0: 0 */
 OLY_API oly_array oly_fmax(oly_operand x, oly_operand y); /* the larger; the other one where one is NaN */
 OLY_API oly_array oly_fmin(oly_operand x, oly_operand y); /* the smaller; the other one where one is NaN */
 #define oly_atan2(y, x)           OLY_AT(oly_atan2)(OLY_ARG(y), OLY_ARG(x))
@@ -153,15 +153,16 @@ OLY_API oly_array oly_clip(oly_operand x, oly_operand lowest, oly_operand highes
 #define oly_clamp(lowest, x, highest) OLY_AT(oly_clamp)(OLY_ARG(lowest), OLY_ARG(x), OLY_ARG(highest))
 #define oly_clip(x, lowest, highest)  OLY_AT(oly_clip)(OLY_ARG(x), OLY_ARG(lowest), OLY_ARG(highest))
 
-/* Element by element cases[which], with the first case for smaller and the last for larger numbers; a bool chooses of two.
- * The cases have one type; which: integers or bools, their shape or rank 0.
+/* Elementwise cases[which], with the first case for smaller and the last for larger numbers; a bool selects one of two. The cases
+ * have one type; which: integers or bools, of their shape or rank 0.
  *   fails   OLY_DTYPE, OLY_SHAPE, OLY_INVALID (not 1 to 63 cases). source: jax.lax.select_n */
 OLY_API oly_array oly_select_n(oly_operand which, int n, const oly_array *cases);
 #define oly_select_n(which, n, cases) OLY_AT(oly_select_n)(OLY_ARG(which), n, cases)
 
-/* -- truths and bits ------------------------------------------------------------------------------------------------
- * Truths: bools, of other types whether not zero. Bits: of integers and bools (shifts: integers; bools as int32), promoted to
- * a common type. A shift by the number of bits or more, or a negative one, gives 0, or the sign where that is shifted in.
+/* -- logical and bit operations -------------------------------------------------------------------------------------
+ * Logical operations take bools; other types count as true if not zero. Bit operations take integers and bools (shifts: integers;
+ * bools as int32), promoted to a common type. A shift by the number of bits or more, or a negative one, gives 0, or the sign for
+ * arithmetic right shifts.
  *   fails   OLY_DTYPE: bits of floating and complex numbers
  *   source  jax.numpy, jax.lax */
 OLY_API oly_array oly_logical_and(oly_operand x, oly_operand y);
@@ -215,8 +216,8 @@ OLY_API oly_array oly_leaky_relu(oly_operand x, oly_operand slope); /* x, below 
 OLY_API oly_array oly_gelu(oly_operand x, bool approximate);
 #define oly_gelu(x, approximate) OLY_AT(oly_gelu)(OLY_ARG(x), approximate)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_round_decimals(...) OLY_AT(oly_round_decimals)(__VA_ARGS__)
 #endif

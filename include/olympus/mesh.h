@@ -11,7 +11,7 @@ extern "C" {
 
 /* -- devices ------------------------------------------------------------------------------------------------------
  * Every process owns an ordered list of local devices; the global list is all local lists in process order. Ids are dense
- * in global order on every layout, so that a program prints the same text however its devices are split over processes.
+ * in global order on every layout, so that a program prints the same text however its devices are distributed over processes.
  * ranks (all of these): any rank, alone. */
 OLY_API int oly_device_count(void);                    /* devices of all processes */
 OLY_API int oly_local_device_count(void);              /* devices of this process */
@@ -21,11 +21,12 @@ OLY_API int oly_device_id(oly_device d);               /* global index */
 OLY_API int oly_device_process(oly_device d);          /* the process that owns it */
 OLY_API const char *oly_device_platform(oly_device d); /* "cpu" */
 OLY_API bool oly_device_is_local(oly_device d);
-/* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length the whole text has. */
+/* Writes "CPU_0" into buffer (of `size` bytes, always terminated); returns the length of the whole text. */
 OLY_API int oly_device_str(oly_device d, char *buffer, size_t size);
 
-/* Where work without committed arrays runs, and arrays made without a target lie, uncommitted; committed arrays stay where they
- * are. NULL (at start): the first device of each process. Returns what it was. Only the process that owns the device computes.
+/* The device on which work without committed arrays runs and on which arrays made without a sharding are placed, uncommitted;
+ * committed arrays stay where they are. NULL (initially): the first device of each process. Returns the previous one. Only the
+ * process that owns the device computes.
  * ranks: all ranks, with the same device. fails OLY_TRACE while a function is traced. source: jax.default_device */
 OLY_API oly_device oly_set_default_device(oly_device device);
 #define oly_set_default_device(...) OLY_AT(oly_set_default_device)(__VA_ARGS__)
@@ -33,24 +34,24 @@ OLY_API oly_device oly_set_default_device(oly_device device);
 /* -- meshes -------------------------------------------------------------------------------------------------------
  * An n-dimensional grid of distinct devices with a name for each axis. Equal meshes are the same handle. */
 
-/* Each axis has a type, which says who decides how values are split over it:
+/* Each axis has a type, which determines who decides how values are split over it:
  *   Auto      the planner
- *   Explicit  the program: shardings are part of the types of values (oly_typeof prints "float32[8@x,16]"), operations compute
- *             theirs from their operands' alone, nothing moves unless asked for (oly_reshard, an output sharding), and
+ *   Explicit  the program: shardings are part of the types of values (oly_typeof prints "float32[8@x,16]"), result
+ *             shardings follow from the operands' alone, nothing moves unless requested (oly_reshard, an output sharding), and
  *             operands that do not fit are errors (OLY_SHARDING)
- *   Manual    nobody: inside oly_shard_map the program sees one shard
+ *   Manual    no one: inside oly_shard_map the program sees one shard
  * Meshes that differ in a type are different. */
 typedef enum oly_axis_type { OLY_AXIS_AUTO, OLY_AXIS_EXPLICIT, OLY_AXIS_MANUAL } oly_axis_type;
 
-/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order, "i=-1, j=2" all of them (one size may be -1: what
- * the others leave). "i=4:explicit, j=2:auto" gives types (default auto).
+/* Mesh from a notation: "i=4, j=2" takes the first 8 devices in row-major order, "i=-1, j=2" all of them (one size may be -1
+ * and is inferred). "i=4:explicit, j=2:auto" gives types (default auto).
  *   ranks   all ranks that will use it, with the same arguments
  *   fails   OLY_PARSE (with the column), OLY_INVALID: duplicate axis names, sizes below 1, more devices than there are
  *   source  jax.make_mesh (which on CPU and GPU keeps the order of the list) */
 OLY_API oly_mesh oly_make_mesh(const char *axes);
 #define oly_make_mesh(...) OLY_AT(oly_make_mesh)(__VA_ARGS__)
 
-/* The same from numbers, over chosen devices. devices: prod(sizes) global indexes in row-major order, or NULL for the first
+/* The structured form, over chosen devices. devices: prod(sizes) global indexes in row-major order, or NULL for the first
  * ones. Devices must be distinct. */
 OLY_API oly_mesh oly_mesh_from_devices(int n_axes, const char *const *names, const int *sizes, const int *devices);
 #define oly_mesh_from_devices(...) OLY_AT(oly_mesh_from_devices)(__VA_ARGS__)
@@ -59,7 +60,7 @@ OLY_API oly_mesh oly_mesh_from_devices(int n_axes, const char *const *names, con
 OLY_API oly_mesh oly_mesh_with_types(oly_mesh mesh, const oly_axis_type *types);
 #define oly_mesh_with_types(...) OLY_AT(oly_mesh_with_types)(__VA_ARGS__)
 
-/* Sets the context mesh (NULL: none) and returns the one before: oly_P then makes shardings of bare specs. ranks: any rank,
+/* Sets the context mesh (NULL: none) and returns the previous one: oly_P then makes shardings of bare specs. ranks: any rank,
  * alone. fails OLY_INVALID (Manual axes), OLY_TRACE while a function is traced. source: jax.set_mesh */
 OLY_API oly_mesh oly_set_mesh(oly_mesh mesh);
 #define oly_set_mesh(...) OLY_AT(oly_set_mesh)(__VA_ARGS__)
@@ -81,8 +82,8 @@ OLY_API int oly_mesh_str(oly_mesh mesh, char *buffer, size_t size);
  * number of devices. Equal shardings are the same handle. */
 
 /* Sharding over a mesh.
- *   spec    notation as above ("P(i, j)" is accepted too). On Explicit axes also "i, None, unreduced={j}": the true value is the
- *           sum of what the devices along j hold; "reduced={j}": the same along j, with a gradient that is unreduced there
+ *   spec    notation as above ("P(i, j)" is accepted too). On Explicit axes also "i, None, unreduced={j}": the value is the sum
+ *           of the terms that the devices along j hold; "reduced={j}": the same along j, with a gradient that is unreduced there
  *   ranks   any rank, alone
  *   fails   OLY_PARSE (with the column), OLY_SHARDING: unknown axis, axis used twice, more than 12 entries, UNCONSTRAINED over
  *           a mesh without Auto axes. Whether the spec is longer than an array's rank is checked where it meets the array.
@@ -103,9 +104,9 @@ OLY_API oly_sharding oly_single_device(oly_device device);
 #define oly_single_device(...) OLY_AT(oly_single_device)(__VA_ARGS__)
 
 OLY_API oly_mesh oly_sharding_mesh(oly_sharding s);
-/* True when every device holds the whole array: no axis of more than one device splits a dimension. */
+/* True if every device holds the whole array: no axis of more than one device splits a dimension. */
 OLY_API bool oly_sharding_is_replicated(oly_sharding s);
-/* True when both put the same elements of a `rank`-dimensional array of this shape on the same devices. */
+/* True if both place the same elements of a `rank`-dimensional array of this shape on the same devices. */
 OLY_API bool oly_sharding_equivalent(oly_sharding a, oly_sharding b, int rank, const int64_t *shape);
 /* The part of an array of this shape at a row-major mesh position: start[d] and extent[d], in elements. ranks: any rank, alone.
  * fails OLY_SHARDING (spec longer than the rank), OLY_INVALID (no such position). */
@@ -117,8 +118,8 @@ OLY_API int oly_sharding_str(oly_sharding s, char *buffer, size_t size);
 /* Writes "P('x', None)". */
 OLY_API int oly_spec_str(oly_sharding s, char *buffer, size_t size);
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_device_count(...)           OLY_AT(oly_device_count)(__VA_ARGS__)
 #define oly_local_device_count(...)     OLY_AT(oly_local_device_count)(__VA_ARGS__)

@@ -1,9 +1,9 @@
 /* Operations on arrays. The same functions work eagerly and while tracing (inside oly_jit and loops).
  * Included by <olympus.h>; programs include that one.
  *
- * Sharding, for all of them: an operation runs where its operands are; the result keeps their split dimensions; data moves
- * only where it must. ranks, for all of them: all ranks of the operands' mesh, in the same order.
- * Errors, for all of them: OLY_DEVICES when operands are committed to different device lists; OLY_DELETED; OLY_MEMORY. */
+ * Sharding, for all of them: an operation runs where its operands are; the result keeps their split dimensions; data moves only where
+ * necessary. ranks, for all of them: all ranks of the operands' mesh, in the same order.
+ * Errors, for all of them: OLY_DEVICES if operands are committed to different device lists; OLY_DELETED; OLY_MEMORY. */
 #ifndef OLYMPUS_OPS_H
 #define OLYMPUS_OPS_H
 
@@ -14,17 +14,17 @@ extern "C" {
 #endif
 
 /* -- operands -----------------------------------------------------------------------------------------------------
- * Where an operation takes an operand, a C number may stand for an array. It is weakly typed: it takes the array's dtype
- * (an integer array with a floating number becomes floating: float32, int64 float64; with a complex one complex). A bool is a
- * bool, not weak. An integer has to fit int32, with 64-bit types on or among the operands int64 (fails OLY_OVERFLOW), but where it
- * fills an array (oly_full, oly_full_like), is a start of oly_dynamic_slice or the data of oly_random_fold_in: there it wraps. Numbers are
- * part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
+ * Where an operation takes an operand, a C number may replace an array. It is weakly typed: it adopts the array's dtype (an
+ * integer array with a floating number becomes floating: float32, int64 float64; with a complex one complex). A bool is a
+ * bool, not weak. An integer must fit int32, or int64 with 64-bit types on or among the operands (fails OLY_OVERFLOW), except as
+ * the fill value of an array (oly_full, oly_full_like), a start of oly_dynamic_slice or the data of oly_random_fold_in, where it
+ * wraps. Numbers are part of the plan: another value is planned anew; for values that change use a rank-0 array (oly_from_host).
  * source: JAX's weak types */
 typedef struct oly_operand {
-    oly_array array; /* or NULL, and the number is meant */
+    oly_array array; /* NULL: the number is the operand */
     char kind;       /* 'a' array, 'b' bool, 'i' integer, 'f' floating, 'c' complex */
     int64_t integer;
-    double floating; /* of a complex number the real part */
+    double floating; /* for a complex number the real part */
     double imaginary;
 } oly_operand;
 
@@ -100,12 +100,12 @@ static inline oly_operand oly_operand_self(oly_operand x)
 extern "C" {
 #endif
 
-/* -- making arrays (uncommitted, on the default device; inside a function the planner says where) ------------------ */
+/* -- making arrays (uncommitted, on the default device; inside a function the planner places them) ------------------ */
 
-/* 0, 1, ..., n-1 (of bools: False, True, True, ...). fails OLY_INVALID for negative n. source: jax.numpy.arange */
+/* 0, 1, ..., n-1 (for bools: False, True, True, ...). fails OLY_INVALID for negative n. source: jax.numpy.arange */
 OLY_API oly_array oly_arange(int64_t n, oly_dtype dtype);
 #define oly_arange(...) OLY_AT(oly_arange)(__VA_ARGS__)
-/* The same over a mesh; each device makes its own part. `out` NULL: replicated over a context mesh with Explicit axes. */
+/* The same over a mesh; each device generates its own part. `out` NULL: replicated over a context mesh with Explicit axes. */
 OLY_API oly_array oly_arange_sharded(int64_t n, oly_dtype dtype, oly_sharding out);
 #define oly_arange_sharded(...) OLY_AT(oly_arange_sharded)(__VA_ARGS__)
 
@@ -171,8 +171,8 @@ OLY_API oly_array oly_logical_not(oly_operand x); /* x == 0, bool */
 #define oly_logical_not(x) OLY_AT(oly_logical_not)(OLY_ARG(x))
 
 /* -- elementwise, two operands ------------------------------------------------------------------------------------
- * Operands broadcast (trailing dimensions aligned; equal sizes or 1) and meet in a common type. Integers wrap. Of two bools add
- * is or, mul is and.
+ * Operands broadcast (trailing dimensions aligned; equal sizes or 1) and are promoted to a common type. Integers wrap. For two
+ * bools add is or, mul is and.
  *   fails  OLY_SHAPE (both types and the dimension); OLY_DTYPE: sub and pow of two bools */
 OLY_API oly_array oly_add(oly_operand x, oly_operand y);
 OLY_API oly_array oly_sub(oly_operand x, oly_operand y);
@@ -206,7 +206,7 @@ OLY_API oly_array oly_ge(oly_operand x, oly_operand y);
 OLY_API oly_array oly_where(oly_operand condition, oly_operand x, oly_operand y);
 #define oly_where(c, x, y) OLY_AT(oly_where)(OLY_ARG(c), OLY_ARG(x), OLY_ARG(y))
 
-/* Converts elements: float to integer truncates, saturates and takes NaN to 0; integer to integer wraps; a complex number
+/* Converts elements: float to integer truncates, saturates and maps NaN to 0; integer to integer wraps; a complex number
  * keeps its real part; anything to bool is `!= 0`. source: jax.numpy.astype */
 OLY_API oly_array oly_astype(oly_operand x, oly_dtype dtype);
 #define oly_astype(x, dtype) OLY_AT(oly_astype)(OLY_ARG(x), dtype)
@@ -215,7 +215,7 @@ OLY_API oly_array oly_convert_element_type(oly_operand x, oly_dtype dtype);
 #define oly_convert_element_type(x, dtype) OLY_AT(oly_convert_element_type)(OLY_ARG(x), dtype)
 
 /* -- complex numbers ----------------------------------------------------------------------------------------------
- * Parts of a complex64 are float32, of a complex128 float64; real numbers are their own real part and conjugate.
+ * The parts of a complex64 are float32, those of a complex128 float64; real numbers are their own real part and conjugate.
  * source: jax.numpy.real, imag, conj; jax.lax.complex */
 OLY_API oly_array oly_real(oly_operand x);
 OLY_API oly_array oly_imag(oly_operand x);
@@ -230,13 +230,14 @@ OLY_API oly_array oly_complex(oly_operand real, oly_operand imaginary);
 
 /* -- reductions ---------------------------------------------------------------------------------------------------
  * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers;
- * .keepdims = true leaves reduced dimensions with size 1. Of no elements: sum 0, prod 1, mean NaN; max and min fail OLY_SHAPE.
+ * .keepdims = true leaves reduced dimensions with size 1. Over no elements: sum 0, prod 1, mean NaN; max and min
+ * fail with OLY_SHAPE.
  * Bools and narrow integers are summed (and multiplied) as int32, unsigned ones as uint32 (with 64-bit types on as int64 and
  * uint64); float16 and bfloat16 in float32, the result rounded once; complex numbers are ordered by their real part, then by
  * the imaginary one; the mean of integers is floating.
  *   fails  OLY_SHAPE (no such axis), OLY_INVALID (an axis named twice), OLY_PARSE
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
- *             gives the same bits however its devices are spread over processes */
+ *             gives the same bits however its devices are distributed over processes */
 typedef struct oly_reduce_options {
     char first_;      /* not used: lets the macro begin the list */
     const char *axes; /* notation, or NULL */
@@ -245,7 +246,7 @@ typedef struct oly_reduce_options {
     bool axes_given; /* set by OLY_AXES, so that an empty list means "over nothing" */
     bool keepdims;
     oly_sharding
-        out_sharding; /* of the result (of oly_sum: before .keepdims; "j, unreduced={i}" leaves it a sum over i) */
+        out_sharding; /* of the result (for oly_sum: before .keepdims; "j, unreduced={i}" leaves it unreduced over i) */
     int ddof;         /* oly_var, oly_std */
 } oly_reduce_options;
 #ifndef __cplusplus
@@ -274,48 +275,48 @@ OLY_API oly_array oly_mean_with(oly_operand x, oly_reduce_options options);
 
 /* -- shape --------------------------------------------------------------------------------------------------------- */
 
-/* Same elements in row-major order, other extents; one extent may be -1 (what is left). fails OLY_SHAPE */
+/* The same elements in row-major order with other extents; one extent may be -1 and is inferred. fails OLY_SHAPE */
 OLY_API oly_array oly_reshape_shape(oly_array x, int rank, const int64_t *shape);
 #define oly_reshape(...)     oly_reshape_(__VA_ARGS__, )
 #define oly_reshape_(x, ...) OLY_AT_AS(oly_reshape, oly_reshape_shape)(x, OLY_EXTENTS(__VA_ARGS__))
 
-/* The same, sharded as `out` says: where types of Explicit axes cannot be told, or to move on the way. `out` NULL: as
+/* The same with the sharding `out`: for Explicit axes whose result sharding is ambiguous, or to move the result. `out` NULL: as
  * oly_reshape. fails OLY_SHARDING */
 OLY_API oly_array oly_reshape_sharded_shape(oly_array x, oly_sharding out, int rank, const int64_t *shape);
 #define oly_reshape_sharded(...) oly_reshape_sharded_(__VA_ARGS__, )
 #define oly_reshape_sharded_(x, out, ...)                                                                              \
     OLY_AT_AS(oly_reshape_sharded, oly_reshape_sharded_shape)(x, out, OLY_EXTENTS(__VA_ARGS__))
 
-/* Dimensions in another order; none given: reversed. fails OLY_SHAPE unless a permutation */
+/* Permutes dimensions; without axes: reverses them. fails OLY_SHAPE unless a permutation */
 OLY_API oly_array oly_transpose_axes(oly_array x, int n, const int *axes);
 #define oly_transpose(...)     oly_transpose_(__VA_ARGS__, )
 #define oly_transpose_(x, ...) OLY_AT_AS(oly_transpose, oly_transpose_axes)(x, OLY_INTS(__VA_ARGS__))
 
-/* Repeats along new leading dimensions and dimensions of size 1. fails OLY_SHAPE. source: jax.numpy.broadcast_to */
+/* Broadcasts along new leading dimensions and dimensions of size 1. fails OLY_SHAPE. source: jax.numpy.broadcast_to */
 OLY_API oly_array oly_broadcast_shape(oly_operand x, int rank, const int64_t *shape);
 #define oly_broadcast_to(...)     oly_broadcast_to_(__VA_ARGS__, )
 #define oly_broadcast_to_(x, ...) OLY_AT_AS(oly_broadcast_to, oly_broadcast_shape)(OLY_ARG(x), OLY_EXTENTS(__VA_ARGS__))
 
-/* The same, sharded as `out` says: dimensions may get axes, not others than they have. fails OLY_SHARDING */
+/* The same with the sharding `out`, which may add axes to dimensions but not change those that they have. fails OLY_SHARDING */
 OLY_API oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank, const int64_t *shape);
 #define oly_broadcast_sharded(...) oly_broadcast_sharded_(__VA_ARGS__, )
 #define oly_broadcast_sharded_(x, out, ...)                                                                            \
     OLY_AT_AS(oly_broadcast_sharded, oly_broadcast_sharded_shape)(OLY_ARG(x), out, OLY_EXTENTS(__VA_ARGS__))
 
-/* Part of an array, in Python's notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
+/* A part of an array, in Python's slice notation for each dimension: "1:-1, ::2", "3" (drops the dimension), "..." (all the
  * dimensions not named), "::-1" (backwards). Negative numbers count from the end, ranges are clipped.
  *   fails   OLY_PARSE (with the column), OLY_SHAPE (too many dimensions), OLY_INVALID (index out of range, step 0)
  *   source  Python slices */
 OLY_API oly_array oly_slice(oly_array x, const char *slices);
 #define oly_slice(...) OLY_AT(oly_slice)(__VA_ARGS__)
 
-/* The structured form: elements start, start+step, ... before limit, for each dimension (rank entries each). NULL: from one end
- * to the other, step 1. Negative numbers count from the end, ranges are clipped. fails OLY_INVALID: step 0 */
+/* The structured form: elements start, start+step, ... before limit, for each dimension (rank entries each). NULL: from end
+ * to end, step 1. Negative numbers count from the end, ranges are clipped. fails OLY_INVALID: step 0 */
 OLY_API oly_array oly_slice_ranges(oly_array x, const int64_t *start, const int64_t *limit, const int64_t *step);
 #define oly_slice_ranges(...) OLY_AT(oly_slice_ranges)(__VA_ARGS__)
 
-/* One dimension alone, by numbers: elements start, start + step, ... before limit; or one element, without the dimension. Negative
- * numbers and axes count from the end.
+/* Slices one dimension by numbers: elements start, start + step, ... before limit; or one element, dropping the dimension.
+ * Negative numbers and axes count from the end.
  *   fails   as oly_slice; OLY_SHAPE (no such axis)
  *   source  jax.lax.slice_in_dim, index_in_dim with keepdims=False */
 OLY_API oly_array oly_slice_in_dim(oly_array x, int64_t start, int64_t limit, int64_t step, int axis);
@@ -323,34 +324,35 @@ OLY_API oly_array oly_index_in_dim(oly_array x, int64_t index, int axis);
 #define oly_slice_in_dim(...) OLY_AT(oly_slice_in_dim)(__VA_ARGS__)
 #define oly_index_in_dim(...) OLY_AT(oly_index_in_dim)(__VA_ARGS__)
 
-/* Copy of x with a part replaced by `value` (broadcast to it, converted to x's type as by oly_convert_element_type). Notation and errors as oly_slice. Inside a
- * function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
+/* A copy of x with a part replaced by `value` (broadcast to it, converted to x's type as by oly_convert_element_type). Notation
+ * and errors as oly_slice. Inside a function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
 OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);
 #define oly_update(x, slices, value) OLY_AT(oly_update)(x, slices, OLY_ARG(value))
 
-/* Arrays one after the other along a dimension (negative: from the end); the others must agree; types are promoted. At most 64.
+/* Concatenates arrays along a dimension (negative: from the end); the other dimensions must agree; types are promoted. At most
+ * 64.
  * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.concatenate */
 OLY_API oly_array oly_concatenate_n(int n, const oly_array *arrays, int dimension);
 #define oly_concatenate(dimension, ...)                                                                                \
     OLY_AT_AS(oly_concatenate, oly_concatenate_n)(OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), dimension)
 
 /* -- sharding inside programs -------------------------------------------------------------------------------------
- * Fixes how an intermediate value is sharded, in every dimension but those that are UNCONSTRAINED: they are split as other
- * values have it. Outside a function it moves x, as oly_device_put does.
+ * Fixes the sharding of an intermediate value in every dimension except UNCONSTRAINED ones, which propagation decides. Outside a
+ * function it moves x, as oly_device_put does.
  * fails OLY_SHARDING: spec longer than the rank. source: jax.lax.with_sharding_constraint */
 OLY_API oly_array oly_with_sharding_constraint(oly_array x, oly_sharding sharding);
 #define oly_with_sharding_constraint(...) OLY_AT(oly_with_sharding_constraint)(__VA_ARGS__)
 
-/* The same values with their Explicit axes as `sharding` says; Auto axes stay as they are. The only way to move a value over
- * Explicit axes: also finishes sums ({U:x}).
+/* The same values with the Explicit axes of `sharding`; Auto axes stay as they are. The only way to move a value over Explicit
+ * axes; also reduces unreduced sums ({U:x}).
  *   ranks    all ranks of the mesh
  *   fails    OLY_SHARDING: spec longer than the rank, a mesh without Explicit axes, a spec that names another axis
  *   source   jax.sharding.reshard */
 OLY_API oly_array oly_reshard(oly_array x, oly_sharding sharding);
 #define oly_reshard(...) OLY_AT(oly_reshard)(__VA_ARGS__)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_zeros_shape(...)             OLY_AT(oly_zeros_shape)(__VA_ARGS__)
 #define oly_ones_shape(...)              OLY_AT(oly_ones_shape)(__VA_ARGS__)

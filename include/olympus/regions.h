@@ -1,4 +1,4 @@
-/* Regions of programs in which other axes of the mesh are Explicit than around them.
+/* Regions of programs with other Explicit axes than the surrounding program.
  * Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_REGIONS_H
 #define OLYMPUS_REGIONS_H
@@ -12,12 +12,12 @@ extern "C" {
 /* -- regions with other axes -------------------------------------------------------------------------------------
  * oly_auto_axes(f, user, OLY_IN(x, y), OLY_OUT(z), OLY_SHARDINGS(s));
  * runs f on values whose shardings are not part of their types: inside, the planner decides how everything is split, and nothing
- * is refused. The outputs come back as out_shardings say. For operations whose sharding over Explicit axes cannot be told, in
- * numbers. In a traced function the region becomes part of its plan; outside it is traced, planned and run.
+ * is refused. The outputs get out_shardings. Useful where many operations have an ambiguous sharding over Explicit axes. In a traced
+ * function the region becomes part of its plan; outside it is traced, planned and run.
  *   out_shardings  one for each output, over a mesh with Explicit axes
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the mesh
- *   fails    OLY_INVALID (an output not stored), OLY_SHARDING (a spec that does not fit its output), whatever f fails with
+ *   fails    OLY_INVALID (an output not set), OLY_SHARDING (a spec that does not fit its output), whatever f fails with
  *   source   jax.sharding.auto_axes */
 OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name, void *user, int n_in,
                                       const oly_array *in, int n_out, oly_array *const *out,
@@ -26,8 +26,8 @@ OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name,
     OLY_AT_AS(oly_auto_axes, oly_auto_axes_with)(function, #function, user, __VA_ARGS__)
 
 /* oly_explicit_axes(f, user, OLY_IN(x, y), OLY_SHARDINGS(s, t), OLY_OUT(z));
- * the other way round: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside,
- * shardings are part of types and mistakes are errors. The outputs lie where their types said, and have none.
+ * the converse: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside, shardings are
+ * part of types and mismatches are errors. The outputs keep the shardings of their types, which outside are not part of the type.
  *   source   jax.sharding.explicit_axes */
 OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in,
                                           const oly_array *in, const oly_sharding *in_shardings, int n_out,
@@ -38,8 +38,8 @@ OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_n
 /* A list of shardings. */
 #define OLY_SHARDINGS(...) OLY_LIST_(oly_sharding, NULL, __VA_ARGS__)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_auto_axes_with(...)     OLY_AT(oly_auto_axes_with)(__VA_ARGS__)
 #define oly_explicit_axes_with(...) OLY_AT(oly_explicit_axes_with)(__VA_ARGS__)

@@ -1,6 +1,6 @@
-/* Operations that put elements elsewhere, beside reshape, transpose, slice, update and concatenate of ops.h. Included by
- * <olympus.h>; programs include that one. Sharding, ranks and errors: as said at the top of ops.h. None of them computes; data
- * moves between devices only where elements change their place.
+/* Operations that rearrange elements, in addition to reshape, transpose, slice, update and concatenate of ops.h. Included by
+ * <olympus.h>; programs include that one. Sharding, ranks and errors: as at the top of ops.h. None of them computes; data moves between devices only where elements
+ * change their position.
  * Axes and dimensions may be negative: counted from the end. */
 #ifndef OLYMPUS_SHAPE_H
 #define OLYMPUS_SHAPE_H
@@ -13,7 +13,7 @@ extern "C" {
 
 /* -- dimensions of size 1, order of dimensions ----------------------------------------------------------------------- */
 
-/* Drops dimensions of size 1: oly_squeeze(x) all of them, oly_squeeze(x, 0, -1) those. fails OLY_SHAPE: another size.
+/* Drops dimensions of size 1: oly_squeeze(x) all of them, oly_squeeze(x, 0, -1) the named ones. fails OLY_SHAPE: another size.
  * source: jax.numpy.squeeze */
 OLY_API oly_array oly_squeeze_n(oly_array x, int n, const int *axes);
 #define oly_squeeze(...)     oly_squeeze_(__VA_ARGS__, )
@@ -25,7 +25,7 @@ OLY_API oly_array oly_expand_dims_n(oly_array x, int n, const int *axes);
 #define oly_expand_dims(...)     oly_expand_dims_(__VA_ARGS__, )
 #define oly_expand_dims_(x, ...) OLY_AT_AS(oly_expand_dims, oly_expand_dims_n)(x, OLY_INTS(__VA_ARGS__))
 
-/* All elements as one line, in row-major order. source: jax.numpy.ravel */
+/* All elements in one dimension, in row-major order. source: jax.numpy.ravel */
 OLY_API oly_array oly_ravel(oly_array x);
 #define oly_ravel(...) OLY_AT(oly_ravel)(__VA_ARGS__)
 
@@ -40,14 +40,14 @@ OLY_API oly_array oly_atleast(oly_array x, int rank);
 OLY_API oly_array oly_moveaxis(oly_array x, int from, int to);
 #define oly_moveaxis(...) OLY_AT(oly_moveaxis)(__VA_ARGS__)
 
-/* Two dimensions change places. source: jax.numpy.swapaxes */
+/* Exchanges two dimensions. source: jax.numpy.swapaxes */
 OLY_API oly_array oly_swapaxes(oly_array x, int a, int b);
 #define oly_swapaxes(...) OLY_AT(oly_swapaxes)(__VA_ARGS__)
 
-/* Repeats to a shape where dimension d of x becomes dimensions[d] (ascending, n of them, one for each dimension of x); sizes
+/* Broadcasts to a shape in which dimension d of x becomes dimensions[d] (ascending, n of them, one for each dimension of x); sizes
  * are equal, or 1 in x. fails OLY_SHAPE. source: jax.lax.broadcast_in_dim */
 OLY_API oly_array oly_broadcast_in_dim(oly_operand x, int rank, const int64_t *shape, int n, const int *dimensions);
-/* The same, sharded as `out` over explicit axes. */
+/* The same with the sharding `out` over Explicit axes. */
 OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, int rank, const int64_t *shape, int n,
                                                const int *dimensions);
 #define oly_broadcast_in_dim(x, rank, shape, n, dimensions)                                                            \
@@ -55,42 +55,42 @@ OLY_API oly_array oly_broadcast_in_dim_sharded(oly_operand x, oly_sharding out, 
 #define oly_broadcast_in_dim_sharded(x, out, rank, shape, n, dimensions)                                               \
     OLY_AT(oly_broadcast_in_dim_sharded)(OLY_ARG(x), out, rank, shape, n, dimensions)
 
-/* -- more of the same elements --------------------------------------------------------------------------------------- */
+/* -- padding and repetition --------------------------------------------------------------------------------------- */
 
 /* Surrounds x with copies of `value` (a number or an array of rank 0, converted to x's type): low[d] before and high[d] after
- * dimension d, between[d] between its elements. Negative low and high take elements away. NULL: none anywhere.
- *   fails     OLY_SHAPE: more is taken away than there is; value has dimensions; between is negative
+ * dimension d, between[d] between its elements. Negative low and high remove elements. NULL: none.
+ *   fails     OLY_SHAPE: more is removed than there is; value has dimensions; between is negative
  *   sharding  a split dimension stays where it is: at most the elements that cross a border move
  *   source    jax.lax.pad */
 OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, const int64_t *high,
                           const int64_t *between);
 #define oly_pad(x, value, low, high, between) OLY_AT(oly_pad)(OLY_ARG(x), OLY_ARG(value), low, high, between)
 
-/* Surrounds x with its own elements, low[d] before and high[d] after dimension d (NULL: none), as if it went on:
- *   "edge"       d c  ->  d d d c c c      the outermost again and again
- *   "reflect"    a b c  ->  c b a b c b a  turned round at its outermost elements, which stand once
- *   "symmetric"  a b c  ->  b a a b c c b  turned round behind them
- *   "wrap"       a b c  ->  b c a b c a b  from its other end
+/* Surrounds x with its own elements, low[d] before and high[d] after dimension d (NULL: none), continuing it by:
+ *   "edge"       d c  ->  d d d c c c      repeating the outermost element
+ *   "reflect"    a b c  ->  c b a b c b a  reflection at its outermost elements, which occur once
+ *   "symmetric"  a b c  ->  b a a b c c b  reflection behind them
+ *   "wrap"       a b c  ->  b c a b c a b  its other end
  *   fails     OLY_PARSE (mode), OLY_SHAPE (a dimension of no elements), OLY_INVALID (negative numbers), OLY_OVERFLOW
  *   sharding  only elements that cross a border between devices move
  *   source    jax.numpy.pad with these modes */
 OLY_API oly_array oly_pad_mode(oly_operand x, const char *mode, const int64_t *low, const int64_t *high);
 #define oly_pad_mode(x, mode, low, high) OLY_AT(oly_pad_mode)(OLY_ARG(x), mode, low, high)
 
-/* x after itself, the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers
- * than dimensions add dimensions in front. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
+/* Repeats x the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers than dimensions
+ * add leading dimensions. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
 OLY_API oly_array oly_tile_n(oly_array x, int n, const int64_t *times);
 #define oly_tile(...)     oly_tile_(__VA_ARGS__, )
 #define oly_tile_(x, ...) OLY_AT_AS(oly_tile, oly_tile_n)(x, OLY_EXTENTS(__VA_ARGS__))
 
-/* Each element `times` times, beside each other along a dimension. fails OLY_SHAPE, OLY_INVALID (negative), OLY_OVERFLOW.
+/* Repeats each element `times` times in a row along a dimension. fails OLY_SHAPE, OLY_INVALID (negative), OLY_OVERFLOW.
  * source: jax.numpy.repeat */
 OLY_API oly_array oly_repeat(oly_array x, int64_t times, int axis);
 #define oly_repeat(...) OLY_AT(oly_repeat)(__VA_ARGS__)
 
 /* -- order of elements ----------------------------------------------------------------------------------------------- */
 
-/* These dimensions backwards; oly_flip(x) all of them. fails OLY_SHAPE, OLY_INVALID (named twice).
+/* Reverses these dimensions; oly_flip(x) all of them. fails OLY_SHAPE, OLY_INVALID (named twice).
  * source: jax.lax.rev, jax.numpy.flip */
 OLY_API oly_array oly_rev_n(oly_array x, int n, const int *axes);
 OLY_API oly_array oly_flip_n(oly_array x, int n, const int *axes);
@@ -99,8 +99,8 @@ OLY_API oly_array oly_flip_n(oly_array x, int n, const int *axes);
 #define oly_flip(...)     oly_flip_(__VA_ARGS__, )
 #define oly_flip_(x, ...) OLY_AT_AS(oly_flip, oly_flip_n)(x, OLY_INTS(__VA_ARGS__))
 
-/* Elements move `shift` places on along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured form does
- * n axes one after the other; with axes NULL it takes x as one line, by shifts[0].
+/* Cyclic shift: elements move `shift` positions along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured form
+ * shifts n axes one after the other; with axes NULL it shifts the flattened x by shifts[0].
  *   sharding  like a halo exchange: only elements that cross a border move
  *   source    jax.numpy.roll */
 OLY_API oly_array oly_roll_axes(oly_array x, int n, const int64_t *shifts, const int *axes);
@@ -110,13 +110,13 @@ OLY_API oly_array oly_roll(oly_array x, int64_t shift, int axis);
 
 /* -- several arrays -------------------------------------------------------------------------------------------------- */
 
-/* Arrays of one shape side by side along a new dimension of the result; types are promoted. At most 64.
+/* Stacks arrays of one shape along a new dimension of the result; types are promoted. At most 64.
  * fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.stack */
 OLY_API oly_array oly_stack_n(int n, const oly_array *arrays, int dimension);
 #define oly_stack(dimension, ...)                                                                                      \
     OLY_AT_AS(oly_stack, oly_stack_n)(OLY_COUNTED_(oly_array, NULL, __VA_ARGS__), dimension)
 
-/* n parts of equal size along a dimension, into parts[]. fails OLY_SHAPE: the size is no multiple of n; parts[] are NULL then.
+/* n parts of equal size along a dimension, into parts[]. fails OLY_SHAPE: the size is not a multiple of n; parts[] are NULL then.
  * source: jax.numpy.split */
 OLY_API oly_status oly_split_evenly(oly_array x, int n, int dimension, oly_array *parts);
 #define oly_split_evenly(...) OLY_AT(oly_split_evenly)(__VA_ARGS__)
@@ -132,10 +132,9 @@ OLY_API oly_array oly_tri(int64_t rows, int64_t columns, int64_t k, oly_dtype dt
  * source: jax.numpy.tril, triu */
 OLY_API oly_array oly_tril(oly_array x, int64_t k);
 OLY_API oly_array oly_triu(oly_array x, int64_t k);
-/* Of a vector the matrix with it on diagonal k, of a matrix its diagonal k. fails OLY_SHAPE. source: jax.numpy.diag */
+/* For a vector the matrix with it on diagonal k, for a matrix its diagonal k. fails OLY_SHAPE. source: jax.numpy.diag */
 OLY_API oly_array oly_diag(oly_array x, int64_t k);
-/* Diagonal k of dimensions a (rows) and b (columns), as the last dimension of the result; and the sum of its elements, as
- * oly_sum adds. fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.diagonal, trace */
+/* Diagonal k of dimensions a (rows) and b (columns), as the last dimension of the result; and the sum of its elements, added as by oly_sum. fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.diagonal, trace */
 OLY_API oly_array oly_diagonal_of(oly_array x, int64_t k, int a, int b);
 OLY_API oly_array oly_trace_of(oly_array x, int64_t k, int a, int b);
 #define oly_eye(...)         OLY_AT(oly_eye)(__VA_ARGS__)
@@ -148,7 +147,7 @@ OLY_API oly_array oly_trace_of(oly_array x, int64_t k, int a, int b);
 #define oly_diagonal(x)      OLY_AT_AS(oly_diagonal, oly_diagonal_of)(x, 0, 0, 1)
 #define oly_trace(x)         OLY_AT_AS(oly_trace, oly_trace_of)(x, 0, 0, 1)
 
-/* -- numbers in a row ------------------------------------------------------------------------------------------------ */
+/* -- sequences ------------------------------------------------------------------------------------------------ */
 
 /* The index along one dimension, in an array of this shape. fails OLY_SHAPE. source: jax.lax.broadcasted_iota */
 OLY_API oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t *shape);
@@ -159,25 +158,25 @@ OLY_API oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const
 OLY_API oly_array oly_arange_range(double start, double stop, double step, oly_dtype dtype);
 #define oly_arange_range(...) OLY_AT(oly_arange_range)(__VA_ARGS__)
 
-/* n numbers, evenly from start to stop, both among them; each a number or an array of rank 0. fails OLY_INVALID (negative n),
+/* n evenly spaced numbers from start to stop, both included; each a number or an array of rank 0. fails OLY_INVALID (negative n),
  * OLY_SHAPE. source: jax.numpy.linspace */
 OLY_API oly_array oly_linspace(oly_operand start, oly_operand stop, int64_t n, oly_dtype dtype);
 #define oly_linspace(start, stop, n, dtype) OLY_AT(oly_linspace)(OLY_ARG(start), OLY_ARG(stop), n, dtype)
 
-/* Arrays of the shape and type of x, which lie as x does: where it is placed (oly_device_put); inside functions as its type says,
- * over Explicit axes, and differing between devices where x may. source: jax.numpy.full_like, zeros_like, ones_like */
+/* Arrays of the shape and type of x with the sharding of x: where it is placed (oly_device_put); inside functions that of its type,
+ * over Explicit axes, and varying between devices where x does. source: jax.numpy.full_like, zeros_like, ones_like */
 OLY_API oly_array oly_full_like_of(oly_array x, oly_operand value);
 #define oly_full_like(x, value) OLY_AT_AS(oly_full_like, oly_full_like_of)(x, OLY_ARG(value))
 #define oly_zeros_like(x)       OLY_AT_AS(oly_zeros_like, oly_full_like_of)(x, oly_operand_int(0))
 #define oly_ones_like(x)        OLY_AT_AS(oly_ones_like, oly_full_like_of)(x, oly_operand_int(1))
 
-/* Differences of neighbours along an axis, n times over; of bools, whether they differ. fails OLY_SHAPE, OLY_INVALID
+/* Differences of neighbours along an axis, applied n times; for bools, whether they differ. fails OLY_SHAPE, OLY_INVALID
  * (negative n). source: jax.numpy.diff */
 OLY_API oly_array oly_diff(oly_array x, int64_t n, int axis);
 #define oly_diff(...) OLY_AT(oly_diff)(__VA_ARGS__)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_squeeze_n(...)     OLY_AT(oly_squeeze_n)(__VA_ARGS__)
 #define oly_expand_dims_n(...) OLY_AT(oly_expand_dims_n)(__VA_ARGS__)

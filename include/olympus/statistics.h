@@ -1,5 +1,5 @@
-/* Operations made of reductions: truth, spread, exponentials that sum to one, classes. Included by <olympus.h>; programs include
- * that one. Sharding, ranks and errors: as said in ops.h, at its top and for reductions. */
+/* Operations made of reductions: any and all, variance, softmax, one-hot. Included by <olympus.h>; programs include
+ * that one. Sharding, ranks and errors: as in ops.h, at its top and for reductions. */
 #ifndef OLYMPUS_STATISTICS_H
 #define OLYMPUS_STATISTICS_H
 
@@ -11,12 +11,13 @@ extern "C" {
 
 /* -- reductions; axes and keepdims as oly_sum(x, .axes = "0,-1", .keepdims = true) ------------------------------------- */
 
-/* Is any element, are all, other than zero (NaN is; of complex numbers the real part counts)? Of none: false, true. source:
+/* Whether any element, or all, differ from zero (NaN does; of complex numbers only the real part counts). Over no elements: false,
+ * true. source:
  * jax.numpy.any, all */
 OLY_API oly_array oly_any_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_all_with(oly_operand x, oly_reduce_options options);
-/* Mean of |x - mean|^2, and its square root; a real number also of complex ones. Integers become floating; 16-bit floats are
- * worked in float32. .ddof = 1: the sum is divided by one less than the number of elements (NaN when nothing is left).
+/* Mean of |x - mean|^2, and its square root; real also for complex numbers. Integers become floating; 16-bit floats are computed in
+ * float32. .ddof = 1: the sum is divided by one less than the number of elements (NaN if that is 0).
  * source: jax.numpy.var, std */
 OLY_API oly_array oly_var_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_std_with(oly_operand x, oly_reduce_options options);
@@ -42,13 +43,13 @@ OLY_API oly_array oly_log_softmax(oly_operand x, int axis);
 #define oly_softmax(x, axis)     OLY_AT(oly_softmax)(OLY_ARG(x), axis)
 #define oly_log_softmax(x, axis) OLY_AT(oly_log_softmax)(OLY_ARG(x), axis)
 
-/* A new dimension `axis` of the result with n classes: 1 where its index is x's value, else 0 (everywhere when x is no class).
+/* A new dimension `axis` of the result with n classes: 1 where its index is x's value, else 0 (everywhere if x is not a class).
  * fails OLY_SHAPE, OLY_INVALID (negative n). source: jax.nn.one_hot */
 OLY_API oly_array oly_one_hot(oly_array x, int64_t n, oly_dtype dtype, int axis);
 #define oly_one_hot(...) OLY_AT(oly_one_hot)(__VA_ARGS__)
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_any_with(...)       OLY_AT(oly_any_with)(__VA_ARGS__)
 #define oly_all_with(...)       OLY_AT(oly_all_with)(__VA_ARGS__)

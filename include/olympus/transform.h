@@ -11,21 +11,21 @@ extern "C" {
 
 /* -- functions ---------------------------------------------------------------------------------------------------- */
 
-/* What oly_jit takes: reads in[], stores a handle in every out[]. Called while tracing: it must not fetch values, and must return:
- * neither an exception of C++ nor longjmp may leave it, or any other function that Olympus calls. What it reads besides in[]
- * (C variables, *user, arrays from outside) is part of the plan: later changes are not seen. */
+/* A function for oly_jit: reads in[] and stores a handle in every out[]. It is called while tracing, so it must not fetch values,
+ * and it must return: no C++ exception or longjmp may leave it, or any other function that Olympus calls. Whatever it reads besides
+ * in[] (C variables, *user, captured arrays) is part of the plan: later changes have no effect. */
 typedef void (*oly_function)(const oly_array *in, oly_array *out, void *user);
 
 typedef struct oly_jit_options {
     char first_;                       /* not used: lets the macro begin the list */
-    void *user;                        /* passed on to the function */
+    void *user;                        /* passed to the function */
     const char *name;                  /* for messages and explanations; default the C name */
-    const oly_sharding *in_shardings;  /* n_in of them or NULL; a NULL entry: as it comes */
+    const oly_sharding *in_shardings;  /* n_in of them or NULL; a NULL entry: as given */
     const oly_sharding *out_shardings; /* n_out of them or NULL; a NULL entry: the planner chooses */
 } oly_jit_options;
 
 /* Makes a function that traces `function` on its first call for each set of input types, shardings and placements, plans it,
- * and replays the plan afterwards. Called while another function is traced, it is recorded into that one.
+ * and replays the plan afterwards. Called while another function is traced, it is inlined into that one.
  *   n_in     0 or more
  *   n_out    1 or more
  *   returns  handle owned by the open scope
@@ -39,18 +39,18 @@ OLY_API oly_fn oly_jit_with(oly_function function, const char *c_name, int n_in,
 
 /* Calls it: oly_call(f, OLY_IN(x, y), OLY_OUT(z)). Results belong to the open scope. An input that is also named as an
  * output is donated: the old array is freed, the variable holds the new one, in the old one's scope, and using another
- * copy of the old handle is an error (OLY_DELETED), which names the call. Where the plan
- * allows it (same type and sharding, nothing reads the old value after the new is begun) the result takes over its memory.
- * What a variable named in OLY_OUT holds is only compared with the inputs: begin it as NULL, lest a stale copy of an input's
- * handle in it gives the input away.
+ * copy of the old handle is an error (OLY_DELETED) that names the call. Where the plan allows it (same type and sharding, nothing
+ * reads the old value after the first write to the new one) the result takes over its memory. The old contents of a variable named
+ * in OLY_OUT are only compared with the inputs: initialise it to NULL, otherwise a stale copy of an input's handle donates that
+ * input.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the inputs' mesh
- *   fails    OLY_INVALID (number of arrays, an output not stored), OLY_DEVICES, OLY_SHARDING (a committed input differs from
+ *   fails    OLY_INVALID (number of arrays, an output not set), OLY_DEVICES, OLY_SHARDING (a committed input differs from
  *            in_shardings), whatever the function's operations fail with on the first call */
 OLY_API oly_status oly_call_n(oly_fn f, int n_in, const oly_array *in, int n_out, oly_array *const *out);
 #define oly_call(f, ...) OLY_AT_AS(oly_call, oly_call_n)(f, __VA_ARGS__)
 #define OLY_IN(...)      OLY_COUNTED_(oly_array, NULL, __VA_ARGS__)
-/* The addresses of up to 20 variables. For more: oly_call_arrays. */
+/* Up to 20 variables, whose addresses are passed. For more: oly_call_arrays. */
 #define OLY_OUT(...)          OLY_COUNTED_(oly_array *, NULL, OLY_EACH_(OLY_ADDRESS_, , __VA_ARGS__))
 #define OLY_ADDRESS_(none, x) &(x),
 
@@ -65,11 +65,11 @@ OLY_API oly_array oly_apply_n(oly_fn f, int n_in, const oly_array *in);
 #define oly_apply_(f, ...) OLY_AT_AS(oly_apply, oly_apply_n)(f, OLY_IN(__VA_ARGS__))
 
 /* -- loops --------------------------------------------------------------------------------------------------------
- * carry[0..n_carry-1] (1 or more) become body applied (upper - lower) times, or stay when that is not positive; `i` is the int32
- * counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The carry's
- * types must not change.
+ * Applies body (upper - lower) times to carry[0..n_carry-1] (1 or more); they stay unchanged if that is not positive. `i` is the
+ * int32 counter. Inside a traced function the loop stays a loop; outside it is traced, planned and run on every call. The types of
+ * the carries must not change.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] set to NULL
- *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type (both types in the message); OLY_OVERFLOW when a bound
+ *   fails    OLY_SHAPE or OLY_DTYPE if the body changes a carry's type (both types in the message); OLY_OVERFLOW if a bound
  *            does not fit int32
  *   source   jax.lax.fori_loop */
 typedef void (*oly_loop_body)(oly_array i, oly_array *carry, void *user);
@@ -77,11 +77,11 @@ OLY_API oly_status oly_fori(int64_t lower, int64_t upper, oly_loop_body body, in
                             void *user);
 #define oly_fori(...) OLY_AT(oly_fori)(__VA_ARGS__)
 
-/* carry[] becomes body applied as long as the condition, a bool of the carry, holds; it is tested before each application. The
- * condition must come out the same on all devices. Inside a traced function the loop stays a loop; outside it is traced, planned
+/* Applies body to carry[] while the condition, a bool computed from the carries, holds; it is tested before each application and
+ * must be the same on all devices. Inside a traced function the loop stays a loop; outside it is traced, planned
  * and run on every call, and returns at once like every call.
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] set to NULL
- *   fails    OLY_SHAPE or OLY_DTYPE when the body changes a carry's type or the condition is not one bool
+ *   fails    OLY_SHAPE or OLY_DTYPE if the body changes a carry's type or the condition is not one bool
  *   source   jax.lax.while_loop */
 typedef oly_array (*oly_while_condition)(const oly_array *carry, void *user);
 typedef void (*oly_while_body)(oly_array *carry, void *user);
@@ -89,9 +89,9 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
                              void *user);
 #define oly_while(...) OLY_AT(oly_while)(__VA_ARGS__)
 
-/* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) gives the body the carries and x[k] = xs[k][i],
- * and takes new carries and y[k]; ys[k] becomes the stack of the y[k], y of iteration i at i. Dimension 0 of the xs is the same on all
- * devices, the others may be sharded.
+/* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) passes the carries and x[k] = xs[k][i] to
+ * the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i. Dimension
+ * 0 of the xs is not split, the others may be.
  *   length   of the xs' first dimensions, and the number of iterations
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
  *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID
@@ -102,12 +102,12 @@ OLY_API oly_status oly_scan(int64_t length, bool reverse, oly_scan_body body, in
 #define oly_scan(...) OLY_AT(oly_scan)(__VA_ARGS__)
 
 /* -- branches -----------------------------------------------------------------------------------------------------
- * out[0..n_out-1] is what one of the functions makes of in[0..n_in-1]; only that one is run. All must give the same types.
- * oly_switch runs branches[index], the first for a negative, the last for a large index; oly_cond the first function when the
- * predicate (bool, or a number that is not 0) holds, else the second. The functions may use arrays from outside, too.
- *   index, predicate   rank 0; must come out the same on all devices
+ * Computes out[0..n_out-1] from in[0..n_in-1] by one of the functions; only that one runs. All must give the same types.
+ * oly_switch runs branches[index], the first for a negative, the last for a large index; oly_cond runs the first function if the
+ * predicate (bool, or a number other than 0) holds, else the second. The functions may capture arrays.
+ *   index, predicate   rank 0; the same on all devices
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with out[] set to NULL
- *   fails    OLY_SHAPE or OLY_DTYPE when the branches' results differ in type (both in the message)
+ *   fails    OLY_SHAPE or OLY_DTYPE if the branches' results differ in type (both in the message)
  *   source   jax.lax.cond, jax.lax.switch */
 OLY_API oly_status oly_switch(oly_operand index, int n_branches, const oly_function *branches, int n_in,
                               const oly_array *in, int n_out, oly_array *out, void *user);
@@ -117,14 +117,14 @@ OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_fun
 #define oly_cond(predicate, ...) OLY_AT(oly_cond)(OLY_ARG(predicate), __VA_ARGS__)
 
 /* -- explanations -------------------------------------------------------------------------------------------------
- * The plan for these inputs, which is made but not run: steps with what moves between whom, every value's type and sharding
- * and why it lies so, why data moves, a device's memory step by step, predicted times, and hints: which other layout of an
- * input, constraint or result would move less (found by planning again). docs/explain.md says how to read it.
+ * The plan for these inputs, which is made but not run: steps and transfers, the type, sharding and reason for the placement of every
+ * value, why data moves, memory per device and step, predicted times, and hints: which other placement of an input, constraint or
+ * result would move less (found by planning again). docs/explain.md explains how to read it.
  *   file     written to, not closed
- *   form     text for people, JSON for programs, or a graph in the language of Graphviz
+ *   form     text for people, JSON for programs, or a graph for Graphviz
  *   returns  OLY_OK or the error (OLY_ERRORS_RETURN)
  *   ranks    any rank, alone (the text is this rank's view; steps and collectives are the same on all)
- *   fails    OLY_INVALID (number of arrays, form), OLY_IO (the file takes no more), what planning fails with */
+ *   fails    OLY_INVALID (number of arrays, form), OLY_IO (writing failed), errors of planning */
 typedef enum oly_explain_form { OLY_EXPLAIN_TEXT, OLY_EXPLAIN_JSON, OLY_EXPLAIN_DOT } oly_explain_form;
 OLY_API oly_status oly_explain_n(FILE *file, oly_fn f, int n_in, const oly_array *in);
 #define oly_explain(...)           (oly_explain_names(#__VA_ARGS__, 2), oly_explain_(__VA_ARGS__, ))
@@ -133,33 +133,32 @@ OLY_API oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f,
 #define oly_explain_as(...) (oly_explain_names(#__VA_ARGS__, 3), oly_explain_as_(__VA_ARGS__, ))
 #define oly_explain_as_(file, form, f, ...)                                                                            \
     OLY_AT_AS(oly_explain_as, oly_explain_as_n)(file, form, f, OLY_IN(__VA_ARGS__))
-/* What the next explanation of this thread calls its inputs: their expressions, "x, w"; kept by pointer, without the
- * first few, those of the explanation itself. The macros say it. */
+/* Names the inputs of this thread's next explanation by their expressions, "x, w", of which the first `skipped` are dropped; the
+ * pointer is kept. Called by the macros. */
 OLY_API void oly_explain_names(const char *arguments, int skipped);
 
-/* What is different between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). The sums (steps,
- * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values that lie otherwise, and the
- * steps, those of the first plan only marked -, those of the second only +. As oly_explain otherwise. */
+/* The differences between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). Totals (steps,
+ * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values placed differently; and the steps,
+ * those only of the first plan marked -, those only of the second +. Otherwise like oly_explain. */
 OLY_API oly_status oly_explain_diff(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
                                     int n_after, const oly_array *in_after);
 #define oly_explain_diff(...) OLY_AT(oly_explain_diff)(__VA_ARGS__)
 
 /* The same in numbers. */
 typedef struct oly_plan_costs {
-    int64_t steps;       /* of the plan, loops' bodies counted once */
-    int64_t collectives; /* exchanges and reductions over devices in one run, those in loops as often as they run (once
-                          * where a condition ends the loop), those of all branches */
-    int64_t
-        wire_bytes; /* what the devices of this process receive from other devices in one run, summed; a reduction of B
-                          * bytes over g devices counts 2 (g - 1) / g B for each of them */
+    int64_t steps;         /* of the plan, loop bodies counted once */
+    int64_t collectives;   /* exchanges and reductions over devices in one run; in loops as often as they run (once
+                          * where a condition ends the loop), in branches those of all alternatives */
+    int64_t wire_bytes;    /* bytes that the devices of this process receive from other devices in one run, summed; a
+                          * reduction of B bytes over g devices counts 2 (g - 1) / g B for each of them */
     int64_t scratch_bytes; /* intermediate values, per device */
 } oly_plan_costs;
 OLY_API oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const oly_array *in);
 #define oly_costs(...)            oly_costs_(__VA_ARGS__, )
 #define oly_costs_(costs, f, ...) OLY_AT_AS(oly_costs, oly_costs_n)(costs, f, OLY_IN(__VA_ARGS__))
 
-/* -- places ---------------------------------------------------------------------------------------------------------
- * These note where they are called, as the others do (calls.h). */
+/* -- call sites -----------------------------------------------------------------------------------------------------
+ * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
 #define oly_jit_with(...)      OLY_AT(oly_jit_with)(__VA_ARGS__)
 #define oly_call_n(...)        OLY_AT(oly_call_n)(__VA_ARGS__)
