@@ -34,7 +34,7 @@ export MPICH_CC := $(CC)
 endif
 
 # -- sources ------------------------------------------------------------------------------------------------------------
-sources      := $(sort $(wildcard runtime/*/*.c collectives/*.c launch/*.c kernels/*.c))
+sources      := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c collectives/*.c launch/*.c kernels/*.c))
 cpu_kernels  := $(sort $(wildcard kernels/cpu/*.c))
 examples     := $(sort $(wildcard examples/*.c))
 bench        := $(sort $(wildcard bench/*.c))
@@ -46,7 +46,7 @@ soak         := $(sort $(wildcard tests/soak/*.c))
 soak_fuzzer  := tests/soak/fuzz_programs.c
 everywhere   := $(sort $(wildcard tests/ops_reference*.c))
 test_helpers := $(filter-out $(oracle) $(tests) $(everywhere),$(sort $(wildcard tests/*.c)))
-headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h collectives/*.h launch/*.h launch/guard/*.h kernels/*.h \
+headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h runtime/*/*/*.h collectives/*.h launch/*.h launch/guard/*.h kernels/*.h \
                 kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h tests/soak/*.h))
 guards       := $(sort $(wildcard launch/guard/*.c))
 every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
@@ -54,7 +54,6 @@ every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracl
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
             $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
-protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected/%))
 guard    := $(BUILD)/launch/olyguard
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
@@ -117,7 +116,7 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers install uninstall mutants clean help
 
-all: library $(programs) $(protected) $(guard) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) ## libolympus.a and libolympus.so
 
@@ -241,12 +240,6 @@ $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-# Examples on the platform of tests/platform_protected.c.
-$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(BUILD)/tests/platform_protected.o $(library)
-	@mkdir -p $(@D)
-	$(call say,LD,$(@:$(BUILD)/%=%))
-	$(link_program) -o $@
-
 $(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
@@ -310,7 +303,7 @@ unformatted = for file in $(every_source) $(headers); do \
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
 shipped = $(sources) $(guards) $(cpu_kernels) $(examples) $(bench)
 
-lint: ## clang-format, cppcheck and clang-tidy, as far as installed
+lint: ## clang-format, cppcheck and clang-tidy, those that are there
 	@failed=0; \
 	$(call with_tool,clang-format,$(unformatted)); \
 	$(call with_tool,cppcheck,cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability \
@@ -341,6 +334,6 @@ install: library $(guard) ## library, headers, olyrun and a pkg-config file
 installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
             $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc
 
-uninstall: ## removes what install has installed
+uninstall: ## takes away what install has put there
 	rm -f $(installed:%=$(to)/%)
 	for d in include/olympus libexec/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

@@ -1,8 +1,8 @@
-/* The benchmark program: measures what an Olympus program spends time on, and prints a line for each measurement.
+/* The bench: measures what a program on Olympus waits for, and prints a line for each measurement.
  *
  * Run:    build/bench/bench [OPTION...] [NAME...], or under launch/olyrun (all ranks take part, rank 0 prints).
- *         OLYMPUS_NUM_CPU_DEVICES is the number of devices per process.
- * Prints: name, seconds, rate, unit, separated by tabs. bench/compare.sh runs it next to hand-written programs. */
+ *         OLYMPUS_NUM_CPU_DEVICES says how many devices each process has.
+ * Prints: name, seconds, rate, unit, with tabs between. bench/compare.sh runs it next to hand-written programs. */
 #include "bench.h"
 #include <fnmatch.h>
 #include <getopt.h>
@@ -21,19 +21,18 @@ static const bench_row *const tables[] = {bench_heat_rows,     bench_field_rows,
 
 static void usage(FILE *file)
 {
-    fprintf(
-        file,
-        "usage: bench [OPTION...] [NAME...]\n"
-        "Measures the named rows (default: all; \"plan\" also matches plan_10 and so on; patterns are allowed) and\n"
-        "prints for each the best of the repeats:\n"
-        "    name <tab> seconds <tab> rate <tab> unit\n"
-        "For rates in us/call less is better, for all others more.\n"
-        "  --repeats N   repeats, at least %d (default %d)\n"
-        "  --quick       small sizes and %d repeats: checks that the rows work\n"
-        "  --list        lists the rows and what they measure\n"
-        "  --help        this text\n"
-        "OLYMPUS_NUM_CPU_DEVICES: devices per process. Also runs under mpirun.\n",
-        LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
+    fprintf(file,
+            "usage: bench [OPTION...] [NAME...]\n"
+            "Measures the rows named (all when none is; \"plan\": also plan_10 and the like; patterns too) and prints "
+            "for each\n"
+            "    name <tab> seconds <tab> rate <tab> unit\n"
+            "the best of the repeats. Rates in us/call are better when less, all others when more.\n"
+            "  --repeats N   repeats, at least %d (default %d)\n"
+            "  --quick       small sizes and %d repeats: shows that the rows work\n"
+            "  --list        names the rows and what they measure\n"
+            "  --help        this text\n"
+            "OLYMPUS_NUM_CPU_DEVICES: devices of each process. Runs under mpirun too.\n",
+            LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
 }
 
 static void list(void)
@@ -44,13 +43,13 @@ static void list(void)
     }
 }
 
-/* An integer of at least LEAST_REPEATS; ends the program otherwise. */
+/* A whole number of at least LEAST_REPEATS; ends the program otherwise. */
 static int repeats(const char *text)
 {
     char *end;
     long n = strtol(text, &end, 10);
     if (*end || end == text || n < LEAST_REPEATS || n > 1000000) {
-        fprintf(stderr, "bench: --repeats needs a number of at least %d, not '%s'\n", LEAST_REPEATS, text);
+        fprintf(stderr, "bench: --repeats needs a number from %d on, not '%s'\n", LEAST_REPEATS, text);
         exit(2);
     }
     return (int)n;
@@ -98,7 +97,7 @@ static void check_names(int n, char **names)
             found = found || wanted(row, 1, &names[k]);
         }
         if (!found) {
-            fprintf(stderr, "bench: there is no row '%s'; bench --list lists them\n", names[k]);
+            fprintf(stderr, "bench: no row is called '%s'; bench --list names them\n", names[k]);
             exit(2);
         }
     }

@@ -2,8 +2,8 @@
  * and none may read what another one writes; nor may the devices of an elementwise step. A run shows such a race only now and then,
  * so plans are checked instead (oly_plan_damage is called with each). Used by all tests (check.c) and random programs. */
 #include "check_races.h"
+#include "plan/model/steps.h"
 #include "plan/plan.h"
-#include "plan/steps.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

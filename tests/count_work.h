@@ -4,7 +4,7 @@
 #ifndef OLY_TESTS_COUNT_WORK_H
 #define OLY_TESTS_COUNT_WORK_H
 #include "check.h"
-#include "plan/planner.h"
+#include "plan/model/planner.h"
 
 /* Nothing grew beyond its limit. Sanitizers keep calls apart that are otherwise inlined, so that limits of ordinary builds mean
  * nothing there. */

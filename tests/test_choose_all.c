@@ -5,7 +5,7 @@
 #include "array/function.h"
 #include "check.h"
 #include "core/option.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 #include <inttypes.h>
 #include <olympus.h>
 

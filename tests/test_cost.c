@@ -3,7 +3,7 @@
 #include "check.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 #include "run/measure.h"
 #include <math.h>
 #include <olympus.h>

@@ -4,7 +4,7 @@
 #include "check_json.h"
 #include "core/error.h"
 #include "core/option.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 #include <math.h>
 #include <olympus.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Includes point only downward: each folder may include what its row names, and mpi.h stays where MPI is spoken.
+# Includes and calls point only downward: each folder may include what its row names, the rooms of the planner call only rooms below
+# them (read off the object files in $BUILD, if they are there), and mpi.h stays where MPI is spoken.
 # Prints the lines that break this. Runs as a test and as `make layers`.
 set -u
 cd "$(dirname "$0")/.." || exit
@@ -47,7 +48,15 @@ layer runtime/layout    core/ layout/
 layer runtime/device    core/ device/ "${kernel[@]}"
 layer runtime/graph     core/ layout/ graph/ "${kernel[@]}"
 layer runtime/transform core/ layout/ graph/ transform/ "${kernel[@]}"
-layer runtime/plan      core/ layout/ graph/ plan/ communicator.h "${kernel[@]}"
+# The rooms of the planner, from the lowest to the highest: each includes and calls only those before it.
+rooms=(model cost move reduce read partition propagate choose stencil lower schedule rewrite driver explain)
+below=()
+for room in "${rooms[@]}"; do
+    case $room in
+    driver) layer runtime/plan core/ layout/ graph/ plan/plan.h "${below[@]}" communicator.h "${kernel[@]}" ; below+=(plan/plan.h) ;;
+    *) layer "runtime/plan/$room" core/ layout/ graph/ "${below[@]}" "plan/$room/" communicator.h "${kernel[@]}"; below+=("plan/$room/") ;;
+    esac
+done
 layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
 layer runtime/array     core/ layout/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
@@ -60,7 +69,7 @@ layer include/olympus
 layer examples
 layer bench
 
-everything=(include/*.h include/*/*.h runtime/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch]
+everything=(include/*.h include/*/*.h runtime/*/*.[ch] runtime/*/*/*.[ch] kernels/*.[ch] kernels/*/*.[ch] examples/*.[ch] bench/*.[ch]
             bench/peers/*.[ch])
 complain "mpi.h belongs to collectives/, launch/, examples/heat*_mpi* and bench/peers/" < <(
     grep -nHE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]mpi\.h' "${everything[@]}" /dev/null |
@@ -70,7 +79,30 @@ complain "examples include the public header only" < <(
         examples/*.[ch] /dev/null)
 
 complain "plans are made by what the table says of an operation, not by its name" < <(
-    grep -nHE '(==|!=|case) *OLY_OP_' runtime/plan/*.c runtime/run/*.c /dev/null)
+    grep -nHE '(==|!=|case) *OLY_OP_' runtime/plan/*.c runtime/plan/*/*.c runtime/run/*.c /dev/null)
 
-echo "layers: $offending offending includes"
+# upward_calls: "caller.c calls function, which is in callee.c", for each call from a room of the planner to a higher one. A file's room is
+# its folder; runtime/plan itself is the driver's.
+upward_calls() {
+    local object
+    while IFS= read -r object; do
+        [[ -f ${object%.o}.c ]] && (cd "$build" && nm "$object" | awk -v file="${object%.o}.c" '{ print file, $(NF - 1), $NF }')
+    done < <(cd "$build" && find runtime/plan -name '*.o' | sort) |
+        awk -v order="${rooms[*]}" '
+        function room(file,  part) { return split(file, part, "/") == 4 ? part[3] : "driver" }
+        BEGIN { n = split(order, name, " "); for (k = 1; k <= n; k++) rank[name[k]] = k }
+        $2 == "U" { caller[++calls] = $1; called[calls] = $3; next }
+        $2 ~ /^[TDBRVWC]$/ { home[$3] = $1 }
+        END {
+            for (k = 1; k <= calls; k++)
+                if (called[k] in home && rank[room(caller[k])] < rank[room(home[called[k]])])
+                    print caller[k] " calls " called[k] ", which is in " home[called[k]]
+        }'
+}
+build=${BUILD:-build}
+if compgen -G "$build/runtime/plan/*.o" >/dev/null; then
+    complain "calls go from a room of the planner only to rooms below it" < <(upward_calls)
+fi
+
+echo "layers: $offending offending includes and calls"
 [[ $offending == 0 ]]

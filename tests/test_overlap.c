@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "array/array.h"
 #include "core/option.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 
 static int setup(void **state)
 {

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "check_plans.h"
 #include "core/option.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 #include <olympus.h>
 
 /* -- programs --------------------------------------------------------------------------------------------------------------- */

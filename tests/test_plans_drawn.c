@@ -309,7 +309,7 @@ static oly_fn begin(drawing *p, uint64_t seed, oly_array *in)
     return oly_jit_with(gradient ? slopes : traced, "drawn", p->n_in, p->n_out, (oly_jit_options){.user = p});
 }
 
-/* A sum over Explicit axes that is finished and moved, of which processes may have little at a time (plan/finish.h). */
+/* A sum over Explicit axes that is finished and moved, of which processes may have little at a time (plan/lower/reduce_in_parts.h). */
 static void finished(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = oly_reshard(in[0], user);

@@ -1,7 +1,7 @@
 /* run: ranks=1  What the planner concludes from splits alone, on meshes of many devices, is what looking at every device and every
  * part gives: which cuts are equal, which regions lie inside a layout, who needs something of a block, whose the devices are. */
 #include "check.h"
-#include "plan/receivers.h"
+#include "plan/move/find_receivers.h"
 #include <olympus.h>
 
 static uint32_t seed = 1;

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/option.h"
 #include "core/optimisation.h"
-#include "plan/march.h"
+#include "plan/model/time_tiling.h"
 #include "plan/plan.h"
 
 static oly_mesh mesh;

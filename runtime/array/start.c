@@ -14,7 +14,8 @@
 #include "device/queue.h"
 #include "device/workers.h"
 #include "kernel.h"
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
+#include "plan/plan.h"
 #include "run/execute.h"
 #include "run/measure.h"
 #include <pthread.h>
@@ -88,7 +89,6 @@ static oly_status start(int *argc, char ***argv)
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
     OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start(argc, argv));
-    oly_exchange_direct(oly_platform_get()->host_memory);
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
     oly_options_report_unknown();
@@ -156,7 +156,7 @@ int oly_finalize(void)
     oly_run_reset();
     oly_queue_stop();
     oly_workers_stop();
-    oly_fold_forget();
+    oly_plan_forget();
     oly_layout_stop();
     oly_nodes_forget();
     oly_pool_stop();

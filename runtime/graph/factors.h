@@ -16,7 +16,7 @@ typedef enum {
     OLY_FACTOR_WHOLE,     /* worked as a whole, never in pieces: sorted, scanned, indexed */
 } oly_factor_kind;
 
-/* What else decides how early axes pass an operation (plan/flow.h). */
+/* What else decides how early axes pass an operation (plan/propagate/axis_rules.h). */
 typedef enum {
     OLY_FACTORS_PLAIN,
     OLY_FACTORS_REGROUP,   /* reshape: a factor that one side has alone is a rest */

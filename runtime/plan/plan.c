@@ -1,181 +1,14 @@
-/* The way from graph to plan, and what the passes share. See plan.h. */
-#include "plan/planner.h"
+/* From a graph to a plan: the passes in order, the mesh, the inputs and the outputs. See plan.h. */
+#include "plan/plan.h"
+#include "plan/choose/choose.h"
+#include "plan/lower/lower.h"
+#include "plan/propagate/propagate.h"
+#include "plan/rewrite/rewrite.h"
+#include "plan/schedule/schedule.h"
 #include "core/optimisation.h"
 #include "core/hash.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* -- shared by the passes ------------------------------------------------------------------------------------------ */
-
-oly_value *oly_value_of(oly_frame *f, const oly_node *node)
-{
-    return &f->values[node->index];
-}
-
-oly_node *oly_captured(const oly_frame *f, const oly_node *node)
-{
-    if (!f->loop || oly_ops[node->op].lowering != OLY_LOWER_INPUT)
-        return NULL;
-    /* inputs of a body: counter, carries, captures; the loop's operands lack the counter. Those of branches: captures; the
-     * branch has its index before them. */
-    bool branch = f->loop->params.n_branches > 0;
-    int first = branch ? 0 : 1 + f->loop->params.n_carry, shift = branch ? 1 : -1;
-    for (int k = first; k < f->graph->n_inputs; k++)
-        if (f->graph->inputs[k] == node)
-            return f->loop->in[k + shift];
-    return NULL;
-}
-
-bool oly_has_axis(const oly_node *n, int d)
-{
-    for (int k = 0; k < n->params.n_axes; k++)
-        if (n->params.axes[k] == d)
-            return true;
-    return false;
-}
-
-oly_block *oly_block_new(oly_planner *p)
-{
-    oly_block *b = OLY_PLAN_NEW(p, oly_block, 1);
-    if (b)
-        b->begin = p->next_number;
-    return b;
-}
-
-oly_step *oly_step_add(oly_planner *p, oly_block *b, oly_step_kind kind, const oly_node *node, const char *what)
-{
-    if (b->n_steps == b->capacity) {
-        int capacity = b->capacity ? 2 * b->capacity : 8;
-        oly_step *steps = OLY_PLAN_NEW(p, oly_step, capacity);
-        if (!steps)
-            return NULL;
-        if (b->n_steps)
-            memcpy(steps, b->steps, sizeof *steps * (size_t)b->n_steps);
-        b->steps = steps;
-        b->capacity = capacity;
-    }
-    oly_step *s = &b->steps[b->n_steps++];
-    *s = (oly_step){
-        .kind = kind, .number = p->next_number++, .node = node, .what = what, .out_slot = -1, .reader = p->reader};
-    b->end = p->next_number;
-    return s;
-}
-
-int oly_slot_new(oly_planner *p, const oly_region *region, size_t element_bytes)
-{
-    oly_plan *plan = p->plan;
-    if (plan->n_slots == plan->slot_room) {
-        int capacity = plan->slot_room ? 2 * plan->slot_room : 16;
-        oly_slot *slots = OLY_PLAN_NEW(p, oly_slot, capacity);
-        if (!slots) {
-            oly_out_of_memory(sizeof *slots * (size_t)capacity, "a plan");
-            return -1;
-        }
-        if (plan->n_slots)
-            memcpy(slots, plan->slots, sizeof *slots * (size_t)plan->n_slots);
-        plan->slots = slots;
-        plan->slot_room = capacity;
-    }
-    oly_slot *s = &plan->slots[plan->n_slots];
-    int64_t everything[OLY_MAX_RANK];
-    s->device_bytes = OLY_PLAN_NEW(p, size_t, plan->n_devices);
-    if (!s->device_bytes) {
-        oly_out_of_memory(sizeof(size_t) * (size_t)plan->n_devices, "a plan");
-        return -1;
-    }
-    s->kind = OLY_SLOT_SCRATCH;
-    s->first = s->last = p->next_number;
-    for (int d = 0; region && d < region->rank; d++)
-        everything[d] = INT64_MAX;
-    for (int d = 0; region && d < plan->n_devices; d++) {
-        int position = oly_position_in(p, region->mesh, d);
-        oly_box b = {0};
-        if (position >= 0)
-            b = oly_region_box(region, everything, position);
-        s->device_bytes[d] = position < 0 ? 0 : (size_t)oly_box_count(&b) * element_bytes;
-        if (s->device_bytes[d] > s->bytes)
-            s->bytes = s->device_bytes[d];
-    }
-    return plan->n_slots++;
-}
-
-void oly_slot_use(oly_planner *p, int slot)
-{
-    if (slot >= 0)
-        p->plan->slots[slot].last = p->next_number;
-}
-
-static bool same_layout(const oly_layout *a, const oly_layout *b)
-{
-    if (a->mesh != b->mesh || a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++) {
-        const oly_split *x = &a->split[d], *y = &b->split[d];
-        if (a->shape[d] != b->shape[d] || !oly_axis_list_equal(&x->axes, &y->axes) || x->base != y->base ||
-            x->unit != y->unit || x->start != y->start || x->step != y->step)
-            return false;
-    }
-    return true;
-}
-
-oly_status oly_set_layout(oly_planner *p, oly_value *v, const oly_layout *l)
-{
-    if (!p->newest || !same_layout(p->newest, l)) {
-        oly_layout *kept = OLY_PLAN_NEW(p, oly_layout, 1);
-        OLY_PLAN_CHECK(kept);
-        *kept = *l;
-        p->newest = kept;
-    }
-    v->layout = p->newest;
-    return OLY_OK;
-}
-
-int oly_position_in(const oly_planner *p, oly_mesh mesh, int device)
-{
-    if (mesh == p->mesh)
-        return p->position[device];
-    if (mesh->everywhere)
-        return p->plan->devices[device] == 0 ? 0 : -1;
-    return oly_mesh_position_of(mesh, oly_mesh_first_local() + p->plan->devices[device]);
-}
-
-const char *oly_plan_say(oly_planner *p, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    char *copy = oly_arena_take(&p->plan->arena, strlen(text) + 1);
-    return copy ? strcpy(copy, text) : "";
-}
-
-oly_status oly_frame_new(oly_planner *p, oly_frame *outer, oly_node *loop, oly_graph *g, oly_frame **frame)
-{
-    oly_frame *f = OLY_PLAN_NEW(p, oly_frame, 1);
-    OLY_PLAN_CHECK(f);
-    f->outer = outer;
-    f->loop = loop;
-    f->graph = g;
-    f->values = OLY_PLAN_NEW(p, oly_value, g->n_nodes + 1);
-    f->bodies = OLY_PLAN_NEW(p, oly_frame *, g->n_nodes + 1);
-    OLY_PLAN_CHECK(f->values);
-    OLY_PLAN_CHECK(f->bodies);
-    for (int k = 0; k < g->n_nodes; k++) {
-        oly_graph_ahead(g, k, 1);
-        f->values[k].slot = f->values[k].group = -1;
-        oly_graph *const *graphs;
-        for (int j = oly_node_graphs(g->nodes[k], &graphs) - 1; j >= 0; j--) {
-            oly_frame *body;
-            OLY_TRY(oly_frame_new(p, f, g->nodes[k], graphs[j], &body));
-            body->next = f->bodies[k];
-            f->bodies[k] = body;
-        }
-    }
-    *frame = f;
-    return OLY_OK;
-}
 
 /* -- where it runs ------------------------------------------------------------------------------------------------- */
 
@@ -662,4 +495,14 @@ void oly_plan_free(oly_plan *plan)
     oly_graph_free(plan->graph);
     oly_arena_free(&plan->arena);
     oly_release(plan);
+}
+
+bool oly_plan_may_take(const oly_plan *plan, int input, int output)
+{
+    return oly_output_may_take(plan, input, output);
+}
+
+void oly_plan_forget(void)
+{
+    oly_fold_forget();
 }

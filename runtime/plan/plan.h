@@ -3,21 +3,16 @@
 #ifndef OLY_PLAN_PLAN_H
 #define OLY_PLAN_PLAN_H
 #include <olympus/transform.h>
-#include "plan/steps.h"
-
-typedef struct oly_plan_request {
-    oly_graph *graph;             /* taken over, also on failure */
-    const oly_plan_value *inputs; /* [graph->n_inputs] */
-    const oly_sharding *outputs;  /* [graph->n_outputs] wanted, NULL entries open; or NULL */
-} oly_plan_request;
+#include "plan/model/steps.h"
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
 void oly_plan_free(oly_plan *plan);
 /* Tests: called with every plan that is made, which it may damage; NULL: nothing. */
 extern void (*oly_plan_damage)(oly_plan *plan);
-/* May this output be written over this input's memory where that is donated (buffers.c)? Its cost grows with the plan's steps. */
+/* May this output be written over this input's memory where that is donated (scratch_memory.c)? Its cost grows with the plan's steps. */
 bool oly_plan_may_take(const oly_plan *plan, int input, int output);
-void oly_fold_forget(void); /* fold_pattern.c: what is kept for the next plan; at finalize */
+/* Frees what is kept for the next plan; at finalize. */
+void oly_plan_forget(void);
 
 /* The plan explained (explain.c), with hints on request: those plan again, several times. names: of the inputs, for people, NULL
  * entries unknown; or NULL. What differs between two plans. In

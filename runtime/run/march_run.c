@@ -1,7 +1,7 @@
-/* Running loops over fields (plan/march.h): what a pass (tile_passes.h) does. A tile computes all steps of a pass: the stages of
+/* Running loops over fields (plan/model/time_tiling.h): what a pass (tile_passes.h) does. A tile computes all steps of a pass: the stages of
  * each step over the part that later ones need, in buffers of its own, from the fields before the pass to those after it. Which
  * tiles read no margins that come in messages: plan/march_overlap.c. */
-#include "plan/march.h"
+#include "plan/model/time_tiling.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"

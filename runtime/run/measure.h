@@ -1,7 +1,7 @@
 /* The planner's rates as this machine has them: OLYMPUS_COSTS=measure. Called at start (runtime/array/start.c). */
 #ifndef OLY_RUN_MEASURE_H
 #define OLY_RUN_MEASURE_H
-#include "plan/cost.h"
+#include "plan/cost/cost.h"
 
 /* What a process knows when it starts. */
 typedef struct oly_rates_known {

@@ -33,8 +33,8 @@ FLAGS = ['-std=gnu11', '-Iinclude', '-Iruntime', '-Ikernels', '-Icollectives', '
 
 
 def sources():
-    folders = ['runtime/plan', 'runtime/transform', 'runtime/graph', 'kernels', 'kernels/cpu']
-    return sorted(p for f in folders for p in glob.glob(f + '/*.c'))
+    folders = ['runtime/plan', 'runtime/transform', 'runtime/graph', 'kernels']
+    return sorted(p for f in folders for p in glob.glob(f + '/**/*.c', recursive=True))
 
 
 def is_number(cursor):
@@ -213,7 +213,7 @@ def build(f, chosen, folder):
 
 
 def digest(paths):
-    paths = paths + glob.glob('runtime/*/*.h') + glob.glob('kernels/**/*.h', recursive=True) + glob.glob(HERE + '/mutant.*') + [HERE + '/plant.py']
+    paths = paths + glob.glob('runtime/**/*.h', recursive=True) + glob.glob('kernels/**/*.h', recursive=True) + glob.glob(HERE + '/mutant.*') + [HERE + '/plant.py']
     return hashlib.sha1(b''.join(open(p, 'rb').read() for p in sorted(paths))).hexdigest()
 
 

@@ -7,8 +7,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 2
 build=${1:-build-coverage} total=0 reached=0
 show=${SHOW:-yes}
-for source in runtime/plan/*.c; do
-    lines=$(gcov --stdout -o "$build/runtime/plan" "$build/${source%.c}.gcda" 2>/dev/null | awk -F: -v file="$source" '
+for source in runtime/plan/*.c runtime/plan/*/*.c; do
+    lines=$(gcov --stdout -o "$build/${source%/*}" "$build/${source%.c}.gcda" 2>/dev/null | awk -F: -v file="$source" '
         /Source:/ { on = ($0 ~ file "$"); next }
         on && $1 ~ /#####|=====/ && $3 ~ /oly_out_of_memory|oly_fail|oly_scan_expected|return (NULL|OLY_MEMORY);|failed = true|OLY_PLAN_CHECK|abort\(\)/ { skipped++; next }
         on && $1 ~ /#####|=====/ { missed++; printf "M %s:%d:%s\n", file, $2, substr($0, index($0, $3)); next }

@@ -1,0 +1,326 @@
+/* Layouts chosen by price over the whole graph. Propagation has proposed a layout for every value; where the plan that follows
+ * from it moves data, a beam search over the products, reductions and elementwise groups, in the order in which they will be
+ * lowered, looks for cheaper ones among what their factors allow: which operand is gathered, which sum is left to devices and
+ * whether it is scattered, what every device rather works itself. The layouts of propagation are always among the candidates and
+ * win unless others move clearly fewer bytes within a ceiling of work (choose_ceiling.c). What users fix, and the shardings of
+ * results, never changes.
+ * Bodies of loops and branches come first: what is inside is priced as often as it is worked, what they read of the graph around is
+ * brought once, before them (choose_loop.c). Decisions come from the graph, the mesh and the rates alone: every process makes the
+ * same. Called by plan.c. */
+#include "plan/choose/choose.h"
+#include "plan/choose/chooser.h"
+#include "plan/partition/partition.h"
+#include "core/optimisation.h"
+#include "core/option.h"
+#include <string.h>
+
+/* -- the graphs ---------------------------------------------------------------------------------------------------------- */
+
+/* How often a loop that ends by itself is thought to be worked. */
+enum { ASSUMED_ITERATIONS = 10 };
+
+static oly_bill times_of(const oly_frame *f)
+{
+    const oly_params *p = &f->loop->params;
+    if (p->n_branches > 0) /* one of them is worked; the bytes of all are counted */
+        return (oly_bill){.seconds = 1.0 / p->n_branches, .wire = 1};
+    if (p->predicate)
+        return (oly_bill){.seconds = ASSUMED_ITERATIONS, .wire = 1};
+    double n = p->upper > p->lower ? (double)(p->upper - p->lower) : 1;
+    return (oly_bill){.seconds = n, .wire = n};
+}
+
+static oly_status take_carries(oly_chooser *c)
+{
+    int n_carry = c->f->loop->params.n_carry;
+    c->carries = OLY_ARENA_NEW(c->arena, oly_cuts, n_carry + 1);
+    c->propagated = OLY_ARENA_NEW(c->arena, oly_cuts, n_carry + 1);
+    OLY_PLAN_CHECK(c->carries ? c->propagated : NULL);
+    for (int k = 0; k < n_carry; k++) {
+        const oly_node *input = c->f->graph->inputs[1 + k];
+        c->carries[k] = c->propagated[k] = oly_cuts_of(oly_value_of(c->f, input)->axes, input->type.rank);
+    }
+    return OLY_OK;
+}
+
+/* A chooser for the frame, and for those inside it. */
+static oly_status make_choosers(const oly_chooser *like, oly_chooser *outer, oly_frame *f, oly_chooser **made)
+{
+    oly_chooser *c = OLY_ARENA_NEW(like->arena, oly_chooser, 1);
+    OLY_PLAN_CHECK(c);
+    oly_chooser **last = &c->first_child;
+    *c = *like;
+    c->outer = outer;
+    c->f = f;
+    f->chooser = *made = c;
+    OLY_TRY(oly_make_groups(c->p, f));
+    c->has_rolls = oly_find_rolls(f);
+    if (outer)
+        c->times = times_of(f);
+    if (outer && f->loop->params.n_branches == 0)
+        OLY_TRY(take_carries(c));
+    for (int k = 0; k < f->graph->n_nodes; k++)
+        for (oly_frame *body = f->bodies[k]; body; body = body->next, last = &(*last)->next) {
+            OLY_TRY(make_choosers(like, c, body, last));
+            c->has_rolls = c->has_rolls || (*last)->has_rolls;
+        }
+    return OLY_OK;
+}
+
+static void forget(oly_chooser *c)
+{
+    c->f->chooser = NULL;
+    for (oly_chooser *child = c->first_child; child; child = child->next)
+        forget(child);
+}
+
+/* -- the whole ------------------------------------------------------------------------------------------------------------- */
+
+/* Units of all graphs: those of a body when it is known where what it reads lies; then once more, as now is known how bodies
+ * read. */
+static oly_status find_all(oly_chooser *c, bool *too_large)
+{
+    c->split = NULL;
+    OLY_TRY(oly_find_units(c));
+    *too_large = *too_large || c->too_large;
+    for (oly_chooser *child = c->first_child; child && !*too_large; child = child->next)
+        OLY_TRY(find_all(child, too_large));
+    return c->first_child && !*too_large ? oly_find_units(c) : OLY_OK;
+}
+
+static oly_status decisions_of(const oly_chooser *c, const oly_decision **decided)
+{
+    *decided = c->decided;
+    if (c->decided)
+        return OLY_OK;
+    oly_decision *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
+    OLY_PLAN_CHECK(greedy);
+    for (int k = 0; k < c->n_units; k++)
+        greedy[k] = c->units[k].greedy;
+    *decided = greedy;
+    return OLY_OK;
+}
+
+/* What all of it costs, that of bodies as often as they are worked. What is read of graphs around counts there; what rolls bring of
+ * neighbours only with `rolls`. */
+static oly_status total(oly_chooser *c, bool rolls, oly_bill *bill)
+{
+    const oly_decision *decided;
+    OLY_TRY(decisions_of(c, &decided));
+    c->without_outer = true;
+    c->without_rolls = !rolls;
+    *bill = oly_bill_of(c, decided);
+    c->without_outer = c->without_rolls = false;
+    for (oly_chooser *child = c->first_child; child; child = child->next) {
+        oly_bill inside;
+        OLY_TRY(total(child, rolls, &inside));
+        oly_bill_repeat(&inside, &child->times);
+        oly_bill_add(bill, &inside);
+    }
+    return OLY_OK;
+}
+
+/* Bodies first; with `carries` theirs may lie elsewhere. */
+static oly_status decide(oly_chooser *c, bool carries, bool *any)
+{
+    oly_decision *best;
+    oly_bill greedy, chosen;
+    for (oly_chooser *child = c->first_child; child; child = child->next)
+        OLY_TRY(decide(child, carries, any));
+    if (c->carries && carries)
+        OLY_TRY(oly_choose_carries(c, any));
+    OLY_TRY(oly_search(c, &best, &greedy, &chosen));
+    c->decided = best;
+    *any = *any || best;
+    return OLY_OK;
+}
+
+static void give_up(oly_chooser *c)
+{
+    c->decided = NULL;
+    for (int k = 0; c->carries && k < c->f->loop->params.n_carry; k++)
+        c->carries[k] = c->propagated[k];
+    for (oly_chooser *child = c->first_child; child; child = child->next)
+        give_up(child);
+}
+
+/* -- what was chosen --------------------------------------------------------------------------------------------------- */
+
+static bool is_output(const oly_frame *f, const oly_node *n)
+{
+    for (int k = 0; k < f->graph->n_outputs; k++) {
+        const oly_node *o = f->graph->outputs[k];
+        int8_t from[OLY_MAX_RANK];
+        while (oly_ops[o->op].lowering == OLY_LOWER_VIEW || oly_is_thin(o, from))
+            o = o->in[0];
+        if (o == n)
+            return true;
+    }
+    return false;
+}
+
+/* The value lies there from now on; what the caller gets stays as it was. */
+static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_choice *choice, const oly_node *by)
+{
+    oly_value *v = oly_value_of(c->f, n);
+    oly_axis_list axes[OLY_MAX_RANK];
+    if (choice)
+        v->choice = choice;
+    if (!c->outer && is_output(c->f, n))
+        return;
+    oly_cuts_axes(c->mesh, lies, axes, n->type.rank);
+    for (int d = 0; d < n->type.rank; d++) {
+        if (oly_axis_list_equal(&v->axes[d], &axes[d]))
+            continue;
+        v->axes[d] = axes[d];
+        oly_note_reason(c->p, v, d, (oly_reason){.why = OLY_WHY_PRICE, .node = by});
+    }
+}
+
+/* Where a value lies in the end. */
+static oly_cuts lies_then(const oly_chooser *c, const oly_node *n)
+{
+    int unit = c->unit_of[n->index];
+    oly_cuts cuts = 0;
+    if (unit >= 0)
+        return c->decided ? c->decided[unit].lies : c->units[unit].greedy.lies;
+    oly_lies_now(c, n, &cuts);
+    return cuts;
+}
+
+/* A product whose operands have been moved is told how it is cut, also where that is as before. */
+static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_decision *decided)
+{
+    for (int k = 0; k < u->n_reads; k++) {
+        const oly_unit_read *r = &c->reads[u->first_read + k];
+        if (r->source >= 0 ? decided[r->source].lies != c->units[r->source].greedy.lies
+                           : r->owner != c && lies_then(r->owner, r->root) != r->fixed)
+            return false;
+    }
+    return true;
+}
+
+static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decision *d, const oly_bill *greedy,
+                            const oly_bill *chosen)
+{
+    oly_choice *choice = OLY_PLAN_NEW(c->p, oly_choice, 1);
+    OLY_PLAN_CHECK(choice);
+    oly_cuts_axes(c->mesh, d->work, choice->work, OLY_MAX_RANK);
+    oly_cuts_axes(c->mesh, d->summed, choice->summed, OLY_MAX_RANK);
+    oly_cuts_axes(c->mesh, d->wanted, choice->wanted, OLY_MAX_RANK);
+    choice->wire[0] = greedy->wire;
+    choice->wire[1] = chosen->wire;
+    choice->seconds[0] = greedy->seconds;
+    choice->seconds[1] = chosen->seconds;
+    choice->differs = !oly_same_decision(d, &u->greedy);
+    for (int j = 0; u->group && j < u->group->n_nodes; j++)
+        move(c, u->group->nodes[j], d->lies, choice, u->group->nodes[j]);
+    if (!u->group)
+        move(c, u->node, d->lies, choice, u->node);
+    return OLY_OK;
+}
+
+static oly_status take(oly_chooser *c, const oly_bill *greedy, const oly_bill *chosen)
+{
+    const oly_decision *decided;
+    OLY_TRY(decisions_of(c, &decided));
+    for (int k = 0; k < c->n_units; k++) {
+        oly_unit *u = &c->units[k];
+        bool member = u->kind == OLY_UNIT_GROUP && !u->group;
+        if (member || (u->trusted && !(oly_same_decision(&decided[k], &u->greedy) && reads_as_before(c, u, decided))))
+            OLY_TRY(take_unit(c, u, &decided[k], greedy, chosen));
+    }
+    for (int k = 0; c->carries && k < c->f->loop->params.n_carry; k++) {
+        const oly_node *result = c->carries[k] != c->propagated[k] ? oly_result_node(c->f->outer, c->f->loop, k) : NULL;
+        if (c->carries[k] == c->propagated[k])
+            continue;
+        move(c, c->f->graph->inputs[1 + k], c->carries[k], NULL, c->f->loop);
+        if (result)
+            move(c->outer, result, c->carries[k], NULL, c->f->loop);
+    }
+    return OLY_OK;
+}
+
+/* Groups whose nodes do not lie together any more are made anew: fusion.c joins only what is worked in the same cuts. */
+static oly_status group_again(oly_chooser *c)
+{
+    bool apart = false;
+    oly_frame *f = c->f;
+    for (int g = 0; c->split && g < f->n_groups; g++)
+        for (int k = 1; c->split[g] && k < f->groups[g].n_nodes; k++)
+            apart = apart || memcmp(oly_value_of(f, f->groups[g].nodes[k])->choice->work,
+                                    oly_value_of(f, f->groups[g].nodes[0])->choice->work,
+                                    sizeof(oly_axis_list[OLY_MAX_RANK])) != 0;
+    if (!apart)
+        return OLY_OK;
+    for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_graph_ahead(f->graph, k, 1);
+        f->values[k].group = -1;
+        f->values[k].depth = 0;
+    }
+    f->groups = NULL;
+    f->n_groups = 0;
+    return oly_make_groups(c->p, f);
+}
+
+static oly_status take_all(oly_chooser *c, const oly_bill *greedy, const oly_bill *chosen)
+{
+    for (oly_chooser *child = c->first_child; child; child = child->next)
+        OLY_TRY(take_all(child, greedy, chosen));
+    OLY_TRY(take(c, greedy, chosen));
+    return group_again(c);
+}
+
+/* First with carries wherever they had better be, then, should that not be cheaper altogether, with those of propagation. */
+static oly_status choose(oly_chooser *c)
+{
+    oly_bill greedy, chosen;
+    bool too_large = false;
+    OLY_TRY(find_all(c, &too_large));
+    if (too_large)
+        return OLY_OK;
+    OLY_TRY(total(c, false, &greedy));
+    if (greedy.wire <= 0)
+        return OLY_OK;
+    if (c->has_rolls)
+        OLY_TRY(total(c, true, &greedy));
+    for (int carries = 1; carries >= 0; carries--) {
+        bool any = false;
+        if (carries == 0) {
+            give_up(c);
+            OLY_TRY(find_all(c, &too_large));
+        }
+        OLY_TRY(decide(c, carries, &any));
+        if (!any)
+            return OLY_OK;
+        OLY_TRY(total(c, true, &chosen));
+        if (oly_may_take(&chosen, &greedy)) {
+            c->p->plan->priced_bytes[0] += greedy.wire;
+            c->p->plan->priced_bytes[1] += chosen.wire;
+            c->p->plan->priced_seconds[0] += greedy.seconds;
+            c->p->plan->priced_seconds[1] += chosen.seconds;
+            return take_all(c, &greedy, &chosen);
+        }
+    }
+    return OLY_OK;
+}
+
+oly_status oly_choose(oly_planner *p, oly_frame *f)
+{
+    oly_arena arena = {0};
+    int coordinates[OLY_CHOOSE_SAMPLE * OLY_CHOOSE_AXES];
+    oly_chooser like = {.p = p, .mesh = p->mesh, .arena = &arena, .times = {.seconds = 1, .wire = 1}}, *c = NULL;
+    if (!oly_option.choose || !oly_enabled(OLY_OPTIMISATION_LAYOUT_CHOICE) || p->mesh->n_devices == 1 ||
+        p->mesh->n_axes > OLY_CHOOSE_AXES || p->mesh->explicit_axes)
+        return OLY_OK;
+    oly_chooser_sample(&like, coordinates);
+    for (int a = 0; a < like.mesh->n_axes; a++)
+        like.level[a] = oly_rates_now()->by_level ? oly_axis_level(like.mesh, a) : OLY_LEVEL_PROCESS;
+    oly_status st = make_choosers(&like, NULL, f, &c);
+    if (st == OLY_OK)
+        st = choose(c);
+    if (c)
+        forget(c);
+    oly_arena_free(&arena);
+    return st;
+}

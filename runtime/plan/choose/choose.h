@@ -1,0 +1,9 @@
+/* Layouts chosen by cost. What other rooms may call. */
+#ifndef OLY_PLAN_CHOOSE_CHOOSE_H
+#define OLY_PLAN_CHOOSE_CHOOSE_H
+#include "plan/model/planner.h"
+
+/* After propagation: other layouts for values that are free, where the whole graph then costs clearly less and moves fewer bytes.
+ * Makes the frame's groups. */
+oly_status oly_choose(oly_planner *p, oly_frame *f);
+#endif

@@ -1,0 +1,189 @@
+/* Values behind views, captures and reshapes that change nothing, where layouts are chosen by price: which value in memory is read,
+ * and where it lies if no unit makes it. See chooser.h. */
+#include "plan/choose/chooser.h"
+#include "graph/factors.h"
+#include "graph/view.h"
+#include <string.h>
+
+static bool is_view(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW;
+}
+
+bool oly_is_thin(const oly_node *n, int8_t *from)
+{
+    if (oly_ops[n->op].lowering != OLY_LOWER_RESHAPE || n->n_in != 1)
+        return false;
+    const oly_type *x = &n->in[0]->type;
+    int e = 0;
+    for (int d = 0; d < n->type.rank; d++) {
+        from[d] = -1;
+        if (n->type.shape[d] == 1)
+            continue;
+        while (e < x->rank && x->shape[e] == 1)
+            e++;
+        if (e == x->rank || x->shape[e] != n->type.shape[d])
+            return false;
+        from[d] = (int8_t)e++;
+    }
+    while (e < x->rank && x->shape[e] == 1)
+        e++;
+    return e == x->rank;
+}
+
+/* Does the value look at its operand? Which dimension is which: `from`. */
+bool oly_looks_through(const oly_node *n, int8_t *from)
+{
+    if (!is_view(n))
+        return oly_is_thin(n, from);
+    oly_view_dim dims[OLY_MAX_RANK];
+    oly_view_of(n, dims);
+    for (int d = 0; d < n->type.rank; d++)
+        from[d] = (int8_t)dims[d].from;
+    return true;
+}
+
+/* A view of all elements of its operand, each in one place or repeated, which says nothing of its own about where it lies. */
+bool oly_is_clear(const oly_node *n)
+{
+    int how = oly_ops[n->op].detail;
+    if (!is_view(n))
+        return !n->params.settled;
+    return (how == OLY_VIEW_SAME || how == OLY_VIEW_TRANSPOSE || how == OLY_VIEW_BROADCAST) && !n->params.settled;
+}
+
+/* -- values behind views ------------------------------------------------------------------------------------------------ */
+
+/* A part of an input that is not cut where it is taken is a value of its own that lies as the input does: a step of a sequence. */
+static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    if (c->outer || !is_view(n) || oly_ops[n->op].detail != OLY_VIEW_SLICE || n->params.settled ||
+        oly_ops[n->in[0]->op].lowering != OLY_LOWER_INPUT || !oly_lies_fixed(c, n->in[0], cuts))
+        return false;
+    for (int a = 0; a < c->mesh->n_axes; a++) {
+        int d = (oly_cuts_byte(*cuts, a) >> 4) - 1;
+        if (d >= 0 && n->type.shape[d] != n->in[0]->type.shape[d])
+            return false;
+    }
+    return true;
+}
+
+/* Steps that read a roll look at the array itself (cyclic_shift.c). Of several only those along one dimension are followed. */
+static bool look_through_roll(oly_unit_read *r, const oly_node *n)
+{
+    int dimension;
+    int64_t start;
+    if (!oly_value_of(r->owner->f, n)->rolled || n->params.settled || !oly_is_roll(n, &dimension, &start) ||
+        (r->shift && r->rolled != dimension))
+        return false;
+    r->rolled = dimension;
+    r->shift = (r->shift + start) % n->type.shape[dimension];
+    return true;
+}
+
+bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r)
+{
+    bool clear = true;
+    for (int d = 0; d < OLY_MAX_RANK; d++)
+        r->to[d] = d < n->type.rank ? (int8_t)d : -1;
+    int rank = n->type.rank;
+    r->owner = c;
+    r->rolled = 0;
+    r->shift = 0;
+    for (const oly_node *outer;;) {
+        if ((outer = oly_captured(r->owner->f, n))) {
+            if (r->owner == c)
+                r->entry = n->index;
+            r->owner = r->owner->outer;
+            n = outer;
+            continue;
+        }
+        int8_t from[OLY_MAX_RANK];
+        oly_cuts cuts;
+        if (look_through_roll(r, n)) {
+            n = n->in[0]->in[0];
+            continue;
+        }
+        if (!oly_looks_through(n, from) || part_lies(r->owner, n, &cuts))
+            break;
+        clear = clear && oly_is_clear(n) && r->shift == 0;
+        for (int d = 0; d < rank; d++)
+            if (r->to[d] >= 0)
+                r->to[d] = from[r->to[d]];
+        n = n->in[0];
+    }
+    r->root = n;
+    if (r->owner == c)
+        r->entry = n->index;
+    memset(r->from, -1, sizeof r->from);
+    for (int d = 0; d < rank; d++)
+        if (r->to[d] >= 0)
+            r->from[r->to[d]] = (int8_t)d;
+    return clear;
+}
+
+static int input_number(const oly_graph *g, const oly_node *n)
+{
+    for (int k = 0; k < g->n_inputs; k++)
+        if (g->inputs[k] == n)
+            return k;
+    return -1;
+}
+
+static bool is_loop(const oly_node *n)
+{
+    return oly_ops[n->op].lowering == OLY_LOWER_LOOP;
+}
+
+/* Results of a loop lie as its carries do, those of branches as the graph around wants them. */
+static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    const oly_chooser *body = c->f->bodies[n->in[0]->index]->chooser;
+    if (is_loop(n->in[0]))
+        *cuts = body->carries[n->params.dimension];
+    return true;
+}
+
+/* What sorts, searches, gathers and their like make lies where propagation has it, unless they work a dimension that is cut as a
+ * whole; in bodies they had better stay with what is around. */
+static bool local_lies(const oly_chooser *c, const oly_node *n)
+{
+    oly_factors fs;
+    if (oly_ops[n->op].lowering != OLY_LOWER_LOCAL || c->outer || oly_factors_of(n, &fs) != OLY_OK)
+        return false;
+    const oly_value *v = oly_value_of(c->f, n);
+    for (int d = 0; d < n->type.rank; d++)
+        for (int k = 0; k < fs.result[d].n && v->axes[d].n > 0; k++)
+            if (fs.kind[fs.result[d].factor[k]] == OLY_FACTOR_WHOLE)
+                return false;
+    return true;
+}
+
+/* Where a value that no unit makes lies, if that is known. */
+bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    const oly_value *v = oly_value_of(c->f, n);
+    bool is_input = oly_ops[n->op].lowering == OLY_LOWER_INPUT;
+    bool input = is_input && v->layout && v->layout->mesh == c->mesh;
+    bool placed = oly_is_placed(n) && oly_settles_all(&n->params) && n->params.sharding->mesh == c->mesh;
+    *cuts = oly_cuts_of(v->axes, n->type.rank);
+    if (is_input && c->carries && !oly_captured(c->f, n)) {
+        int k = input_number(c->f->graph, n);
+        *cuts = k > 0 ? c->carries[k - 1] : 0; /* every device has the counter */
+        return k >= 0;
+    }
+    if (oly_ops[n->op].lowering == OLY_LOWER_RESULT)
+        return result_lies(c, n, cuts);
+    if (part_lies(c, n, cuts))
+        return true;
+    return (input && oly_layout_is_canonical(v->layout)) || placed || local_lies(c, n);
+}
+
+bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
+{
+    const oly_unit *u = c->unit_of && c->unit_of[n->index] >= 0 ? &c->units[c->unit_of[n->index]] : NULL;
+    if (!u)
+        return oly_lies_fixed(c, n, cuts);
+    *cuts = u->greedy.lies;
+    return u->trusted;
+}

@@ -1,0 +1,94 @@
+/* Predicted time of a plan's steps. See cost.h. A process's devices share its work evenly, and each is thought to have a core. */
+#include "plan/cost/cost.h"
+#include "plan/model/time_tiling.h"
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double block_price(const oly_plan *plan, const oly_block *b)
+{
+    double seconds = 0;
+    for (int k = 0; b && k < b->n_steps; k++)
+        seconds += oly_price_step(plan, &b->steps[k]);
+    return seconds;
+}
+
+/* Bytes that come from other processes cross the widest gap of the mesh; what devices of one process hand one another, their
+ * memory. */
+static double transfer_price(const oly_plan *plan, const oly_step *s)
+{
+    if (s->messages == 0 || s->bytes == 0)
+        return 0;
+    oly_level level = s->exchange || s->second || s->begun ? oly_mesh_level(plan->mesh) : OLY_LEVEL_PROCESS;
+    return oly_price_transfer(level, (double)s->bytes, s->messages);
+}
+
+static double box_elements(const oly_tile_box *b)
+{
+    double n = 1;
+    for (int d = 0; d < b->rank; d++)
+        n *= (double)b->extent[d];
+    return n;
+}
+
+/* Elementwise work runs as fast as memory allows, or as its operations do. */
+static double tile_price(const oly_plan *plan, const oly_step *s)
+{
+    double bytes = 0, elements = 0;
+    const oly_tile_program *program = &s->tile.program;
+    for (int d = 0; d < plan->n_devices; d++)
+        elements = larger(elements, s->tile.device[d].chunks ? box_elements(&s->tile.device[d].box) : 0);
+    for (int k = 0; k < program->n_loads; k++)
+        bytes += (double)oly_dtype_size((oly_dtype)program->load_dtype[k]);
+    for (int k = 0; k < program->n_stores; k++)
+        bytes += (double)oly_dtype_size((oly_dtype)program->store_dtype[k]);
+    return larger(oly_price_memory(bytes * elements), oly_price_operations(elements * program->n_instructions));
+}
+
+static double of_a_device(const oly_plan *plan, double work)
+{
+    return work / (plan->n_devices > 0 ? plan->n_devices : 1);
+}
+
+static double stencil_price(const oly_plan *plan, const oly_step *s)
+{
+    const oly_slot *field = &plan->slots[s->stencil.field_slot[0]];
+    int64_t pass = s->stencil.pass > 0 ? s->stencil.pass : 1, passes = (s->stencil.count + pass - 1) / pass;
+    if (s->stencil.march)
+        return (double)passes * (s->stencil.march->seconds + block_price(plan, s->stencil.margins[0]));
+    double cells = (double)field->bytes / (double)oly_dtype_size(s->stencil.stencil->dtype);
+    double once = larger(2 * oly_price_memory((double)field->bytes),
+                         oly_price_operations(cells * s->stencil.stencil->n_taps * s->stencil.pass));
+    double margins = block_price(plan, s->stencil.margins[0]), meanwhile = s->stencil.early * once;
+    return (double)passes * (once + larger(margins - meanwhile, 0));
+}
+
+double oly_price_step(const oly_plan *plan, const oly_step *s)
+{
+    oly_dtype dtype = s->node ? s->node->type.dtype : OLY_FLOAT64;
+    double longest = 0, element = (double)oly_dtype_size(dtype);
+    switch (s->kind) {
+    case OLY_STEP_TILE: return tile_price(plan, s);
+    case OLY_STEP_REDUCE: /* what is read */
+        return oly_price_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
+    case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
+    case OLY_STEP_MOVE: return transfer_price(plan, s);
+    case OLY_STEP_FOLD: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);
+    case OLY_STEP_LOCAL: return larger(oly_price_operations(of_a_device(plan, s->work)), 0);
+    case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_price(plan, s->loop.body);
+    case OLY_STEP_BRANCH:
+        for (int k = 0; k < s->branch.n; k++)
+            longest = larger(longest, block_price(plan, s->branch.blocks[k]));
+        return longest;
+    case OLY_STEP_STENCIL: return stencil_price(plan, s);
+    case OLY_STEP_WAIT: return 0; /* with what started it */
+    }
+    return 0;
+}
+
+double oly_price_plan(const oly_plan *plan)
+{
+    return block_price(plan, plan->main);
+}

@@ -1,0 +1,127 @@
+/* What an explanation tells of a plan, gathered once and written as text, JSON, a graph, or the difference of two. Private to
+ * runtime/plan: explain.c gathers, explain_<form>.c write, hints.c plans again with other layouts. */
+#ifndef OLY_PLAN_EXPLAIN_EXPLAIN_H
+#define OLY_PLAN_EXPLAIN_EXPLAIN_H
+#include "plan/model/planner.h"
+#include "plan/plan.h"
+#include "core/text.h"
+
+/* A value: a node of the function's graph, or of a graph inside it. */
+typedef struct oly_told_value {
+    oly_frame *frame;
+    const oly_node *node;
+    const char *name; /* "%5"; in the body of %7's loop "%7.2" */
+    oly_mesh mesh;
+    oly_spec spec;  /* where it lies */
+    bool aligned;   /* to the cuts of the array it is a part of, not in balanced blocks of its own */
+    bool in_memory; /* has a buffer; else it is looked at through others, or lives within one step */
+    int slot;
+} oly_told_value;
+
+/* Who takes part in a collective: groups of the devices that differ in their places along the axes. */
+typedef struct oly_told_group {
+    oly_mesh mesh;
+    oly_axis_list axes; /* of it */
+    int members, groups;
+} oly_told_group;
+
+typedef struct oly_told_step {
+    const oly_step *step;
+    int parent; /* told step whose block this one is in; -1 */
+    int branch; /* which of the parent's blocks */
+    int depth;
+    int64_t times; /* in one run of the plan */
+    bool communicates;
+    oly_told_group group;
+    int n_reads, n_writes;
+    const int *reads, *writes; /* slots, ascending */
+    double seconds;            /* predicted, for one time; of loops and branches with what is inside */
+    int64_t live;              /* bytes of a device that are in use during the step */
+} oly_told_step;
+
+/* A change of one layout that would make the plan cheaper. */
+typedef struct oly_hint {
+    const char *subject; /* which input, result or constraint: there is one hint for each */
+    const char *change;  /* "replicating input 1 (P() instead of P('x',))" */
+    const bool *removes; /* [told steps] the plan with the change has no such transfer */
+    const char *saves;   /* "3 all-gathers of 64.0 MiB" */
+    int64_t bytes, wire; /* a device receives so many less; all devices of this process */
+    int64_t collectives; /* so many less */
+    int64_t memory;      /* bytes more on a device, at the peak */
+    double seconds;      /* less, predicted */
+} oly_hint;
+
+typedef struct oly_told {
+    oly_arena arena;
+    const oly_plan *plan;
+    bool failed;              /* memory was short: something is missing */
+    const char *const *names; /* [n_inputs] as the caller wrote them, NULL entries: unknown; or NULL */
+    int n_values, n_steps;
+    oly_told_value *values;
+    oly_told_step *steps; /* what contains others comes before them */
+    int *owner;           /* [n_slots] told value that lives there, -1 */
+    bool *is_copy;        /* [n_slots] it is a copy, or more than each device's own part */
+    int *writer;          /* [n_slots] told step that writes it first, -1 */
+    /* in all */
+    oly_plan_costs costs;
+    int64_t bytes; /* received by a device */
+    double seconds;
+    /* bytes of a device */
+    int64_t input_bytes, kept_bytes, scratch_bytes, peak;
+    int peak_step; /* told step; -1: there are none */
+    int n_hints;
+    oly_hint *hints;
+} oly_told;
+
+/* Loops and branches have results instead. */
+static inline bool oly_has_value(const oly_node *n)
+{
+    return oly_graph_results(n) < 0;
+}
+
+/* -- explain.c -- */
+oly_status oly_tell(const oly_plan *plan, const char *const *names, oly_told *told);
+void oly_told_free(oly_told *told);
+/* The told value of a node; NULL: none (a node that planning made). */
+const oly_told_value *oly_told_value_of(const oly_told *told, const oly_node *node);
+/* "%5", or "" */
+const char *oly_told_name(const oly_told *told, const oly_node *node);
+/* "w, input 1", "input 1" */
+const char *oly_told_input(oly_told *told, int k);
+const char *oly_told_say(oly_told *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Once for every step of the block, in order; for those inside of others too. */
+bool oly_step_communicates(const oly_step *s);
+int64_t oly_step_repeats(const oly_step *s); /* of what it receives, in one go: passes of a stencil */
+
+/* -- reasons.c: words -- */
+/* "carries" of input nodes and reasons of dimensions. Calls tell(user, dimension, text) for each dimension that is cut, or kept
+ * whole by the user; -1: the value as a whole. */
+typedef void oly_reason_teller(void *user, int dimension, const char *kind, const char *text);
+void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller *tell, void *user);
+/* Why a step moves data: "%3 lies as P('x',), exp (heat.c:12) wants it as P(None, 'x')". Only for steps that communicate. */
+const char *oly_tell_transfer(oly_told *told, const oly_told_step *s);
+/* "x", "x and y", "" */
+const char *oly_tell_axes(oly_told *told, oly_mesh mesh, const oly_axis_list *axes);
+/* "heat.c:12", "" when nobody knows */
+const char *oly_tell_line(oly_told *told, const oly_node *node);
+
+/* -- words for all forms (explain_text.c) -- */
+void oly_bytes_text(oly_text *t, int64_t bytes);
+void oly_seconds_text(oly_text *t, double seconds);
+const char *oly_step_kind_name(oly_step_kind kind);
+const char *oly_slot_kind_name(oly_slot_kind kind);
+/* "%5", "a copy of %5", "what step 3 makes" */
+const char *oly_tell_slot(oly_told *told, int slot);
+/* Of one line without its number: "halo exchange: ... -> float32[102]   [8 bytes to a device ...]   heat.c:12". */
+void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts);
+const char *oly_tell_spec(oly_told *told, oly_mesh mesh, const oly_spec *spec);
+
+/* -- the forms -- */
+void oly_told_text(oly_text *t, oly_told *told);
+void oly_told_json(oly_text *t, oly_told *told);
+void oly_told_dot(oly_text *t, oly_told *told);
+void oly_told_diff(oly_text *t, oly_told *before, oly_told *after);
+
+/* -- hints.c -- */
+oly_status oly_find_hints(oly_told *told);
+#endif

@@ -1,0 +1,57 @@
+/* Which carries of a loop may keep their memory: those of which the body makes the next value by writing into parts of the old
+ * one, after everything else that looks at the old one. So the stacks of a scan, and the sums of its gradient, are not copied
+ * each iteration. Called by lower_loop.c. */
+#include "plan/lower/lower.h"
+#include "core/optimisation.h"
+#include <string.h>
+
+/* Is it read by its readers, where its operand lies? */
+static bool is_view(const oly_node *n)
+{
+    int d;
+    int64_t start;
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_is_roll(n, &d, &start);
+}
+
+/* Marks what a node is made of, its first operand aside. */
+static void mark_before(const oly_graph *g, const oly_node *node, bool *before)
+{
+    for (int j = 1; j < node->n_in; j++)
+        before[node->in[j]->index] = true;
+    for (int k = node->index - 1; k >= 0; k--)
+        for (int j = 0; before[k] && j < g->nodes[k]->n_in; j++)
+            before[g->nodes[k]->in[j]->index] = true;
+}
+
+/* Every reader of x but the update has read it before the update begins. Views are read by their readers. */
+static bool is_read_before(const oly_graph *g, const oly_node *x, const oly_node *update, const bool *before)
+{
+    int seen = 0;
+    for (int k = x->index + 1; k < g->n_nodes; k++) {
+        const oly_node *reader = g->nodes[k];
+        for (int j = 0; j < reader->n_in; j++) {
+            if (reader->in[j] != x)
+                continue;
+            seen++;
+            if (reader == update && j == 0)
+                continue;
+            if (reader == update || !before[k] || (is_view(reader) && !is_read_before(g, reader, update, before)))
+                return false;
+        }
+    }
+    return seen == x->n_uses; /* else it is a result */
+}
+
+oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes)
+{
+    const oly_node *input = body->inputs[1 + carry], *made = body->outputs[carry];
+    *yes = oly_enabled(OLY_OPTIMISATION_IN_PLACE_CARRY) && oly_writes_parts(made) && made->in[0] == input &&
+           made->n_uses == 1;
+    if (!*yes || input->n_uses == 1)
+        return OLY_OK;
+    bool *before = OLY_PLAN_NEW(p, bool, body->n_nodes + 1);
+    OLY_PLAN_CHECK(before);
+    mark_before(body, made, before);
+    *yes = is_read_before(body, input, made, before);
+    return OLY_OK;
+}

@@ -1,0 +1,156 @@
+/* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and writes another, and
+ * the interpreter turns them after every iteration, so nothing is copied. Values from outside are read where they are; what an
+ * exchange must bring of them is brought once, before the loop. */
+#include "plan/lower/lower.h"
+#include "plan/lower/sink_past_loops.h"
+#include "plan/stencil/stencil.h"
+#include <string.h>
+
+typedef struct carries {
+    int *in, *out, *spare, *init;
+    int *result; /* NULL: a carry ends in `in` */
+    oly_layout *layout;
+} carries;
+
+static int new_slot(oly_planner *p, oly_block *b, const oly_layout *l, size_t element, oly_slot_kind kind)
+{
+    oly_region r = oly_region_of_layout(l);
+    int slot = oly_slot_new(p, &r, element);
+    if (slot >= 0) {
+        p->plan->slots[slot].kind = kind;
+        p->plan->slots[slot].block = b;
+    }
+    return slot;
+}
+
+static oly_status bring_carries(oly_planner *p, oly_frame *f, const oly_node *n, oly_frame *body, carries *c)
+{
+    for (int k = 0; k < n->params.n_carry; k++) {
+        oly_node *input = body->graph->inputs[1 + k];
+        size_t element = oly_dtype_size(input->type.dtype);
+        c->layout[k] = oly_node_layout(p, body, input);
+        OLY_TRY(oly_is_written_over(p, body->graph, k, &oly_value_of(body, input)->written_over));
+        if (oly_value_of(body, input)->written_over)
+            OLY_TRY(oly_own_copy(p, f, n->in[k], &c->layout[k], &c->init[k]));
+        else
+            OLY_TRY(oly_materialise(p, f, n->in[k], &c->layout[k], &c->init[k]));
+        c->in[k] = new_slot(p, f->block, &c->layout[k], element, OLY_SLOT_BOUND);
+        if (c->in[k] < 0)
+            return OLY_MEMORY;
+        oly_value *v = oly_value_of(body, input);
+        OLY_TRY(oly_set_layout(p, v, &c->layout[k]));
+        v->slot = c->in[k];
+        v->block = body->block;
+    }
+    return OLY_OK;
+}
+
+static oly_status bring_counter(oly_planner *p, oly_frame *body, int *slot)
+{
+    oly_node *counter = body->graph->inputs[0];
+    *slot = -1;
+    if (counter->n_uses == 0)
+        return OLY_OK;
+    oly_value *v = oly_value_of(body, counter);
+    OLY_TRY(oly_set_layout(p, v, &(oly_layout){.mesh = p->mesh}));
+    v->block = body->outer->block;
+    v->slot = *slot = new_slot(p, body->outer->block, v->layout, sizeof(int32_t), OLY_SLOT_SCRATCH);
+    return *slot < 0 ? OLY_MEMORY : OLY_OK;
+}
+
+static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n, const carries *c)
+{
+    for (int k = 0; k < f->graph->n_nodes; k++) {
+        oly_node *r = f->graph->nodes[k];
+        if (oly_ops[r->op].lowering != OLY_LOWER_RESULT || r->in[0] != n)
+            continue;
+        oly_value *v = oly_value_of(f, r);
+        OLY_TRY(oly_set_layout(p, v, &c->layout[r->params.dimension]));
+        v->slot = (c->result ? c->result : c->in)[r->params.dimension];
+        v->block = f->block;
+        if (!c->result && n->params.upper <= n->params.lower)
+            p->plan->slots[v->slot].shared = true; /* no iteration: it is what the loop began with */
+        oly_slot_use(p, v->slot);
+        OLY_TRY(oly_reduce_accumulated(p, f, r, f->bodies[n->index]));
+    }
+    return OLY_OK;
+}
+
+/* Where a condition ends the loop, nobody knows beforehand in which of its two buffers a carry ends: it is copied out. */
+static oly_status add_result_slots(oly_planner *p, oly_frame *f, const oly_node *n, carries *c)
+{
+    c->result = OLY_PLAN_NEW(p, int, n->params.n_carry);
+    OLY_PLAN_CHECK(c->result);
+    for (int k = 0; k < n->params.n_carry; k++) {
+        c->result[k] = new_slot(p, f->block, &c->layout[k], oly_dtype_size(n->in[k]->type.dtype), OLY_SLOT_SCRATCH);
+        if (c->result[k] < 0)
+            return OLY_MEMORY;
+    }
+    return OLY_OK;
+}
+
+static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    int n_carry = n->params.n_carry, counter;
+    oly_frame *body = f->bodies[n->index];
+    carries c = {OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 OLY_PLAN_NEW(p, int, n_carry + 1),
+                 NULL,
+                 OLY_PLAN_NEW(p, oly_layout, n_carry + 1)};
+    OLY_PLAN_CHECK(c.in && c.out && c.spare && c.init ? c.layout : NULL);
+    body->block = oly_block_new(p);
+    OLY_PLAN_CHECK(body->block);
+    OLY_TRY(bring_carries(p, f, n, body, &c));
+    OLY_TRY(bring_counter(p, body, &counter));
+    OLY_TRY(oly_find_accumulators(p, f, n, body));
+    body->block->begin = p->next_number;
+    OLY_TRY(oly_lower_frame(p, body));
+    for (int k = 0; k < n_carry; k++) {
+        oly_value *made = oly_value_of(body, body->graph->outputs[k]);
+        if (made->slot == c.in[k] && oly_value_of(body, body->graph->inputs[1 + k])->written_over) {
+            c.out[k] = c.spare[k] = c.in[k];
+            /* it holds the result, too; what an earlier loop has left is in the memory of that one */
+            if (p->plan->slots[c.init[k]].kind == OLY_SLOT_SCRATCH)
+                p->plan->slots[c.init[k]].kind = OLY_SLOT_POOL;
+        } else {
+            c.spare[k] = new_slot(p, f->block, &c.layout[k], oly_dtype_size(n->in[k]->type.dtype), OLY_SLOT_POOL);
+            if (c.spare[k] < 0)
+                return OLY_MEMORY;
+            OLY_TRY(oly_copy_value(p, body, body->graph->outputs[k], &c.layout[k], &c.out[k]));
+            p->plan->slots[c.out[k]].kind = OLY_SLOT_POOL; /* never bound: the body may not claim a loop's slot */
+        }
+        oly_slot_use(p, c.init[k]);
+        oly_slot_use(p, c.spare[k]);
+        oly_slot_use(p, c.in[k]);
+    }
+    oly_slot_use(p, counter);
+    body->block->end = p->next_number;
+    if (n->params.predicate)
+        OLY_TRY(add_result_slots(p, f, n, &c));
+    oly_step *s = oly_step_add(p, f->block, OLY_STEP_LOOP, n, n->params.predicate ? "while" : "loop");
+    OLY_PLAN_CHECK(s);
+    s->loop.predicate = n->params.predicate - 1;
+    s->loop.result_slot = c.result;
+    s->loop.count = n->params.upper > n->params.lower ? n->params.upper - n->params.lower : 0;
+    s->loop.lower = n->params.lower;
+    s->loop.body = body->block;
+    s->loop.counter_slot = counter;
+    s->loop.n_carry = n_carry;
+    s->loop.in_slot = c.in;
+    s->loop.out_slot = c.out;
+    s->loop.spare_slot = c.spare;
+    s->loop.init_slot = c.init;
+    return settle_results(p, f, n, &c);
+}
+
+oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    bool done = false;
+    if (!n->params.predicate)
+        OLY_TRY(oly_lower_stencil(p, f, n, &done));
+    if (!n->params.predicate && !done)
+        OLY_TRY(oly_lower_march(p, f, n, &done));
+    return done ? OLY_OK : lower_general(p, f, n);
+}

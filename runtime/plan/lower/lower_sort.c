@@ -1,0 +1,465 @@
+/* Lines sorted where they are spread over devices, none of which ever has a whole one. With p devices along the line:
+ *
+ *   columns   each device's part, lengthened to r = p * q elements by some that come after all others, is sorted
+ *   deal      all-to-all: of each column the elements k, k + p, k + 2p, ... go to device k; sorted
+ *   undeal    all-to-all, the way back: device j gets the j-th q elements of every column, which it shuffles
+ *   windows   now every element is at most (p - 1)^2 places from where it belongs: each device gets as many elements more from both
+ *             sides of what it shall have of the result, sorts them, and keeps those in the middle
+ *
+ * (Leighton's columnsort, its last four steps in one, for which the bound on places is what the first four leave.) A device receives
+ * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
+ * their numbers in the line, which decide between equal ones in the end, so the order is the stable one to the last bit of NaN and zeros;
+ * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line. Arrays
+ * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either; a sort and an
+ * argsort of one array are made together.
+ *
+ * Chosen where it moves fewer bytes than gathering and takes less time by cost.h; and where a gathered line would take more than
+ * OLYMPUS_EXCHANGE_MEMORY, as long as windows are no larger than blocks. Called by lower_partial.c. */
+#include "plan/lower/lower.h"
+#include "plan/lower/lower_local.h"
+#include "plan/move/move.h"
+#include "core/option.h"
+#include <string.h>
+
+/* Does the result lie as the operand does, but for the lines, and these are split there, too? */
+static bool lies_alike(const oly_layout *own, const oly_layout *out, int d)
+{
+    if (own->mesh != out->mesh || out->split[d].parts < 2)
+        return false;
+    for (int e = 0; e < own->rank; e++)
+        if (e != d && !oly_split_equal(&own->split[e], &out->split[e], own->shape[e]))
+            return false;
+    return true;
+}
+
+static bool is_here(const oly_sorter *s)
+{
+    for (int k = 0; k < s->node->n_in; k++) {
+        oly_layout whole = *s->own;
+        whole.split[s->d] = oly_split_whole(whole.shape[s->d]);
+        oly_region r = oly_region_of_layout(&whole);
+        if (!oly_is_at_hand(s->f, s->node->in[k], &r))
+            return false;
+    }
+    return true;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------ */
+
+static int new_slot(const oly_sorter *s, const oly_region *r, oly_dtype dtype)
+{
+    int slot = oly_slot_new(s->p, r, oly_dtype_size(dtype));
+    if (slot >= 0)
+        s->p->plan->slots[slot].block = s->f->block;
+    return slot;
+}
+
+/* A kernel's step, in the type of what it makes. NULL: out of memory. */
+static oly_local_step *step_of(const oly_sorter *s, oly_local_op op, const char *what, oly_dtype dtype,
+                               const oly_layout *out)
+{
+    oly_node *at = oly_stand_in(s->p, s->at, dtype, out);
+    oly_local_step *step = at ? oly_local_step_new(s->p, at, out) : NULL;
+    if (!step)
+        return NULL;
+    step->op = op;
+    step->what = what;
+    step->out_dtype = dtype;
+    return step;
+}
+
+/* Operand k of a step: what a slot holds, a part of `l`, or a box of `region`, of each device. */
+static oly_status read_slot(const oly_sorter *s, oly_local_step *step, int k, int array, int slot, const oly_layout *l,
+                            const oly_region *region)
+{
+    oly_planner *p = s->p;
+    oly_place *place = OLY_PLAN_NEW(p, oly_place, p->plan->n_devices);
+    OLY_PLAN_CHECK(place);
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        int position = oly_position_in(p, l->mesh, d);
+        place[d].base = -1;
+        if (position < 0)
+            continue;
+        oly_box b = region ? oly_region_box(region, l->shape, position) : oly_layout_box(l, position);
+        if (oly_box_count(&b) > 0)
+            place[d].base = oly_cell(p->plan, d, slot);
+        oly_contiguous_strides(&b, place[d].stride);
+    }
+    step->in[k] = *l;
+    step->in_region[k] = region;
+    step->reading[k].place = place;
+    if (array >= 0)
+        step->dtype[k] = s->dtype[array];
+    return OLY_OK;
+}
+
+/* Every device's part of the operands as columns of r elements, and the numbers of these. */
+static oly_status make_columns(oly_sorter *s)
+{
+    oly_region r = oly_region_of_layout(&s->columns);
+    oly_reading reading = {0};
+    for (int k = 0; k < s->n; k++) {
+        bool numbers = !s->source[k];
+        oly_local_step *step =
+            step_of(s, numbers ? OLY_LOCAL_NUMBER : OLY_LOCAL_LENGTHEN,
+                    numbers ? "numbers of each part" : "each part in a column", s->dtype[k], &s->columns);
+        OLY_PLAN_CHECK(step);
+        reading = (oly_reading){.place = numbers ? reading.place : NULL};
+        if (!numbers)
+            OLY_TRY(oly_demand_array(s->p, s->f, s->source[k], s->own, &reading));
+        step->n_in = 1;
+        step->in[0] = *s->own;
+        step->dtype[0] = s->source[numbers ? 0 : k]->type.dtype;
+        step->reading[0] = reading;
+        step->reverse = numbers && s->node->params.reverse && !oly_sort_gives_elements(s->node);
+        step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
+        if (step->slot < 0)
+            return OLY_MEMORY;
+        OLY_TRY(oly_local_step_add(s->p, s->f, step));
+    }
+    return OLY_OK;
+}
+
+/* The order of what the slots hold, parts of `l` or boxes of `region`. *slot: numbers within each device's. */
+static oly_status find_order(const oly_sorter *s, const char *what, const oly_layout *l, const oly_region *region,
+                             int n_keys, int *slot)
+{
+    oly_region own = oly_region_of_layout(l);
+    oly_local_step *step = step_of(s, OLY_LOCAL_ARGSORT, what, OLY_INT32, l);
+    OLY_PLAN_CHECK(step);
+    step->n_in = n_keys;
+    step->out_region = region;
+    for (int k = 0; k < n_keys; k++)
+        OLY_TRY(read_slot(s, step, k, k, s->slot[k], l, region));
+    step->slot = *slot = new_slot(s, region ? region : &own, OLY_INT32);
+    return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
+}
+
+/* By so many keys: numbers are none of them where equal ones lie in their order already. */
+static oly_status sort_columns(oly_sorter *s, int n_keys)
+{
+    oly_region r = oly_region_of_layout(&s->columns);
+    int order = -1;
+    if (s->n > 1 || !oly_sort_gives_elements(s->node))
+        OLY_TRY(find_order(s, "order of each column", &s->columns, NULL, n_keys, &order));
+    for (int k = 0; k < s->n; k++) {
+        oly_local_step *step =
+            step_of(s, order < 0 ? OLY_LOCAL_SORT : OLY_LOCAL_TAKE, "sort of each column", s->dtype[k], &s->columns);
+        OLY_PLAN_CHECK(step);
+        step->n_in = order < 0 ? 1 : 2;
+        OLY_TRY(read_slot(s, step, 0, k, s->slot[k], &s->columns, NULL));
+        if (order >= 0) {
+            OLY_TRY(read_slot(s, step, 1, -1, order, &s->columns, NULL));
+            step->dtype[1] = OLY_INT32;
+        }
+        step->slot = s->slot[k] = new_slot(s, &r, s->dtype[k]);
+        if (step->slot < 0)
+            return OLY_MEMORY;
+        OLY_TRY(oly_local_step_add(s->p, s->f, step));
+    }
+    return OLY_OK;
+}
+
+/* All arrays from one layout to a region, those with elements of one size together. */
+static oly_status move_all(oly_sorter *s, const oly_layout *from, const oly_region *to)
+{
+    oly_movement moves[OLY_SORT_MOST];
+    bool moved[OLY_SORT_MOST] = {false};
+    for (int k = 0; k < s->n; k++) {
+        int n = 0;
+        for (int j = k; j < s->n; j++) {
+            if (moved[j] || oly_dtype_size(s->dtype[j]) != oly_dtype_size(s->dtype[k]))
+                continue;
+            oly_node *node = oly_stand_in(s->p, s->at, s->dtype[j], from);
+            int slot = new_slot(s, to, s->dtype[j]);
+            OLY_PLAN_CHECK(slot >= 0 ? node : NULL);
+            moves[n++] = (oly_movement){node, from, s->slot[j], to, slot, {0}, false};
+            s->slot[j] = slot;
+            moved[j] = true;
+        }
+        if (n > 0)
+            OLY_TRY(oly_plan_moves(s->p, s->f->block, n, moves));
+    }
+    return OLY_OK;
+}
+
+/* The columns as three dimensions in place of one, of these sizes; number `cut` is split as the line was. */
+static oly_layout folded(const oly_sorter *s, const int64_t size[3], int cut)
+{
+    oly_layout l = {.mesh = s->own->mesh, .rank = s->rank + 2};
+    for (int e = 0; e < s->rank; e++) {
+        int to = e > s->d ? e + 2 : e;
+        l.shape[to] = s->own->shape[e];
+        l.split[to] = s->own->split[e];
+    }
+    for (int k = 0; k < 3; k++) {
+        l.shape[s->d + k] = size[k];
+        l.split[s->d + k] =
+            k == cut ? oly_split_canonical(l.mesh, &s->own->split[s->d].axes, size[k]) : oly_split_whole(size[k]);
+    }
+    return l;
+}
+
+/* All-to-all: what a column of q elements for each device becomes. */
+static oly_status deal(oly_sorter *s, const int64_t size[3], int from_cut, int to_cut)
+{
+    oly_layout from = folded(s, size, from_cut), to = folded(s, size, to_cut);
+    oly_region *region = OLY_PLAN_NEW(s->p, oly_region, 1);
+    OLY_PLAN_CHECK(region);
+    *region = oly_region_of_layout(&to);
+    return move_all(s, &from, region);
+}
+
+/* What came in the order [p, q] lies as [q, p] in a column: the copy, of so many elements. */
+static double shuffle(const oly_sorter *s, const oly_box *box, size_t element, oly_copy_work *c)
+{
+    int64_t from = 1, to = 1;
+    c->task = (oly_copy_task){.element_bytes = element, .rank = s->rank + 1};
+    for (int e = s->rank - 1; e >= 0; e--) {
+        int64_t extent = box->hi[e] - box->lo[e];
+        int at = e > s->d ? e + 1 : e;
+        c->task.extent[at] = e == s->d ? s->parts : extent;
+        c->task.from_stride[at] = e == s->d ? from * s->q : from;
+        c->task.to_stride[at] = to;
+        if (e == s->d) {
+            c->task.extent[e + 1] = s->q;
+            c->task.from_stride[e + 1] = from;
+            c->task.to_stride[e + 1] = to * s->parts;
+        }
+        from *= extent;
+        to *= extent;
+    }
+    memcpy(c->from.stride, c->task.from_stride, sizeof c->from.stride);
+    memcpy(c->to.stride, c->task.to_stride, sizeof c->to.stride);
+    c->chunks = oly_copy_chunks(&c->task);
+    return (double)oly_box_count(box);
+}
+
+static oly_status put_in_place(oly_sorter *s)
+{
+    oly_planner *p = s->p;
+    oly_region r = oly_region_of_layout(&s->columns);
+    for (int k = 0; k < s->n; k++) {
+        oly_node *at = oly_stand_in(p, s->at, s->dtype[k], &s->columns);
+        oly_copy_work *copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices + 1);
+        int slot = new_slot(s, &r, s->dtype[k]), n = 0;
+        OLY_PLAN_CHECK(slot >= 0 && at ? copies : NULL);
+        double work = 0;
+        for (int d = 0; d < p->plan->n_devices; d++) {
+            int position = oly_position_in(p, s->columns.mesh, d);
+            oly_box box = {0};
+            if (position >= 0)
+                box = oly_layout_box(&s->columns, position);
+            if (position < 0 || oly_box_count(&box) == 0)
+                continue;
+            copies[n].from.base = oly_cell(p->plan, d, s->slot[k]);
+            copies[n].to.base = oly_cell(p->plan, d, slot);
+            work += shuffle(s, &box, oly_dtype_size(s->dtype[k]), &copies[n++]);
+        }
+        oly_slot_use(p, s->slot[k]);
+        oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_MOVE, at, "copy");
+        OLY_PLAN_CHECK(step);
+        step->out_slot = s->slot[k] = slot;
+        step->alone = true;
+        step->move.n_copies = n;
+        step->move.copies = copies;
+        step->work = work;
+        oly_slot_use(p, slot);
+    }
+    return OLY_OK;
+}
+
+/* What each device needs of the columns for its part of the result. */
+static oly_region windows_of(const oly_sorter *s)
+{
+    oly_region r = oly_region_of_layout(s->out);
+    oly_region_dim *d = &r.dim[s->d];
+    int64_t last = s->node->params.reverse ? s->own->shape[s->d] - 1 : 0;
+    d->scale = s->node->params.reverse ? -1 : 1;
+    d->lo = last - s->reach;
+    d->hi = last + s->reach;
+    return r;
+}
+
+/* Of the order in the windows that part which is the result's. */
+static oly_status read_order(const oly_sorter *s, oly_local_step *step, int order, const oly_region *windows)
+{
+    const oly_plan *plan = s->p->plan;
+    OLY_TRY(read_slot(s, step, 1, -1, order, &s->columns, windows));
+    for (int device = 0; device < plan->n_devices; device++) {
+        int position = oly_position_in(s->p, s->out->mesh, device);
+        oly_place *place = &step->reading[1].place[device];
+        if (position < 0 || place->base < 0)
+            continue;
+        oly_box out = oly_layout_box(s->out, position), window = oly_region_box(windows, s->columns.shape, position);
+        int64_t first = out.lo[s->d];
+        if (s->node->params.reverse)
+            first = s->own->shape[s->d] - 1 - first;
+        place->offset = (first - window.lo[s->d]) * place->stride[s->d] * (int64_t)sizeof(int32_t);
+        if (s->node->params.reverse)
+            place->stride[s->d] = -place->stride[s->d];
+    }
+    step->in[1] = *s->out;
+    step->in_region[1] = NULL;
+    step->dtype[1] = OLY_INT32;
+    return OLY_OK;
+}
+
+/* A result: what of an array is in the device's part, in order. */
+static oly_status take_result(const oly_sorter *s, const struct oly_sort_result *result, int order,
+                              const oly_region *windows)
+{
+    bool numbers = !s->source[result->array];
+    oly_local_step *step = step_of(s, OLY_LOCAL_TAKE, oly_ops[result->node->op].name, s->dtype[result->array], s->out);
+    OLY_PLAN_CHECK(step);
+    step->reverse = numbers && s->node->params.reverse;
+    step->n_in = 2;
+    OLY_TRY(read_slot(s, step, 0, result->array, s->slot[result->array], &s->columns, windows));
+    OLY_TRY(read_order(s, step, order, windows));
+    OLY_TRY(oly_settle(s->p, s->f, result->node, s->out));
+    step->slot = oly_value_of(s->f, result->node)->slot;
+    return oly_local_step_add(s->p, s->f, step);
+}
+
+static oly_status sort_windows(oly_sorter *s)
+{
+    int order;
+    oly_region *windows = OLY_PLAN_NEW(s->p, oly_region, 1);
+    OLY_PLAN_CHECK(windows);
+    *windows = windows_of(s);
+    OLY_TRY(move_all(s, &s->columns, windows));
+    OLY_TRY(find_order(s, "order of each part and its neighbours", &s->columns, windows, s->n_keys, &order));
+    for (int k = 0; k < s->n_results; k++)
+        OLY_TRY(take_result(s, &s->results[k], order, windows));
+    return OLY_OK;
+}
+
+/* -- the whole --------------------------------------------------------------------------------------------------------- */
+
+static bool lies_so(const oly_sorter *s, const oly_node *n)
+{
+    oly_layout l = oly_node_layout(s->p, s->f, n);
+    return oly_layout_equal(&l, s->out);
+}
+
+/* Other nodes that sort the same lines, or find the same order: made with this one. */
+static void list_twins(oly_sorter *s)
+{
+    const oly_graph *g = s->f->graph;
+    const oly_node *key = s->node->in[0];
+    if (s->node->n_in != 1 || s->node->params.reverse || oly_captured(s->f, key))
+        return;
+    for (int k = key->index + 1, left = key->n_uses; k < g->n_nodes && left > 0; k++) {
+        oly_node *twin = g->nodes[k];
+        for (int j = 0; j < twin->n_in; j++)
+            left -= twin->in[j] == key;
+        if (twin == s->node || twin->n_in != 1 || twin->in[0] != key || oly_ops[twin->op].lowering != OLY_LOWER_LOCAL ||
+            oly_local_way_of(oly_sort_op(twin)) != OLY_LOCAL_ORDERS || twin->params.reverse ||
+            twin->params.dimension != s->d || oly_value_of(s->f, twin)->slot >= 0 || !lies_so(s, twin) ||
+            s->n_results == OLY_SORT_MOST)
+            continue;
+        if (!oly_sort_gives_elements(twin) && s->n_keys == 1)
+            oly_sort_add_array(s, NULL, twin->type.dtype);
+        s->n_keys = s->n;
+        if (oly_sort_gives_elements(twin) || s->dtype[s->n - 1] == twin->type.dtype)
+            s->results[s->n_results++] = (struct oly_sort_result){twin, oly_sort_gives_elements(twin) ? 0 : s->n - 1};
+    }
+}
+
+/* Does it put an array that is there, and lies as the keys do, in the order that was found? */
+static bool follows(const oly_sorter *s, const oly_node *user, const oly_node *order)
+{
+    const oly_params *q = &user->params;
+    const oly_node *array = user->n_in == 2 ? user->in[0] : NULL;
+    oly_layout from;
+    if (oly_ops[user->op].lowering != OLY_LOWER_LOCAL || oly_local_way_of(oly_sort_op(user)) != OLY_LOCAL_READS ||
+        !s->own || !array || user->in[1] != order || array == order || q->n_axes != 1 || q->axes[0] != s->d ||
+        q->n_batch != s->d || s->d != s->rank - 1 || user->type.rank != s->rank ||
+        array->type.shape[s->d] != s->own->shape[s->d])
+        return false;
+    return oly_natural_layout(s->f, array, &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
+}
+
+/* What follows the keys by an order. False: a key is gathered all the same, for another one's sake. */
+static bool list_followers(oly_sorter *s, const oly_node *order)
+{
+    const oly_graph *g = s->f->graph;
+    for (int k = order->index + 1, left = order->n_uses; k < g->n_nodes && left > 0; k++) {
+        oly_node *user = g->nodes[k];
+        int array = 0, before = left;
+        for (int j = 0; j < user->n_in; j++)
+            left -= user->in[j] == order;
+        if (before == left || user->n_in < 2 || user->in[0] == order)
+            continue;
+        while (array < s->n && s->source[array] != user->in[0])
+            array++;
+        if (s->n_results < OLY_SORT_MOST && array < OLY_SORT_MOST && follows(s, user, order)) {
+            if (array == s->n)
+                oly_sort_add_array(s, user->in[0], user->in[0]->type.dtype);
+            s->results[s->n_results++] = (struct oly_sort_result){user, array};
+        } else if (array < s->n && oly_ops[user->op].lowering == OLY_LOWER_LOCAL &&
+                   oly_local_way_of(oly_sort_op(user)) == OLY_LOCAL_READS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All that travels, and all that is made of it. False: a key is gathered all the same. */
+static bool list_all(oly_sorter *s)
+{
+    oly_sort_list_keys(s);
+    list_twins(s);
+    for (int k = 0, n = s->n_results; k < n; k++)
+        if (!oly_sort_gives_elements(s->results[k].node) && !list_followers(s, s->results[k].node))
+            return false;
+    return true;
+}
+
+oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_local_step *step,
+                          bool *done)
+{
+    int d = n->params.dimension;
+    const oly_axis_list *axes = &own->split[d].axes;
+    oly_sorter s = {.p = p, .f = f, .node = n, .own = own, .d = d, .rank = own->rank, .parts = own->split[d].parts};
+    oly_layout out = step->out, wanted = oly_node_layout(p, f, n);
+    out.split[d] = wanted.split[d];
+    if (n->n_in >= OLY_SORT_MOST || own->rank + 2 > OLY_MAX_RANK || !lies_alike(own, &out, d))
+        return OLY_OK;
+    for (int k = 0; k < axes->n; k++)
+        for (int e = 0; e < out.rank; e++)
+            for (int j = 0; e != d && j < out.split[e].axes.n; j++)
+                if (out.split[e].axes.axis[j] == axes->axis[k])
+                    return OLY_OK;
+    int64_t block = 0, reach = (int64_t)(s.parts - 1) * (s.parts - 1);
+    if (reach >= own->shape[d])
+        return OLY_OK;
+    for (int k = 0; k < s.parts; k++) {
+        int64_t size =
+            oly_split_cut(&own->split[d], own->shape[d], k + 1) - oly_split_cut(&own->split[d], own->shape[d], k);
+        block = size > block ? size : block;
+    }
+    s.out = &out;
+    s.q = (block + s.parts - 1) / s.parts;
+    s.r = s.q * s.parts;
+    s.reach = reach;
+    if (s.r + 2 * s.reach > INT32_MAX || !list_all(&s) || !oly_sort_pays(&s) || is_here(&s))
+        return OLY_OK;
+    *done = true;
+    s.columns = *own;
+    s.columns.shape[d] = s.r * s.parts;
+    s.columns.split[d] = oly_split_canonical(own->mesh, axes, s.columns.shape[d]);
+    s.at = oly_stand_in(p, n, n->type.dtype, &s.columns);
+    OLY_PLAN_CHECK(s.at);
+    s.at->params.reverse = false;
+    /* a column begins, and comes together again, in the order of ascending numbers, but for what lengthened it */
+    int first = n->params.reverse && !oly_sort_gives_elements(n) ? s.n_keys : n->n_in;
+    int second = s.r * s.parts > own->shape[d] ? s.n_keys : first;
+    OLY_TRY(make_columns(&s));
+    OLY_TRY(sort_columns(&s, first));
+    OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.q, s.parts}, 0, 2));
+    OLY_TRY(sort_columns(&s, second));
+    OLY_TRY(deal(&s, (const int64_t[]){s.parts, s.parts, s.q}, 0, 1));
+    OLY_TRY(put_in_place(&s));
+    return sort_windows(&s);
+}

@@ -1,0 +1,113 @@
+/* Lowering of sliding windows: convolutions and windowed reductions. Each device works a box of the result; of the operand it
+ * needs what the windows of that box see: its own part and a few elements of its neighbours', which the ordinary demand brings (a
+ * halo exchange). Features summed over may be split, and the taps of large kernels: then partial sums are folded. */
+#include "plan/lower/lower.h"
+#include "plan/partition/cut_window.h"
+#include "graph/contract.h"
+#include "graph/factors.h"
+#include <string.h>
+
+/* -- the step --------------------------------------------------------------------------------------------------------------- */
+
+static oly_local_operand operand_of(const oly_type *type, const oly_box *b)
+{
+    oly_local_operand x = {.dtype = type->dtype, .rank = type->rank};
+    oly_contiguous_strides(b, x.stride);
+    for (int d = 0; d < type->rank; d++) {
+        x.size[d] = type->shape[d];
+        x.origin[d] = b->lo[d];
+        x.extent[d] = b->hi[d] - b->lo[d];
+    }
+    return x;
+}
+
+/* The window of a device that has the taps of box `b`. */
+static const oly_sliding_window *window_at(const oly_sliding *s, const oly_box *b)
+{
+    int first = b->rank - (int)s->w->rank;
+    bool all = true;
+    for (int d = 0; d < s->w->rank; d++)
+        all = all && s->kernel.split[first + d].parts == 1;
+    oly_sliding_window *w = all ? NULL : OLY_PLAN_NEW(s->p, oly_sliding_window, 1);
+    if (!w)
+        return all ? s->w : NULL;
+    *w = *s->w;
+    for (int d = 0; d < w->rank; d++) {
+        w->size[d] = b->hi[first + d] - b->lo[first + d];
+        w->lo[d] -= b->lo[first + d] * w->dilation[d];
+    }
+    return w;
+}
+
+static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_local_work *work)
+{
+    const oly_node *n = s->node;
+    oly_planner *p = s->p;
+    int position = oly_position_in(p, s->out.mesh, device);
+    work->scratch_base = -1;
+    if (position < 0)
+        return OLY_OK;
+    oly_local_operand *operands = OLY_PLAN_NEW(p, oly_local_operand, n->n_in);
+    oly_place *in = OLY_PLAN_NEW(p, oly_place, n->n_in);
+    OLY_PLAN_CHECK(operands ? in : NULL);
+    oly_box out = oly_layout_box(&s->out, position);
+    const oly_sliding_window *window = s->w;
+    for (int k = 0; k < n->n_in; k++) {
+        oly_box b = k ? oly_layout_box(&s->kernel, position) : oly_region_box(&s->seen, n->in[0]->type.shape, position);
+        if (k)
+            window = window_at(s, &b);
+        OLY_PLAN_CHECK(window);
+        operands[k] = operand_of(&n->in[k]->type, &b);
+        in[k] = s->reading[k].place[device];
+        for (int d = 0; d < n->in[k]->type.rank; d++) /* the place's strides are those of steps of the region */
+            operands[k].stride[d] = k ? in[k].stride[d] : in[k].stride[d] / s->seen.dim[d].scale;
+    }
+    work->task = (oly_local_task){.op = (oly_local_op)oly_ops[n->op].detail,
+                                  .n_in = n->n_in,
+                                  .in = operands,
+                                  .out = operand_of(&n->type, &out),
+                                  .window = window};
+    work->in = in;
+    work->out_base = oly_cell(p->plan, device, slot);
+    work->chunks[0] = oly_local_chunks(&work->task, 0);
+    return OLY_OK;
+}
+
+static oly_status add_step(oly_sliding *s)
+{
+    oly_planner *p = s->p;
+    int slot = oly_value_of(s->f, s->node)->slot;
+    oly_local_work *work = OLY_PLAN_NEW(p, oly_local_work, p->plan->n_devices);
+    OLY_PLAN_CHECK(work);
+    double total = 0;
+    for (int d = 0; d < p->plan->n_devices; d++) {
+        OLY_TRY(fill_device(s, d, slot, &work[d]));
+        total += work[d].in ? oly_local_work_of(&work[d].task) : 0;
+    }
+    for (int k = 0; k < s->node->n_in; k++)
+        oly_reading_use(p, &s->reading[k]);
+    oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
+    OLY_PLAN_CHECK(step);
+    step->local.device = work;
+    step->local.phases = 1;
+    step->work = total;
+    const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
+    if (choice && choice->differs)
+        step->detail = oly_choice_text(p, s->node, 1, choice);
+    oly_slot_use(p, slot);
+    return OLY_OK;
+}
+
+oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n)
+{
+    oly_sliding s = {.p = p, .f = f, .node = n, .w = n->params.window};
+    oly_sliding_cut(&s);
+    OLY_TRY(oly_demand(p, f, n->in[0], &s.seen, &s.reading[0]));
+    OLY_TRY(oly_constant_in_memory(p, f, s.out.mesh, &s.reading[0]));
+    if (n->n_in > 1)
+        OLY_TRY(oly_demand_array(p, f, n->in[1], &s.kernel, &s.reading[1]));
+    OLY_TRY(oly_settle(p, f, n, &s.out));
+    OLY_TRY(add_step(&s));
+    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
+    return oly_fold_value(p, f, n, &rule, &s.summed);
+}

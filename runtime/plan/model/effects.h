@@ -1,0 +1,9 @@
+/* The slots that a step reads and writes. Called by the scheduler and by explanations. */
+#ifndef OLY_PLAN_MODEL_EFFECTS_H
+#define OLY_PLAN_MODEL_EFFECTS_H
+#include "plan/model/steps.h"
+
+typedef void oly_use_visit(void *context, int slot, bool writes);
+/* Calls visit for every slot that the step reads or writes on this process, some more than once; those of blocks inside it too. */
+void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit, void *context);
+#endif

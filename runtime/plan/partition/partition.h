@@ -1,0 +1,23 @@
+/* Which elements of a dimension each device has, and which elementwise operations run as one. What other rooms may call. */
+#ifndef OLY_PLAN_PARTITION_PARTITION_H
+#define OLY_PLAN_PARTITION_PARTITION_H
+#include "plan/model/planner.h"
+
+/* -- fusion.c -- */
+/* Does nothing when they are made. */
+oly_status oly_make_groups(oly_planner *p, oly_frame *f);
+
+/* -- partition.c -- */
+#define OLY_LONGEST_CHAIN 8 /* groups that go on with each other's values and are worked in one layout */
+oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g);
+
+/* -- cuts.c -- */
+/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. times: so
+ * many elements are read for each that ends up there (of a sum). */
+typedef struct oly_cut_choice oly_cut_choice;
+oly_cut_choice *oly_cut_choice_new(oly_planner *p);
+void oly_cut_choice_clear(oly_cut_choice *c);
+void oly_cut_choice_add(oly_cut_choice *c, oly_frame *f, const oly_node *read, const oly_split *split);
+bool oly_cut_at_result(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
+                       int64_t times);
+#endif

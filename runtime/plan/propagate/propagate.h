@@ -1,0 +1,26 @@
+/* Which mesh axes split which dimensions, before anything is priced. What other rooms may call. */
+#ifndef OLY_PLAN_PROPAGATE_PROPAGATE_H
+#define OLY_PLAN_PROPAGATE_PROPAGATE_H
+#include "plan/model/planner.h"
+
+/* -- common_mesh.c -- */
+/* Finds the grid that several meshes of the same devices share, if there is one, and moves the graph's places to it. */
+oly_status oly_unite_grids(oly_planner *p);
+/* The same places named by the plan's mesh, as far as possible; and by a mesh of the program. NULL: out of memory. */
+oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s);
+oly_sharding oly_off_grid(const oly_planner *p, oly_sharding s);
+
+/* -- propagate.c -- */
+oly_status oly_propagate(oly_planner *p, oly_frame *f);
+
+/* -- enlarge.c -- */
+oly_status oly_enlarge_late(oly_planner *p, oly_frame *f);
+
+/* -- sub_axes.c -- */
+/* Distances between neighbours along parts of axes of p->mesh, as reshapes cut them. */
+typedef struct oly_axis_cuts {
+    int n;
+    int64_t distance[OLY_MAX_RANK];
+} oly_axis_cuts;
+oly_status oly_find_axis_cuts(const oly_planner *p, oly_axis_cuts *cuts);
+#endif

@@ -1,0 +1,103 @@
+/* Reductions over devices that wait: one is put off until its value is read, and others over the same axes that have come by
+ * then go with it, in one exchange. Called by the lowerings. */
+#include "plan/reduce/reduction_steps.h"
+#include "core/optimisation.h"
+
+struct oly_waiting_fold {
+    oly_waiting_fold *next;
+    oly_node *node;
+    oly_fold_rule rule;
+    oly_axis_list axes;
+};
+
+oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
+                          const oly_axis_list *axes)
+{
+    oly_waiting_fold *w = OLY_PLAN_NEW(p, oly_waiting_fold, 1), **last = &f->waiting;
+    OLY_PLAN_CHECK(w);
+    *w = (oly_waiting_fold){NULL, n, *rule, *axes};
+    while (*last)
+        last = &(*last)->next;
+    *last = w;
+    oly_value_of(f, n)->waits = true;
+    return OLY_OK;
+}
+
+const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    const oly_waiting_fold *w = f->waiting;
+    while (w && w->node != n)
+        w = w->next;
+    oly_put_off *off = w ? OLY_PLAN_NEW(p, oly_put_off, 1) : NULL;
+    if (off)
+        *off = (oly_put_off){true, w->rule, w->axes};
+    return off;
+}
+
+void oly_waits_no_more(oly_frame *f, const oly_node *n)
+{
+    for (oly_waiting_fold **at = &f->waiting; *at; at = &(*at)->next)
+        if ((*at)->node == n) {
+            *at = (*at)->next;
+            break;
+        }
+    oly_value_of(f, n)->waits = false;
+    f->n_folded++;
+}
+
+static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
+{
+    return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&
+           a->node->type.dtype == b->node->type.dtype;
+}
+
+/* The slot that the folded value goes to: that of the partials, unless they lie in an input, or where others read. */
+static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, const oly_node *n)
+{
+    if (p->plan->slots[v->slot].kind != OLY_SLOT_INPUT && p->plan->slots[v->slot].kind != OLY_SLOT_BOUND)
+        return OLY_OK;
+    oly_region r = oly_region_of_layout(v->layout);
+    v->slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
+    if (v->slot < 0)
+        return OLY_MEMORY;
+    p->plan->slots[v->slot].block = v->block = f->block;
+    return OLY_OK;
+}
+
+/* All that go together with w, which is the first. */
+static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_fold *w)
+{
+    oly_folded items[OLY_FOLD_TOGETHER];
+    oly_waiting_fold key = *w;
+    bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
+    int n = 0;
+    for (oly_waiting_fold **at = &f->waiting; *at;) {
+        bool goes = together ? go_together(*at, &key) : (*at)->node == key.node;
+        if (n == OLY_FOLD_TOGETHER || !goes) {
+            at = &(*at)->next;
+            continue;
+        }
+        oly_value *v = oly_value_of(f, (*at)->node);
+        v->waits = false;
+        f->n_folded++;
+        int from = v->slot;
+        OLY_TRY(settle_result(p, f, v, (*at)->node));
+        items[n++] = (oly_folded){(*at)->node, v->layout, from, v->slot, (*at)->rule};
+        *at = (*at)->next;
+    }
+    return oly_fold_all(p, f->block, &key.axes, n, items);
+}
+
+oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n)
+{
+    if (n && !oly_value_of(f, n)->waits)
+        return OLY_OK;
+    for (oly_waiting_fold *w; (w = f->waiting);) {
+        while (n && w->node != n)
+            w = w->next;
+        OLY_TRY(fold_together(p, f, w));
+        if (n)
+            return OLY_OK;
+    }
+    return OLY_OK;
+}

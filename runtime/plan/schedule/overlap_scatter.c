@@ -1,0 +1,166 @@
+/* A product whose result is summed over devices and scattered: its blocks are made in the order of a ring that begins behind this
+ * process, and what goes to a process is sent as soon as the blocks of it are made, so that one travels while the next is worked:
+ *
+ *      process 1 of 4:   blocks of 2's rows | sent to 2, blocks of 3's | sent to 3, blocks of 0's | sent to 0, its own
+ *
+ * All of it is one exchange with one number, so every process may do so or not. Sums keep their order: who folds has all
+ * partial products before him, as ever, and blocks are those the kernel has by shape alone. Called by schedule.c. */
+#include "plan/cost/cost.h"
+#include "plan/schedule/scheduler.h"
+#include "core/optimisation.h"
+#include <string.h>
+
+/* A phase must gain more than the first, and all of them more than the second. */
+static const double phase_seconds = 2e-6, least_seconds = 1e-5;
+
+typedef struct feeder {
+    oly_planner *p;
+    const oly_step *product, *move;
+    int n_peers, peers[OLY_MOST_PEERS];
+    int **phase; /* [device][chunk] */
+    int in_phase[OLY_MOST_PEERS + 1], total;
+} feeder;
+
+/* In the order of the ring. */
+static bool find_peers(feeder *f)
+{
+    int me = oly_mesh_my_process(), all = oly_mesh_processes();
+    for (int k = 0; k < f->move->move.n_departures; k++) {
+        int peer = f->move->move.departures[k].peer, j = 0;
+        while (j < f->n_peers && f->peers[j] != peer)
+            j++;
+        if (j < f->n_peers)
+            continue;
+        if (f->n_peers == OLY_MOST_PEERS)
+            return false;
+        for (f->n_peers++; j > 0 && (f->peers[j - 1] - me + all) % all > (peer - me + all) % all; j--)
+            f->peers[j] = f->peers[j - 1];
+        f->peers[j] = peer;
+    }
+    return f->n_peers > 0;
+}
+
+/* Is all that is sent made by the product? */
+static bool sends_the_product(const feeder *f)
+{
+    for (int k = 0; k < f->move->move.n_departures; k++) {
+        bool made = false;
+        for (int d = 0; d < f->p->plan->n_devices; d++)
+            made = made || (f->product->gemm.device[d].chunks &&
+                            f->product->gemm.device[d].out_base == f->move->move.departures[k].piece.buffer);
+        if (!made)
+            return false;
+    }
+    return true;
+}
+
+/* The first of the peers that a chunk goes to; their number: none; -1: cannot be said. */
+static int first_peer(const feeder *f, const oly_gemm_work *w, int chunk)
+{
+    oly_gemm_part part;
+    int64_t element = (int64_t)oly_dtype_size(w->task.dtype);
+    int first = f->n_peers;
+    if (!oly_gemm_chunk_part(&w->task, chunk, w->chunks, &part))
+        return -1;
+    oly_place place = {.base = w->out_base,
+                       .offset = (part.row * w->task.c_row + part.column) * element,
+                       .stride = {w->task.c_row, 1}};
+    oly_ranges all = {.rank = 2, .hi = {part.rows, part.columns}}, met;
+    for (int k = 0; k < f->move->move.n_departures; k++) {
+        const oly_arrival *a = &f->move->move.departures[k];
+        if (a->piece.buffer != w->out_base)
+            continue;
+        if (!oly_find_readers(&a->piece, element, &place, &all, &met))
+            return -1;
+        for (int j = 0; oly_ranges_volume(&met) > 0 && j < first; j++)
+            if (f->peers[j] == a->peer)
+                first = j;
+    }
+    return first;
+}
+
+static oly_status find_phases(feeder *f, bool *known)
+{
+    int n_devices = f->p->plan->n_devices;
+    f->phase = OLY_PLAN_NEW(f->p, int *, n_devices + 1);
+    OLY_PLAN_CHECK(f->phase);
+    *known = true;
+    for (int d = 0; d < n_devices; d++) {
+        const oly_gemm_work *w = &f->product->gemm.device[d];
+        f->phase[d] = OLY_PLAN_NEW(f->p, int, w->chunks + 1);
+        OLY_PLAN_CHECK(f->phase[d]);
+        for (int c = 0; c < w->chunks; c++, f->total++) {
+            f->phase[d][c] = first_peer(f, w, c);
+            if (f->phase[d][c] < 0) {
+                *known = false;
+                return OLY_OK;
+            }
+            f->in_phase[f->phase[d][c]]++;
+        }
+    }
+    return OLY_OK;
+}
+
+/* The chunks of a phase, on every device. */
+static oly_status phase_work(const feeder *f, int phase, oly_gemm_work *work)
+{
+    for (int d = 0; d < f->p->plan->n_devices; d++) {
+        work[d] = f->product->gemm.device[d];
+        int *only = OLY_PLAN_NEW(f->p, int, work[d].chunks + 1), n = 0;
+        OLY_PLAN_CHECK(only);
+        for (int c = 0; c < work[d].chunks; c++)
+            if (f->phase[d][c] == phase)
+                only[n++] = c;
+        work[d].only = only;
+        work[d].of = work[d].chunks;
+        work[d].chunks = n;
+    }
+    return OLY_OK;
+}
+
+/* What is worked after the first phase can cover what was sent. */
+static bool pays(const feeder *f, double flight)
+{
+    int n = 0;
+    for (int k = 0; k <= f->n_peers; k++)
+        n += f->in_phase[k] > 0;
+    if (n < 2)
+        return false;
+    double gain = oly_price_step(f->p->plan, f->product) * (f->total - f->in_phase[0]) / f->total;
+    if (gain < least_seconds)
+        return false;
+    gain = gain < flight ? gain : flight;
+    return gain > n * phase_seconds;
+}
+
+oly_status oly_feed_exchange(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
+                             oly_step *fed, bool *done)
+{
+    feeder f = {.p = p, .product = product, .move = move};
+    bool known;
+    *done = false;
+    if (!oly_enabled(OLY_OPTIMISATION_COLLECTIVE_MATMUL) || move->move.n_departures == 0 || product->exchange ||
+        !find_peers(&f) || !sends_the_product(&f))
+        return OLY_OK;
+    OLY_TRY(find_phases(&f, &known));
+    if (!known || !pays(&f, flight))
+        return OLY_OK;
+    oly_gemm_phase *phases = OLY_PLAN_NEW(p, oly_gemm_phase, f.n_peers + 1);
+    OLY_PLAN_CHECK(phases);
+    for (int k = 0; k <= f.n_peers; k++) {
+        oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, p->plan->n_devices);
+        OLY_PLAN_CHECK(work);
+        OLY_TRY(phase_work(&f, k, work));
+        phases[k] = (oly_gemm_phase){
+            .peer = k < f.n_peers ? f.peers[k] : -1, .work = product->work * f.in_phase[k] / f.total, .device = work};
+    }
+    *fed = *product;
+    fed->exchange = move->exchange;
+    fed->starts = true;
+    fed->gemm.n_phases = f.n_peers + 1;
+    fed->gemm.phases = phases;
+    fed->detail = oly_plan_say(p, "%s%ssent block by block to %d process%s", product->detail ? product->detail : "",
+                               product->detail ? "; " : "", f.n_peers, f.n_peers == 1 ? "" : "es");
+    *done = true;
+    return OLY_OK;
+}

@@ -1,0 +1,78 @@
+/* Numbers of steps and lives of slots, anew, after steps were put in another order. Called by schedule.c. */
+#include "plan/schedule/scheduler.h"
+
+static int started_by(const oly_block *b, int k)
+{
+    int j = k - 1;
+    while (j > 0 && b->steps[j].exchange != b->steps[k].awaited && b->steps[j].second != b->steps[k].awaited)
+        j--;
+    return b->steps[j].number;
+}
+
+static void number_block(oly_planner *p, oly_block *b, int *next)
+{
+    b->begin = *next;
+    for (int k = 0; k < b->n_steps; k++) {
+        oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            number_block(p, s->loop.body, next);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            number_block(p, s->branch.blocks[j], next);
+        for (int j = 0; s->kind == OLY_STEP_STENCIL && j < 2; j++)
+            if (s->stencil.margins[j])
+                number_block(p, s->stencil.margins[j], next);
+        s->number = (*next)++;
+        if (s->kind == OLY_STEP_WAIT)
+            s->detail = oly_plan_say(p, "for what step %d started", started_by(b, k));
+    }
+    b->end = *next;
+}
+
+typedef struct liver {
+    oly_plan *plan;
+    int number;
+} liver;
+
+static void live(void *context, int slot, bool writes)
+{
+    const liver *l = context;
+    oly_slot *s = &l->plan->slots[slot];
+    (void)writes;
+    s->first = l->number < s->first ? l->number : s->first;
+    s->last = l->number > s->last ? l->number : s->last;
+}
+
+/* The steps inside a step use their slots themselves, and so does it: it is the last of them. */
+static void live_in(oly_plan *plan, const oly_block *b)
+{
+    for (int k = 0; k < b->n_steps; k++) {
+        const oly_step *s = &b->steps[k];
+        if (s->kind == OLY_STEP_LOOP)
+            live_in(plan, s->loop.body);
+        for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
+            live_in(plan, s->branch.blocks[j]);
+        liver l = {plan, s->number};
+        oly_step outside = *s; /* what is used inside only dies there */
+        if (s->kind == OLY_STEP_LOOP)
+            outside.loop.body = NULL;
+        if (s->kind == OLY_STEP_BRANCH)
+            outside.branch.n = 0;
+        oly_step_uses(plan, &outside, live, &l);
+    }
+}
+
+void oly_number_again(oly_planner *p)
+{
+    oly_plan *plan = p->plan;
+    int next = 0;
+    number_block(p, plan->main, &next);
+    plan->n_steps = next;
+    for (int j = 0; j < plan->n_slots; j++) {
+        plan->slots[j].first = next;
+        plan->slots[j].last = -1;
+    }
+    live_in(plan, plan->main);
+    for (int j = 0; j < plan->n_slots; j++)
+        if (plan->slots[j].last < 0)
+            plan->slots[j].first = 0;
+}
