@@ -65,6 +65,26 @@ static void the_first_message_is_kept(void **state)
     assert_string_equal(oly_last_error(), "");
 }
 
+/* Each call of a nested expression is noted before the calls in its arguments, and begins after they have ended. */
+static void deep_expressions_keep_their_outermost_call(void **state)
+{
+    enum { DEPTH = 40 };
+    (void)state;
+    oly_set_error_mode(OLY_ERRORS_RETURN);
+    oly_at("deep.c", 7, "oly_prod", "oly_prod_with");
+    for (int k = 0; k < DEPTH; k++)
+        oly_at("deep.c", 8, "oly_neg", "oly_neg");
+    for (int k = 0; k < DEPTH; k++) {
+        oly_entry inner = oly_enter("oly_neg");
+        oly_leave(&inner);
+    }
+    oly_entry outer = oly_enter("oly_prod_with");
+    oly_raise(oly_fail(OLY_STATE, "no"));
+    oly_leave(&outer);
+    assert_string_equal(oly_last_error(), "oly_prod (deep.c:7): no [OLY_STATE: called at the wrong time]");
+    oly_clear_error();
+}
+
 static void messages_show_the_name_the_user_wrote(void **state)
 {
     (void)state;
@@ -659,6 +679,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_names_are_reported_once, no_options, no_options),
         cmocka_unit_test_teardown(the_first_message_is_kept, restore_mode),
         cmocka_unit_test_teardown(messages_show_the_name_the_user_wrote, restore_mode),
+        cmocka_unit_test_teardown(deep_expressions_keep_their_outermost_call, restore_mode),
         cmocka_unit_test_teardown(a_call_without_a_note_has_a_name, restore_mode),
         cmocka_unit_test_teardown(calls_outside_of_init_and_finalize_are_errors, restore_mode),
         cmocka_unit_test_teardown(handles_are_told_by_their_tags, restore_mode),

@@ -415,7 +415,7 @@ static const struct lone {
     {"add", "oly_add", OLY_SHAPE, lone_add},
     {"put", "oly_device_put", OLY_SHARDING, lone_put},
     {"part", "oly_from_local", OLY_SHAPE, lone_part},
-    {"call", "oly_call_n", OLY_INVALID, lone_call},
+    {"call", "oly_call", OLY_INVALID, lone_call},
 };
 
 static void a_rank_that_fails_alone_is_named(void **state)

@@ -309,13 +309,24 @@ static void meshes_of_all_devices(void **state)
     FAILS(oly_mesh_from_devices, !oly_mesh_from_devices(-1, NULL, NULL, NULL), OLY_INVALID, "-1 axes");
 }
 
-/* Structured forms and the short ones have names of their own. */
-static void messages_name_what_was_written(void **state)
+/* Not the function behind the macro: with operands and options in structures it is the same operation. */
+static void messages_name_the_operation(void **state)
 {
     (void)state;
     oly_array x = ones(OLY_FLOAT32, 1, 4, 0), none = NULL;
     oly_array arrays[] = {x, none};
-    FAILS(oly_concatenate_n, !oly_concatenate_n(2, arrays, 0), OLY_INVALID, "NULL");
+    const int64_t shape[] = {3};
+    oly_reduce_options along_7 = OLY_REDUCE_OPTIONS(OLY_AXES(7));
+    FAILS(oly_sum, !oly_sum(x, OLY_AXES(7)), OLY_SHAPE, "axis 7");
+    FAILS(oly_sum, !oly_sum_with(OLY_ARG(x), along_7), OLY_SHAPE, "axis 7");
+    FAILS(oly_reshape, !oly_reshape(x, 3), OLY_SHAPE, "float32[4]");
+    FAILS(oly_reshape, !oly_reshape_shape(x, 1, shape), OLY_SHAPE, "float32[4]");
+    FAILS(oly_apply, !oly_apply(NULL, x), OLY_INVALID, "NULL");
+    FAILS(oly_apply, !oly_apply_n(NULL, 1, arrays), OLY_INVALID, "NULL");
+    FAILS(oly_call, oly_call(NULL, OLY_IN(x), OLY_OUT(none)) != OLY_OK, OLY_INVALID, "NULL");
+    FAILS(oly_call, oly_call_n(NULL, 1, arrays, 0, NULL) != OLY_OK, OLY_INVALID, "NULL");
+    FAILS(oly_broadcast_to, !oly_broadcast_shape(OLY_ARG(x), 1, shape), OLY_SHAPE, "float32[4]");
+    FAILS(oly_concatenate, !oly_concatenate_n(2, arrays, 0), OLY_INVALID, "NULL");
     FAILS(oly_zeros_like, !oly_zeros_like(none), OLY_INVALID, "NULL");
     FAILS(oly_max_pool, !oly_max_pool(x, .window = "?"), OLY_PARSE, "column");
     FAILS(oly_atleast_2d, !oly_atleast_2d(none), OLY_INVALID, "NULL");
@@ -592,7 +603,7 @@ static const struct CMUnitTest tests[] = {
     STARTED(handles_of_another_kind),
     STARTED(functions_that_are_gone_or_call_themselves),
     STARTED(meshes_of_all_devices),
-    STARTED(messages_name_what_was_written),
+    STARTED(messages_name_the_operation),
     STARTED(null_handles),
     STARTED(empty_arrays_and_shards_are_valid),
     STARTED(traced_values_have_no_elements_yet),

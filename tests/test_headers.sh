@@ -118,6 +118,11 @@ while read -r function; do
 done <"$scratch/functions" >"$scratch/without"
 holds 'and each of those macros calls oly_at' sh -c '! grep . "$1"' sh "$scratch/without"
 
+# oly_sum calls oly_sum_with: messages say oly_sum, also where a program calls oly_sum_with. (oly_atleast is behind three names.)
+grep -ohE 'OLY_AT_AS\(oly_[a-z0-9_]+, oly_[a-z0-9_]+\)' include/olympus/*.h | sed 's/.*, \(.*\))/\1/' | sort -u | grep -vx oly_atleast |
+    while read -r function; do grep -H "OLY_AT($function)" include/olympus/*.h; done >"$scratch/own"
+holds 'messages name an operation, not the function behind its macro' sh -c '! grep . "$1"' sh "$scratch/own"
+
 tests/make-every-call include/olympus/*.h >"$scratch/every_call.h"
 while read -r function; do
     grep -q "void call_$function(" "$scratch/every_call.h" || echo "$function"

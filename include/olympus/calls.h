@@ -10,7 +10,8 @@
 
 /* -- call sites ---------------------------------------------------------------------------------------------------
  * The name of every public function is also a macro, which records file and line before it calls the function, so that messages
- * and the order check can name the caller's line. `written` is the name in the program, `function` the one that is called. */
+ * and the order check can name the caller's line. `written` is the operation's name in messages, `function` the function that is
+ * called: oly_sum and oly_sum_with. */
 #ifdef __cplusplus
 extern "C" {
 #endif

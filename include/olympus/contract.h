@@ -175,19 +175,19 @@ OLY_API oly_array oly_avg_pool_with(oly_array x, oly_window_options options);
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_matmul_with(...)        OLY_AT(oly_matmul_with)(__VA_ARGS__)
-#define oly_dot_with(...)           OLY_AT(oly_dot_with)(__VA_ARGS__)
-#define oly_inner_with(...)         OLY_AT(oly_inner_with)(__VA_ARGS__)
-#define oly_outer_with(...)         OLY_AT(oly_outer_with)(__VA_ARGS__)
-#define oly_vdot_with(...)          OLY_AT(oly_vdot_with)(__VA_ARGS__)
-#define oly_tensordot_with(...)     OLY_AT(oly_tensordot_with)(__VA_ARGS__)
-#define oly_dot_general_with(...)   OLY_AT(oly_dot_general_with)(__VA_ARGS__)
-#define oly_einsum_with(...)        OLY_AT(oly_einsum_with)(__VA_ARGS__)
-#define oly_conv_with(...)          OLY_AT(oly_conv_with)(__VA_ARGS__)
-#define oly_convolve_with(...)      OLY_AT(oly_convolve_with)(__VA_ARGS__)
-#define oly_correlate_with(...)     OLY_AT(oly_correlate_with)(__VA_ARGS__)
-#define oly_reduce_window_with(...) OLY_AT(oly_reduce_window_with)(__VA_ARGS__)
-#define oly_avg_pool_with(...)      OLY_AT(oly_avg_pool_with)(__VA_ARGS__)
+#define oly_matmul_with(...)        OLY_AT_AS(oly_matmul, oly_matmul_with)(__VA_ARGS__)
+#define oly_dot_with(...)           OLY_AT_AS(oly_dot, oly_dot_with)(__VA_ARGS__)
+#define oly_inner_with(...)         OLY_AT_AS(oly_inner, oly_inner_with)(__VA_ARGS__)
+#define oly_outer_with(...)         OLY_AT_AS(oly_outer, oly_outer_with)(__VA_ARGS__)
+#define oly_vdot_with(...)          OLY_AT_AS(oly_vdot, oly_vdot_with)(__VA_ARGS__)
+#define oly_tensordot_with(...)     OLY_AT_AS(oly_tensordot, oly_tensordot_with)(__VA_ARGS__)
+#define oly_dot_general_with(...)   OLY_AT_AS(oly_dot_general, oly_dot_general_with)(__VA_ARGS__)
+#define oly_einsum_with(...)        OLY_AT_AS(oly_einsum, oly_einsum_with)(__VA_ARGS__)
+#define oly_conv_with(...)          OLY_AT_AS(oly_conv, oly_conv_with)(__VA_ARGS__)
+#define oly_convolve_with(...)      OLY_AT_AS(oly_convolve, oly_convolve_with)(__VA_ARGS__)
+#define oly_correlate_with(...)     OLY_AT_AS(oly_correlate, oly_correlate_with)(__VA_ARGS__)
+#define oly_reduce_window_with(...) OLY_AT_AS(oly_reduce_window, oly_reduce_window_with)(__VA_ARGS__)
+#define oly_avg_pool_with(...)      OLY_AT_AS(oly_avg_pool, oly_avg_pool_with)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

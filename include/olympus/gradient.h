@@ -93,11 +93,11 @@ OLY_API oly_fn oly_checkpoint(oly_fn f);
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_grad_with(...)           OLY_AT(oly_grad_with)(__VA_ARGS__)
-#define oly_value_and_grad_with(...) OLY_AT(oly_value_and_grad_with)(__VA_ARGS__)
-#define oly_vjp_with(...)            OLY_AT(oly_vjp_with)(__VA_ARGS__)
-#define oly_jvp_with(...)            OLY_AT(oly_jvp_with)(__VA_ARGS__)
-#define oly_gradients_n(...)         OLY_AT(oly_gradients_n)(__VA_ARGS__)
+#define oly_grad_with(...)           OLY_AT_AS(oly_grad, oly_grad_with)(__VA_ARGS__)
+#define oly_value_and_grad_with(...) OLY_AT_AS(oly_value_and_grad, oly_value_and_grad_with)(__VA_ARGS__)
+#define oly_vjp_with(...)            OLY_AT_AS(oly_vjp, oly_vjp_with)(__VA_ARGS__)
+#define oly_jvp_with(...)            OLY_AT_AS(oly_jvp, oly_jvp_with)(__VA_ARGS__)
+#define oly_gradients_n(...)         OLY_AT_AS(oly_gradients, oly_gradients_n)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -206,21 +206,21 @@ OLY_API oly_array oly_dynamic_update_slice(oly_array x, oly_array update, int n,
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_sort_with(...)         OLY_AT(oly_sort_with)(__VA_ARGS__)
-#define oly_argsort_with(...)      OLY_AT(oly_argsort_with)(__VA_ARGS__)
-#define oly_cumsum_with(...)       OLY_AT(oly_cumsum_with)(__VA_ARGS__)
-#define oly_cumprod_with(...)      OLY_AT(oly_cumprod_with)(__VA_ARGS__)
-#define oly_cummax_with(...)       OLY_AT(oly_cummax_with)(__VA_ARGS__)
-#define oly_cummin_with(...)       OLY_AT(oly_cummin_with)(__VA_ARGS__)
-#define oly_cumlogsumexp_with(...) OLY_AT(oly_cumlogsumexp_with)(__VA_ARGS__)
-#define oly_argmax_with(...)       OLY_AT(oly_argmax_with)(__VA_ARGS__)
-#define oly_argmin_with(...)       OLY_AT(oly_argmin_with)(__VA_ARGS__)
-#define oly_at_get_with(...)       OLY_AT(oly_at_get_with)(__VA_ARGS__)
-#define oly_at_set_with(...)       OLY_AT(oly_at_set_with)(__VA_ARGS__)
-#define oly_at_add_with(...)       OLY_AT(oly_at_add_with)(__VA_ARGS__)
-#define oly_at_mul_with(...)       OLY_AT(oly_at_mul_with)(__VA_ARGS__)
-#define oly_at_min_with(...)       OLY_AT(oly_at_min_with)(__VA_ARGS__)
-#define oly_at_max_with(...)       OLY_AT(oly_at_max_with)(__VA_ARGS__)
+#define oly_sort_with(...)         OLY_AT_AS(oly_sort, oly_sort_with)(__VA_ARGS__)
+#define oly_argsort_with(...)      OLY_AT_AS(oly_argsort, oly_argsort_with)(__VA_ARGS__)
+#define oly_cumsum_with(...)       OLY_AT_AS(oly_cumsum, oly_cumsum_with)(__VA_ARGS__)
+#define oly_cumprod_with(...)      OLY_AT_AS(oly_cumprod, oly_cumprod_with)(__VA_ARGS__)
+#define oly_cummax_with(...)       OLY_AT_AS(oly_cummax, oly_cummax_with)(__VA_ARGS__)
+#define oly_cummin_with(...)       OLY_AT_AS(oly_cummin, oly_cummin_with)(__VA_ARGS__)
+#define oly_cumlogsumexp_with(...) OLY_AT_AS(oly_cumlogsumexp, oly_cumlogsumexp_with)(__VA_ARGS__)
+#define oly_argmax_with(...)       OLY_AT_AS(oly_argmax, oly_argmax_with)(__VA_ARGS__)
+#define oly_argmin_with(...)       OLY_AT_AS(oly_argmin, oly_argmin_with)(__VA_ARGS__)
+#define oly_at_get_with(...)       OLY_AT_AS(oly_at_get, oly_at_get_with)(__VA_ARGS__)
+#define oly_at_set_with(...)       OLY_AT_AS(oly_at_set, oly_at_set_with)(__VA_ARGS__)
+#define oly_at_add_with(...)       OLY_AT_AS(oly_at_add, oly_at_add_with)(__VA_ARGS__)
+#define oly_at_mul_with(...)       OLY_AT_AS(oly_at_mul, oly_at_mul_with)(__VA_ARGS__)
+#define oly_at_min_with(...)       OLY_AT_AS(oly_at_min, oly_at_min_with)(__VA_ARGS__)
+#define oly_at_max_with(...)       OLY_AT_AS(oly_at_max, oly_at_max_with)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

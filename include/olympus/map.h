@@ -46,7 +46,7 @@ OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name,
     (function, #function, user, mesh, OLY_OPTIONS_(oly_shard_map_options, ), __VA_ARGS__)
 /* The same with options: oly_shard_map_with(f, user, mesh, OLY_MANUAL(.axis_names = "i"), OLY_IN(x), ...). */
 #define oly_shard_map_with(function, user, mesh, options, ...)                                                         \
-    OLY_AT(oly_shard_map_with)(function, #function, user, mesh, options, __VA_ARGS__)
+    OLY_AT_AS(oly_shard_map, oly_shard_map_with)(function, #function, user, mesh, options, __VA_ARGS__)
 #define OLY_MANUAL(...) OLY_OPTIONS_(oly_shard_map_options, __VA_ARGS__)
 /* A list of specs. */
 #define OLY_SPECS(...) OLY_LIST_(const char *, NULL, __VA_ARGS__)
@@ -143,15 +143,15 @@ OLY_API oly_status oly_vmap_with(oly_function function, const char *c_name, void
     OLY_AT_AS(oly_vmap, oly_vmap_with)(function, #function, user, OLY_OPTIONS_(oly_vmap_options, ), __VA_ARGS__)
 /* The same with options: oly_vmap_with(f, user, OLY_BATCH(.axis_name = "b"), OLY_IN(x), ...). */
 #define oly_vmap_with(function, user, options, ...)                                                                    \
-    OLY_AT(oly_vmap_with)(function, #function, user, options, __VA_ARGS__)
+    OLY_AT_AS(oly_vmap, oly_vmap_with)(function, #function, user, options, __VA_ARGS__)
 #define OLY_BATCH(...)   OLY_OPTIONS_(oly_vmap_options, __VA_ARGS__)
 #define OLY_AXES_OF(...) OLY_LIST_(int, 0, __VA_ARGS__)
 
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_all_gather_with(...)   OLY_AT(oly_all_gather_with)(__VA_ARGS__)
-#define oly_psum_scatter_with(...) OLY_AT(oly_psum_scatter_with)(__VA_ARGS__)
+#define oly_all_gather_with(...)   OLY_AT_AS(oly_all_gather, oly_all_gather_with)(__VA_ARGS__)
+#define oly_psum_scatter_with(...) OLY_AT_AS(oly_psum_scatter, oly_psum_scatter_with)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

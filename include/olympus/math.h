@@ -219,7 +219,7 @@ OLY_API oly_array oly_gelu(oly_operand x, bool approximate);
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_round_decimals(...) OLY_AT(oly_round_decimals)(__VA_ARGS__)
+#define oly_round_decimals(...) OLY_AT_AS(oly_round, oly_round_decimals)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -354,22 +354,22 @@ OLY_API oly_array oly_reshard(oly_array x, oly_sharding sharding);
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_zeros_shape(...)             OLY_AT(oly_zeros_shape)(__VA_ARGS__)
-#define oly_ones_shape(...)              OLY_AT(oly_ones_shape)(__VA_ARGS__)
-#define oly_full_shape(...)              OLY_AT(oly_full_shape)(__VA_ARGS__)
+#define oly_zeros_shape(...)             OLY_AT_AS(oly_zeros, oly_zeros_shape)(__VA_ARGS__)
+#define oly_ones_shape(...)              OLY_AT_AS(oly_ones, oly_ones_shape)(__VA_ARGS__)
+#define oly_full_shape(...)              OLY_AT_AS(oly_full, oly_full_shape)(__VA_ARGS__)
 #define oly_full_sharded(...)            OLY_AT(oly_full_sharded)(__VA_ARGS__)
-#define oly_scalar_of(...)               OLY_AT(oly_scalar_of)(__VA_ARGS__)
-#define oly_sum_with(...)                OLY_AT(oly_sum_with)(__VA_ARGS__)
-#define oly_prod_with(...)               OLY_AT(oly_prod_with)(__VA_ARGS__)
-#define oly_max_with(...)                OLY_AT(oly_max_with)(__VA_ARGS__)
-#define oly_min_with(...)                OLY_AT(oly_min_with)(__VA_ARGS__)
-#define oly_mean_with(...)               OLY_AT(oly_mean_with)(__VA_ARGS__)
-#define oly_reshape_shape(...)           OLY_AT(oly_reshape_shape)(__VA_ARGS__)
-#define oly_reshape_sharded_shape(...)   OLY_AT(oly_reshape_sharded_shape)(__VA_ARGS__)
-#define oly_transpose_axes(...)          OLY_AT(oly_transpose_axes)(__VA_ARGS__)
-#define oly_broadcast_shape(...)         OLY_AT(oly_broadcast_shape)(__VA_ARGS__)
-#define oly_broadcast_sharded_shape(...) OLY_AT(oly_broadcast_sharded_shape)(__VA_ARGS__)
-#define oly_concatenate_n(...)           OLY_AT(oly_concatenate_n)(__VA_ARGS__)
+#define oly_scalar_of(...)               OLY_AT_AS(oly_scalar, oly_scalar_of)(__VA_ARGS__)
+#define oly_sum_with(...)                OLY_AT_AS(oly_sum, oly_sum_with)(__VA_ARGS__)
+#define oly_prod_with(...)               OLY_AT_AS(oly_prod, oly_prod_with)(__VA_ARGS__)
+#define oly_max_with(...)                OLY_AT_AS(oly_max, oly_max_with)(__VA_ARGS__)
+#define oly_min_with(...)                OLY_AT_AS(oly_min, oly_min_with)(__VA_ARGS__)
+#define oly_mean_with(...)               OLY_AT_AS(oly_mean, oly_mean_with)(__VA_ARGS__)
+#define oly_reshape_shape(...)           OLY_AT_AS(oly_reshape, oly_reshape_shape)(__VA_ARGS__)
+#define oly_reshape_sharded_shape(...)   OLY_AT_AS(oly_reshape_sharded, oly_reshape_sharded_shape)(__VA_ARGS__)
+#define oly_transpose_axes(...)          OLY_AT_AS(oly_transpose, oly_transpose_axes)(__VA_ARGS__)
+#define oly_broadcast_shape(...)         OLY_AT_AS(oly_broadcast_to, oly_broadcast_shape)(__VA_ARGS__)
+#define oly_broadcast_sharded_shape(...) OLY_AT_AS(oly_broadcast_sharded, oly_broadcast_sharded_shape)(__VA_ARGS__)
+#define oly_concatenate_n(...)           OLY_AT_AS(oly_concatenate, oly_concatenate_n)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

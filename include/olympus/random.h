@@ -169,27 +169,28 @@ OLY_API oly_array oly_random_choice_of_shape(oly_array key, oly_array x, int axi
  * fails OLY_SHAPE, OLY_DTYPE (logits are floating). source: jax.random.categorical */
 OLY_API oly_array oly_random_categorical_shape(oly_array key, oly_array logits, int axis, int rank,
                                                const int64_t *shape);
-#define oly_random_categorical_shape(...) OLY_AT(oly_random_categorical_shape)(__VA_ARGS__)
+#define oly_random_categorical_shape(...) OLY_AT_AS(oly_random_categorical, oly_random_categorical_shape)(__VA_ARGS__)
 #define oly_random_categorical(key, logits, axis)                                                                      \
     OLY_AT_AS(oly_random_categorical, oly_random_categorical_shape)(key, logits, axis, 0, NULL)
 
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_random_bits_shape(...)             OLY_AT(oly_random_bits_shape)(__VA_ARGS__)
-#define oly_random_uniform_shape(...)          OLY_AT(oly_random_uniform_shape)(__VA_ARGS__)
-#define oly_random_normal_shape(...)           OLY_AT(oly_random_normal_shape)(__VA_ARGS__)
-#define oly_random_truncated_normal_shape(...) OLY_AT(oly_random_truncated_normal_shape)(__VA_ARGS__)
-#define oly_random_randint_shape(...)          OLY_AT(oly_random_randint_shape)(__VA_ARGS__)
-#define oly_random_bernoulli_shape(...)        OLY_AT(oly_random_bernoulli_shape)(__VA_ARGS__)
-#define oly_random_gumbel_shape(...)           OLY_AT(oly_random_gumbel_shape)(__VA_ARGS__)
-#define oly_random_exponential_shape(...)      OLY_AT(oly_random_exponential_shape)(__VA_ARGS__)
-#define oly_random_laplace_shape(...)          OLY_AT(oly_random_laplace_shape)(__VA_ARGS__)
-#define oly_random_logistic_shape(...)         OLY_AT(oly_random_logistic_shape)(__VA_ARGS__)
-#define oly_random_cauchy_shape(...)           OLY_AT(oly_random_cauchy_shape)(__VA_ARGS__)
-#define oly_random_rademacher_shape(...)       OLY_AT(oly_random_rademacher_shape)(__VA_ARGS__)
-#define oly_random_choice_shape(...)           OLY_AT(oly_random_choice_shape)(__VA_ARGS__)
-#define oly_random_choice_of_shape(...)        OLY_AT(oly_random_choice_of_shape)(__VA_ARGS__)
+#define oly_random_bits_shape(...)    OLY_AT_AS(oly_random_bits, oly_random_bits_shape)(__VA_ARGS__)
+#define oly_random_uniform_shape(...) OLY_AT_AS(oly_random_uniform, oly_random_uniform_shape)(__VA_ARGS__)
+#define oly_random_normal_shape(...)  OLY_AT_AS(oly_random_normal, oly_random_normal_shape)(__VA_ARGS__)
+#define oly_random_truncated_normal_shape(...)                                                                         \
+    OLY_AT_AS(oly_random_truncated_normal, oly_random_truncated_normal_shape)(__VA_ARGS__)
+#define oly_random_randint_shape(...)     OLY_AT_AS(oly_random_randint, oly_random_randint_shape)(__VA_ARGS__)
+#define oly_random_bernoulli_shape(...)   OLY_AT_AS(oly_random_bernoulli, oly_random_bernoulli_shape)(__VA_ARGS__)
+#define oly_random_gumbel_shape(...)      OLY_AT_AS(oly_random_gumbel, oly_random_gumbel_shape)(__VA_ARGS__)
+#define oly_random_exponential_shape(...) OLY_AT_AS(oly_random_exponential, oly_random_exponential_shape)(__VA_ARGS__)
+#define oly_random_laplace_shape(...)     OLY_AT_AS(oly_random_laplace, oly_random_laplace_shape)(__VA_ARGS__)
+#define oly_random_logistic_shape(...)    OLY_AT_AS(oly_random_logistic, oly_random_logistic_shape)(__VA_ARGS__)
+#define oly_random_cauchy_shape(...)      OLY_AT_AS(oly_random_cauchy, oly_random_cauchy_shape)(__VA_ARGS__)
+#define oly_random_rademacher_shape(...)  OLY_AT_AS(oly_random_rademacher, oly_random_rademacher_shape)(__VA_ARGS__)
+#define oly_random_choice_shape(...)      OLY_AT_AS(oly_random_choice, oly_random_choice_shape)(__VA_ARGS__)
+#define oly_random_choice_of_shape(...)   OLY_AT_AS(oly_random_choice_of, oly_random_choice_of_shape)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

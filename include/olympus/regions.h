@@ -41,8 +41,8 @@ OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_n
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_auto_axes_with(...)     OLY_AT(oly_auto_axes_with)(__VA_ARGS__)
-#define oly_explicit_axes_with(...) OLY_AT(oly_explicit_axes_with)(__VA_ARGS__)
+#define oly_auto_axes_with(...)     OLY_AT_AS(oly_auto_axes, oly_auto_axes_with)(__VA_ARGS__)
+#define oly_explicit_axes_with(...) OLY_AT_AS(oly_explicit_axes, oly_explicit_axes_with)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -142,8 +142,8 @@ OLY_API oly_array oly_trace_of(oly_array x, int64_t k, int a, int b);
 #define oly_tril(...)        OLY_AT(oly_tril)(__VA_ARGS__)
 #define oly_triu(...)        OLY_AT(oly_triu)(__VA_ARGS__)
 #define oly_diag(...)        OLY_AT(oly_diag)(__VA_ARGS__)
-#define oly_diagonal_of(...) OLY_AT(oly_diagonal_of)(__VA_ARGS__)
-#define oly_trace_of(...)    OLY_AT(oly_trace_of)(__VA_ARGS__)
+#define oly_diagonal_of(...) OLY_AT_AS(oly_diagonal, oly_diagonal_of)(__VA_ARGS__)
+#define oly_trace_of(...)    OLY_AT_AS(oly_trace, oly_trace_of)(__VA_ARGS__)
 #define oly_diagonal(x)      OLY_AT_AS(oly_diagonal, oly_diagonal_of)(x, 0, 0, 1)
 #define oly_trace(x)         OLY_AT_AS(oly_trace, oly_trace_of)(x, 0, 0, 1)
 
@@ -178,15 +178,15 @@ OLY_API oly_array oly_diff(oly_array x, int64_t n, int axis);
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_squeeze_n(...)     OLY_AT(oly_squeeze_n)(__VA_ARGS__)
-#define oly_expand_dims_n(...) OLY_AT(oly_expand_dims_n)(__VA_ARGS__)
+#define oly_squeeze_n(...)     OLY_AT_AS(oly_squeeze, oly_squeeze_n)(__VA_ARGS__)
+#define oly_expand_dims_n(...) OLY_AT_AS(oly_expand_dims, oly_expand_dims_n)(__VA_ARGS__)
 #define oly_atleast(...)       OLY_AT(oly_atleast)(__VA_ARGS__)
-#define oly_tile_n(...)        OLY_AT(oly_tile_n)(__VA_ARGS__)
-#define oly_rev_n(...)         OLY_AT(oly_rev_n)(__VA_ARGS__)
-#define oly_flip_n(...)        OLY_AT(oly_flip_n)(__VA_ARGS__)
-#define oly_stack_n(...)       OLY_AT(oly_stack_n)(__VA_ARGS__)
-#define oly_iota_shape(...)    OLY_AT(oly_iota_shape)(__VA_ARGS__)
-#define oly_full_like_of(...)  OLY_AT(oly_full_like_of)(__VA_ARGS__)
+#define oly_tile_n(...)        OLY_AT_AS(oly_tile, oly_tile_n)(__VA_ARGS__)
+#define oly_rev_n(...)         OLY_AT_AS(oly_rev, oly_rev_n)(__VA_ARGS__)
+#define oly_flip_n(...)        OLY_AT_AS(oly_flip, oly_flip_n)(__VA_ARGS__)
+#define oly_stack_n(...)       OLY_AT_AS(oly_stack, oly_stack_n)(__VA_ARGS__)
+#define oly_iota_shape(...)    OLY_AT_AS(oly_iota, oly_iota_shape)(__VA_ARGS__)
+#define oly_full_like_of(...)  OLY_AT_AS(oly_full_like, oly_full_like_of)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

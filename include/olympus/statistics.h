@@ -51,11 +51,11 @@ OLY_API oly_array oly_one_hot(oly_array x, int64_t n, oly_dtype dtype, int axis)
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_any_with(...)       OLY_AT(oly_any_with)(__VA_ARGS__)
-#define oly_all_with(...)       OLY_AT(oly_all_with)(__VA_ARGS__)
-#define oly_var_with(...)       OLY_AT(oly_var_with)(__VA_ARGS__)
-#define oly_std_with(...)       OLY_AT(oly_std_with)(__VA_ARGS__)
-#define oly_logsumexp_with(...) OLY_AT(oly_logsumexp_with)(__VA_ARGS__)
+#define oly_any_with(...)       OLY_AT_AS(oly_any, oly_any_with)(__VA_ARGS__)
+#define oly_all_with(...)       OLY_AT_AS(oly_all, oly_all_with)(__VA_ARGS__)
+#define oly_var_with(...)       OLY_AT_AS(oly_var, oly_var_with)(__VA_ARGS__)
+#define oly_std_with(...)       OLY_AT_AS(oly_std, oly_std_with)(__VA_ARGS__)
+#define oly_logsumexp_with(...) OLY_AT_AS(oly_logsumexp, oly_logsumexp_with)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

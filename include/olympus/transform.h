@@ -160,13 +160,13 @@ OLY_API oly_status oly_costs_n(oly_plan_costs *costs, oly_fn f, int n_in, const 
 /* -- call sites -----------------------------------------------------------------------------------------------------
  * These record where they are called, like the macros above (calls.h). */
 #ifndef OLYMPUS_LIBRARY
-#define oly_jit_with(...)      OLY_AT(oly_jit_with)(__VA_ARGS__)
-#define oly_call_n(...)        OLY_AT(oly_call_n)(__VA_ARGS__)
-#define oly_apply_n(...)       OLY_AT(oly_apply_n)(__VA_ARGS__)
-#define oly_explain_n(...)     OLY_AT(oly_explain_n)(__VA_ARGS__)
-#define oly_explain_as_n(...)  OLY_AT(oly_explain_as_n)(__VA_ARGS__)
+#define oly_jit_with(...)      OLY_AT_AS(oly_jit, oly_jit_with)(__VA_ARGS__)
+#define oly_call_n(...)        OLY_AT_AS(oly_call, oly_call_n)(__VA_ARGS__)
+#define oly_apply_n(...)       OLY_AT_AS(oly_apply, oly_apply_n)(__VA_ARGS__)
+#define oly_explain_n(...)     OLY_AT_AS(oly_explain, oly_explain_n)(__VA_ARGS__)
+#define oly_explain_as_n(...)  OLY_AT_AS(oly_explain_as, oly_explain_as_n)(__VA_ARGS__)
 #define oly_explain_names(...) OLY_AT(oly_explain_names)(__VA_ARGS__)
-#define oly_costs_n(...)       OLY_AT(oly_costs_n)(__VA_ARGS__)
+#define oly_costs_n(...)       OLY_AT_AS(oly_costs, oly_costs_n)(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

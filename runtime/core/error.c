@@ -43,7 +43,7 @@ const char *oly_status_text(oly_status status)
 
 /* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten. Of no special model:
  * memory of threads that is set apart when a program starts is not there for a library that is loaded later (dlopen). */
-#define NOTED_CALLS 16 /* power of two */
+#define NOTED_CALLS 64 /* power of two */
 typedef struct note {
     oly_site site;
     const char *function;
