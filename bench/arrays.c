@@ -1,4 +1,4 @@
-/* Rows of whole-array work on big arrays: elementwise functions, sums, a matrix product. */
+/* Rows of operations on whole large arrays: elementwise functions, sums, a matrix product. */
 #include "bench.h"
 
 typedef struct application {
@@ -16,7 +16,7 @@ static void apply(void *data)
     }
 }
 
-/* `bytes`: read and written for an element. */
+/* `bytes`: read and written per element. */
 static void elementwise(const bench_row *row, oly_fn f, float (*value)(int64_t i), int bytes)
 {
     int64_t n = bench_size(row);

@@ -1,5 +1,5 @@
-/* What the files of the bench share: rows, settings, timing, printing. For bench/ alone.
- * A file of rows holds what it measures and ends in a table of bench_row, which main.c lists. */
+/* Shared by the files of the bench: rows, settings, timing, printing. For bench/ alone. A file of rows holds what it measures
+ * and ends in a table of bench_row, which main.c lists. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -10,7 +10,7 @@ typedef struct bench_row bench_row;
 struct bench_row {
     const char *name, *help;
     void (*run)(const bench_row *row);
-    int64_t size, quick_size; /* what `size` means is up to the function */
+    int64_t size, quick_size; /* the function defines what `size` means */
 };
 
 /* Tables end with a row without a name. */
@@ -19,25 +19,25 @@ extern const bench_row bench_heat_rows[], bench_field_rows[], bench_array_rows[]
 
 typedef struct bench_settings {
     bool quick;  /* small sizes: shows that a row works, measures nothing */
-    int repeats; /* the best of so many counts */
+    int repeats; /* the best of this many counts */
 } bench_settings;
 extern bench_settings bench_options;
 
 /* row->size, or the quick one. */
 int64_t bench_size(const bench_row *row);
 
-/* Calls `work` once unmeasured, then `repeats` times, all processes starting and ending together; the least seconds. */
+/* Calls `work` once unmeasured, then `repeats` times, all processes starting and ending together; the minimum of the seconds. */
 double bench_best(void (*work)(void *data), void *data);
 
-/* A moment that every process reaches before any goes on. */
+/* A barrier. */
 void bench_together(void);
 
-double bench_now(void); /* seconds since some moment */
+double bench_now(void); /* seconds since an arbitrary moment */
 
-/* Process 0 prints "name seconds rate unit". `seconds` is for one piece of work of `amount` units (10^9 of them for the
+/* Process 0 prints "name seconds rate unit". `seconds` is for one unit of work of `amount` units (10^9 of them for the
  * rates that begin with G): the rate is amount / seconds. */
 void bench_report(const char *name, double seconds, double amount, const char *unit);
-/* The same for calls: the rate is microseconds a call, and less is better. */
+/* The same for calls: the rate is microseconds per call, and less is better. */
 void bench_report_call(const char *name, double seconds);
 
 /* -- arrays ------------------------------------------------------------------------------------------------------- */

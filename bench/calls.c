@@ -1,4 +1,4 @@
-/* Rows of small calls, where the time goes to the library and not to the data: calling, queueing, planning. */
+/* Rows of small calls, whose time is spent in the library and not on data: calling, queueing, planning. */
 #include "bench.h"
 #include <stdio.h>
 
@@ -8,7 +8,7 @@ static float ones(int64_t i)
     return 1;
 }
 
-/* 4 elements for each device. */
+/* 4 elements per device. */
 static oly_array small_array(void)
 {
     int64_t n = 4 * (int64_t)oly_device_count();
@@ -35,7 +35,7 @@ static void halve_and_sum(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_mul(in[0], 0.5), oly_mul(oly_sum(in[0]), 1e-3));
 }
 
-/* Each call takes the result of the one before; nobody waits until the last. */
+/* Each call takes the result of the one before; only the last is waited for. */
 static void queue_calls(void *data)
 {
     calling *c = data;
@@ -126,10 +126,10 @@ static void run_psum_eager(const bench_row *row)
 
 typedef struct program {
     int64_t operations;
-    double constant; /* other in every program, so that none can be taken for the one before */
+    double constant; /* different in every program, so that no plan is reused */
 } program;
 
-/* One of ten operations, over and over: elementwise ones, a sum, and the use of the sum. */
+/* Ten operations, repeated: elementwise ones, a sum, and the use of the sum. */
 static oly_array operation(int64_t k, oly_array x, oly_array *y, double constant)
 {
     switch (k % 10) {
@@ -176,7 +176,7 @@ static void run_plan(const bench_row *row)
     bench_report_call(row->name, bench_best(plan_and_run, &p));
 }
 
-/* -- movements between all devices ------------------------------------------------------------------------------------ */
+/* -- transfers between all devices ------------------------------------------------------------------------------------ */
 
 typedef struct moving {
     oly_array x;
@@ -219,7 +219,7 @@ static void run_plan_all_to_all(const bench_row *row)
 }
 
 const bench_row bench_call_rows[] = {
-    {"call", "x + 1 compiled, 4 elements a device, one after the other", run_call, 10000, 10},
+    {"call", "x + 1 compiled, 4 elements per device, one after the other", run_call, 10000, 10},
     {"call_wait", "the same, waiting for each", run_call_wait, 10000, 10},
     {"call_eager", "the same, not compiled", run_call_eager, 10000, 10},
     {"psum_calls", "y * 0.5 + sum(y) * 1e-3 compiled, 1,000 queued", run_psum_calls, 1000, 10},

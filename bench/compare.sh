@@ -1,6 +1,6 @@
 #!/bin/bash
-# Olympus and what one would write by hand, side by side: builds bench/peers/ for this machine, runs the bench and the peers in
-# turns, and prints a table of ratios. Times drift from minute to minute on a busy machine; ratios within one run hold better.
+# Olympus and hand-written programs side by side: builds bench/peers/ for this machine, runs the bench and the peers alternately,
+# and prints a table of ratios. Times drift from minute to minute on a busy machine; ratios within one run are more stable.
 #   BUILD=build          where the bench is built       MPICC=mpicc, MPIRUN=mpirun    the MPI library, the same for both sides
 #   CORES=$(nproc)       threads and ranks to use
 set -u
@@ -9,8 +9,8 @@ cd "$(dirname "$0")/.." || exit
 usage() {
     cat <<END
 usage: bench/compare.sh [--rounds N] [--quick]
-  --rounds N   everything runs N times in turns, the best counts (default 2)
-  --quick      small sizes, once: shows that the script works, measures nothing
+  --rounds N   everything runs N times, alternating; the best counts (default 2)
+  --quick      small sizes, once: checks that the script works, measures nothing
   --help       this text
 END
 }

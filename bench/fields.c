@@ -1,4 +1,4 @@
-/* Rows of loops over fields that are no sum of shifted parts of one array: two substances that react, a wave, a masked plate,
+/* Rows of loops over fields that are not a sum of shifted parts of one array: a reaction of two substances, a wave, a masked plate,
  * light on a staggered grid. */
 #include "bench.h"
 #include <string.h>
@@ -8,7 +8,7 @@ enum { STEPS = 100, QUICK_STEPS = 5, MOST_FIELDS = 3 };
 typedef struct problem {
     oly_loop_body body;
     int n_fields;
-    int64_t less[MOST_FIELDS][2]; /* than n elements has a field */
+    int64_t less[MOST_FIELDS][2]; /* elements less than n */
 } problem;
 
 static oly_array around(oly_array x)
@@ -36,7 +36,7 @@ static void swing(oly_array i, oly_array *c, void *user)
     c[1] = u;
 }
 
-/* No heat where there is nothing: zeros around, and a mask that the array itself gives. */
+/* No heat outside the plate: zero borders, and a mask computed from the array itself. */
 static void warm(oly_array i, oly_array *c, void *user)
 {
     (void)i, (void)user;
@@ -123,7 +123,7 @@ static void maxwell2d(const bench_row *row)
 
 const bench_row bench_field_rows[] = {
     {"gray_scott", "two substances that react, periodic, 2048 x 2048 float32, 100 steps", gray_scott, 2048, 64},
-    {"wave2d", "wave equation, two time levels, 2048 x 2048 float32, 100 steps", wave2d, 2048, 64},
+    {"wave2d", "wave equation, two time steps kept, 2048 x 2048 float32, 100 steps", wave2d, 2048, 64},
     {"masked_heat", "5-point heat equation, zeros around, masked, 2048 x 2048 float32, 100 steps", masked_heat, 2048,
      64},
     {"maxwell2d", "Maxwell's equations on a staggered grid, 2048 x 2048 float32, 100 steps", maxwell2d, 2048, 64},

@@ -130,7 +130,7 @@ static void plan(void *data)
     }
 }
 
-/* Of 32 cells along each side of a device's block; the devices as near a cube as their number allows. */
+/* Blocks of 32 cells along each side per device; the mesh as cubic as the number of devices allows. */
 static void plan_blocks(const bench_row *row, oly_function function)
 {
     char axes[64] = "";
@@ -164,6 +164,6 @@ const bench_row bench_heat_rows[] = {
     {"heat2d", "5-point heat equation, 4096 x 4096 float32, 100 steps", heat2d, 4096, 64},
     {"heat3d", "7-point heat equation, 256 x 256 x 256 float32, 100 steps", heat3d, 256, 16},
     {"plan_heat", "tracing and planning of that in blocks of 32 x 32 x 32", plan_heat, 0, 0},
-    {"plan_ring", "the same, going round in all dimensions", plan_ring, 0, 0},
+    {"plan_ring", "the same, periodic in all dimensions", plan_ring, 0, 0},
     {0},
 };

@@ -1,8 +1,8 @@
-/* The bench: measures what a program on Olympus waits for, and prints a line for each measurement.
+/* The benchmark program: measures what an Olympus program spends time on, and prints a line for each measurement.
  *
  * Run:    build/bench/bench [OPTION...] [NAME...], or under launch/olyrun (all ranks take part, rank 0 prints).
- *         OLYMPUS_NUM_CPU_DEVICES says how many devices each process has.
- * Prints: name, seconds, rate, unit, with tabs between. bench/compare.sh runs it next to hand-written programs. */
+ *         OLYMPUS_NUM_CPU_DEVICES is the number of devices per process.
+ * Prints: name, seconds, rate, unit, separated by tabs. bench/compare.sh runs it next to hand-written programs. */
 #include "bench.h"
 #include <fnmatch.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ static void list(void)
     }
 }
 
-/* A whole number of at least LEAST_REPEATS; ends the program otherwise. */
+/* An integer of at least LEAST_REPEATS; ends the program otherwise. */
 static int repeats(const char *text)
 {
     char *end;

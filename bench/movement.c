@@ -1,4 +1,4 @@
-/* Rows of data that moves between devices: neighbours and sums (other shardings: reshard.c). */
+/* Rows of transfers between devices: neighbours and sums (resharding: reshard.c). */
 #include "bench.h"
 
 /* -- neighbours and sums: one row of `size` float32 for each device ----------------------------------------------- */
@@ -53,7 +53,7 @@ static void run_allreduce(const bench_row *row)
 const bench_row bench_movement_rows[] = {
     {"halo", "every device's 4 bytes to the next device in a ring", run_halo, 1, 1},
     {"halo_large", "the same with 16 MiB", run_halo, 4 << 20, 1 << 10},
-    {"allreduce", "sum over all devices of 4 bytes each, wanted on all", run_allreduce, 1, 1},
+    {"allreduce", "sum over all devices of 4 bytes each, result on all", run_allreduce, 1, 1},
     {"allreduce_large", "the same with 16 MiB", run_allreduce, 4 << 20, 1 << 10},
     {0},
 };

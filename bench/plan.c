@@ -1,5 +1,5 @@
-/* Rows of planning for machines of many sizes, "plan_1000_on_64": what the row plan_1000 measures in a process of its own, for
- * which OLYMPUS_SIMULATE says the size, with 8 devices to a rank. */
+/* Rows of planning for machines of many sizes, "plan_1000_on_64": what the row plan_1000 measures, in a process of its own with
+ * OLYMPUS_SIMULATE set to the size, with 8 devices per rank. */
 #include "bench.h"
 #include <stdio.h>
 #include <stdlib.h>

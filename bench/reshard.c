@@ -1,4 +1,4 @@
-/* Rows of arrays that get another sharding. The peers are in peers/exchange_mpi.c. */
+/* Rows of resharding. The peers are in peers/exchange_mpi.c. */
 #include "bench.h"
 
 typedef struct resharding {
@@ -57,6 +57,6 @@ const bench_row bench_reshard_rows[] = {
     {"reshard_uneven", "the same of 4099 x 4099", run_uneven, 4096, 64},
     {"reshard_gather", "the same array from P('x') to P()", run_gather, 4096, 64},
     {"reshard_gather_columns", "from P(None, 'x') to P()", run_gather_columns, 4096, 64},
-    {"reshard_reversed", "P('x') to P('x') over the devices in reverse", run_reversed, 4096, 64},
+    {"reshard_reversed", "P('x') to P('x') over the devices in reverse order", run_reversed, 4096, 64},
     {0},
 };

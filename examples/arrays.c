@@ -1,6 +1,6 @@
-/* Arrays: making them, giving them other shapes, moving elements, reading and writing by index, sorting.
+/* Arrays: making and reshaping them, moving elements, reading and writing by index, sorting.
  *
- * Every line that is printed is an expression of this file and its value. x and grid are split over all devices: the results are
+ * Every line of output is an expression of this file and its value. x and grid are split over all devices: the results are
  * the same on any number of them.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/arrays      (any ranks, any devices)
@@ -10,7 +10,7 @@
 static oly_mesh mesh;
 static oly_sharding split; /* dimension 0 over all devices */
 
-/* Prints what was written and what it is, brought to where every process has it. */
+/* Prints an expression and its value, gathered on every process. */
 #define SHOW(...) show(#__VA_ARGS__, __VA_ARGS__)
 static void show(const char *what, oly_array x)
 {
@@ -30,7 +30,7 @@ static void making(void)
     title("making arrays");
     SHOW(oly_arange_range(1, 2, 0.25, OLY_FLOAT32));
     SHOW(oly_linspace(0, 1, 5, OLY_FLOAT32));
-    SHOW(oly_arange_sharded(6, OLY_INT32, split)); /* every device makes its own part */
+    SHOW(oly_arange_sharded(6, OLY_INT32, split)); /* every device generates its own part */
     SHOW(oly_full_sharded(oly_operand_int(7), OLY_INT32, split, 1, (const int64_t[]){3}));
     SHOW(oly_full_like(oly_arange(4, OLY_INT32), 5));
     SHOW(oly_iota(OLY_INT32, 1, 2, 3)); /* the index along dimension 1 */
@@ -54,7 +54,7 @@ static void shapes(oly_array x, oly_array grid)
     const int first[] = {0}; /* dimension 0 of the operand becomes dimension 0 of the result */
     oly_array small = oly_arange(3, OLY_INT32);
     SHOW(oly_broadcast_in_dim(small, 2, shape, 1, first));
-    /* Where the result lies may be said; on Auto axes the planner would choose as well. */
+    /* The sharding of the result may be given; on Auto axes the planner could also choose it. */
     SHOW(oly_broadcast_in_dim_sharded(small, split, 2, shape, 1, first));
     SHOW(oly_broadcast_sharded(small, split, 2, 3));
     SHOW(oly_reshape_sharded(grid, split, 4, 3));
@@ -67,7 +67,7 @@ static void moving(oly_array x, oly_array grid)
     SHOW(oly_rev(grid, 0));
     SHOW(oly_roll(x, 3, 0)); /* only elements that cross a border between devices move */
     SHOW(oly_roll_axes(grid, 2, (const int64_t[]){1, 1}, (const int[]){0, 1}));
-    SHOW(oly_index_in_dim(x, -1, 0)); /* by C numbers; of several dimensions along one of them */
+    SHOW(oly_index_in_dim(x, -1, 0)); /* with C numbers, along one of several dimensions */
     SHOW(oly_slice_in_dim(x, 1, 6, 2, 0));
     SHOW(oly_tile(oly_slice(x, ":3"), 2));
     SHOW(oly_repeat(oly_slice(x, ":3"), 2, 0));
@@ -103,7 +103,7 @@ static void indexing(oly_array x, oly_array grid)
     title("by value");
     oly_array kind = oly_from_host((const int32_t[]){0, 1, 0, 2, 2, 0, 1, 2}, OLY_INT32, 1, (const int64_t[]){8});
     SHOW(oly_segment_sum(x, kind, 3)); /* sums of the elements of each kind */
-    SHOW(oly_bincount(kind, 4));       /* how many of each there are */
+    SHOW(oly_bincount(kind, 4));       /* the number of elements of each kind */
     SHOW(oly_one_hot(oly_slice(kind, ":4"), 3, OLY_INT32, -1));
 }
 

@@ -1,8 +1,8 @@
-/* In-place computation on one device and on four: the function stays the same, only the place of the data changes.
+/* In-place computation on one device and on four: the function stays the same, only the placement of the data changes.
  *
- * Computes the sines of a 40 x 40 array in place: the array is both input and output of the call, so that it is
- * donated and the result takes its place. First on one device, then cut along the rows over a mesh of 4 x 1, then
- * along both dimensions over 2 x 2.
+ * Computes the sines of a 40 x 40 array in place: the array is both input and output of the call, so it is
+ * donated and the result takes its memory. First on one device, then split by rows over a mesh of 4 x 1, then along
+ * both dimensions over 2 x 2.
  *
  * Run:    launch/olyrun -n 1 -d 4 build/examples/big_sin      (any ranks x devices that make 4 or more)
  * Prints: from process 0, for each placement: the sharding, a drawing, and the sum of the results. */
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         oly_finalize();
         return 1;
     }
-    oly_fn compiled = oly_jit(big_sin, 1, 1); /* planned anew for each sharding it meets */
+    oly_fn compiled = oly_jit(big_sin, 1, 1); /* planned anew for each sharding */
     run(compiled, "one device", oly_single_device(oly_get_device(0)));
     run(compiled, "rows over four devices", oly_named(oly_make_mesh("x=4, y=1"), "x, None"));
     run(compiled, "rows and columns over four devices", oly_named(oly_make_mesh("x=2, y=2"), "x, y"));

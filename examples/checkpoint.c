@@ -1,13 +1,13 @@
-/* Saving a sharded array and restoring it over other devices: every process writes what it holds, in its place of one file, and reads
- * what it is to hold.
+/* Saving a sharded array and restoring it on other devices: every process writes the parts it holds to their places in one
+ * file, and reads the parts it will hold.
  *
- * An array is made where it lies, so that no process ever has all of it; it is saved, restored over another mesh, in other parts, and
- * once more over half of the devices. Of parts that several devices hold the first one writes. OLY_FOR_EACH_SHARD tells what this
- * process holds, oly_sharding_shard what any device will hold, oly_from_shards puts arrays of single devices together, and
- * oly_sync lets nobody read before all have written.
+ * An array is generated in place, so that no process ever has all of it; it is saved, restored on another mesh with other
+ * parts, and again on half of the devices. A part held by several devices is written by the first one. OLY_FOR_EACH_SHARD
+ * visits what this process holds, oly_sharding_shard says what any device will hold, oly_from_shards assembles arrays of single
+ * devices, and oly_sync ensures that nobody reads before all have written.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/checkpoint [FILE]      (eight devices, on any number of ranks)
- * Prints: from process 0, where the array lay, and whether its elements are as before.
+ * Prints: from process 0, the placements of the array, and whether its elements are unchanged.
  * Writes: FILE, or a temporary file that it removes. */
 #include <olympus.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ static oly_array restore(const char *path, oly_sharding sharding)
 static void report(oly_array saved, oly_array restored)
 {
     oly_array there =
-        oly_device_put(restored, oly_sharding_of(saved)); /* to where the first lies: any sharding to any other */
+        oly_device_put(restored, oly_sharding_of(saved)); /* to the placement of the first: any sharding to any other */
     double different = oly_item(oly_sum(oly_ne(there, saved)));
     if (oly_process_index() == 0)
         oly_printf("%S: %g elements differ\n", oly_sharding_of(restored), different);

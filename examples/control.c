@@ -1,16 +1,16 @@
-/* Control flow inside functions: loops with a condition, loops over the first dimension of arrays, branches; what plans cost; less
- * memory for gradients.
+/* Control flow inside functions: while loops, loops over the first dimension of arrays, branches; costs of plans; gradients that
+ * need less memory.
  *
- * A C `if` or `while` runs once, while the function is traced. What is to depend on values is said by the functions here; it stays a
- * loop or a branch in the plan. (oly_fori, the loop that counts, is shown by tour.c and the heat programs.)
+ * A C `if` or `while` runs once, while the function is traced. Control flow that depends on values uses the functions shown
+ * here and stays a loop or a branch in the plan. (tour.c and the heat programs show oly_fori, the counted loop.)
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/control      (any ranks, any devices)
- * Prints: from process 0, what each function made. */
+ * Prints: from process 0, the results of each function. */
 #include <olympus.h>
 
 static oly_mesh mesh;
 
-/* Shows a result, brought to where every process has it. */
+/* Shows a result, gathered on every process. */
 static void show(const char *what, oly_array x)
 {
     oly_array whole = oly_device_put(x, oly_named(mesh, ""));
@@ -18,7 +18,7 @@ static void show(const char *what, oly_array x)
         oly_printf("%-34s %A\n", what, whole);
 }
 
-/* -- while: Newton's method until all square roots are right ----------------------------------------------------------- */
+/* -- while: Newton's method until all square roots have converged ----------------------------------------------------------- */
 static oly_array wrong(const oly_array *carry, void *user)
 {
     (void)user;
@@ -41,7 +41,7 @@ static void square_roots(const oly_array *in, oly_array *out, void *user)
     out[1] = carry[2];
 }
 
-/* -- scan: over the rows of arrays; a carry goes through, a result comes out of every row ------------------------------- */
+/* -- scan: over the rows of arrays; a carry passes through, every row gives a result ------------------------------- */
 static void deposit(oly_array *carry, const oly_array *x, oly_array *y, void *user)
 {
     (void)user;
@@ -83,7 +83,7 @@ static void falling_if_negative(const oly_array *in, oly_array *out, void *user)
     oly_cond(oly_lt(oly_slice(in[0], "0"), 0), down, up, 1, in, 1, out, user);
 }
 
-/* -- gradients that keep less -------------------------------------------------------------------------------------------- */
+/* -- gradients that store less -------------------------------------------------------------------------------------------- */
 static void long_way(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     oly_fn either = oly_jit(falling_if_negative, 1, 1);
     show("falling if it begins below 0", oly_apply(either, oly_sub(x, 1)));
 
-    /* The gradient by a checkpoint is the same; its plan works more and keeps less. */
+    /* The gradient of a checkpointed function is the same; its plan computes more and stores less. */
     oly_fn far = oly_jit(long_way, 1, 1);
     result = oly_sub(oly_apply(oly_grad(far), x), oly_apply(oly_grad(oly_checkpoint(far)), x));
     show("the same gradient", oly_all(oly_eq(result, 0)));

@@ -1,13 +1,13 @@
 /* A mixture of experts: each device has one expert, tokens go to the expert they choose and come back, by two all-to-alls.
  *
- * A per-device program (oly_shard_map) with collectives, inside a training step that the planner makes: oly_value_and_grad derives
- * the loss through the map, so the way back is two all-to-alls again, and the gate's gradient is summed over the devices, each
- * expert's stays where the expert is. The task: tokens of eight kinds, each to be turned its own way, which one expert alone cannot
- * learn. Every token goes to the expert that its gate likes best, at most CAPACITY from each device; the rest pass unchanged.
- * A second loss keeps the experts equally busy.
+ * A per-device program (oly_shard_map) with collectives, inside a training step that the planner makes: oly_value_and_grad
+ * differentiates the loss through the map, so the backward pass consists of two all-to-alls again; the gate's gradient is
+ * summed over the devices, each expert's stays where the expert is. The task: tokens of eight kinds, each with its own
+ * rotation, which one expert alone cannot learn. Every token goes to the expert with the highest gate value, at most CAPACITY
+ * from each device; the rest pass unchanged. A second loss keeps the experts equally busy.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/experts      (eight devices, on any number of ranks)
- * Prints: from process 0, the loss, and how many of the tokens found room at their expert; then where the experts are. */
+ * Prints: from process 0, the loss, and how many of the tokens found room at their expert; then the placement of the experts. */
 #include <olympus.h>
 
 enum { EXPERTS = 8, KINDS = 8, WIDTH = 16, HIDDEN = 32, TOKENS = 512, CAPACITY = 16, STEPS = 200 };
@@ -16,7 +16,7 @@ static oly_mesh mesh;
 
 /* -- one device: its tokens, its expert ------------------------------------------------------------------------------ */
 
-/* For each token, expert and place in the expert's queue: 1 where the token goes. */
+/* For each token, expert and position in the expert's queue: 1 where the token goes. */
 static oly_array queue(oly_array chosen)
 {
     oly_array before = oly_sub(oly_cumsum(chosen, 0), 1); /* tokens of this device that chose the same expert earlier */
@@ -43,7 +43,7 @@ static void layer(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(x, oly_mul(oly_einsum("tec,ecw->tw", goes, done), weight));
     oly_array busy = oly_pmean(oly_mean(chosen, .axes = "0"), "x");
     oly_array liked = oly_pmean(oly_mean(liking, .axes = "0"), "x");
-    out[1] = oly_mul(EXPERTS, oly_sum(oly_mul(busy, liked))); /* 1 when all are equally busy */
+    out[1] = oly_mul(EXPERTS, oly_sum(oly_mul(busy, liked))); /* 1 if all are equally busy */
     out[2] = oly_pmean(oly_div(oly_sum(goes), oly_dim(x, 0)), "x");
 }
 
@@ -65,7 +65,7 @@ static void step(const oly_array *in, oly_array *out, void *user)
         out[k] = oly_sub(in[k], oly_mul(3, slope[k]));
 }
 
-/* Tokens around eight centres, and each turned by the matrix of its kind. */
+/* Tokens around eight centres, each rotated by the matrix of its kind. */
 static void make_task(const oly_array *in, oly_array *out, void *user)
 {
     (void)in, (void)user;

@@ -1,8 +1,8 @@
-/* What the planner makes of two functions, without running them: the steps, the data that moves, between whom and why; and what
- * would be different if an input lay elsewhere.
+/* The plans of two functions, without running them: the steps, the data that moves, between which devices and why; and what
+ * would change if an input were placed differently.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/explain [--json | --dot]     (any even number of devices)
- *         OLYMPUS_SIMULATE=64x8 build/examples/explain               (512 devices that are not there)
+ *         OLYMPUS_SIMULATE=64x8 build/examples/explain               (512 devices that do not exist)
  * Prints: from process 0, the plans of 100 steps of the 1-D heat equation and of relu(x @ y) on all devices, then the
  *         difference that replicating x makes. --json, --dot: the second plan in that form, for programs and for Graphviz. */
 #include <olympus.h>

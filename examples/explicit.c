@@ -1,11 +1,11 @@
-/* Explicit sharding: over axes of that kind the sharding of a value is part of its type. It can be asked for at any time, also while
- * a function is traced; it follows from the operands' types, and nothing moves unless the program says so.
+/* Explicit sharding: over such axes the sharding of a value is part of its type. It can be queried at any time, also while a
+ * function is traced; it follows from the operands' types, and nothing moves unless the program says so.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/explicit      (eight devices, on any number of ranks)
  * Prints: from process 0, types. */
 #include <olympus.h>
 
-/* Process 0 speaks for the job. */
+/* Only process 0 prints. */
 static FILE *audience;
 
 static void doubled(const oly_array *in, oly_array *out, void *user)
@@ -22,7 +22,7 @@ static void add_arrays(const oly_array *in, oly_array *out, void *user)
     oly_fprintf(audience, "x sharding: %T\ny sharding: %T\nans sharding: %T\n", in[0], in[1], out[0]);
 }
 
-/* Rows of one meet columns of the other: the type of the product says so. */
+/* Rows of one times columns of the other: the type of the product shows it. */
 static void multiply(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         oly_apply(oly_jit(multiply, 2, 1), oly_astype(column, OLY_FLOAT32), oly_astype(row, OLY_FLOAT32));
     oly_fprintf(audience, "resharded: %T\n", oly_reshard(product, oly_P("Y, X")));
 
-    /* What JAX's rules leave open is an error that says what to do. */
+    /* Where JAX's rules are ambiguous, an error says what to do. */
     oly_set_error_mode(OLY_ERRORS_RETURN);
     oly_add(sum, oly_reshard(sum, oly_P("Y, X")));
     oly_fprintf(audience, "%s\n", oly_last_status() == OLY_SHARDING ? "x + y.T: refused" : "x + y.T: accepted");

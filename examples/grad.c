@@ -1,8 +1,8 @@
 /* Derivatives of functions of sharded arrays: gradients, products with Jacobians, second derivatives, loops.
  *
- * The gradient of a function is another function, planned like any: it runs where the data is, on every device its own part.
- * Here of sums of sines on four devices, of a heat step written in slices (whose gradient is a stencil again), and of a hundred
- * steps of a pendulum in a loop, of which only the positions are kept.
+ * The gradient of a function is another function, planned like any other: each device computes its own part. Shown for sums of
+ * sines on four devices, for a heat step written in slices (whose gradient is again a stencil), and for a hundred steps of a
+ * pendulum in a loop, of which only the positions are stored.
  *
  * Run:    launch/olyrun -n 1 -d 4 build/examples/grad      (any ranks x devices that make 4 or more)
  * Prints: from process 0, values and derivatives. */
@@ -10,7 +10,7 @@
 
 enum { SIDE = 40, CELLS = 6, STEPS = 100 };
 
-/* Prints an array, brought together first: every process has a part of it. */
+/* Prints an array, gathered first because every process has only a part of it. */
 static void say(const char *format, oly_array x)
 {
     oly_array whole = oly_device_put(x, oly_named(oly_make_mesh("x=4"), ""));
@@ -65,7 +65,7 @@ static void heat(oly_mesh mesh)
 static void valley(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
-    out[0] = oly_sum(oly_sub(oly_exp(in[0]), oly_mul(2.0, in[0]))); /* least where exp(x) = 2 */
+    out[0] = oly_sum(oly_sub(oly_exp(in[0]), oly_mul(2.0, in[0]))); /* minimal where exp(x) = 2 */
 }
 
 static void newton(oly_mesh mesh)
@@ -79,7 +79,7 @@ static void newton(oly_mesh mesh)
     say("Newton's method finds %A\n", x);
 }
 
-/* -- inside a function: by intermediate values, and what counts as constant ------------------------------------------ */
+/* -- inside a function: intermediate values, and constants ------------------------------------------ */
 static void scaled(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -119,7 +119,7 @@ static void pendulum(const oly_array *in, oly_array *out, void *user)
 static void loop(oly_mesh mesh)
 {
     oly_array angles = oly_device_put(oly_mul(oly_add(oly_arange(4, OLY_FLOAT32), 1), 0.5), oly_named(mesh, "x"));
-    oly_fn thrifty = oly_checkpoint(oly_jit(kick, 2, 1)); /* keeps angle and speed, not their sine */
+    oly_fn thrifty = oly_checkpoint(oly_jit(kick, 2, 1)); /* stores angle and speed, not the sine */
     oly_array slope = oly_apply(oly_grad(oly_jit(pendulum, 1, 1, .user = &thrifty)), angles);
     say("a hundred steps later an angle has moved %A times as far\n", oly_round_to(slope, 4));
 }

@@ -1,15 +1,16 @@
-/* Patterns that two substances make of themselves: the Gray-Scott equations, on a torus.
+/* Self-organising patterns of two substances: the Gray-Scott equations on a torus.
  *
- * u is fed and v dies; where they meet, v makes more of itself from u: u + 2 v -> 3 v. Both spread. A step takes
+ * u is fed and v decays; where they meet, v grows from u: u + 2 v -> 3 v. Both diffuse. A step takes
  *     u to u + du * around(u) - u v v + feed * (1 - u)
  *     v to v + dv * around(v) + u v v - (feed + kill) * v
- * where around() is the sum of the four neighbours less four times the cell itself; oly_roll goes round both ways. The
- * two fields are the carries of one loop. Nobody exchanges anything here: the planner does, for several steps at once.
+ * where around() is the sum of the four neighbours less four times the cell itself; oly_roll shifts
+ * cyclically. The two fields are the carries of one loop. The program contains no exchange: the planner inserts it, for
+ * several steps at once.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/gray_scott [OPTION...]   (any ranks x devices; --help: the options)
  * Prints: from process 0, the sums of both substances, some cells, the number of exchanges; then the largest difference
  *         from a plain loop on one core.
- * Writes: a PNG picture of v. */
+ * Writes: a PNG image of v. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>
@@ -24,14 +25,14 @@ typedef struct settings {
     int steps;
     float feed, kill;
     bool unchecked;  /* no comparison with a plain loop */
-    const char *png; /* where the picture goes */
+    const char *png; /* path of the image */
 } settings;
 
 static const float spreads_u = 0.16f, spreads_v = 0.08f;
 
 /* -- the simulation -------------------------------------------------------------------------------------- */
 
-/* All u, and some squares of v. Traced, so that each device makes its own part. */
+/* u everywhere, and some squares of v. Traced, so that each device generates its own part. */
 static void start(const oly_array *in, oly_array *out, void *user)
 {
     (void)in;

@@ -1,8 +1,8 @@
 /* The heat equation on a rod, written as three slices of an array. heat1d_mpi.c is the same program by hand.
  *
  * A step takes each inner cell to half of itself plus a quarter of each neighbour; the two end cells keep their
- * temperature. The rod is cut over all devices. The planner finds which cells a device needs from its neighbours and
- * when to fetch them.
+ * temperature. The rod is split over all devices. The planner determines which cells a device needs from its
+ * neighbours and when to exchange them.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat1d [--size CELLS] [--steps STEPS]       (any ranks x devices)
  * Prints: from process 0, the sum of the temperatures and eleven of them along the rod (heat1d_mpi prints the same
@@ -15,7 +15,7 @@
 
 enum { SAMPLES = 11 };
 
-/* u[i] at the start: any numbers will do that both programs can make. */
+/* u[i] at the start: arbitrary numbers that both programs can generate. */
 static float initial(long i)
 {
     return (float)(i * 37 % 101) / 101.f;

@@ -1,12 +1,12 @@
-/* The heat equation on a plate, with a picture at the end. heat2d_mpi.c is the same program by hand.
+/* The heat equation on a plate, with an image at the end. heat2d_mpi.c is the same program by hand.
  *
  * A step takes each inner cell to half of itself plus an eighth of each of its four neighbours; the edge keeps its
- * temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; each device makes its own part.
+ * temperature. The plate starts with a hot upper edge, a hot disc and a hot bar; each device generates its own part.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat2d [OPTION...]     (any ranks x devices; --help: the options)
  * Prints: progress on standard error; from process 0, the sum of the temperatures and some of the middle row
  *         (heat2d_mpi prints the same lines, to rounding), then the largest difference from a plain loop on one core.
- * Writes: a PNG picture. */
+ * Writes: a PNG image. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>
@@ -22,12 +22,12 @@ typedef struct settings {
     int steps;       /* time steps */
     bool rows_only;  /* 1-D partition: whole rows to each device */
     bool unchecked;  /* no comparison with a plain loop */
-    const char *png; /* where the picture goes */
+    const char *png; /* path of the image */
 } settings;
 
 /* -- the simulation -------------------------------------------------------------------------------------- */
 
-/* 1 where the plate is hot at the start, 0 elsewhere; traced, so that each device makes its own part. */
+/* 1 where the plate is hot at the start, 0 elsewhere; traced, so that each device generates its own part. */
 static void plate(const oly_array *in, oly_array *out, void *user)
 {
     (void)in;
@@ -80,7 +80,7 @@ static void progress(int done, const settings *s, double time)
         fprintf(stderr, "heat2d: %3d %%, %.2f Gpoint/s%s", (int)(100.0 * done / s->steps), points / time / 1e9, end);
 }
 
-/* Calls a compiled number of steps again and again, so that there is something to tell in between. */
+/* Calls a function of a fixed number of steps repeatedly, to report progress in between. */
 static oly_array simulate(oly_array u, const settings *s)
 {
     int many = s->steps < REPORTS ? 1 : s->steps / REPORTS, rest = s->steps % many;

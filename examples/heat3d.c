@@ -1,7 +1,7 @@
 /* The heat equation in a block, on a mesh of three axes.
  *
  * A step takes each inner cell to 0.4 of itself plus a tenth of each of its six neighbours; the faces keep their temperature.
- * The block starts with a hot face and a hot ball; each device makes its own part.
+ * The block starts with a hot face and a hot ball; each device generates its own part.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/heat3d [--size N] [--steps S] [--explain]     (any ranks x devices)
  * Prints: from process 0, the sum of the temperatures, those along the middle line, and the largest difference from a plain loop on

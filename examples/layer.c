@@ -1,11 +1,11 @@
-/* One layer of a neural network, sigmoid(x @ W + b), with x and W cut over eight devices: written once, and run in the three ways there
- * are to spread work. All three give the same numbers.
+/* One layer of a neural network, sigmoid(x @ W + b), with x and W split over eight devices, in the three ways to distribute
+ * computation. All three give the same numbers.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/layer      (eight devices, on any number of ranks)
- * Prints: from process 0, the types on the way and the layer's four results, for each way. */
+ * Prints: from process 0, the intermediate types and the layer's four results, for each way. */
 #include <olympus.h>
 
-/* Process 0 speaks for the job. */
+/* Only process 0 prints. */
 static FILE *audience;
 
 static oly_array layer(oly_array x, oly_array weights, oly_array bias)
@@ -13,7 +13,7 @@ static oly_array layer(oly_array x, oly_array weights, oly_array bias)
     return oly_sigmoid(oly_add(oly_matmul(x, weights), bias));
 }
 
-/* Automatic and explicit: the whole layer; the planner puts the sum over the devices where it must be. */
+/* Automatic and explicit: the whole layer; the planner inserts the sum over the devices. */
 static void whole(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -21,7 +21,7 @@ static void whole(const oly_array *in, oly_array *out, void *user)
     oly_fprintf(audience, "x %T, weights %T, bias %T: %T\n", in[0], in[1], in[2], out[0]);
 }
 
-/* Manual: one device's part of the product, and the sum asked for. */
+/* Manual: one device's part of the product, and an explicit sum. */
 static void shard(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    /* Every process makes the same numbers, every device its own part of them. */
+    /* Every process runs the same code, every device generates its own part. */
     oly_array keys = oly_random_split(oly_random_key(1701), 4);
     oly_array x = oly_random_normal(oly_slice(keys, "1"), OLY_FLOAT32, 32);
     oly_array weights = oly_random_normal(oly_slice(keys, "2"), OLY_FLOAT32, 32, 4);

@@ -1,7 +1,7 @@
-/* Products: matrices, vectors, Einstein's sums, convolutions, pooling.
+/* Products: matrices, vectors, einsum, convolutions, pooling.
  *
- * Every line that is printed is an expression of this file and its value. a is split by rows and b by columns, so that each device
- * works its block of the product; where a summed dimension is split, partial sums are added over the devices.
+ * Every line of output is an expression of this file and its value. a is split by rows and b by columns, so that each device
+ * computes its block of the product; where a summed dimension is split, partial sums are reduced over the devices.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/linear_algebra      (8 devices)
  * Prints: from process 0, expressions and their values. */
@@ -9,7 +9,7 @@
 
 static oly_mesh mesh;
 
-/* Prints what was written and what it is, brought to where every process has it. */
+/* Prints an expression and its value, gathered on every process. */
 #define SHOW(...) show(#__VA_ARGS__, __VA_ARGS__)
 static void show(const char *what, oly_array x)
 {
@@ -37,7 +37,7 @@ static void products(oly_array a, oly_array b)
     SHOW(oly_matmul(a, b));
     SHOW(oly_matmul(a, b, .out_sharding = oly_named(mesh, "x, y")));
     SHOW(oly_dot(a, v));
-    SHOW(oly_inner(a, a)); /* every row by every row */
+    SHOW(oly_inner(a, a)); /* every row times every row */
     SHOW(oly_outer(v, v));
     SHOW(oly_vdot(a, a)); /* all elements: one number */
     SHOW(oly_tensordot(a, b, 1));
@@ -53,11 +53,11 @@ static void products(oly_array a, oly_array b)
     SHOW(oly_einsum("ij,jk->ki", a, b));
     SHOW(oly_einsum("ij->j", a));
     SHOW(oly_einsum("bij,bij->b", many, many));
-    SHOW(oly_einsum("ij,kj,kl->il", a, a, a)); /* ordered by least work */
+    SHOW(oly_einsum("ij,kj,kl->il", a, a, a)); /* ordered by least computation */
     SHOW(oly_einsum_options("ij,jk->ik", (.out_sharding = oly_named(mesh, "y")), a, b));
 }
 
-/* Of split space only what windows see beyond a device's part is exchanged. */
+/* Of split spatial dimensions only the elements that windows read beyond a device's part are exchanged. */
 static void windows(void)
 {
     title("convolutions");

@@ -1,8 +1,8 @@
-/* Mathematical functions: elementwise on numbers, truths and bits; reductions; running results; complex numbers; what neural
- * networks are made of.
+/* Mathematical functions: elementwise arithmetic, logical and bit operations; reductions; running results; complex numbers;
+ * functions for neural networks.
  *
- * Every line that is printed is an expression of this file and its value. x is split over all devices; operations run where their
- * operands are, and a C number may stand for an array.
+ * Every line of output is an expression of this file and its value. x is split over all devices; operations run where their
+ * operands are, and a C number may replace an array.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/math      (any ranks, any devices)
  * Prints: from process 0, expressions and their values. */
@@ -11,7 +11,7 @@
 
 static oly_mesh mesh;
 
-/* Prints what was written and what it is, brought to where every process has it. */
+/* Prints an expression and its value, gathered on every process. */
 #define SHOW(...) show(#__VA_ARGS__, __VA_ARGS__)
 static void show(const char *what, oly_array x)
 {
@@ -169,7 +169,7 @@ static void networks(oly_array x)
     SHOW(oly_log_softmax(x, 0));
 }
 
-/* Types that nobody named are of 32 bits, unless 64-bit types are enabled; arrays of any type are always possible. */
+/* Types that are not named have 32 bits, unless 64-bit types are enabled; arrays of any type are always possible. */
 static void widths(void)
 {
     title("64-bit types");

@@ -1,7 +1,7 @@
 /* A distributed matrix product: relu(x @ y) with the inner dimension split over devices.
  *
- * The mesh has two axes, a and b. x is cut along both, y along its rows over b, so that each device can multiply what
- * it holds; the partial products are then summed over b, which the planner adds. The result is cut along a alone.
+ * The mesh has two axes, a and b. x is split over both, y by rows over b, so that each device can multiply what
+ * it holds; the planner inserts the sum of the partial products over b. The result is split over a only.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/matmul [--size N]    (any even number of devices; 16 make 8 x 2)
  * Prints: from process 0, which devices hold which rows of the result, its sharding, its smallest and largest

@@ -1,17 +1,17 @@
 /* Light in a box with a glass disk in it: Maxwell's equations on a staggered grid, as Yee wrote them.
  *
- * ez lies on the points of an n x n grid, hx and hy on the middles of its edges, so there is one hx less in every row and one hy
- * less in every column. A step takes
+ * ez is defined on the points of an n x n grid, hx and hy on the midpoints of its edges, so there is one hx less in every row
+ * and one hy less in every column. A step takes
  *     hx[i, j] to hx - c (ez[i, j+1] - ez[i, j])
  *     hy[i, j] to hy + c (ez[i+1, j] - ez[i, j])
  *     ez[i, j] to ez + c / glass (hy[i, j] - hy[i-1, j] - hx[i, j] + hx[i, j-1])        but stays 0 along the walls
- * and is written so below, as differences of slices. The three fields, of three shapes, are the carries of one loop. Nobody
- * exchanges anything here: the planner does, for several steps at once, and all fields in one message to a neighbour.
+ * written below as differences of slices. The three fields, of three shapes, are the carries of one loop. The program contains no
+ * exchange: the planner inserts it, for several steps at once, with all fields in one message to a neighbour.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/maxwell2d [OPTION...]   (any ranks x devices; --help: the options)
  * Prints: from process 0, the energy before and after, some values, the number of exchanges; then the largest difference from
  *         a plain loop on one core.
- * Writes: a PNG picture of ez. */
+ * Writes: a PNG image of ez. */
 #include <olympus.h>
 #include <getopt.h>
 #include <math.h>
@@ -24,10 +24,10 @@ enum { SAMPLES = 8 };
 typedef struct settings {
     long size; /* points along a side */
     int steps;
-    float courant;   /* what light travels in a step, in cells */
+    float courant;   /* distance that light travels in a step, in cells */
     float glass;     /* permittivity of the disk */
     bool unchecked;  /* no comparison with a plain loop */
-    const char *png; /* where the picture goes */
+    const char *png; /* path of the image */
 } settings;
 
 /* -- the simulation -------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static oly_array distance2(long n, long row, long column)
     return oly_astype(oly_add(oly_mul(i, i), oly_mul(j, j)), OLY_FLOAT32);
 }
 
-/* A hump of ez to the left; the disk right of the middle. Traced, so that each device makes its own part. */
+/* A hump of ez to the left; the disk right of the middle. Traced, so that each device generates its own part. */
 static void start(const oly_array *in, oly_array *out, void *user)
 {
     (void)in;
@@ -167,7 +167,7 @@ static void usage(FILE *file)
     fprintf(file, "usage: maxwell2d [OPTION...]\n"
                   "  --size N       points along a side (default 256)\n"
                   "  --steps S      time steps (default 360)\n"
-                  "  --courant C    what light travels in a step, in cells (default 0.5)\n"
+                  "  --courant C    distance that light travels in a step, in cells (default 0.5)\n"
                   "  --glass E      permittivity of the disk (default 2.25)\n"
                   "  --png PATH     the picture (default build/maxwell2d.png, or maxwell2d.png where there is no "
                   "build)\n"

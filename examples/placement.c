@@ -1,11 +1,11 @@
-/* Where arrays live: committed and uncommitted, default devices, computation that follows data, one array put together
- * from the parts on all devices, axes of a mesh that are part of types, regions in which they are not, donation.
+/* Placement of arrays: committed and uncommitted, default devices, computation that follows data, one array assembled from
+ * parts on all devices, mesh axes that are part of types, regions in which they are not, donation.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/placement      (8 devices)
  * Prints: from process 0, shardings, types, devices and a message. */
 #include <olympus.h>
 
-/* Process 0 speaks for the job. */
+/* Only process 0 prints. */
 static FILE *audience;
 
 /* -- one device ----------------------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static void one_device(void)
                 oly_sharding_of(third));
     oly_set_default_device(before);
 
-    /* Two committed operands on different devices do not meet by themselves. */
+    /* Two committed operands on different devices are not moved implicitly. */
     oly_error_mode mode = oly_set_error_mode(OLY_ERRORS_RETURN);
     oly_array other = oly_device_put(x, oly_single_device(oly_get_device(3)));
     oly_array refused = oly_add(there, other);
@@ -37,7 +37,7 @@ static void one_device(void)
 
 /* -- one array on each device -------------------------------------------------------------------------------------------- */
 
-/* Every process makes the parts of its own devices, where they are to stay; together they are one array. */
+/* Every process makes the parts of its own devices in place; together they are one array. */
 static void assembled(void)
 {
     oly_sharding split = oly_named(oly_make_mesh("x=2, y=4"), "x, y");
@@ -95,7 +95,7 @@ static void next(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(in[0], 1);
 }
 
-/* An array that is input and output of a call is donated: here each result takes the place of the one before. */
+/* An array that is input and output of a call is donated: here each result takes the memory of the one before. */
 static void donation(void)
 {
     oly_sharding split = oly_named(oly_make_mesh("x=8"), "x");

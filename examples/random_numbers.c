@@ -1,7 +1,7 @@
-/* Random numbers: keys, distributions, order and choice.
+/* Random numbers: keys, distributions, permutations and choice.
  *
- * A key is an array; nothing is kept between calls: the same key gives the same numbers, wherever they are made, and each device
- * makes its own part without asking the others.
+ * A key is an array, and there is no hidden state: the same key gives the same numbers, wherever they are made, and each device
+ * generates its own part without communication.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/random_numbers      (any ranks, any devices)
  * Prints: from process 0, expressions and their values. */
@@ -9,7 +9,7 @@
 
 static oly_mesh mesh;
 
-/* Prints what was written and what it is, brought to where every process has it. */
+/* Prints an expression and its value, gathered on every process. */
 #define SHOW(...) show(#__VA_ARGS__, __VA_ARGS__)
 static void show(const char *what, oly_array x)
 {
@@ -36,8 +36,8 @@ int main(int argc, char **argv)
     oly_array key = oly_random_key(1701);
     SHOW(key);
     SHOW(oly_random_split(key, 2));
-    SHOW(oly_random_fold_in(key, 7));                                              /* the key of step 7, say */
-    SHOW(oly_threefry2x32(key, oly_astype(oly_arange(4, OLY_INT32), OLY_UINT32))); /* what all are made of */
+    SHOW(oly_random_fold_in(key, 7));                                              /* for example the key of step 7 */
+    SHOW(oly_threefry2x32(key, oly_astype(oly_arange(4, OLY_INT32), OLY_UINT32))); /* the generator of all numbers */
 
     title("the same numbers, on one device and on all");
     SHOW(oly_random_uniform(key, OLY_FLOAT32, 5));
@@ -64,6 +64,6 @@ int main(int argc, char **argv)
     SHOW(oly_random_choice(key, 100, false, NULL, 5)); /* five different ones of 0 to 99 */
     SHOW(oly_random_choice_of(key, squares, 0, true, NULL, 5));
     oly_array logits = oly_from_host((const float[]){0, 0, 5, 5, 0, 0}, OLY_FLOAT32, 2, (const int64_t[]){2, 3});
-    SHOW(oly_random_categorical(key, logits, 1)); /* of each row the number of a column */
+    SHOW(oly_random_categorical(key, logits, 1)); /* for each row the index of a column */
     return oly_finalize();
 }

@@ -1,16 +1,16 @@
-/* Per-device programs: functions of one device's shard, run on all devices, that exchange data by collectives only; and a function
- * of one element, run on a batch.
+/* Per-device programs: functions of one device's shard, run on all devices, that exchange data only by collectives; and a function
+ * of one element, mapped over a batch.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/shard_map      (eight devices, on any number of ranks)
- * Prints: from process 0, what each map made. */
+ * Prints: from process 0, the result of each map. */
 #include <olympus.h>
 
-/* Process 0 speaks for the job. */
+/* Only process 0 prints. */
 static FILE *audience;
 
 static oly_mesh mesh;
 
-/* Shows a result, moved to where every process has it. */
+/* Shows a result, gathered on every process. */
 static void show(const char *what, oly_array x)
 {
     oly_fprintf(audience, "%-34s %A\n", what, oly_device_put(x, oly_named(mesh, "")));
@@ -18,7 +18,7 @@ static void show(const char *what, oly_array x)
 
 /* -- what devices do -------------------------------------------------------------------------------------------------- */
 
-/* No exchange at all: every device sums its own. */
+/* No communication: every device sums its own elements. */
 static void shard_sums(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -44,7 +44,7 @@ static void ring(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_ppermute(me, "i", OLY_PAIRS({0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 0}));
 }
 
-/* Types tell along which axes a value may differ between devices. */
+/* Types show along which axes a value may differ between devices. */
 static void types(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -62,7 +62,7 @@ static void turn(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_all_to_all(in[0], "i", 1, 0, true);
 }
 
-/* A sum of which each device keeps one part, put together again. */
+/* A sum of which each device keeps one part, assembled again. */
 static void sum_in_parts(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -70,7 +70,7 @@ static void sum_in_parts(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_all_gather(part, "i", .tiled = true, .invariant = true);
 }
 
-/* Only the axis x is manual: y stays with the planner, and inside a row is whole. */
+/* Only the axis x is manual: y is left to the planner, and inside, a row is whole. */
 static void sum_of_rows(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

@@ -1,7 +1,7 @@
-/* Sharded computation: how an array lies on devices, and how a computation follows its data.
+/* Sharded computation: how an array is placed on devices, and how computation follows its data.
  *
- * Makes an array on one device, spreads it over a mesh of 2 x 4 devices, applies an elementwise function (which keeps
- * the layout), sums over the rows (which leaves the result partially replicated) and then asks for another layout.
+ * Makes an array on one device, splits it over a mesh of 2 x 4 devices, applies an elementwise function (which keeps
+ * the layout), sums over the rows (which leaves the result partially replicated) and then requests another layout.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/sharded_computation     (any ranks x devices that make 8 or more)
  * Prints: from process 0, the devices, each sharding, drawings of which device holds what, and the values. */
@@ -19,7 +19,7 @@ static void draw(oly_array x)
         oly_visualize(stdout, x);
 }
 
-/* Prints values that may be on several processes: every process takes part in the copy, one prints it. */
+/* Prints values that may be on several processes: every process takes part in the gather, one prints. */
 static void print_values(oly_array x)
 {
     oly_array copy = oly_device_put(x, oly_named(oly_sharding_mesh(oly_sharding_of(x)), ""));
@@ -39,7 +39,7 @@ static void f_contract(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(in[0], .axes = "0");
 }
 
-/* The same sum, and how it is to lie on the devices. */
+/* The same sum, with the placement of its result. */
 static void f_contract_2(const oly_array *in, oly_array *out, void *user)
 {
     oly_sharding sharding = user;
@@ -80,12 +80,12 @@ int main(int argc, char **argv)
     if (speaker())
         printf("shardings match: %s\n", match ? "True" : "False");
 
-    /* 4. A sum over rows adds over x; devices 0 and 4, 1 and 5, ... end up with the same elements. */
+    /* 4. A sum over rows is reduced over x; devices 0 and 4, 1 and 5, ... end up with the same elements. */
     result = oly_apply(oly_jit(f_contract, 1, 1), arr_sharded);
     draw(result);
     print_values(result);
 
-    /* 5. Asking for another layout of the result. */
+    /* 5. Requesting another layout of the result. */
     oly_sharding over_x = oly_named(mesh, "x");
     result = oly_apply(oly_jit(f_contract_2, 1, 1, .user = (void *)over_x), arr_sharded);
     draw(result);

@@ -2,12 +2,12 @@
  * function that no other example uses is called here.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/tour      (any ranks x devices; --options lists the settings instead)
- * Prints: from process 0, what each step made; for one number of devices the same text on any number of ranks. */
+ * Prints: from process 0, the result of each step; for a given number of devices the same text on any number of ranks. */
 #include <olympus.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Process 0 speaks for the job; the others do the same work and say it to nobody. */
+/* Only process 0 prints; the others make the same calls. */
 static FILE *audience;
 #define SAY(...) oly_fprintf(audience, __VA_ARGS__)
 
@@ -55,7 +55,7 @@ static oly_mesh step_2_meshes(void)
 
 static void step_3_arrays(oly_mesh mesh)
 {
-    /* The same data on every process, cut up where it is. */
+    /* The same data on every process, split in place. */
     float data[] = {1, 2, 3, 4, 5, 6};
     oly_array small = oly_from_host(data, OLY_FLOAT32, 2, (int64_t[]){2, 3});
     char type[64];
@@ -89,7 +89,7 @@ static void step_3_arrays(oly_mesh mesh)
 static void step_4_numbers(oly_mesh mesh)
 {
     oly_array x = oly_device_put(oly_sub(oly_arange(5, OLY_FLOAT32), 2), oly_named(mesh, "x")); /* -2 -1 0 1 2 */
-    oly_array y = oly_add(oly_mul(0.5, x), 1); /* C numbers take the array's type */
+    oly_array y = oly_add(oly_mul(0.5, x), 1); /* C numbers adopt the array's type */
     SAY("4. elementwise: x = %A, x / 2 + 1 = %A\n", here(x), here(y));
     SAY("   abs %A sign %A neg %A\n", here(oly_abs(x)), here(oly_sign(x)), here(oly_neg(x)));
     SAY("   exp %A\n   log %A\n", here(oly_exp(x)), here(oly_log(y)));
@@ -127,7 +127,7 @@ static void step_6_shapes(void)
         oly_scalar(1.5, OLY_FLOAT32));
 }
 
-/* Where shapes, axes or lists are computed, each notation has a form that takes numbers. */
+/* For computed shapes, axes or lists, each notation has a form that takes numbers. */
 static void step_7_forms_for_computed_shapes(oly_mesh mesh)
 {
     oly_mesh same = oly_mesh_from_devices(1, (const char *[]){"x"}, (int[]){oly_device_count()}, NULL);
@@ -194,7 +194,7 @@ static void step_8_functions(oly_mesh mesh)
     oly_call_n(same, 1, &w, 1, outputs);
     SAY("   and five and five more: %A\n", here(x));
 
-    oly_array layers[100]; /* a list of arrays, as the parameters of a network: all replaced, in place */
+    oly_array layers[100]; /* a list of arrays, such as the parameters of a network: all updated in place */
     for (int k = 0; k < 100; k++)
         layers[k] = oly_full(k, OLY_FLOAT32, 2);
     oly_call_arrays(oly_jit(all_halved, 100, 100), 100, layers, 100, layers);
@@ -216,7 +216,7 @@ static void step_9_scopes(void)
 
     oly_scope_open();
     oly_array early = oly_ones(OLY_FLOAT32, 1000);
-    oly_free(early); /* now, not at the end of its scope */
+    oly_free(early); /* freed now, not at the end of its scope */
     oly_scope_close();
 }
 

@@ -1,8 +1,8 @@
-/* Distributed training: logistic regression by gradient descent, the data cut over eight devices, the parameters whole on each.
+/* Distributed training: logistic regression by gradient descent, the data split over eight devices, the parameters replicated.
  *
- * A step is one function: the loss's gradient and the update. Every device works on its part of the data, and the planner sums
- * the gradients over the devices; the program does not say so. First as the source of this example runs it, which never feeds the
- * new parameters back, so that a hundred steps give what one gives; then with the parameters fed back, updated in place. The
+ * A step is one function: the loss's gradient and the update. Every device computes on its part of the data, and the planner
+ * inserts the sum of the gradients over the devices. First like the original of this example, which never feeds the new
+ * parameters back, so that a hundred steps give the result of one; then with the parameters fed back, updated in place. The
  * hundred steps are queued without waiting for any of them.
  *
  * Run:    launch/olyrun -n 1 -d 8 build/examples/train      (any ranks x devices that make 8 or more)

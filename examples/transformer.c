@@ -1,15 +1,15 @@
-/* Training a small transformer: one block with causal attention, Adam, gradients clipped by their norm; data and parameters cut both
- * ways over a mesh.
+/* Training a small transformer: one block with causal attention, Adam, gradients clipped by their norm; data and parameters
+ * split both ways over a mesh.
  *
- * Over `data` the batch is cut, and so are the parameters while nobody works with them; over `model` the heads, the hidden layer and
- * the words. The program says where parameters and activations lie (`places`, `rows`), and nothing else: parameters are gathered
- * before they are used, gradients summed and scattered after, all of it the planner's work. Parameters and their two moments are
- * one list, which goes in and comes out of every step, in place.
+ * The batch is split over `data`, and so are the parameters while they are not used; the heads, the hidden layer and the words
+ * are split over `model`. The program only gives the placement of parameters and activations (`places`, `rows`): the planner
+ * gathers parameters before they are used and reduce-scatters gradients afterwards. Parameters and their two moments are one
+ * list, which every step updates in place.
  *
  * The task: of three letters in a row each follows from the two before it.
  *
  * Run:    launch/olyrun -n 2 -d 4 build/examples/transformer      (eight devices, on any number of ranks)
- * Prints: from process 0, the loss, the norm of the gradient, the part of letters that is guessed right. */
+ * Prints: from process 0, the loss, the norm of the gradient, the fraction of letters predicted correctly. */
 #include <olympus.h>
 #include <string.h>
 
@@ -39,12 +39,12 @@ static oly_array attention(oly_array x, const oly_array *p)
 {
     oly_array q = heads(x, p[QUERY]), k = heads(x, p[KEY]), v = heads(x, p[VALUE]);
     oly_array likeness = oly_mul(oly_einsum("bqhd,bkhd->bhqk", q, k), 0.35);
-    oly_array earlier = oly_tri(LENGTH, LENGTH, 0, OLY_BOOL); /* nobody looks ahead */
+    oly_array earlier = oly_tri(LENGTH, LENGTH, 0, OLY_BOOL); /* no position reads later ones */
     oly_array weights = oly_softmax(oly_where(earlier, likeness, -1e9), -1);
     return oly_matmul(oly_reshape(oly_einsum("bhqk,bkhd->bqhd", weights, v), BATCH, LENGTH, WIDTH), p[OUT]);
 }
 
-/* Parameters and text to the loss, and the part of letters guessed right. */
+/* Maps parameters and text to the loss and the fraction of letters predicted correctly. */
 static void predict(const oly_array *p, oly_array *out, void *user)
 {
     (void)user;
@@ -61,7 +61,7 @@ static void predict(const oly_array *p, oly_array *out, void *user)
 
 /* -- Adam ----------------------------------------------------------------------------------------------------------------- */
 
-/* Parameters, first and second moments, the number of the step, text; the same again, and what is to be told. */
+/* In: parameters, first and second moments, the number of the step, text. Out: the same again, and the values to print. */
 static void step(const oly_array *in, oly_array *out, void *user)
 {
     oly_array arguments[PARAMETERS + 1], slopes[PARAMETERS + 2] = {NULL}, squares = NULL;
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     oly_fn slopes = oly_value_and_grad(oly_jit(predict, PARAMETERS + 1, 2), OLY_ARGNUMS(0, 1, 2, 3, 4, 5, 6, 7));
     oly_fn train = oly_jit(step, INPUTS, OUTPUTS, .user = &slopes, .out_shardings = shardings);
     for (int k = 0; k <= STEPS; k++) {
-        memcpy(out, state, TEXT * sizeof *out); /* outputs that hold inputs: these are updated in place */
+        memcpy(out, state, TEXT * sizeof *out); /* outputs that are inputs are updated in place */
         oly_call_arrays(train, INPUTS, state, OUTPUTS, out);
         memcpy(state, out, TEXT * sizeof *out);
         if (k % 50 == 0 && oly_process_index() == 0)

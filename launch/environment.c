@@ -1,7 +1,7 @@
-/* What the environment says of the job: who started this process, and how many there are. Called by
+/* What the environment says about the job: who started this process, and how many processes there are. Called by
  * collectives/world.c. The order of the table below matters: Open MPI's mpirun inside a Slurm allocation leaves
  * SLURM_PROCID=0 and SLURM_NTASKS=1 in every rank (they describe the step of its daemons), and PMIX_RANK is
- * there under mpirun and srun. */
+ * set under mpirun and srun. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "environment.h"
 #include "core/error.h"
@@ -22,7 +22,7 @@ static const struct {
     {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
 };
 
-/* A variable's value as a number; -1 when it is not set or not a plain number. */
+/* A variable's value as a number; -1 if it is not set or not a plain number. */
 static int number(const char *variable)
 {
     const char *text = variable ? getenv(variable) : NULL;
@@ -63,7 +63,7 @@ oly_launch oly_launch_detect(void)
             launch.node_ranks = slurm_node_tasks();
         return launch;
     }
-    /* One task under srun, and the script that sbatch runs, look alike: neither needs MPI. */
+    /* A single task under srun and the script that sbatch runs cannot be distinguished: neither needs MPI. */
     if (number("SLURM_PROCID") >= 0 && number("SLURM_STEP_NUM_TASKS") > 1)
         return (oly_launch){"srun", number("SLURM_PROCID"), number("SLURM_STEP_NUM_TASKS"), number("SLURM_LOCALID"),
                             slurm_node_tasks()};
@@ -83,8 +83,8 @@ static bool has_entries(const char *folder)
     return found;
 }
 
-/* InfiniBand and RoCE, Omni-Path, Slingshot: there Open MPI has faster ways than ob1's TCP, and is left to find
- * them. */
+/* InfiniBand and RoCE, Omni-Path, Slingshot: there Open MPI has faster transports than ob1's TCP and may
+ * choose. */
 static bool fast_network(void)
 {
     return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi") || !access("/dev/hfi1_0", F_OK);
@@ -98,9 +98,9 @@ static int cores_allowed(void)
                                                                : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* More ranks than cores on this node, as far as one can know. A single core under mpirun means that mpirun has
- * bound the rank to it; mpirun then knows the count better. Under srun Open MPI is not told: giving cores away
- * costs under a microsecond, not giving them away milliseconds. */
+/* Whether there are more ranks than cores on this node, as far as can be known. A single core under mpirun means that mpirun has
+ * bound the rank to it; mpirun then knows the count better. Under srun Open MPI is not told: yielding costs under a microsecond,
+ * not yielding milliseconds. */
 static bool cores_are_short(const oly_launch *launch)
 {
     int cores = cores_allowed();
@@ -120,7 +120,7 @@ void oly_launch_defaults(const oly_launch *launch)
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
 }
 
-/* -- srun and MPI that do not know each other ------------------------------------------------------------ */
+/* -- mismatch of srun and MPI ------------------------------------------------------------ */
 
 oly_status oly_launch_check(int processes, const char *mpi_library)
 {

@@ -1,8 +1,7 @@
-/* All-reduce, exchange with the next rank and other shardings in plain MPI, for comparison with bench/movement.c and
- * bench/reshard.c at one device a rank.
- * Built and run by bench/compare.sh.
- * Run:    mpirun -n RANKS exchange_mpi [--start-only | --quick]    (--start-only: MPI starts and ends, for the time that takes)
- * Prints: name, seconds of a call, microseconds, unit; the best of five. */
+/* All-reduce, exchange with the next rank and resharding in plain MPI, for comparison with bench/movement.c and bench/reshard.c
+ * with one device per rank. Built and run by bench/compare.sh.
+ * Run:    mpirun -n RANKS exchange_mpi [--start-only | --quick]    (--start-only: MPI only starts and ends, to time that)
+ * Prints: name, seconds per call, microseconds, unit; the best of five. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ static void allreduce(int n)
     MPI_Allreduce(from, to, n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* A ring, as the bench's concatenation of the last row and the others. */
+/* A ring, like the bench's concatenation of the last row and the others. */
 static void halo(int n)
 {
     MPI_Sendrecv(from, n, MPI_FLOAT, (rank + 1) % n_ranks, 0, to, n, MPI_FLOAT, (rank + n_ranks - 1) % n_ranks, 0,
@@ -59,7 +58,7 @@ static void reverse(int n)
         MPI_Sendrecv(from, block, MPI_FLOAT, peer, 0, to, block, MPI_FLOAT, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* `bytes` is what a call moves in all; 0: its time counts. */
+/* `bytes` is the total that a call moves; 0: report its time. */
 static void measure(const char *name, void (*call)(int n), int n, int count, double bytes)
 {
     double best = 1e300;

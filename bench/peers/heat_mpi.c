@@ -1,5 +1,5 @@
-/* The heat equation by hand, for comparison: C and MPI, one cell of halo, one vectorised sweep a step, as one writes it
- * who knows both well. The steps and sizes of bench/heat.c. Built and run by bench/compare.sh.
+/* The heat equation by hand, for comparison: C and MPI, one cell of halo, one vectorised sweep per step, as an expert in both
+ * would write it. The steps and sizes of bench/heat.c. Built and run by bench/compare.sh.
  * Run:    mpirun -n RANKS heat_mpi [CELLS SIDE STEPS]       Prints: name, seconds, rate, unit; the best of five. */
 #include <mpi.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static float *allocate(long n)
     return p;
 }
 
-/* The inner rows of `rows` in all, shared out evenly; the outermost two are fixed. */
+/* The inner rows of a total of `rows`, distributed evenly; the outermost two are fixed. */
 static field make_field(long rows, long width)
 {
     long inner = rows - 2, first = inner * rank / n_ranks, last = inner * (rank + 1) / n_ranks;

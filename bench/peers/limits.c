@@ -1,5 +1,5 @@
-/* What this machine can do at most, for comparison: memory, arithmetic, the matrix product of OpenBLAS, and the 3-point heat
- * step when only the floating-point units hold it up. Built and run by bench/compare.sh.
+/* The limits of this machine, for comparison: memory, arithmetic, the matrix product of OpenBLAS, and the 3-point heat step when
+ * bound by the floating-point units alone. Built and run by bench/compare.sh.
  * Run:    limits THREADS [--quick]      Prints: name, seconds, rate, unit; the best of all repeats, all threads together. */
 #include <cblas.h>
 #include <omp.h>
@@ -15,7 +15,7 @@ enum { LANES = 8, STEPS = 4, ACCUMULATORS = 10 };
 #endif
 typedef float vector __attribute__((vector_size(LANES * 4)));
 
-enum { REPEATS = 5, COLUMNS = 1024 }; /* at least so many repeats, and for a third of a second */
+enum { REPEATS = 5, COLUMNS = 1024 }; /* at least this many repeats, and for a third of a second */
 
 static int threads;
 static long size = 1L << 24;
@@ -109,8 +109,8 @@ static void multiply_add(void)
     }
 }
 
-/* STEPS time steps in one pass over a strip that stays in the nearest cache. Each lane has a strip of its own, so no lane needs
- * another's values: an addition, a product and a fused multiply-add for each cell and step are all there is to do. */
+/* STEPS time steps in one pass over a strip that stays in the nearest cache. Each lane has a strip of its own and needs no
+ * other lane's values: the work is an addition, a product and a fused multiply-add per cell and step. */
 static __attribute__((noinline)) void strip_pass(const vector *from, vector *to)
 {
     vector left[STEPS], middle[STEPS];

@@ -80,7 +80,8 @@ OLY_API oly_array oly_device_put(oly_array x, oly_sharding sharding);
  *   local_shape   shape of `data`: the sum of those ranges along each dimension
  *   returns       committed
  *   ranks         all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
- *   fails         OLY_SHAPE if the local part is not the one that the sharding gives this process; OLY_SHARDING, OLY_OVERFLOW, OLY_MEMORY
+ *   fails         OLY_SHAPE if the local part is not the one that the sharding gives this process; OLY_SHARDING, OLY_OVERFLOW,
+ *                 OLY_MEMORY
  *   source        jax.make_array_from_process_local_data (with the global shape given) */
 OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape,
                                  const void *data, const int64_t *local_shape);
@@ -93,8 +94,8 @@ OLY_API oly_array oly_from_local(oly_sharding sharding, oly_dtype dtype, int ran
  *           of the shape that its device holds of the global array
  *   returns committed
  *   ranks   all ranks of the mesh (nothing is sent; a rank without a device of the mesh gets an array without shards)
- *   fails   OLY_INVALID (number of parts), OLY_DEVICES (a device twice, or not of the sharding), OLY_SHAPE, OLY_DTYPE, OLY_SHARDING,
- *           OLY_OVERFLOW, OLY_DELETED, OLY_TRACE, OLY_MEMORY
+ *   fails   OLY_INVALID (number of parts), OLY_DEVICES (a device twice, or not of the sharding), OLY_SHAPE, OLY_DTYPE,
+ *           OLY_SHARDING, OLY_OVERFLOW, OLY_DELETED, OLY_TRACE, OLY_MEMORY
  *   source  jax.make_array_from_single_device_arrays */
 OLY_API oly_array oly_from_shards(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *global_shape, int n,
                                   const oly_array *shards);
@@ -119,19 +120,22 @@ OLY_API double oly_item(oly_array x);
 #define oly_item(...) OLY_AT(oly_item)(__VA_ARGS__)
 
 /* The whole array on every process: row-major into buffer, which holds `bytes` bytes.
- *   ranks    all ranks of the array's mesh, which gather it among themselves. A rank without devices of the mesh may call, too, at the
- *            same point of the program or later, and gets the value: it waits until a rank of the mesh that has fetched the array
- *            reaches a call, and must have made the array by the same calls with the same data; other calls do not matter. (Parts
- *            given to oly_from_local and oly_from_shards are identified by the line and by how many times it has run.) A rank of
- *            a mesh that leaves ranks out keeps a copy of what it fetches (OLYMPUS_FETCH_MEMORY), and sends up to 1 MiB to those
- *            ranks at once; for more they ask, and it answers in calls of Olympus, not in the program's own MPI calls
- *   fails    OLY_INVALID if buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also if ranks outside the mesh ask for a value
- *            that its own ranks do not fetch, fetch only after other calls that all make, or have dropped since; OLY_TIMEOUT */
+ *   ranks    all ranks of the array's mesh, which gather it among themselves. A rank without devices of the mesh may call, too,
+ *            at the same point of the program or later, and gets the value: it waits until a rank of the mesh that has fetched
+ *            the array reaches a call, and must have made the array by the same calls with the same data; other calls do not
+ *            matter. (Parts given to oly_from_local and oly_from_shards are identified by the line and by how many times it has
+ *            run.) A rank of a mesh that leaves ranks out keeps a copy of what it fetches (OLYMPUS_FETCH_MEMORY), and sends up
+ *            to 1 MiB to those ranks at once; for more they ask, and it answers in calls of Olympus, not in the program's own
+ *            MPI calls
+ *   fails    OLY_INVALID if buffer is too small; OLY_DELETED; OLY_TRACE; OLY_DIVERGED, also if ranks outside the mesh ask for a
+ *            value that its own ranks do not fetch, fetch only after other calls that all make, or have dropped since;
+ *            OLY_TIMEOUT */
 OLY_API oly_status oly_process_allgather(oly_array x, void *buffer, size_t bytes);
 #define oly_process_allgather(...) OLY_AT(oly_process_allgather)(__VA_ARGS__)
 
 /* A barrier: returns when all processes have called it, so earlier work of each, such as writing files, is done. The name
- * identifies the call. ranks: all ranks. fails OLY_DIVERGED: another process waits under another name; OLY_TIMEOUT, OLY_TRACE, OLY_INVALID.
+ * identifies the call. ranks: all ranks. fails OLY_DIVERGED: another process waits under another name; OLY_TIMEOUT, OLY_TRACE,
+ * OLY_INVALID.
  * source: jax.experimental.multihost_utils.sync_global_devices */
 OLY_API oly_status oly_sync(const char *name);
 #define oly_sync(...) OLY_AT(oly_sync)(__VA_ARGS__)
@@ -186,7 +190,8 @@ OLY_API oly_status oly_visualize_sharding(FILE *file, oly_sharding s, int rank, 
  * it may replace a regular file, nothing else.
  *   ranks   all ranks of the array's mesh, with the same range (the data is gathered); process 0 writes, or, if the mesh leaves
  *           ranks out, the process of its first device. Ranks that are left out may call, too, as oly_process_allgather
- *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all of these ranks */
+ *   fails   OLY_SHAPE (not 2-D, or empty), OLY_DTYPE (complex), OLY_INVALID unless low < high, OLY_IO (path and reason); on all
+ *           of these ranks */
 OLY_API oly_status oly_write_png(const char *path, oly_array x, double low, double high);
 #define oly_write_png(...) OLY_AT(oly_write_png)(__VA_ARGS__)
 

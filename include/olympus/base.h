@@ -1,5 +1,4 @@
-/* Starting, ending, errors and scopes: what every Olympus program uses.
- * Included by <olympus.h>; programs include that one. */
+/* Starting, ending, errors and scopes: what every Olympus program uses. Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_BASE_H
 #define OLYMPUS_BASE_H
 
@@ -67,8 +66,9 @@ OLY_API const char *oly_status_text(oly_status status);
  * scope. Works under mpirun, srun, or alone.
  *   argc, argv  main's, or NULL
  *   ranks       all ranks. A child process made by fork() may not call Olympus (OLY_STATE); threads may, one at a time
- *   fails       OLY_STATE if already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED if ranks differ in library version, device count or the options that plans depend on (docs/options.md). A failure of the
- *               first call ends the job, whatever the error mode. */
+ *   fails       OLY_STATE if already started; OLY_INVALID for a bad OLYMPUS_* option; OLY_DIVERGED if ranks differ in library
+ *               version, device count or the options that plans depend on (docs/options.md). A failure of the first call ends
+ *               the job, whatever the error mode. */
 OLY_API void oly_init(int *argc, char ***argv);
 
 /* Ends Olympus: waits for all work, frees every handle, and ends MPI if oly_init started it.
@@ -109,8 +109,8 @@ OLY_API void oly_clear_error(void);
 
 /* -- scopes ------------------------------------------------------------------------------------------------------- */
 
-/* OLY_SCOPE { ... } frees every handle made inside and not kept, on leaving by its end or by `continue` (not by `break`, `return` or
- * `goto`). Scopes nest; ranks: any rank, alone. */
+/* OLY_SCOPE { ... } frees every handle made inside and not kept, on leaving by its end or by `continue` (not by `break`,
+ * `return` or `goto`). Scopes nest; ranks: any rank, alone. */
 #define OLY_SCOPE              OLY_SCOPE_NAMED_(__LINE__)
 #define OLY_SCOPE_NAMED_(line) OLY_SCOPE_FOR_(line)
 #define OLY_SCOPE_FOR_(line)                                                                                           \
@@ -125,7 +125,8 @@ OLY_API oly_array oly_keep(oly_array x);
  * of the old one (or, if there was none, to the scope enclosing its own). `x` may be NULL, or the same. */
 OLY_API void oly_assign(oly_array *variable, oly_array x);
 
-/* Frees an array now instead of at the end of its scope; the handle must not be used again. NULL is allowed. The data is released when pending work is done. */
+/* Frees an array now instead of at the end of its scope; the handle must not be used again. NULL is allowed. The data is
+ * released when pending work is done. */
 OLY_API void oly_free(oly_array x);
 
 /* -- call sites -----------------------------------------------------------------------------------------------------

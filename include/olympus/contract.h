@@ -1,10 +1,11 @@
 /* Products of arrays: matrix products, dot products, einsum. The same functions work eagerly and while tracing.
  * Included by <olympus.h>; programs include that one.
  *
- * Sharding, for all of them: remaining dimensions keep their axes; where a summed dimension is split, partial sums are reduced over
- * its axes in an order fixed by the mesh. Element types: operands are promoted to one type, which is the result's; products and sums
- * are computed in full precision (float16 and bfloat16 are summed as float32), integers wrap, bools are combined by and and or. A C
- * number may replace an operand where rank 0 is allowed. Errors, for all of them: OLY_SHAPE with both types. */
+ * Sharding, for all of them: remaining dimensions keep their axes; where a summed dimension is split, partial sums are reduced
+ * over its axes in an order fixed by the mesh. Element types: operands are promoted to one type, which is the result's;
+ * products and sums are computed in full precision (float16 and bfloat16 are summed as float32), integers wrap, bools are
+ * combined by and and or. A C number may replace an operand where rank 0 is allowed. Errors, for all of them: OLY_SHAPE with
+ * both types. */
 #ifndef OLYMPUS_CONTRACT_H
 #define OLYMPUS_CONTRACT_H
 
@@ -87,9 +88,9 @@ OLY_API oly_array oly_dot_general_with(oly_operand a, oly_operand b, oly_dot_opt
     OLY_AT_AS(oly_dot_general, oly_dot_general_with)(OLY_ARG(a), OLY_ARG(b), OLY_OPTIONS_(oly_dot_options, __VA_ARGS__))
 
 /* Einstein summation: "ij,jk->ik". Every letter is an index; one that the result does not name is summed over.
- *   subscripts  indices of each operand, between commas; then "->" and those of the result. Without "->": the letters that occur
- *               once, in alphabetical order. "..." stands for further dimensions, which broadcast. A letter twice in one operand
- *               takes the diagonal. Dimensions of size 1 broadcast.
+ *   subscripts  indices of each operand, between commas; then "->" and those of the result. Without "->": the letters that
+ *               occur once, in alphabetical order. "..." stands for further dimensions, which broadcast. A letter twice in one
+ *               operand takes the diagonal. Dimensions of size 1 broadcast.
  *   fails       OLY_PARSE (with the column), OLY_SHAPE (operand and indices do not fit)
  *   source      jax.numpy.einsum; products of more than two operands are ordered by least computation */
 OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array *arrays, oly_product_options options);
@@ -109,15 +110,16 @@ OLY_API oly_array oly_einsum_with(const char *subscripts, int n, const oly_array
  *   returns    [batch, features out, positions...]
  * Options; lists are text with one entry per spatial dimension ("2, 1") or numbers (as many, `..._list`):
  *   strides                step of the kernels; default: 1
- *   padding                zeros around x: "SAME" (as many positions as x has, divided by the strides), "SAME_LOWER" (an odd zero goes
- *                          before), "VALID" (none: the default), or "(1, 2), 0": before and after, negative removes; numbers: pairs
+ *   padding                zeros around x: "SAME" (as many positions as x has, divided by the strides), "SAME_LOWER" (an odd
+ *                          zero goes before), "VALID" (none: the default), or "(1, 2), 0": before and after, negative removes;
+ *                          numbers: pairs
  *   lhs_dilation           distance of x's elements (lhs_dilation - 1 zeros between them); rhs_dilation: of the kernels'
  *   feature_group_count    groups of features that are convolved separately; 0: 1
  *   batch_group_count      groups of the batch for groups of kernels; 0: 1
  *   dimension_numbers      order of the dimensions: "NHWC,HWIO->NHWC": N batch, C features, O out, I in, other letters spatial
  *   preferred_element_type, out_sharding   as for products
- * sharding: batch and features out stay split; where summed features are split, partial sums are reduced; of split spatial dimensions only
- *   the elements that windows read beyond a device's part are exchanged.
+ * sharding: batch and features out stay split; where summed features are split, partial sums are reduced; of split spatial
+ *   dimensions only the elements that windows read beyond a device's part are exchanged.
  * fails  OLY_PARSE (with the column), OLY_SHAPE, OLY_INVALID, OLY_DTYPE: bools
  * source jax.lax.conv_general_dilated */
 typedef struct oly_conv_options {
@@ -134,8 +136,9 @@ OLY_API oly_array oly_conv_with(oly_array x, oly_array kernels, oly_conv_options
 #define oly_conv_(x, kernels, ...)                                                                                     \
     OLY_AT_AS(oly_conv, oly_conv_with)(x, kernels, OLY_OPTIONS_(oly_conv_options, __VA_ARGS__))
 
-/* Convolution of two vectors: sums of a[i] * v[k - i]. mode "full": every k with an overlap; "same": the length of the longer one,
- * centred; "valid": every k with a complete overlap. Integers become floating. fails OLY_SHAPE: not vectors, or empty; OLY_INVALID: mode.
+/* Convolution of two vectors: sums of a[i] * v[k - i]. mode "full": every k with an overlap; "same": the length of the longer
+ * one, centred; "valid": every k with a complete overlap. Integers become floating. fails OLY_SHAPE: not vectors, or empty;
+ * OLY_INVALID: mode.
  * source jax.numpy.convolve */
 OLY_API oly_array oly_convolve_with(oly_array a, oly_array v, const char *mode, oly_product_options options);
 #define oly_convolve(...) oly_convolve_(__VA_ARGS__, )

@@ -6,10 +6,11 @@
  *     oly_fn loss = oly_jit(loss_of, 3, 1), slope = oly_grad(loss, .argnums = "0, 1");
  *     oly_call(slope, OLY_IN(w, b, data), OLY_OUT(w_slope, b_slope));
  *
- * Derivatives have the shape and the element type of the argument (bfloat16 stays bfloat16) and, over Explicit axes, its sharding;
- * elsewhere the planner chooses as for any value. The gradient of a complex argument z = x + iy is d/dx - i d/dy. At points without a
- * derivative, elements that tie for a maximum share equally, abs has slope 1 and relu slope 0 at 0, oly_clamp is flat at its bounds.
- * Branches and loops with a fixed number of iterations are differentiated; while loops are not. ranks: as the call of the function. */
+ * Derivatives have the shape and the element type of the argument (bfloat16 stays bfloat16) and, over Explicit axes, its
+ * sharding; elsewhere the planner chooses as for any value. The gradient of a complex argument z = x + iy is d/dx - i d/dy. At
+ * points without a derivative, elements that tie for a maximum share equally, abs has slope 1 and relu slope 0 at 0, oly_clamp
+ * is flat at its bounds. Branches and loops with a fixed number of iterations are differentiated; while loops are not. ranks:
+ * as the call of the function. */
 #ifndef OLYMPUS_GRADIENT_H
 #define OLYMPUS_GRADIENT_H
 
@@ -64,8 +65,8 @@ OLY_API oly_fn oly_vjp_with(oly_fn f, oly_gradient_options options);
 #define oly_vjp_(f, ...) OLY_AT_AS(oly_vjp, oly_vjp_with)(f, OLY_GRADIENT_OPTIONS_(__VA_ARGS__))
 
 /* The product of the Jacobian and a tangent (forward mode).
- *   returns  a function of f's arguments, then a tangent for each argument named (default: all); it gives f's results, then their
- *            tangents (zeros for integers)
+ *   returns  a function of f's arguments, then a tangent for each argument named (default: all); it gives f's results, then
+ *            their tangents (zeros for integers)
  *   fails    as oly_vjp
  *   source   jax.jvp */
 OLY_API oly_fn oly_jvp_with(oly_fn f, oly_gradient_options options);

@@ -2,9 +2,9 @@
  * Included by <olympus.h>; programs include that one.
  *
  * Sharding, along one dimension: the other dimensions stay split; a split dimension along which the operation runs is gathered
- * first (its axes move to another dimension if there is one). By index: dimensions of the indexes and dimensions that are not indexed
- * stay split; indexed ones are gathered, but scatters leave the array where it is: each device applies the updates to its part.
- * Results do not depend on the sharding. ranks, errors: as ops.h says for all operations. */
+ * first (its axes move to another dimension if there is one). By index: dimensions of the indexes and dimensions that are not
+ * indexed stay split; indexed ones are gathered, but scatters leave the array where it is: each device applies the updates to
+ * its part. Results do not depend on the sharding. ranks, errors: as ops.h says for all operations. */
 #ifndef OLYMPUS_INDEX_H
 #define OLYMPUS_INDEX_H
 
@@ -33,7 +33,8 @@ OLY_API oly_array oly_sort_with(oly_operand x, int axis, oly_along_options optio
 #define oly_sort(...)           oly_sort_(__VA_ARGS__, )
 #define oly_sort_(x, axis, ...) OLY_AT_AS(oly_sort, oly_sort_with)(OLY_ARG(x), axis, OLY_ALONG_OPTIONS(__VA_ARGS__))
 
-/* The positions of the elements in that order: int32, with 64-bit types enabled int64. Equal elements keep their order, also descending.
+/* The positions of the elements in that order: int32, with 64-bit types enabled int64. Equal elements keep their order, also
+ * descending.
  * source: jax.numpy.argsort */
 OLY_API oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options);
 #define oly_argsort(...) oly_argsort_(__VA_ARGS__, )
@@ -53,8 +54,8 @@ OLY_API oly_status oly_sort_together(int n, const oly_array *operands, int axis,
 OLY_API oly_status oly_top_k(oly_array x, int64_t k, oly_array *values, oly_array *indices);
 #define oly_top_k(...) OLY_AT(oly_top_k)(__VA_ARGS__)
 
-/* Positions at which `values` would be inserted into a sorted array of one dimension: before equal elements, with side "right" after
- * them (NULL: "left"). int32. fails OLY_SHAPE, OLY_PARSE (side). source: jax.numpy.searchsorted */
+/* Positions at which `values` would be inserted into a sorted array of one dimension: before equal elements, with side "right"
+ * after them (NULL: "left"). int32. fails OLY_SHAPE, OLY_PARSE (side). source: jax.numpy.searchsorted */
 OLY_API oly_array oly_searchsorted(oly_array sorted, oly_operand values, const char *side);
 #define oly_searchsorted(sorted, values, side) OLY_AT(oly_searchsorted)(sorted, OLY_ARG(values), side)
 
@@ -105,7 +106,8 @@ OLY_API oly_array oly_argmin_with(oly_operand x, oly_reduce_options options);
  *   "wrap"   are taken modulo the size
  *   "promise_in_bounds"  do not occur; otherwise the result is unspecified, but read from inside the array
  * Negative indexes count from the end, except in oly_take with "clip" (they count as 0).
- *   fails    OLY_DTYPE (indexes that are not integers), OLY_SHAPE, OLY_INVALID (indexes into an empty dimension), OLY_PARSE (mode) */
+ *   fails    OLY_DTYPE (indexes that are not integers), OLY_SHAPE, OLY_INVALID (indexes into an empty dimension), OLY_PARSE
+ *            (mode) */
 
 /* Elements, or slices along an axis, at `indices`, whose dimensions replace the axis. source: jax.numpy.take */
 OLY_API oly_array oly_take(oly_array x, oly_operand indices, int axis, const char *mode);
@@ -135,11 +137,10 @@ OLY_API oly_array oly_at_get_with(oly_array x, int n, const oly_operand *indexes
 
 /* -- writing by index -----------------------------------------------------------------------------------------------
  * x.at[i, j, ...].set(updates), add, ...: copies of x in which the elements that oly_at_get would return are replaced by, or
- * combined with, `updates` (broadcast to them). Complex numbers are ordered by the real part, then the imaginary
- * one. Repeated indexes are applied repeatedly, in row-major
- * order; oly_at_set keeps the last. Negative indexes count from the end; those outside are dropped ("drop", the default, or
- * "fill") or clipped ("clip"). The result has x's type; operands of different types are combined in their common type. Inside a function
- * an intermediate x that nothing else uses is updated in place.
+ * combined with, `updates` (broadcast to them). Complex numbers are ordered by the real part, then the imaginary one. Repeated
+ * indexes are applied repeatedly, in row-major order; oly_at_set keeps the last. Negative indexes count from the end; those
+ * outside are dropped ("drop", the default, or "fill") or clipped ("clip"). The result has x's type; operands of different
+ * types are combined in their common type. Inside a function an intermediate x that nothing else uses is updated in place.
  *   fails    as for reading by index
  *   source   jax.numpy.ndarray.at */
 OLY_API oly_array oly_at_set_with(oly_array x, int n, const oly_operand *indexes, oly_operand updates,
@@ -173,9 +174,8 @@ OLY_API oly_array oly_at_max_with(oly_array x, int n, const oly_operand *indexes
 OLY_API oly_array oly_segment_sum(oly_array data, oly_array ids, int64_t num_segments);
 #define oly_segment_sum(...) OLY_AT(oly_segment_sum)(__VA_ARGS__)
 
-/* Counts how often 0, 1, ..., length - 1 occur in x (one dimension of integers). Negative numbers count as 0, larger ones not at
- * all.
- * int32, with 64-bit types enabled int64. source: jax.numpy.bincount with length */
+/* Counts how often 0, 1, ..., length - 1 occur in x (one dimension of integers). Negative numbers count as 0, larger ones not
+ * at all. int32, with 64-bit types enabled int64. source: jax.numpy.bincount with length */
 OLY_API oly_array oly_bincount(oly_array x, int64_t length);
 #define oly_bincount(...) OLY_AT(oly_bincount)(__VA_ARGS__)
 

@@ -1,6 +1,5 @@
 /* Mapped functions: a function of one device's shards runs on every device (oly_shard_map), with collectives between devices; a
- * function of one element is mapped over a batch (oly_vmap).
- * Included by <olympus.h>; programs include that one. */
+ * function of one element is mapped over a batch (oly_vmap). Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_MAP_H
 #define OLYMPUS_MAP_H
 
@@ -16,9 +15,9 @@ extern "C" {
  * is one device's shard; operations are local, and devices exchange data by the collectives below only. An output spec that
  * does not name an axis asserts that the value is the same along it.
  *
- * The types of values inside show along which mesh axes they vary: "int32[4]{V:i}". Inputs vary along the axes of their spec, results
- * along those of any operand; psum and similar collectives remove axes, oly_axis_index and oly_pvary add them. An output that varies
- * along an axis that its spec does not name is an error, unless .unchecked is given.
+ * The types of values inside show along which mesh axes they vary: "int32[4]{V:i}". Inputs vary along the axes of their spec,
+ * results along those of any operand; psum and similar collectives remove axes, oly_axis_index and oly_pvary add them. An
+ * output that varies along an axis that its spec does not name is an error, unless .unchecked is given.
  *
  * In a traced function the map becomes part of its plan; outside it is traced, planned and run on every call. Arrays that f
  * captures are the same on every device. f must not fetch values.
@@ -27,9 +26,10 @@ extern "C" {
  *   out_specs   one for each output
  *   returns     OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks       all ranks of the mesh
- *   fails       OLY_SHAPE (a dimension that its axes do not divide; more than 12 dimensions including the mapped ones), OLY_SHARDING (a
- *               spec that is too long, or names axes that are not manual; an output that may differ along an axis missing in
- *               its spec; an Explicit input with another sharding), OLY_PARSE, OLY_DEVICES, whatever f's operations fail with
+ *   fails       OLY_SHAPE (a dimension that its axes do not divide; more than 12 dimensions including the mapped ones),
+ *               OLY_SHARDING (a spec that is too long, or names axes that are not manual; an output that may differ along an
+ *               axis missing in its spec; an Explicit input with another sharding), OLY_PARSE, OLY_DEVICES, whatever f's
+ *               operations fail with
  *   source      jax.shard_map */
 typedef struct oly_shard_map_options {
     char first_;            /* not used: lets the macro begin the list */
@@ -53,8 +53,8 @@ OLY_API oly_status oly_shard_map_with(oly_function function, const char *c_name,
 
 /* -- collectives --------------------------------------------------------------------------------------------------
  * Inside oly_shard_map (and over the named batches of oly_vmap). axes: manual axes, "i" or "i, j"; devices along several axes
- * are numbered row-major in the order given. n is the number of devices along them. Operands that are the same along an axis count once
- * per device.
+ * are numbered row-major in the order given. n is the number of devices along them. Operands that are the same along an axis
+ * count once per device.
  *   returns  NULL after an error
  *   ranks    as the enclosing map
  *   fails    OLY_SHARDING: an axis that the mesh does not have, or that is not manual here; OLY_TRACE outside of oly_shard_map;
@@ -125,8 +125,8 @@ OLY_API oly_array oly_pvary(oly_array x, const char *axes);
 /* -- batches ------------------------------------------------------------------------------------------------------
  * oly_vmap(f, user, OLY_IN(x, y), OLY_AXES_OF(0, OLY_UNMAPPED), OLY_OUT(z), OLY_AXES_OF(0));
  * runs f on all elements of a batch: f sees the inputs without their batch dimensions, and its outputs get one.
- *   in_axes   for each input its batch dimension (negative: from the end), or OLY_UNMAPPED: f sees it whole. All batch dimensions
- *             have the same size, and at least one input has one
+ *   in_axes   for each input its batch dimension (negative: from the end), or OLY_UNMAPPED: f sees it whole. All batch
+ *             dimensions have the same size, and at least one input has one
  *   out_axes  position of the batch dimension of each output; OLY_UNMAPPED: the output must not depend on the batch
  *   returns   OLY_OK, or the error, with the outputs set to NULL
  *   fails     OLY_SHAPE (no such dimension; sizes differ; too many dimensions), OLY_INVALID

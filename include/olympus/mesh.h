@@ -1,5 +1,4 @@
-/* Devices, meshes, partition specs and shardings: where data can be.
- * Included by <olympus.h>; programs include that one. */
+/* Devices, meshes, partition specs and shardings: where data can be. Included by <olympus.h>; programs include that one. */
 #ifndef OLYMPUS_MESH_H
 #define OLYMPUS_MESH_H
 

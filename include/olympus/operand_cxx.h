@@ -1,4 +1,5 @@
-/* Operands in C++: what OLY_ARG makes of an array or a number. Included by <olympus/ops.h>; programs need none of these names. */
+/* Operands in C++: what OLY_ARG makes of an array or a number. Included by <olympus/ops.h>; programs need none of these names.
+ * */
 #ifndef OLYMPUS_OPERAND_CXX_H
 #define OLYMPUS_OPERAND_CXX_H
 

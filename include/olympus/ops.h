@@ -1,9 +1,9 @@
 /* Operations on arrays. The same functions work eagerly and while tracing (inside oly_jit and loops).
  * Included by <olympus.h>; programs include that one.
  *
- * Sharding, for all of them: an operation runs where its operands are; the result keeps their split dimensions; data moves only where
- * necessary. ranks, for all of them: all ranks of the operands' mesh, in the same order.
- * Errors, for all of them: OLY_DEVICES if operands are committed to different device lists; OLY_DELETED; OLY_MEMORY. */
+ * Sharding, for all of them: an operation runs where its operands are; the result keeps their split dimensions; data moves only
+ * where necessary. ranks, for all of them: all ranks of the operands' mesh, in the same order. Errors, for all of them:
+ * OLY_DEVICES if operands are committed to different device lists; OLY_DELETED; OLY_MEMORY. */
 #ifndef OLYMPUS_OPS_H
 #define OLYMPUS_OPS_H
 
@@ -229,12 +229,11 @@ OLY_API oly_array oly_complex(oly_operand real, oly_operand imaginary);
 #define oly_complex(real, imaginary) OLY_AT(oly_complex)(OLY_ARG(real), OLY_ARG(imaginary))
 
 /* -- reductions ---------------------------------------------------------------------------------------------------
- * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers;
- * .keepdims = true leaves reduced dimensions with size 1. Over no elements: sum 0, prod 1, mean NaN; max and min
- * fail with OLY_SHAPE.
- * Bools and narrow integers are summed (and multiplied) as int32, unsigned ones as uint32 (with 64-bit types on as int64 and
- * uint64); float16 and bfloat16 in float32, the result rounded once; complex numbers are ordered by their real part, then by
- * the imaginary one; the mean of integers is floating.
+ * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers; .keepdims =
+ * true leaves reduced dimensions with size 1. Over no elements: sum 0, prod 1, mean NaN; max and min fail with OLY_SHAPE. Bools
+ * and narrow integers are summed (and multiplied) as int32, unsigned ones as uint32 (with 64-bit types on as int64 and uint64);
+ * float16 and bfloat16 in float32, the result rounded once; complex numbers are ordered by their real part, then by the
+ * imaginary one; the mean of integers is floating.
  *   fails  OLY_SHAPE (no such axis), OLY_INVALID (an axis named twice), OLY_PARSE
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh
  *             gives the same bits however its devices are distributed over processes */
@@ -325,7 +324,8 @@ OLY_API oly_array oly_index_in_dim(oly_array x, int64_t index, int axis);
 #define oly_index_in_dim(...) OLY_AT(oly_index_in_dim)(__VA_ARGS__)
 
 /* A copy of x with a part replaced by `value` (broadcast to it, converted to x's type as by oly_convert_element_type). Notation
- * and errors as oly_slice. Inside a function, an intermediate x that nothing else uses is updated in place. source: x.at[...].set(value) */
+ * and errors as oly_slice. Inside a function, an intermediate x that nothing else uses is updated in place. source:
+ * x.at[...].set(value) */
 OLY_API oly_array oly_update(oly_array x, const char *slices, oly_operand value);
 #define oly_update(x, slices, value) OLY_AT(oly_update)(x, slices, OLY_ARG(value))
 

@@ -1,15 +1,15 @@
 /* Random numbers, made from keys. Included by <olympus.h>; programs include that one.
  *
- * A key is an array uint32[2]. There is no hidden state: the same key always gives the same numbers, wherever they are made. A program makes
- * one key from a seed and splits it, to have a fresh one for each use:
+ * A key is an array uint32[2]. There is no hidden state: the same key always gives the same numbers, wherever they are made. A
+ * program makes one key from a seed and splits it, to have a fresh one for each use:
  *
  *     oly_array keys = oly_random_split(oly_random_key(1701), 2);
  *     oly_array w = oly_random_normal(oly_slice(keys, "0"), OLY_FLOAT32, 32, 4);
  *     oly_array x = oly_random_normal_sharded(oly_slice(keys, "1"), OLY_FLOAT32, oly_named(mesh, "i"), 1024);
  *
- * The numbers equal those of jax.random with its default generator (threefry2x32, partitionable) bit for bit, except for functions
- * whose last bit differs. Element i depends on the key and i alone: every device generates its own, nothing is sent, and the numbers
- * do not depend on the sharding. `..._sharded` gives the result the sharding `out` (NULL: as without it).
+ * The numbers equal those of jax.random with its default generator (threefry2x32, partitionable) bit for bit, except for
+ * functions whose last bit differs. Element i depends on the key and i alone: every device generates its own, nothing is sent,
+ * and the numbers do not depend on the sharding. `..._sharded` gives the result the sharding `out` (NULL: as without it).
  * ranks: as for all operations. fails, for all of them: OLY_DTYPE (not a key, or an unsupported element type),
  * OLY_SHAPE (parameters that do not broadcast to the shape). */
 #ifndef OLYMPUS_RANDOM_H
@@ -35,8 +35,8 @@ OLY_API oly_array oly_random_split(oly_array key, int64_t n);
 OLY_API oly_array oly_random_fold_in(oly_array key, oly_operand data);
 #define oly_random_fold_in(key, data) OLY_AT(oly_random_fold_in)(key, OLY_ARG(data))
 
-/* The block function itself, Threefry-2x32 with 20 rounds: uint32 counters of any shape, the first half of them the first words, the
- * second half the second words; likewise the results. source: jax.extend.random.threefry_2x32 */
+/* The block function itself, Threefry-2x32 with 20 rounds: uint32 counters of any shape, the first half of them the first
+ * words, the second half the second words; likewise the results. source: jax.extend.random.threefry_2x32 */
 OLY_API oly_array oly_threefry2x32(oly_array key, oly_array counters);
 #define oly_threefry2x32(...) OLY_AT(oly_threefry2x32)(__VA_ARGS__)
 
@@ -141,7 +141,8 @@ OLY_API oly_array oly_random_rademacher_shape(oly_array key, oly_dtype dtype, ol
 #define oly_random_bernoulli_sharded_(key, p, out, ...)                                                                \
     OLY_AT_AS(oly_random_bernoulli_sharded, oly_random_bernoulli_shape)(key, OLY_ARG(p), out, OLY_EXTENTS(__VA_ARGS__))
 
-/* -- permutations and choice ------------------------------------------------------------------------------------------------ */
+/* -- permutations and choice ------------------------------------------------------------------------------------------------
+ * */
 
 /* 0, 1, ..., n-1 in random order (int32, with 64-bit types enabled int64); slices of x along an axis in random order.
  * fails OLY_INVALID (negative n), OLY_SHAPE (axis). source: jax.random.permutation */

@@ -1,5 +1,5 @@
-/* Regions of programs with other Explicit axes than the surrounding program.
- * Included by <olympus.h>; programs include that one. */
+/* Regions of programs with other Explicit axes than the surrounding program. Included by <olympus.h>; programs include that
+ * one. */
 #ifndef OLYMPUS_REGIONS_H
 #define OLYMPUS_REGIONS_H
 
@@ -11,9 +11,9 @@ extern "C" {
 
 /* -- regions with other axes -------------------------------------------------------------------------------------
  * oly_auto_axes(f, user, OLY_IN(x, y), OLY_OUT(z), OLY_SHARDINGS(s));
- * runs f on values whose shardings are not part of their types: inside, the planner decides how everything is split, and nothing
- * is refused. The outputs get out_shardings. Useful where many operations have an ambiguous sharding over Explicit axes. In a traced
- * function the region becomes part of its plan; outside it is traced, planned and run.
+ * runs f on values whose shardings are not part of their types: inside, the planner decides how everything is split, and
+ * nothing is refused. The outputs get out_shardings. Useful where many operations have an ambiguous sharding over Explicit
+ * axes. In a traced function the region becomes part of its plan; outside it is traced, planned and run.
  *   out_shardings  one for each output, over a mesh with Explicit axes
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with the outputs set to NULL
  *   ranks    all ranks of the mesh
@@ -26,8 +26,9 @@ OLY_API oly_status oly_auto_axes_with(oly_function function, const char *c_name,
     OLY_AT_AS(oly_auto_axes, oly_auto_axes_with)(function, #function, user, __VA_ARGS__)
 
 /* oly_explicit_axes(f, user, OLY_IN(x, y), OLY_SHARDINGS(s, t), OLY_OUT(z));
- * the converse: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside, shardings are
- * part of types and mismatches are errors. The outputs keep the shardings of their types, which outside are not part of the type.
+ * The converse: f sees the inputs over the mesh of in_shardings, which has Explicit axes and the same devices; inside,
+ * shardings are part of types and mismatches are errors. The outputs keep the shardings of their types, which outside are not
+ * part of the type.
  *   source   jax.sharding.explicit_axes */
 OLY_API oly_status oly_explicit_axes_with(oly_function function, const char *c_name, void *user, int n_in,
                                           const oly_array *in, const oly_sharding *in_shardings, int n_out,

@@ -1,7 +1,6 @@
 /* Operations that rearrange elements, in addition to reshape, transpose, slice, update and concatenate of ops.h. Included by
- * <olympus.h>; programs include that one. Sharding, ranks and errors: as at the top of ops.h. None of them computes; data moves between devices only where elements
- * change their position.
- * Axes and dimensions may be negative: counted from the end. */
+ * <olympus.h>; programs include that one. Sharding, ranks and errors: as at the top of ops.h. None of them computes; data moves
+ * between devices only where elements change their position. Axes and dimensions may be negative: counted from the end. */
 #ifndef OLYMPUS_SHAPE_H
 #define OLYMPUS_SHAPE_H
 
@@ -77,8 +76,8 @@ OLY_API oly_array oly_pad(oly_operand x, oly_operand value, const int64_t *low, 
 OLY_API oly_array oly_pad_mode(oly_operand x, const char *mode, const int64_t *low, const int64_t *high);
 #define oly_pad_mode(x, mode, low, high) OLY_AT(oly_pad_mode)(OLY_ARG(x), mode, low, high)
 
-/* Repeats x the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers than dimensions
- * add leading dimensions. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
+/* Repeats x the given number of times along each dimension, aligned at the last one: oly_tile(x, 2, 3). More numbers than
+ * dimensions add leading dimensions. fails OLY_INVALID (negative), OLY_OVERFLOW. source: jax.numpy.tile */
 OLY_API oly_array oly_tile_n(oly_array x, int n, const int64_t *times);
 #define oly_tile(...)     oly_tile_(__VA_ARGS__, )
 #define oly_tile_(x, ...) OLY_AT_AS(oly_tile, oly_tile_n)(x, OLY_EXTENTS(__VA_ARGS__))
@@ -99,8 +98,8 @@ OLY_API oly_array oly_flip_n(oly_array x, int n, const int *axes);
 #define oly_flip(...)     oly_flip_(__VA_ARGS__, )
 #define oly_flip_(x, ...) OLY_AT_AS(oly_flip, oly_flip_n)(x, OLY_INTS(__VA_ARGS__))
 
-/* Cyclic shift: elements move `shift` positions along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured form
- * shifts n axes one after the other; with axes NULL it shifts the flattened x by shifts[0].
+/* Cyclic shift: elements move `shift` positions along an axis, and from the end to the start: oly_roll(x, 1, 0). The structured
+ * form shifts n axes one after the other; with axes NULL it shifts the flattened x by shifts[0].
  *   sharding  like a halo exchange: only elements that cross a border move
  *   source    jax.numpy.roll */
 OLY_API oly_array oly_roll_axes(oly_array x, int n, const int64_t *shifts, const int *axes);
@@ -134,7 +133,8 @@ OLY_API oly_array oly_tril(oly_array x, int64_t k);
 OLY_API oly_array oly_triu(oly_array x, int64_t k);
 /* For a vector the matrix with it on diagonal k, for a matrix its diagonal k. fails OLY_SHAPE. source: jax.numpy.diag */
 OLY_API oly_array oly_diag(oly_array x, int64_t k);
-/* Diagonal k of dimensions a (rows) and b (columns), as the last dimension of the result; and the sum of its elements, added as by oly_sum. fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.diagonal, trace */
+/* Diagonal k of dimensions a (rows) and b (columns), as the last dimension of the result; and the sum of its elements, added as
+ * by oly_sum. fails OLY_SHAPE, OLY_INVALID. source: jax.numpy.diagonal, trace */
 OLY_API oly_array oly_diagonal_of(oly_array x, int64_t k, int a, int b);
 OLY_API oly_array oly_trace_of(oly_array x, int64_t k, int a, int b);
 #define oly_eye(...)         OLY_AT(oly_eye)(__VA_ARGS__)

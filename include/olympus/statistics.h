@@ -11,9 +11,8 @@ extern "C" {
 
 /* -- reductions; axes and keepdims as oly_sum(x, .axes = "0,-1", .keepdims = true) ------------------------------------- */
 
-/* Whether any element, or all, differ from zero (NaN does; of complex numbers only the real part counts). Over no elements: false,
- * true. source:
- * jax.numpy.any, all */
+/* Whether any element, or all, differ from zero (NaN does; of complex numbers only the real part counts). Over no elements:
+ * false, true. source: jax.numpy.any, all */
 OLY_API oly_array oly_any_with(oly_operand x, oly_reduce_options options);
 OLY_API oly_array oly_all_with(oly_operand x, oly_reduce_options options);
 /* Mean of |x - mean|^2, and its square root; real also for complex numbers. Integers become floating; 16-bit floats are computed in

@@ -89,9 +89,9 @@ OLY_API oly_status oly_while(oly_while_condition condition, oly_while_body body,
                              void *user);
 #define oly_while(...) OLY_AT(oly_while)(__VA_ARGS__)
 
-/* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) passes the carries and x[k] = xs[k][i] to
- * the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i. Dimension
- * 0 of the xs is not split, the others may be.
+/* A loop over the first dimension of arrays: iteration i (with `reverse` the last first) passes the carries and x[k] = xs[k][i]
+ * to the body, which replaces the carries and sets y[k]; ys[k] becomes the stack of the y[k], that of iteration i at index i.
+ * Dimension 0 of the xs is not split, the others may be.
  *   length   of the xs' first dimensions, and the number of iterations
  *   returns  OLY_OK, or the error (OLY_ERRORS_RETURN), with carry[] and ys[] set to NULL
  *   fails    OLY_SHAPE (xs of another length; a carry that changes), OLY_DTYPE, OLY_INVALID
@@ -117,9 +117,9 @@ OLY_API oly_status oly_cond(oly_operand predicate, oly_function if_true, oly_fun
 #define oly_cond(predicate, ...) OLY_AT(oly_cond)(OLY_ARG(predicate), __VA_ARGS__)
 
 /* -- explanations -------------------------------------------------------------------------------------------------
- * The plan for these inputs, which is made but not run: steps and transfers, the type, sharding and reason for the placement of every
- * value, why data moves, memory per device and step, predicted times, and hints: which other placement of an input, constraint or
- * result would move less (found by planning again). docs/explain.md explains how to read it.
+ * The plan for these inputs, which is made but not run: steps and transfers, the type, sharding and reason for the placement of
+ * every value, why data moves, memory per device and step, predicted times, and hints: which other placement of an input,
+ * constraint or result would move less (found by planning again). docs/explain.md explains how to read it.
  *   file     written to, not closed
  *   form     text for people, JSON for programs, or a graph for Graphviz
  *   returns  OLY_OK or the error (OLY_ERRORS_RETURN)
@@ -138,8 +138,8 @@ OLY_API oly_status oly_explain_as_n(FILE *file, oly_explain_form form, oly_fn f,
 OLY_API void oly_explain_names(const char *arguments, int skipped);
 
 /* The differences between two plans: oly_explain_diff(stdout, f, OLY_IN(x, w), f, OLY_IN(x, w_elsewhere)). Totals (steps,
- * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values placed differently; and the steps,
- * those only of the first plan marked -, those only of the second +. Otherwise like oly_explain. */
+ * collectives, bytes, memory, predicted time), inputs, results and, for the same function, values placed differently; and the
+ * steps, those only of the first plan marked -, those only of the second +. Otherwise like oly_explain. */
 OLY_API oly_status oly_explain_diff(FILE *file, oly_fn before, int n_before, const oly_array *in_before, oly_fn after,
                                     int n_after, const oly_array *in_after);
 #define oly_explain_diff(...) OLY_AT(oly_explain_diff)(__VA_ARGS__)

@@ -1,5 +1,5 @@
-/* Removes what a job has left in /tmp and /dev/shm. See job_files.h. Only files of this user are removed: those that bear the job's
- * name, and segments that have been made since the job began and that no process has mapped. */
+/* Removes the files that a job has left in /tmp and /dev/shm. See job_files.h. Only files of this user are removed: those with the
+ * job's name, and segments made since the job began that no process has mapped. */
 #define _GNU_SOURCE
 #include "job_files.h"
 #include <ctype.h>
@@ -65,7 +65,7 @@ static void remove_folder(int above, const char *name, int depth)
     unlinkat(above, name, AT_REMOVEDIR);
 }
 
-/* Where mpirun puts it when no rank has lived long enough to be asked. */
+/* Where mpirun puts it, for jobs whose ranks ended too early to be asked. */
 static void guess_session(char *path, size_t size, pid_t launcher)
 {
     const char *base = getenv("OMPI_MCA_orte_tmpdir_base"), *tmp = getenv("TMPDIR");
@@ -87,7 +87,7 @@ static void remove_session(const job_files *files, pid_t launcher)
         guess_session(path, sizeof path, launcher);
     snprintf(pid, sizeof pid, "pid.%ld", (long)launcher);
     char *name = strrchr(path, '/');
-    if (!name || strcmp(name + 1, pid) != 0) /* not as Open MPI 4 names it: it is left alone */
+    if (!name || strcmp(name + 1, pid) != 0) /* not named as by Open MPI 4: kept */
         return;
     *name++ = 0;
     int above = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -95,7 +95,7 @@ static void remove_session(const job_files *files, pid_t launcher)
         return;
     remove_folder(above, name, 0);
     close(above);
-    rmdir(path); /* stays where other jobs of this user run */
+    rmdir(path); /* remains while other jobs of this user run */
 }
 
 /* -- segments ------------------------------------------------------------------------------------------------ */

@@ -1,19 +1,20 @@
-/* Runs a launcher and sees that its job ends: olyrun starts mpirun through this. One process, no threads; it wakes for signals and
- * a few times a second.
+/* Runs a launcher and ensures that its job ends: olyrun starts mpirun through this. One process without threads, which wakes for
+ * signals and a few times a second.
  *
  *     olyguard [--time SECONDS] [--grace SECONDS] -- LAUNCHER [ARGUMENT...]      the exit status is the launcher's
  *     olyguard --version
  *
- * What it does about
- *   signals                      INT, TERM, HUP, QUIT, USR1, USR2 are passed on; what asks for an end gets the grace time to come to one
- *   the time limit               SIGTERM for the launcher, after the grace time SIGKILL for everything; status 124
- *   ranks that have all ended    and a launcher that has not, after the grace time: SIGKILL for it; status 1
- *   a launcher that has ended    and ranks that have not: SIGTERM for them, after the grace time SIGKILL
- *   files that Open MPI leaves   of this job: its session folder, its segments in /dev/shm
+ * What it handles:
+ *   signals                      INT, TERM, HUP, QUIT, USR1, USR2 are forwarded; after one that asks for an end the job has the grace time
+ *   the time limit               SIGTERM to the launcher, after the grace time SIGKILL to everything; status 124
+ *   ranks that have all ended    while the launcher has not: after the grace time SIGKILL to it; status 1
+ *   a launcher that has ended    while ranks have not: SIGTERM to them, after the grace time SIGKILL
+ *   files that Open MPI leaves   its session folder and its segments in /dev/shm, of this job
  *   its own end by SIGKILL       the launcher gets SIGTERM
  *
- * It is the subreaper of all that the launcher starts, so a rank whose launcher is gone is still found. A rank is a process whose
- * environment holds what launchers give ranks, started by one whose does not. Only processes of this machine are seen. */
+ * It is the subreaper of all processes that the launcher starts, so it still finds a rank whose launcher is gone. A rank is a
+ * process whose environment has the variables that launchers set for ranks, started by one whose environment has not. Only
+ * processes of this machine are seen. */
 #define _GNU_SOURCE
 #include "job_files.h"
 #include "processes.h"
@@ -34,9 +35,9 @@ static struct {
     double limit, grace; /* s; limit 0: none */
     pid_t launcher;
     bool own_group;                  /* the launcher has a process group of its own */
-    double began, last_rank, ending; /* s; ending: since the launcher was asked to end, 0: it was not */
+    double began, last_rank, ending; /* s; ending: since the launcher was asked to end; 0: not asked */
     bool ended;                      /* the launcher */
-    int status;                      /* its own, or what this program has decided */
+    int status;                      /* its own, or the one that this program has decided on */
     bool decided;
     job_files files;
 } guard = {.grace = 5};
@@ -71,7 +72,7 @@ static void become_launcher(char **command, const sigset_t *mask, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
-        _exit(1); /* it ended in between */
+        _exit(1); /* it has ended in the meantime */
     if (guard.own_group)
         setpgid(0, 0);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -106,7 +107,7 @@ static void decide(int status)
     guard.decided = true;
 }
 
-/* Asks for an end once; after the grace time nobody is asked any more. */
+/* Asks for an end once; after the grace time the job is killed. */
 static void ask_to_end(const char *why)
 {
     if (guard.ending > 0)
@@ -136,12 +137,12 @@ static void pass_on(const siginfo_t *info)
 {
     int signal = info->si_signo;
     bool asks_for_end = signal != SIGUSR1 && signal != SIGUSR2;
-    bool has_it = !guard.own_group && info->si_code == SI_KERNEL; /* a key: the whole group has got it */
+    bool has_it = !guard.own_group && info->si_code == SI_KERNEL; /* a key: the whole group has received it */
     if (!guard.ended && !has_it)
         kill(guard.launcher, signal);
     if (!asks_for_end)
         return;
-    if (guard.ending > 0 && now() - guard.ending > 0.2) { /* a second time, and not both of a pair */
+    if (guard.ending > 0 && now() - guard.ending > 0.2) { /* a second signal, not the other of a pair */
         processes_kill(SIGKILL);
         return;
     }
@@ -153,7 +154,7 @@ static void pass_on(const siginfo_t *info)
 
 /* -- looking ------------------------------------------------------------------------------------------------- */
 
-/* All that the launcher has started. */
+/* All processes that the launcher has started. */
 static void look(void)
 {
     process_count count = processes_look(guard.launcher, &guard.files);
@@ -167,7 +168,7 @@ static void look(void)
         ask_to_end(text);
     }
     bool alone = !guard.ended && t - guard.last_rank >= guard.grace - 1;
-    if (alone && guard.ending == 0) { /* it has had its time, and crashes when it is asked in the midst of an end */
+    if (alone && guard.ending == 0) { /* it has had its time, and crashes if it is signalled while ending */
         decide(1);
         say("all ranks have ended, but the launcher has not: ending it");
         guard.ending = t - guard.grace;

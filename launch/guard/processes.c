@@ -75,7 +75,7 @@ static bool add_children(pid_t pid)
     return listed || !threads;
 }
 
-/* Where the kernel does not list children: every process is asked for its parent. */
+/* Where the kernel does not list children: examines the parent of every process. */
 static void add_children_by_parent(void)
 {
     for (int before = -1; before != found.n;) {
@@ -105,7 +105,7 @@ static void find_all(void)
         }
 }
 
-/* Its environment as it was started with, one string after the other. NULL: it cannot be read. */
+/* The environment with which it was started, one string after the other. NULL: it cannot be read. */
 static char *environment_of(pid_t pid, size_t *bytes)
 {
     char path[64];
@@ -155,7 +155,7 @@ process_count processes_look(pid_t launcher, job_files *files)
         char state = oly_process_state(p->pid, &parent);
         if (p->pid == launcher || !state)
             continue;
-        found.seen = true; /* one that is not yet reaped has been, too */
+        found.seen = true; /* one that is not yet reaped has been seen, too */
         if (state == 'Z' || state == 'X')
             continue;
         p->of_rank = is_of_rank(p->pid, files);
