@@ -54,6 +54,7 @@ every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracl
 
 programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
             $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
+protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected/%))
 guard    := $(BUILD)/launch/olyguard
 library  := $(BUILD)/libolympus.a
 shared   := $(BUILD)/libolympus.so
@@ -116,7 +117,7 @@ endif
 # -- goals --------------------------------------------------------------------------------------------------------------
 .PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers install uninstall mutants clean help
 
-all: library $(programs) $(guard) ## the library, the examples, the tests and the bench (default)
+all: library $(programs) $(protected) $(guard) ## the library, the examples, the tests and the bench (default)
 
 library: $(library) $(shared) ## libolympus.a and libolympus.so
 
@@ -237,6 +238,12 @@ $(shared): $(objects) $(BUILD)/contents
 link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
 
 $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
+	$(call say,LD,$(@:$(BUILD)/%=%))
+	$(link_program) -o $@
+
+# Examples on the platform of tests/platform_protected.c.
+$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(BUILD)/tests/platform_protected.o $(library)
+	@mkdir -p $(@D)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 

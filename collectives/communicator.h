@@ -11,6 +11,8 @@
  * duplicates the world's communicator, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if a launcher is seen in the environment, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
+/* May MPI be given the memory of the buffers? Otherwise every message is packed. Before any exchange is made. */
+void oly_exchange_direct(bool allowed);
 /* In its place: this process is rank 0 of so many ranks that are not there. Nothing can be sent. */
 oly_status oly_world_imagine(int ranks, int node_ranks);
 bool oly_world_has_peers(void); /* is there another rank to talk to? */

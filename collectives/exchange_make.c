@@ -60,6 +60,13 @@ static oly_status place_pieces(exchange_message *m, const oly_message *from, siz
     return OLY_OK;
 }
 
+static bool direct_allowed = true;
+
+void oly_exchange_direct(bool allowed)
+{
+    direct_allowed = allowed;
+}
+
 static oly_status make_message(exchange_message *m, const oly_message *from, size_t element_bytes, lists *left)
 {
     if (from->peer < 0 || from->peer >= oly_world_size() || from->peer == oly_world_rank() || from->n_pieces < 0)
@@ -71,7 +78,7 @@ static oly_status make_message(exchange_message *m, const oly_message *from, siz
     m->n_pieces = from->n_pieces;
     OLY_TRY(place_pieces(m, from, element_bytes, left));
     m->big = m->bytes > SMALL_BYTES;
-    m->direct = m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
+    m->direct = direct_allowed && m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
     m->n_chunks = m->big ? (int)((m->bytes - 1) / chunk_bytes() + 1) : 0;
     return OLY_OK;
 }

@@ -2,7 +2,9 @@
 #include "check.h"
 #include "core/error.h"
 #include "device/memory.h"
-#include "device/platform.h"
+#include "platform_protected.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct {
     int n_devices, reads, writes, allocated;
@@ -164,13 +166,48 @@ static void ranks_have_one_platform(void **state)
     assert_non_null(strstr(oly_pending_message(), "of rank 0 are of platform \"apart\", those of rank 2 of \"cpu\""));
 }
 
+/* In a child: what it says when the host touches a buffer that is not mapped. */
+static void touch(int out)
+{
+    dup2(out, STDERR_FILENO);
+    oly_platform_register(&platform_protected);
+    if (oly_platform_choose(false) != OLY_OK)
+        _exit(1);
+    oly_buffer *b = oly_buffer_take(0, 100);
+    ((volatile char *)b->data)[12] = 1;
+    _exit(1);
+}
+
+static void touching_a_protected_buffer_names_it(void **state)
+{
+    int ends[2], status;
+    char text[1000];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0)
+        touch(ends[1]);
+    close(ends[1]);
+    ssize_t n = read(ends[0], text, sizeof text - 1);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(n > 0);
+    text[n] = 0;
+    assert_non_null(strstr(text, "byte 12 of buffer 0 (128 bytes in memory 0) is used by the host"));
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+}
+
 int main(void)
 {
 #define WITH_IT(test) cmocka_unit_test_setup_teardown(test, choose, forget)
     const struct CMUnitTest tests[] = {
-        WITH_IT(a_buffer_stays_in_its_memory),    WITH_IT(the_host_gets_a_copy),
-        WITH_IT(what_the_device_refuses_is_told), cmocka_unit_test(a_cpu_maps_the_memory_itself),
-        WITH_IT(too_many_memories_are_refused),   WITH_IT(ranks_have_one_platform),
+        WITH_IT(a_buffer_stays_in_its_memory),
+        WITH_IT(the_host_gets_a_copy),
+        WITH_IT(what_the_device_refuses_is_told),
+        cmocka_unit_test(a_cpu_maps_the_memory_itself),
+        WITH_IT(too_many_memories_are_refused),
+        WITH_IT(ranks_have_one_platform),
+        cmocka_unit_test(touching_a_protected_buffer_names_it),
     };
     return CHECK_MAIN(tests);
 }

@@ -51,7 +51,7 @@ oly_status oly_array_host(oly_array x, int s, const void **memory)
 
 static void drop_host(oly_array x)
 {
-    for (int s = 0; x->host && s < x->n_shards; s++)
+    for (int s = 0; s < x->n_shards; s++)
         if (x->host[s])
             oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, x->shard[s]->bytes, x->host[s]);
     oly_release(x->host);
@@ -61,7 +61,8 @@ static void drop_host(oly_array x)
 static void destroy(oly_owned *object)
 {
     oly_array x = (oly_array)object, oldest = NULL;
-    drop_host(x);
+    if (x->host)
+        drop_host(x);
     oly_buffers_drop(x->n_shards, x->shard);
     x->n_shards = 0;
     x->deleted = true;

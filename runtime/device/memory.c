@@ -24,13 +24,14 @@
 #define LARGEST_LOG2   47
 #define FIRST_FINE     (FINE_FROM_LOG2 - FIRST_LOG2)
 #define N_CLASSES      (FIRST_FINE + 8 * (LARGEST_LOG2 - FINE_FROM_LOG2) + 1)
+#define N_KINDS        (OLY_MOST_MEMORIES * N_CLASSES) /* a class in each memory */
 #define SPENT_LOG2     14
 
 static struct {
     pthread_mutex_t lock;
-    oly_buffer *free_blocks[OLY_MOST_MEMORIES][N_CLASSES];
-    oly_buffer *spent[1 << SPENT_LOG2]; /* by device and class, chained */
     oly_pool_statistics statistics;
+    oly_buffer *free_blocks[N_KINDS];
+    oly_buffer *spent[1 << SPENT_LOG2]; /* by device and kind, chained */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- classes ----------------------------------------------------------------------------------- */
@@ -60,19 +61,19 @@ static int class_of(size_t bytes, size_t *capacity)
 
 /* What is asked for. */
 typedef struct need {
-    int memory, class;
+    int memory, kind;
     size_t capacity;
 } need;
 
 /* -- blocks from and to the system ------------------------------------------------------------- */
 
-static oly_buffer *block_from_system(int memory, size_t capacity)
+static oly_buffer *block_from_system(const need *n)
 {
     oly_buffer *b = malloc(sizeof *b);
     if (!b)
         return NULL;
-    *b = (oly_buffer){.memory = memory, .capacity = capacity, .line = OLY_NO_LINE};
-    if (oly_platform_get()->allocate(memory, capacity, &b->data))
+    *b = (oly_buffer){.memory = (uint8_t)n->memory, .kind = n->kind, .capacity = n->capacity, .line = OLY_NO_LINE};
+    if (oly_platform_get()->allocate(n->memory, n->capacity, &b->data))
         return b;
     free(b);
     return NULL;
@@ -86,9 +87,9 @@ static void block_to_system(oly_buffer *b)
 
 static void trim_locked(void)
 {
-    for (int c = 0; c < OLY_MOST_MEMORIES * N_CLASSES; c++)
-        for (oly_buffer **list = &pool.free_blocks[c / N_CLASSES][c % N_CLASSES], *b = *list; b; b = *list) {
-            *list = b->next;
+    for (int k = 0; k < N_KINDS; k++)
+        for (oly_buffer *b; (b = pool.free_blocks[k]);) {
+            pool.free_blocks[k] = b->next;
             pool.statistics.free_bytes -= b->capacity;
             block_to_system(b);
         }
@@ -96,23 +97,23 @@ static void trim_locked(void)
 
 /* A program whose sizes drift would leave free blocks of every class behind: before asking for more they go,
  * once they are twice as much as was ever in use. */
-static oly_buffer *new_block_locked(int memory, size_t capacity)
+static oly_buffer *new_block_locked(const need *n)
 {
     if (pool.statistics.free_bytes / 2 > pool.statistics.peak_bytes)
         trim_locked();
-    oly_buffer *b = block_from_system(memory, capacity);
+    oly_buffer *b = block_from_system(n);
     if (!b && pool.statistics.free_bytes > 0) {
         trim_locked();
-        b = block_from_system(memory, capacity);
+        b = block_from_system(n);
     }
     return b;
 }
 
 /* -- spent buffers ------------------------------------------------------------------------------ */
 
-static oly_buffer **spent_list(int device, int class)
+static oly_buffer **spent_list(int device, int kind)
 {
-    uint64_t key = (uint64_t)device * N_CLASSES + (uint64_t) class;
+    uint64_t key = (uint64_t)device * N_KINDS + (uint64_t)kind;
     return &pool.spent[key * 0x9e3779b97f4a7c15u >> (64 - SPENT_LOG2)];
 }
 
@@ -124,8 +125,7 @@ static void add_spent_locked(oly_buffer *b)
     pool.statistics.spent_bytes += b->capacity;
     if (b->line < 0)
         return;
-    size_t capacity;
-    oly_buffer **list = spent_list(b->line, class_of(b->capacity, &capacity));
+    oly_buffer **list = spent_list(b->line, b->kind);
     b->next = *list;
     b->link = list;
     if (b->next)
@@ -147,8 +147,8 @@ static void remove_spent_locked(oly_buffer *b)
 
 static oly_buffer *take_spent_locked(const need *n, int device)
 {
-    oly_buffer *b = device < 0 ? NULL : *spent_list(device, n->class);
-    while (b && (b->line != device || b->memory != n->memory || b->capacity != n->capacity))
+    oly_buffer *b = device < 0 ? NULL : *spent_list(device, n->kind);
+    while (b && (b->line != device || b->kind != n->kind))
         b = b->next;
     if (b)
         remove_spent_locked(b);
@@ -166,7 +166,7 @@ static bool may_go_on(void *context)
 {
     const need *n = context;
     pthread_mutex_lock(&pool.lock);
-    bool yes = pool.free_blocks[n->memory][n->class] || !too_much_is_spent_locked(n->capacity);
+    bool yes = pool.free_blocks[n->kind] || !too_much_is_spent_locked(n->capacity);
     pthread_mutex_unlock(&pool.lock);
     return yes;
 }
@@ -175,10 +175,10 @@ static bool may_go_on(void *context)
 
 static oly_buffer *take_free_locked(const need *n)
 {
-    oly_buffer *b = pool.free_blocks[n->memory][n->class];
+    oly_buffer *b = pool.free_blocks[n->kind];
     if (!b)
         return NULL;
-    pool.free_blocks[n->memory][n->class] = b->next;
+    pool.free_blocks[n->kind] = b->next;
     pool.statistics.free_bytes -= n->capacity;
     pool.statistics.in_use_bytes += n->capacity;
     return b;
@@ -195,12 +195,12 @@ static oly_buffer *take_new_locked(need n, bool may_wait)
         if (b)
             return b;
     }
-    oly_buffer *b = new_block_locked(n.memory, n.capacity);
+    oly_buffer *b = new_block_locked(&n);
     if (!b && may_wait) {
         pthread_mutex_unlock(&pool.lock);
         oly_queue_drain();
         pthread_mutex_lock(&pool.lock);
-        b = new_block_locked(n.memory, n.capacity);
+        b = new_block_locked(&n);
     }
     if (b)
         pool.statistics.in_use_bytes += n.capacity;
@@ -211,9 +211,10 @@ static oly_buffer *take_new_locked(need n, bool may_wait)
 static oly_buffer *take_locked(int device, size_t bytes, int line, bool may_wait)
 {
     need n = {.memory = oly_platform_memory(device)};
-    n.class = class_of(bytes, &n.capacity);
-    if (n.class < 0 || oly_allocation_fails())
+    int class = class_of(bytes, &n.capacity);
+    if (class < 0 || oly_allocation_fails())
         return NULL;
+    n.kind = n.memory * N_CLASSES + class;
     oly_buffer *b = take_spent_locked(&n, line);
     if (!b)
         b = take_free_locked(&n);
@@ -237,13 +238,11 @@ static void pass_on_locked(oly_buffer *b)
             add_spent_locked(b);
         return;
     }
-    size_t capacity;
-    int class = class_of(b->capacity, &capacity);
     if (b->spent)
         remove_spent_locked(b);
     b->line = OLY_NO_LINE;
-    b->next = pool.free_blocks[b->memory][class];
-    pool.free_blocks[b->memory][class] = b;
+    b->next = pool.free_blocks[b->kind];
+    pool.free_blocks[b->kind] = b;
     pool.statistics.in_use_bytes -= b->capacity;
     pool.statistics.free_bytes += b->capacity;
 }

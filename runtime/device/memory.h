@@ -23,9 +23,10 @@ typedef struct oly_buffer {
     int calls;       /* queued or running */
     int line;        /* the local device on which all those calls are; OLY_NO_LINE, OLY_SEVERAL_LINES */
     bool spent;      /* no handle will read it again, only calls that are queued already */
+    uint8_t memory;  /* of the platform; never changes */
     uint64_t latest; /* number of the call that used it last, and how often that named it */
     int uses;
-    int memory;                      /* of the platform; never changes */
+    int kind;                        /* the memory and the size class; never changes */
     struct oly_buffer *next, **link; /* in the list of free or of spent ones */
     uint64_t hashed, contents; /* number of the value that was hashed last, and the hash; the communication lane's */
 } oly_buffer;

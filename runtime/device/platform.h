@@ -32,6 +32,11 @@ typedef struct oly_platform {
     oly_status (*read)(void *host, int memory, const void *from, size_t bytes);
     oly_status (*write)(int memory, void *to, const void *host, size_t bytes);
     oly_status (*copy)(int to_memory, void *to, int from_memory, const void *from, size_t bytes);
+
+    /* Around every use of a buffer by kernels and messages of the host; NULL: not needed. A buffer may be open several times, also in
+     * several threads. */
+    void (*open)(void *data);
+    void (*close)(void *data);
 } oly_platform;
 
 extern const oly_platform oly_platform_cpu, oly_platform_simulated;

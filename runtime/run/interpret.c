@@ -4,6 +4,7 @@
 #include "run/execute.h"
 #include "run/stencil_run.h"
 #include "core/hash.h"
+#include "device/platform.h"
 #include "device/workers.h"
 #include "plan/partition/sort_split.h"
 #include "plan/reduce/reduction_tree.h"
@@ -16,6 +17,13 @@ enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us of work */
 static void *at(const oly_run *r, const oly_place *p)
 {
     return (char *)r->base[p->base] + p->offset;
+}
+
+/* Around what uses the memory of the run's buffers, kernels and messages, where the platform asks for it. */
+static void for_buffers(const oly_run *r, void (*open_or_close)(void *data))
+{
+    for (int k = 0; open_or_close && k < r->n_used; k++)
+        open_or_close(r->used[k]->data);
 }
 
 /* -- chunks of many pieces ---------------------------------------------------------------------------------------------
@@ -101,8 +109,10 @@ static bool is_under_way(const oly_run *r)
 /* Exchanges under way need MPI to be called now and then; only the thread that interprets may. */
 void oly_advance_exchanges(oly_run *r)
 {
+    for_buffers(r, oly_platform_get()->open);
     if (r->advance == OLY_OK)
         r->advance = oly_exchange_advance();
+    for_buffers(r, oly_platform_get()->close);
 }
 
 static void run_chunk(const spread *s, int device, int chunk)
@@ -337,22 +347,45 @@ static void **cell(oly_run *r, int device, int slot)
     return &r->base[oly_cell(r->plan, device, slot)];
 }
 
-/* The bytes of a slot on the first device that has it: values that every device holds. NULL: none of the devices is here. */
-static const void *common_value(oly_run *r, int slot)
+static int memory_of(const oly_run *r, int device)
 {
-    const void *value = NULL;
-    for (int d = 0; d < r->plan->n_devices && !value; d++)
-        if (r->plan->slots[slot].device_bytes[d] > 0)
-            value = *cell(r, d, slot);
-    return value;
+    return oly_platform_memory(r->plan->devices[device]);
 }
 
-static bool goes_on(oly_run *r, const oly_step *s, int64_t i)
+/* The value of a slot on the first device that has it; all devices hold the same. *here: is one of the devices here? */
+static oly_status read_common(oly_run *r, int slot, size_t bytes, void *value, bool *here)
 {
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (r->plan->slots[slot].device_bytes[d] > 0) {
+            *here = true;
+            return oly_platform_get()->read(value, memory_of(r, d), *cell(r, d, slot), bytes);
+        }
+    *here = false;
+    return OLY_OK;
+}
+
+/* Does iteration i follow? */
+static oly_status goes_on(oly_run *r, const oly_step *s, int64_t i, bool *more)
+{
+    bool predicate = false, here = true;
+    oly_status st = OLY_OK;
     if (s->loop.predicate < 0)
-        return i < s->loop.count;
-    const bool *predicate = common_value(r, s->loop.in_slot[s->loop.predicate]);
-    return predicate && *predicate;
+        predicate = i < s->loop.count;
+    else
+        st = read_common(r, s->loop.in_slot[s->loop.predicate], sizeof predicate, &predicate, &here);
+    *more = st == OLY_OK && here && predicate;
+    return st;
+}
+
+static oly_status set_counter(oly_run *r, const oly_step *s, int64_t i)
+{
+    int32_t counter = (int32_t)(s->loop.lower + i);
+    for (int d = 0; d < r->plan->n_devices && s->loop.counter_slot >= 0; d++) {
+        void *at = *cell(r, d, s->loop.counter_slot);
+        if (at) /* none on a process that has no device of the mesh */
+            OLY_TRY(oly_platform_get()->write(memory_of(r, d), at, &counter, sizeof counter));
+    }
+    return OLY_OK;
 }
 
 /* What an iteration wrote is read by the next, which writes over what that one has read. */
@@ -370,14 +403,16 @@ static void turn_buffers(oly_run *r, const oly_step *s, bool read)
         }
 }
 
-static void copy_results(oly_run *r, const oly_step *s)
+static oly_status copy_results(oly_run *r, const oly_step *s)
 {
     for (int d = 0; d < r->plan->n_devices; d++)
         for (int k = 0; k < s->loop.n_carry; k++) {
             size_t bytes = r->plan->slots[s->loop.result_slot[k]].device_bytes[d];
             if (bytes)
-                memcpy(*cell(r, d, s->loop.result_slot[k]), *cell(r, d, s->loop.in_slot[k]), bytes);
+                OLY_TRY(oly_platform_get()->copy(memory_of(r, d), *cell(r, d, s->loop.result_slot[k]), memory_of(r, d),
+                                                 *cell(r, d, s->loop.in_slot[k]), bytes));
         }
+    return OLY_OK;
 }
 
 static oly_status run_loop(oly_run *r, const oly_step *s)
@@ -385,22 +420,19 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     int n = r->plan->n_devices;
     oly_status st = OLY_OK;
     int64_t i = 0;
+    bool more;
     for (int d = 0; d < n; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
-    for (; st == OLY_OK && goes_on(r, s, i); i++) {
-        for (int d = 0; d < n && s->loop.counter_slot >= 0; d++) {
-            int32_t *counter = *cell(r, d, s->loop.counter_slot);
-            if (counter) /* none on a process that has no device of the mesh */
-                *counter = (int32_t)(s->loop.lower + i);
-        }
-        st = oly_run_block(r, s->loop.body);
+    for (; st == OLY_OK && (st = goes_on(r, s, i, &more)) == OLY_OK && more; i++) {
+        if ((st = set_counter(r, s, i)) == OLY_OK)
+            st = oly_run_block(r, s->loop.body);
         turn_buffers(r, s, true);
         if (s->loop.predicate >= 0 && oly_run_failure() != OLY_OK)
             return OLY_OK; /* the job is ending: a condition need not come true any more */
     }
     if (s->loop.result_slot && st == OLY_OK)
-        copy_results(r, s);
+        st = copy_results(r, s);
     if (i % 2) /* as it was, for the next time round an outer loop */
         turn_buffers(r, s, false);
     return st;
@@ -408,10 +440,12 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
 
 static oly_status run_branch(oly_run *r, const oly_step *s)
 {
-    const int32_t *index = common_value(r, s->branch.index_slot);
-    if (!index)
+    int32_t index;
+    bool here;
+    OLY_TRY(read_common(r, s->branch.index_slot, sizeof index, &index, &here));
+    if (!here)
         return OLY_OK;
-    int last = s->branch.n - 1, k = *index < 0 ? 0 : *index > last ? last : *index;
+    int last = s->branch.n - 1, k = index < 0 ? 0 : index > last ? last : index;
     return oly_run_block(r, s->branch.blocks[k]);
 }
 
@@ -433,7 +467,7 @@ void oly_settle_loops(oly_run *r)
 
 /* -- steps -------------------------------------------------------------------------------------------------------------------- */
 
-static oly_status run_step(oly_run *r, const oly_step *s)
+static oly_status use_memory(oly_run *r, const oly_step *s)
 {
     switch (s->kind) {
     case OLY_STEP_TILE: run_spread(r, s, 0); return OLY_OK;
@@ -448,12 +482,25 @@ static oly_status run_step(oly_run *r, const oly_step *s)
         return OLY_OK;
     case OLY_STEP_MOVE: return run_move(r, s);
     case OLY_STEP_FOLD: return run_fold(r, s);
-    case OLY_STEP_LOOP: return run_loop(r, s);
-    case OLY_STEP_BRANCH: return run_branch(r, s);
     case OLY_STEP_STENCIL: return s->stencil.march ? oly_run_march(r, s) : oly_run_stencil(r, s);
     case OLY_STEP_WAIT: return s->from < 0 ? oly_exchange_join(s->awaited) : oly_exchange_await(s->awaited, s->from);
+    default: return OLY_OK;
     }
-    return OLY_OK;
+}
+
+/* Control flow reads values as the host does, through the platform. */
+static oly_status run_step(oly_run *r, const oly_step *s)
+{
+    if (s->kind == OLY_STEP_LOOP)
+        return run_loop(r, s);
+    if (s->kind == OLY_STEP_BRANCH)
+        return run_branch(r, s);
+    if (!oly_platform_get()->open)
+        return use_memory(r, s);
+    for_buffers(r, oly_platform_get()->open);
+    oly_status st = use_memory(r, s);
+    for_buffers(r, oly_platform_get()->close);
+    return st;
 }
 
 oly_status oly_run_block(oly_run *r, const oly_block *b)

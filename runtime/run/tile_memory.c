@@ -1,5 +1,6 @@
 /* Memory for tiles. See tile_memory.h. */
 #include "run/tile_memory.h"
+#include "device/platform.h"
 #include "device/workers.h"
 #include "run/stencil_run.h"
 
@@ -30,8 +31,11 @@ size_t oly_tile_bytes(const oly_plan *plan)
 void *oly_tile_begin(oly_run *r, bool *turn)
 {
     oly_buffer **mine = &r->tiles[oly_workers_slot()];
-    if (!*mine)
+    if (!*mine) {
         *mine = oly_buffer_take_at_once(r->plan->devices[0], r->tile_bytes);
+        if (*mine && oly_platform_get()->open)
+            oly_platform_get()->open((*mine)->data);
+    }
     *turn = !*mine;
     if (*turn)
         pthread_mutex_lock(&r->turn);
@@ -47,6 +51,8 @@ void oly_tile_end(oly_run *r, bool turn)
 void oly_tiles_drop(oly_run *r)
 {
     for (int k = 0; k < oly_workers_slots(); k++) {
+        if (r->tiles[k] && oly_platform_get()->close)
+            oly_platform_get()->close(r->tiles[k]->data);
         oly_buffer_drop(r->tiles[k]);
         r->tiles[k] = NULL;
     }

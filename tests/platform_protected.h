@@ -1,0 +1,7 @@
+/* The platform of platform_protected.c, for tests that choose it themselves. */
+#ifndef PLATFORM_PROTECTED_H
+#define PLATFORM_PROTECTED_H
+#include "device/platform.h"
+
+extern const oly_platform platform_protected;
+#endif
