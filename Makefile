@@ -310,7 +310,7 @@ unformatted = for file in $(every_source) $(headers); do \
 # Tests set variables up in set-up functions that the analysers do not follow: only their layout is checked.
 shipped = $(sources) $(guards) $(cpu_kernels) $(examples) $(bench)
 
-lint: ## clang-format, cppcheck and clang-tidy, those that are there
+lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 	@failed=0; \
 	$(call with_tool,clang-format,$(unformatted)); \
 	$(call with_tool,cppcheck,cppcheck --quiet --error-exitcode=1 --inline-suppr -j 2 --enable=warning$(comma)portability \
@@ -341,6 +341,6 @@ install: library $(guard) ## library, headers, olyrun and a pkg-config file
 installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
             $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc
 
-uninstall: ## takes away what install has put there
+uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)
 	for d in include/olympus libexec/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

@@ -21,18 +21,19 @@ static const bench_row *const tables[] = {bench_heat_rows,     bench_field_rows,
 
 static void usage(FILE *file)
 {
-    fprintf(file,
-            "usage: bench [OPTION...] [NAME...]\n"
-            "Measures the rows named (all when none is; \"plan\": also plan_10 and the like; patterns too) and prints "
-            "for each\n"
-            "    name <tab> seconds <tab> rate <tab> unit\n"
-            "the best of the repeats. Rates in us/call are better when less, all others when more.\n"
-            "  --repeats N   repeats, at least %d (default %d)\n"
-            "  --quick       small sizes and %d repeats: shows that the rows work\n"
-            "  --list        names the rows and what they measure\n"
-            "  --help        this text\n"
-            "OLYMPUS_NUM_CPU_DEVICES: devices of each process. Runs under mpirun too.\n",
-            LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
+    fprintf(
+        file,
+        "usage: bench [OPTION...] [NAME...]\n"
+        "Measures the named rows (default: all; \"plan\" also matches plan_10 and so on; patterns are allowed) and\n"
+        "prints for each the best of the repeats:\n"
+        "    name <tab> seconds <tab> rate <tab> unit\n"
+        "For rates in us/call less is better, for all others more.\n"
+        "  --repeats N   repeats, at least %d (default %d)\n"
+        "  --quick       small sizes and %d repeats: checks that the rows work\n"
+        "  --list        lists the rows and what they measure\n"
+        "  --help        this text\n"
+        "OLYMPUS_NUM_CPU_DEVICES: devices per process. Also runs under mpirun.\n",
+        LEAST_REPEATS, bench_options.repeats, LEAST_REPEATS);
 }
 
 static void list(void)
@@ -49,7 +50,7 @@ static int repeats(const char *text)
     char *end;
     long n = strtol(text, &end, 10);
     if (*end || end == text || n < LEAST_REPEATS || n > 1000000) {
-        fprintf(stderr, "bench: --repeats needs a number from %d on, not '%s'\n", LEAST_REPEATS, text);
+        fprintf(stderr, "bench: --repeats needs a number of at least %d, not '%s'\n", LEAST_REPEATS, text);
         exit(2);
     }
     return (int)n;
@@ -97,7 +98,7 @@ static void check_names(int n, char **names)
             found = found || wanted(row, 1, &names[k]);
         }
         if (!found) {
-            fprintf(stderr, "bench: no row is called '%s'; bench --list names them\n", names[k]);
+            fprintf(stderr, "bench: there is no row '%s'; bench --list lists them\n", names[k]);
             exit(2);
         }
     }

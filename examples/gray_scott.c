@@ -150,8 +150,8 @@ static void usage(FILE *file)
                   "  --size N       cells along a side (default 256)\n"
                   "  --steps S      time steps (default 2000)\n"
                   "  --feed F       how fast u is fed (default 0.037)\n"
-                  "  --kill K       how fast v dies (default 0.06)\n"
-                  "  --png PATH     the picture (default build/gray_scott.png, or gray_scott.png where there is no "
+                  "  --kill K       how fast v decays (default 0.06)\n"
+                  "  --png PATH     the image (default build/gray_scott.png, or gray_scott.png where there is no "
                   "build)\n"
                   "  --no-check     no comparison with a plain loop on one core\n");
 }

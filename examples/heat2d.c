@@ -158,7 +158,7 @@ static void usage(FILE *file)
                   "  --size N              cells along a side of the plate (default 512)\n"
                   "  --steps S             time steps (default 1000)\n"
                   "  --partition 1d|2d     whole rows to each device, or rectangles (default 2d)\n"
-                  "  --png PATH            the picture (default build/heat2d.png, or heat2d.png where there is "
+                  "  --png PATH            the image (default build/heat2d.png, or heat2d.png where there is "
                   "no build)\n"
                   "  --no-check            no comparison with a plain loop on one core\n");
 }

@@ -169,7 +169,7 @@ static void usage(FILE *file)
                   "  --steps S      time steps (default 360)\n"
                   "  --courant C    distance that light travels in a step, in cells (default 0.5)\n"
                   "  --glass E      permittivity of the disk (default 2.25)\n"
-                  "  --png PATH     the picture (default build/maxwell2d.png, or maxwell2d.png where there is no "
+                  "  --png PATH     the image (default build/maxwell2d.png, or maxwell2d.png where there is no "
                   "build)\n"
                   "  --no-check     no comparison with a plain loop on one core\n");
 }

@@ -36,9 +36,9 @@ refused() {
     output=$("$bench" "${@:2}" 2>&1)
     [[ $? == 2 && $output == *$1* ]] || fail "bench ${*:2} should be refused: $output"
 }
-refused "no row is called 'heat9d'" heat9d
-refused 'from 3 on' --repeats 2
-refused 'from 3 on' --repeats 5x
+refused "there is no row 'heat9d'" heat9d
+refused 'at least 3' --repeats 2
+refused 'at least 3' --repeats 5x
 refused 'usage: bench' --frobnicate
 
 [[ $failed == 0 ]] && echo "bench: $(wc -w <<<"$names") rows"
