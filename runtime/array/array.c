@@ -34,17 +34,24 @@ static bool keep_spare(oly_array x)
     return true;
 }
 
+/* Not by the buffer's size: one that was given away may be larger than what is in it now. */
+static size_t bytes_of(oly_array x, int s)
+{
+    int position;
+    oly_box b = oly_array_box(x, s, &position);
+    return (size_t)oly_box_count(&b) * oly_dtype_size(x->type.dtype);
+}
+
 oly_status oly_array_host(oly_array x, int s, const void **memory)
 {
-    const oly_buffer *b = x->shard[s];
-    size_t bytes = (size_t)x->n_shards * sizeof *x->host;
-    *memory = b->data;
+    size_t room = (size_t)x->n_shards * sizeof *x->host;
+    *memory = x->shard[s]->data;
     if (oly_platform_get()->host_memory)
         return OLY_OK;
     if (!x->host && !(x->host = oly_calloc((size_t)x->n_shards, sizeof *x->host)))
-        return oly_out_of_memory(bytes, "copies of an array's shards");
+        return oly_out_of_memory(room, "copies of an array's shards");
     if (!x->host[s])
-        OLY_TRY(oly_buffer_map(b, OLY_ACCESS_READ, b->bytes, &x->host[s]));
+        OLY_TRY(oly_buffer_map(x->shard[s], OLY_ACCESS_READ, bytes_of(x, s), &x->host[s]));
     *memory = x->host[s];
     return OLY_OK;
 }
@@ -53,7 +60,7 @@ static void drop_host(oly_array x)
 {
     for (int s = 0; s < x->n_shards; s++)
         if (x->host[s])
-            oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, x->shard[s]->bytes, x->host[s]);
+            oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, bytes_of(x, s), x->host[s]);
     oly_release(x->host);
     x->host = NULL;
 }

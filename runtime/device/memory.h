@@ -50,9 +50,10 @@ int oly_buffer_references(const oly_buffer *b);       /* handles and calls */
  *
  *   READ     *host holds the bytes until unmap, also while others read them
  *   WRITE    *host is to be filled, in whole; the bytes are in the buffer after unmap
+ *   CHANGE   both
  *
  * On a CPU *host is the buffer's own memory, elsewhere a copy. fail OLY_MEMORY, or as the device does; then nothing is mapped. */
-typedef enum oly_access { OLY_ACCESS_READ, OLY_ACCESS_WRITE } oly_access;
+typedef enum oly_access { OLY_ACCESS_READ = 1, OLY_ACCESS_WRITE = 2, OLY_ACCESS_CHANGE = 3 } oly_access;
 oly_status oly_buffer_map(const oly_buffer *b, oly_access access, size_t bytes, void **host);
 oly_status oly_buffer_unmap(const oly_buffer *b, oly_access access, size_t bytes, void *host);
 oly_status oly_buffer_read(const oly_buffer *b, size_t bytes, void *host);

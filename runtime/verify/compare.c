@@ -9,7 +9,7 @@ enum { MARGIN = 8 }; /* times what the disturbed evaluations differ by */
 
 /* All of one value where the plan has put it. */
 typedef struct subject {
-    const oly_held *got;
+    oly_held *got;
     oly_held *exact, *disturbed[OLY_DISTURBED];
     double allowed; /* by which an element may differ; 0: not at all */
 } subject;
@@ -21,13 +21,22 @@ static void forget(subject *s)
         oly_held_drop(s->disturbed[j]);
 }
 
-static oly_status bring(const oly_held *got, const oly_expected *expected, subject *s)
+static oly_status bring(oly_held *got, const oly_expected *expected, subject *s)
 {
     oly_sharding where = got->is.sharding;
     *s = (subject){.got = got};
     OLY_TRY(oly_held_move(expected->exact, where, &s->exact));
     for (int j = 0; j < OLY_DISTURBED && expected->disturbed[j]; j++)
         OLY_TRY(oly_held_move(expected->disturbed[j], where, &s->disturbed[j]));
+    return OLY_OK;
+}
+
+static oly_status map(subject *s)
+{
+    OLY_TRY(oly_held_map(s->got));
+    OLY_TRY(oly_held_map(s->exact));
+    for (int j = 0; j < OLY_DISTURBED && s->disturbed[j]; j++)
+        OLY_TRY(oly_held_map(s->disturbed[j]));
     return OLY_OK;
 }
 
@@ -49,7 +58,7 @@ static int64_t elements_of(const subject *s, int shard)
 
 static const char *element_of(const oly_held *x, int shard, int64_t i)
 {
-    return (const char *)x->shard[shard]->data + i * (int64_t)oly_dtype_size(x->is.type.dtype);
+    return (const char *)x->host[shard] + i * (int64_t)oly_dtype_size(x->is.type.dtype);
 }
 
 /* By how much roundings have moved any element that this process has. */
@@ -111,7 +120,7 @@ static void look(const subject *s, oly_difference *first)
         oly_box box = box_of(s, shard);
         int64_t n = oly_box_count(&box);
         size_t bytes = (size_t)n * oly_dtype_size(t->dtype);
-        if (memcmp(s->got->shard[shard]->data, s->exact->shard[shard]->data, bytes) == 0)
+        if (memcmp(s->got->host[shard], s->exact->host[shard], bytes) == 0)
             continue;
         for (int64_t i = 0; i < n; i++) {
             int64_t number = is_right(s, shard, i) ? -1 : number_of(&box, t, i);
@@ -193,6 +202,9 @@ oly_status oly_compare(oly_mesh mesh, int n, oly_held *const *got, const oly_exp
     oly_queue_drain();
     if (st == OLY_OK)
         st = oly_run_failure();
+    for (int k = 0; k < n && st == OLY_OK; k++)
+        if (got[k])
+            st = map(&s[k]);
     if (st == OLY_OK)
         st = compare(mesh, n, s, allowed, first);
     for (int k = 0; s && k < n; k++)

@@ -23,10 +23,32 @@ oly_held *oly_held_share(oly_held *x)
     return x;
 }
 
+oly_status oly_held_map(oly_held *x)
+{
+    if (x->host || x->n_shards == 0)
+        return OLY_OK;
+    x->host = oly_calloc((size_t)x->n_shards, sizeof *x->host);
+    if (!x->host)
+        return oly_out_of_memory(sizeof *x->host * (size_t)x->n_shards, "a value that is verified");
+    for (int s = 0; s < x->n_shards; s++)
+        OLY_TRY(oly_buffer_map(x->shard[s], OLY_ACCESS_READ, x->shard[s]->capacity, &x->host[s]));
+    return OLY_OK;
+}
+
+static void unmap(oly_held *x)
+{
+    for (int s = 0; s < x->n_shards; s++)
+        if (x->host[s])
+            oly_buffer_unmap(x->shard[s], OLY_ACCESS_READ, x->shard[s]->capacity, x->host[s]);
+    oly_release(x->host);
+}
+
 void oly_held_drop(oly_held *x)
 {
     if (!x || --x->references > 0)
         return;
+    if (x->host)
+        unmap(x);
     for (int s = 0; s < x->n_shards; s++)
         oly_buffer_drop(x->shard[s]);
     oly_release(x);

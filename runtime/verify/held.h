@@ -8,6 +8,7 @@ typedef struct oly_held {
     int references;
     oly_plan_value is;
     bool reordered; /* may depend on the order in which a plan adds (rounding.h) */
+    void **host;    /* owned: [n_shards] see oly_held_map; NULL: not mapped */
     int n_shards;
     oly_buffer *shard[]; /* of this process, in mesh order */
 } oly_held;
@@ -22,6 +23,8 @@ oly_held *oly_held_as_reordered(oly_held *x);
 oly_status oly_held_take(const oly_plan_value *is, oly_buffer *const *shards, bool copied, oly_held **made);
 /* An int32 number, where uncommitted arrays are. */
 oly_status oly_held_number(int32_t number, oly_held **made);
+/* Makes host[] what this process has of a value, for as long as the value is held and not changed. All work is done before. */
+oly_status oly_held_map(oly_held *x);
 /* The element of a value of rank 0, once all work is done; false: no device of this process has it. */
 bool oly_held_scalar(const oly_held *x, size_t bytes, void *value);
 

@@ -163,6 +163,23 @@ static void disturb_box(const walk *w)
     }
 }
 
+/* magnitude: NULL: x's own. */
+static oly_status disturb_shard(walk *w, const oly_buffer *x, const oly_buffer *magnitude)
+{
+    size_t n = (size_t)oly_box_count(&w->box), bytes = n * oly_dtype_size(w->dtype), by = n * oly_dtype_size(w->of);
+    void *elements, *magnitudes = NULL;
+    OLY_TRY(oly_buffer_map(x, OLY_ACCESS_CHANGE, bytes, &elements));
+    oly_status st = magnitude ? oly_buffer_map(magnitude, OLY_ACCESS_READ, by, &magnitudes) : OLY_OK;
+    if (st == OLY_OK) {
+        w->x = elements;
+        w->magnitude = magnitudes;
+        disturb_box(w);
+        st = magnitude ? oly_buffer_unmap(magnitude, OLY_ACCESS_READ, by, magnitudes) : OLY_OK;
+    }
+    oly_status written = oly_buffer_unmap(x, OLY_ACCESS_CHANGE, bytes, elements);
+    return st == OLY_OK ? written : st;
+}
+
 oly_status oly_rounding_disturb(oly_held *x, const oly_held *magnitude, double units, uint64_t seed)
 {
     const oly_type *t = &x->is.type;
@@ -178,9 +195,7 @@ oly_status oly_rounding_disturb(oly_held *x, const oly_held *magnitude, double u
     oly_queue_drain();
     for (int s = 0; s < x->n_shards; s++) {
         w.box = oly_layout_box(&l, positions[s]);
-        w.x = x->shard[s]->data;
-        w.magnitude = magnitude ? magnitude->shard[s]->data : NULL;
-        disturb_box(&w);
+        OLY_TRY(disturb_shard(&w, x->shard[s], magnitude ? magnitude->shard[s] : NULL));
     }
     return OLY_OK;
 }

@@ -181,14 +181,31 @@ static bool is_donated(const oly_verification *v, const int *donated, int input)
     return false;
 }
 
+static oly_status compare_bytes(const oly_buffer *a, const oly_buffer *b, size_t bytes, bool *same)
+{
+    void *first, *second;
+    OLY_TRY(oly_buffer_map(a, OLY_ACCESS_READ, bytes, &first));
+    oly_status st = oly_buffer_map(b, OLY_ACCESS_READ, bytes, &second);
+    if (st == OLY_OK) {
+        *same = memcmp(first, second, bytes) == 0;
+        st = oly_buffer_unmap(b, OLY_ACCESS_READ, bytes, second);
+    }
+    oly_buffer_unmap(a, OLY_ACCESS_READ, bytes, first);
+    return st;
+}
+
 /* Inputs that were not given away are what they were. */
 static oly_status check_inputs(const oly_verification *v, oly_buffer *const *const *inputs, const int *donated)
 {
     for (int k = 0; k < v->n_inputs; k++)
-        for (int s = 0; s < v->in[k]->n_shards && !is_donated(v, donated, k); s++)
-            if (memcmp(inputs[k][s]->data, v->in[k]->shard[s]->data, v->in[k]->shard[s]->bytes) != 0)
+        for (int s = 0; s < v->in[k]->n_shards && !is_donated(v, donated, k); s++) {
+            const oly_buffer *was = v->in[k]->shard[s];
+            bool same;
+            OLY_TRY(compare_bytes(inputs[k][s], was, was->bytes, &same));
+            if (!same)
                 return oly_fail(OLY_VERIFY, "%s: its plan has written over its operand %d, %s, which was not donated",
                                 v->graph->name, k, oly_type_short(&v->inputs[k].type));
+        }
     return OLY_OK;
 }
 
