@@ -115,7 +115,7 @@ endif
 endif
 
 # -- goals --------------------------------------------------------------------------------------------------------------
-.PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers install uninstall mutants clean help
+.PHONY: all library demo test check long fuzz fuzzers soak campaign divergence soak-fuzzer coverage bench lint layers tags install uninstall mutants clean help
 
 all: library $(programs) $(protected) $(guard) ## the library, the examples, the tests and the bench (default)
 
@@ -299,6 +299,19 @@ demo: library $(guard) $(examples:%.c=$(BUILD)/%) ## runs three examples on seve
 layers: ## checks that includes point only downward
 	@tests/test_layers.sh
 
+# ctags writes tags (vi and most editors), etags TAGS (Emacs): of Universal Ctags, Exuberant Ctags or Emacs; those that are there.
+CTAGS ?= ctags
+ETAGS ?= etags
+tags_in = .
+indexed = $(sort $(every_source) $(headers) $(shell find runtime kernels collectives -name '*.[ch]' -o -name '*.def'))
+
+tags: ## an index of the source for editors: tags (ctags), TAGS (etags)
+	@made=; \
+	if command -v $(CTAGS) >/dev/null; then $(CTAGS) -o $(tags_in)/tags $(indexed) && made="$$made tags"; fi; \
+	if command -v $(ETAGS) >/dev/null; then $(ETAGS) -o $(tags_in)/TAGS $(indexed) && made="$$made TAGS"; fi; \
+	if [ -z "$$made" ]; then echo 'make tags needs ctags or etags: install universal-ctags (apt, dnf, brew) or Emacs'; exit 1; fi; \
+	echo "wrote$$made"
+
 lint_flags = -std=gnu11 $(inside) $(cmocka_cflags) $(mpi_cflags) -DOLY_ISA=base
 # $1 tool, $2 command: runs it, or says that it is missing
 with_tool = if command -v $1 >/dev/null; then echo '  LINT    $1'; $2 || failed=1; \
@@ -324,7 +337,7 @@ lint: ## clang-format, cppcheck and clang-tidy, as far as installed
 # Libs.private has the libraries, not their packages: those would add what only programs without any shared library need (udev).
 to      = $(DESTDIR)$(PREFIX)
 
-install: library $(guard) ## library, headers, olyrun and a pkg-config file
+install: library $(guard) ## library, headers, olyrun, a pkg-config file and the licence
 	install -d $(to)/include/olympus $(to)/lib/pkgconfig $(to)/bin
 	install -m 644 include/olympus.h $(to)/include
 	install -m 644 $(wildcard include/olympus/*.h) $(to)/include/olympus
@@ -334,13 +347,14 @@ install: library $(guard) ## library, headers, olyrun and a pkg-config file
 	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
 	install -D -m 755 $(guard) $(to)/libexec/olympus/olyguard
+	install -D -m 644 LICENSE $(to)/share/doc/olympus/LICENSE
 	@printf '%s\n' 'Name: olympus' 'Description: arrays sharded over MPI ranks and local devices' 'Version: $(version)' \
 		'Cflags: -I$(PREFIX)/include' 'Libs: -L$(PREFIX)/lib -Wl$(comma)-rpath$(comma)$(PREFIX)/lib -lolympus' \
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc
+            $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)
-	for d in include/olympus libexec/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done
+	for d in include/olympus libexec/olympus share/doc/olympus; do [ ! -d $(to)/$$d ] || rmdir --ignore-fail-on-non-empty $(to)/$$d; done

@@ -40,6 +40,7 @@ with_words() { # PKG_CONFIG_OPTION OUTPUT
     # shellcheck disable=SC2046 # words, each of its own
     cc -std=gnu11 "$folder/program.c" $(pkg-config --cflags $1 --libs olympus) -o "$2"
 }
+check 'the licence is there' 'BSD 3-Clause License' cat "$to/share/doc/olympus/LICENSE"
 check 'a program is linked with the shared library' '' with_words '' "$folder/shared"
 check 'and starts' 'the sum is 4950' "$folder/shared"
 rm "$to"/lib/*.so*
