@@ -1,4 +1,4 @@
-/* Shared by mesh.c, sharding.c and permutation.c: the lock of the interned objects, and forgetting them. */
+/* Shared by mesh.c, sharding.c and permutation.c: the lock of the interned objects, and their release. */
 #ifndef OLY_LAYOUT_INTERN_H
 #define OLY_LAYOUT_INTERN_H
 void oly_intern_lock(void);

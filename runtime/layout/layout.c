@@ -20,7 +20,7 @@ int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k)
         return 0;
     if (k >= s->parts)
         return n;
-    int64_t cut = s->unit == 1 ? balanced_cut(s->base, s->parts, k) /* divisions are most of the work */
+    int64_t cut = s->unit == 1 ? balanced_cut(s->base, s->parts, k) /* divisions dominate the cost */
                                : balanced_cut(s->base / s->unit, s->parts, k) * s->unit;
     cut -= s->start;
     return oly_smaller(oly_larger(s->step == 1 ? cut : ceil_divide(cut, s->step), 0), n);
@@ -30,7 +30,7 @@ oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t 
 {
     oly_split s = oly_split_whole(n);
     for (int k = 0; k < axes->n; k++)
-        if (mesh->size[axes->axis[k]] > 1) /* axes of size 1 cut nothing */
+        if (mesh->size[axes->axis[k]] > 1) /* axes of size 1 split nothing */
             s.axes.axis[s.axes.n++] = axes->axis[k];
     s.parts = oly_axis_list_parts(mesh, &s.axes);
     return s;
@@ -92,7 +92,7 @@ bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n)
         if (period <= OLY_FEW_PARTS)
             return true;
         if (a->parts > OLY_MANY_PARTS)
-            return false; /* comparing cut by cut would cost more than a move that turns out to be empty */
+            return false; /* comparing cut by cut would cost more than an empty transfer */
     }
     for (int k = 1; k < a->parts; k++)
         if (oly_split_cut(a, n, k) != oly_split_cut(b, n, k))

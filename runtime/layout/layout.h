@@ -1,9 +1,8 @@
-/* Layouts: which elements each device holds. sharding + alignment.
- * One dimension is cut by a `split`: mesh axes, and where the cuts are. A canonical split cuts n elements in balanced blocks. An
- * aligned one keeps the cuts of the array it came from (base), seen through an affine map: element i of this dimension is element
- * start + i*step of the base, so slices stay where their array lives. unit: the base is cut in multiples of so many elements
- * (a dimension made by merging others). Cuts are monotone: part k holds [cut(k), cut(k+1)). Pure arithmetic; cost does not
- * depend on the number of devices. */
+/* Layouts: which elements each device holds. sharding + alignment. A dimension is divided by a `split`: mesh axes, and where
+ * the cuts are. A canonical split divides n elements into balanced blocks. An aligned one keeps the cuts of the array it came
+ * from (base) under an affine map: element i of this dimension is element start + i*step of the base, so slices stay where
+ * their array is placed. unit: the base is cut in multiples of this many elements (a dimension made by merging others). Cuts
+ * are monotone: part k holds [cut(k), cut(k+1)). Pure arithmetic; cost does not depend on the number of devices. */
 #ifndef OLY_LAYOUT_LAYOUT_H
 #define OLY_LAYOUT_LAYOUT_H
 #include "layout/sharding.h"
@@ -23,38 +22,38 @@ typedef struct oly_layout {
 
 typedef struct oly_box {
     int rank;
-    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK]; /* empty when hi <= lo anywhere; then all hi = lo */
+    int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK]; /* empty if hi <= lo anywhere; then all hi = lo */
 } oly_box;
 
-/* Begin of part k (0..parts) of n elements. */
+/* Start of part k (0..parts) of n elements. */
 int64_t oly_split_cut(const oly_split *s, int64_t n, int64_t k);
 oly_split oly_split_canonical(oly_mesh mesh, const oly_axis_list *axes, int64_t n);
 oly_split oly_split_whole(int64_t n);
 bool oly_split_equal(const oly_split *a, const oly_split *b, int64_t n); /* the same cuts over the same axes */
 
-/* Cuts of a split are, as a function of the part's number, pieces of straight lines, with a step of more than 1 rounded: the
- * remainders come back after as many parts. So what is to be known of all parts follows from those where the pieces meet, and
- * from as many on either side as it takes for everything to come back. */
+/* The cuts of a split are a piecewise linear function of the part's number, rounded if step is more than 1, so that remainders
+ * repeat after that many parts. Properties of all parts therefore follow from the parts where the pieces meet, and from one
+ * period on either side of them. */
 enum {
     OLY_FEW_PARTS = 32,
     OLY_MANY_PARTS = 4096
-}; /* so many are looked at one by one; and where there is no other way */
+}; /* parts examined one by one; and at most, where there is no other way */
 typedef struct oly_turns {
     int n;
     int64_t at[32];
 } oly_turns;
-void oly_turn_add(oly_turns *t, int64_t part); /* unless it is there */
-/* After how many parts both come back, of which one takes a and the other b; more than OLY_FEW_PARTS: many. */
+void oly_turn_add(oly_turns *t, int64_t part); /* unless present */
+/* The common period, in parts, of two functions with periods a and b; more than OLY_FEW_PARTS: many. */
 int64_t oly_period_of(int64_t a, int64_t b);
-/* Adds the numbers of the parts, times ratio, at which the cuts of n elements turn: five. */
+/* Adds the numbers of the parts, times ratio, at which the pieces of the cuts of n elements meet: five. */
 void oly_split_turns(const oly_split *s, int64_t n, int64_t ratio, oly_turns *t);
 /* Split of the slice start + i*step (n_new elements) of a dimension with split s: stays aligned. step may only be positive. */
 oly_split oly_split_sliced(const oly_split *s, int64_t start, int64_t step);
-/* Split of a dimension in which this one lies at `offset`: the inverse of slicing with step 1. */
+/* Split of a dimension that contains this one at `offset`: the inverse of slicing with step 1. */
 oly_split oly_split_embedded(const oly_split *s, int64_t offset);
-/* Split of a dimension in which element i of this one lies at offset + i * step. */
+/* Split of a dimension in which element i of this one is element offset + i * step. */
 oly_split oly_split_spread(const oly_split *s, int64_t offset, int64_t step);
-/* First part whose end lies beyond element i (the part that holds i, empty parts skipped). */
+/* First part whose end is beyond element i (the part that holds i, empty parts skipped). */
 int oly_split_part_of(const oly_split *s, int64_t n, int64_t i);
 /* First k, 0..parts, with oly_split_cut beyond i. */
 int oly_split_first_beyond(const oly_split *s, int64_t n, int64_t i);
@@ -66,7 +65,7 @@ bool oly_layout_equal(const oly_layout *a, const oly_layout *b);
 bool oly_layout_is_canonical(const oly_layout *l);
 oly_spec oly_layout_spec(const oly_layout *l);
 oly_box oly_layout_box(const oly_layout *l, int position);
-/* The same as people see it: a shard that is empty along one dimension keeps its extents along the others. */
+/* The same for display: a shard that is empty along one dimension keeps its extents along the others. */
 oly_box oly_layout_shard(const oly_layout *l, int position);
 /* Of a box. */
 int64_t oly_box_count(const oly_box *b);

@@ -16,7 +16,7 @@ typedef struct mesh_entry {
     int n_local;
     int *local;   /* owned; positions of this process's devices */
     int *by_id;   /* owned; positions in the order of their devices' ids; NULL when positions are ids */
-    int first_id; /* the least of a list without gaps; -1: it has some */
+    int first_id; /* the least of a list without gaps; -1: there are gaps */
 } mesh_entry;
 
 static mesh_entry *meshes;
@@ -51,7 +51,7 @@ int oly_mesh_position_of(oly_mesh mesh, int device_id)
     if (!mesh->devices)
         return device_id < mesh->n_devices ? device_id : -1;
     int low = 0, high = mesh->n_devices;
-    if (e->first_id >= 0) /* the ids follow each other */
+    if (e->first_id >= 0) /* the ids are consecutive */
         return device_id >= e->first_id && device_id - e->first_id < high ? e->by_id[device_id - e->first_id] : -1;
     while (low < high) {
         int middle = low + (high - low) / 2;
@@ -99,7 +99,7 @@ static int only_process(const struct oly_mesh_impl *m)
 
 /* -- runs of one process ------------------------------------------------------------------------------------------- */
 
-/* Coordinate c of an axis begins at another process than its neighbour before: no run may go across. */
+/* Coordinate c of an axis is on another process than its predecessor: no run may cross it. */
 static void cut_run(struct oly_mesh_impl *m, int axis, int64_t c)
 {
     if (c > 0 && c < m->size[axis] && c % m->together[axis] != 0)
@@ -116,7 +116,7 @@ static void find_runs_in_list(struct oly_mesh_impl *m, int axis, int stride)
     }
 }
 
-/* Positions are ids: looks at the positions where a process begins, until no other can make the runs shorter. Two positions
+/* Positions are ids: examines the positions where a process begins, until no other can shorten the runs. Two positions
  * `stride` apart with one of these between them differ in one or two coordinates. */
 static void find_runs(struct oly_mesh_impl *m, int axis, int stride)
 {
@@ -159,7 +159,7 @@ static int process_at(const struct oly_mesh_impl *m, int position)
     return oly_mesh_process_of(m->devices ? m->devices[position] : position);
 }
 
-/* Positions are ids, and all processes have as many: runs of positions are boxes when they end where axes do. */
+/* Positions are ids, and all processes have equally many: runs of positions are boxes if they end where axes do. */
 static bool runs_are_boxes(struct oly_mesh_impl *m)
 {
     int left = m->process >= 0 ? m->n_devices : oly_mesh_devices_each();
@@ -205,7 +205,7 @@ static void find_boxes(struct oly_mesh_impl *m)
         m->each[a] = 0;
 }
 
-/* Equal lists are one, so that comparing meshes never compares lists. */
+/* Equal lists are shared, so that comparing meshes never compares lists. */
 static const int *known_list(const struct oly_mesh_impl *m)
 {
     for (const mesh_entry *e = meshes; e; e = e->next)
@@ -245,7 +245,7 @@ static bool same_mesh(const struct oly_mesh_impl *a, const struct oly_mesh_impl 
            oly_mesh_same_grid(a, b);
 }
 
-/* Takes mesh->devices over, whatever comes. */
+/* Takes ownership of mesh->devices, also on failure. */
 static oly_mesh intern(struct oly_mesh_impl *mesh)
 {
     uint64_t h = oly_hash(1, mesh->size, sizeof(int) * (size_t)mesh->n_axes);
@@ -449,7 +449,7 @@ static oly_status check_devices(const struct oly_mesh_impl *m)
                     m->n_devices, oly_mesh_total_devices());
 }
 
-/* The size of an axis that was written as -1: what the others leave of all devices. */
+/* The size of an axis written as -1: the number of devices divided by the other sizes. */
 static oly_status fill_axis(struct oly_mesh_impl *m, int axis)
 {
     int all = oly_mesh_total_devices();
@@ -563,7 +563,7 @@ oly_mesh(oly_mesh_from_devices)(int n_axes, const char *const *names, const int 
 
 /* -- types of axes --------------------------------------------------------------------------------------------------- */
 
-/* The mesh that m is now, over the devices of `mesh`. */
+/* Interns m with the devices of `mesh`. */
 static oly_mesh over_devices_of(oly_mesh mesh, struct oly_mesh_impl *m)
 {
     if (mesh->devices) { /* each mesh owns its list */

@@ -13,22 +13,22 @@ struct oly_mesh_impl {
     int size[OLY_MAX_RANK];
     unsigned explicit_axes, manual_axes; /* bit k: the type of axis k; the others are Auto */
     int n_devices;                       /* product of the sizes */
-    /* Largest power of two so that aligned runs of that many positions along the axis always belong to one process. */
+    /* Largest power of two such that aligned runs of that many positions along the axis belong to one process. */
     int together[OLY_MAX_RANK];
-    /* Coordinates of each axis that a process has, where the processes are boxes of one size that fill the grid; 0: they are not. */
+    /* Number of coordinates of each axis that a process has, if the processes are boxes of one size that fill the grid; else 0. */
     int each[OLY_MAX_RANK];
-    _Atomic unsigned level[OLY_MAX_RANK]; /* node.c's note of how far devices along each axis are apart */
-    const int *devices; /* global ids in row-major order; NULL: the first n_devices. owned, equal lists are one */
+    _Atomic unsigned level[OLY_MAX_RANK]; /* node.c's record of the level along each axis */
+    const int *devices; /* global ids in row-major order; NULL: the first n_devices. Owned; equal lists are shared */
     uint64_t list_hash; /* of devices */
     int process;        /* the one all devices belong to; -1: several */
     bool everywhere;    /* the default device of each process: one position, which every process has a copy of */
     uint64_t hash;      /* the same on all ranks */
 };
 
-/* -- processes.c: whose the devices are ---------------------------------------------------------------------------- */
-/* What devices there are: counts[r] of process r, ids dense in process order. At start. */
+/* -- processes.c: which process owns which device ---------------------------------------------------------------------------- */
+/* Sets the devices: counts[r] of process r, ids dense in process order. At start. */
 oly_status oly_mesh_set_devices(int n_processes, const int *counts, int my_process);
-/* The same when each process has as many; takes no memory for a list of processes. */
+/* The same if all processes have equally many; needs no memory for a list of processes. */
 oly_status oly_mesh_set_devices_alike(int n_processes, int count, int my_process);
 void oly_mesh_forget_devices(void); /* at finalize */
 int oly_mesh_total_devices(void);
@@ -37,14 +37,14 @@ int oly_mesh_my_process(void);
 int oly_mesh_process_of(int device_id);
 /* How many devices a process has, and the id of the first; the others follow. */
 int oly_mesh_devices_of(int process, int *first);
-int oly_mesh_devices_each(void); /* devices of every process; 0: not all have as many */
+int oly_mesh_devices_each(void); /* devices of every process; 0: the numbers differ */
 int oly_mesh_first_local(void);  /* id of this process's first device; the others follow */
 int oly_mesh_local_devices(void);
 
 /* -- mesh.c -------------------------------------------------------------------------------------------------------- */
 /* The mesh of uncommitted arrays: each process's own first device. */
 oly_mesh oly_mesh_default(void);
-/* Where uncommitted work runs: on the device of oly_set_default_device, else oly_mesh_default. id -1: unset. */
+/* The mesh on which uncommitted work runs: the device of oly_set_default_device, else oly_mesh_default. id -1: unset. */
 oly_mesh oly_mesh_uncommitted(void);
 int oly_mesh_default_device(void);
 oly_status oly_mesh_set_default_device(int id);
@@ -52,13 +52,13 @@ oly_status oly_mesh_set_default_device(int id);
 int oly_mesh_device_id(oly_mesh mesh, int position);
 /* Which of this process's devices has the local shard s, counted as oly_mesh_local_positions does. */
 int oly_mesh_local_device(oly_mesh mesh, int s);
-/* Row-major position of a device, -1 if it is not in the mesh. Not for the mesh that is everywhere. */
+/* Row-major position of a device, -1 if it is not in the mesh. Not for the mesh of uncommitted arrays. */
 int oly_mesh_position_of(oly_mesh mesh, int device_id);
 /* The same grid with other types of its axes (bit masks). NULL on failure (message pending). */
 oly_mesh oly_mesh_retyped(oly_mesh mesh, unsigned explicit_axes, unsigned manual_axes);
 /* The same devices in the same order on another grid, all Auto. NULL on failure (message pending). */
 oly_mesh oly_mesh_regrouped(oly_mesh mesh, int n_axes, const int *size, const char (*name)[OLY_AXIS_NAME]);
-/* True when both have the same axes over the same devices, whatever the types of the axes. */
+/* True if both have the same axes over the same devices, whatever the types of the axes. */
 bool oly_mesh_same_grid(oly_mesh a, oly_mesh b);
 /* The mesh of oly_set_mesh; NULL: none. */
 oly_mesh oly_mesh_context(void);
@@ -70,7 +70,7 @@ void oly_mesh_coordinates(oly_mesh mesh, int position, int *coordinates);
 int oly_mesh_position(oly_mesh mesh, const int *coordinates);
 /* The positions whose devices this process owns: how many, and a list in mesh order (cached with the mesh). */
 int oly_mesh_local_positions(oly_mesh mesh, const int **positions);
-/* True when both have the same devices in the same order (whatever the axes). */
+/* True if both have the same devices in the same order (whatever the axes). */
 bool oly_mesh_same_devices(oly_mesh a, oly_mesh b);
 /* Frees meshes and shardings; at finalize. */
 void oly_layout_stop(void);

@@ -5,7 +5,7 @@
 
 static int *leaders; /* owned; NULL: nodes of `per_node` processes each */
 static int n_leaders, per_node;
-static unsigned generation = 1; /* of what is said here */
+static unsigned generation = 1; /* of these settings */
 
 oly_status oly_nodes_set(int n_processes, const int *leader)
 {
@@ -47,7 +47,7 @@ oly_level oly_level_between(int device_id, int other_device_id)
     return oly_node_of(a) == oly_node_of(b) ? OLY_LEVEL_NODE : OLY_LEVEL_NETWORK;
 }
 
-/* Rows of a mesh along an axis that are looked at, evenly spread. */
+/* Rows of a mesh along an axis that are examined, evenly spaced. */
 enum { MOST_ROWS = 64 };
 
 static oly_level widest_gap(oly_mesh mesh, int axis)
@@ -70,7 +70,7 @@ static oly_level widest_gap(oly_mesh mesh, int axis)
     return level;
 }
 
-/* Looked up once: of a mesh that lists its devices that takes as long as the list is. */
+/* Computed once: for a mesh that lists its devices this takes time proportional to the list. */
 oly_level oly_axis_level(oly_mesh mesh, int axis)
 {
     if (mesh->everywhere || mesh->size[axis] == 1 || mesh->together[axis] >= mesh->size[axis])

@@ -76,6 +76,6 @@ oly_permutation oly_permutation_inverse(oly_permutation p)
 {
     oly_permutation inverse = p->inverse;
     if (!inverse && (inverse = make_inverse(p)))
-        ((oly_permutation_impl *)(uintptr_t)p)->inverse = inverse; /* all permutations live as long */
+        ((oly_permutation_impl *)(uintptr_t)p)->inverse = inverse; /* all permutations have the same lifetime */
     return inverse;
 }

@@ -1,10 +1,10 @@
-/* Whose the devices are: ids are dense, in the order of the processes. Set once at start. See mesh.h. */
+/* Which process owns which device: ids are dense, in the order of the processes. Set once at start. See mesh.h. */
 #include "layout/mesh.h"
 #include "core/error.h"
 
 static int total_devices, first_local, n_local_devices, n_processes, my_process;
-static int each;      /* devices of a process, when all have as many; 0: see first_of */
-static int *first_of; /* owned; NULL when all have as many: first id of each process, and the total */
+static int each;      /* devices of a process, if all have equally many; 0: see first_of */
+static int *first_of; /* owned; NULL if all have equally many: first id of each process, and the total */
 
 oly_status oly_mesh_set_devices(int processes, const int *counts, int me)
 {
@@ -66,7 +66,7 @@ int oly_mesh_local_devices(void)
     return n_local_devices;
 }
 
-/* Id of the first device of a process; of n_processes: how many there are. */
+/* Id of the first device of a process; for n_processes: the number of devices. */
 static int first_device(int process)
 {
     return each ? process * each : first_of[process];

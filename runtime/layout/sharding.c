@@ -91,7 +91,7 @@ oly_sharding oly_sharding_default(void)
 
 bool oly_axis_list_equal(const oly_axis_list *a, const oly_axis_list *b)
 {
-    return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0; /* what lies beyond n says nothing */
+    return a->n == b->n && memcmp(a->axis, b->axis, a->n) == 0; /* entries beyond n have no meaning */
 }
 
 int oly_axis_list_parts(oly_mesh mesh, const oly_axis_list *list)
@@ -257,7 +257,7 @@ static oly_status parse_entry(oly_mesh mesh, oly_scanner *s, oly_axis_list *list
     return OLY_OK;
 }
 
-/* Does "unreduced=" or "reduced=" come next? Taken then. */
+/* Whether "unreduced=" or "reduced=" comes next; consumes it. */
 static bool scan_set(oly_scanner *s, const char *which)
 {
     char word[OLY_AXIS_NAME];
@@ -325,7 +325,7 @@ static oly_sharding finish(oly_status st, oly_mesh mesh, const oly_spec *spec)
     return s;
 }
 
-/* A handle that is NULL, and no error before made it so. */
+/* A handle that is NULL without an earlier error. */
 static oly_sharding missing(const char *what, const char *maker)
 {
     if (oly_kept_status() == OLY_OK)

@@ -11,9 +11,9 @@ typedef struct oly_axis_list {
 typedef struct oly_spec {
     int n_dims; /* trailing dimensions without axes are dropped: equal placements have equal specs */
     oly_axis_list dim[OLY_MAX_RANK];
-    unsigned unreduced; /* bit k: the value is the sum of what the devices along axis k hold */
+    unsigned unreduced; /* bit k: the value is the sum of the terms of the devices along axis k */
     unsigned reduced;   /* bit k: the same along axis k; its gradient is unreduced there */
-    unsigned open;      /* bit d: UNCONSTRAINED, the planner splits dimension d over what Auto axes it likes */
+    unsigned open;      /* bit d: UNCONSTRAINED, the planner may split dimension d over any Auto axes */
 } oly_spec;
 
 struct oly_sharding_impl {
@@ -29,13 +29,13 @@ oly_sharding oly_sharding_intern(oly_mesh mesh, const oly_spec *spec, int writte
 oly_status oly_spec_parse(oly_mesh mesh, const char *text, oly_spec *spec);
 /* Each process's own first device. */
 oly_sharding oly_sharding_default(void);
-/* That of uncommitted arrays made now (oly_mesh_uncommitted). */
+/* The sharding of uncommitted arrays made now (oly_mesh_uncommitted). */
 oly_sharding oly_sharding_uncommitted(void);
-/* fails OLY_SHARDING when the spec is longer than the rank, or leaves a dimension open. */
+/* fails OLY_SHARDING if the spec is longer than the rank, or leaves a dimension open. */
 oly_status oly_sharding_check_rank(oly_sharding s, int rank);
-/* The same of a constraint, which may leave dimensions open. */
+/* The same for a constraint, which may leave dimensions open. */
 oly_status oly_sharding_check_constraint(oly_sharding s, int rank);
-/* fails OLY_SHARDING when a dimension is left open: where arrays are placed nobody can choose. */
+/* fails OLY_SHARDING if a dimension is left open: the placement of arrays must be complete. */
 oly_status oly_sharding_check_closed(oly_sharding s);
 bool oly_axis_list_equal(const oly_axis_list *a, const oly_axis_list *b);
 /* Product of the sizes of the axes. */

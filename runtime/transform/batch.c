@@ -26,7 +26,7 @@ oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t name
         if (axes >> a & 1) {
             if (b->axes->mesh && named >> a & 1)
                 spec.dim[spec.n_dims] = (oly_axis_list){.n = 1, .axis = {(uint8_t)a}};
-            if (!b->axes->mesh && own && has_auto_axis(mesh)) /* of vmap: wherever the planner likes */
+            if (!b->axes->mesh && own && has_auto_axis(mesh)) /* of vmap: placed by the planner */
                 spec.open |= 1u << spec.n_dims;
             spec.n_dims++;
         }
@@ -61,8 +61,8 @@ oly_status oly_batch_shape(oly_lifted x, bool part, oly_params *p)
     return OLY_OK;
 }
 
-/* What a node says of its place holds for its own dimensions; the leading ones lie along their axes. An output sharding names
- * Explicit axes only. */
+/* A node's placement is that of its own dimensions; the leading ones are split over their axes. An output sharding names Explicit
+ * axes only. */
 static oly_status shift_sharding(oly_batch *b, oly_op op, uint32_t axes, oly_params *p)
 {
     oly_mesh mesh = b->axes->mesh;
@@ -89,7 +89,7 @@ oly_status oly_batch_apply(oly_batch *b, oly_op op, int n, const oly_lifted *in,
     return oly_graph_add(b->into, op, n, nodes, &p, &out->node);
 }
 
-/* A view of x: dimension d of x becomes dimension to[d] of the shape; pinned when the axes are those of a mesh. */
+/* A view of x: dimension d of x becomes dimension to[d] of the shape; pinned if the axes are those of a mesh. */
 static oly_status view(oly_batch *b, oly_lifted *x, uint32_t axes, const int *to, int rank, const int64_t *shape)
 {
     oly_params p;
@@ -182,7 +182,7 @@ static oly_batching *const rules[OLY_N_OPS] = {
 #undef OLY_OP
 };
 
-/* For rows that have no rule yet. */
+/* For rows without a rule. */
 oly_status oly_batching_none(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     (void)b, (void)in, (void)out;
@@ -198,8 +198,8 @@ static uint32_t axes_of(int n, const oly_lifted *in)
     return all;
 }
 
-/* Operations whose result no batch axis touches are taken over as they are, but for those that make axes themselves and those
- * with graphs of their own. */
+/* Operations that do not depend on a batch axis are copied unchanged, except those that introduce axes and those with graphs of
+ * their own. */
 static oly_status take_over(oly_batch *b, const oly_node *node, oly_lifted *in)
 {
     const oly_op_row *row = &oly_ops[node->op];

@@ -1,5 +1,5 @@
 /* Batching rules of collectives. Along axes that are being batched over, a collective is an operation on their leading
- * dimensions; along others (of a shard_map further out) it stays what it is, for the next batching. */
+ * dimensions; along others (of an enclosing shard_map) it stays a collective, for the next batching. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
 #include <string.h>
@@ -32,7 +32,7 @@ static uint32_t bits(const oly_axis_list *l)
     return all;
 }
 
-/* A collective along some axes of one shard_map and some of another: possible where the order of the axes is of no account. */
+/* A collective along some axes of one shard_map and some of another: possible where the order of the axes does not matter. */
 static oly_status check_one_side(const oly_node *node, const sides *s)
 {
     if (s->mine.n == 0 || s->others.n == 0)
@@ -42,7 +42,7 @@ static oly_status check_one_side(const oly_node *node, const sides *s)
                     oly_ops[node->op].name);
 }
 
-/* What the others are a collective over, in the graph around. */
+/* The collective over the other axes, in the enclosing graph. */
 static oly_params outside(const oly_batch *b, const oly_node *node, const sides *s)
 {
     oly_params p = node->params;
@@ -52,7 +52,7 @@ static oly_params outside(const oly_batch *b, const oly_node *node, const sides 
     return p;
 }
 
-/* It stays a collective, its own dimensions behind the leading ones. */
+/* It stays a collective, its own dimensions after the leading ones. */
 static oly_status stays(oly_batch *b, const oly_node *node, const sides *s, oly_lifted *in, oly_lifted *out)
 {
     oly_params p = outside(b, node, s);
@@ -77,7 +77,7 @@ oly_status oly_batching_pvary(oly_batch *b, const oly_node *node, oly_lifted *in
     return oly_batch_apply(b, node->op, 1, out, &p, out);
 }
 
-/* psum, pmax, pmin: the row's detail is the combiner, and there is a reduction with the same. */
+/* psum, pmax, pmin: the row's detail is the combiner of the corresponding reduction. */
 static oly_op reduction_with(int combiner)
 {
     for (int op = 0; op < OLY_N_OPS; op++)
@@ -86,7 +86,7 @@ static oly_op reduction_with(int combiner)
     return OLY_OP_reduce_sum;
 }
 
-/* The order of the sum is that of partial products: a layer gives the same bits written whole and per device. */
+/* The order of the sum is that of partial products, so that a layer gives the same bits whether written globally or per device. */
 static oly_status reduce(oly_batch *b, oly_op op, const oly_axis_list *over, oly_lifted *x)
 {
     oly_params p;
@@ -124,7 +124,7 @@ static int64_t product(const oly_batch *b, const oly_axis_list *over)
     return n;
 }
 
-/* The leading dimensions of `over` become one dimension d of the value, the major axis first. */
+/* Merges the leading dimensions of `over` into one dimension d of the value, major axis first. */
 static oly_status lead_to_dimension(oly_batch *b, const oly_axis_list *over, int d, oly_lifted *x)
 {
     int order[OLY_MAX_RANK], n = 0, lead = oly_batch_lead(x->axes), rank = x->node->type.rank;
@@ -150,7 +150,7 @@ static oly_status lead_to_dimension(oly_batch *b, const oly_axis_list *over, int
     return oly_build_reshape(b->into, x->node, merged.rank, merged.shape, &x->node);
 }
 
-/* Dimension d of the value, of one element for each position along `over`, becomes their leading dimensions. */
+/* Splits dimension d of the value, with one element per position along `over`, into their leading dimensions. */
 static oly_status dimension_to_lead(oly_batch *b, const oly_axis_list *over, int d, oly_lifted *x)
 {
     int order[OLY_MAX_RANK], lead = oly_batch_lead(x->axes), at = lead + d, rank = 0;
@@ -212,8 +212,8 @@ oly_status oly_batching_own_slice(oly_batch *b, const oly_node *node, oly_lifted
     return dimension_to_lead(b, &s.mine, node->params.dimension, out);
 }
 
-/* The dimension that is split goes to the front while the devices' dimension comes back: as a dimension of the value that is
- * not there yet, it is put behind all the others first. */
+/* The split dimension moves to the front while the devices' dimension moves back: since that dimension of the value does not exist
+ * yet, it is first placed after all the others. */
 oly_status oly_batching_all_to_all(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     sides s = sides_of(b, node);
@@ -223,7 +223,7 @@ oly_status oly_batching_all_to_all(oly_batch *b, const oly_node *node, oly_lifte
     *out = in[0];
     OLY_TRY(oly_batch_vary(b, out, bits(&s.mine)));
     int split = node->params.dimension, made = node->params.axes[0];
-    int at = made < split ? made : made + 1; /* while the split one is still there */
+    int at = made < split ? made : made + 1; /* while the split one still exists */
     OLY_TRY(lead_to_dimension(b, &s.mine, at, out));
     return dimension_to_lead(b, &s.mine, split + (at <= split), out);
 }

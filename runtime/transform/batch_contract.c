@@ -4,8 +4,8 @@
 #include "transform/batch_rules.h"
 #include <string.h>
 
-/* Only one operand differs along the axis (vmap): there the axis is a free dimension, so that rows merge. In the result it stands
- * behind the batch dimensions, and for the second operand behind the first's free ones too. */
+/* Only one operand varies along the axis (vmap): there the axis is a free dimension, so that rows merge. In the result it
+ * follows the batch dimensions, and for the second operand also the first's free dimensions. */
 static oly_status one_side(oly_batch *b, const oly_node *node, oly_lifted *in, const oly_contraction_dims *dims,
                            oly_lifted *out)
 {
@@ -60,7 +60,7 @@ static int64_t lead_size(oly_lifted x)
     return n;
 }
 
-/* The leading dimensions become part of dimension `into` of the value itself: 0, or 1 after a change of places. */
+/* Merges the leading dimensions into dimension `into` of the value itself: 0, or 1 after an exchange. */
 static oly_status merge_into(oly_batch *b, oly_lifted x, int into, oly_node **out)
 {
     int lead = oly_batch_lead(x.axes), rank = oly_batch_rank(x), axes[OLY_MAX_RANK];
@@ -74,7 +74,7 @@ static oly_status merge_into(oly_batch *b, oly_lifted x, int into, oly_node **ou
     return oly_build_reshape(b->into, *out, rank, shape, out);
 }
 
-/* And back: dimension `from` of a result of the node is the leading ones of `like` by its own. */
+/* The inverse: splits dimension `from` of a result of the node into the leading ones of `like` and its own. */
 static oly_status part_from(oly_batch *b, oly_node *x, oly_lifted like, const oly_type *own, int from, oly_lifted *out)
 {
     int lead = oly_batch_lead(like.axes), axes[OLY_MAX_RANK];
@@ -88,7 +88,7 @@ static oly_status part_from(oly_batch *b, oly_node *x, oly_lifted like, const ol
     return oly_build_transpose(b->into, out->node, axes, &out->node);
 }
 
-/* What differs joins the batch when the kernels are the same, the kernels when the operand is, and groups when both differ. */
+/* The axis joins the batch if the kernels do not vary, the kernels if the operand does not, and the groups if both vary. */
 oly_status oly_batching_conv(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     oly_sliding_window w = *node->params.window;

@@ -1,4 +1,4 @@
-/* Batching rules of operations by value: their operands share leading dimensions, of which there are more now. */
+/* Batching rules of operations by index: their operands share leading dimensions, whose number increases. */
 #include "transform/batch_rules.h"
 
 /* Dimensions in params.axes and params.n_batch. */
@@ -13,7 +13,7 @@ oly_status oly_batching_indexed(oly_batch *b, const oly_node *node, oly_lifted *
     return oly_batch_apply(b, node->op, node->n_in, in, &p, out);
 }
 
-/* The sizes of the part too. */
+/* Also the sizes of the part. */
 oly_status oly_batching_dynamic_slice(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     oly_params p = node->params;

@@ -1,7 +1,7 @@
-/* Batching of loops and branches: what is inside is batched in turn. A carry is batched along an axis when what goes in or what the
- * body makes of it is; finding out which are takes as many rounds as there are changes. Where elements (or devices) disagree
- * about going on, the loop runs until all have ended, and those that have keep what they had; where they disagree about a
- * branch, all branches are worked out and each takes its own. */
+/* Batching of loops and branches: their bodies are batched in turn. A carry is batched along an axis if its initial value or
+ * its value after the body is; this is determined by iterating until nothing changes. Where elements (or devices) disagree
+ * about continuing, the loop runs until all have ended, and elements that have ended keep their values; where they disagree
+ * about a branch, all branches are computed and each element selects its own. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct looping {
     const oly_node *loop;
     const oly_lifted *in; /* carries, captures */
     uint32_t *carried;    /* [n_carry] axes of the carries */
-    uint32_t decided;     /* those of the predicate: elements end by themselves; 0: all at once */
+    uint32_t decided;     /* those of the predicate: elements end independently; 0: all together */
 } looping;
 
 static int predicate_of(const oly_node *loop)
@@ -22,7 +22,7 @@ static int predicate_of(const oly_node *loop)
 
 /* -- one graph inside another --------------------------------------------------------------------------------------- */
 
-/* The inputs of a graph that takes these values. */
+/* Adds inputs for these values. */
 static oly_status add_inputs(oly_graph *g, int n, const oly_lifted *values, oly_lifted *inputs)
 {
     for (int k = 0; k < n; k++) {
@@ -41,7 +41,7 @@ static oly_status set_outputs(oly_graph *g, int n, const oly_lifted *outputs)
 
 /* -- loops ---------------------------------------------------------------------------------------------------------- */
 
-/* Does any element go on? */
+/* Whether any element continues. */
 static oly_status any_of(oly_batch *b, oly_lifted predicate, oly_node **any)
 {
     oly_params p;
@@ -51,7 +51,7 @@ static oly_status any_of(oly_batch *b, oly_lifted predicate, oly_node **any)
     return oly_graph_add(b->into, OLY_OP_reduce_or, 1, &predicate.node, &p, any);
 }
 
-/* x where the predicate says so, else y. */
+/* x where the predicate is true, else y. */
 static oly_status choose(oly_batch *b, oly_lifted predicate, oly_lifted *x, oly_lifted y)
 {
     oly_lifted in[3] = {predicate, *x, y};
@@ -66,13 +66,13 @@ static oly_status choose(oly_batch *b, oly_lifted predicate, oly_lifted *x, oly_
         OLY_TRY(oly_graph_add(b->into, OLY_OP_broadcast, 1, &in[0].node, &p, &in[0].node));
     const oly_type type = in[1].node->type;
     if (type.mesh && type.mesh->explicit_axes && !oly_type_same_sharding(&type, &in[0].node->type)) {
-        oly_sharding sharding = oly_type_sharding(&type); /* the program has no say in where its condition is */
+        oly_sharding sharding = oly_type_sharding(&type); /* the program does not place its condition */
         OLY_TRY(sharding ? oly_build_reshard(b->into, in[0].node, sharding, &in[0].node) : OLY_MEMORY);
     }
     return oly_batch_apply(b, OLY_OP_select, 3, in, &(oly_params){0}, x);
 }
 
-/* The body: what it makes of the carries has the axes made[]. */
+/* The body; its new carries have the axes made[]. */
 static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
 {
     const oly_graph *inner = l->loop->params.body;
@@ -85,7 +85,7 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
     inputs[0].axes = 0;
     OLY_TRY(add_inputs(g, n, l->in, inputs + 1));
     oly_node *unused;
-    if (l->decided) /* whether any goes on: a carry of its own */
+    if (l->decided) /* whether any continues: an additional carry */
         OLY_TRY(oly_graph_input(g, &(oly_type){.dtype = OLY_BOOL}, &unused));
     OLY_TRY(add_inputs(g, inner->n_inputs - 1 - n, l->in + n, inputs + 1 + n));
     OLY_TRY(oly_batch_graph(g, l->b->axes, inner, inputs, outputs));
@@ -97,9 +97,9 @@ static oly_status fill_body(const looping *l, oly_graph *g, uint32_t *made)
     }
     if (l->decided) {
         oly_lifted on, both[2] = {outputs[predicate_of(l->loop)], inputs[1 + predicate_of(l->loop)]};
-        OLY_TRY(oly_batch_align(&within, 2, both)); /* while axes are being found they may have others */
+        OLY_TRY(oly_batch_align(&within, 2, both)); /* while axes are being determined they may have others */
         OLY_TRY(oly_batch_apply(&within, OLY_OP_min, 2, both, &(oly_params){0}, &on));
-        outputs[predicate_of(l->loop)] = on; /* who has ended stays so */
+        outputs[predicate_of(l->loop)] = on; /* an element that has ended stays so */
         OLY_TRY(any_of(&within, on, &outputs[n].node));
         n++;
     }
@@ -138,7 +138,7 @@ static oly_status add_loop(const looping *l, oly_graph *body, oly_node **loop)
     return oly_graph_add(l->b->into, l->loop->op, n, operands, &p, loop);
 }
 
-/* One round; *more: a carry has more axes than it was thought to have. */
+/* One iteration; *more: a carry has more axes than assumed. */
 static oly_status round_of(looping *l, oly_lifted *in, uint32_t *made, bool *more, oly_node **loop)
 {
     oly_graph *body;
@@ -178,7 +178,7 @@ oly_status oly_batching_loop(oly_batch *b, const oly_node *node, oly_lifted *in,
 
 /* -- branches ------------------------------------------------------------------------------------------------------- */
 
-/* Each branch a graph again; their results vary along the axes that any of them makes them vary along. */
+/* Batches each branch; the results vary along the union of the axes of all branches. */
 static oly_status batch_branches(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_graph **graphs,
                                  oly_lifted *results)
 {
@@ -226,7 +226,7 @@ static oly_status one_branch(oly_batch *b, const oly_node *node, const oly_lifte
     return st;
 }
 
-/* The index compared with branch k. */
+/* Compares the index with branch k. */
 static oly_status is_branch(oly_batch *b, oly_lifted index, int k, oly_lifted *is)
 {
     oly_node *both[2] = {index.node, NULL};
@@ -236,7 +236,7 @@ static oly_status is_branch(oly_batch *b, oly_lifted index, int k, oly_lifted *i
     return oly_graph_add(b->into, OLY_OP_le, 2, both, NULL, &is->node);
 }
 
-/* From the last branch to the first: those whose index is at most k take branch k. An index out of range counts as the nearest. */
+/* From the last branch to the first: elements whose index is at most k take branch k. An index out of range selects the nearest. */
 static oly_status every_branch(oly_batch *b, const oly_node *node, const oly_lifted *in, oly_lifted *results)
 {
     oly_lifted *outputs, is;
@@ -261,7 +261,7 @@ oly_status oly_batching_branch(oly_batch *b, const oly_node *node, oly_lifted *i
     oly_lifted *results;
     OLY_ARENA_LIST(&b->into->arena, results, node->params.branches[0]->n_outputs);
     b->results[node->index] = results;
-    out->node = in[0].node; /* nobody reads it: results are taken out by result nodes */
+    out->node = in[0].node; /* never read: results are taken out by result nodes */
     return in[0].axes ? every_branch(b, node, in, results) : one_branch(b, node, in, results);
 }
 
@@ -270,6 +270,6 @@ oly_status oly_batching_result(oly_batch *b, const oly_node *node, oly_lifted *i
     (void)in;
     *out = b->results[node->in[0]->index][node->params.dimension];
     if (oly_graph_results(out->node) < 0)
-        return OLY_OK; /* of branches that were all worked out */
+        return OLY_OK; /* of branches that were all computed */
     return oly_graph_add(b->into, node->op, 1, &out->node, &node->params, &out->node);
 }

@@ -1,4 +1,4 @@
-/* Batching of padding. A padding value of each slice's own is put in afterwards. See batch_shape.c. */
+/* Batching of padding. A padding value that varies between slices is inserted afterwards. See batch_shape.c. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
 #include <string.h>
@@ -11,7 +11,7 @@ static oly_status pad_with_number(oly_batch *b, oly_node *x, double value, const
     return oly_graph_add(b->into, OLY_OP_pad, 2, both, p, out);
 }
 
-/* One element of every slice, repeated over the slice. */
+/* One element of every slice, broadcast over the slice. */
 static oly_status repeat_over(oly_batch *b, oly_node *x, const oly_type *whole, oly_node **out)
 {
     oly_params p;

@@ -1,4 +1,4 @@
-/* What batching rules share. Private to runtime/transform. */
+/* Shared by the batching rules. Private to runtime/transform. */
 #ifndef OLY_TRANSFORM_BATCH_RULES_H
 #define OLY_TRANSFORM_BATCH_RULES_H
 #include "transform/batch.h"
@@ -6,8 +6,9 @@
 typedef struct oly_batch {
     oly_graph *into;
     const oly_batch_axes *axes;
-    oly_lifted *values;   /* [nodes of the body] */
-    oly_lifted **results; /* [nodes of the body] of loops and branches: their results, or what they are taken out of */
+    oly_lifted *values; /* [nodes of the body] */
+    oly_lifted *
+        *results; /* [nodes of the body] of loops and branches: their results, or the nodes they are taken from */
 } oly_batch;
 
 /* One rule: the node's counterpart, given its operands'. `in` may be changed. */
@@ -17,7 +18,7 @@ static inline int oly_batch_lead(uint32_t axes)
 {
     return __builtin_popcount(axes);
 }
-/* Which leading dimension an axis is. */
+/* The leading dimension of an axis. */
 static inline int oly_batch_place(uint32_t axes, int axis)
 {
     return __builtin_popcount(axes & ((1u << axis) - 1));
@@ -28,22 +29,22 @@ static inline int oly_batch_rank(oly_lifted x)
     return x.node->type.rank - oly_batch_lead(x.axes);
 }
 
-/* Repeats the value along these axes too. */
+/* Broadcasts the value along these axes, too. */
 oly_status oly_batch_vary(oly_batch *b, oly_lifted *x, uint32_t axes);
-/* All n over the axes that any of them has. */
+/* Broadcasts all n to the union of their axes. */
 oly_status oly_batch_align(oly_batch *b, int n, oly_lifted *in);
-/* The value as it is, its leading dimensions pinned to their axes. */
+/* The same value with its leading dimensions pinned to their axes. */
 oly_status oly_batch_pin(oly_batch *b, oly_lifted *x);
-/* The value in memory, along the batch axes as its leading dimensions say and nowhere else. */
+/* The value in memory, split over the batch axes in its leading dimensions and not elsewhere. */
 oly_status oly_batch_settle(oly_batch *b, oly_lifted *x);
-/* The sharding that pins leading dimensions, of the named axes: in front of what `own` (NULL: nothing) says of the value's own
+/* The sharding that pins the leading dimensions of the named axes, followed by `own` (NULL: nothing) for the value's own
  * dimensions. NULL: out of memory. */
 oly_sharding oly_batch_sharding(const oly_batch *b, uint32_t axes, uint32_t named, oly_sharding own);
 /* Adds the node with its operands' leading dimensions (all the same). */
 oly_status oly_batch_apply(oly_batch *b, oly_op op, int n, const oly_lifted *in, const oly_params *params,
                            oly_lifted *out);
-/* params->shape (and start, step, when `part`) with the leading dimensions of x in front. fails OLY_SHAPE: too many. */
+/* Prefixes params->shape (and start, step, if `part`) with the leading dimensions of x. fails OLY_SHAPE: too many. */
 oly_status oly_batch_shape(oly_lifted x, bool part, oly_params *params);
-/* Dimensions in another order: result dimension d is dimension order[d]. */
+/* Permutes dimensions: result dimension d is dimension order[d]. */
 oly_status oly_batch_reorder(oly_batch *b, oly_node **x, const int *order);
 #endif

@@ -1,9 +1,9 @@
-/* Batching rules of operations within each slice: their dimensions stand behind the leading ones. */
+/* Batching rules of operations within each slice: their dimensions follow the leading ones. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
 #include <string.h>
 
-/* Same operation, parameters as they are. */
+/* The same operation with unchanged parameters. */
 oly_status oly_batching_elementwise(oly_batch *b, const oly_node *node, oly_lifted *in, oly_lifted *out)
 {
     OLY_TRY(oly_batch_align(b, node->n_in, in));
@@ -45,7 +45,7 @@ oly_status oly_batching_part(oly_batch *b, const oly_node *node, oly_lifted *in,
     return oly_batch_apply(b, node->op, node->n_in, in, &p, out);
 }
 
-/* Every dimension has its place in params.axes: the leading ones keep theirs. */
+/* Every dimension has its position in params.axes: the leading ones keep theirs. */
 static void lead_axes(int lead, oly_params *p)
 {
     memmove(&p->axes[lead], p->axes, sizeof *p->axes * (size_t)p->n_axes);

@@ -1,4 +1,4 @@
-/* Where mapped functions meet the arrays outside: cutting inputs up by their specs and putting results together. */
+/* The boundary of mapped functions: splits inputs by their specs and assembles results. */
 #include "transform/batch_rules.h"
 #include "graph/build.h"
 #include <inttypes.h>
@@ -42,8 +42,8 @@ static oly_status place(oly_graph *g, const oly_batch_axes *axes, oly_node *x, o
     return oly_graph_add(g, OLY_OP_place, 1, &x, &p, out);
 }
 
-/* The dimensions with each axis of the spec as a dimension of its own, in front of what it splits: shape, and which of them
- * is which axis, axis_at[a], or dimension, own_at[d]. */
+/* The shape with each axis of the spec as a dimension of its own, before the dimension it splits; axis_at[a] and own_at[d] are the
+ * positions of the axes and of the original dimensions. */
 typedef struct split_shape {
     int rank;
     int64_t shape[2 * OLY_MAX_RANK];

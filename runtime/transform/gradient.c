@@ -30,7 +30,7 @@ void oly_vjp_zero(oly_rule *r)
 
 /* -- the walk -------------------------------------------------------------------------------------------------------- */
 
-/* Values of control operations are taken out by result nodes: cotangents of several results. */
+/* Values of control operations are taken out by result nodes: they have cotangents of several results. */
 typedef struct walk {
     oly_graph *g;
     int n;               /* nodes before the walk */
@@ -84,7 +84,7 @@ static oly_status sum_over(oly_graph *g, oly_mesh mesh, unsigned axes, oly_node 
     for (int a = 0; a < mesh->n_axes; a++)
         if (axes >> a & 1)
             p.over.axis[p.over.n++] = (uint8_t)a;
-    OLY_TRY(oly_build_convert(g, *x, oly_dtype_computed(dtype), weak, x)); /* narrow ones are summed in float32 */
+    OLY_TRY(oly_build_convert(g, *x, oly_dtype_computed(dtype), weak, x)); /* narrow types are summed in float32 */
     OLY_TRY(oly_graph_add(g, OLY_OP_psum, 1, (oly_node *[]){*x}, &p, x));
     return oly_build_convert(g, *x, dtype, weak, x);
 }
@@ -97,9 +97,9 @@ static bool is_split(const oly_type *t)
     return any;
 }
 
-/* A cotangent differs along the manual axes that its value differs along. Where axes are Explicit, it lies as its value does;
- * what is reduced comes back as a sum, and the reverse. Where a value's type says nothing (in a region of oly_auto_axes), neither
- * does the cotangent's. */
+/* A cotangent varies along the manual axes along which its value varies. Over Explicit axes it has the sharding of its value; the
+ * cotangent of a reduced value is unreduced, and vice versa. Where a value's type has no sharding (in a region of oly_auto_axes),
+ * neither has the cotangent's. */
 static oly_status lie_as(oly_graph *g, const oly_node *node, oly_node **cotangent)
 {
     oly_type wanted = node->type;
@@ -127,7 +127,7 @@ static bool is_zeros(const oly_node *x)
     return x->op == OLY_OP_constant && x->params.value.i == 0 && x->params.imaginary == 0;
 }
 
-/* Only a part of x is not zero, and it is worth adding only that. */
+/* Whether only a part of x is nonzero, and adding only that part pays. */
 static bool is_part(const oly_node *x)
 {
     if (x->op == OLY_OP_update && 2 * oly_type_size(&x->in[1]->type) > oly_type_size(&x->type))
@@ -136,7 +136,7 @@ static bool is_part(const oly_node *x)
            is_zeros(x->in[0]);
 }
 
-/* The part of `sum` that x writes, with what x writes added, in the place of what was there. */
+/* Replaces the part of `sum` that x writes by its sum with what x writes. */
 static oly_status add_part(oly_graph *g, oly_node *sum, const oly_node *x, oly_node **out)
 {
     oly_node *in[128] = {sum}, *part = x->in[1];
@@ -192,7 +192,7 @@ static oly_status accumulate(walk *w, oly_node *node, oly_node *cotangent)
     return oly_add_cotangents(w->g, *sum, cotangent, sum);
 }
 
-/* Results wait at their control operation until the walk comes to it. */
+/* Results are collected at their control operation until the walk reaches it. */
 static oly_status hand_to_control(walk *w, oly_node *result)
 {
     oly_node *control = result->in[0];
@@ -215,7 +215,7 @@ static oly_status step_back(walk *w, oly_node *node)
 {
     bool *wanted, any = false;
     oly_node **operands, **in;
-    int n_in = node->n_in; /* a loop may get more */
+    int n_in = node->n_in; /* a loop may get more operands */
     if (node->op == OLY_OP_result)
         return hand_to_control(w, node);
     OLY_ARENA_LIST(&w->g->arena, wanted, n_in);
@@ -253,7 +253,7 @@ static oly_status walk_back(walk *w, int last)
         oly_node *node = w->g->nodes[k];
         if (!w->active[k] || (!w->sum[k] && !w->results[k]))
             continue;
-        oly_restore_site(node->site); /* what is added for a call stands at its line */
+        oly_restore_site(node->site); /* nodes added for a call carry its line */
         st = step_back(w, node);
     }
     oly_restore_site(here);
@@ -304,7 +304,7 @@ oly_status oly_zeros_like(oly_graph *g, const oly_node *node, oly_node **zeros)
     return sharding ? oly_build_reshard(g, *zeros, sharding, zeros) : OLY_MEMORY;
 }
 
-/* A cotangent to be differentiated by: zeros that nothing takes for zeros. */
+/* A cotangent to differentiate with respect to: zeros that are not recognised as zeros. */
 static oly_status placeholder_for(oly_graph *g, const oly_node *node, oly_node **made)
 {
     oly_node *zeros;

@@ -36,7 +36,7 @@ oly_node *oly_rule_select(oly_rule *r, oly_node *condition, oly_node *x, oly_nod
     return oly_rule_add(r, OLY_OP_select, 3, (oly_node *[]){condition, x, y}, NULL);
 }
 
-/* A one that this derivative began with. Those of the program stay: it may be differentiated by them later. */
+/* A 1 with which this derivative started. Ones of the program are kept: it may be differentiated with respect to them later. */
 static bool is_seed_one(const oly_rule *r, const oly_node *x)
 {
     while (x && x->index >= r->n_before && (x->op == OLY_OP_broadcast || x->op == OLY_OP_reshape))

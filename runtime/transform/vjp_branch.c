@@ -1,10 +1,10 @@
-/* The gradient of a branch: a branch by the same index, in which every side computes its values anew and pulls the cotangents
+/* The gradient of a branch: a branch by the same index, in which every alternative recomputes its values and pulls the cotangents
  * back. */
 #include "transform/gradient.h"
 #include "transform/rule.h"
 #include <string.h>
 
-/* Inputs: those of the branch, then the cotangents of the results that have one. Outputs: a cotangent of every wanted operand. */
+/* Inputs: those of the branch, then the cotangents of the results that have one. Outputs: a cotangent of every requested operand. */
 static oly_status record_side(const oly_rule *r, const oly_graph *side, oly_graph *g)
 {
     oly_node **in, **out, **cotangent, **wrt, **gradient;

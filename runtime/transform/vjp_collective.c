@@ -1,10 +1,10 @@
-/* Gradient rules of collectives inside shard_map, and of what they become outside. Types tell along which axes a value differs
- * between devices: a value that is the same along an axis and is used where it differs is made to differ (pvary), and that is
- * where cotangents are summed over the devices. Where types do not tell (unchecked), a sum is its own transpose. */
+/* Gradient rules of collectives inside shard_map, and of what they become outside. Types say along which axes a value varies
+ * between devices: a value that is the same along an axis is made to vary (pvary) where that is needed, and there cotangents
+ * are summed over the devices. Where types do not say so (unchecked), a sum is its own transpose. */
 #include "transform/rule.h"
 #include <string.h>
 
-/* A collective over the axes of the node being differentiated. Sums of narrow floating numbers are formed in float32. */
+/* A collective over the axes of the node being differentiated. Narrow floating types are summed in float32. */
 static oly_node *collective(oly_rule *r, oly_op op, oly_node *x, int dimension, int made)
 {
     oly_params p;
@@ -73,7 +73,7 @@ void oly_vjp_all_to_all(oly_rule *r)
     r->operands[0] = collective(r, OLY_OP_all_to_all, r->cotangents[0], p->axes[0], p->dimension);
 }
 
-/* ppermute and permute: data goes back to where it came from. */
+/* ppermute and permute: the reverse transfer. */
 void oly_vjp_permute(oly_rule *r)
 {
     oly_params p = r->node->params;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where a cotangent of x over Explicit axes is wanted, its dimension axes[d] as dimension d. NULL: the type says nothing. */
+/* The sharding of the cotangent of x over Explicit axes, with dimension axes[d] as dimension d. NULL: the type has none. */
 static oly_sharding wanted_sharding(oly_rule *r, const oly_node *x, const int *axes)
 {
     oly_sharding s = oly_rule_sharding(r, x);
@@ -21,7 +21,7 @@ static oly_sharding wanted_sharding(oly_rule *r, const oly_node *x, const int *a
 }
 
 /* Cotangent of operand o: g times the other operand, summed over the other's free dimensions. That has the batch dimensions,
- * the free ones of o, and the contracting ones as they lie in the other; transposed, it is the answer. */
+ * the free ones of o, and the contracting ones in the order of the other; transposed, it is the result. */
 static void answer(oly_rule *r, int o, const oly_contraction_dims *dims)
 {
     const oly_contraction *c = &r->node->params.contraction;
@@ -63,7 +63,7 @@ void oly_vjp_dot_general(oly_rule *r)
 
 /* -- convolutions ---------------------------------------------------------------------------------------------------------- */
 
-/* Dimension `from` is groups by the rest; the groups move in front of dimension `to` and become part of it. */
+/* Dimension `from` is groups times the rest; moves the groups before dimension `to` and merges them with it. */
 static oly_node *move_groups(oly_rule *r, oly_node *x, int from, int to, int64_t groups)
 {
     if (!x || groups == 1)
@@ -107,7 +107,7 @@ static oly_node *turn_space(oly_rule *r, oly_node *x, int rank)
     return p.n_axes ? oly_rule_add(r, OLY_OP_rev, 1, &x, &p) : x;
 }
 
-/* The window that takes the cotangent of places back to elements, as jax.lax has it. */
+/* The window that maps the cotangent of positions back to elements, as in jax.lax. */
 static oly_sliding_window back_to_elements(const oly_sliding_window *w, const oly_type *x, const oly_type *y)
 {
     oly_sliding_window back = *w;
@@ -123,7 +123,7 @@ static oly_sliding_window back_to_elements(const oly_sliding_window *w, const ol
     return back;
 }
 
-/* Of the operand: the cotangent with the kernels turned round, features in and out exchanged. */
+/* Of the operand: the cotangent convolved with reversed kernels, features in and out exchanged. */
 static void answer_operand(oly_rule *r)
 {
     const oly_node *n = r->node;
@@ -208,7 +208,7 @@ static oly_node *padded(oly_rule *r, oly_node *x, const int64_t *start, const in
     return r->status == OLY_OK ? oly_rule_add(r, OLY_OP_pad, 2, (oly_node *[]){x, number}, &p) : NULL;
 }
 
-/* Where the window's elements are among the dilated ones, and how many of those there are with the padding. */
+/* The positions of the window's elements among the dilated ones, and the number of those including padding. */
 typedef struct field {
     int64_t start[OLY_MAX_RANK], apart[OLY_MAX_RANK], extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
 } field;
@@ -228,7 +228,7 @@ static field field_of(const oly_node *n)
     return f;
 }
 
-/* To the first element of each window that is the extreme one, tap by tap. */
+/* Adds to the first extreme element of each window, tap by tap. */
 void oly_vjp_reduce_window_extreme(oly_rule *r)
 {
     static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};

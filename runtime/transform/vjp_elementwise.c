@@ -8,7 +8,7 @@ void oly_vjp_neg(oly_rule *r)
     GIVE(0) = UNARY(neg, G);
 }
 
-/* At zero: one; of a complex number the conjugate, brought to length one. */
+/* At zero: one; for complex numbers the conjugate divided by the magnitude. */
 void oly_vjp_abs(oly_rule *r)
 {
     oly_node *x = IN(0);
@@ -59,7 +59,7 @@ void oly_vjp_sigmoid(oly_rule *r)
     GIVE(0) = oly_rule_mul(r, G, BINARY(mul, Y, BINARY(sub, NUMBER(Y, 1), Y)));
 }
 
-/* Back to the operand's type; of a complex cotangent the real part. */
+/* Converts back to the operand's type; of a complex cotangent the real part. */
 void oly_vjp_convert(oly_rule *r)
 {
     GIVE(0) = oly_rule_convert(r, G, IN(0)->type.dtype);

@@ -1,5 +1,5 @@
-/* Gradient rules of operations that read and write by value, and along one dimension. What was read several times gets the sum
- * of the cotangents; what was dropped or filled in gets none. */
+/* Gradient rules of operations that read and write by index, and along one dimension. Elements that were read several times get the
+ * sum of the cotangents; dropped or filled-in ones get none. */
 #include "transform/rule.h"
 #include <string.h>
 
@@ -26,7 +26,7 @@ static oly_node *by_indexes(oly_rule *r, oly_op op, oly_node *x, oly_node *updat
     return oly_rule_add(r, op, 1 + n + (updates != NULL), in, &p);
 }
 
-/* Where the indexes lie inside: bools as large as `like`, whose leading dimensions are those of the indexes. */
+/* Whether the indexes are inside the array: bools of the shape of `like`, whose leading dimensions are those of the indexes. */
 static oly_node *inside(oly_rule *r, const oly_node *like)
 {
     oly_node *all = NULL;
@@ -49,7 +49,7 @@ static oly_node *inside(oly_rule *r, const oly_node *like)
     return all && all->type.rank == to.rank ? all : oly_rule_add(r, OLY_OP_broadcast, 1, &all, &to);
 }
 
-/* x where the node's indexes point; zeros where they point outside and are dropped. */
+/* x at the node's indexes; zeros for indexes outside that are dropped. */
 static oly_node *read_back(oly_rule *r, oly_node *x)
 {
     oly_node *read = by_indexes(r, OLY_OP_gather, x, NULL);
@@ -77,7 +77,7 @@ void oly_vjp_scatter_add(oly_rule *r)
         r->operands[updates_of(r)] = read_back(r, G);
 }
 
-/* Of updates to one place the last stays: each update's number is written and read again, to see which. */
+/* Of several updates to one element the last remains: writes and reads back the number of each update to find it. */
 void oly_vjp_scatter(oly_rule *r)
 {
     oly_node *updates = r->node->in[updates_of(r)];
@@ -98,7 +98,7 @@ void oly_vjp_scatter(oly_rule *r)
     r->operands[updates_of(r)] = oly_rule_select(r, mine, read, read ? oly_rule_number(r, read, 0) : NULL);
 }
 
-/* As in JAX, updates have derivatives only where no place is written twice; that is not known. */
+/* As in JAX, updates have derivatives only if no element is written twice, which is not known here. */
 void oly_vjp_scatter_mul(oly_rule *r)
 {
     if (r->wanted[updates_of(r)]) {
@@ -129,7 +129,7 @@ void oly_vjp_scatter_extreme(oly_rule *r)
 
 /* -- parts whose place is a value ------------------------------------------------------------------------------------ */
 
-/* The part of x, or x with the part written, where the node's starts (its operands from `first` on) say. */
+/* The part of x at the node's starts (its operands from `first` on), or x with that part written. */
 static oly_node *by_starts(oly_rule *r, oly_op op, oly_node *x, oly_node *part, const oly_type *shape, int first)
 {
     oly_node *in[OLY_MAX_RANK + 2] = {x, part};
@@ -153,7 +153,7 @@ void oly_vjp_dynamic_slice(oly_rule *r)
             G ? by_starts(r, OLY_OP_dynamic_update_slice, oly_rule_zeros(r, r->node->in[0]), G, NULL, 1) : NULL;
 }
 
-/* Zeros in the place of the part, made from the part: so they are written after it has been read, and may be so in place. */
+/* Zeros for the part, made from the part: so they are written after it has been read, which allows writing in place. */
 static oly_node *zeros_after(oly_rule *r, oly_node *part)
 {
     oly_node *never = NULL;
@@ -201,7 +201,7 @@ void oly_vjp_cumsum(oly_rule *r)
     r->operands[0] = along(r, OLY_OP_cumsum, G, r->node->params.dimension, !r->node->params.reverse);
 }
 
-/* Dimension d and the last one change places; the same again goes back. */
+/* Exchanges dimension d and the last one; its own inverse. */
 static oly_node *last_swapped(oly_rule *r, oly_node *x, int d)
 {
     int order[OLY_MAX_RANK];
@@ -214,7 +214,7 @@ static oly_node *last_swapped(oly_rule *r, oly_node *x, int d)
     return oly_rule_transpose(r, x, order);
 }
 
-/* Cotangents go to where the elements came from: the order of the order. */
+/* Cotangents move to where the elements came from: by the inverse permutation. */
 void oly_vjp_sort(oly_rule *r)
 {
     int d = r->node->params.dimension, last = r->node->type.rank - 1;
@@ -247,7 +247,7 @@ static oly_node *smaller(oly_rule *r, oly_node *x, oly_node *y)
     return oly_rule_binary(r, OLY_OP_min, x, y);
 }
 
-/* m + log(exp(x - m) + exp(y - m)), where m, the larger, counts as constant (0 where it is infinite). */
+/* m + log(exp(x - m) + exp(y - m)), where m, the larger, is a constant (0 where it is infinite). */
 static oly_node *log_of_sum(oly_rule *r, oly_node *x, oly_node *y)
 {
     oly_node *m = larger(r, x, y);
@@ -275,7 +275,7 @@ static oly_node *every_other(oly_rule *r, oly_node *x, int64_t start, int64_t co
     return oly_rule_slice(r, x, from, shape, by);
 }
 
-/* x0 y0 x1 y1 ... along dimension 0; x has as many elements, or one more. */
+/* x0 y0 x1 y1 ... along dimension 0; x has as many elements as y, or one more. */
 static oly_node *interleaved(oly_rule *r, oly_node *x, oly_node *y)
 {
     if (!x || !y)

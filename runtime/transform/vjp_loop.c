@@ -1,8 +1,8 @@
-/* The gradient of a loop: a loop backwards. Its body computes one iteration anew from the carries that went into it and pulls
- * the cotangents back through it; those carries are saved on the way forward, as rows of stacks that the loop carries along. So
- * an iteration's intermediate values are never kept, and carries that the way back does not look at are not saved.
+/* The gradient of a loop: a loop backwards. Its body recomputes one iteration from its carries and pulls the cotangents back
+ * through it; those carries are saved during the forward pass, as rows of stacks that the loop carries along. So an iteration's
+ * intermediate values are never stored, and carries that the backward pass does not read are not saved.
  *
- * Where the stacks would be large (OLYMPUS_GRADIENT_MEMORY), only every k-th iteration's carries are saved; the way back then
+ * Where the stacks would be large (OLYMPUS_GRADIENT_MEMORY), only every k-th iteration's carries are saved; the backward pass then
  * takes k iterations at a time, which it first runs forward again, saving all of them. */
 #include "transform/rule.h"
 #include "transform/gradient.h"
@@ -11,22 +11,22 @@
 #include <math.h>
 #include <string.h>
 
-/* One iteration back, and what is known of the loop. */
+/* One iteration of the backward pass, and the facts about the loop. */
 typedef struct backward {
     oly_rule *r;
     oly_node *loop;
     int n, m; /* carries, captures */
     int64_t lower, count;
-    bool *active;  /* carries, captures: depend on what is differentiated by */
+    bool *active;  /* carries, captures: depend on the arguments of differentiation */
     bool *reached; /* carries: have a cotangent */
     bool *summed;  /* captures: get one */
-    bool *used;    /* carries: the way back looks at their value */
-    bool *needed;  /* carries: to compute those once more */
+    bool *used;    /* carries: the backward pass reads their value */
+    bool *needed;  /* carries: needed to recompute those */
     bool *seen;    /* captures: the same */
     /* Inputs: the counter, carries, captures, cotangents of the carries that are reached. Outputs: those of the same carries
      * before, then those of the captures that get some. */
     oly_graph *step;
-    oly_graph *body; /* as it was before the loop began to save */
+    oly_graph *body; /* as it was before stacks were added to the loop */
 } backward;
 
 #define TRY(call)                                                                                                      \
@@ -47,7 +47,7 @@ static int count_of(int n, const bool *flags)
 
 /* -- which values matter --------------------------------------------------------------------------------------------- */
 
-/* Carries become active by other carries: rounds until nothing changes. */
+/* Carries become active through other carries: iterates until nothing changes. */
 static void find_active(backward *b)
 {
     const oly_graph *body = b->loop->params.body;
@@ -70,7 +70,7 @@ static void find_active(backward *b)
     }
 }
 
-/* Cotangents flow from results to the active carries they are made of. */
+/* Cotangents flow from results to the active carries they depend on. */
 static void find_reached(backward *b)
 {
     const oly_graph *body = b->loop->params.body;
@@ -95,7 +95,7 @@ static void find_reached(backward *b)
     }
 }
 
-/* What the used carries are made of. */
+/* The values that the used carries depend on. */
 static void find_needed(backward *b)
 {
     const oly_graph *body = b->loop->params.body;
@@ -242,7 +242,7 @@ static oly_status result(oly_graph *g, oly_node *loop, int k, oly_node **out)
 
 /* -- loops being made ------------------------------------------------------------------------------------------------ */
 
-/* A loop's body with what it is given from outside, operand by operand. */
+/* A loop's body with its operands. */
 typedef struct maker {
     oly_graph *body;
     oly_node *counter;
@@ -263,14 +263,14 @@ static oly_status begin(maker *m, oly_graph *g, int most)
     return st;
 }
 
-/* Carries first, then captures: what `outside` is inside. */
+/* Carries first, then captures: the input that corresponds to `outside`. */
 static oly_status bring(maker *m, oly_node *outside, oly_node **inside)
 {
     m->operand[m->n_operands++] = outside;
     return oly_graph_input(m->body, &outside->type, inside);
 }
 
-/* Takes the body over, also on failure. */
+/* Takes ownership of the body, also on failure. */
 static oly_status end(maker *m, oly_graph *g, oly_status st, int64_t lower, int64_t count, int n_carry, oly_node **loop)
 {
     oly_params p;
@@ -286,7 +286,7 @@ static oly_status end(maker *m, oly_graph *g, oly_status st, int64_t lower, int6
     return st;
 }
 
-/* A run of iterations in some graph: number `first` (NULL: `at`) and the `count` - 1 that follow. */
+/* A range of iterations in some graph: number `first` (NULL: `at`) and the `count` - 1 that follow. */
 typedef struct span {
     oly_node *first;
     int64_t at, count;
@@ -334,7 +334,7 @@ static oly_status record_forward(const backward *b, oly_graph *g, maker *m, cons
     return OLY_OK;
 }
 
-/* Of a loop of the way back: two for each carry and capture, and a number. */
+/* Of a loop of the backward pass: two for each carry and capture, and a number. */
 static int most_operands(const backward *b)
 {
     return 2 * (b->n + b->m) + 1;
@@ -358,7 +358,7 @@ static oly_status run_forward(const backward *b, oly_graph *g, const span *s, ol
 
 /* -- backward over a span -------------------------------------------------------------------------------------------- */
 
-/* What is carried backwards: cotangents of carries that are reached, sums of those of captures. */
+/* The carries of the backward pass: cotangents of carries that are reached, sums of those of captures. */
 typedef struct flow {
     oly_node **carry, **capture;
 } flow;
@@ -533,7 +533,7 @@ static oly_status run_segments(const backward *b, oly_graph *g, int64_t k, oly_n
 
 /* -- saving on the way forward --------------------------------------------------------------------------------------- */
 
-/* The row that is to be written in an iteration, and what: every k-th iteration's carry; in others what is there. */
+/* The row to write in an iteration, and its value: every k-th iteration's carry; in other iterations the old contents. */
 static oly_status saved_row(const backward *b, oly_graph *body, int64_t k, oly_node *stack, oly_node *carry,
                             oly_node **out)
 {
@@ -558,7 +558,7 @@ static void insert(oly_node **list, int n, int at, oly_node *x)
     list[at] = x;
 }
 
-/* One carry more: a stack of what carry k is at the start of every `every`-th iteration. */
+/* An additional carry: a stack of carry k at the start of every `every`-th iteration. */
 static oly_status save_carry(const backward *b, int k, int64_t every, oly_node **stack)
 {
     oly_node *loop = b->loop, *zeros, *input, *written;
@@ -581,7 +581,7 @@ static oly_status save_carry(const backward *b, int k, int64_t every, oly_node *
     return result(g, loop, n, stack);
 }
 
-/* Which iterations save: all, or, when that is too much, every sqrt(count)-th. */
+/* Which iterations save: all, or, if that is too much, every sqrt(count)-th. */
 static int64_t choose_stride(const backward *b)
 {
     double bytes = 0;
@@ -634,7 +634,7 @@ static oly_status new_lists(backward *b, oly_node ***saved)
 static void differentiate(backward *b)
 {
     oly_node **saved = NULL;
-    oly_node *const *captured = b->loop->in + b->n; /* the loop gets other operands when it begins to save */
+    oly_node *const *captured = b->loop->in + b->n; /* the loop gets other operands when stacks are added */
     flow f = {0};
     TRY(new_lists(b, &saved));
     find_active(b);

@@ -24,7 +24,7 @@ void oly_vjp_log1p(oly_rule *r)
     GIVE(0) = BINARY(div, G, BINARY(add, X, ONE));
 }
 
-/* What does not become infinite: infinity counts as zero. */
+/* Replaces infinity by zero. */
 static oly_node *not_infinite(oly_rule *r, oly_node *x)
 {
     return oly_rule_select(r, BINARY(eq, x, NUMBER(x, INFINITY)), NUMBER(x, 0), x);
@@ -141,7 +141,7 @@ void oly_vjp_rem(oly_rule *r)
     r->operands[1] = BINARY(mul, UNARY(neg, G), BINARY(mul, UNARY(sign, quotient), whole));
 }
 
-/* To the one that was taken; to none when x is at a bound. */
+/* Goes to the operand that was taken; to none if x is at a bound. */
 void oly_vjp_clamp(oly_rule *r)
 {
     oly_node *low = IN(0), *x = IN(1), *high = IN(2), *zero = NUMBER(G, 0);

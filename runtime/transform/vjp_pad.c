@@ -1,8 +1,8 @@
-/* Gradient rules of padding, turning round and fma. Names as in vjp_shape.c. */
+/* Gradient rules of padding, reversal and fma. Names as in vjp_shape.c. */
 #include "transform/rule.h"
 #include <string.h>
 
-/* x goes back to a longer array of zeros, `before` elements from its begin. */
+/* Puts x into a longer array of zeros, `before` elements from its start. */
 static oly_node *among_zeros(oly_rule *r, oly_node *x, const oly_type *whole, const int64_t *before)
 {
     oly_params p;
@@ -22,7 +22,7 @@ static oly_node *among_zeros(oly_rule *r, oly_node *x, const oly_type *whole, co
     return r->status == OLY_OK ? oly_rule_add(r, OLY_OP_pad, 2, both, &p) : NULL;
 }
 
-/* The operand gets what lies at its places, the padding value the rest. */
+/* The operand gets the elements at its positions, the padding value the rest. */
 void oly_vjp_pad(oly_rule *r)
 {
     const oly_params *p = &r->node->params;

@@ -18,7 +18,7 @@ void oly_vjp_transpose(oly_rule *r)
     r->operands[0] = oly_rule_transpose(r, r->cotangents[0], inverse);
 }
 
-/* Sums over the dimensions that were repeated. */
+/* Sums over the broadcast dimensions. */
 void oly_vjp_broadcast(oly_rule *r)
 {
     const oly_type *x = &r->node->in[0]->type;
@@ -59,7 +59,7 @@ void oly_vjp_concatenate(oly_rule *r)
     }
 }
 
-/* The other way through the boundary of a shard_map, where Explicit axes are part of types outside only. */
+/* The reverse boundary of a shard_map, where Explicit axes are part of types outside only. */
 static bool other_way(const oly_rule *r, oly_params *p)
 {
     oly_mesh mesh = p->sharding->mesh, inside;
@@ -73,7 +73,7 @@ static bool other_way(const oly_rule *r, oly_params *p)
     return inside && (p->sharding = oly_sharding_intern(inside, &p->sharding->spec, p->sharding->written_dims));
 }
 
-/* The cotangent lies as the value was told to. */
+/* The cotangent has the sharding requested for the value. */
 void oly_vjp_place(oly_rule *r)
 {
     oly_params p = r->node->params;
@@ -82,7 +82,7 @@ void oly_vjp_place(oly_rule *r)
     r->operands[0] = oly_rule_add(r, OLY_OP_place, 1, r->cotangents, &p);
 }
 
-/* The walk moves cotangents to where the operand lies. */
+/* The walk moves cotangents to the operand's placement. */
 void oly_vjp_reshard(oly_rule *r)
 {
     r->operands[0] = r->cotangents[0];
@@ -107,8 +107,8 @@ void oly_vjp_reduce_extreme(oly_rule *r)
     r->operands[0] = oly_rule_mul(r, oly_rule_repeat(r, shared, &x->type, p), marks);
 }
 
-/* The product once more, by halves along dimension 0 of [n, rest]: nothing is divided, so zeros do no harm, and neither do
- * second derivatives. */
+/* The product recomputed by halves along dimension 0 of [n, rest]: without division, so that zeros and second derivatives are
+ * correct. */
 static oly_node *product_by_halves(oly_rule *r, oly_node *x)
 {
     while (x && x->type.shape[0] > 1) {
