@@ -3,7 +3,16 @@
 #include <float.h>
 #include <stdlib.h>
 
-const char ops_type_letters[] = "b12iI34uUhBfFcC"; /* in the order of the element types */
+/* 8-bit floats have tests of their own: test_float8.c, test_kernels_types.c. */
+const char ops_type_letters[OLY_N_DTYPES] = {
+    [OLY_BOOL] = 'b',     [OLY_INT8] = '1',    [OLY_INT16] = '2',   [OLY_INT32] = 'i',     [OLY_INT64] = 'I',
+    [OLY_UINT8] = '3',    [OLY_UINT16] = '4',  [OLY_UINT32] = 'u',  [OLY_UINT64] = 'U',    [OLY_FLOAT16] = 'h',
+    [OLY_BFLOAT16] = 'B', [OLY_FLOAT32] = 'f', [OLY_FLOAT64] = 'F', [OLY_COMPLEX64] = 'c', [OLY_COMPLEX128] = 'C'};
+
+oly_dtype ops_type_of(char letter)
+{
+    return (oly_dtype)((const char *)memchr(ops_type_letters, letter, sizeof ops_type_letters) - ops_type_letters);
+}
 
 /* -- elements ------------------------------------------------------------------------------------------------------ */
 number ops_complex(long double real, long double imaginary)
@@ -115,7 +124,7 @@ const char *ops_read_shape(const char *text, const int64_t *size, tensor *t)
     t->rank = 0;
     t->size = 1;
     if (text[0] && text[1] == ':') {
-        t->dtype = (oly_dtype)(strchr(ops_type_letters, text[0]) - ops_type_letters);
+        t->dtype = ops_type_of(text[0]);
         text += 2;
     }
     for (; *text && *text != ',' && *text != '-'; text++) {
@@ -173,7 +182,7 @@ static oly_dtype default_integer(bool is_unsigned)
 oly_dtype ops_result_type(const char *rule, oly_dtype dtype)
 {
     switch (rule[0]) {
-    case '>': return (oly_dtype)(strchr(ops_type_letters, rule[1]) - ops_type_letters);
+    case '>': return ops_type_of(rule[1]);
     case 'd': return default_integer(false);
     case 'f': return floating(dtype);
     case 'r': return real_part(dtype);

@@ -66,7 +66,8 @@ extern const row_list ops_elementwise, ops_reductions, ops_products, ops_windows
 #define REALS     INTEGERS FLOATS
 #define ORDERED   BOOLS REALS /* and bools */
 #define ALL       BOOLS NUMBERS
-extern const char ops_type_letters[];
+extern const char ops_type_letters[OLY_N_DTYPES]; /* 0: a type that no row names */
+oly_dtype ops_type_of(char letter);
 
 /* The extent a letter stands for: m, n, k are given; M is m - 2, L m - 1, H half of n, rounded up, D twice m, E twice n, P m times
  * n, S m + n, A m + 2, B n + 3, T three times H, C m + n - 1, 1 to 9 themselves. */

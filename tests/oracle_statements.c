@@ -53,7 +53,7 @@ oly_operand oracle_value_of(const oracle_call *call)
 {
     const char *text = oracle_attribute(call, "value");
     oly_dtype dtype = oracle_dtype_of(call);
-    bool floating = dtype >= OLY_FLOAT16 || text[strcspn(text, ".eEn")];
+    bool floating = dtype > OLY_UINT64 || text[strcspn(text, ".eEn")];
     return floating ? oly_operand_float(strtod(text, NULL)) : oly_operand_int(strtoll(text, NULL, 10));
 }
 

@@ -21,7 +21,10 @@ static void table_rows_have_sizes_and_names(void **state)
 static void promotion_is_symmetric_and_as_written(void **state)
 {
     (void)state;
-    /* In the order of dtype_list.h: bool, i8 i16 i32 i64 (a s i l), u8 to u64 (A S I L), f16 bf16 f32 f64, c64 c128. */
+    /* bool, i8 i16 i32 i64 (a s i l), u8 to u64 (A S I L), f16 bf16 f32 f64, c64 c128. 8-bit floats: test_float8.c */
+    static const oly_dtype types[] = {OLY_BOOL,     OLY_INT8,    OLY_INT16,   OLY_INT32,     OLY_INT64,
+                                      OLY_UINT8,    OLY_UINT16,  OLY_UINT32,  OLY_UINT64,    OLY_FLOAT16,
+                                      OLY_BFLOAT16, OLY_FLOAT32, OLY_FLOAT64, OLY_COMPLEX64, OLY_COMPLEX128};
     static const char letters[] = "basilASILhBfdcC";
     static const char *const expected[] = {"basilASILhBfdcC", "aasilsildhBfdcC", "sssilsildhBfdcC", "iiiiliildhBfdcC",
                                            "lllllllldhBfdcC", "AssilASILhBfdcC", "SiiilSSILhBfdcC", "IllllIIILhBfdcC",
@@ -29,12 +32,12 @@ static void promotion_is_symmetric_and_as_written(void **state)
                                            "dddddddddddddCC", "ccccccccccccCcC", "CCCCCCCCCCCCCCC"};
     for (int wide = 0; wide < 2; wide++) {
         oly_enable_x64(wide);
-        for (int a = 0; a < OLY_N_DTYPES; a++)
-            for (int b = 0; b < OLY_N_DTYPES; b++) {
-                char meet = letters[oly_promote_types((oly_dtype)a, (oly_dtype)b)];
+        for (int a = 0; letters[a]; a++)
+            for (int b = 0; letters[b]; b++) {
                 /* uint32 and a narrower signed type: int64 is too wide for the narrow mode */
-                bool beyond = expected[a][b] == 'l' && a != OLY_INT64 && b != OLY_INT64;
-                assert_int_equal(meet, beyond && !wide ? 'i' : expected[a][b]);
+                bool beyond = expected[a][b] == 'l' && types[a] != OLY_INT64 && types[b] != OLY_INT64;
+                char meet = beyond && !wide ? 'i' : expected[a][b];
+                assert_int_equal(oly_promote_types(types[a], types[b]), types[strchr(letters, meet) - letters]);
             }
     }
     oly_enable_x64(false);

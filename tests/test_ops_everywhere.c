@@ -312,6 +312,8 @@ static void walk(const row *r, int turn, oly_mesh mesh, oly_mesh line)
         {
             t.row = r;
             t.dtype = (oly_dtype)dtype;
+            if (!ops_type_letters[dtype])
+                continue;
             if (!strchr(r->types, ops_type_letters[dtype])) {
                 if (turn == 0)
                     refused(&t);
@@ -369,7 +371,7 @@ static bool uses(const row *r, const char *op)
     oly_array in[MOST_OPERANDS];
     bool found = false;
     t.row = r;
-    t.dtype = (oly_dtype)(strchr(ops_type_letters, r->types[strlen(r->types) - 1]) - ops_type_letters);
+    t.dtype = ops_type_of(r->types[strlen(r->types) - 1]);
     compute(&t, 0, size);
     assert_int_equal(oly_trace_open(&trace, "row"), OLY_OK);
     oly_graph *g = trace.graph;

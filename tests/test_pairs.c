@@ -99,7 +99,7 @@ static oly_dtype type_for(const row *r, oly_dtype made)
         return made;
     for (const char *c = order; *c; c++)
         if (strchr(r->types, *c) && (oly_x64_enabled() || !strchr("FCIU", *c)))
-            return (oly_dtype)(strchr(ops_type_letters, *c) - ops_type_letters);
+            return ops_type_of(*c);
     return made;
 }
 
@@ -168,8 +168,7 @@ static bool find_place(pair *p, oly_array made, int from)
             take_rank(p, made, rank);
             if (solve(pattern, rank, p->middle_shape, size) && allows(p->f, size)) {
                 p->place = k;
-                p->middle = fixed ? (oly_dtype)(strchr(ops_type_letters, text[0]) - ops_type_letters)
-                                  : type_for(p->f, oly_dtype_of(made));
+                p->middle = fixed ? ops_type_of(text[0]) : type_for(p->f, oly_dtype_of(made));
                 break;
             }
         }
@@ -451,7 +450,8 @@ static oly_dtype type_of(const row *r, unsigned turn)
         return OLY_FLOAT32;
     for (unsigned k = 0; k < 32; k++) {
         oly_dtype dtype = (oly_dtype)((turn / 2 * 7 + k) % OLY_N_DTYPES);
-        if (strchr(r->types, ops_type_letters[dtype]) && (oly_x64_enabled() || oly_dtype_size(dtype) < 8))
+        if (ops_type_letters[dtype] && strchr(r->types, ops_type_letters[dtype]) &&
+            (oly_x64_enabled() || oly_dtype_size(dtype) < 8))
             return dtype;
     }
     return type_for(r, OLY_FLOAT32);

@@ -223,7 +223,7 @@ static void bad_arrays_are_refused(void **state)
     const int64_t shape[OLY_MAX_RANK + 1] = {1, -3};
     expect_failure(oly_format_str(&text, OLY_BOOL, 2, shape, ""), OLY_INVALID, "dimension 1 has the extent -3");
     expect_failure(oly_format_repr(&text, OLY_BOOL, OLY_MAX_RANK + 1, shape, ""), OLY_INVALID, "rank 13");
-    expect_failure(oly_format_scalar(&text, OLY_N_DTYPES, ""), OLY_INVALID, "element type 15");
+    expect_failure(oly_format_scalar(&text, OLY_N_DTYPES, ""), OLY_INVALID, "element type");
     expect_text(&text, "");
 }
 

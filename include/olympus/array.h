@@ -11,7 +11,9 @@ extern "C" {
 #endif
 
 /* -- element types ------------------------------------------------------------------------------------------------ */
-/* float16 and bfloat16 elements are stored as their 16 bits (uint16_t), complex ones as pairs of real and imaginary part. */
+/* Floating elements of 16 bits are stored as their bits (uint16_t), those of 8 bits likewise (uint8_t), complex ones as pairs of
+ * real and imaginary part. float8_e4m3fn has 4 bits of exponent and 3 of fraction, no infinities, and NaN beyond 448;
+ * float8_e5m2 has 5 and 2, infinities, and 57344 as its largest number. */
 typedef enum oly_dtype {
     OLY_BOOL,
     OLY_INT8,
@@ -22,6 +24,8 @@ typedef enum oly_dtype {
     OLY_UINT16,
     OLY_UINT32,
     OLY_UINT64,
+    OLY_FLOAT8_E4M3FN,
+    OLY_FLOAT8_E5M2,
     OLY_FLOAT16,
     OLY_BFLOAT16,
     OLY_FLOAT32,
@@ -39,7 +43,8 @@ OLY_API size_t oly_dtype_size(oly_dtype dtype);      /* bytes of an element */
 OLY_API void oly_enable_x64(bool on);
 OLY_API bool oly_x64_enabled(void);
 /* The common type of two element types, as jax.numpy.promote_types: the higher kind of bool, integer, floating, complex wins
- * (int64 and float32: float32); a signed and an unsigned integer promote to the next wider signed one. */
+ * (int64 and float32: float32); a signed and an unsigned integer promote to the next wider signed one. An 8-bit floating type has
+ * none with another floating or complex type. fails OLY_DTYPE (and returns OLY_N_DTYPES). */
 OLY_API oly_dtype oly_promote_types(oly_dtype a, oly_dtype b);
 
 /* -- what an array is (all: any rank, alone; they work while tracing too) ------------------------------------------ */
@@ -59,7 +64,7 @@ OLY_API int oly_typeof(oly_array x, char *buffer, size_t size);
 /* -- making and placing ------------------------------------------------------------------------------------------- */
 
 /* Array from host memory, copied.
- *   data     row-major elements of `dtype`, oly_size of them; float16 and bfloat16 as their bits
+ *   data     row-major elements of `dtype`, oly_size of them; floating types of 8 and 16 bits as their bits
  *   returns  uncommitted, on the default device (each process has its own copy, which must be equal on all)
  *   fails    OLY_INVALID, OLY_OVERFLOW, OLY_MEMORY
  *   source   jax.numpy.asarray */

@@ -3,7 +3,7 @@
  *
  * Sharding, for all of them: remaining dimensions keep their axes; where a summed dimension is split, partial sums are reduced
  * over its axes in an order fixed by the mesh. Element types: operands are promoted to one type, which is the result's;
- * products and sums are computed in full precision (float16 and bfloat16 are summed as float32), integers wrap, bools are
+ * products and sums are computed in full precision (narrower floating types are summed as float32), integers wrap, bools are
  * combined by and and or. A C number may replace an operand where rank 0 is allowed. Errors, for all of them: OLY_SHAPE with
  * both types. */
 #ifndef OLYMPUS_CONTRACT_H

@@ -232,7 +232,7 @@ OLY_API oly_array oly_complex(oly_operand real, oly_operand imaginary);
  * oly_sum(x) over all dimensions; oly_sum(x, .axes = "0,-1") over some; oly_sum(x, OLY_AXES(0, 2)) from numbers; .keepdims =
  * true leaves reduced dimensions with size 1. Over no elements: sum 0, prod 1, mean NaN; max and min fail with OLY_SHAPE. Bools
  * and narrow integers are summed (and multiplied) as int32, unsigned ones as uint32 (with 64-bit types on as int64 and uint64);
- * float16 and bfloat16 in float32, the result rounded once; complex numbers are ordered by their real part, then by the
+ * narrower floating types in float32, the result rounded once; complex numbers are ordered by their real part, then by the
  * imaginary one; the mean of integers is floating.
  *   fails  OLY_SHAPE (no such axis), OLY_INVALID (an axis named twice), OLY_PARSE
  *   sharding  kept dimensions stay split; partial results are combined in an order fixed by the mesh, so that the same mesh

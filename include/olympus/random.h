@@ -46,7 +46,7 @@ OLY_API oly_array oly_threefry2x32(oly_array key, oly_array counters);
 OLY_API oly_array oly_random_bits_shape(oly_array key, oly_dtype dtype, oly_sharding out, int rank,
                                         const int64_t *shape);
 /* Uniform in [low, high), each a number or an array that broadcasts to the shape; oly_random_uniform: in [0, 1).
- * float16, bfloat16, float32, float64. source: jax.random.uniform */
+ * Any floating type. source: jax.random.uniform */
 OLY_API oly_array oly_random_uniform_shape(oly_array key, oly_dtype dtype, oly_operand low, oly_operand high,
                                            oly_sharding out, int rank, const int64_t *shape);
 /* Mean 0 and variance 1. Floating, or complex: variance of real and imaginary part together. source: jax.random.normal */

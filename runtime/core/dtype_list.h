@@ -40,6 +40,10 @@
  * larger is NaN. digits: bits of the fraction. least: exponent of the smallest normal number. most: the largest finite number.
  * meets: PROMOTES, or ALONE where it meets no other floating type without a conversion that the program asks for. */
 #define OLY_NARROW_TYPES(X, a)                                                                                         \
+    X(a, FLOAT8_E4M3FN, "float8_e4m3fn", f8_e4m3fn, uint8_t, oly_float_of_e4m3fn, oly_e4m3fn_of_float, 0x7e, 3, -6,    \
+      448, ALONE)                                                                                                      \
+    X(a, FLOAT8_E5M2, "float8_e5m2", f8_e5m2, uint8_t, oly_float_of_e5m2, oly_e5m2_of_float, 0x7c, 2, -14, 57344,      \
+      ALONE)                                                                                                           \
     X(a, FLOAT16, "float16", f16, uint16_t, oly_float_of_half, oly_half_of_float, 0x7c00, 10, -14, 65504, PROMOTES)    \
     X(a, BFLOAT16, "bfloat16", bf16, uint16_t, oly_float_of_bfloat, oly_bfloat_of_float, 0x7f80, 7, -126, 0x1.fep127,  \
       PROMOTES)

@@ -1,4 +1,4 @@
-/* The bits of floating elements narrower than float32 (float16, bfloat16) to and from float, rounding to
+/* The bits of floating elements narrower than float32 (float16, bfloat16 and the 8-bit ones) to and from float, rounding to
  * nearest even. Without branches, so that loops over them become vector code. dtype_list.h says which functions belong to which
  * type. Callable by all, kernels included. */
 #ifndef OLY_CORE_NARROW_H
@@ -49,6 +49,44 @@ static inline uint16_t oly_bfloat_of_float(float f)
 {
     uint32_t bits = oly_float_bits(f), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40) : rounded);
+}
+
+/* float8_e4m3fn: 4 bits of exponent, 3 of fraction, no infinities. What rounds beyond 448 becomes NaN. */
+static inline float oly_float_of_e4m3fn(uint8_t b)
+{
+    uint32_t magnitude = (uint32_t)(b & 0x7f) << 20;
+    uint32_t bits =
+        oly_float_bits(oly_float_of_bits(magnitude) * 0x1p120f); /* the exponent's new bias; subnormals too */
+    bits = magnitude == 0x07f00000u ? 0x7fc00000u : bits;
+    return oly_float_of_bits(bits | (uint32_t)(b & 0x80) << 24);
+}
+
+static inline uint8_t oly_e4m3fn_of_float(float f)
+{
+    uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
+    /* Adding 2^14 leaves a subnormal's bits, rounded, at the end of the fraction. */
+    uint32_t subnormal = oly_float_bits(oly_float_of_bits(magnitude) + 0x1p14f) - 0x46800000u;
+    uint32_t normal = (magnitude + 0xc407ffffu + (magnitude >> 20 & 1)) >> 20;
+    uint32_t byte = magnitude < 0x3c800000u ? subnormal : normal;
+    byte = magnitude > 0x43e80000u ? 0x7fu : byte; /* beyond 464, halfway to what would be 480 */
+    return (uint8_t)(byte | sign >> 24);
+}
+
+/* float8_e5m2: 5 bits of exponent, 2 of fraction: the upper byte of a float16. */
+static inline float oly_float_of_e5m2(uint8_t b)
+{
+    return oly_float_of_half((uint16_t)(b << 8));
+}
+
+static inline uint8_t oly_e5m2_of_float(float f)
+{
+    uint32_t bits = oly_float_bits(f), sign = bits & 0x80000000u, magnitude = bits ^ sign;
+    uint32_t subnormal = oly_float_bits(oly_float_of_bits(magnitude) + 0x1p7f) - 0x43000000u;
+    uint32_t normal = (magnitude + 0xc80fffffu + (magnitude >> 21 & 1)) >> 21;
+    uint32_t special = magnitude > 0x7f800000u ? 0x7eu : 0x7cu;
+    uint32_t byte = magnitude < 0x38800000u ? subnormal : normal;
+    byte = magnitude >= 0x47800000u ? special : byte;
+    return (uint8_t)(byte | sign >> 24);
 }
 
 /* From double without rounding twice: what float cannot hold of the fraction is kept as an odd last bit. */

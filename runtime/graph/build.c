@@ -149,8 +149,12 @@ oly_status oly_build_square_magnitude(oly_graph *g, oly_node *x, oly_node **out)
 oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)
 {
     oly_type meet = in[0]->type;
-    for (int k = 1; k < n; k++)
+    for (int k = 1; k < n; k++) {
+        oly_dtype before = meet.dtype;
         meet.dtype = oly_promote(&meet, &in[k]->type, &meet.weak);
+        if (meet.dtype == OLY_N_DTYPES)
+            return oly_dtypes_do_not_meet(before, in[k]->type.dtype);
+    }
     for (int k = 0; k < n; k++)
         OLY_TRY(oly_build_convert(g, in[k], meet.dtype, meet.weak, &in[k]));
     return OLY_OK;

@@ -393,8 +393,11 @@ oly_status oly_compose_einsum(oly_graph *g, int n_in, oly_node *const *in, const
     oly_type meet = in[0]->type;
     w.sum_lies = typed && n_in == 1 ? wanted : NULL;
     for (int k = 0; k < n_in; k++) {
+        oly_dtype before = meet.dtype;
         type[k] = &in[k]->type;
         meet.dtype = oly_promote(&meet, type[k], &meet.weak);
+        if (meet.dtype == OLY_N_DTYPES)
+            return oly_dtypes_do_not_meet(before, type[k]->dtype);
     }
     OLY_TRY(oly_einsum_read(recipe->notation, n_in, type, &w.e));
     w.dtype = recipe->dtype_given ? recipe->params.dtype : meet.dtype;

@@ -173,21 +173,44 @@ static oly_dtype meet_integers(oly_dtype a, oly_dtype b)
     return integer_of(2 * rows[u].bytes, true);
 }
 
+static oly_dtype meet_floats(oly_dtype a, oly_dtype b)
+{
+    if (rows[a].alone || rows[b].alone)
+        return OLY_N_DTYPES;
+    return oly_is_narrow(a) && oly_is_narrow(b) ? OLY_FLOAT32 : rows[a].bytes > rows[b].bytes ? a : b;
+}
+
 /* The higher kind wins whole (int64 and float32 meet in float32, as in JAX). Within a kind the wider type holds both; where
  * none of the two does (signed and unsigned, two narrow types), the next wider one. source: JAX's type lattice */
-oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
+oly_dtype oly_dtype_meet(oly_dtype a, oly_dtype b)
 {
-    oly_pass(__func__);
     oly_kind ka = oly_dtype_kind(a), kb = oly_dtype_kind(b);
     if (a == b)
         return a;
     if (ka < kb)
-        return oly_promote_types(b, a);
-    if (ka == OLY_KIND_COMPLEX)
+        return oly_dtype_meet(b, a);
+    if (ka == OLY_KIND_COMPLEX) {
+        if (known(b) && rows[b].alone)
+            return OLY_N_DTYPES;
         return b == OLY_FLOAT64 || b == OLY_COMPLEX128 ? OLY_COMPLEX128 : a;
+    }
     if (ka > kb)
         return a;
-    if (ka == OLY_KIND_INTEGER)
-        return meet_integers(a, b);
-    return oly_is_narrow(a) && oly_is_narrow(b) ? OLY_FLOAT32 : rows[a].bytes > rows[b].bytes ? a : b;
+    return ka == OLY_KIND_INTEGER ? meet_integers(a, b) : meet_floats(a, b);
+}
+
+oly_status oly_dtypes_do_not_meet(oly_dtype a, oly_dtype b)
+{
+    return oly_fail(OLY_DTYPE,
+                    "%s and %s have no common type: 8-bit floating types are not promoted; convert one with oly_astype",
+                    oly_dtype_name(a), oly_dtype_name(b));
+}
+
+oly_dtype oly_promote_types(oly_dtype a, oly_dtype b)
+{
+    OLY_ENTER_ANY_TIME();
+    oly_dtype meet = oly_dtype_meet(a, b);
+    if (meet == OLY_N_DTYPES)
+        (void)oly_raise(oly_dtypes_do_not_meet(a, b));
+    return meet;
 }

@@ -72,12 +72,12 @@ oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
     bool decides = !both && oly_dtype_kind(number->dtype) > oly_dtype_kind(other->dtype);
     *weak = both ? a->weak : decides; /* last: it may lie in one of the types */
     if (both)
-        return oly_promote_types(a->dtype, b->dtype);
+        return oly_dtype_meet(a->dtype, b->dtype);
     if (!decides)
         return other->dtype;
     if (oly_dtype_kind(other->dtype) == OLY_KIND_FLOAT) { /* a complex number takes the width of the float it meets */
         *weak = false;
-        return other->dtype == OLY_FLOAT64 ? OLY_COMPLEX128 : OLY_COMPLEX64;
+        return oly_dtype_meet(OLY_COMPLEX64, other->dtype);
     }
     bool large = other->dtype == OLY_INT64 || other->dtype == OLY_UINT64 || oly_types_are_wide();
     if (!large)

@@ -55,8 +55,11 @@ int oly_type_marks(char *text, size_t size, const oly_type *t);
 void oly_type_text(oly_text *t, const oly_type *type); /* "float32[4,8@x]{U:y}", weak: "~float32[]" */
 /* The same in a rotating static buffer, for messages. */
 const char *oly_type_short(const oly_type *t);
-/* Result type of an operation on these (jnp's lattice, weak types included). */
+/* Result type of an operation on these (jnp's lattice, weak types included). OLY_N_DTYPES: they have none. */
 oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak);
+/* Of two element types without weakness, and the error where there is none. */
+oly_dtype oly_dtype_meet(oly_dtype a, oly_dtype b);
+oly_status oly_dtypes_do_not_meet(oly_dtype a, oly_dtype b);
 /* Checks extents (none negative, product fits int64 and memory). fails OLY_INVALID, OLY_OVERFLOW. */
 oly_status oly_type_check(const oly_type *t);
 #endif

@@ -1,4 +1,5 @@
 /* Arrays of the evaluator, which all live until forget_all(), and what element types can hold. */
+#include "core/dtype_list.h"
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -80,7 +81,7 @@ bool refuse(program *p, const char *why)
 
 bool is_float(oly_dtype dtype)
 {
-    return dtype >= OLY_FLOAT16 && dtype <= OLY_FLOAT64;
+    return dtype > OLY_UINT64 && dtype < OLY_COMPLEX64;
 }
 bool is_integer(oly_dtype dtype)
 {
@@ -94,7 +95,8 @@ bool is_complex(oly_dtype dtype)
 /* Said again here, and not asked of the library: the parent of the processes that run programs never starts it. */
 oly_dtype common_type(const program *p, oly_dtype a, oly_dtype b)
 {
-    static const int bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+#define BYTES(a, number, name, s, T, ...) sizeof(T),
+    static const int bytes[] = {OLY_EVERY_TYPE(BYTES, )};
     if (a == b)
         return a;
     if (is_complex(a) || is_complex(b)) {

@@ -1,16 +1,15 @@
 /* A program as C: complete, with every value a global variable, so that captured ones need no more. */
 #include "program.h"
 #include "check_element.h"
+#include "core/dtype_list.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 static const char *type_word(oly_dtype dtype)
 {
-    static const char *const words[] = {"OLY_BOOL",    "OLY_INT8",      "OLY_INT16",     "OLY_INT32",
-                                        "OLY_INT64",   "OLY_UINT8",     "OLY_UINT16",    "OLY_UINT32",
-                                        "OLY_UINT64",  "OLY_FLOAT16",   "OLY_BFLOAT16",  "OLY_FLOAT32",
-                                        "OLY_FLOAT64", "OLY_COMPLEX64", "OLY_COMPLEX128"};
+#define WORD(a, number, ...) "OLY_" #number,
+    static const char *const words[] = {OLY_EVERY_TYPE(WORD, )};
     return words[dtype];
 }
 
