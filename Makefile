@@ -119,7 +119,7 @@ endif
 
 all: library $(programs) $(protected) $(guard) ## the library, the examples, the tests and the bench (default)
 
-library: $(library) $(shared) ## libolympus.a and libolympus.so
+library: $(library) $(shared) $(shared)-gdb.py ## libolympus.a and libolympus.so
 
 test check: all ## everything, then all tests; the last line counts them
 	@BUILD=$(BUILD) MPIRUN=$(MPIRUN) tests/run.sh $(TESTS)
@@ -235,6 +235,11 @@ $(shared): $(objects) $(BUILD)/contents
 	$(Q)$(link) -shared -Wl,-soname,libolympus.so.0 $(if $(SANITIZE),,-Wl$(comma)--no-undefined) $(LDFLAGS) $(objects) $(libs) -o $@
 	$(Q)ln -sf $(@F) $@.0
 
+# gdb loads it with the shared library.
+$(shared)-gdb.py: runtime/olympus-gdb.py
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 link_program = $(Q)$(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs)
 
 $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
@@ -343,6 +348,7 @@ install: library $(guard) ## library, headers, olyrun, a pkg-config file and the
 	install -m 644 $(wildcard include/olympus/*.h) $(to)/include/olympus
 	install -m 644 $(library) $(to)/lib
 	install -m 755 $(shared) $(to)/lib/libolympus.so.$(version)
+	install -m 644 $(shared)-gdb.py $(to)/lib/libolympus.so.$(version)-gdb.py
 	ln -sf libolympus.so.$(version) $(to)/lib/libolympus.so.0
 	ln -sf libolympus.so.0 $(to)/lib/libolympus.so
 	$(if $(wildcard launch/olyrun),install -m 755 launch/olyrun $(to)/bin)
@@ -353,7 +359,7 @@ install: library $(guard) ## library, headers, olyrun, a pkg-config file and the
 		'Libs.private: $(libs) $(mpi_libs)' > $(to)/lib/pkgconfig/olympus.pc
 
 installed = include/olympus.h $(wildcard include/olympus/*.h) lib/$(notdir $(library)) \
-            $(foreach v,.$(version) .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
+            $(foreach v,.$(version) .$(version)-gdb.py .0,lib/libolympus.so$v) lib/libolympus.so bin/olyrun libexec/olympus/olyguard lib/pkgconfig/olympus.pc share/doc/olympus/LICENSE
 
 uninstall: ## removes what install has installed
 	rm -f $(installed:%=$(to)/%)

@@ -41,6 +41,7 @@ with_words() { # PKG_CONFIG_OPTION OUTPUT
     cc -std=gnu11 "$folder/program.c" $(pkg-config --cflags $1 --libs olympus) -o "$2"
 }
 check 'the licence is there' 'BSD 3-Clause License' cat "$to/share/doc/olympus/LICENSE"
+check 'and what gdb loads with the library' 'oly-plan' cat "$(realpath "$to/lib/libolympus.so")-gdb.py"
 check 'a program is linked with the shared library' '' with_words '' "$folder/shared"
 check 'and starts' 'the sum is 4950' "$folder/shared"
 rm "$to"/lib/*.so*
