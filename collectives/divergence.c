@@ -1,5 +1,5 @@
-/* Notices between ranks whose programs may have come apart, and the verdict. See divergence.h. Nothing here is run while all goes
- * well, but for a look whether there is a notice during waits that take long; so it may allocate. */
+/* Notices between ranks that may have diverged, and the verdict. See divergence.h. Nothing here runs in normal operation except
+ * a check for notices during long waits; so it may allocate. */
 #include "divergence.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -9,18 +9,18 @@
 #include <time.h>
 
 enum { CALLS, VERDICT, TOLD }; /* kinds of notices */
-enum { ALL_DIRECTLY = 64 };    /* in larger jobs a verdict goes from rank to rank */
+enum { ALL_DIRECTLY = 64 };    /* in larger jobs a verdict is forwarded from rank to rank */
 static const int64_t MOMENT_NS = 700000000, FIRST_ASK_NS = 100000000;
 
 typedef struct notice {
     int32_t kind, rank;     /* who sent it */
     int32_t status;         /* VERDICT */
     uint64_t set, calls;    /* CALLS: made on this set */
-    int64_t bytes;          /* of what follows: the calls that are kept, or the text */
+    int64_t bytes;          /* of what follows: the recorded calls, or the text */
     oly_failed_call failed; /* CALLS */
 } notice;
 
-/* A call as it travels. */
+/* A call in a message. */
 typedef struct noted {
     uint64_t hash;
     uint32_t program;
@@ -45,13 +45,13 @@ static struct {
         claims; /* as many as oly_divergence_claims; owned: the last calls of each other rank and set that could not be compared to their end */
     char verdict[1400];
     oly_status status; /* of the verdict */
-    int behind;        /* a rank, and 1, that has not made all calls that this one has made with it; 0: none known */
+    int behind;        /* 1 + a rank that has not made all calls that this one has made with it; 0: none known */
     char ahead[86];    /* the first of these */
     bool known;
     int64_t balance;       /* notices sent less those received */
     int told;              /* ranks that have reported the verdict */
     bool reported;         /* this one has */
-    int64_t began, asking; /* of the wait that asks, and when it does next after that */
+    int64_t began, asking; /* of the wait that asks, and the time of its next inquiry */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t now_ns(void)
@@ -106,7 +106,7 @@ static parcel *new_parcel(int32_t kind, int64_t bytes)
     return p;
 }
 
-/* Takes the parcel over; NULL allowed: out of memory, somebody else will tell. */
+/* Takes ownership of the parcel; NULL allowed: out of memory, another rank will notify. */
 static void send_locked(parcel *p, int rank)
 {
     if (!p)
@@ -182,7 +182,7 @@ bool oly_divergence_is_time(int64_t began)
     return true;
 }
 
-/* To everybody; in large jobs to some, who send it on. */
+/* To all ranks; in large jobs to some, which forward it. */
 static void pass_on_locked(oly_status status, const char *text)
 {
     int n = oly_world_size(), me = oly_world_rank();
@@ -218,7 +218,7 @@ void oly_divergence_decide(oly_status status, const char *text)
 
 static const char same_order[] = "all ranks must issue the same operations in the same order";
 
-/* What is different about two calls that look alike. */
+/* The difference between two calls of the same name. */
 static void explain(oly_text *t, const noted *a, const noted *b)
 {
     if (a->program != b->program) {
@@ -238,12 +238,12 @@ static void explain(oly_text *t, const noted *a, const noted *b)
     }
 }
 
-/* Has one of two ranks failed alone, before the first call that differs? Then that is what all are told. */
+/* Has one of two ranks failed alone, before the first call that differs? Then that is the verdict. */
 static bool decide_failure_locked(const oly_failed_call *mine, const noted *my_next, int other,
                                   const oly_failed_call *theirs, const noted *their_next, uint64_t number)
 {
     bool here = mine->times > 0 && mine->after == number - 1, there = theirs->times > 0 && theirs->after == number - 1;
-    if (here == there && (!here || mine->times == theirs->times)) /* on none, or on both alike */
+    if (here == there && (!here || mine->times == theirs->times)) /* on neither, or on both */
         return false;
     int me = oly_world_rank();
     bool is_mine = here && (!there || mine->times > theirs->times);
@@ -282,7 +282,7 @@ static noted claimed(const parcel *p, uint64_t number)
     return c;
 }
 
-/* Compares as far as both have come; true: to the parcel's end. */
+/* Compares the calls that both have made; true: to the parcel's end. */
 static bool compare_locked(const parcel *p)
 {
     const oly_process_set *s = oly_process_set_find(p->head.set);
@@ -326,7 +326,7 @@ oly_status oly_divergence_compare(const oly_process_set *s)
     return oly_divergence_known() ? fail_with_verdict() : OLY_OK;
 }
 
-/* Keeps the calls of a rank in the place of those it sent before. */
+/* Replaces the calls that a rank sent before. */
 static void keep_claim_locked(parcel *p)
 {
     parcel **at = &state.claims;
@@ -342,7 +342,7 @@ static void keep_claim_locked(parcel *p)
 
 /* -- receiving ------------------------------------------------------------------------------------------- */
 
-/* Takes the parcel over. */
+/* Takes ownership of the parcel. */
 static void read_locked(parcel *p)
 {
     state.balance--;
@@ -360,7 +360,7 @@ static void read_locked(parcel *p)
         oly_release(p);
 }
 
-/* The next notice, if one has come; its bytes may take a while longer. */
+/* The next notice, if one has arrived; its contents may take longer. */
 static bool begin_receiving_locked(void)
 {
     MPI_Status status;
@@ -427,7 +427,7 @@ void oly_divergence_failed(oly_status status)
     pthread_mutex_unlock(&state.lock);
 }
 
-/* Until there is a verdict, for a moment. */
+/* Waits for a moment for a verdict. */
 static void await_verdict(void)
 {
     for (int64_t end = now_ns() + MOMENT_NS; !oly_divergence_known() && now_ns() < end;) {
@@ -438,7 +438,7 @@ static void await_verdict(void)
     }
 }
 
-/* Without the calls of the other side: what the two tickets say. */
+/* Without the calls of the other side: the information of the two tickets. */
 static void compose(oly_text *t, int peer, const oly_ticket *mine, const oly_ticket *theirs)
 {
     int here = oly_world_rank();
@@ -455,7 +455,7 @@ static void compose(oly_text *t, int peer, const oly_ticket *mine, const oly_tic
                      here, mine->call, peer, theirs->call, same_order);
 }
 
-/* What one of the two has called with the other, who has not come to it: in calls of different sets no two calls differ. */
+/* A call that one of the two has made with the other, which has not reached it: in calls of different sets no two calls differ. */
 static void add_calls_of_one_locked(oly_text *t, int peer)
 {
     for (const parcel *p = state.claims; p; p = p->next) {
@@ -474,7 +474,7 @@ oly_status oly_divergence_met(int peer, const oly_ticket *mine, const oly_ticket
 {
     oly_text t = {0};
     compose(&t, peer, mine, theirs);
-    if (mine->set == 0) { /* nobody counts calls */
+    if (mine->set == 0) { /* calls are not counted */
         oly_fail(OLY_DIVERGED, "%s", oly_text_chars(&t));
         oly_text_free(&t);
         return OLY_DIVERGED;
@@ -540,7 +540,7 @@ static void free_all(parcel **list)
     }
 }
 
-/* What MPI has not finished with is left to it. */
+/* Memory that MPI still uses is left to it. */
 void oly_divergence_forget(void)
 {
     pthread_mutex_lock(&state.lock);

@@ -1,16 +1,16 @@
-/* Boxes of local buffers to other ranks and theirs back: built once (exchange_make.c), replayed without allocation. Used by
- * runtime/run.
+/* Sends boxes of local buffers to other ranks and receives theirs: built once (exchange_make.c), replayed without allocation.
+ * Used by runtime/run.
  *
  *   small message   | ticket 128 bytes | pieces packed one after the other |
  *   big message     | ticket |   and, with a tag of its own,   | pieces, in chunks of a sixteenth of OLYMPUS_EXCHANGE_MEMORY |
  *
- * Big is decided by the payload's size alone, so both sides agree, and chunks are cut at the same bytes on both. A big payload
- * without gaps needs no staging: it is sent from the buffer and received into the buffer, each side for itself. The others are
- * packed and unpacked chunk by chunk. When what is to be sent, or received, in all is more than half of the limit, its chunks take
- * turns: each waits for the memory of an earlier one (exchange_rounds); the other side need not know. Payloads are received only
- * after their ticket has been looked at, so that a message of another call never overwrites an array; and every
- * receive of a first message has room for the longest there is, because not every MPI survives a message that
- * is longer than its receive (MPICH calls the error handler of MPI_COMM_WORLD, which is the program's). */
+ * The size of the payload alone decides which is used, so both sides agree, and chunks are cut at the same bytes on both. A
+ * large contiguous payload needs no staging: it is sent from the buffer and received into the buffer, on each side
+ * independently. The others are packed and unpacked chunk by chunk. If the total to be sent, or received, is more than half of
+ * the limit, chunks are sent in rounds: each waits for the memory of an earlier one (exchange_rounds); the other side need not
+ * know. Payloads are received only after their ticket has been checked, so that a message of another call never overwrites an
+ * array; and every receive of a first message has room for the longest one, because not every MPI survives a message that is
+ * longer than its receive (MPICH calls the error handler of MPI_COMM_WORLD, which is the program's). */
 #include "exchange.h"
 #include "divergence.h"
 #include "staging.h"
@@ -21,8 +21,8 @@
 #include "core/text.h"
 #include <string.h>
 
-/* Of an exchange that failed on its way: MPI may write to the staging of receives and read that of sends for as
- * long as the job lasts, which will not be long, so it is left to MPI. */
+/* Staging of a failed exchange: MPI may write to that of receives and read that of sends for as long as the job lasts, which is not
+ * long, so it is left to MPI. */
 static void abandon(oly_exchange *x)
 {
     int finalized = 0;
@@ -55,7 +55,7 @@ static void give_block(oly_exchange *x)
 
 /* -- left under way ---------------------------------------------------------------------------------------- */
 
-static oly_exchange *first_left; /* of the one lane */
+static oly_exchange *first_left; /* of the communication queue */
 
 static void unlink_left(oly_exchange *x)
 {
@@ -95,7 +95,7 @@ void oly_exchange_stop(oly_exchange *x)
 
 /* -- start ----------------------------------------------------------------------------------------------- */
 
-/* Bytes begin to end of piece k that lie in the chunk; false: none. */
+/* Bytes begin to end of piece k that are in the chunk; false: none. */
 static bool part_of(const exchange_slot *chunk, int k, int64_t *begin, int64_t *end)
 {
     const exchange_message *m = chunk->message;
@@ -111,7 +111,7 @@ static void pack(const exchange_slot *chunk, char *packed, void *const *base)
     int64_t begin, end;
     for (int k = 0; k < m->n_pieces; k++)
         if (part_of(chunk, k, &begin, &end))
-            /* first messages are received before anybody knows a base: into staging, they never come here */
+            /* first messages are received into staging, before base pointers are known: they never come here */
             /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
             oly_walk_pack(&m->walks[k], begin, end, m->sources ? m->sources[k] : base[m->walks[k].buffer],
                           packed + m->positions[k] + begin - chunk->at);
@@ -127,7 +127,7 @@ static void unpack(const exchange_slot *chunk, const char *packed, void *const *
                             packed + m->positions[k] + begin - chunk->at);
 }
 
-/* The bytes of a request as MPI is to see them. */
+/* The bytes of a request for MPI. */
 static char *bytes_of(const oly_exchange *x, const exchange_slot *slot, void *const *base)
 {
     const exchange_message *m = slot->message;
@@ -139,7 +139,7 @@ static char *bytes_of(const oly_exchange *x, const exchange_slot *slot, void *co
     return (char *)base[m->walks[0].buffer] + m->walks[0].offset + slot->at;
 }
 
-/* Hands request i to MPI, packed before. */
+/* Posts request i to MPI; it is packed. */
 static oly_status post(oly_exchange *x, int i, void *const *base)
 {
     exchange_slot *slot = &x->slots[i];
@@ -166,7 +166,7 @@ static oly_status post_chunks(oly_exchange *x, const exchange_message *m, void *
     return OLY_OK;
 }
 
-/* Chunks whose turn it is, of those that go in rounds. */
+/* Posts the next chunks of those sent in rounds. */
 static oly_status go_on(oly_exchange *x, bool receives, void *const *base)
 {
     exchange_rounds *r = &x->rounds[receives];
@@ -276,7 +276,7 @@ oly_status oly_exchange_start(oly_exchange *x, const oly_ticket *ticket, void *c
 
 /* -- stages ---------------------------------------------------------------------------------------------- */
 
-/* If there is room for it; else it is tried again when others have come to an end. */
+/* If there is memory for it; otherwise it is tried again when others have ended. */
 static oly_status begin_stage(oly_exchange *x)
 {
     oly_exchange *s;
@@ -292,7 +292,7 @@ static oly_status begin_stage(oly_exchange *x)
     return start_sends(s, &ticket, x->base);
 }
 
-/* Has the message of a rank come, or will none? */
+/* Has the message of a rank arrived, or will none? */
 static bool has_come(const oly_exchange *x, int peer)
 {
     for (int k = 0; x->left > 0 && k <= x->stage; k++)
@@ -302,7 +302,7 @@ static bool has_come(const oly_exchange *x, int peer)
     return x->left == 0;
 }
 
-/* Will it begin more stages than the one that is under way? */
+/* Will it begin more stages after the current one? */
 static bool goes_on_beginning(const oly_exchange *x)
 {
     return x->stages && x->left > 0 && (x->stage + 1 < x->outline->n_stages || !x->running);
@@ -312,7 +312,7 @@ oly_status oly_exchange_send(oly_exchange *x, int peer)
 {
     if (peer < 0)
         return start_sends(x, &x->ticket, x->base);
-    for (int i = 0; i < x->n_sends && x->rounds[0].n == 0; i++) /* rounds have an order of their own: all at the end */
+    for (int i = 0; i < x->n_sends && x->rounds[0].n == 0; i++) /* rounds have their own order: all at the end */
         if (x->sends[i].peer == peer && !x->sends[i].sent)
             OLY_TRY(start_send(x, i, &x->ticket, x->base));
     return OLY_OK;
@@ -380,7 +380,7 @@ static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int
     return slot->receives && slot->at < 0 ? post_chunks(x, m, base) : OLY_OK;
 }
 
-/* Adds the ranks of messages under way: those that are to send to this one, or, when all have, those that are to receive. */
+/* Adds the ranks of pending messages: those that have to send to this one or, if all have, those that have to receive. */
 static void name_late(const void *exchange, oly_late *late)
 {
     const oly_exchange *x = exchange;
@@ -416,7 +416,7 @@ static oly_status too_late(const oly_exchange *x, const oly_ticket *mine)
     return OLY_TIMEOUT;
 }
 
-/* Ranks of messages under way are asked what they have called. */
+/* Asks the ranks of pending messages for their calls. */
 static void ask_late(const oly_exchange *x)
 {
     enum { ASKED = 8 };
@@ -429,7 +429,7 @@ static void ask_late(const oly_exchange *x)
         }
 }
 
-/* After a fruitless poll: have others come apart? */
+/* After a fruitless poll: have others diverged? */
 static oly_status look_out(const oly_exchange *x, const oly_wait *w)
 {
     enum { POLLS = 16 };
@@ -447,7 +447,7 @@ static oly_status look_out(const oly_exchange *x, const oly_wait *w)
 
 static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n);
 
-/* The same of stages: when one is over the next begins. */
+/* The same for stages: when one is over the next begins. */
 static oly_status complete_stages(oly_exchange *x, int *n)
 {
     for (*n = 0; x->left > 0; x->left--) {
@@ -471,7 +471,7 @@ static oly_status complete_stages(oly_exchange *x, int *n)
     return OLY_OK;
 }
 
-/* Completes what is there; n: how much that was. */
+/* Completes what has arrived; n: the number of completions. */
 static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void *const *base, int *n)
 {
     if (x->stages)
@@ -491,7 +491,7 @@ static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void 
     return OLY_OK;
 }
 
-/* n: how much has come to an end. */
+/* n: the number of completions. */
 static oly_status advance_all(int *n)
 {
     *n = 0;
@@ -510,8 +510,8 @@ oly_status oly_exchange_advance(void)
     return advance_all(&n);
 }
 
-/* Waits for room where those under way have all of it. Ranks start exchanges in one order, so the earliest of all that are not
- * over has been started everywhere, or will be as soon as those before it are over. */
+/* Waits for memory while pending exchanges hold all of it. Ranks start exchanges in one order, so the earliest pending one has been
+ * started everywhere, or will be as soon as those before it are over. */
 static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
 {
     for (;;) {
@@ -519,7 +519,7 @@ static oly_status wait_for_block(oly_exchange *x, oly_wait *w)
         while (late && late->left == 0)
             late = late->next_left;
         OLY_TRY(oly_staging_take(x->block_bytes, late, &x->block));
-        if (x->block || !late) /* with no other one under way there is room */
+        if (x->block || !late) /* with no other pending exchange there is room */
             return OLY_OK;
         int n;
         OLY_TRY(advance_all(&n));
@@ -542,8 +542,8 @@ static oly_status take_block(oly_exchange *x, const oly_ticket *ticket)
     return status;
 }
 
-/* Between two ranks only their order tells messages apart. So an exchange begins when those under way have begun their last stages,
- * as they have then on every rank. */
+/* Only their order distinguishes messages between two ranks. So an exchange begins when the pending ones have begun their last
+ * stages, as they then have on every rank. */
 static oly_status begin_last_stages_of(const oly_exchange *x)
 {
     oly_wait w = wait_for(x, &x->ticket);
@@ -571,7 +571,7 @@ static oly_status begin_last_stages(void)
     return OLY_OK;
 }
 
-/* Until `left`, of the exchange or one of its messages, is 0. */
+/* Waits until `left`, of the exchange or one of its messages, is 0. */
 static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticket *ticket, void *const *base)
 {
     oly_wait w = wait_for(x, ticket);
@@ -580,7 +580,7 @@ static oly_status complete_all(oly_exchange *x, const int *left, const oly_ticke
         int n;
         status = complete_some(x, ticket, base, &n);
         if (n > 0)
-            oly_wait_restart(&w); /* the limit is for silence, not for the whole */
+            oly_wait_restart(&w); /* the limit is for silence, not for the total */
         else if (status == OLY_OK && !oly_wait_more(&w))
             status = too_late(x, ticket);
         else if (status == OLY_OK)
@@ -612,7 +612,7 @@ oly_status oly_exchange_join(oly_exchange *x)
     return oly_exchange_finish(x, &x->ticket, x->base);
 }
 
-/* The same of one in stages. */
+/* The same for an exchange in stages. */
 static oly_status await_in_stages(oly_exchange *x, int peer)
 {
     oly_wait w = wait_for(x, &x->ticket);

@@ -1,4 +1,4 @@
-/* What an exchange is. Shared by exchange_make.c, which makes it, and exchange.c, which replays it; nobody else includes this. */
+/* What an exchange is. For exchange_make.c, which makes it, and exchange.c, which replays it, only. */
 #ifndef OLY_COLLECTIVES_EXCHANGE_H
 #define OLY_COLLECTIVES_EXCHANGE_H
 #include "world.h"
@@ -10,12 +10,12 @@ _Static_assert(TICKET == 128, "the ticket travels between programs built apart")
 typedef struct exchange_message {
     int peer, n_pieces;
     oly_walk *walks;
-    int64_t *positions; /* where each piece lies in the payload */
+    int64_t *positions; /* offset of each piece in the payload */
     int64_t bytes;      /* payload */
     bool big;
-    bool direct;               /* big, and one run in the buffer */
-    char *staging;             /* the ticket, then the payload unless big */
-    void **sources;            /* owned; sent in rounds: where each piece's buffer is, in this replay */
+    bool direct;               /* large, and contiguous in the buffer */
+    char *staging;             /* the ticket, then the payload unless large */
+    void **sources;            /* owned; sent in rounds: address of each piece's buffer, in this replay */
     int first_chunk, n_chunks; /* its requests beyond the ticket's */
     int tag;                   /* of the chunks, in this replay */
     int left;                  /* requests not complete, in this replay */
@@ -23,7 +23,7 @@ typedef struct exchange_message {
     bool sent;                 /* in this replay */
 } exchange_message;
 
-/* What a request is about. */
+/* The purpose of a request. */
 typedef struct exchange_slot {
     exchange_message *message;
     bool receives;
@@ -33,35 +33,35 @@ typedef struct exchange_slot {
     int64_t memory; /* where it is packed in the block; -1: nowhere */
 } exchange_slot;
 
-/* Chunks that go in rounds, because packing all of them at once would take too much memory: each uses the memory of the one
+/* Chunks that are sent in rounds, because packing all of them at once would take too much memory: each uses the memory of the one
  * `n_buffers` before it. */
 typedef struct exchange_rounds {
     int n, n_buffers, next;
-    int *order; /* owned; slots. n = 0: everything goes at once */
+    int *order; /* owned; slots. n = 0: all at once */
 } exchange_rounds;
 
 struct oly_exchange {
-    const oly_exchange_outline *outline; /* until its messages are listed; then NULL, unless it goes in stages */
-    struct oly_exchange **stages; /* owned; what is listed of them, else NULL entries; NULL: it is not one in stages */
-    struct oly_exchange *running; /* the stage that is under way; NULL: it has not begun, for want of room */
-    int stage;                    /* its number, in this replay */
+    const oly_exchange_outline *outline; /* until its messages are listed; then NULL, unless it has stages */
+    struct oly_exchange **stages;        /* owned; NULL entries: not listed yet; NULL: no stages */
+    struct oly_exchange *running;        /* the current stage; NULL: it has not begun, for lack of memory */
+    int stage;                           /* its number, in this replay */
     int n_sends, n_receives;
     exchange_message *receives, *sends; /* owned: one piece of memory, with what they point to */
     size_t bytes;                       /* of it */
-    int *buffers, n_sent, n_received;   /* in it, too: of sends, then of receives; some more than once */
+    int *buffers, n_sent, n_received;   /* in the same memory: of sends, then of receives; some more than once */
     char *staging;                      /* owned: of all messages */
     int n_requests; /* tickets of receives, tickets of sends, chunks; the order is the message's number */
     int left;       /* requests, or stages, not complete, in this replay */
     bool started;
-    bool big; /* some message is */
+    bool big; /* some message is large */
     int64_t block_bytes;
-    char *block;               /* of staging.h, while it is started; NULL: it needs none */
+    char *block;               /* of staging.h, while it is started; NULL: not needed */
     exchange_rounds rounds[2]; /* of sends, of receives */
     exchange_slot *slots;      /* owned: one piece of memory with the three below */
     MPI_Status *statuses;
     MPI_Request *requests;
     int *indices;
-    /* while it is left under way */
+    /* while it is left pending */
     oly_exchange *next_left;
     oly_ticket ticket;
     void *const *base;
@@ -71,10 +71,10 @@ static inline exchange_message *oly_exchange_message(const oly_exchange *x, int 
 {
     return number < x->n_receives ? &x->receives[number] : &x->sends[number - x->n_receives];
 }
-/* Lists the messages of an exchange that has an outline only, if need be; of one in stages nothing yet. */
+/* Lists the messages of an exchange that has only an outline, if necessary; for one in stages nothing yet. */
 oly_status oly_exchange_list(oly_exchange *x);
-/* The stage x->stage, listed if need be. */
+/* The stage x->stage, listed if necessary. */
 oly_status oly_exchange_take_stage(oly_exchange *x, oly_exchange **stage);
-/* Of an exchange that is freed: takes it off the list of those under way, and leaves what it has in flight to MPI. */
+/* For an exchange that is being freed: removes it from the list of pending ones, and leaves what is in flight to MPI. */
 void oly_exchange_stop(oly_exchange *x);
 #endif

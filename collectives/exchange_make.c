@@ -1,5 +1,5 @@
-/* Making exchanges: which bytes travel in which message, in what chunks, and through what memory. Used by the planner through
- * communicator.h; exchange.c replays what is made here. */
+/* Making exchanges: which bytes go in which message, in which chunks, and through which memory. Called by the planner through
+ * communicator.h; exchange.c replays the result. */
 #define _GNU_SOURCE /* qsort_r */
 #include "exchange.h"
 #include "staging.h"
@@ -10,7 +10,7 @@
 
 enum { SHORTEST_CHUNK = 1 << 16, LONGEST_CHUNK = 1 << 30, CHUNKS_IN_LIMIT = 16 };
 
-/* Bytes that packed messages of one exchange may take one way, sent or received. */
+/* Bytes of the packed messages of one exchange in one direction, sent or received. */
 static int64_t limit_one_way(void)
 {
     return oly_exchange_memory_limit() / 2;
@@ -28,7 +28,7 @@ static bool is_shared(const oly_message *from, int k)
     return from->same && from->same[k] >= 0;
 }
 
-/* What is left of the memory that messages point to. */
+/* The remaining memory that messages point to. */
 typedef struct lists {
     oly_walk *walks;
     int64_t *positions, *loops;
@@ -83,7 +83,7 @@ static oly_status make_message(exchange_message *m, const oly_message *from, siz
     return OLY_OK;
 }
 
-/* Bytes of a message's staging. Whoever receives has room for the longest first message; pages never written to take no memory. */
+/* Bytes of a message's staging. A receiver has room for the longest first message; pages never written to take no memory. */
 static int64_t staging_bytes(const exchange_message *m, bool receives)
 {
     int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
@@ -124,7 +124,7 @@ static void describe_slots(oly_exchange *x, int number)
     }
 }
 
-/* Gives every message its requests. */
+/* Assigns requests to every message. */
 static oly_status make_slots(oly_exchange *x)
 {
     int n_messages = x->n_receives + x->n_sends;
@@ -149,7 +149,7 @@ static oly_status make_slots(oly_exchange *x)
 
 /* -- memory ---------------------------------------------------------------------------------------------------- */
 
-/* How far the other end of a message is, round all ranks. */
+/* The distance to the other end of a message, cyclically over all ranks. */
 static int distance_of(const exchange_slot *slot)
 {
     int n = oly_world_size(), away = slot->message->peer - oly_world_rank();
@@ -173,8 +173,8 @@ static void place_at_once(oly_exchange *x, bool receives)
         }
 }
 
-/* They are packed and sent, received and unpacked one after the other, those from nearby ranks first: of all that is still to go,
- * the nearest is the next one of its sender and of its receiver, so that it can always go. */
+/* They are packed and sent, received and unpacked one after the other, those of nearby ranks first: among all remaining ones, the
+ * nearest is the next one of both its sender and its receiver, so it can always proceed. */
 static oly_status place_in_rounds(oly_exchange *x, bool receives, int n)
 {
     exchange_rounds *r = &x->rounds[receives];
@@ -216,7 +216,7 @@ static oly_status make_block(oly_exchange *x)
     return x->block_bytes > 0 ? oly_staging_reserve(x->block_bytes) : OLY_OK;
 }
 
-/* Pieces are mostly of a few buffers, again and again. */
+/* Pieces mostly belong to a few buffers. */
 static int list_buffers(int *buffers, int n_messages, const exchange_message *messages)
 {
     enum { LOOKED_BACK = 8 };
@@ -267,7 +267,7 @@ static oly_status make_messages(oly_exchange *x, size_t element_bytes, const oly
     return OLY_OK;
 }
 
-/* What it takes to run it. */
+/* Allocates what running it needs. */
 static oly_status make_ready(oly_exchange *x)
 {
     if (!oly_world_has_peers())
@@ -277,7 +277,7 @@ static oly_status make_ready(oly_exchange *x)
     return make_block(x);
 }
 
-/* Gives the exchange out, or frees it. */
+/* Returns the exchange, or frees it. */
 static oly_status finish_making(oly_exchange *x, oly_status status, oly_exchange **exchange)
 {
     status = status == OLY_OK ? make_ready(x) : status;
@@ -312,7 +312,7 @@ static void *moved(void *pointer, intptr_t by)
     return pointer ? (void *)((intptr_t)pointer + by) : NULL;
 }
 
-/* Copies the messages of `like`; what points into them points into the copy. */
+/* Copies the messages of `like`; pointers into them point into the copy. */
 static oly_status copy_messages(oly_exchange *x, const oly_exchange *like)
 {
     if (like->bytes == 0)
@@ -385,7 +385,7 @@ oly_status oly_exchange_list(oly_exchange *x)
     x->outline = NULL;
     if (listed)
         *x = *listed;
-    oly_release(listed); /* what it points to is x's now */
+    oly_release(listed); /* x owns what it points to */
     return OLY_OK;
 }
 

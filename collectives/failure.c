@@ -1,5 +1,5 @@
-/* A rank that cannot go on with a call that others make, too (it has run out of memory), tells them all: they would wait for it. The
- * note travels beside all other messages; whoever waits for longer than a moment looks for one (wait.c). See communicator.h. */
+/* A rank that cannot continue with a collective call (it has run out of memory) notifies all others, which would wait for it.
+ * The note is separate from all other messages; every wait of more than a moment looks for one (wait.c). See communicator.h. */
 #include "world.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -14,11 +14,11 @@ typedef struct note {
 
 static struct {
     pthread_mutex_t lock;
-    note sent, received; /* no memory is taken for them: there may be none */
+    note sent, received; /* not allocated: there may be no memory */
     bool has_sent, has_received, reported;
 } failure = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* MPI completes what is sent by itself; nobody waits for it. */
+/* MPI completes the sends by itself; they are not waited for. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 static void send_to_all_locked(void)
 {

@@ -1,10 +1,10 @@
-/* What ranks of other nodes are doing. A rank that has been waiting for a while asks; whoever gets the question looks it up in the
- * memory that its node shares (peers.c) and answers: during its own waits, or else from the thread that watches (watch.c), where MPI
- * may be called by several threads. So a rank that computes, is stopped or has ended is described by itself or by another rank of its
- * node. An answer that names a rank which is waited for in its turn is followed. Of a rank that nobody answers for it is known which
- * of its messages was the last. Called by the files of collectives/.
+/* What ranks of other nodes are doing. A rank that has been waiting for a while asks; a rank that is asked looks it up in the
+ * memory that its node shares (peers.c) and answers: during its own waits, or from the watching thread (watch.c), if MPI may be
+ * called by several threads. So a rank that computes, is stopped or has ended is described by itself or by another rank of its
+ * node. An answer that names another late rank is followed. Of a rank that nobody answers for, the last message is known.
+ * Called by the files of collectives/.
  *
- * Nothing here is run while all goes well but oly_hear, two stores per message; so it may allocate. */
+ * Nothing here runs in normal operation except oly_hear, two stores per message; so it may allocate. */
 #include "process_set.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -18,7 +18,7 @@ enum { ALL_DIRECTLY = 64, MOST_NEIGHBOURS = 4, NOBODY = -1 };
 /* A question or its answer. */
 typedef struct inquiry {
     int32_t answers;   /* 0: a question */
-    int32_t about;     /* a rank, or NOBODY: who of the node has not come to a meeting of all ranks */
+    int32_t about;     /* a rank, or NOBODY: which ranks of the node have not reached a meeting of all ranks */
     uint64_t meetings; /* the number of that meeting */
     /* of an answer: */
     int32_t described, waits_for; /* the rank that the text is about, or NOBODY; see core/progress.h */
@@ -32,9 +32,9 @@ typedef struct sent {
     inquiry inquiry;
 } sent;
 
-/* What is known of a rank, since this rank began to wait. */
+/* Knowledge about a rank since this rank began to wait. */
 typedef struct known {
-    int round; /* of questions, in which it was last asked about; 0: none */
+    int round; /* of inquiries, in which it was last asked about; 0: none */
     bool answered;
     int waits_for;
     char *text; /* owned; NULL: none */
@@ -46,8 +46,8 @@ typedef struct known {
 
 static struct {
     pthread_mutex_t lock;
-    bool at_exit; /* close is called when the program ends */
-    bool open;    /* the communicator is there */
+    bool at_exit; /* close is registered to be called at exit */
+    bool open;    /* the communicator exists */
     bool threads; /* that watch may call MPI */
     sent *sent;   /* owned: MPI may still read them */
     known *known; /* owned, by rank; NULL: nothing was asked yet */
@@ -59,7 +59,7 @@ oly_hearing oly_heard;
 
 /* -- beginning and end ----------------------------------------------------------------------------------------- */
 
-/* MPI's own end comes after that: nobody may be inside. */
+/* MPI_Finalize follows: no thread may be inside MPI. */
 static void close_at_exit(void)
 {
     pthread_mutex_lock(&inquiries.lock);
@@ -72,7 +72,7 @@ void oly_inquiry_begin(void)
     int level;
     MPI_Query_thread(&level);
     inquiries.at_exit = inquiries.at_exit || atexit(close_at_exit) == 0;
-    oly_heard.of = oly_calloc((size_t)oly_world_size(), sizeof *oly_heard.of); /* without it less is said */
+    oly_heard.of = oly_calloc((size_t)oly_world_size(), sizeof *oly_heard.of); /* without it messages say less */
     pthread_mutex_lock(&inquiries.lock);
     inquiries.open = true;
     inquiries.threads = level == MPI_THREAD_MULTIPLE && inquiries.at_exit;
@@ -142,7 +142,7 @@ static void send_locked(const inquiry *what, int rank)
     inquiries.sent = s;
 }
 
-/* The rank itself and some of its node, who see it when it does not answer. */
+/* The rank itself and some ranks of its node, which see it if it does not answer. */
 static void ask_about_locked(int rank)
 {
     inquiry question = {.about = rank};
@@ -159,7 +159,7 @@ static void ask_about_locked(int rank)
         }
 }
 
-/* All ranks, in large jobs some: others ask others. */
+/* All ranks; in large jobs some: other ranks ask others. */
 static void ask_who_is_late_locked(uint64_t meetings)
 {
     inquiry question = {.about = NOBODY, .meetings = meetings};
@@ -288,7 +288,7 @@ void oly_inquiry_look(void)
 
 bool oly_inquiry_watch(void)
 {
-    if (pthread_mutex_trylock(&inquiries.lock) != 0) /* who watches must not wait */
+    if (pthread_mutex_trylock(&inquiries.lock) != 0) /* the watching thread must not wait */
         return true;
     bool threads = inquiries.open && inquiries.threads;
     if (threads)
@@ -314,7 +314,7 @@ void oly_inquiry_late(uint64_t meetings, oly_late *late)
     for (int r = 0; r < n; r++)
         for (int k = 0; of[r].node_answered && of[r].meetings == meetings && k < of[r].n_late; k++)
             oly_late_add(late, of[r].late[k]);
-    /* where all others are there, it is those that do not answer: asked again, they had time to */
+    /* if all others have arrived, it is those that do not answer: asked again, they had time to */
     bool silent = late->n == 0 && inquiries.round > 2;
     for (int r = 0; r < n && silent; r++)
         if (of[r].node_asked && !of[r].node_answered)

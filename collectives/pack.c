@@ -1,6 +1,6 @@
-/* Walking over a box of a strided buffer to pack it into consecutive bytes, and back. Used by exchange.c.
- * A halo's columns are a few bytes with a stride, its rows long runs: the innermost loop is compiled for runs
- * of 1 to 16 bytes, where a call of memcpy would cost more than the copy, and longer runs go to memcpy. */
+/* Packs a box of a strided buffer into consecutive bytes, and unpacks it. Used by exchange.c. A halo's columns are a few bytes
+ * with a stride, its rows long runs: the innermost loop is compiled for runs of 1 to 16 bytes, where a call of memcpy would
+ * cost more than the copy, and longer runs go to memcpy. */
 #include "pack.h"
 #include "core/error.h"
 #include <string.h>
@@ -62,7 +62,7 @@ oly_status oly_walk_make(const oly_piece *piece, size_t element_bytes, int64_t *
     return OLY_OK;
 }
 
-/* n runs from a place with one stride to a place with another; one of the strides is the run itself. */
+/* Copies n runs from one stride to another; one of the strides is the run itself. */
 static void copy_runs(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n, int64_t run)
 {
 #define RUNS_OF(bytes)                                                                                                 \
@@ -84,8 +84,7 @@ static void copy_runs(char *to, int64_t to_stride, const char *from, int64_t fro
 #undef RUNS_OF
 }
 
-/* Calls copy_runs for every point of the outer loops; `strided` is where the box is, `packed` its bytes in a
- * row. */
+/* Calls copy_runs for every point of the outer loops; `strided` is the box, `packed` its consecutive bytes. */
 static void walk_over(const oly_walk *walk, char *strided, char *packed, bool packing)
 {
     int inner = walk->loops - 1;

@@ -1,9 +1,9 @@
-/* What the other ranks of this node are doing. Each has a place in memory that all of them map (core/progress.h): where they stand
- * can be read without their help, also when they are stopped or gone. Called by the files of collectives/.
+/* What the other ranks of this node are doing. Each has a slot in memory that all of them map (core/progress.h): their state can be
+ * read without their help, even if they are stopped or gone. Called by the files of collectives/.
  *
- * Two ways to that memory. Before MPI is up, a file in the folder that the launcher has made for this job on this node, which the
- * launcher removes. Otherwise, when MPI is up, memory without a name of the node's first rank, which ends with the last that maps
- * it. Where neither can be had everything works, but messages say less. */
+ * There are two ways to that memory. Before MPI is initialised, a file in the folder that the launcher has made for this job on
+ * this node, and which the launcher removes. Otherwise, after MPI_Init, anonymous memory of the node's first rank, which ends
+ * with the last rank that maps it. Without either, everything works, but messages say less. */
 #define _GNU_SOURCE /* memfd_create */
 #include "world.h"
 #include "core/process_state.h"
@@ -23,7 +23,7 @@ _Static_assert(sizeof(oly_progress) <= PLACE, "a place is as long in all program
 static struct {
     char *memory; /* NULL: none */
     char path[256];
-    int slot; /* this rank's place */
+    int slot; /* this rank's slot */
     int size; /* of the job; 0: not known */
     int here; /* ranks of this node; 0: not known */
 } peers;
@@ -83,7 +83,7 @@ void oly_peers_begin(const oly_launch *launch)
     take_place(launch->node_rank, launch->rank);
 }
 
-/* The node's first rank offers memory; `path` is where the others find it. */
+/* The node's first rank provides memory; `path` is where the others find it. */
 static void offer(char *path, size_t size)
 {
     int file = memfd_create("olympus", MFD_CLOEXEC);
@@ -95,7 +95,7 @@ static void offer(char *path, size_t size)
     if (peers.memory)
         snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), file);
     else
-        close(file); /* else it stays open for the others: they may come later */
+        close(file); /* otherwise it stays open for the others, which may come later */
 }
 
 static void accept_offer(const char *path)
@@ -177,7 +177,7 @@ void oly_peers_late(const void *unused, oly_late *late)
     oly_inquiry_late(late->meetings, late);
     for (int k = 0; peers.memory && k < peers.here; k++)
         absent += !atomic_load(&place(k)->begun);
-    /* where all of the job are here, those that are not found are those that have not begun */
+    /* if all ranks of the job are here, those that are not found have not begun */
     for (int r = 0; absent > 0 && peers.here == peers.size && r < peers.size; r++)
         if (!find(r))
             oly_late_add(late, r);
@@ -225,7 +225,7 @@ int oly_peers_describe_seen(oly_text *text, int rank)
     return waits_for;
 }
 
-/* Of one rank; returns the rank that it waits for in its turn. */
+/* Of one rank; returns the rank that it waits for. */
 static int describe(oly_text *text, int rank)
 {
     if (oly_peers_see(rank))

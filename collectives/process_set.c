@@ -1,6 +1,6 @@
-/* Sets of processes and the calls they make together: numbers, rolling hashes, rings. Called by runtime/run as communicator.h says,
- * and by the files of collectives/. Calls are counted where communication takes place, so by one thread at a time, which is also
- * the one that compares them with others': without a lock. */
+/* Sets of processes and the calls they make together: numbers, rolling hashes, rings. Called by runtime/run as communicator.h
+ * says, and by the files of collectives/. Calls are counted where communication takes place, so by one thread at a time, which also
+ * compares them with those of others: no lock is needed. */
 #include "process_set.h"
 #include "divergence.h"
 #include "core/error.h"
@@ -99,7 +99,7 @@ oly_status oly_process_set_of(int n, const int *ranks, oly_process_set **set)
     oly_process_set *s = oly_process_set_find(key_of(n, ranks));
     if (!s && (s = new_set(n, ranks, me))) {
         s->next = sets.first;
-        __atomic_store_n(&sets.first, s, __ATOMIC_RELEASE); /* others look through the list without the lock */
+        __atomic_store_n(&sets.first, s, __ATOMIC_RELEASE); /* others walk the list without the lock */
     }
     pthread_mutex_unlock(&sets.lock);
     *set = s;
@@ -148,7 +148,7 @@ static oly_status set_of_all(oly_process_set **set)
     return OLY_OK;
 }
 
-/* Not the place: what called last is another call on each rank where nothing was noted since. */
+/* Not the call site: the last recorded call may differ between ranks. */
 static oly_status note(oly_process_set *s, const char *name)
 {
     uint64_t event = oly_hash_text(3, name);
@@ -183,7 +183,9 @@ void oly_process_sets_end(void)
         note(s, "oly_finalize");
 }
 
-enum { ALL_AT_ONCE = 16 }; /* members that send each other their tickets; in larger sets they go round in a few steps */
+enum {
+    ALL_AT_ONCE = 16
+}; /* members that send each other their tickets; in larger sets tickets are passed in a few steps */
 
 typedef struct swaps {
     MPI_Request requests[2 * ALL_AT_ONCE];
@@ -191,7 +193,7 @@ typedef struct swaps {
     oly_ticket mine, theirs[ALL_AT_ONCE];
 } swaps;
 
-/* Sends the ticket to, and gets those of, the members `step`, `step` + 1, .. `end` - 1 further on. What fails is left to MPI. */
+/* Exchanges tickets with the members at distance `step`, `step` + 1, .. `end` - 1. Failed requests are left to MPI. */
 static oly_status swap_tickets(const oly_process_set *s, int step, int end, const oly_ticket *mine)
 {
     int n = 0;

@@ -71,7 +71,7 @@ oly_status oly_staging_reserve(int64_t bytes)
     oly_status status = OLY_OK;
     pthread_mutex_lock(&lock);
     if (!find(bytes, INT64_MAX, true)) {
-        free_idle(); /* smaller ones: this one will do for what they were for */
+        free_idle(); /* smaller ones: this one replaces them */
         int64_t taken = bytes_of_all(true);
         if ((taken == 0 || taken + bytes <= oly_exchange_memory_limit()) && !add(bytes))
             status = OLY_MEMORY;
@@ -80,7 +80,7 @@ oly_status oly_staging_reserve(int64_t bytes)
     return status == OLY_OK ? OLY_OK : oly_out_of_memory((size_t)bytes, "the messages of an exchange");
 }
 
-/* A free block, better not one much too large: it may be all that the limit leaves. NULL: there is none. */
+/* A free block, preferably not much too large, since it may be all that the limit leaves. NULL: none. */
 static block *find_free(int64_t bytes)
 {
     block *b = find(bytes, 2 * bytes, false);

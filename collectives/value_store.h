@@ -1,4 +1,4 @@
-/* Fetched values by number, the oldest of which are dropped where they are more than a limit. Private to values.c, which holds its lock
+/* Fetched values by id; the oldest are dropped beyond a limit. Private to values.c, which holds its lock
  * around every call. */
 #ifndef VALUE_STORE_H
 #define VALUE_STORE_H
@@ -8,10 +8,10 @@
 
 typedef struct kept_value {
     struct kept_value *newer, *older, *chained;
-    int uses; /* by MPI: it stays */
-    /* as it is sent: */
+    int uses; /* by MPI: not dropped while in use */
+    /* while it is sent: */
     uint64_t id;
-    uint64_t push; /* number of the sending at once, from 1; 0: it was not sent so */
+    uint64_t push; /* number of the push, from 1; 0: it was not pushed */
     uint64_t bytes;
     char data[];
 } kept_value;
@@ -25,12 +25,12 @@ typedef struct value_store {
     uint64_t dropped[DROPPED_KNOWN], n_dropped;
 } value_store;
 
-/* The caller's until it is put into a store. NULL: out of memory. */
+/* Owned by the caller until it is put into a store. NULL: out of memory. */
 kept_value *value_new(size_t bytes);
 void value_store_put(value_store *s, kept_value *v);
 kept_value *value_store_find(const value_store *s, uint64_t id); /* the newest; NULL: none */
 void value_store_note_dropped(value_store *s, uint64_t id);      /* one that could not be kept */
 bool value_store_has_dropped(const value_store *s, uint64_t id); /* among the last DROPPED_KNOWN */
-/* What MPI still uses is left to it. */
+/* Values that MPI still uses are left to it. */
 void value_store_clear(value_store *s);
 #endif

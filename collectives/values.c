@@ -1,16 +1,16 @@
 /* Values that this rank has fetched, kept for ranks that have no part of the arrays. See communicator.h.
  *
- * Small ones are sent to those ranks at once ("pushed"), whether they will ask or not: the rank that has fetched may go on to MPI calls
- * of the program's own, where nobody answers. No more than a few are on their way: a rank that never takes them costs no memory. For
- * others they ask, and whoever has the value answers during its waits, its fetches, and now and then between calls; at oly_finalize,
- * where it waits for all, until the last has come.
+ * Small ones are sent to those ranks at once ("pushed"), whether they will ask or not: the rank that has fetched may continue
+ * with MPI calls of the program's own, where it cannot answer. Only a few are in flight at a time, so a rank that never takes
+ * them costs no memory. Other values are requested, and the rank that has the value answers during its waits, its fetches, and
+ * from time to time between calls; in oly_finalize, where it waits for all, until the last rank has arrived.
  *
- * Pushes are numbered, and arrive in order. A question says which was the last to arrive, so that a value is never both pushed and
+ * Pushes are numbered, and arrive in order. A request says which was the last to arrive, so that a value is never both pushed and
  * sent as an answer.
  *
- * A rank that asks waits. So this rank sees that an answer will never come: when it comes to oly_finalize itself, or is stuck in a call
- * that the other has not made yet. Then all ranks are told. Ranks that ask each other in another order are left to the time limit: each
- * of them may be about to be answered. */
+ * A rank that asks waits. So this rank can see that an answer will never come: when it reaches oly_finalize itself, or is
+ * blocked in a call that the other has not made yet. Then all ranks are notified. Ranks that ask each other in different orders
+ * are left to the time limit: each of them may be about to be answered. */
 #include "divergence.h"
 #include "value_store.h"
 #include "core/error.h"
@@ -23,11 +23,11 @@
 enum {
     CHUNK = 1 << 30,
     MOST_PUSHED = 1 << 20, /* bytes of a value */
-    MOST_PUSHING = 256,    /* that have not arrived, and their bytes; as many bytes are kept where they arrive */
+    MOST_PUSHING = 256,    /* in flight, and their bytes; as many bytes are kept at the receiver */
     MOST_PUSHING_BYTES = 16 << 20
 };
 
-/* A pushed value on its way here. */
+/* A pushed value that is arriving. */
 typedef struct arriving {
     struct arriving *next;
     kept_value *value;
@@ -38,7 +38,7 @@ typedef struct arriving {
 typedef struct ask {
     uint64_t id, bytes;
     uint64_t together;  /* calls that both ranks have made together before */
-    uint64_t last_push; /* of this rank's, that has arrived there */
+    uint64_t last_push; /* of this rank's pushes that has arrived there */
     int32_t rank;
     char call[96], what[96];
 } ask;
@@ -62,7 +62,7 @@ typedef struct sending {
     MPI_Request request[];
 } sending;
 
-/* What this rank waits for. */
+/* The value that this rank waits for. */
 typedef struct wanted {
     uint64_t id;
     void *data;
@@ -80,7 +80,7 @@ static struct {
     arriving *arriving;   /* owned, in order */
     wanted *wanted;       /* NULL: nothing */
     uint64_t pushes;      /* ever begun */
-    int pushing;          /* of them still on their way */
+    int pushing;          /* of them in flight */
     size_t pushing_bytes; /* of these */
     int64_t balance;      /* messages of pushes sent less those received */
     bool ending;
@@ -101,7 +101,7 @@ static void forget_asks_locked(uint64_t id)
     }
 }
 
-/* To all ranks without a part of it. Sent synchronously, so that what is done has arrived. */
+/* To all ranks without a part of it. Sent synchronously, so that a completed send has arrived. */
 static void push_locked(kept_value *v, const bool *has_part)
 {
     int n = oly_world_size();
@@ -183,7 +183,7 @@ static void begin_arrivals_locked(void)
             return;
 }
 
-/* To who waits for it, so that others cannot drop it before; else it is kept for later. */
+/* Passes it to a waiting request, so that it cannot be dropped before; otherwise it is kept for later. */
 static void arrive_locked(kept_value *v, int from)
 {
     wanted *w = values.wanted;
@@ -199,7 +199,7 @@ static void arrive_locked(kept_value *v, int from)
     value_store_put(&values.arrived, v);
 }
 
-/* Those of one rank in their order: the last to arrive tells of all before it. */
+/* Those of one rank in their order: the last to arrive implies all before it. */
 static bool is_behind_another_locked(const arriving *a)
 {
     const arriving *b = values.arriving;
@@ -250,7 +250,7 @@ static void free_sent_locked(void)
     }
 }
 
-/* What MPI refuses, the other will wait for until its time limit. */
+/* If MPI refuses, the other rank waits until its time limit. */
 static void send_locked(sending *s, const void *data, size_t bytes, int rank, int tag)
 {
     if (MPI_Isend(data, (int)bytes, MPI_BYTE, rank, tag, oly_world_comm(), &s->request[s->n]) == MPI_SUCCESS)
@@ -302,7 +302,7 @@ static void receive_asks_locked(void)
         if (!p)
             continue; /* the other gives up at its time limit */
         const kept_value *v = value_store_find(&values.kept, a.id);
-        if (v && v->push > a.last_push) { /* it is on its way */
+        if (v && v->push > a.last_push) { /* it is in flight */
             oly_release(p);
             continue;
         }
@@ -313,7 +313,7 @@ static void receive_asks_locked(void)
     }
 }
 
-/* That nobody will ever answer: all ranks are told. */
+/* Notifies all ranks that nobody will ever answer. */
 static void refuse_locked(const ask *a, const char *here)
 {
     oly_text t = {0};
@@ -363,7 +363,7 @@ void oly_values_serve(void)
         oly_values_look();
 }
 
-/* Calls that this rank has made together with that one. */
+/* The calls that this rank has made together with that one. */
 static uint64_t calls_with(int rank)
 {
     uint64_t n = 0;
@@ -388,7 +388,7 @@ void oly_values_end(void)
     pthread_mutex_unlock(&values.lock);
 }
 
-/* What MPI has not finished with is left to it. */
+/* Memory that MPI still uses is left to it. */
 void oly_values_forget(void)
 {
     pthread_mutex_lock(&values.lock);
@@ -420,7 +420,7 @@ typedef struct question {
     answer answer;
 } question;
 
-/* Says what is wanted (w: NULL: nothing any more), and takes it where it has arrived already. */
+/* Sets the requested value (w: NULL: none), and takes it if it has already arrived. */
 static void want(wanted *w, uint64_t *last_push, int rank)
 {
     oly_values_look();
@@ -444,7 +444,7 @@ static bool has_come(void *context)
     return come;
 }
 
-/* Sends the question and waits for the head of the answer, or for the value itself. `q` is MPI's after a failure. */
+/* Sends the request and waits for the head of the answer, or for the value itself. `q` is left to MPI after a failure. */
 static oly_status put(question *q, int rank, const char *call, wanted *w)
 {
     MPI_Request requests[2];
@@ -454,7 +454,7 @@ static oly_status put(question *q, int rank, const char *call, wanted *w)
     if (code != MPI_SUCCESS)
         return oly_mpi_failed(call, code);
     oly_status st = oly_world_wait_or(2, requests, (int[]){rank, rank}, call, has_come, w);
-    if (st == OLY_OK && w->come) { /* nobody answers what is on its way */
+    if (st == OLY_OK && w->come) { /* a value in flight is not answered */
         MPI_Cancel(&requests[0]);
         for (int k = 0; k < 2; k++)
             MPI_Wait(&requests[k], MPI_STATUS_IGNORE);
@@ -472,7 +472,7 @@ static oly_status receive_value(char *data, size_t bytes, int rank, const char *
             return oly_mpi_failed(call, code);
         oly_status st = oly_world_wait(1, &request, &rank, call);
         if (st != OLY_OK) {
-            if (request != MPI_REQUEST_NULL) /* the caller's memory must not be written to any more */
+            if (request != MPI_REQUEST_NULL) /* the caller's memory must no longer be written */
                 MPI_Cancel(&request);
             return st;
         }

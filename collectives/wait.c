@@ -1,5 +1,5 @@
-/* How a rank waits for others: polls, gives its core away when that takes long, says so when it takes very long, and gives up at
- * the time limit. Every wait of collectives/ that polls goes through here; what MPI itself waits for is watched (watch.c). */
+/* How a rank waits for others: polls, yields its core after a while, prints a notice when it takes long, and gives up at the time
+ * limit. Every polling wait of collectives/ goes through here; waits inside MPI are watched (watch.c). */
 #include "world.h"
 #include "core/error.h"
 #include "core/option.h"
@@ -10,10 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A look at the clock costs about as much as a poll, so it is not taken each time. Others are told of a wait when it has taken a
- * while. */
+/* Reading the clock costs about as much as a poll, so it is not read each time. Others see a wait only after a while. */
 enum { POLLS_PER_LOOK = 64, SPIN_NS = 20000, LONG_NS = 1000000 };
-/* A rank that has failed in a later call has sent what this one waits for before: that may still be on its way. */
+/* A rank that has failed in a later call has sent what this one waits for before: which may still be in flight. */
 enum { MOMENT_NS = 50000000 };
 
 static bool crowded_node;
@@ -74,12 +73,12 @@ void oly_wait_say(int rank, const oly_late *late, const char *call)
         snprintf(line, sizeof line, "olympus: rank %d waits for %s in %s\n", rank, oly_late_text_of(late).chars, call);
     if (n >= (int)sizeof line)
         line[(n = sizeof line - 1) - 1] = '\n';
-    fflush(stdout); /* what the program has printed comes before */
+    fflush(stdout); /* after the program's own output */
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return;
 }
 
-/* What the other ranks of the node see. */
+/* The state that other ranks of the node see. */
 static oly_late publish(oly_wait *w)
 {
     oly_late late = {0};
@@ -144,7 +143,7 @@ void oly_wait_end(oly_wait *w)
     if (!w->published)
         return;
     oly_watch_end();
-    if (!w->in_vain) /* else that is what others should know of this rank: it goes on to nothing that they wait for */
+    if (!w->in_vain) /* otherwise others should know that this rank reaches nothing that they wait for */
         oly_progress_go_on();
     w->published = false;
 }

@@ -1,8 +1,8 @@
-/* A thread that looks after waits which do not poll: MPI_Init, MPI_Finalize and other calls that return when all ranks have come.
- * It says what is waited for and ends the process at the time limit. Waits that poll look after themselves (wait.c); if one is
- * found stuck inside MPI long after its limit, it ends that, too. Called by the files of collectives/.
+/* A thread that watches waits which do not poll: MPI_Init, MPI_Finalize and other calls that return when all ranks have
+ * arrived. It reports what is waited for and ends the process at the time limit. Polling waits check themselves (wait.c); if
+ * one hangs inside MPI long after its limit, the thread ends the process, too. Called by the files of collectives/.
  *
- * The process is ended by _exit: MPI is stuck, and exit handlers would wait for it. The launcher sees a rank that left without
+ * The process is ended by _exit: MPI hangs, and exit handlers would wait for it. The launcher sees a rank that left without
  * MPI_Finalize, and ends the others. */
 #include "world.h"
 #include "core/error.h"
@@ -84,7 +84,7 @@ static void look(void)
     }
 }
 
-/* Until something has changed, or for so long. */
+/* Waits until something has changed, or for this long. */
 static void sleep_locked(int64_t ns)
 {
     struct timespec until;
@@ -95,8 +95,8 @@ static void sleep_locked(int64_t ns)
     pthread_cond_timedwait(&watch.changed, &watch.lock, &until);
 }
 
-/* While this process waits for nobody, others may ask what it does. Not under the lock: whoever begins to wait must not have to wait
- * for MPI here. */
+/* While this process does not wait, others may ask for its state. Not under the lock: a thread that begins to wait must not
+ * wait for MPI here. */
 static void answer(void)
 {
     pthread_mutex_unlock(&watch.lock);
@@ -132,7 +132,7 @@ void oly_watch_start(int rank)
     sigset_t all, before;
     pthread_t thread;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's threads' */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the program's threads */
     if (pthread_create(&thread, NULL, run, NULL) == 0) {
         pthread_detach(thread);
         watch.started = true;
@@ -143,7 +143,7 @@ void oly_watch_start(int rank)
 static void begin(kind what, const char *inside, const char *call, int status)
 {
     pthread_mutex_lock(&watch.lock);
-    if (watch.kind == ABORTING) { /* whatever other threads are at */
+    if (watch.kind == ABORTING) { /* whatever other threads do */
         pthread_mutex_unlock(&watch.lock);
         return;
     }

@@ -1,4 +1,4 @@
-/* The job: starting and ending MPI, who is in it, small values that all ranks exchange. Called by runtime/run.
+/* The job: starting and ending MPI, its ranks, small values that all ranks exchange. Called by runtime/run.
  * MPI cannot be started twice in a process, so the MPI that oly_world_start began lives until the process
  * exits: Olympus may be started and finished many times in between. A process that exits without finishing
  * leaves MPI as it is, and the launcher then ends the other ranks, which may be waiting for this one. */
@@ -19,13 +19,13 @@ static struct {
     bool started;
     bool broken, was_broken; /* a wait has failed: since the start, and in an earlier session of this process */
     oly_status why;          /* the first of its failures */
-    bool began_mpi;          /* by us, in this process, at some time */
+    bool began_mpi;          /* by Olympus, in this process, at some time */
     bool threads;
     MPI_Comm comm;
     int rank, size, node_rank, node_ranks;
     int *leaders;       /* owned; the first rank of each rank's node */
-    int32_t *votes;     /* owned; one of each rank, here so that a vote on running out of memory needs none */
-    uint16_t *payloads; /* owned; big payloads so far: to each rank, then from each rank */
+    int32_t *votes;     /* owned; one of each rank, allocated here so that a vote on running out of memory needs none */
+    uint16_t *payloads; /* owned; large payloads so far: to each rank, then from each rank */
 } world = {.comm = MPI_COMM_NULL, .size = 1, .node_ranks = 1, .threads = true};
 
 int oly_world_rank(void)
@@ -124,7 +124,7 @@ static oly_status begin_mpi(int *argc, char ***argv, const oly_launch *launch)
     return OLY_OK;
 }
 
-/* The ranks that count as this node's, of those that share its memory. */
+/* The ranks that count as this node, of those that share its memory. */
 static oly_status know_node(MPI_Comm node)
 {
     int leader = world.rank; /* the lowest rank is the first of them */
@@ -136,7 +136,7 @@ static oly_status know_node(MPI_Comm node)
     return OLY_OK;
 }
 
-/* By all ranks, also where the options differ: that is told later. */
+/* By all ranks, even if the options differ: that is reported later. */
 static oly_status divide_node(MPI_Comm node)
 {
     int rank, each = (int)oly_option.node_ranks;
@@ -148,7 +148,7 @@ static oly_status divide_node(MPI_Comm node)
     return OLY_OK;
 }
 
-/* Ranks of this node, and whether they outnumber the cores that they may use together. */
+/* Counts the ranks of this node, and whether they outnumber the cores that they may use together. */
 static oly_status look_at_node(void)
 {
     enum { WORDS = sizeof(cpu_set_t) / sizeof(uint64_t) };
@@ -189,7 +189,7 @@ static oly_status join_job(void)
 {
     int level;
     MPI_Query_thread(&level);
-    world.threads = level == MPI_THREAD_MULTIPLE; /* at less the program's own calls must not meet ours */
+    world.threads = level == MPI_THREAD_MULTIPLE; /* otherwise the program's own MPI calls must not overlap ours */
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world.size);
     OLY_TRY(check_launcher());
@@ -209,7 +209,7 @@ static oly_status join_job(void)
     return status;
 }
 
-/* Back to a job of one; frees what start took. */
+/* Back to a job of one; frees what start allocated. */
 static void leave_job(bool free_comm)
 {
     oly_inquiry_end();
@@ -285,7 +285,7 @@ oly_status oly_world_start(int *argc, char ***argv)
 
 /* -- waiting for all ------------------------------------------------------------------------------------- */
 
-/* The rank of an exchange message that nobody here has received, and its ticket; -1 when there is none. */
+/* The rank of an exchange message that was never received here, and its ticket; -1 if there is none. */
 static int stray_message(oly_ticket *ticket)
 {
     MPI_Status status;
@@ -321,7 +321,7 @@ static oly_status not_all_came(const char *what)
     return OLY_TIMEOUT;
 }
 
-/* Ranks that may be elsewhere are asked what they have called: all, or in large jobs some. */
+/* Asks ranks that may be elsewhere for their calls: all, or in large jobs some. */
 static void ask_others(void)
 {
     enum { ALL = 64 };
@@ -329,7 +329,7 @@ static void ask_others(void)
         oly_divergence_ask((world.rank + step) % world.size);
 }
 
-/* A message of an exchange, when nobody may send any more. */
+/* A message of an exchange, when none may be sent any more. */
 static oly_status check_nothing_comes(const char *what)
 {
     oly_ticket theirs = {0}, mine = {.set = 1};
@@ -340,7 +340,7 @@ static oly_status check_nothing_comes(const char *what)
     return oly_divergence_met(rank, &mine, &theirs);
 }
 
-/* Have others come apart? After every fruitless poll of a wait for all. */
+/* Have others diverged? After every fruitless poll of a wait for all. */
 static oly_status look_out(const oly_wait *w, const char *what, bool last)
 {
     enum { POLLS = 16 };
@@ -449,7 +449,7 @@ oly_status oly_world_wait_or(int n, MPI_Request *requests, const int *ranks, con
     return status;
 }
 
-/* Waits for a collective of all ranks. With `last`, nobody may send any more, and a message is a divergence at
+/* Waits for a collective of all ranks. With `last`, nothing may be sent any more, and a message is a divergence at
  * once. */
 static oly_status wait_for_all(MPI_Request *request, const char *only, bool last)
 {
@@ -517,7 +517,7 @@ oly_status oly_world_vote(oly_status mine, const char *what)
     for (int r = 0; r < world.size; r++)
         worst = world.votes[r] > (int32_t)worst ? (oly_status)world.votes[r] : worst;
     if (worst == OLY_OK || mine != OLY_OK)
-        return worst; /* those that failed keep their own message */
+        return worst; /* ranks that failed keep their own message */
     oly_text text = {0};
     name_voters(&text);
     oly_fail(worst, "%s failed on %s: %s (%s)", what, oly_text_chars(&text), oly_status_text(worst),
@@ -528,10 +528,10 @@ oly_status oly_world_vote(oly_status mine, const char *what)
 
 /* -- end ------------------------------------------------------------------------------------------------- */
 
-/* Adds up, over all ranks, what is zero when all have made the same calls and every notice has been received. */
+/* Sums over all ranks numbers whose total is zero if all have made the same calls and every notice has been received. */
 static oly_status add_up(const char *call, bool last, int64_t sums[2])
 {
-    int64_t *mine = oly_malloc(4 * sizeof *mine); /* MPI's while it is under way, also after a failure */
+    int64_t *mine = oly_malloc(4 * sizeof *mine); /* used by MPI while pending, also after a failure */
     MPI_Request request;
     if (!mine)
         return oly_out_of_memory(4 * sizeof *mine, "a meeting of all processes");
@@ -561,7 +561,7 @@ oly_status oly_world_meet(const char *call)
 static oly_status wait_for_the_end(void)
 {
     int64_t sums[2] = {0, 1};
-    if (world.broken) { /* not a collective: others may be in another one for good, or wait here in vain */
+    if (world.broken) { /* not a collective: others may be in another one forever, or wait here in vain */
         if (!oly_divergence_known())
             oly_world_tell(world.why);
         oly_divergence_await_reports();
@@ -590,7 +590,7 @@ oly_status oly_world_finish(void)
     if (status != OLY_OK && oly_divergence_known())
         oly_divergence_await_reports(); /* others wait for it */
     if (status == OLY_OK &&
-        world.broken) /* it has been told; the program may have looked at it, and must not end well */
+        world.broken) /* it has been reported; the program may have read it, and must not end with success */
         status = world.why;
     oly_staging_stop();
     oly_divergence_forget();
@@ -613,8 +613,8 @@ void oly_world_abort(int exit_status)
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    world.broken = true;          /* whatever exit handlers run, none may wait for others */
-    oly_watch_abort(exit_status); /* a launcher may be stuck */
+    world.broken = true;          /* no exit handler may wait for others */
+    oly_watch_abort(exit_status); /* a launcher may hang */
     if (initialized && !finalized)
         MPI_Abort(MPI_COMM_WORLD, exit_status);
     exit(exit_status);
