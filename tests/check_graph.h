@@ -5,7 +5,7 @@
 #include "check.h"
 #include "array/slice_notation.h"
 #include "graph/build.h"
-#include "graph/compose.h"
+#include "graph/compose/compose.h"
 #include "graph/factors.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -46,7 +46,9 @@ of_kernels=("${of_kernels[@]#kernels/}")
 layer runtime/core      core/
 layer runtime/layout    core/ layout/
 layer runtime/device    core/ device/ "${kernel[@]}"
-layer runtime/graph     core/ layout/ graph/ "${kernel[@]}"
+for folder in runtime/graph runtime/graph/{typing,sharding_rule,compose}; do
+    layer "$folder" core/ layout/ graph/ "${kernel[@]}"
+done
 layer runtime/transform core/ layout/ graph/ transform/ "${kernel[@]}"
 # The rooms of the planner, from the lowest to the highest: each includes and calls only those before it.
 rooms=(model cost move reduce read partition propagate choose stencil lower schedule rewrite driver explain)
@@ -59,7 +61,9 @@ for room in "${rooms[@]}"; do
 done
 layer runtime/run       core/ layout/ graph/ plan/ device/ run/ communicator.h "${kernel[@]}"
 layer runtime/verify    core/ layout/ graph/ plan/ device/ run/ verify/
-layer runtime/array     core/ layout/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
+for folder in runtime/array runtime/array/operations; do
+    layer "$folder" core/ layout/ graph/ plan/ device/ run/ verify/ transform/ array/ communicator.h "${kernel[@]}"
+done
 layer kernels           core/ cpu/
 layer kernels/cpu       core/ cpu/ "${of_kernels[@]}"
 layer collectives       core/ environment.h

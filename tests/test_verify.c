@@ -59,7 +59,7 @@ static void wrong_exchange(oly_plan *plan)
 /* What a wrong loop over fields does: magnitudes become negative. */
 static void negate(oly_step *s)
 {
-    const oly_march *m = s->kind == OLY_STEP_STENCIL ? s->stencil.march : NULL;
+    const oly_tiling *m = s->kind == OLY_STEP_STENCIL ? s->stencil.march : NULL;
     for (int k = 0; m && k < m->form.n_stages; k++)
         for (int j = 0; j < m->form.stages[k].n_pieces; j++) {
             const oly_tile_program *p = &m->form.stages[k].pieces[j].program;

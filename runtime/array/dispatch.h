@@ -2,7 +2,7 @@
  * runtime/array only. */
 #ifndef OLY_ARRAY_DISPATCH_H
 #define OLY_ARRAY_DISPATCH_H
-#include "graph/compose.h"
+#include "graph/compose/compose.h"
 #include <olympus/index.h>
 
 /* Applies a composition to operands (arrays, traced arrays or C numbers). Raises errors; NULL on failure or when an operand of

@@ -2,7 +2,7 @@
  * operations. */
 #ifndef OLY_ARRAY_SLICE_NOTATION_H
 #define OLY_ARRAY_SLICE_NOTATION_H
-#include "graph/compose.h"
+#include "graph/compose/compose.h"
 
 /* "1:-1, ::2, 3, ..." of an array of this shape: fills rank, start, shape (extents) and step (1 or more), and
  * says in axes[d] which dimensions an index drops and which run backwards (OLY_PART_...). fails  OLY_PARSE (with the

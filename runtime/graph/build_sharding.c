@@ -1,6 +1,6 @@
 /* Single nodes for Explicit axes: moving values, repeating them as another is sharded. Declared in build.h. */
 #include "graph/build.h"
-#include "graph/sharding_rule.h"
+#include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>
 
 oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_node **made)

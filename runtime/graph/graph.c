@@ -1,6 +1,6 @@
 /* Graphs: making, freeing and fingerprinting them. */
 #include "graph/graph.h"
-#include "graph/sharding_rule.h"
+#include "graph/sharding_rule/sharding_rule.h"
 #include "graph/varying.h"
 #include "core/hash.h"
 #include <string.h>

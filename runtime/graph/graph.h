@@ -18,7 +18,7 @@ typedef struct oly_contraction {
     uint8_t contract[2][OLY_MAX_RANK], batch[2][OLY_MAX_RANK]; /* [operand][pair] */
 } oly_contraction;
 
-/* Where a loop runs once, for several of the program's steps (plan/observe.c): it; what a field is after a step; what is
+/* Where a loop runs once, for several of the program's steps (plan/loop_fission.c): it; what a field is after a step; what is
  * computed for itself in a single step. */
 enum { OLY_UNROLLED_LOOP = 1, OLY_UNROLLED_FIELD = 2, OLY_UNROLLED_STAGE = 4 };
 
@@ -137,12 +137,12 @@ oly_status oly_graph_sort(oly_graph *g);
 void oly_graph_bypass(oly_graph *g);
 /* Takes out rearrangements (rev, transpose, reshape) that are undone after elementwise operations, in bodies too. The graph is as
  * oly_graph_prune left it, and is so afterwards. */
-oly_status oly_graph_undo(oly_graph *g);
+oly_status oly_graph_cancel_rearrangements(oly_graph *g);
 /* Takes reversed dimensions through what commutes with them, where fewer values are turned round so, in bodies too; after the
  * same. Sums over a reversed dimension then begin at its other end. */
 oly_status oly_graph_flip(oly_graph *g);
 /* Gives every elementwise operation its own copy of small masks made of indexes and constants, in bodies too; after the same. */
-oly_status oly_graph_recompute(oly_graph *g);
+oly_status oly_graph_rematerialise(oly_graph *g);
 /* Prints one line a node: "%3 = add %1 %2 : float32[4,8]   heat.c:12", bodies of loops indented, and the outputs. */
 void oly_graph_text(oly_text *t, const oly_graph *g);
 uint64_t oly_graph_hash(const oly_graph *g); /* of operations, parameters, types; the same on every rank */

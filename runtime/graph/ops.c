@@ -1,6 +1,6 @@
 /* The operation table, made from ops.def. */
-#include "graph/sharding_rule.h"
-#include "graph/typing.h"
+#include "graph/sharding_rule/sharding_rule.h"
+#include "graph/typing/typing.h"
 
 const oly_op_row oly_ops[OLY_N_OPS] = {
 #define OLY_OP(name, operands, factors, typing, lowering, detail, sharding, ...)                                       \

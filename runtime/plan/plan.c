@@ -232,7 +232,7 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
         const oly_plan_value *in = &p->request->inputs[k];
         oly_value *v = oly_value_of(f, f->graph->inputs[k]);
         plan->inputs[k] = *in;
-        oly_sharding s = oly_on_grid(p, in->sharding);
+        oly_sharding s = oly_on_common_mesh(p, in->sharding);
         if (!s)
             return OLY_MEMORY;
         oly_layout l = oly_layout_canonical(s, in->type.rank, in->type.shape);
@@ -319,7 +319,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     oly_spec spec = oly_layout_spec(&l);
     split_by_type(&spec, p->mesh, &n->type);
     oly_sharding s = oly_sharding_intern(p->mesh, &spec, 0);
-    return s ? as_typed(p, f, n, oly_off_grid(p, s)) : NULL;
+    return s ? as_typed(p, f, n, oly_off_common_mesh(p, s)) : NULL;
 }
 
 /* Results are placed on purpose unless nothing says where, or they are inputs handed back that are not. */
@@ -348,7 +348,7 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
         if (!s)
             return OLY_MEMORY;
         OLY_TRY(oly_sharding_check_rank(s, n->type.rank));
-        oly_sharding on_grid = oly_on_grid(p, s);
+        oly_sharding on_grid = oly_on_common_mesh(p, s);
         if (!on_grid)
             return OLY_MEMORY;
         oly_layout l = oly_layout_canonical(on_grid, n->type.rank, n->type.shape);
@@ -379,7 +379,7 @@ static oly_status run_passes(oly_planner *p)
 {
     oly_frame *f;
     OLY_TRY(choose_mesh(p));
-    OLY_TRY(oly_unite_grids(p));
+    OLY_TRY(oly_find_common_mesh(p));
     OLY_TRY(choose_devices(p));
     OLY_TRY(oly_frame_new(p, NULL, NULL, p->plan->graph, &f));
     p->plan->frame = f;
@@ -430,14 +430,14 @@ static oly_status rewrite(oly_planner *p)
 {
     oly_graph *g = p->plan->graph;
     if (oly_enabled(OLY_OPTIMISATION_CANCEL_REARRANGEMENTS))
-        OLY_TRY(oly_graph_undo(g));
+        OLY_TRY(oly_graph_cancel_rearrangements(g));
     if (oly_enabled(OLY_OPTIMISATION_FLIP_PROPAGATION))
         OLY_TRY(oly_graph_flip(g));
     if (oly_enabled(OLY_OPTIMISATION_REMATERIALISATION))
-        OLY_TRY(oly_graph_recompute(g));
+        OLY_TRY(oly_graph_rematerialise(g));
     if (oly_enabled(OLY_OPTIMISATION_HOISTING))
-        OLY_TRY(oly_move_invariants(g));
-    return oly_enabled(OLY_OPTIMISATION_LOOP_FISSION) ? oly_part_observers(p) : OLY_OK;
+        OLY_TRY(oly_hoist(g));
+    return oly_enabled(OLY_OPTIMISATION_LOOP_FISSION) ? oly_split_loops(p) : OLY_OK;
 }
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **out)
@@ -472,7 +472,7 @@ static void free_exchanges(oly_block *b)
         oly_step *s = &b->steps[k];
         oly_exchange_free(s->exchange);
         oly_exchange_free(s->second);
-        for (int j = 0; s->kind == OLY_STEP_FOLD && s->fold.levels && j < s->fold.levels->n_listed; j++) {
+        for (int j = 0; s->kind == OLY_STEP_REDUCTION && s->fold.levels && j < s->fold.levels->n_listed; j++) {
             oly_exchange_free(s->fold.levels->level[j].exchange);
             oly_exchange_free(s->fold.levels->level[j].second);
         }
@@ -504,5 +504,5 @@ bool oly_plan_may_take(const oly_plan *plan, int input, int output)
 
 void oly_plan_forget(void)
 {
-    oly_fold_forget();
+    oly_reduction_forget();
 }

@@ -259,21 +259,21 @@ enum { FOLD_PART = 1 << 14 }; /* elements */
 typedef struct folding {
     oly_run *run;
     const oly_step *step;
-    const oly_fold_work *groups;
+    const oly_reduction_work *groups;
     pieces pieces;
 } folding;
 
 static int parts_of(const void *groups, int k)
 {
-    const oly_fold_work *g = (const oly_fold_work *)groups + k;
+    const oly_reduction_work *g = (const oly_reduction_work *)groups + k;
     return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
 }
 
-static void fold_part(const folding *f, const oly_fold_work *g, int part)
+static void fold_part(const folding *f, const oly_reduction_work *g, int part)
 {
     int64_t begin = g->begin + (int64_t)part * FOLD_PART;
-    oly_fold_group_run(g, f->step->fold.combiner, f->step->fold.dtype, f->run->base, begin,
-                       begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
+    oly_reduction_group_run(g, f->step->fold.combiner, f->step->fold.dtype, f->run->base, begin,
+                            begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
 }
 
 static void fold_body(void *context, int i)
@@ -283,7 +283,7 @@ static void fold_body(void *context, int i)
     fold_part(f, &f->groups[g], part);
 }
 
-static void run_groups(oly_run *r, const oly_step *step, int n_groups, const oly_fold_work *groups, double work)
+static void run_groups(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups, double work)
 {
     folding f = {r, step, groups, {parts_of, groups, 0}};
     int total = 0;
@@ -314,8 +314,8 @@ static const oly_ticket *ticket_of(oly_run *r)
 static oly_status run_levels(oly_run *r, const oly_step *step)
 {
     for (int k = 0; k < step->fold.n_levels_run; k++) {
-        oly_fold_level *level;
-        OLY_TRY(oly_fold_level_of(r->plan, step->fold.levels, k, &level));
+        oly_reduction_level *level;
+        OLY_TRY(oly_reduction_level_of(r->plan, step->fold.levels, k, &level));
         OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
         oly_run_copies(r, level->copies, level->n_copies, level->copied);
         run_groups(r, step, level->n_groups, level->groups, level->work);
@@ -481,7 +481,7 @@ static oly_status use_memory(oly_run *r, const oly_step *s)
             run_spread(r, s, phase);
         return OLY_OK;
     case OLY_STEP_MOVE: return run_move(r, s);
-    case OLY_STEP_FOLD: return run_fold(r, s);
+    case OLY_STEP_REDUCTION: return run_fold(r, s);
     case OLY_STEP_STENCIL: return s->stencil.march ? oly_run_march(r, s) : oly_run_stencil(r, s);
     case OLY_STEP_WAIT: return s->from < 0 ? oly_exchange_join(s->awaited) : oly_exchange_await(s->awaited, s->from);
     default: return OLY_OK;

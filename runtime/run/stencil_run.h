@@ -7,9 +7,9 @@ oly_status oly_run_stencil(oly_run *r, const oly_step *step);
 
 size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step); /* see tile_memory.h */
 
-/* march_run.c */
+/* time_tiling_run.c */
 oly_status oly_run_march(oly_run *r, const oly_step *step);
-size_t oly_march_tile_bytes(const oly_plan *plan, const oly_step *step);
+size_t oly_tiling_tile_bytes(const oly_plan *plan, const oly_step *step);
 
 /* interpret.c */
 oly_status oly_run_block(oly_run *r, const oly_block *b);

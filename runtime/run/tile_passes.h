@@ -1,4 +1,4 @@
-/* Passes of stencil loops over tiles: what stencil_run.c and march_run.c share. A pass computes several steps of the loop, tile
+/* Passes of stencil loops over tiles: what stencil_run.c and time_tiling_run.c share. A pass computes several steps of the loop, tile
  * by tile; the tiles of all devices are spread over the threads. Between passes margins are exchanged, and where those come in
  * messages, a pass begins with the tiles that read none of them:
  *

@@ -19,15 +19,15 @@
 /* How often a loop that ends by itself is thought to be worked. */
 enum { ASSUMED_ITERATIONS = 10 };
 
-static oly_bill times_of(const oly_frame *f)
+static oly_cost_sum times_of(const oly_frame *f)
 {
     const oly_params *p = &f->loop->params;
     if (p->n_branches > 0) /* one of them is worked; the bytes of all are counted */
-        return (oly_bill){.seconds = 1.0 / p->n_branches, .wire = 1};
+        return (oly_cost_sum){.seconds = 1.0 / p->n_branches, .wire = 1};
     if (p->predicate)
-        return (oly_bill){.seconds = ASSUMED_ITERATIONS, .wire = 1};
+        return (oly_cost_sum){.seconds = ASSUMED_ITERATIONS, .wire = 1};
     double n = p->upper > p->lower ? (double)(p->upper - p->lower) : 1;
-    return (oly_bill){.seconds = n, .wire = n};
+    return (oly_cost_sum){.seconds = n, .wire = n};
 }
 
 static oly_status take_carries(oly_chooser *c)
@@ -54,7 +54,7 @@ static oly_status make_choosers(const oly_chooser *like, oly_chooser *outer, oly
     c->f = f;
     f->chooser = *made = c;
     OLY_TRY(oly_make_groups(c->p, f));
-    c->has_rolls = oly_find_rolls(f);
+    c->has_rolls = oly_find_cyclic_shifts(f);
     if (outer)
         c->times = times_of(f);
     if (outer && f->loop->params.n_branches == 0)
@@ -103,7 +103,7 @@ static oly_status decisions_of(const oly_chooser *c, const oly_decision **decide
 
 /* What all of it costs, that of bodies as often as they are worked. What is read of graphs around counts there; what rolls bring of
  * neighbours only with `rolls`. */
-static oly_status total(oly_chooser *c, bool rolls, oly_bill *bill)
+static oly_status total(oly_chooser *c, bool rolls, oly_cost_sum *bill)
 {
     const oly_decision *decided;
     OLY_TRY(decisions_of(c, &decided));
@@ -112,7 +112,7 @@ static oly_status total(oly_chooser *c, bool rolls, oly_bill *bill)
     *bill = oly_bill_of(c, decided);
     c->without_outer = c->without_rolls = false;
     for (oly_chooser *child = c->first_child; child; child = child->next) {
-        oly_bill inside;
+        oly_cost_sum inside;
         OLY_TRY(total(child, rolls, &inside));
         oly_bill_repeat(&inside, &child->times);
         oly_bill_add(bill, &inside);
@@ -124,7 +124,7 @@ static oly_status total(oly_chooser *c, bool rolls, oly_bill *bill)
 static oly_status decide(oly_chooser *c, bool carries, bool *any)
 {
     oly_decision *best;
-    oly_bill greedy, chosen;
+    oly_cost_sum greedy, chosen;
     for (oly_chooser *child = c->first_child; child; child = child->next)
         OLY_TRY(decide(child, carries, any));
     if (c->carries && carries)
@@ -200,8 +200,8 @@ static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_d
     return true;
 }
 
-static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decision *d, const oly_bill *greedy,
-                            const oly_bill *chosen)
+static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decision *d, const oly_cost_sum *greedy,
+                            const oly_cost_sum *chosen)
 {
     oly_choice *choice = OLY_PLAN_NEW(c->p, oly_choice, 1);
     OLY_PLAN_CHECK(choice);
@@ -220,7 +220,7 @@ static oly_status take_unit(oly_chooser *c, const oly_unit *u, const oly_decisio
     return OLY_OK;
 }
 
-static oly_status take(oly_chooser *c, const oly_bill *greedy, const oly_bill *chosen)
+static oly_status take(oly_chooser *c, const oly_cost_sum *greedy, const oly_cost_sum *chosen)
 {
     const oly_decision *decided;
     OLY_TRY(decisions_of(c, &decided));
@@ -263,7 +263,7 @@ static oly_status group_again(oly_chooser *c)
     return oly_make_groups(c->p, f);
 }
 
-static oly_status take_all(oly_chooser *c, const oly_bill *greedy, const oly_bill *chosen)
+static oly_status take_all(oly_chooser *c, const oly_cost_sum *greedy, const oly_cost_sum *chosen)
 {
     for (oly_chooser *child = c->first_child; child; child = child->next)
         OLY_TRY(take_all(child, greedy, chosen));
@@ -274,7 +274,7 @@ static oly_status take_all(oly_chooser *c, const oly_bill *greedy, const oly_bil
 /* First with carries wherever they had better be, then, should that not be cheaper altogether, with those of propagation. */
 static oly_status choose(oly_chooser *c)
 {
-    oly_bill greedy, chosen;
+    oly_cost_sum greedy, chosen;
     bool too_large = false;
     OLY_TRY(find_all(c, &too_large));
     if (too_large)

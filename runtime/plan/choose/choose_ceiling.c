@@ -21,7 +21,7 @@ oly_objective oly_choose_objective(void)
     return oly_option.choose == OLY_LEAST_TIME ? OLY_LEAST_TIME : OLY_LEAST_BYTES;
 }
 
-bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *b)
+bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_cost_sum *b)
 {
     if (objective != OLY_LEAST_BYTES)
         return a->seconds < b->seconds;
@@ -32,13 +32,13 @@ bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *
 }
 
 /* As many bytes in fewer collectives, even if all sums of the second, which is that of propagation, become one. */
-static bool has_fewer(const oly_bill *a, const oly_bill *b)
+static bool has_fewer(const oly_cost_sum *a, const oly_cost_sum *b)
 {
     double least = b->collectives + b->movements - (b->sums > 1 ? b->sums - 1 : 0);
     return a->wire <= b->wire + 0.5 && a->seconds <= b->seconds && a->collectives + a->movements < least - 0.5;
 }
 
-bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy)
+bool oly_may_take(const oly_cost_sum *chosen, const oly_cost_sum *greedy)
 {
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES:
@@ -49,7 +49,7 @@ bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy)
     }
 }
 
-bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy)
+bool oly_is_better(const oly_chooser *c, const oly_cost_sum *chosen, const oly_cost_sum *greedy)
 {
     double margin = c->n_sample < c->mesh->n_devices ? 0.1 : 0.02;
     bool faster = chosen->seconds < (0.99 - margin) * greedy->seconds;

@@ -21,8 +21,8 @@ typedef struct loop {
     oly_chooser *c;
     int n;
     carry *carries;
-    int tries;     /* that are left */
-    oly_bill bill; /* of the carries as they are */
+    int tries;         /* that are left */
+    oly_cost_sum bill; /* of the carries as they are */
     const oly_decision *decided;
 } loop;
 
@@ -104,7 +104,7 @@ static void find_places(loop *l, int k)
 /* -- the price ------------------------------------------------------------------------------------------------------------- */
 
 /* Before and after the loop. */
-static void add_ends(loop *l, int k, oly_bill *bill)
+static void add_ends(loop *l, int k, oly_cost_sum *bill)
 {
     oly_chooser *c = l->c, *outer = c->outer;
     const carry *x = &l->carries[k];
@@ -130,11 +130,11 @@ static void add_ends(loop *l, int k, oly_bill *bill)
             oly_add_movement(c, x->result, c->carries[k], outer->brought[j].cuts, bill);
 }
 
-static oly_status price(loop *l, oly_bill *bill, const oly_decision **decided)
+static oly_status price(loop *l, oly_cost_sum *bill, const oly_decision **decided)
 {
     oly_chooser *c = l->c;
     oly_decision *best;
-    oly_bill greedy, chosen;
+    oly_cost_sum greedy, chosen;
     c->fresh = false;
     OLY_TRY(oly_search(c, &best, &greedy, &chosen));
     *decided = best;
@@ -160,7 +160,7 @@ static bool alike(const loop *l, const oly_cuts *lie, int a, int b)
 static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool *changed)
 {
     oly_cuts before[MOST_CARRIES];
-    oly_bill bill;
+    oly_cost_sum bill;
     const oly_decision *decided;
     bool others = false;
     memcpy(before, l->c->carries, sizeof *before * (size_t)l->n);

@@ -271,7 +271,7 @@ static double stages(double members)
     return n;
 }
 
-void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill)
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *bill)
 {
     oly_level level = OLY_LEVEL_PROCESS;
     double members = 1;
@@ -286,7 +286,8 @@ void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int tim
 }
 
 /* Elements on the way between the two layouts. */
-static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, double elements, oly_bill *bill)
+static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, double elements,
+                         oly_cost_sum *bill)
 {
     oly_cuts differ = 0;
     if (elements <= 0)
@@ -297,7 +298,7 @@ static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_c
     oly_add_transfer(c, elements * (double)oly_dtype_size(n->type.dtype), differ ? differ : from, 1, bill);
 }
 
-void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill)
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *bill)
 {
     add_elements(c, n, from, to, oly_elements_moved(c, n, from, to), bill);
 }
@@ -316,7 +317,7 @@ oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_
     return oly_cuts_mapped(c->mesh, d->work, r->free) | oly_cuts_mapped(c->mesh, d->summed, r->pair);
 }
 
-/* The rule of oly_fold_value. */
+/* The rule of oly_place_reduction. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 {
     oly_axis_list work[OLY_MAX_RANK], wanted[OLY_MAX_RANK], summed = {0};
@@ -394,7 +395,7 @@ static bool is_wanted(oly_chooser *c, const oly_unit_read *r, oly_cuts needs)
     const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
     if (r->shift)
         return false;
-    const oly_unit_demand *wanted = source ? source->demand : c->brought;
+    const oly_unit_want *wanted = source ? source->demand : c->brought;
     for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
         if (wanted[k].node == r->root && oly_elements_moved(c, r->root, wanted[k].cuts, needs) <= 0)
             return true;
@@ -408,7 +409,7 @@ static double total_elements(const oly_chooser *c, const oly_node *n, oly_cuts c
     return (double)oly_type_size(&n->type) * c->mesh->n_devices / oly_cuts_parts(c->mesh, cuts);
 }
 
-static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill)
+static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill)
 {
     int members = oly_cuts_parts(c->mesh, d->summed);
     if (members == 1)
@@ -426,9 +427,9 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
 /* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
  * times less. */
 static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, double elements,
-                     bool shared, oly_bill *bill)
+                     bool shared, oly_cost_sum *bill)
 {
-    oly_bill once = {0};
+    oly_cost_sum once = {0};
     if (c->without_outer && r->owner != c)
         return;
     add_elements(c, r->root, lies, needs, elements, &once);
@@ -447,10 +448,10 @@ static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_
     bill->movements += once.collectives;
 }
 
-oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
+oly_cost_sum oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d)
 {
     const oly_unit *u = &c->units[unit];
-    oly_bill bill = {0};
+    oly_cost_sum bill = {0};
     for (int k = 0; k < u->n_reads && u->kind != OLY_UNIT_REDUCE; k++) {
         const oly_unit_read *r = &c->reads[u->first_read + k];
         oly_cuts lies = oly_read_lies(r, decided), needs = oly_read_needs(c, u, r, d);
@@ -475,9 +476,9 @@ oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, co
     return bill;
 }
 
-oly_bill oly_brought_price(oly_chooser *c)
+oly_cost_sum oly_brought_price(oly_chooser *c)
 {
-    oly_bill bill = {0};
+    oly_cost_sum bill = {0};
     for (int k = 0; k < c->n_brought; k++) {
         oly_cuts lies;
         if (oly_lies_now(c, c->brought[k].node, &lies))

@@ -10,7 +10,7 @@ enum { BEAM = 12, MOST_PRODUCTS = 4 };
 
 /* One way to decide the units so far; `recent` is a ring of those that are not settled. */
 typedef struct state {
-    oly_bill bill;
+    oly_cost_sum bill;
     bool greedy; /* every decision is that of propagation */
     oly_decision *recent;
 } state;
@@ -18,7 +18,7 @@ typedef struct state {
 typedef struct step {
     int from; /* state */
     oly_decision decision;
-    oly_bill bill;
+    oly_cost_sum bill;
     bool greedy;
 } step;
 
@@ -155,7 +155,7 @@ static int advance(search *s, state *states, int n, state *next, int unit)
             if (!t.greedy && is_beyond(s, u, &list.d[j]))
                 continue;
             if (u->trusted) {
-                oly_bill bill = oly_unit_price(c, unit, &decided, &list.d[j]);
+                oly_cost_sum bill = oly_unit_price(c, unit, &decided, &list.d[j]);
                 oly_bill_add(&t.bill, &bill);
             }
             if (t.greedy || !s->bounded || t.bill.excess <= s->most_excess)
@@ -174,24 +174,24 @@ static int advance(search *s, state *states, int n, state *next, int unit)
 
 /* -- what is taken ------------------------------------------------------------------------------------------------------- */
 
-static oly_bill added(oly_bill a, oly_bill b)
+static oly_cost_sum added(oly_cost_sum a, oly_cost_sum b)
 {
     oly_bill_add(&a, &b);
     return a;
 }
 
-static oly_bill price_of(oly_chooser *c, int unit, const oly_decision *decided)
+static oly_cost_sum price_of(oly_chooser *c, int unit, const oly_decision *decided)
 {
     oly_decided all = oly_decided_all(decided);
     c->whole = decided;
-    oly_bill bill = c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_bill){0};
+    oly_cost_sum bill = c->units[unit].trusted ? oly_unit_price(c, unit, &all, &decided[unit]) : (oly_cost_sum){0};
     c->whole = NULL;
     return bill;
 }
 
-oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided)
+oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided)
 {
-    oly_bill all = oly_brought_price(c);
+    oly_cost_sum all = oly_brought_price(c);
     for (int k = 0; k < c->n_units; k++)
         all = added(all, price_of(c, k, decided));
     return all;
@@ -201,7 +201,7 @@ oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided)
 static bool take_stretches(search *s, oly_decision *found, const oly_decision *greedy)
 {
     oly_chooser *c = s->c;
-    oly_bill chosen = {0}, before = {0};
+    oly_cost_sum chosen = {0}, before = {0};
     int begin = 0, open = 0; /* open: decided otherwise and still to be read */
     bool differs = false, any = false;
     int *ends = s->live; /* [unit + 1]: how many such end there */
@@ -223,7 +223,7 @@ static bool take_stretches(search *s, oly_decision *found, const oly_decision *g
             any = any || differs;
         begin = k + 1;
         differs = false;
-        chosen = before = (oly_bill){0};
+        chosen = before = (oly_cost_sum){0};
     }
     return any;
 }
@@ -262,7 +262,7 @@ static oly_status collect(search *s, const state *by, oly_decision **all)
 }
 
 /* Is it better than what earlier passes have found? */
-static bool takes(const search *s, const oly_bill *bill, const oly_bill *chosen, double most)
+static bool takes(const search *s, const oly_cost_sum *bill, const oly_cost_sum *chosen, double most)
 {
     switch (oly_choose_objective()) {
     case OLY_LEAST_BYTES:
@@ -278,10 +278,10 @@ static bool takes(const search *s, const oly_bill *bill, const oly_bill *chosen,
 }
 
 /* The best of the last states that are better than what propagation has, as a whole or in stretches. */
-static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy, const oly_bill *before,
-                            oly_decision **best, oly_bill *chosen)
+static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy,
+                            const oly_cost_sum *before, oly_decision **best, oly_cost_sum *chosen)
 {
-    oly_bill fewest = *before;
+    oly_cost_sum fewest = *before;
     bool shared = s->c->sharing;
     s->c->too_dear = false;
     double most = *best ? chosen->wire : before->wire - 1; /* what an earlier pass has found goes for less only */
@@ -292,7 +292,7 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
             cheapest = k;
     for (int k = 0; k < n; k++) {
         oly_decision *found;
-        oly_bill bill = added(states[k].bill, oly_brought_price(s->c));
+        oly_cost_sum bill = added(states[k].bill, oly_brought_price(s->c));
         if (states[k].greedy || (s->c->n_units > OLY_CHOOSE_QUICK && k != cheapest))
             continue;
         OLY_TRY(collect(s, &states[k], &found));
@@ -320,7 +320,8 @@ static oly_status take_best(search *s, const state *states, int n, const oly_dec
     return OLY_OK;
 }
 
-static oly_status pass(oly_chooser *c, passing how, const oly_bill *before, oly_decision **best, oly_bill *chosen)
+static oly_status pass(oly_chooser *c, passing how, const oly_cost_sum *before, oly_decision **best,
+                       oly_cost_sum *chosen)
 {
     search s;
     oly_decision *greedy;
@@ -362,8 +363,8 @@ static bool is_shared(const oly_chooser *c)
 }
 
 /* Fewest bytes; once more without what goes beyond the ceiling where that has the fewest. */
-static oly_status frugal_pass(oly_chooser *c, passing how, const oly_bill *before, oly_decision **best,
-                              oly_bill *chosen)
+static oly_status frugal_pass(oly_chooser *c, passing how, const oly_cost_sum *before, oly_decision **best,
+                              oly_cost_sum *chosen)
 {
     OLY_TRY(pass(c, how, before, best, chosen));
     how.bounded = true;
@@ -371,15 +372,15 @@ static oly_status frugal_pass(oly_chooser *c, passing how, const oly_bill *befor
 }
 
 /* Neighbours are read whatever is decided: where nothing else moves there is nothing to choose. */
-static oly_bill bill_without_rolls(oly_chooser *c, const oly_decision *decided)
+static oly_cost_sum bill_without_rolls(oly_chooser *c, const oly_decision *decided)
 {
     c->without_rolls = true;
-    oly_bill bill = oly_bill_of(c, decided);
+    oly_cost_sum bill = oly_bill_of(c, decided);
     c->without_rolls = false;
     return bill;
 }
 
-static oly_status look(oly_chooser *c, oly_decision **best, oly_bill *before, oly_bill *chosen)
+static oly_status look(oly_chooser *c, oly_decision **best, oly_cost_sum *before, oly_cost_sum *chosen)
 {
     oly_decision *greedy = OLY_ARENA_NEW(c->arena, oly_decision, c->n_units + 1);
     OLY_PLAN_CHECK(greedy);
@@ -440,7 +441,7 @@ static oly_status split_groups(oly_chooser *c)
     return oly_find_units(c);
 }
 
-oly_status oly_search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen)
+oly_status oly_search(oly_chooser *c, oly_decision **best, oly_cost_sum *greedy, oly_cost_sum *chosen)
 {
     if (!c->fresh || c->split || c->first_child) {
         c->split = NULL;

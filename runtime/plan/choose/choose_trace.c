@@ -73,7 +73,7 @@ static bool look_through_roll(oly_unit_read *r, const oly_node *n)
 {
     int dimension;
     int64_t start;
-    if (!oly_value_of(r->owner->f, n)->rolled || n->params.settled || !oly_is_roll(n, &dimension, &start) ||
+    if (!oly_value_of(r->owner->f, n)->rolled || n->params.settled || !oly_is_cyclic_shift(n, &dimension, &start) ||
         (r->shift && r->rolled != dimension))
         return false;
     r->rolled = dimension;

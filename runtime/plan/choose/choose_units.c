@@ -260,7 +260,7 @@ static void demand_root(oly_chooser *c, const oly_node *root, oly_cuts cuts)
 {
     int k = c->unit_of[root->index];
     oly_unit *u = k >= 0 ? &c->units[k] : NULL;
-    oly_unit_demand wanted = {root, cuts};
+    oly_unit_want wanted = {root, cuts};
     for (int j = 0; !u && j < c->n_brought; j++)
         if (c->brought[j].node == root && c->brought[j].cuts == cuts)
             return;
@@ -478,7 +478,7 @@ static oly_status make_room(oly_chooser *c, int n_units, int n_reads)
     OLY_PLAN_CHECK(c->units && c->reads && c->elsewhere && c->last_read && c->n_readers ? c->unit_of : NULL);
     c->read_capacity = n_reads;
     c->brought_capacity = most < OLY_CHOOSE_BROUGHT ? most : OLY_CHOOSE_BROUGHT;
-    c->brought = NEW(c, oly_unit_demand, c->brought_capacity + 1);
+    c->brought = NEW(c, oly_unit_want, c->brought_capacity + 1);
     OLY_PLAN_CHECK(c->brought);
     if (c->outer && !c->needs) {
         c->need_capacity = 2 * most + 1; /* each operand once in the graph, once in what is decided */

@@ -56,7 +56,7 @@ oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lie
     return OLY_OK;
 }
 
-void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill)
+void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill)
 {
     const oly_sliding_window *w = u->node->params.window;
     oly_axis_list axes[OLY_MAX_RANK];

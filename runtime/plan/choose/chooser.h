@@ -86,10 +86,10 @@ typedef struct oly_unit_read {
 } oly_unit_read;
 
 /* A layout that a value will be wanted in, whatever is chosen. */
-typedef struct oly_unit_demand {
+typedef struct oly_unit_want {
     const oly_node *node;
     oly_cuts cuts;
-} oly_unit_demand;
+} oly_unit_want;
 
 typedef struct oly_unit {
     oly_unit_kind kind;
@@ -99,7 +99,7 @@ typedef struct oly_unit {
     bool pinned;      /* its result must lie where it would without a choice */
     oly_decision greedy;
     int n_reads, first_read, n_demands, n_wants;
-    oly_unit_demand demand[OLY_CHOOSE_WANTS];
+    oly_unit_want demand[OLY_CHOOSE_WANTS];
     oly_cuts wants[OLY_CHOOSE_WANTS]; /* what those who read it would read without a choice */
     const oly_contraction_dims *dims; /* of products, and of convolutions: one over the features */
     const oly_contraction *product;
@@ -118,15 +118,15 @@ typedef struct oly_outer_need {
     oly_cuts cuts;
 } oly_outer_need;
 
-typedef struct oly_bill {
+typedef struct oly_cost_sum {
     double seconds, wire; /* wire: bytes that all devices receive */
     double excess;        /* of the seconds, those of work beyond the ceiling */
     double collectives;
     double sums;      /* of these those that may yet become one with others */
     double movements; /* collectives that bring what is read */
-} oly_bill;
+} oly_cost_sum;
 
-static inline void oly_bill_add(oly_bill *to, const oly_bill *more)
+static inline void oly_bill_add(oly_cost_sum *to, const oly_cost_sum *more)
 {
     to->seconds += more->seconds;
     to->wire += more->wire;
@@ -137,7 +137,7 @@ static inline void oly_bill_add(oly_bill *to, const oly_bill *more)
 }
 
 /* Of what is worked so often. */
-static inline void oly_bill_repeat(oly_bill *bill, const oly_bill *times)
+static inline void oly_bill_repeat(oly_cost_sum *bill, const oly_cost_sum *times)
 {
     bill->seconds *= times->seconds;
     bill->excess *= times->seconds;
@@ -152,7 +152,7 @@ typedef struct oly_chooser {
     struct oly_chooser *outer, *first_child,
         *next; /* of the graph around; of those inside nodes; that of the same graph around */
     /* How often it is worked when the graph around is worked once; by which its seconds and its bytes are multiplied. */
-    oly_bill times;
+    oly_cost_sum times;
     oly_cuts *carries;    /* [n_carry] of a loop: where they lie at the start and the end of an iteration */
     oly_cuts *propagated; /* [n_carry] the same as propagation has it */
     int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
@@ -185,7 +185,7 @@ typedef struct oly_chooser {
     bool *elsewhere;      /* [n_nodes] read in ways the model does not know: there may be copies */
     int n_brought;        /* values that no unit makes are wanted like this, whatever is chosen */
     int brought_capacity;
-    oly_unit_demand *brought;
+    oly_unit_want *brought;
     oly_level level[OLY_CHOOSE_AXES];
     int n_sample;           /* positions looked at: all of a small mesh, of a large one some here and there */
     double scale;           /* positions each stands for */
@@ -233,7 +233,7 @@ bool oly_is_convolution(const oly_node *n);
 /* Sets dims and product, greedy decision and work of a unit whose operands lie so without choices. */
 oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lies);
 /* What devices get of their neighbours' places where places are cut. */
-void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_bill *bill);
+void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill);
 /* The layout of a value that is cut so. */
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
 oly_cuts oly_layout_cuts(const oly_layout *l);
@@ -263,8 +263,8 @@ void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *d
 /* choose_search.c */
 /* Finds the units and looks for decisions that are cheaper than those of propagation; *best is NULL where there are none. The bills
  * are of this graph alone, without what is brought for bodies inside it. */
-oly_status oly_search(oly_chooser *c, oly_decision **best, oly_bill *greedy, oly_bill *chosen);
-oly_bill oly_bill_of(oly_chooser *c, const oly_decision *decided);
+oly_status oly_search(oly_chooser *c, oly_decision **best, oly_cost_sum *greedy, oly_cost_sum *chosen);
+oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided);
 
 /* choose_ceiling.c */
 typedef enum oly_objective {
@@ -274,11 +274,11 @@ typedef enum oly_objective {
 } oly_objective;
 oly_objective oly_choose_objective(void);
 /* Is the first better than the second by what is looked for? */
-bool oly_is_cheaper(oly_objective objective, const oly_bill *a, const oly_bill *b);
+bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_cost_sum *b);
 /* May it be taken instead of the second, which is that of propagation, and is it clearly better; by more where bytes are estimated
  * from some of the devices. */
-bool oly_may_take(const oly_bill *chosen, const oly_bill *greedy);
-bool oly_is_better(const oly_chooser *c, const oly_bill *chosen, const oly_bill *greedy);
+bool oly_may_take(const oly_cost_sum *chosen, const oly_cost_sum *greedy);
+bool oly_is_better(const oly_chooser *c, const oly_cost_sum *chosen, const oly_cost_sum *greedy);
 /* Sets the ceilings of all units. */
 oly_status oly_note_ceilings(oly_chooser *c);
 /* How many devices divide the work of a decision. */
@@ -298,9 +298,9 @@ void oly_chooser_sample(oly_chooser *c, int *coordinates);
 /* Elements that all devices receive when a value goes from one layout to another. */
 double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to);
 /* Adds what that costs. */
-void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_bill *bill);
+void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *bill);
 /* Bytes that all devices receive from others along the axes `over`, so many times one after the other. */
-void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_bill *bill);
+void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *bill);
 /* Sets where the result of a decision lies: scattered as wanted, where the plan can do that. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
 /* Where a read's value lies, under the decisions so far; and where it must for the decision `d` of its reader. */
@@ -308,7 +308,7 @@ oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided);
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d);
 /* A unit's share under decision d, those of the units before being in `decided`. With `sharing` what is brought for one of several
  * readers costs each its part of that, as if all would read it so: how a search sees the worth of what only pays in the end. */
-oly_bill oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
+oly_cost_sum oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
 /* What is brought of values that no unit makes. */
-oly_bill oly_brought_price(oly_chooser *c);
+oly_cost_sum oly_brought_price(oly_chooser *c);
 #endif

@@ -75,7 +75,7 @@ double oly_price_step(const oly_plan *plan, const oly_step *s)
         return oly_price_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
     case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
     case OLY_STEP_MOVE: return transfer_price(plan, s);
-    case OLY_STEP_FOLD: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);
+    case OLY_STEP_REDUCTION: return transfer_price(plan, s) + oly_price_memory(of_a_device(plan, s->work) * element);
     case OLY_STEP_LOCAL: return larger(oly_price_operations(of_a_device(plan, s->work)), 0);
     case OLY_STEP_LOOP: return (double)(s->loop.predicate < 0 ? s->loop.count : 1) * block_price(plan, s->loop.body);
     case OLY_STEP_BRANCH:

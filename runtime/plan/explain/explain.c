@@ -229,7 +229,7 @@ static oly_status tell_slots(oly_told *t, const oly_step *s, bool writes, int *n
     if (s->kind == OLY_STEP_LOOP || s->kind == OLY_STEP_BRANCH)
         list_own(s, &found);
     else
-        oly_step_uses(t->plan, s, list_slot, &found);
+        oly_step_effects(t->plan, s, list_slot, &found);
     int *copy = OLY_ARENA_NEW(&t->arena, int, found.n + 1);
     OLY_PLAN_CHECK(copy);
     memcpy(copy, found.slots, sizeof *copy * (size_t)found.n);

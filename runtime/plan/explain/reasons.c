@@ -262,7 +262,7 @@ const char *oly_tell_transfer(oly_told *told, const oly_told_step *ts)
     if (s->over.n)
         return oly_told_say(told, "devices along %s hold partial results of %s (%s); %s",
                             oly_tell_axes(told, told->plan->mesh, &s->over), value, tell_node(told, s->node),
-                            s->kind == OLY_STEP_FOLD ? tell_wish(told, s, "it whole") : "each keeps its own part");
+                            s->kind == OLY_STEP_REDUCTION ? tell_wish(told, s, "it whole") : "each keeps its own part");
     if (!t)
         return oly_told_say(told, "%s: %s", value, tell_wish(told, s, "elements that other devices hold"));
     const char *placed =

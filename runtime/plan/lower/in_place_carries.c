@@ -10,7 +10,7 @@ static bool is_view(const oly_node *n)
 {
     int d;
     int64_t start;
-    return oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_is_roll(n, &d, &start);
+    return oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_is_cyclic_shift(n, &d, &start);
 }
 
 /* Marks what a node is made of, its first operand aside. */

@@ -92,7 +92,7 @@ static oly_status gather_loads(tiler *t)
         most += t->g->nodes[k]->n_in;
     t->loads = OLY_PLAN_NEW(t->p, load, most + 1);
     OLY_PLAN_CHECK(t->loads);
-    OLY_TRY(oly_room_for_reads(t->p, most));
+    OLY_TRY(oly_reserve_reads(t->p, most));
     oly_node **nodes = t->p->read;
     oly_region *regions = t->p->read_regions;
     const oly_layout number = {.mesh = t->layout.mesh};
@@ -105,9 +105,9 @@ static oly_status gather_loads(tiler *t)
             nodes[n] = in;
             oly_region_from_layout(&regions[n++], in->type.rank ? &t->layout : &number);
         }
-    OLY_TRY(oly_prepare(t->p, t->f, n, nodes, regions));
+    OLY_TRY(oly_gather_reads(t->p, t->f, n, nodes, regions));
     for (int k = 0; k < n; k++)
-        OLY_TRY(oly_demand(t->p, t->f, nodes[k], &regions[k], &t->loads[k].reading));
+        OLY_TRY(oly_read_operand(t->p, t->f, nodes[k], &regions[k], &t->loads[k].reading));
     return OLY_OK;
 }
 
@@ -366,7 +366,7 @@ oly_status oly_lower_part(oly_planner *p, oly_frame *f, const oly_group *g, cons
 
 oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
-    OLY_TRY(oly_put_off_group(p, f, g));
+    OLY_TRY(oly_sink_group(p, f, g));
     if (g->lowered)
         return OLY_OK;
     oly_group rest = *g;
@@ -423,10 +423,10 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
 }
 
 /* A constant operand (sum of a broadcast number) is written out first. */
-oly_status oly_demand_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
+oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
 {
     oly_region r = oly_region_of_layout(l);
-    OLY_TRY(oly_demand(p, f, n, &r, reading));
+    OLY_TRY(oly_read_operand(p, f, n, &r, reading));
     if (!reading->constant)
         return OLY_OK;
     int slot;
@@ -473,17 +473,17 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
             out.split[out.rank++] = in.split[d];
         }
     }
-    oly_fold_rule rule = {(oly_combiner)oly_ops[n->op].detail, !n->params.one_by_one};
-    OLY_TRY(oly_put_off_reduce(p, f, n, &in, rule.combiner, &axes));
+    oly_reduction_rule rule = {(oly_combiner)oly_ops[n->op].detail, !n->params.one_by_one};
+    OLY_TRY(oly_sink_reduce(p, f, n, &in, rule.combiner, &axes));
     if (are_partials(p, f, n, &in)) {
         oly_value *v = oly_value_of(f, n);
         OLY_TRY(oly_set_layout(p, v, &out));
         v->block = f->block;
         v->slot = oly_value_of(f, n->in[0])->slot;
         p->plan->slots[v->slot].shared = true;
-        return oly_fold_value(p, f, n, &rule, &axes);
+        return oly_place_reduction(p, f, n, &rule, &axes);
     }
-    OLY_TRY(oly_demand_array(p, f, n->in[0], &in, &reading));
+    OLY_TRY(oly_read_array(p, f, n->in[0], &in, &reading));
     OLY_TRY(oly_settle(p, f, n, &out));
     oly_value *v = oly_value_of(f, n);
     int scratch = oly_slot_new(p, NULL, 0);
@@ -499,7 +499,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     s->work = total;
     oly_slot_use(p, scratch);
     oly_slot_use(p, v->slot);
-    return oly_fold_value(p, f, n, &rule, &axes);
+    return oly_place_reduction(p, f, n, &rule, &axes);
 }
 
 /* -- all ---------------------------------------------------------------------------------------------------------------- */
@@ -510,7 +510,7 @@ static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
     oly_layout l = oly_place_layout(p, f, n);
     oly_value *v = oly_value_of(f, n);
     bool done;
-    OLY_TRY(oly_finish_in_parts(p, f, n, &l, &v->slot, &done));
+    OLY_TRY(oly_reduce_in_parts(p, f, n, &l, &v->slot, &done));
     if (!done) {
         OLY_TRY(oly_materialise(p, f, n->in[0], &l, &v->slot));
         p->plan->slots[v->slot].shared = true;
@@ -533,9 +533,9 @@ static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
     case OLY_LOWER_LOOP: /* what bodies read from outside is ready before */
-        OLY_TRY(oly_fold_now(p, f, NULL));
+        OLY_TRY(oly_reduce_now(p, f, NULL));
         return oly_lower_loop(p, f, n);
-    case OLY_LOWER_BRANCH: OLY_TRY(oly_fold_now(p, f, NULL)); return oly_lower_branch(p, f, n);
+    case OLY_LOWER_BRANCH: OLY_TRY(oly_reduce_now(p, f, NULL)); return oly_lower_branch(p, f, n);
     case OLY_LOWER_PERMUTE: return oly_lower_permute(p, f, n);
     case OLY_LOWER_MANUAL:
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);

@@ -327,11 +327,11 @@ oly_status oly_lower_contract(oly_planner *p, oly_frame *f, oly_node *n)
     for (int o = 0; o < 2; o++)
         x.operand[o] = oly_operand_layout(p, f, n->in[o]);
     oly_product_cut(&x, oly_value_of(f, n)->choice);
-    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
-    OLY_TRY(oly_put_off_product(p, f, n, x.operand, &x.out, &x.summed, &rule));
+    oly_reduction_rule rule = {OLY_COMBINE_SUM, false};
+    OLY_TRY(oly_sink_product(p, f, n, x.operand, &x.out, &x.summed, &rule));
     for (int o = 0; o < 2; o++)
-        OLY_TRY(oly_demand_array(p, f, n->in[o], &x.operand[o], &x.reading[o]));
+        OLY_TRY(oly_read_array(p, f, n->in[o], &x.operand[o], &x.reading[o]));
     OLY_TRY(oly_settle(p, f, n, &x.out));
     OLY_TRY(add_step(&x, f));
-    return oly_fold_value(p, f, n, &rule, &x.summed);
+    return oly_place_reduction(p, f, n, &rule, &x.summed);
 }

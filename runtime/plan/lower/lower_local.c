@@ -242,10 +242,10 @@ oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_
     return s;
 }
 
-oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s)
+oly_status oly_local_read_operands(oly_planner *p, oly_frame *f, oly_local_step *s)
 {
     for (int k = 0; k < s->node->n_in; k++)
-        OLY_TRY(oly_demand_array(p, f, s->node->in[k], &s->in[k], &s->reading[k]));
+        OLY_TRY(oly_read_array(p, f, s->node->in[k], &s->in[k], &s->reading[k]));
     return OLY_OK;
 }
 
@@ -292,9 +292,9 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
         return OLY_OK;
     oly_value *v = oly_value_of(f, n);
     if (oly_local_writes_parts(n))
-        OLY_TRY(oly_fold_now(p, f, n->in[0]));
+        OLY_TRY(oly_reduce_now(p, f, n->in[0]));
     bool in_place = oly_local_writes_parts(n) && oly_may_overwrite(p, f, n, &s->out);
-    OLY_TRY(oly_local_demand(p, f, s));
+    OLY_TRY(oly_local_read_operands(p, f, s));
     if (in_place) {
         OLY_TRY(oly_set_layout(p, v, &s->out));
         v->block = f->block;

@@ -29,7 +29,7 @@ typedef struct oly_local_step {
 /* For a node: its kernel, operands' types, and result. The layouts of operands are still open. NULL: out of memory. */
 oly_local_step *oly_local_step_new(oly_planner *p, const oly_node *n, const oly_layout *out);
 /* Brings the node's operands to the layouts in s->in. */
-oly_status oly_local_demand(oly_planner *p, oly_frame *f, oly_local_step *s);
+oly_status oly_local_read_operands(oly_planner *p, oly_frame *f, oly_local_step *s);
 /* Adds the step; its operands are there, its slot is. */
 oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s);
 

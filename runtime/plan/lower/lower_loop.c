@@ -151,6 +151,6 @@ oly_status oly_lower_loop(oly_planner *p, oly_frame *f, oly_node *n)
     if (!n->params.predicate)
         OLY_TRY(oly_lower_stencil(p, f, n, &done));
     if (!n->params.predicate && !done)
-        OLY_TRY(oly_lower_march(p, f, n, &done));
+        OLY_TRY(oly_lower_time_tiling(p, f, n, &done));
     return done ? OLY_OK : lower_general(p, f, n);
 }

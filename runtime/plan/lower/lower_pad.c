@@ -96,7 +96,7 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     oly_region scalar = {.mesh = l->mesh};
     w.copies = OLY_PLAN_NEW(p, oly_copy_work, (size_t)p->plan->n_devices * (size_t)(2 * l->rank + 1));
     OLY_PLAN_CHECK(w.copies);
-    OLY_TRY(oly_demand(p, f, n->in[1], &scalar, &w.value));
+    OLY_TRY(oly_read_operand(p, f, n->in[1], &scalar, &w.value));
     OLY_TRY(oly_constant_in_memory(p, f, l->mesh, &w.value));
     for (int d = 0; d < p->plan->n_devices; d++) {
         int position = oly_position_in(p, l->mesh, d);
@@ -130,7 +130,7 @@ static bool nothing_to_fill(const oly_node *n)
     return true;
 }
 
-void oly_pads_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes, oly_region *regions)
+void oly_pad_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes, oly_region *regions)
 {
     if (oly_ops[n->op].lowering != OLY_LOWER_PAD)
         return;

@@ -83,7 +83,7 @@ static oly_status find_in_parts(oly_planner *p, oly_frame *f, oly_local_step *s,
     oly_region region = oly_region_of_layout(&s->out);
     s->in[0] = *own;
     s->partial = true;
-    OLY_TRY(oly_local_demand(p, f, s));
+    OLY_TRY(oly_local_read_operands(p, f, s));
     s->slot = oly_slot_new(p, &region, oly_dtype_size(s->out_dtype));
     if (s->slot < 0)
         return OLY_MEMORY;
@@ -295,11 +295,11 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         return OLY_OK;
     *done = true;
     part->partial = true;
-    OLY_TRY(oly_local_demand(p, f, part));
+    OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
     part->slot = oly_value_of(f, n)->slot;
     OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
+    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
 /* -- parts that start anywhere ---------------------------------------------------------------------------------------- */
@@ -334,11 +334,11 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
         return OLY_OK;
     *done = true;
     part->partial = true;
-    OLY_TRY(oly_local_demand(p, f, part));
+    OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
     part->slot = oly_value_of(f, n)->slot;
     OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &axes);
+    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
 /* -- which way ---------------------------------------------------------------------------------------------------------- */

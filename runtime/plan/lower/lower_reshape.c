@@ -182,11 +182,11 @@ oly_status oly_lower_reshape(oly_planner *p, oly_frame *f, oly_node *n)
         out.split[d] = split_of(&c, &fs.result[d], out.shape[d]);
     }
     oly_value *v = oly_value_of(f, n);
-    oly_put_off off;
-    OLY_TRY(oly_put_off_reshape(p, f, n, &in, &out, &off));
+    oly_deferred off;
+    OLY_TRY(oly_sink_reshape(p, f, n, &in, &out, &off));
     OLY_TRY(oly_materialise(p, f, n->in[0], &in, &v->slot));
     p->plan->slots[v->slot].shared = true;
     OLY_TRY(oly_set_layout(p, v, &out));
     v->block = f->block;
-    return off.any ? oly_fold_value(p, f, n, &off.rule, &off.axes) : OLY_OK;
+    return off.any ? oly_place_reduction(p, f, n, &off.rule, &off.axes) : OLY_OK;
 }

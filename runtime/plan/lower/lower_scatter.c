@@ -227,7 +227,7 @@ static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axe
 static bool joins_sum(oly_planner *p, oly_frame *f, const oly_local_step *part)
 {
     const oly_node *x = part->node->in[0];
-    const oly_put_off *w = x->n_uses == 1 && oly_waiting_root(f, x) == x ? oly_waits_for(p, f, x) : NULL;
+    const oly_deferred *w = x->n_uses == 1 && oly_deferred_root(f, x) == x ? oly_deferred_of(p, f, x) : NULL;
     if (!w || w->rule.combiner != OLY_COMBINE_SUM || w->rule.in_pairs || w->axes.n != part->over.n ||
         !oly_layout_equal(oly_value_of(f, x)->layout, &part->in[0]))
         return false;
@@ -311,10 +311,10 @@ oly_status oly_lower_scatter(oly_planner *p, oly_frame *f, oly_node *n, const ol
         return OLY_OK;
     part->partial = true;
     if (part->joins)
-        oly_waits_no_more(f, n->in[0]);
-    OLY_TRY(oly_local_demand(p, f, part));
+        oly_keep_partial(f, n->in[0]);
+    OLY_TRY(oly_local_read_operands(p, f, part));
     OLY_TRY(oly_settle(p, f, n, &part->out));
     part->slot = oly_value_of(f, n)->slot;
     OLY_TRY(oly_local_step_add(p, f, part));
-    return oly_fold_value(p, f, n, &(oly_fold_rule){OLY_COMBINE_SUM, false}, &part->over);
+    return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &part->over);
 }

@@ -106,7 +106,7 @@ static oly_status make_columns(oly_sorter *s)
         OLY_PLAN_CHECK(step);
         reading = (oly_reading){.place = numbers ? reading.place : NULL};
         if (!numbers)
-            OLY_TRY(oly_demand_array(s->p, s->f, s->source[k], s->own, &reading));
+            OLY_TRY(oly_read_array(s->p, s->f, s->source[k], s->own, &reading));
         step->n_in = 1;
         step->in[0] = *s->own;
         step->dtype[0] = s->source[numbers ? 0 : k]->type.dtype;

@@ -102,12 +102,12 @@ oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_sliding s = {.p = p, .f = f, .node = n, .w = n->params.window};
     oly_sliding_cut(&s);
-    OLY_TRY(oly_demand(p, f, n->in[0], &s.seen, &s.reading[0]));
+    OLY_TRY(oly_read_operand(p, f, n->in[0], &s.seen, &s.reading[0]));
     OLY_TRY(oly_constant_in_memory(p, f, s.out.mesh, &s.reading[0]));
     if (n->n_in > 1)
-        OLY_TRY(oly_demand_array(p, f, n->in[1], &s.kernel, &s.reading[1]));
+        OLY_TRY(oly_read_array(p, f, n->in[1], &s.kernel, &s.reading[1]));
     OLY_TRY(oly_settle(p, f, n, &s.out));
     OLY_TRY(add_step(&s));
-    oly_fold_rule rule = {OLY_COMBINE_SUM, false};
-    return oly_fold_value(p, f, n, &rule, &s.summed);
+    oly_reduction_rule rule = {OLY_COMBINE_SUM, false};
+    return oly_place_reduction(p, f, n, &rule, &s.summed);
 }

@@ -70,7 +70,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
 {
     oly_layout l = oly_written_layout(p, f, n);
     oly_value *v = oly_value_of(f, n);
-    OLY_TRY(oly_fold_now(p, f, n->in[0]));
+    OLY_TRY(oly_reduce_now(p, f, n->in[0]));
     if (oly_may_overwrite(p, f, n, &l)) {
         OLY_TRY(oly_set_layout(p, v, &l));
         v->block = f->block;
@@ -122,12 +122,12 @@ static int operands_read(const oly_node *n, const oly_layout *whole, oly_node **
     return n->n_in;
 }
 
-void oly_writes_read(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
+void oly_write_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read, oly_node **nodes,
                      oly_region *regions)
 {
     int dimension;
     int64_t start;
-    if (!is_concatenation(n) || oly_is_roll(n, &dimension, &start))
+    if (!is_concatenation(n) || oly_is_cyclic_shift(n, &dimension, &start))
         return;
     oly_layout whole = concatenated_layout(p, f, n);
     *n_read += operands_read(n, &whole, nodes + *n_read, regions + *n_read);
@@ -139,12 +139,12 @@ static oly_status lower_concatenate(oly_planner *p, oly_frame *f, oly_node *n)
     int64_t start[OLY_MAX_RANK] = {0};
     bool done = oly_value_of(f, n)->rolled;
     if (!done)
-        OLY_TRY(oly_lower_roll(p, f, n, &l, &done));
+        OLY_TRY(oly_lower_cyclic_shift(p, f, n, &l, &done));
     if (done)
         return OLY_OK;
     OLY_TRY(oly_settle(p, f, n, &l));
-    OLY_TRY(oly_room_for_reads(p, n->n_in));
-    OLY_TRY(oly_prepare(p, f, operands_read(n, &l, p->read, p->read_regions), p->read, p->read_regions));
+    OLY_TRY(oly_reserve_reads(p, n->n_in));
+    OLY_TRY(oly_gather_reads(p, f, operands_read(n, &l, p->read, p->read_regions), p->read, p->read_regions));
     for (int k = 0; k < n->n_in; k++) {
         OLY_TRY(oly_write_part(p, f, n->in[k], n, oly_value_of(f, n)->slot, &l, start, ones));
         start[n->params.dimension] += n->in[k]->type.shape[n->params.dimension];

@@ -142,8 +142,8 @@ static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, in
 {
     int number = oly_value_of(f, n)->group;
     oly_group *g = number < 0 ? NULL : &f->groups[number];
-    oly_writes_read(p, f, n, n_read, p->read, p->read_regions);
-    oly_pads_read(p, f, n, n_read, p->read, p->read_regions);
+    oly_write_reads(p, f, n, n_read, p->read, p->read_regions);
+    oly_pad_reads(p, f, n, n_read, p->read, p->read_regions);
     if (!g || g->prepared || g->lowered)
         return OLY_OK;
     OLY_TRY(oly_settle_group(p, f, g));
@@ -180,7 +180,7 @@ static oly_status prepare(order *o, int n, const int *places)
     if (p->mesh->n_devices == 1 || most == 0)
         return OLY_OK;
     const oly_node *reader = NULL;
-    OLY_TRY(oly_room_for_reads(p, most));
+    OLY_TRY(oly_reserve_reads(p, most));
     for (int k = 0; k < n; k++) {
         const oly_node *node = o->f->graph->nodes[o->node[places[k]]];
         OLY_TRY(note_reads(p, o->f, node, &n_read));
@@ -190,7 +190,7 @@ static oly_status prepare(order *o, int n, const int *places)
     if (n_read == 0)
         return OLY_OK;
     p->reader = reader;
-    return oly_prepare_neighbours(p, o->f, n_read, p->read, p->read_regions);
+    return oly_gather_neighbour_reads(p, o->f, n_read, p->read, p->read_regions);
 }
 
 /* -- the order --------------------------------------------------------------------------------------------------------- */
@@ -335,7 +335,7 @@ static oly_status put_off_users(order *o, int node)
             continue;
         o->f->groups[group].looked_through = true;
         o->p->reader = user;
-        OLY_TRY(oly_put_off_group(o->p, o->f, &o->f->groups[group]));
+        OLY_TRY(oly_sink_group(o->p, o->f, &o->f->groups[group]));
     }
     return OLY_OK;
 }
@@ -391,7 +391,7 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
 {
     order o;
     OLY_TRY(oly_make_groups(p, f));
-    oly_find_rolls(f);
+    oly_find_cyclic_shifts(f);
     OLY_TRY(order_new(p, f, &o));
     int *together = OLY_PLAN_NEW(p, int, o.n + 1);
     OLY_PLAN_CHECK(together);

@@ -37,8 +37,8 @@ bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const
     return n_more == axes->n && partial->mesh == p->mesh && oly_region_inside_layout(&r, partial);
 }
 
-oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
-                          const oly_axis_list *axes)
+oly_status oly_place_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
+                               const oly_axis_list *axes)
 {
     oly_value *v = oly_value_of(f, n);
     if (oly_axis_list_parts(p->mesh, axes) == 1)
@@ -46,17 +46,17 @@ oly_status oly_fold_value(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     oly_layout target;
     if (!oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER) || !oly_scattered_layout(p, f, n, axes, &target)) {
         bool done;
-        OLY_TRY(oly_put_off_parts(p, f, n, rule, axes, &done));
-        return done ? OLY_OK : oly_fold_later(p, f, n, rule, axes);
+        OLY_TRY(oly_sink_parts(p, f, n, rule, axes, &done));
+        return done ? OLY_OK : oly_defer_reduction(p, f, n, rule, axes);
     }
-    if (oly_finishes_in_parts(p, f, n, &target))
-        return oly_fold_later(p, f, n, rule, axes);
+    if (oly_reduces_in_parts(p, f, n, &target))
+        return oly_defer_reduction(p, f, n, rule, axes);
     oly_region r = oly_region_of_layout(&target);
     int slot = oly_slot_new(p, &r, oly_dtype_size(n->type.dtype));
     if (slot < 0)
         return OLY_MEMORY;
     p->plan->slots[slot].block = f->block;
-    OLY_TRY(oly_fold_scatter(p, f->block, n, rule, v->layout, v->slot, axes, &target, slot));
+    OLY_TRY(oly_reduce_scatter(p, f->block, n, rule, v->layout, v->slot, axes, &target, slot));
     OLY_TRY(oly_set_layout(p, v, &target));
     v->slot = slot;
     return OLY_OK;

@@ -22,7 +22,7 @@ static int64_t parts_of(const oly_node *sum, const oly_layout *from, const oly_l
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : from->mesh->n_devices;
     int64_t bytes = each * (largest_part(from) + (scattered ? largest_part(scattered) : 0) + 2 * largest_part(to)) *
                     (int64_t)oly_dtype_size(sum->type.dtype);
-    int64_t limit = oly_fold_limit() / 4;
+    int64_t limit = oly_reduction_limit() / 4;
     if (!oly_enabled(OLY_OPTIMISATION_CHUNKED_REDUCTION))
         return 1;
     return (bytes + limit - 1) / limit;
@@ -50,7 +50,7 @@ typedef struct finish {
     const oly_layout
         *scattered; /* the parts are, before they are moved; NULL: every device that had terms gets them whole */
     int from_slot, to_slot, terms_slot, scattered_slot; /* the last two: of the parts, one after the other */
-    oly_put_off sum;
+    oly_deferred sum;
     int dimension;
     int64_t step;
 } finish;
@@ -124,8 +124,8 @@ static oly_status scatter_part(const finish *w, const oly_node *part, oly_value 
 {
     oly_planner *p = w->p;
     make_room(w, cut, w->scattered_slot);
-    OLY_TRY(
-        oly_fold_scatter(p, w->f->block, part, &w->sum.rule, v->layout, v->slot, &w->sum.axes, cut, w->scattered_slot));
+    OLY_TRY(oly_reduce_scatter(p, w->f->block, part, &w->sum.rule, v->layout, v->slot, &w->sum.axes, cut,
+                               w->scattered_slot));
     OLY_TRY(oly_set_layout(p, v, cut));
     v->slot = w->scattered_slot;
     return OLY_OK;
@@ -157,7 +157,7 @@ static oly_status finish_part(const finish *w, oly_node *sum, int64_t start)
         OLY_TRY(scatter_part(w, part, v, &cut));
     } else {
         const oly_folded item = {part, v->layout, slot, slot, w->sum.rule};
-        OLY_TRY(oly_fold_all(p, w->f->block, &w->sum.axes, 1, &item));
+        OLY_TRY(oly_add_reductions(p, w->f->block, &w->sum.axes, 1, &item));
     }
     return oly_write_part(p, w->f, part, w->place, w->to_slot, w->to, starts, steps);
 }
@@ -166,9 +166,9 @@ static oly_status finish_part(const finish *w, oly_node *sum, int64_t start)
 static oly_status finish_parts(finish *w, oly_node *sum)
 {
     oly_planner *p = w->p;
-    oly_fold_share share = {oly_fold_staging(p, w->f->block), oly_fold_limit() / 4};
-    w->terms_slot = oly_fold_staging(p, w->f->block);
-    w->scattered_slot = w->scattered ? oly_fold_staging(p, w->f->block) : 0;
+    oly_reduction_share share = {oly_reduction_staging(p, w->f->block), oly_reduction_limit() / 4};
+    w->terms_slot = oly_reduction_staging(p, w->f->block);
+    w->scattered_slot = w->scattered ? oly_reduction_staging(p, w->f->block) : 0;
     if (share.staging < 0 || w->terms_slot < 0 || w->scattered_slot < 0)
         return OLY_MEMORY;
     p->fold_share = &share;
@@ -179,7 +179,7 @@ static oly_status finish_parts(finish *w, oly_node *sum)
     return st;
 }
 
-bool oly_finishes_in_parts(oly_planner *p, oly_frame *f, const oly_node *sum, const oly_layout *to)
+bool oly_reduces_in_parts(oly_planner *p, oly_frame *f, const oly_node *sum, const oly_layout *to)
 {
     const oly_value *v = oly_value_of(f, sum);
     const oly_graph *g = f->graph;
@@ -193,7 +193,7 @@ bool oly_finishes_in_parts(oly_planner *p, oly_frame *f, const oly_node *sum, co
     return false;
 }
 
-oly_status oly_finish_in_parts(oly_planner *p, oly_frame *f, const oly_node *place, const oly_layout *to, int *slot,
+oly_status oly_reduce_in_parts(oly_planner *p, oly_frame *f, const oly_node *place, const oly_layout *to, int *slot,
                                bool *done)
 {
     oly_node *sum = place->in[0];
@@ -203,7 +203,7 @@ oly_status oly_finish_in_parts(oly_planner *p, oly_frame *f, const oly_node *pla
         p->plan->slots[v->slot].kind != OLY_SLOT_INPUT || oly_layout_equal(v->layout, to))
         return OLY_OK;
     const oly_layout from = *v->layout;
-    const oly_put_off *waits = oly_waits_for(p, f, sum);
+    const oly_deferred *waits = oly_deferred_of(p, f, sum);
     OLY_PLAN_CHECK(waits);
     oly_layout scattered;
     finish w = {.p = p, .f = f, .place = place, .from = &from, .to = to, .from_slot = v->slot, .sum = *waits};
@@ -216,7 +216,7 @@ oly_status oly_finish_in_parts(oly_planner *p, oly_frame *f, const oly_node *pla
     if (w.step > from.shape[w.dimension])
         w.step = from.shape[w.dimension];
     *done = true;
-    oly_waits_no_more(f, sum);
+    oly_keep_partial(f, sum);
     oly_region r = oly_region_of_layout(to);
     w.to_slot = oly_slot_new(p, &r, oly_dtype_size(sum->type.dtype));
     if (w.to_slot < 0)

@@ -10,7 +10,7 @@
 
 struct oly_accumulator {
     const oly_node *input, *output; /* of the body; NULL: not such a carry */
-    oly_put_off off;                /* the reduction that its parts wait for, once found */
+    oly_deferred off;               /* the reduction that its parts wait for, once found */
 };
 
 static bool is_zero(const oly_node *n)
@@ -90,7 +90,7 @@ bool oly_accumulates_in(const oly_frame *f, const oly_node *input, const oly_nod
     return a && a->output == output;
 }
 
-void oly_accumulate(oly_frame *f, const oly_node *input, const oly_put_off *off)
+void oly_accumulate(oly_frame *f, const oly_node *input, const oly_deferred *off)
 {
     struct oly_accumulator *a = find(f, input);
     a->off = *off;
@@ -99,8 +99,8 @@ void oly_accumulate(oly_frame *f, const oly_node *input, const oly_put_off *off)
 
 oly_status oly_reduce_accumulated(oly_planner *p, oly_frame *f, oly_node *result, const oly_frame *body)
 {
-    const oly_put_off *off = &body->accumulators[result->params.dimension].off;
+    const oly_deferred *off = &body->accumulators[result->params.dimension].off;
     if (!off->any || result->n_uses == 0)
         return OLY_OK;
-    return oly_fold_later(p, f, result, &off->rule, &off->axes);
+    return oly_defer_reduction(p, f, result, &off->rule, &off->axes);
 }

@@ -10,7 +10,7 @@ oly_status oly_find_accumulators(oly_planner *p, const oly_frame *f, const oly_n
 bool oly_accumulates(const oly_frame *f, const oly_node *input);
 bool oly_accumulates_in(const oly_frame *f, const oly_node *input, const oly_node *output);
 /* The carry's parts wait for this reduction: its output has been worked on parts. */
-void oly_accumulate(oly_frame *f, const oly_node *input, const oly_put_off *off);
+void oly_accumulate(oly_frame *f, const oly_node *input, const oly_deferred *off);
 /* After the loop: the result waits for the reduction, if the carry was added up in parts. */
 oly_status oly_reduce_accumulated(oly_planner *p, oly_frame *f, oly_node *result, const oly_frame *body);
 #endif

@@ -6,7 +6,7 @@
 #include "plan/lower/lower.h"
 #include "core/optimisation.h"
 
-oly_node *oly_waiting_root(oly_frame *f, const oly_node *operand)
+oly_node *oly_deferred_root(oly_frame *f, const oly_node *operand)
 {
     const oly_node *n = operand;
     while (oly_ops[n->op].lowering == OLY_LOWER_VIEW) {
@@ -38,12 +38,12 @@ static bool share(const oly_axis_list *a, const oly_axis_list *b)
     return false;
 }
 
-oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
-                              oly_combiner combiner, oly_axis_list *axes)
+oly_status oly_sink_reduce(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in, oly_combiner combiner,
+                           oly_axis_list *axes)
 {
     const oly_node *operand = n->in[0];
-    oly_node *root = operand->n_uses == 1 ? oly_waiting_root(f, operand) : NULL;
-    const oly_put_off *w = root ? oly_waits_for(p, f, root) : NULL;
+    oly_node *root = operand->n_uses == 1 ? oly_deferred_root(f, operand) : NULL;
+    const oly_deferred *w = root ? oly_deferred_of(p, f, root) : NULL;
     if (!w || w->rule.combiner != combiner || n->type.dtype != operand->type.dtype || share(&w->axes, axes) ||
         in->mesh != p->mesh || oly_cut_over(in, &w->axes) || oly_value_of(f, root)->layout->mesh != p->mesh)
         return OLY_OK;
@@ -51,7 +51,7 @@ oly_status oly_put_off_reduce(oly_planner *p, oly_frame *f, const oly_node *n, c
         (combiner != OLY_COMBINE_SUM || oly_type_size(&n->type) > oly_type_size(&root->type)))
         return OLY_OK; /* it is repeated first */
     oly_append_axes(axes, &w->axes);
-    oly_waits_no_more(f, root);
+    oly_keep_partial(f, root);
     return OLY_OK;
 }
 
@@ -59,19 +59,19 @@ bool oly_reduces_further(oly_frame *f, const oly_node *n)
 {
     if (oly_ops[n->op].lowering != OLY_LOWER_REDUCE || n->in[0]->n_uses != 1 || n->type.dtype != n->in[0]->type.dtype)
         return false;
-    const oly_node *root = oly_waiting_root(f, n->in[0]);
+    const oly_node *root = oly_deferred_root(f, n->in[0]);
     return root && oly_ops[root->op].lowering == OLY_LOWER_REDUCE &&
            oly_ops[root->op].detail == oly_ops[n->op].detail &&
            oly_type_size(&n->in[0]->type) <= oly_type_size(&root->type) &&
            oly_type_size(&n->type) < oly_type_size(&root->type);
 }
 
-oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
-                               const oly_layout *out, oly_axis_list *axes, oly_fold_rule *rule)
+oly_status oly_sink_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
+                            const oly_layout *out, oly_axis_list *axes, oly_reduction_rule *rule)
 {
     for (int o = 0; o < 2; o++) {
-        oly_node *root = n->in[o]->n_uses == 1 ? oly_waiting_root(f, n->in[o]) : NULL;
-        const oly_put_off *w = root ? oly_waits_for(p, f, root) : NULL;
+        oly_node *root = n->in[o]->n_uses == 1 ? oly_deferred_root(f, n->in[o]) : NULL;
+        const oly_deferred *w = root ? oly_deferred_of(p, f, root) : NULL;
         oly_layout natural;
         if (!w || w->rule.combiner != OLY_COMBINE_SUM || root->type.dtype != n->type.dtype || share(&w->axes, axes) ||
             !oly_natural_layout(f, n->in[o], &natural) || natural.mesh != p->mesh || out->mesh != p->mesh ||
@@ -83,23 +83,23 @@ oly_status oly_put_off_product(oly_planner *p, oly_frame *f, const oly_node *n, 
             continue;
         rule->in_pairs = w->rule.in_pairs && (axes->n == 0 || rule->in_pairs);
         oly_append_axes(axes, &w->axes);
-        oly_waits_no_more(f, root);
+        oly_keep_partial(f, root);
         return OLY_OK;
     }
     return OLY_OK;
 }
 
-oly_status oly_put_off_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
-                               const oly_layout *out, oly_put_off *off)
+oly_status oly_sink_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
+                            const oly_layout *out, oly_deferred *off)
 {
-    oly_node *root = n->in[0]->n_uses == 1 ? oly_waiting_root(f, n->in[0]) : NULL;
-    const oly_put_off *w = root == n->in[0] ? oly_waits_for(p, f, root) : NULL;
+    oly_node *root = n->in[0]->n_uses == 1 ? oly_deferred_root(f, n->in[0]) : NULL;
+    const oly_deferred *w = root == n->in[0] ? oly_deferred_of(p, f, root) : NULL;
     off->any = w && in->mesh == p->mesh && oly_layout_equal(oly_value_of(f, root)->layout, in) &&
                !oly_cut_over(out, &w->axes) && oly_shrinks_later(f, n);
     if (!off->any)
         return OLY_OK;
     *off = *w;
-    oly_waits_no_more(f, root);
+    oly_keep_partial(f, root);
     return OLY_OK;
 }
 
@@ -110,8 +110,8 @@ static bool is_part(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW && oly_ops[n->op].detail == OLY_VIEW_SLICE;
 }
 
-oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
-                             const oly_axis_list *axes, bool *done)
+oly_status oly_sink_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
+                          const oly_axis_list *axes, bool *done)
 {
     enum { MOST = 8 };
     oly_node *parts[MOST];
@@ -150,7 +150,7 @@ oly_status oly_put_off_parts(oly_planner *p, oly_frame *f, oly_node *n, const ol
         v->block = f->block;
         v->slot = slot;
         p->plan->slots[slot].shared = true;
-        OLY_TRY(oly_fold_later(p, f, parts[k], rule, axes));
+        OLY_TRY(oly_defer_reduction(p, f, parts[k], rule, axes));
     }
     *done = true;
     return OLY_OK;

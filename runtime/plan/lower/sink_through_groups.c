@@ -21,7 +21,7 @@ typedef struct cone {
     oly_planner *p;
     oly_frame *f;
     const oly_group *g; /* what is left of the group */
-    oly_put_off off;
+    oly_deferred off;
     bool leaf[MOST_NODES][2]; /* operands that wait for it */
     bool partial[MOST_NODES]; /* nodes of the group that are linear in values that wait */
     bool taken[MOST_NODES];   /* of the cone, and what is complete and made for it */
@@ -45,10 +45,10 @@ static bool is_leaf(const cone *c, const oly_node *operand)
     oly_layout natural;
     if (oly_accumulates(c->f, operand)) /* where it is and ends alike */
         return oly_natural_layout(c->f, operand, &natural) && oly_layout_equal(&natural, &c->g->layout);
-    oly_node *root = oly_waiting_root(c->f, operand);
+    oly_node *root = oly_deferred_root(c->f, operand);
     if (!root || root->type.dtype == OLY_BOOL)
         return false;
-    const oly_put_off *w = oly_waits_for(c->p, c->f, root);
+    const oly_deferred *w = oly_deferred_of(c->p, c->f, root);
     if (!w || w->rule.combiner != OLY_COMBINE_SUM || !oly_axis_list_equal(&w->axes, &c->off.axes) ||
         !oly_natural_layout(c->f, operand, &natural) || natural.mesh != c->p->mesh ||
         oly_cut_over(&natural, &c->off.axes))
@@ -104,7 +104,7 @@ static bool add_leaf(cone *c, oly_node *root)
         c->carry = c->leaves[c->n_leaves++] = root;
         return true;
     }
-    const oly_put_off *w = oly_waits_for(c->p, c->f, root);
+    const oly_deferred *w = oly_deferred_of(c->p, c->f, root);
     for (int k = 0; k < c->n_leaves; k++)
         if (c->leaves[k] == root)
             return true;
@@ -136,7 +136,7 @@ static bool is_closed(cone *c, int last)
             }
             if (place_in(c->g, n->in[j]) >= 0)
                 continue;
-            oly_node *root = oly_accumulates(c->f, n->in[j]) ? n->in[j] : oly_waiting_root(c->f, n->in[j]);
+            oly_node *root = oly_accumulates(c->f, n->in[j]) ? n->in[j] : oly_deferred_root(c->f, n->in[j]);
             if (n->in[j]->n_uses != uses_in(c, n->in[j]) || !add_leaf(c, root))
                 return false;
         }
@@ -234,7 +234,7 @@ static oly_status lower_cone(cone *c, oly_group *g, oly_node *result)
             left[n_left++] = c->g->nodes[k];
     for (int k = 0; k < c->n_leaves; k++)
         if (c->leaves[k] != c->carry)
-            oly_waits_no_more(c->f, c->leaves[k]);
+            oly_keep_partial(c->f, c->leaves[k]);
     const oly_partial_work work = {
         .axes = c->off.axes, .n_partials = c->n_leaves, .partials = c->leaves, .adds_complete = c->adds_complete};
     OLY_TRY(oly_lower_part(c->p, c->f, &part, &work));
@@ -245,7 +245,7 @@ static oly_status lower_cone(cone *c, oly_group *g, oly_node *result)
         oly_accumulate(c->f, c->carry, &c->off);
         return OLY_OK;
     }
-    return oly_fold_value(c->p, c->f, result, &c->off.rule, &c->off.axes);
+    return oly_place_reduction(c->p, c->f, result, &c->off.rule, &c->off.axes);
 }
 
 /* The reduction that the first value that waits waits for. */
@@ -254,8 +254,8 @@ static bool find_reduction(cone *c)
     for (int k = 0; k < c->g->n_nodes; k++)
         for (int j = 0; j < c->g->nodes[k]->n_in; j++) {
             oly_node *root =
-                place_in(c->g, c->g->nodes[k]->in[j]) >= 0 ? NULL : oly_waiting_root(c->f, c->g->nodes[k]->in[j]);
-            const oly_put_off *w = root ? oly_waits_for(c->p, c->f, root) : NULL;
+                place_in(c->g, c->g->nodes[k]->in[j]) >= 0 ? NULL : oly_deferred_root(c->f, c->g->nodes[k]->in[j]);
+            const oly_deferred *w = root ? oly_deferred_of(c->p, c->f, root) : NULL;
             if (!w || w->rule.combiner != OLY_COMBINE_SUM)
                 continue;
             c->off = *w;
@@ -264,7 +264,7 @@ static bool find_reduction(cone *c)
     return false;
 }
 
-oly_status oly_put_off_group(oly_planner *p, oly_frame *f, oly_group *g)
+oly_status oly_sink_group(oly_planner *p, oly_frame *f, oly_group *g)
 {
     OLY_TRY(oly_settle_group(p, f, g));
     for (bool again = f->waiting != NULL; again && !g->lowered;) {

@@ -18,7 +18,7 @@ static bool is_piece(const oly_node *part, const oly_node *x, int d, int64_t fro
     return true;
 }
 
-bool oly_is_roll(const oly_node *n, int *dimension, int64_t *start)
+bool oly_is_cyclic_shift(const oly_node *n, int *dimension, int64_t *start)
 {
     if (oly_ops[n->op].lowering != OLY_LOWER_WRITE || oly_ops[n->op].detail != OLY_WRITE_ALL || n->n_in != 2 ||
         !oly_is_part(n->in[0], 1))
@@ -54,7 +54,7 @@ static bool reads_anywhere(const oly_node *user)
     }
 }
 
-bool oly_find_rolls(oly_frame *f)
+bool oly_find_cyclic_shifts(oly_frame *f)
 {
     bool any = false, enabled = oly_enabled(OLY_OPTIMISATION_ROLL_LOOK_THROUGH);
     int d;
@@ -62,7 +62,7 @@ bool oly_find_rolls(oly_frame *f)
     for (int k = 0; k < f->graph->n_nodes; k++) {
         oly_graph_ahead(f->graph, k, 1);
         const oly_node *n = f->graph->nodes[k];
-        f->values[k].rolled = enabled && oly_is_roll(n, &d, &start) && may_wrap(f, n->in[0]->in[0]);
+        f->values[k].rolled = enabled && oly_is_cyclic_shift(n, &d, &start) && may_wrap(f, n->in[0]->in[0]);
         for (int j = 0; j < n->n_in; j++)
             if (!reads_anywhere(n))
                 oly_value_of(f, n->in[j])->rolled = false;
@@ -80,12 +80,12 @@ oly_node *oly_looks_at(oly_frame *f, const oly_node *n)
     return oly_value_of(f, n)->rolled ? n->in[0]->in[0] : NULL;
 }
 
-oly_region oly_rolled_region(const oly_node *n, const oly_region *r)
+oly_region oly_shifted_region(const oly_node *n, const oly_region *r)
 {
     int d;
     int64_t start;
     oly_region o = *r;
-    if (oly_is_roll(n, &d, &start)) {
+    if (oly_is_cyclic_shift(n, &d, &start)) {
         int64_t size = n->type.shape[d], by = start > size / 2 ? start - size : start; /* the shorter way round */
         o.dim[d].lo += by;
         o.dim[d].hi += by;

@@ -4,7 +4,7 @@
 
 typedef struct visitor {
     const oly_plan *plan;
-    oly_use_visit *visit;
+    oly_effect_visit *visit;
     void *context;
 } visitor;
 
@@ -87,7 +87,7 @@ static void fold_uses(const visitor *v, const oly_step *s)
          k++)
         use_slot(v, s->fold.slots[k], k >= s->fold.n_read);
     for (int g = 0; !s->fold.slots && g < s->fold.n_groups; g++) {
-        const oly_fold_work *w = &s->fold.groups[g];
+        const oly_reduction_work *w = &s->fold.groups[g];
         for (int k = 0; k < w->n_sources; k++)
             if (k == 0 || w->source_base[k] != w->source_base[k - 1])
                 use_cell(v, w->source_base[k], false);
@@ -99,7 +99,7 @@ static void fold_uses(const visitor *v, const oly_step *s)
 static void block_uses(const visitor *v, const oly_block *b)
 {
     for (int k = 0; b && k < b->n_steps; k++)
-        oly_step_uses(v->plan, &b->steps[k], v->visit, v->context);
+        oly_step_effects(v->plan, &b->steps[k], v->visit, v->context);
 }
 
 static void loop_uses(const visitor *v, const oly_step *s)
@@ -116,7 +116,7 @@ static void loop_uses(const visitor *v, const oly_step *s)
     block_uses(v, s->loop.body);
 }
 
-static void march_uses(const visitor *v, const oly_march *m)
+static void march_uses(const visitor *v, const oly_tiling *m)
 {
     for (int j = 0; j < m->form.n_fields; j++) {
         use_slot(v, m->first_slot[j], false);
@@ -141,7 +141,7 @@ static void stencil_uses(const visitor *v, const oly_step *s)
     use_slot(v, s->out_slot, true);
 }
 
-void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit, void *context)
+void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit *visit, void *context)
 {
     const visitor v = {plan, visit, context};
     exchange_uses(&v, s->exchange);
@@ -159,7 +159,7 @@ void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit
             copy_uses(&v, s->gemm.copies, s->gemm.n_copies);
         break;
     case OLY_STEP_MOVE: copy_uses(&v, s->move.copies, s->move.n_copies); break;
-    case OLY_STEP_FOLD: fold_uses(&v, s); break;
+    case OLY_STEP_REDUCTION: fold_uses(&v, s); break;
     case OLY_STEP_LOOP: loop_uses(&v, s); break;
     case OLY_STEP_BRANCH:
         use_slot(&v, s->branch.index_slot, false);

@@ -3,7 +3,7 @@
 #define OLY_PLAN_MODEL_EFFECTS_H
 #include "plan/model/steps.h"
 
-typedef void oly_use_visit(void *context, int slot, bool writes);
+typedef void oly_effect_visit(void *context, int slot, bool writes);
 /* Calls visit for every slot that the step reads or writes on this process, some more than once; those of blocks inside it too. */
-void oly_step_uses(const oly_plan *plan, const oly_step *s, oly_use_visit *visit, void *context);
+void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit *visit, void *context);
 #endif

@@ -80,7 +80,7 @@ typedef struct oly_value {
     bool rolled;                /* read through, see cyclic_shift.c */
     bool late;                  /* lies where its reader is, its operand is brought there: enlarge.c */
     bool written_over;          /* a loop's carry that stays where it is: see lower_loop.c */
-    bool waits;                 /* in its slot are partials: see oly_fold_later */
+    bool waits;                 /* in its slot are partials: see oly_defer_reduction */
     /* the rest */
     oly_axis_list axes[OLY_MAX_RANK]; /* propagated */
     oly_reason *reasons;              /* why, the newest first */
@@ -97,7 +97,7 @@ typedef struct oly_group {
     int next; /* a group that goes on with its values, as one group would have become too large; -1 */
 } oly_group;
 
-typedef struct oly_waiting_fold oly_waiting_fold;
+typedef struct oly_waiting_reduction oly_waiting_reduction;
 
 /* One graph being planned: the function's, or the body of a loop. */
 typedef struct oly_frame {
@@ -110,34 +110,34 @@ typedef struct oly_frame {
     int n_groups;
     oly_group *groups;
     oly_block *block;
-    struct oly_waiting_fold *waiting;
+    struct oly_waiting_reduction *waiting;
     int n_folded;                         /* of those that waited */
     struct oly_accumulator *accumulators; /* of a loop's body, once it is lowered: sink_past_loops.c */
     struct oly_frame **bodies;            /* [graph->n_nodes]; frames of the graphs inside nodes */
     struct oly_chooser *chooser;          /* while layouts are chosen by price */
 } oly_frame;
 
-#define OLY_MOST_GRIDS 4
+#define OLY_MOST_MESHES 4
 typedef struct oly_planner {
     oly_plan *plan;
     oly_mesh mesh;
     bool uncommitted; /* nothing says where: the mesh is that of the default device */
     int n_meshes;     /* of the program, where it has several of these devices: mesh is then the grid that they share */
-    oly_mesh meshes[OLY_MOST_GRIDS];
+    oly_mesh meshes[OLY_MOST_MESHES];
     oly_sharding *placed; /* then: of every result that a place gives, what the program says; else NULL */
     const int *position;  /* [n_devices] in mesh; -1: not in it */
     const oly_plan_request *request;
     int next_number;
-    struct oly_wire *spare_wires; /* see messages.h */
+    struct oly_process_message *spare_wires; /* see messages.h */
     int spare_capacity;
-    struct oly_fold_room *fold_room; /* see reduction_steps.c */
-    struct oly_planner *kept;        /* see lazy_reduction.c */
-    int read_capacity;               /* of the list of what a depth, or a step, reads: oly_room_for_reads */
+    struct oly_reduction_room *fold_room; /* see reduction_steps.c */
+    struct oly_planner *kept;             /* see lazy_reduction.c */
+    int read_capacity;                    /* of the list of what a depth, or a step, reads: oly_reserve_reads */
     oly_node **read;
     oly_region *read_regions;
-    const oly_node *reader;                  /* the node being lowered; NULL: none, results are handed out */
-    const struct oly_fold_share *fold_share; /* see reduce_in_parts.c; NULL: folds take each their own */
-    const oly_layout *newest;                /* of those that values have: many in a row are alike */
+    const oly_node *reader;                       /* the node being lowered; NULL: none, results are handed out */
+    const struct oly_reduction_share *fold_share; /* see reduce_in_parts.c; NULL: folds take each their own */
+    const oly_layout *newest;                     /* of those that values have: many in a row are alike */
 } oly_planner;
 
 #define OLY_PLAN_NEW(p, type, count) OLY_ARENA_NEW(&(p)->plan->arena, type, count)
@@ -224,10 +224,10 @@ oly_layout oly_place_layout(oly_planner *p, oly_frame *f, const oly_node *n);
 
 /* -- cyclic_shift.c -- */
 /* Is result element i operand in[0]->in[0]'s element start + i, from the end on its first ones, along a dimension? */
-bool oly_is_roll(const oly_node *n, int *dimension, int64_t *start);
+bool oly_is_cyclic_shift(const oly_node *n, int *dimension, int64_t *start);
 /* Marks the nodes of a frame whose readers look at the operand. False: there are none. */
-bool oly_find_rolls(oly_frame *f);
+bool oly_find_cyclic_shifts(oly_frame *f);
 /* What the readers of a node look at: of views their operand; NULL: the node itself. */
 oly_node *oly_looks_at(oly_frame *f, const oly_node *n);
-oly_region oly_rolled_region(const oly_node *n, const oly_region *r);
+oly_region oly_shifted_region(const oly_node *n, const oly_region *r);
 #endif

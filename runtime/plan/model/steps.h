@@ -82,10 +82,10 @@ typedef struct oly_copy_work {
     int chunks;
 } oly_copy_work;
 
-enum { OLY_FOLD_GROUP = 64 }; /* most partials that one fold puts together */
+enum { OLY_REDUCTION_GROUP = 64 }; /* most partials that one fold puts together */
 
 /* One group of a reduction over devices: the partials of `n_sources` members, folded in order. */
-typedef struct oly_fold_work {
+typedef struct oly_reduction_work {
     int n_sources;
     const int *source_base;       /* local partials and received ones */
     const int64_t *source_offset; /* bytes */
@@ -95,25 +95,25 @@ typedef struct oly_fold_work {
     int first_source; /* mesh position; for the planner */
     bool in_pairs;    /* order of the fold: kernel.h */
     int n_counts, counts[4];
-} oly_fold_work;
+} oly_reduction_work;
 
 /* One level of a reduction: what comes from others, copies here, folds, and folded slices that are handed round. */
-typedef struct oly_fold_level {
+typedef struct oly_reduction_level {
     oly_exchange *exchange, *second; /* NULL: nothing */
     int n_copies, n_groups;
     const oly_copy_work *copies;
-    const oly_fold_work *groups;
+    const oly_reduction_work *groups;
     double work, copied; /* element-operations; elements, if copies are worth sharing out */
-} oly_fold_level;
+} oly_reduction_level;
 
 /* Levels that come one after the other, each with what those before it have made. Each is listed when it first runs, so that a plan
  * does not grow with them. */
-typedef struct oly_fold_levels {
+typedef struct oly_reduction_levels {
     int n, n_listed;
-    oly_fold_level *level; /* [n], those that are listed; NULL before the first run */
-    oly_status (*list)(const void *context, int level, oly_fold_level *made);
+    oly_reduction_level *level; /* [n], those that are listed; NULL before the first run */
+    oly_status (*list)(const void *context, int level, oly_reduction_level *made);
     const void *context;
-} oly_fold_levels;
+} oly_reduction_levels;
 
 /* One device's part of a stencil loop: `within` writes into the other extended field, `last` into the result. */
 typedef struct oly_stencil_work {
@@ -133,8 +133,8 @@ typedef enum {
     OLY_STEP_TILE,
     OLY_STEP_REDUCE,
     OLY_STEP_GEMM,
-    OLY_STEP_MOVE, /* local copies and an exchange with other processes */
-    OLY_STEP_FOLD, /* reduction over devices */
+    OLY_STEP_MOVE,      /* local copies and an exchange with other processes */
+    OLY_STEP_REDUCTION, /* reduction over devices */
     OLY_STEP_LOOP,
     OLY_STEP_BRANCH,  /* one of several blocks */
     OLY_STEP_STENCIL, /* a recognised loop */
@@ -202,11 +202,11 @@ typedef struct oly_step {
             oly_dtype dtype;
             bool sliced; /* a second exchange hands folded slices round (on every process, or on none) */
             int n_groups;
-            const oly_fold_work *groups;
+            const oly_reduction_work *groups;
             int n_read, n_written;
-            const int *slots;        /* that groups and levels read, then those they write; NULL: not listed */
-            oly_fold_levels *levels; /* NULL: none */
-            int n_levels_run;        /* of these, by the step itself: others by its exchange (reduction_tree.h) */
+            const int *slots;             /* that groups and levels read, then those they write; NULL: not listed */
+            oly_reduction_levels *levels; /* NULL: none */
+            int n_levels_run;             /* of these, by the step itself: others by its exchange (reduction_tree.h) */
         } fold;
         struct {
             int64_t count, lower;
@@ -233,7 +233,8 @@ typedef struct oly_step {
             bool overlaps;         /* inner tiles are worked while margins are on their way */
             double early;          /* share of a pass's work that these are */
             const oly_stencil_work *device;
-            const struct oly_march *march; /* not one linear form: worked by tile programs (time_tiling.h); else NULL */
+            const struct oly_tiling
+                *march; /* not one linear form: worked by tile programs (time_tiling.h); else NULL */
         } stencil;
     };
 } oly_step;

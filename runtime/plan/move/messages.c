@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-oly_status oly_wires_add(oly_planner *p, oly_wires *w, const oly_wire *wire)
+oly_status oly_messages_add(oly_planner *p, oly_wires *w, const oly_process_message *wire)
 {
     if (w->capacity == 0) { /* what an exchange made before has left */
         w->wire = p->spare_wires;
@@ -13,7 +13,7 @@ oly_status oly_wires_add(oly_planner *p, oly_wires *w, const oly_wire *wire)
     }
     if (w->n == w->capacity) {
         int capacity = w->capacity ? 2 * w->capacity : 16;
-        oly_wire *more = OLY_PLAN_NEW(p, oly_wire, capacity);
+        oly_process_message *more = OLY_PLAN_NEW(p, oly_process_message, capacity);
         OLY_PLAN_CHECK(more);
         if (w->n)
             memcpy(more, w->wire, sizeof *more * (size_t)w->n);
@@ -31,7 +31,7 @@ static int compare(int64_t a, int64_t b)
 
 static int in_order(const void *a, const void *b)
 {
-    const oly_wire *x = a, *y = b;
+    const oly_process_message *x = a, *y = b;
     if (x->sending != y->sending)
         return x->sending ? -1 : 1;
     int c = compare(x->peer, y->peer);
@@ -40,17 +40,17 @@ static int in_order(const void *a, const void *b)
     return c ? c : compare(x->piece.buffer, y->piece.buffer);
 }
 
-static bool same_message(const oly_wire *a, const oly_wire *b)
+static bool same_message(const oly_process_message *a, const oly_process_message *b)
 {
     return a->sending == b->sending && a->peer == b->peer;
 }
 
-static bool same_piece(const oly_wire *a, const oly_wire *b)
+static bool same_piece(const oly_process_message *a, const oly_process_message *b)
 {
     return same_message(a, b) && a->key[0] == b->key[0] && a->key[1] == b->key[1];
 }
 
-void oly_wires_drop(oly_planner *p, oly_wires *w)
+void oly_messages_drop(oly_planner *p, oly_wires *w)
 {
     if (w->capacity > p->spare_capacity) {
         p->spare_wires = w->wire;
@@ -59,7 +59,7 @@ void oly_wires_drop(oly_planner *p, oly_wires *w)
     *w = (oly_wires){0};
 }
 
-oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange)
+oly_status oly_messages_exchange(oly_planner *p, oly_wires *w, size_t element_bytes, oly_exchange **exchange)
 {
     *exchange = NULL;
     if (w->n == 0)
@@ -71,7 +71,7 @@ oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes
     oly_status st =
         messages && pieces && same ? OLY_OK : oly_out_of_memory(sizeof *pieces * (size_t)w->n, "an exchange");
     for (int k = 0; st == OLY_OK && k < w->n; k++) {
-        const oly_wire *at = &w->wire[k];
+        const oly_process_message *at = &w->wire[k];
         if (k == 0 || !same_message(at, at - 1)) {
             messages[n++] = (oly_message){.peer = at->peer, .pieces = pieces + k, .same = same + k};
             n_sends += at->sending;
@@ -90,6 +90,6 @@ oly_status oly_wires_exchange(oly_planner *p, oly_wires *w, size_t element_bytes
     oly_release(messages);
     oly_release(pieces);
     oly_release(same);
-    oly_wires_drop(p, w);
+    oly_messages_drop(p, w);
     return st;
 }

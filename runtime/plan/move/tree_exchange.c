@@ -82,7 +82,7 @@ static oly_status note_arrivals(const oly_staged *s, oly_step *step)
         if (!wires.wire[k].sending)
             arrivals[step->move.n_arrivals++] = (oly_arrival){wires.wire[k].peer, wires.wire[k].piece};
     step->move.arrivals = arrivals;
-    oly_wires_drop(s->p, &wires);
+    oly_messages_drop(s->p, &wires);
     return OLY_OK;
 }
 

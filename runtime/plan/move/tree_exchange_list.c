@@ -109,16 +109,16 @@ static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gat
                 box = oly_box_intersect(&box, &m->target[d]);
                 if (oly_box_count(&box) == 0)
                     continue;
-                oly_wire wire = {peer,
-                                 sending,
-                                 {(int64_t)item << 32 | lane_of(s, d, differ), k},
-                                 oly_piece_in(m, d, m->to_slot, &m->target[d], &box)};
+                oly_process_message wire = {peer,
+                                            sending,
+                                            {(int64_t)item << 32 | lane_of(s, d, differ), k},
+                                            oly_piece_in(m, d, m->to_slot, &m->target[d], &box)};
                 if (sending)
-                    OLY_TRY(oly_wires_add(s->p, wires, &wire));
+                    OLY_TRY(oly_messages_add(s->p, wires, &wire));
                 for (int e = 0; e < s->n_devices && !sending; e++)
                     if (oly_staged_here(s, e) && oly_staged_agree(s, e, d, to)) {
                         wire.piece.buffer = oly_cell(s->p->plan, e, m->to_slot);
-                        OLY_TRY(oly_wires_add(s->p, wires, &wire));
+                        OLY_TRY(oly_messages_add(s->p, wires, &wire));
                     }
             }
         }
@@ -208,13 +208,13 @@ static oly_status add_whole(const oly_staged *s, oly_wires *wires, int peer, boo
     for (int item = 0; item < s->n; item++) {
         const mover *m = &s->movers[item];
         const oly_box *box = &m->target[first];
-        oly_wire wire = {peer, sending, {item, 0}, oly_piece_in(m, first, m->to_slot, box, box)};
+        oly_process_message wire = {peer, sending, {item, 0}, oly_piece_in(m, first, m->to_slot, box, box)};
         if (oly_box_count(box) == 0)
             continue;
         for (int d = first; d < (sending ? first + 1 : s->n_devices); d++)
             if (oly_staged_here(s, d)) {
                 wire.piece.buffer = oly_cell(s->p->plan, d, m->to_slot);
-                OLY_TRY(oly_wires_add(s->p, wires, &wire));
+                OLY_TRY(oly_messages_add(s->p, wires, &wire));
             }
     }
     return OLY_OK;
@@ -270,7 +270,7 @@ oly_status oly_list_stage(const void *staged, int stage, oly_exchange **exchange
     s.p = &p;
     oly_status st = oly_list_wires(&s, stage, &wires);
     if (st == OLY_OK)
-        st = oly_wires_exchange(&p, &wires, s.movers[0].element, exchange);
+        st = oly_messages_exchange(&p, &wires, s.movers[0].element, exchange);
     oly_arena_free(&plan.arena);
     return st;
 }

@@ -11,7 +11,7 @@ typedef struct grids {
     oly_planner *p;
     bool impossible; /* Explicit axes, or axes of single devices */
     int n;
-    oly_mesh mesh[OLY_MOST_GRIDS];
+    oly_mesh mesh[OLY_MOST_MESHES];
 } grids;
 
 static void collect(grids *g, oly_mesh m)
@@ -21,7 +21,7 @@ static void collect(grids *g, oly_mesh m)
     for (int k = 0; k < g->n; k++)
         if (g->mesh[k] == m)
             return;
-    g->impossible = g->impossible || g->n == OLY_MOST_GRIDS || m->explicit_axes || m->manual_axes;
+    g->impossible = g->impossible || g->n == OLY_MOST_MESHES || m->explicit_axes || m->manual_axes;
     for (int k = 0; k < m->n_axes; k++)
         g->impossible = g->impossible || m->size[k] < 2;
     if (!g->impossible)
@@ -119,7 +119,7 @@ static oly_mesh common_grid(const grids *g, const int64_t *distance, int n)
     return oly_mesh_regrouped(m, axes, size, name);
 }
 
-oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s)
+oly_sharding oly_on_common_mesh(const oly_planner *p, oly_sharding s)
 {
     oly_spec spec = s->spec;
     if (p->n_meshes == 0 || s->mesh == p->mesh || s->mesh->n_axes == 0 || !oly_mesh_same_devices(s->mesh, p->mesh))
@@ -160,7 +160,7 @@ static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, boo
     return true;
 }
 
-oly_sharding oly_off_grid(const oly_planner *p, oly_sharding s)
+oly_sharding oly_off_common_mesh(const oly_planner *p, oly_sharding s)
 {
     for (int k = 0; s && s->mesh == p->mesh && k < p->n_meshes; k++) {
         oly_spec spec = s->spec;
@@ -178,7 +178,7 @@ static oly_status move_places(oly_planner *p, oly_graph *graph)
     for (int k = 0; k < graph->n_nodes; k++) {
         oly_params *n = &graph->nodes[k]->params;
         oly_graph *const *graphs;
-        oly_sharding s = n->sharding ? oly_on_grid(p, n->sharding) : NULL;
+        oly_sharding s = n->sharding ? oly_on_common_mesh(p, n->sharding) : NULL;
         if (n->sharding && !s)
             return OLY_MEMORY;
         uint32_t settled = 0;
@@ -208,7 +208,7 @@ static oly_status keep_placed_results(oly_planner *p)
     return OLY_OK;
 }
 
-oly_status oly_unite_grids(oly_planner *p)
+oly_status oly_find_common_mesh(oly_planner *p)
 {
     grids g = {.p = p, .n = 1, .mesh = {p->mesh}};
     distances all;

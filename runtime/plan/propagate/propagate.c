@@ -451,7 +451,7 @@ static void fix_places(oly_planner *p, oly_frame *f)
 static void fix_outputs(walk *w, oly_frame *f)
 {
     for (int k = 0; w->p->request->outputs && k < f->graph->n_outputs; k++) {
-        oly_sharding s = w->p->request->outputs[k] ? oly_on_grid(w->p, w->p->request->outputs[k]) : NULL;
+        oly_sharding s = w->p->request->outputs[k] ? oly_on_common_mesh(w->p, w->p->request->outputs[k]) : NULL;
         oly_node *n = f->graph->outputs[k];
         for (int d = 0; s && oly_mesh_same_grid(s->mesh, w->p->mesh) && d < s->spec.n_dims && d < n->type.rank; d++)
             refine(w, oly_value_of(f, n), &n->type, 0, d, &s->spec.dim[d],

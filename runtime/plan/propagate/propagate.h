@@ -5,10 +5,10 @@
 
 /* -- common_mesh.c -- */
 /* Finds the grid that several meshes of the same devices share, if there is one, and moves the graph's places to it. */
-oly_status oly_unite_grids(oly_planner *p);
+oly_status oly_find_common_mesh(oly_planner *p);
 /* The same places named by the plan's mesh, as far as possible; and by a mesh of the program. NULL: out of memory. */
-oly_sharding oly_on_grid(const oly_planner *p, oly_sharding s);
-oly_sharding oly_off_grid(const oly_planner *p, oly_sharding s);
+oly_sharding oly_on_common_mesh(const oly_planner *p, oly_sharding s);
+oly_sharding oly_off_common_mesh(const oly_planner *p, oly_sharding s);
 
 /* -- propagate.c -- */
 oly_status oly_propagate(oly_planner *p, oly_frame *f);

@@ -192,11 +192,11 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
     if (neighbours)
         leave_single(roots, &n_roots);
     for (int j = 0; j < n_roots; j++)
-        OLY_TRY(oly_fold_now(p, roots[j].frame, roots[j].node));
+        OLY_TRY(oly_reduce_now(p, roots[j].frame, roots[j].node));
     return n_roots > 0 ? fetch_together(p, n_roots, roots) : OLY_OK;
 }
 
-oly_status oly_room_for_reads(oly_planner *p, int most)
+oly_status oly_reserve_reads(oly_planner *p, int most)
 {
     if (most <= p->read_capacity)
         return OLY_OK;
@@ -209,13 +209,13 @@ oly_status oly_room_for_reads(oly_planner *p, int most)
     return OLY_OK;
 }
 
-oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
+oly_status oly_gather_reads(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions)
 {
     return oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) ? prepare(p, f, n, nodes, regions, false) : OLY_OK;
 }
 
-oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
-                                  const oly_region *regions)
+oly_status oly_gather_neighbour_reads(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
+                                      const oly_region *regions)
 {
     return oly_enabled(OLY_OPTIMISATION_EXCHANGE_MERGING) ? prepare(p, f, n, nodes, regions, true) : OLY_OK;
 }

@@ -16,7 +16,7 @@ static bool is_view(const oly_node *n)
 oly_region oly_view_region(const oly_node *n, const oly_region *r)
 {
     if (!is_view(n))
-        return oly_rolled_region(n, r);
+        return oly_shifted_region(n, r);
     oly_region o;
     o.mesh = r->mesh;
     o.rank = n->in[0]->type.rank;
@@ -179,18 +179,18 @@ static bool leaves_out(const oly_planner *p, oly_frame *f, const oly_node *node,
            !oly_region_inside_layout(r, &l);
 }
 
-oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
-                      oly_reading *reading)
+oly_status oly_read_operand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
+                            oly_reading *reading)
 {
     oly_node *outer = oly_captured(f, node);
     if (outer)
-        return oly_demand(p, f->outer, outer, region, reading);
+        return oly_read_operand(p, f->outer, outer, region, reading);
     if (oly_is_constant(node)) {
         reading->constant = node;
         return OLY_OK;
     }
     oly_value *v = oly_value_of(f, node);
-    OLY_TRY(oly_fold_now(p, f, node));
+    OLY_TRY(oly_reduce_now(p, f, node));
     oly_replica *c = oly_find_replica(v, region);
     oly_node *inside = v->slot < 0 ? oly_looks_at(f, node) : NULL;
     if (!c && inside && !oly_sees_its_ends(node, region)) {
@@ -201,7 +201,7 @@ oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const 
     inside = v->slot < 0 ? inside : NULL;
     if (!c && inside) {
         oly_region inner = oly_view_region(node, region);
-        OLY_TRY(oly_demand(p, f, inside, &inner, reading));
+        OLY_TRY(oly_read_operand(p, f, inside, &inner, reading));
         for (int d = 0; d < p->plan->n_devices && !reading->constant && is_view(node); d++)
             view_strides(node, &reading->place[d]);
         return OLY_OK;
@@ -402,7 +402,7 @@ oly_status oly_write_box(oly_planner *p, oly_frame *f, const oly_node *node, con
                                        .lo = first,
                                        .hi = first};
     }
-    OLY_TRY(oly_demand(p, f, node, &part, &reading));
+    OLY_TRY(oly_read_operand(p, f, node, &part, &reading));
     OLY_TRY(oly_constant_in_memory(p, f, whole->mesh, &reading));
     return copy_into(p, f, node, &reading, &part, slot, whole, start, step, for_node);
 }
@@ -412,7 +412,7 @@ static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node 
     static const int64_t zero[OLY_MAX_RANK], one[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     oly_region r = oly_region_of_layout(l);
     oly_reading reading = {0};
-    OLY_TRY(oly_demand(p, f, node, &r, &reading));
+    OLY_TRY(oly_read_operand(p, f, node, &r, &reading));
     *slot = oly_slot_new(p, &r, oly_dtype_size(node->type.dtype));
     if (*slot < 0)
         return OLY_MEMORY;
@@ -438,7 +438,7 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
     if (outer)
         return oly_materialise(p, f->outer, outer, l, slot);
     oly_value *v = oly_value_of(f, node);
-    OLY_TRY(oly_fold_now(p, f, node));
+    OLY_TRY(oly_reduce_now(p, f, node));
     if (v->slot >= 0 && oly_layout_equal(v->layout, l)) {
         *slot = v->slot;
         oly_slot_use(p, *slot);
@@ -512,7 +512,7 @@ oly_status oly_copy_value(oly_planner *p, oly_frame *f, const oly_node *node, co
     *slot = -1;
     if (!outer) {
         oly_value *v = oly_value_of(f, node);
-        OLY_TRY(oly_fold_now(p, f, node));
+        OLY_TRY(oly_reduce_now(p, f, node));
         if (v->slot >= 0 && oly_layout_equal(v->layout, l) && claimable(p, f, v->slot)) {
             *slot = v->slot;
         } else if (v->slot >= 0 || v->replicas) {
@@ -533,7 +533,7 @@ oly_status oly_own_copy(oly_planner *p, oly_frame *f, const oly_node *node, cons
     if (v && node->n_uses == 1 && v->slot >= 0 && !v->replicas && !p->plan->slots[v->slot].shared)
         return oly_copy_value(p, f, node, l, slot);
     if (v)
-        OLY_TRY(oly_fold_now(p, f, node));
+        OLY_TRY(oly_reduce_now(p, f, node));
     OLY_TRY(copy_to_new_slot(p, f, node, l, slot));
     p->plan->slots[*slot].claimed = true;
     return OLY_OK;

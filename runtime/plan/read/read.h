@@ -10,8 +10,8 @@ typedef struct oly_reading {
     const oly_node *constant;
     oly_place *place; /* [n_devices]; base -1 on devices that need nothing */
 } oly_reading;
-oly_status oly_demand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
-                      oly_reading *reading);
+oly_status oly_read_operand(oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *region,
+                            oly_reading *reading);
 /* What is read must live until the newest step, which may come after exchanges for other operands: called for every reading
  * right before the step that reads is added. */
 void oly_reading_use(oly_planner *p, const oly_reading *reading);
@@ -53,10 +53,10 @@ oly_status oly_keep_ends(oly_planner *p, oly_frame *f, oly_node *n, const oly_re
 
 /* -- gather_reads.c -- */
 /* Room in p->read and p->read_regions for so many: regions are large, one list serves one depth, then one step, after the other. */
-oly_status oly_room_for_reads(oly_planner *p, int most);
+oly_status oly_reserve_reads(oly_planner *p, int most);
 /* Announces what will be demanded together, so that one exchange serves all of it. */
-oly_status oly_prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
+oly_status oly_gather_reads(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions);
 /* The same for parts that are to be had from neighbours only: what must be resharded altogether is left to its demand. */
-oly_status oly_prepare_neighbours(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
-                                  const oly_region *regions);
+oly_status oly_gather_neighbour_reads(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes,
+                                      const oly_region *regions);
 #endif

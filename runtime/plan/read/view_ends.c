@@ -38,7 +38,7 @@ bool oly_sees_its_ends(const oly_node *n, const oly_region *r)
     int round;
     int64_t by;
     if (oly_ops[n->op].lowering != OLY_LOWER_VIEW)
-        return !oly_is_roll(n, &round, &by) || r->dim[round].wraps ||
+        return !oly_is_cyclic_shift(n, &round, &by) || r->dim[round].wraps ||
                (r->dim[round].spread <= 1 && !goes_beyond(&r->dim[round], n->type.shape[round]));
     oly_view_dim dims[OLY_MAX_RANK];
     oly_view_of(n, dims);

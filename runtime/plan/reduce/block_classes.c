@@ -59,16 +59,16 @@ static void add_dimension(oly_scatter_shape *s, int d)
 }
 
 void oly_scatter_shape_of(oly_scatter_shape *s, const oly_layout *partial, const oly_layout *target,
-                          const oly_fold_rule *rule, const oly_axis_list *axes)
+                          const oly_reduction_rule *rule, const oly_axis_list *axes)
 {
-    oly_fold_digit digits[OLY_SCATTER_LEVELS];
+    oly_reduction_digit digits[OLY_SCATTER_LEVELS];
     memset(s, 0, sizeof *s);
     s->mesh = partial->mesh;
     s->partial = partial;
     s->target = target;
     for (int k = 0; k < axes->n; k++)
         s->axis[s->n_axes++] = (oly_scatter_axis){.axis = axes->axis[k], .size = s->mesh->size[axes->axis[k]]};
-    s->n_digits = oly_fold_digits(s->mesh, rule, axes, digits);
+    s->n_digits = oly_reduction_digits(s->mesh, rule, axes, digits);
     for (int k = 0; k < s->n_digits; k++)
         for (int a = 0; a < s->n_axes; a++)
             if (s->axis[a].axis == digits[k].axis) {

@@ -56,7 +56,7 @@ typedef struct oly_class_pieces {
 } oly_class_pieces;
 
 void oly_scatter_shape_of(oly_scatter_shape *s, const oly_layout *partial, const oly_layout *target,
-                          const oly_fold_rule *rule, const oly_axis_list *axes);
+                          const oly_reduction_rule *rule, const oly_axis_list *axes);
 /* At least so many rounds, if blocks have so many elements. */
 void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds);
 oly_scatter_widths oly_scatter_round(const oly_scatter_shape *s, int64_t round); /* -1: all of them */

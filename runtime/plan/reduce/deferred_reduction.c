@@ -3,19 +3,19 @@
 #include "plan/reduce/reduction_steps.h"
 #include "core/optimisation.h"
 
-struct oly_waiting_fold {
-    oly_waiting_fold *next;
+struct oly_waiting_reduction {
+    oly_waiting_reduction *next;
     oly_node *node;
-    oly_fold_rule rule;
+    oly_reduction_rule rule;
     oly_axis_list axes;
 };
 
-oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_fold_rule *rule,
-                          const oly_axis_list *axes)
+oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
+                               const oly_axis_list *axes)
 {
-    oly_waiting_fold *w = OLY_PLAN_NEW(p, oly_waiting_fold, 1), **last = &f->waiting;
+    oly_waiting_reduction *w = OLY_PLAN_NEW(p, oly_waiting_reduction, 1), **last = &f->waiting;
     OLY_PLAN_CHECK(w);
-    *w = (oly_waiting_fold){NULL, n, *rule, *axes};
+    *w = (oly_waiting_reduction){NULL, n, *rule, *axes};
     while (*last)
         last = &(*last)->next;
     *last = w;
@@ -23,20 +23,20 @@ oly_status oly_fold_later(oly_planner *p, oly_frame *f, oly_node *n, const oly_f
     return OLY_OK;
 }
 
-const oly_put_off *oly_waits_for(oly_planner *p, oly_frame *f, const oly_node *n)
+const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node *n)
 {
-    const oly_waiting_fold *w = f->waiting;
+    const oly_waiting_reduction *w = f->waiting;
     while (w && w->node != n)
         w = w->next;
-    oly_put_off *off = w ? OLY_PLAN_NEW(p, oly_put_off, 1) : NULL;
+    oly_deferred *off = w ? OLY_PLAN_NEW(p, oly_deferred, 1) : NULL;
     if (off)
-        *off = (oly_put_off){true, w->rule, w->axes};
+        *off = (oly_deferred){true, w->rule, w->axes};
     return off;
 }
 
-void oly_waits_no_more(oly_frame *f, const oly_node *n)
+void oly_keep_partial(oly_frame *f, const oly_node *n)
 {
-    for (oly_waiting_fold **at = &f->waiting; *at; at = &(*at)->next)
+    for (oly_waiting_reduction **at = &f->waiting; *at; at = &(*at)->next)
         if ((*at)->node == n) {
             *at = (*at)->next;
             break;
@@ -45,7 +45,7 @@ void oly_waits_no_more(oly_frame *f, const oly_node *n)
     f->n_folded++;
 }
 
-static bool go_together(const oly_waiting_fold *a, const oly_waiting_fold *b)
+static bool go_together(const oly_waiting_reduction *a, const oly_waiting_reduction *b)
 {
     return a->rule.combiner == b->rule.combiner && oly_axis_list_equal(&a->axes, &b->axes) &&
            a->node->type.dtype == b->node->type.dtype;
@@ -65,15 +65,15 @@ static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, cons
 }
 
 /* All that go together with w, which is the first. */
-static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_fold *w)
+static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_reduction *w)
 {
-    oly_folded items[OLY_FOLD_TOGETHER];
-    oly_waiting_fold key = *w;
+    oly_folded items[OLY_REDUCTION_TOGETHER];
+    oly_waiting_reduction key = *w;
     bool together = oly_enabled(OLY_OPTIMISATION_REDUCTION_COMBINING);
     int n = 0;
-    for (oly_waiting_fold **at = &f->waiting; *at;) {
+    for (oly_waiting_reduction **at = &f->waiting; *at;) {
         bool goes = together ? go_together(*at, &key) : (*at)->node == key.node;
-        if (n == OLY_FOLD_TOGETHER || !goes) {
+        if (n == OLY_REDUCTION_TOGETHER || !goes) {
             at = &(*at)->next;
             continue;
         }
@@ -85,14 +85,14 @@ static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_
         items[n++] = (oly_folded){(*at)->node, v->layout, from, v->slot, (*at)->rule};
         *at = (*at)->next;
     }
-    return oly_fold_all(p, f->block, &key.axes, n, items);
+    return oly_add_reductions(p, f->block, &key.axes, n, items);
 }
 
-oly_status oly_fold_now(oly_planner *p, oly_frame *f, const oly_node *n)
+oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     if (n && !oly_value_of(f, n)->waits)
         return OLY_OK;
-    for (oly_waiting_fold *w; (w = f->waiting);) {
+    for (oly_waiting_reduction *w; (w = f->waiting);) {
         while (n && w->node != n)
             w = w->next;
         OLY_TRY(fold_together(p, f, w));

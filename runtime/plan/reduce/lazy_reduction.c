@@ -15,7 +15,7 @@ typedef struct later {
     oly_folded *items;
     int *aside; /* [n] slots of copies that a stage reads; -1: none does */
     oly_axis_list axes;
-    oly_fold_levels levels;
+    oly_reduction_levels levels;
 } later;
 
 bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes)
@@ -27,7 +27,7 @@ bool oly_folds_later(const oly_planner *p, const oly_axis_list *axes)
            oly_mesh_processes() > oly_option.direct_processes;
 }
 
-bool oly_fold_is_small(const folder *f, int n_items, int stages)
+bool oly_reduction_is_small(const folder *f, int n_items, int stages)
 {
     int64_t bytes = 0;
     for (int k = 0; k < n_items; k++)
@@ -41,13 +41,13 @@ static void begin_level(folder *f, const later *l, int number)
     f->n_rounds = l->n_rounds;
     f->round = number % l->n_rounds;
     f->staging = l->staging;
-    oly_fold_stage_of(f, l->n, l->items, l->most - number / l->n_rounds);
+    oly_reduction_stage_of(f, l->n, l->items, l->most - number / l->n_rounds);
     for (int k = 0; k < f->n; k++)
-        if (oly_fold_reads_copies(f, f->values[k]))
+        if (oly_reduction_reads_copies(f, f->values[k]))
             f->values[k]->read = l->aside[f->values[k]->of - l->items];
 }
 
-static oly_status copy_aside(const folder *f, oly_fold_level *made)
+static oly_status copy_aside(const folder *f, oly_reduction_level *made)
 {
     int n = f->p->plan->n_devices;
     oly_copy_work *copies = OLY_PLAN_NEW(f->p, oly_copy_work, n * f->n + 1);
@@ -55,30 +55,30 @@ static oly_status copy_aside(const folder *f, oly_fold_level *made)
     made->copies = copies;
     for (int k = 0; k < f->n && f->round == 0; k++)
         if (f->values[k]->read != f->values[k]->from)
-            made->n_copies += oly_fold_copies(f, f->values[k], f->values[k]->read, copies + made->n_copies);
+            made->n_copies += oly_reduction_copies(f, f->values[k], f->values[k]->read, copies + made->n_copies);
     return OLY_OK;
 }
 
-static oly_status list_level(const void *context, int number, oly_fold_level *made)
+static oly_status list_level(const void *context, int number, oly_reduction_level *made)
 {
     const later *l = context;
     folder f;
     int most, n_staged;
-    OLY_TRY(oly_fold_values(&f, l->p, &l->axes, l->n, l->items, &most));
+    OLY_TRY(oly_reduction_values(&f, l->p, &l->axes, l->n, l->items, &most));
     f.once = true;
     begin_level(&f, l, number);
-    OLY_TRY(oly_fold_place(&f, &made->n_groups, &n_staged));
-    OLY_TRY(oly_fold_fill(&f, made->n_groups, n_staged));
+    OLY_TRY(oly_reduction_place(&f, &made->n_groups, &n_staged));
+    OLY_TRY(oly_reduction_fill(&f, made->n_groups, n_staged));
     OLY_TRY(copy_aside(&f, made));
-    OLY_TRY(oly_fold_exchange(&f, false, &made->exchange));
-    OLY_TRY(oly_fold_exchange(&f, true, &made->second));
+    OLY_TRY(oly_reduction_exchange(&f, false, &made->exchange));
+    OLY_TRY(oly_reduction_exchange(&f, true, &made->second));
     made->groups = f.groups;
     for (int g = 0; g < made->n_groups; g++)
         made->work += (double)(made->groups[g].end - made->groups[g].begin) * made->groups[g].n_sources;
     return OLY_OK;
 }
 
-oly_planner *oly_fold_kept_planner(oly_planner *p)
+oly_planner *oly_reduction_kept_planner(oly_planner *p)
 {
     if (!p->kept)
         p->kept = OLY_PLAN_NEW(p, oly_planner, 1);
@@ -93,12 +93,12 @@ static oly_status plan_levels(later *l, folder *f, oly_block *b, oly_step *said)
     oly_planner *p = f->p;
     int n_groups, n_staged, members;
     for (int left = l->most; left > 0; left--) {
-        oly_fold_stage_of(f, l->n, l->items, left);
-        int rounds = oly_fold_rounds_at_most(f);
+        oly_reduction_stage_of(f, l->n, l->items, left);
+        int rounds = oly_reduction_rounds_at_most(f);
         l->n_rounds = rounds > l->n_rounds ? rounds : l->n_rounds;
         for (int k = 0; k < f->n; k++) {
             int item = (int)(f->values[k]->of - l->items);
-            if (l->aside[item] >= 0 || !oly_fold_reads_copies(f, f->values[k]))
+            if (l->aside[item] >= 0 || !oly_reduction_reads_copies(f, f->values[k]))
                 continue;
             oly_region r = oly_region_of_layout(f->values[k]->of->layout);
             l->aside[item] = oly_slot_new(p, &r, (size_t)f->element);
@@ -109,8 +109,8 @@ static oly_status plan_levels(later *l, folder *f, oly_block *b, oly_step *said)
     }
     for (int number = 0; number < l->most * l->n_rounds; number++) {
         begin_level(f, l, number);
-        OLY_TRY(oly_fold_place(f, &n_groups, &n_staged));
-        oly_fold_describe(f, said, &members);
+        OLY_TRY(oly_reduction_place(f, &n_groups, &n_staged));
+        oly_reduction_describe(f, said, &members);
         said->messages += members - 1;
     }
     return OLY_OK;
@@ -147,11 +147,11 @@ static oly_status make_exchange(const later *l, bool small, oly_step *step)
         buffers[k] = oly_cell(plan, device, step->fold.slots[slot < n_read ? slot : 0]);
         buffers[n + k] = oly_cell(plan, device, step->fold.slots[n_read + slot]);
     }
-    return oly_fold_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
+    return oly_reduction_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
 }
 
-oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
-                              const oly_folded *items, int stages)
+oly_status oly_reduction_in_levels(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                                   const oly_folded *items, int stages)
 {
     later *l = OLY_PLAN_NEW(p, later, 1);
     oly_folded *kept = OLY_PLAN_NEW(p, oly_folded, n_items);
@@ -160,10 +160,10 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
     memcpy(kept, items, sizeof *kept * (size_t)n_items);
     for (int k = 0; k < n_items; k++)
         aside[k] = -1;
-    *l = (later){.p = oly_fold_kept_planner(p),
+    *l = (later){.p = oly_reduction_kept_planner(p),
                  .n = n_items,
                  .n_rounds = 1,
-                 .staging = oly_fold_staging(p, b),
+                 .staging = oly_reduction_staging(p, b),
                  .items = kept,
                  .aside = aside,
                  .axes = *axes};
@@ -172,11 +172,11 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
         return OLY_MEMORY;
     folder f;
     oly_step said = {0};
-    OLY_TRY(oly_fold_values(&f, p, axes, n_items, kept, &l->most));
+    OLY_TRY(oly_reduction_values(&f, p, axes, n_items, kept, &l->most));
     l->most = stages;
     OLY_TRY(plan_levels(l, &f, b, &said));
-    l->levels = (oly_fold_levels){.n = l->most * l->n_rounds, .list = list_level, .context = l};
-    oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, items[0].node, "all-reduce");
+    l->levels = (oly_reduction_levels){.n = l->most * l->n_rounds, .list = list_level, .context = l};
+    oly_step *step = oly_step_add(p, b, OLY_STEP_REDUCTION, items[0].node, "all-reduce");
     OLY_PLAN_CHECK(step);
     step->over = *axes;
     step->work = said.work;
@@ -189,9 +189,9 @@ oly_status oly_fold_in_levels(oly_planner *p, oly_block *b, const oly_axis_list 
     step->fold.sliced = said.fold.sliced;
     step->fold.levels = &l->levels;
     step->fold.n_levels_run = l->levels.n;
-    step->detail = oly_fold_detail(&f, step->fold.combiner, step->members, l->levels.n);
+    step->detail = oly_reduction_detail(&f, step->fold.combiner, step->members, l->levels.n);
     OLY_TRY(list_slots(l, step));
     for (int k = 0; k < step->fold.n_read + step->fold.n_written; k++)
         oly_slot_use(p, step->fold.slots[k]);
-    return make_exchange(l, oly_fold_is_small(&f, n_items, l->most), step);
+    return make_exchange(l, oly_reduction_is_small(&f, n_items, l->most), step);
 }

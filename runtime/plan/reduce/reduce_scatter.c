@@ -125,7 +125,8 @@ static oly_box target_box(const scatterer *s, int position)
 }
 
 /* What device d folds: its box of every partial of the group. */
-static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_fold_work *w, oly_step *move)
+static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_reduction_work *w,
+                          oly_step *move)
 {
     oly_planner *p = s->p;
     int position = p->position[d];
@@ -152,15 +153,15 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
         } else {
             oly_place to = place_in(s, bases[k], &box, &box);
             to.offset = used;
-            OLY_TRY(oly_wires_add(
+            OLY_TRY(oly_messages_add(
                 p, &s->wires,
-                &(oly_wire){process_at(s, sources[k]), false, {position, sources[k]}, piece_of(&to, &box)}));
+                &(oly_process_message){process_at(s, sources[k]), false, {position, sources[k]}, piece_of(&to, &box)}));
         }
         used += (n * s->element + 63) / 64 * 64;
     }
     oly_slot_grow(p, s->staging, d, (size_t)used);
     *out = cell_of(s, d, target_slot);
-    *w = (oly_fold_work){s->n_sources, bases, offsets, begin, begin + n, 1, out, position, s->in_pairs, 0, {0}};
+    *w = (oly_reduction_work){s->n_sources, bases, offsets, begin, begin + n, 1, out, position, s->in_pairs, 0, {0}};
     for (; w->n_counts < 4 && s->counts[w->n_counts] > 0; w->n_counts++)
         w->counts[w->n_counts] = s->counts[w->n_counts];
     return OLY_OK;
@@ -177,8 +178,8 @@ static oly_status send(scatterer *s, int d, const int *members)
         if (process == oly_mesh_my_process() || oly_box_count(&box) == 0)
             continue;
         oly_place from = place_in(s, cell_of(s, d, s->slot), &whole, &box);
-        OLY_TRY(
-            oly_wires_add(s->p, &s->wires, &(oly_wire){process, true, {members[k], position}, piece_of(&from, &box)}));
+        OLY_TRY(oly_messages_add(s->p, &s->wires,
+                                 &(oly_process_message){process, true, {members[k], position}, piece_of(&from, &box)}));
     }
     return OLY_OK;
 }
@@ -197,10 +198,10 @@ static oly_status note_departures(const scatterer *s, oly_step *move)
     return OLY_OK;
 }
 
-static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule, int n_groups,
-                           const oly_fold_work *groups, int target_slot)
+static oly_status add_fold(scatterer *s, oly_block *b, const oly_reduction_rule *rule, int n_groups,
+                           const oly_reduction_work *groups, int target_slot)
 {
-    oly_step *step = oly_step_add(s->p, b, OLY_STEP_FOLD, s->node, "fold");
+    oly_step *step = oly_step_add(s->p, b, OLY_STEP_REDUCTION, s->node, "fold");
     OLY_PLAN_CHECK(step);
     step->fold.combiner = rule->combiner;
     step->fold.dtype = s->node->type.dtype;
@@ -215,27 +216,27 @@ static oly_status add_fold(scatterer *s, oly_block *b, const oly_fold_rule *rule
 }
 
 /* One round: brings the boxes of its part, and folds them. */
-static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rule, const oly_axis_list *axes,
+static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule *rule, const oly_axis_list *axes,
                             int target_slot)
 {
     oly_planner *p = s->p;
-    int sources[OLY_FOLD_GROUP], n_groups = 0;
-    s->n_sources = oly_fold_group(p->mesh, rule, axes, 0, s->counts, sources);
+    int sources[OLY_REDUCTION_GROUP], n_groups = 0;
+    s->n_sources = oly_reduction_group(p->mesh, rule, axes, 0, s->counts, sources);
     s->n_copies = 0;
     s->copies = OLY_PLAN_NEW(p, oly_copy_work, p->plan->n_devices * s->n_sources + 1);
-    oly_fold_work *groups = OLY_PLAN_NEW(p, oly_fold_work, p->plan->n_devices + 1);
+    oly_reduction_work *groups = OLY_PLAN_NEW(p, oly_reduction_work, p->plan->n_devices + 1);
     OLY_PLAN_CHECK(s->copies ? groups : NULL);
     oly_step move = {0};
     for (int d = 0; d < p->plan->n_devices; d++) {
         if (p->position[d] < 0)
             continue;
-        oly_fold_group(p->mesh, rule, axes, p->position[d], s->counts, sources);
+        oly_reduction_group(p->mesh, rule, axes, p->position[d], s->counts, sources);
         OLY_TRY(receive(s, d, sources, target_slot, &groups[n_groups++], &move));
         OLY_TRY(send(s, d, sources));
     }
     oly_exchange *exchange;
     OLY_TRY(note_departures(s, &move));
-    OLY_TRY(oly_wires_exchange(p, &s->wires, (size_t)s->element, &exchange));
+    OLY_TRY(oly_messages_exchange(p, &s->wires, (size_t)s->element, &exchange));
     oly_step *step = oly_step_add(p, b, OLY_STEP_MOVE, s->node, "reduce-scatter");
     if (!step) {
         oly_exchange_free(exchange);
@@ -261,15 +262,15 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_fold_rule *rul
 }
 
 /* What a process would keep of partials that do not lie ready to be folded. */
-static int64_t staged_by(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int process)
+static int64_t staged_by(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int process)
 {
-    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_FOLD_GROUP];
+    int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_REDUCTION_GROUP];
     int64_t bytes = 0;
     for (int id = first; id < first + n; id++) {
         int position = oly_mesh_position_of(s->p->mesh, id);
         if (position < 0)
             continue;
-        int n_sources = oly_fold_group(s->p->mesh, rule, axes, position, counts, sources);
+        int n_sources = oly_reduction_group(s->p->mesh, rule, axes, position, counts, sources);
         oly_box box = oly_layout_box(s->target, position);
         for (int k = 0; k < n_sources; k++) {
             oly_box whole = oly_layout_box(s->partial, sources[k]);
@@ -282,10 +283,10 @@ static int64_t staged_by(const scatterer *s, const oly_fold_rule *rule, const ol
 }
 
 /* The same on every process, see reduction_steps.c. */
-static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_axis_list *axes, int n_sources)
+static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int n_sources)
 {
     enum { MOST_COUNTED = 64 };
-    int64_t limit = oly_fold_limit_left(s->p) / 16 * 15, most = 0;
+    int64_t limit = oly_reduction_limit_left(s->p) / 16 * 15, most = 0;
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : s->p->mesh->n_devices;
     oly_box largest = oly_layout_box(s->target, 0);
     if (each * n_sources * (oly_box_count(&largest) * s->element + 64) <= limit)
@@ -313,10 +314,10 @@ static int rounds_of(const scatterer *s, const oly_fold_rule *rule, const oly_ax
 /* Had each device better send its parts to all others of the group at once, who fold them? Not where groups are long, or what
  * devices of one process have can be folded there first. What is sent is then known when the plan is made, so that a product can
  * send it as it goes (overlap_scatter.c). The order is the same. */
-static bool all_at_once(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes)
+static bool all_at_once(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes)
 {
     enum { FEW = 8, SHORT = 16 };
-    int counts[4], sources[OLY_FOLD_GROUP], n = oly_fold_group(mesh, rule, axes, 0, counts, sources);
+    int counts[4], sources[OLY_REDUCTION_GROUP], n = oly_reduction_group(mesh, rule, axes, 0, counts, sources);
     bool apart = true, one = true;
     for (int k = 0; k < axes->n; k++) {
         apart = apart && mesh->together[axes->axis[k]] == 1;
@@ -328,11 +329,11 @@ static bool all_at_once(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis
     return n <= SHORT && apart && !rule->in_pairs; /* else listed when it first runs */
 }
 
-oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
-                            const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
-                            int target_slot)
+oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
+                              const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
+                              int target_slot)
 {
-    int counts[4], sources[OLY_FOLD_GROUP];
+    int counts[4], sources[OLY_REDUCTION_GROUP];
     if (!all_at_once(p->mesh, rule, axes))
         return oly_scatter_levels(p, b, node, rule, partial, slot, axes, target, target_slot);
     scatterer s = {.p = p,
@@ -342,8 +343,8 @@ oly_status oly_fold_scatter(oly_planner *p, oly_block *b, const oly_node *node, 
                    .slot = slot,
                    .in_pairs = rule->in_pairs,
                    .element = (int64_t)oly_dtype_size(node->type.dtype)};
-    s.n_rounds = rounds_of(&s, rule, axes, oly_fold_group(p->mesh, rule, axes, 0, counts, sources));
-    s.staging = oly_fold_staging(p, b); /* one for all rounds: each waits for the one before */
+    s.n_rounds = rounds_of(&s, rule, axes, oly_reduction_group(p->mesh, rule, axes, 0, counts, sources));
+    s.staging = oly_reduction_staging(p, b); /* one for all rounds: each waits for the one before */
     if (s.staging < 0)
         return OLY_MEMORY;
     for (s.round = 0; s.round < s.n_rounds; s.round++)

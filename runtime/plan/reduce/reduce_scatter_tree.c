@@ -10,7 +10,7 @@
  * Which blocks a device holds is a remainder, a *class*: x mod t = v, t the product of the levels so far. Where the last run of
  * t positions is shorter, those that are there have the classes of those that are not, wrapped digit by digit. A class lies dense
  * in memory, blocks cut from one dimension side by side; a class of a later level in it is a box of strides (block_classes.c). So
- * nothing grows with the number of blocks, and planning adds one step, whose levels are listed when it first runs (oly_fold_levels).
+ * nothing grows with the number of blocks, and planning adds one step, whose levels are listed when it first runs (oly_reduction_levels).
  * What would take too much memory goes in rounds, each of a part of every block. Called by reduce_scatter.c. */
 #include "plan/reduce/reduce_scatter_tree.h"
 #include "plan/move/messages.h"
@@ -28,12 +28,12 @@ enum {
 typedef struct context {
     oly_planner *p; /* what is left of it when the plan is made */
     oly_scatter_shape shape;
-    oly_fold_rule rule;
+    oly_reduction_rule rule;
     oly_layout partial, target;
     int64_t element;
     int slot, target_slot, room; /* room: two buffers for what is held between levels, then what waits to be folded */
     int64_t *held_bytes;         /* [n_devices] of one of the two */
-    oly_fold_levels levels;
+    oly_reduction_levels levels;
 } context;
 
 /* What a device holds of one class. */
@@ -58,7 +58,7 @@ typedef struct lister {
     oly_wires wires;
     int n_copies, copy_room, n_groups, group_room;
     oly_copy_work *copies;
-    oly_fold_work *groups;
+    oly_reduction_work *groups;
 } lister;
 
 /* -- who holds what ------------------------------------------------------------------------------------------------------- */
@@ -233,11 +233,12 @@ static oly_status add_wires(lister *l, bool sending, int64_t number, int receive
 {
     int peer = process_at(l->c, sending ? receiver : source);
     for (int k = 0; k < pieces->n; k++)
-        OLY_TRY(oly_wires_add(l->c->p, &l->wires,
-                              &(oly_wire){peer,
-                                          sending,
-                                          {(int64_t)receiver << 32 | source, number << 16 | k},
-                                          piece_at(&pieces->piece[k], !sending, buffer, offset, l->c->element)}));
+        OLY_TRY(oly_messages_add(
+            l->c->p, &l->wires,
+            &(oly_process_message){peer,
+                                   sending,
+                                   {(int64_t)receiver << 32 | source, number << 16 | k},
+                                   piece_at(&pieces->piece[k], !sending, buffer, offset, l->c->element)}));
     return OLY_OK;
 }
 
@@ -312,7 +313,7 @@ static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
         *used += (bytes + 63) / 64 * 64;
     }
     bases[n] = cell_of(c, d, l->last ? c->target_slot : c->room);
-    l->groups[l->n_groups++] = (oly_fold_work){
+    l->groups[l->n_groups++] = (oly_reduction_work){
         n, bases, offsets, begin, begin + h->elements, 1, bases + n, position, c->rule.in_pairs, 1, {n}};
     return OLY_OK;
 }
@@ -364,7 +365,7 @@ static oly_status list_devices(lister *l)
 }
 
 /* Level of a round, when it first runs. */
-static oly_status list_level(const void *of, int number, oly_fold_level *made)
+static oly_status list_level(const void *of, int number, oly_reduction_level *made)
 {
     const context *c = of;
     const oly_scatter_shape *s = &c->shape;
@@ -376,7 +377,7 @@ static oly_status list_level(const void *of, int number, oly_fold_level *made)
     oly_status st = list_devices(&l);
     oly_arena_free(&l.scratch);
     if (st == OLY_OK)
-        st = oly_wires_exchange(c->p, &l.wires, (size_t)c->element, &made->exchange);
+        st = oly_messages_exchange(c->p, &l.wires, (size_t)c->element, &made->exchange);
     made->n_copies = l.n_copies;
     made->copies = l.copies;
     made->n_groups = l.n_groups;
@@ -466,10 +467,10 @@ static oly_status make_exchange(const context *c, oly_step *step)
         buffers[k] = oly_cell(plan, k / 2, k % 2 ? c->room : c->slot);
         buffers[n + k] = oly_cell(plan, k / 2, k % 2 && small ? c->target_slot : c->room);
     }
-    return oly_fold_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
+    return oly_reduction_levels_exchange(plan, step, small ? OLY_LEVELS_ALL : OLY_LEVELS_FIRST, n, buffers);
 }
 
-oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
                               const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                               int target_slot)
 {
@@ -483,7 +484,7 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
                    .element = (int64_t)oly_dtype_size(node->type.dtype),
                    .slot = slot,
                    .target_slot = target_slot,
-                   .room = oly_fold_staging(p, b),
+                   .room = oly_reduction_staging(p, b),
                    .held_bytes = OLY_PLAN_NEW(p, int64_t, p->plan->n_devices + 1)};
     OLY_PLAN_CHECK(c->held_bytes);
     if (c->room < 0)
@@ -492,14 +493,14 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     /* what waits to be folded is at most about twice a partial, of uneven groups */
     oly_box largest = oly_layout_box(partial, 0);
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : p->mesh->n_devices,
-            most = each * 2 * oly_box_count(&largest) * c->element, limit = oly_fold_limit_left(p) / 16 * 15;
+            most = each * 2 * oly_box_count(&largest) * c->element, limit = oly_reduction_limit_left(p) / 16 * 15;
     oly_scatter_set_rounds(&c->shape, (most + limit - 1) / limit);
     oly_step said = {0};
     OLY_TRY(plan_devices(c, &said));
-    c->levels = (oly_fold_levels){.n = c->shape.n_rounds * c->shape.n_digits, .list = list_level, .context = c};
-    oly_step *step = oly_step_add(p, b, OLY_STEP_FOLD, node, "reduce-scatter");
+    c->levels = (oly_reduction_levels){.n = c->shape.n_rounds * c->shape.n_digits, .list = list_level, .context = c};
+    oly_step *step = oly_step_add(p, b, OLY_STEP_REDUCTION, node, "reduce-scatter");
     OLY_PLAN_CHECK(step);
-    c->p = oly_fold_kept_planner(p);
+    c->p = oly_reduction_kept_planner(p);
     OLY_PLAN_CHECK(c->p);
     slots[0] = slot;
     slots[1] = c->room;

@@ -4,8 +4,8 @@
 #include "plan/model/planner.h"
 #include "plan/reduce/reduce.h"
 
-/* As oly_fold_scatter. */
-oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_fold_rule *rule,
+/* As oly_reduce_scatter. */
+oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
                               const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                               int target_slot);
 #endif

@@ -14,7 +14,7 @@ enum { RADIX = 16, MOST_DIGITS = 5 * OLY_MAX_RANK };
 
 /* Coordinates along one digit that the position at c folds: subtrees of `stride` positions, each of which has the same
  * value everywhere; of a last, smaller subtree the representative wraps. */
-static int digit_sources(oly_mesh mesh, const oly_fold_digit *g, int c, int *sources)
+static int digit_sources(oly_mesh mesh, const oly_reduction_digit *g, int c, int *sources)
 {
     int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), n = 0;
     for (int j = 0; j < g->radix && base + j * g->stride < size; j++) {
@@ -25,7 +25,7 @@ static int digit_sources(oly_mesh mesh, const oly_fold_digit *g, int c, int *sou
 }
 
 /* The positions whose partials the device at `position` folds, nested by digit. */
-int oly_fold_sources(oly_mesh mesh, const oly_fold_stage *s, int position, int *counts, int *sources)
+int oly_reduction_sources(oly_mesh mesh, const oly_reduction_stage *s, int position, int *counts, int *sources)
 {
     int coordinates[OLY_MAX_RANK], list[4][RADIX], at[4] = {0}, n = 0;
     oly_mesh_coordinates(mesh, position, coordinates);
@@ -44,7 +44,7 @@ int oly_fold_sources(oly_mesh mesh, const oly_fold_stage *s, int position, int *
 }
 
 /* Coordinates along one digit that fold the partial at c, those whose list of sources has it: at least one of each process. */
-static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_fold_digit *g, int c, int *n_users,
+static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_digit *g, int c, int *n_users,
                               int **users)
 {
     int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
@@ -67,8 +67,8 @@ static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_fold_di
 }
 
 /* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
-oly_status oly_fold_users(oly_arena *arena, oly_mesh mesh, const oly_fold_stage *s, int position, int *n_users,
-                          int **users)
+oly_status oly_reduction_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_stage *s, int position,
+                               int *n_users, int **users)
 {
     int coordinates[OLY_MAX_RANK], n[4], at[4] = {0}, *list[4], total = 1;
     oly_mesh_coordinates(mesh, position, coordinates);
@@ -90,19 +90,19 @@ oly_status oly_fold_users(oly_arena *arena, oly_mesh mesh, const oly_fold_stage 
 
 /* -- the stages ------------------------------------------------------------------------------------------------------ */
 
-static bool is_local(oly_mesh mesh, const oly_fold_digit *g)
+static bool is_local(oly_mesh mesh, const oly_reduction_digit *g)
 {
     int reach = g->stride * g->radix, together = mesh->together[g->axis];
     return reach <= together || together >= mesh->size[g->axis];
 }
 
-static bool is_even(oly_mesh mesh, const oly_fold_digit *g)
+static bool is_even(oly_mesh mesh, const oly_reduction_digit *g)
 {
     return mesh->size[g->axis] % (g->stride * g->radix) == 0;
 }
 
 /* The digits that fold the whole axis, from `n` on; how many there are then. */
-static int axis_digits(oly_mesh mesh, const oly_fold_rule *rule, int axis, oly_fold_digit *digits, int n)
+static int axis_digits(oly_mesh mesh, const oly_reduction_rule *rule, int axis, oly_reduction_digit *digits, int n)
 {
     int size = mesh->size[axis], together = mesh->together[axis];
     for (int stride = 1; stride < size; n++) {
@@ -110,13 +110,14 @@ static int axis_digits(oly_mesh mesh, const oly_fold_rule *rule, int axis, oly_f
         if (rule->in_pairs && stride < together && together < size && together / stride < radix)
             radix = together / stride;
         radix = radix < rest ? radix : rest;
-        digits[n] = (oly_fold_digit){axis, stride, radix, stride < together ? stride : together};
+        digits[n] = (oly_reduction_digit){axis, stride, radix, stride < together ? stride : together};
         stride *= radix;
     }
     return n;
 }
 
-int oly_fold_digits(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_digit *digits)
+int oly_reduction_digits(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes,
+                         oly_reduction_digit *digits)
 {
     int n = 0;
     for (int k = 0; k < mesh->n_axes; k++) {
@@ -129,7 +130,7 @@ int oly_fold_digits(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_lis
 }
 
 /* Every digit is of at least two positions. */
-int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes)
+int oly_reduction_most_stages(oly_mesh mesh, const oly_axis_list *axes)
 {
     int n = 0;
     for (int k = 0; k < axes->n; k++)
@@ -139,15 +140,16 @@ int oly_fold_most_stages(oly_mesh mesh, const oly_axis_list *axes)
 }
 
 /* At most one stage a digit. */
-int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, oly_fold_stage *stages)
+int oly_reduction_stages(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes,
+                         oly_reduction_stage *stages)
 {
-    oly_fold_digit digits[MOST_DIGITS];
-    int n = oly_fold_digits(mesh, rule, axes, digits), n_stages = 0;
+    oly_reduction_digit digits[MOST_DIGITS];
+    int n = oly_reduction_digits(mesh, rule, axes, digits), n_stages = 0;
     for (int k = 0; k < n; n_stages++) {
-        oly_fold_stage *s = &stages[n_stages];
+        oly_reduction_stage *s = &stages[n_stages];
         bool local = is_local(mesh, &digits[k]);
         s->n_digits = 0;
-        for (int sources = digits[k].radix; k < n && s->n_digits < 4 && sources <= OLY_FOLD_SOURCES / 2; k++) {
+        for (int sources = digits[k].radix; k < n && s->n_digits < 4 && sources <= OLY_REDUCTION_SOURCES / 2; k++) {
             if (s->n_digits > 0 &&
                 (digits[k].axis == digits[k - 1].axis || !is_even(mesh, &digits[k]) || !is_even(mesh, &digits[k - 1])))
                 break; /* nested digits have as many sources on every device */
@@ -161,8 +163,8 @@ int oly_fold_stages(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_lis
     return n_stages;
 }
 
-int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list *axes, int position, int *counts,
-                   int *sources)
+int oly_reduction_group(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes, int position,
+                        int *counts, int *sources)
 {
     int coordinates[OLY_MAX_RANK], digits[4], n = 0, n_sources = 1;
     memset(counts, 0, sizeof *counts * 4);
@@ -170,7 +172,7 @@ int oly_fold_group(oly_mesh mesh, const oly_fold_rule *rule, const oly_axis_list
         int a = rule->in_pairs ? mesh->n_axes - 1 - k : k;
         for (int j = 0; j < axes->n; j++)
             if (axes->axis[j] == a && mesh->size[a] > 1) {
-                if (n == 4 || mesh->size[a] > OLY_FOLD_GROUP / n_sources)
+                if (n == 4 || mesh->size[a] > OLY_REDUCTION_GROUP / n_sources)
                     return 0;
                 n_sources *= counts[n] = mesh->size[a];
                 digits[n++] = a;

@@ -11,7 +11,7 @@
 enum { MOST_KEPT = 256 };
 
 typedef struct kept_pattern {
-    oly_fold_pattern pattern;
+    oly_reduction_pattern pattern;
     struct kept_pattern *next;
     oly_arena arena; /* of all of it */
     oly_mesh mesh;
@@ -31,7 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 typedef struct wire {
     int peer;
     int64_t key[2];
-    oly_fold_piece piece;
+    oly_reduction_piece piece;
 } wire;
 
 typedef struct wires {
@@ -44,12 +44,12 @@ typedef struct maker {
     int n_devices;
     const int *position;
     oly_arena *arena, *scratch; /* of what is kept; of what is not */
-    oly_fold_part *part;
-    oly_fold_team *groups;          /* [n_devices] */
-    int *group_of;                  /* [n_devices] */
-    int (*lists)[OLY_FOLD_SOURCES]; /* [group] its sources' positions */
-    int (*by_position)[2];          /* [n_devices] positions, in order, and the devices there */
-    int *bucket, buckets;           /* groups by their lists' hashes: a power of two, open addressing; -1: none */
+    oly_reduction_part *part;
+    oly_reduction_team *groups;          /* [n_devices] */
+    int *group_of;                       /* [n_devices] */
+    int (*lists)[OLY_REDUCTION_SOURCES]; /* [group] its sources' positions */
+    int (*by_position)[2];               /* [n_devices] positions, in order, and the devices there */
+    int *bucket, buckets;                /* groups by their lists' hashes: a power of two, open addressing; -1: none */
     int *staged, *staged_position, staged_capacity;
     wires partials[2], results[2]; /* received, sent */
 } maker;
@@ -59,7 +59,7 @@ static int process_at(oly_mesh mesh, int position)
     return oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
 
-int oly_fold_processes(oly_mesh mesh, const int *sources, int n, int *processes)
+int oly_reduction_processes(oly_mesh mesh, const int *sources, int n, int *processes)
 {
     int found = 0;
     for (int k = 0; k < n; k++) {
@@ -72,7 +72,7 @@ int oly_fold_processes(oly_mesh mesh, const int *sources, int n, int *processes)
     return found;
 }
 
-void oly_fold_slice(int64_t first, int64_t last, int slice, int slices, int64_t *begin, int64_t *end)
+void oly_reduction_slice(int64_t first, int64_t last, int slice, int slices, int64_t *begin, int64_t *end)
 {
     *begin = first + (last - first) * slice / slices;
     *end = first + (last - first) * (slice + 1) / slices;
@@ -104,7 +104,7 @@ static oly_status add_wire(maker *m, wires *w, const wire *one)
 /* The number that another process's partial has here. */
 static oly_status stage_partial(maker *m, int group, int position, int *number)
 {
-    oly_fold_part *part = m->part;
+    oly_reduction_part *part = m->part;
     for (*number = 0; *number < part->n_staged; ++*number)
         if (m->staged_position[*number] == position)
             return OLY_OK;
@@ -123,7 +123,7 @@ static oly_status stage_partial(maker *m, int group, int position, int *number)
     m->staged[*number] = group;
     m->staged_position[*number] = position;
     part->n_staged++;
-    const oly_fold_team *g = &m->groups[group];
+    const oly_reduction_team *g = &m->groups[group];
     int64_t key = part->sliced ? g->first_source : 0;
     return add_wire(m, &m->partials[0],
                     &(wire){process_at(m->mesh, position), {key, position}, {group, g->slice, *number, false}});
@@ -156,9 +156,9 @@ static int *group_like(const maker *m, const int *sources, int n)
 
 static oly_status add_device(maker *m, int d)
 {
-    oly_fold_part *part = m->part;
-    int positions[OLY_FOLD_SOURCES], processes[OLY_FOLD_SOURCES], counts[4] = {1, 1, 1, 1};
-    int n = oly_fold_sources(m->mesh, &part->stage, m->position[d], counts, positions);
+    oly_reduction_part *part = m->part;
+    int positions[OLY_REDUCTION_SOURCES], processes[OLY_REDUCTION_SOURCES], counts[4] = {1, 1, 1, 1};
+    int n = oly_reduction_sources(m->mesh, &part->stage, m->position[d], counts, positions);
     part->members = counts[0] * counts[1] * counts[2] * counts[3];
     int *place = group_like(m, positions, n), g = *place;
     if (g < 0) {
@@ -166,11 +166,11 @@ static oly_status add_device(maker *m, int d)
         memcpy(m->lists[g], positions, sizeof(int) * (size_t)n);
         int *sources = OLY_ARENA_NEW(m->arena, int, n);
         OLY_PLAN_CHECK(sources);
-        oly_fold_team *group = &m->groups[g];
-        *group = (oly_fold_team){.n_sources = n, .sources = sources, .slices = 1, .first_source = positions[0]};
+        oly_reduction_team *group = &m->groups[g];
+        *group = (oly_reduction_team){.n_sources = n, .sources = sources, .slices = 1, .first_source = positions[0]};
         memcpy(group->counts, counts, sizeof counts);
         if (part->sliced) {
-            group->slices = oly_fold_processes(m->mesh, positions, n, processes);
+            group->slices = oly_reduction_processes(m->mesh, positions, n, processes);
             group->slice = index_of(processes, group->slices, oly_mesh_my_process());
         }
         for (int k = 0; k < n; k++)
@@ -199,7 +199,7 @@ static oly_status list_outs(maker *m)
     }
     for (int d = 0; d < m->n_devices; d++)
         if (m->position[d] >= 0) {
-            oly_fold_team *g = &m->groups[m->group_of[d]];
+            oly_reduction_team *g = &m->groups[m->group_of[d]];
             ((int *)g->outs)[g->n_outs++] = d;
         }
     return OLY_OK;
@@ -208,11 +208,11 @@ static oly_status list_outs(maker *m)
 /* What other processes fold of device d's partial. */
 static oly_status send_partial(maker *m, int d)
 {
-    const oly_fold_part *part = m->part;
-    const oly_fold_team *g = &m->groups[m->group_of[d]];
-    int n_users, *users, processes[OLY_FOLD_SOURCES];
-    OLY_TRY(oly_fold_users(m->scratch, m->mesh, &part->stage, m->position[d], &n_users, &users));
-    int n_processes = oly_fold_processes(m->mesh, m->lists[m->group_of[d]], g->n_sources, processes);
+    const oly_reduction_part *part = m->part;
+    const oly_reduction_team *g = &m->groups[m->group_of[d]];
+    int n_users, *users, processes[OLY_REDUCTION_SOURCES];
+    OLY_TRY(oly_reduction_users(m->scratch, m->mesh, &part->stage, m->position[d], &n_users, &users));
+    int n_processes = oly_reduction_processes(m->mesh, m->lists[m->group_of[d]], g->n_sources, processes);
     for (int k = 0; k < n_users; k++) {
         int r = process_at(m->mesh, users[k]);
         if (r == oly_mesh_my_process())
@@ -228,8 +228,8 @@ static oly_status send_partial(maker *m, int d)
 /* The folded slices go round: this process's to the others, theirs to every device here. */
 static oly_status hand_round(maker *m, int group, const int *list)
 {
-    const oly_fold_team *g = &m->groups[group];
-    int processes[OLY_FOLD_SOURCES], n = oly_fold_processes(m->mesh, list, g->n_sources, processes);
+    const oly_reduction_team *g = &m->groups[group];
+    int processes[OLY_REDUCTION_SOURCES], n = oly_reduction_processes(m->mesh, list, g->n_sources, processes);
     for (int k = 0; k < n; k++) {
         if (processes[k] == oly_mesh_my_process())
             continue;
@@ -264,13 +264,13 @@ static bool is_repeated(const wire *w)
 }
 
 /* A piece that goes to a process twice is sent once. */
-static oly_status list_messages(maker *m, wires *w, bool sent, oly_fold_messages *messages)
+static oly_status list_messages(maker *m, wires *w, bool sent, oly_reduction_messages *messages)
 {
     if (w->n == 0)
         return OLY_OK;
     qsort(w->wire, (size_t)w->n, sizeof *w->wire, in_order);
-    oly_fold_message *message = OLY_ARENA_NEW(m->arena, oly_fold_message, w->n);
-    oly_fold_piece *pieces = OLY_ARENA_NEW(m->arena, oly_fold_piece, w->n);
+    oly_reduction_message *message = OLY_ARENA_NEW(m->arena, oly_reduction_message, w->n);
+    oly_reduction_piece *pieces = OLY_ARENA_NEW(m->arena, oly_reduction_piece, w->n);
     OLY_PLAN_CHECK(message);
     OLY_PLAN_CHECK(pieces);
     for (int k = 0; k < w->n; k++) {
@@ -278,7 +278,7 @@ static oly_status list_messages(maker *m, wires *w, bool sent, oly_fold_messages
         if (repeated && sent)
             continue;
         if (k == 0 || w->wire[k].peer != w->wire[k - 1].peer)
-            message[messages->n++] = (oly_fold_message){w->wire[k].peer, 0, pieces + messages->n_pieces};
+            message[messages->n++] = (oly_reduction_message){w->wire[k].peer, 0, pieces + messages->n_pieces};
         pieces[messages->n_pieces] = w->wire[k].piece;
         pieces[messages->n_pieces++].repeated = repeated;
         message[messages->n - 1].n_pieces++;
@@ -287,7 +287,7 @@ static oly_status list_messages(maker *m, wires *w, bool sent, oly_fold_messages
     return OLY_OK;
 }
 
-static bool may_slice(const oly_fold_stage *s)
+static bool may_slice(const oly_reduction_stage *s)
 {
     for (int k = 0; k < s->n_digits; k++)
         if (s->digits[k].same != s->digits[k].stride)
@@ -301,7 +301,7 @@ static oly_status begin_part(maker *m)
     for (m->buckets = 8; m->buckets < 2 * m->n_devices; m->buckets *= 2)
         continue;
     m->lists = oly_arena_take(m->scratch, sizeof *m->lists * (size_t)(m->n_devices + 1));
-    m->groups = OLY_ARENA_NEW(m->arena, oly_fold_team, m->n_devices + 1);
+    m->groups = OLY_ARENA_NEW(m->arena, oly_reduction_team, m->n_devices + 1);
     m->group_of = OLY_ARENA_NEW(m->scratch, int, m->n_devices + 1);
     m->by_position = oly_arena_take(m->scratch, sizeof *m->by_position * (size_t)(m->n_devices + 1));
     m->bucket = OLY_ARENA_NEW(m->scratch, int, m->buckets);
@@ -319,11 +319,12 @@ static oly_status begin_part(maker *m)
     return OLY_OK;
 }
 
-static oly_status make_part(maker *m, const oly_fold_stage *stage, bool large)
+static oly_status make_part(maker *m, const oly_reduction_stage *stage, bool large)
 {
-    oly_fold_part *part = m->part;
+    oly_reduction_part *part = m->part;
     OLY_TRY(begin_part(m));
-    *part = (oly_fold_part){.stage = *stage, .sliced = large && may_slice(stage), .members = 1, .groups = m->groups};
+    *part =
+        (oly_reduction_part){.stage = *stage, .sliced = large && may_slice(stage), .members = 1, .groups = m->groups};
     for (int d = 0; d < m->n_devices; d++)
         if (m->position[d] >= 0)
             OLY_TRY(add_device(m, d));
@@ -343,15 +344,16 @@ static oly_status make_part(maker *m, const oly_fold_stage *stage, bool large)
 
 /* -- all stages, kept ------------------------------------------------------------------------------------------------------ */
 
-static oly_status make_parts(kept_pattern *k, const oly_axis_list *axes, const oly_fold_rule *rule, oly_arena *arena,
-                             oly_arena *scratch)
+static oly_status make_parts(kept_pattern *k, const oly_axis_list *axes, const oly_reduction_rule *rule,
+                             oly_arena *arena, oly_arena *scratch)
 {
-    oly_fold_stage *stages = OLY_ARENA_NEW(scratch, oly_fold_stage, oly_fold_most_stages(k->mesh, axes) + 1);
+    oly_reduction_stage *stages =
+        OLY_ARENA_NEW(scratch, oly_reduction_stage, oly_reduction_most_stages(k->mesh, axes) + 1);
     OLY_PLAN_CHECK(stages);
-    int n = oly_fold_stages(k->mesh, rule, axes, stages);
-    oly_fold_part *parts = OLY_ARENA_NEW(arena, oly_fold_part, n + 1);
+    int n = oly_reduction_stages(k->mesh, rule, axes, stages);
+    oly_reduction_part *parts = OLY_ARENA_NEW(arena, oly_reduction_part, n + 1);
     OLY_PLAN_CHECK(parts);
-    k->pattern = (oly_fold_pattern){n, parts};
+    k->pattern = (oly_reduction_pattern){n, parts};
     for (int j = 0; j < n; j++) {
         maker m = {.mesh = k->mesh,
                    .n_devices = k->n_devices,
@@ -365,7 +367,7 @@ static oly_status make_parts(kept_pattern *k, const oly_axis_list *axes, const o
 }
 
 /* Copies the key into `arena`, and makes the rest there. */
-static oly_status make_pattern(const kept_pattern *key, const oly_axis_list *axes, const oly_fold_rule *rule,
+static oly_status make_pattern(const kept_pattern *key, const oly_axis_list *axes, const oly_reduction_rule *rule,
                                oly_arena *arena, kept_pattern **made)
 {
     oly_arena scratch = {0};
@@ -392,8 +394,8 @@ static kept_pattern *find(const kept_pattern *key)
     return NULL;
 }
 
-oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const oly_fold_rule *rule, bool large,
-                               const oly_fold_pattern **pattern)
+oly_status oly_reduction_pattern_of(oly_planner *p, const oly_axis_list *axes, const oly_reduction_rule *rule,
+                                    bool large, const oly_reduction_pattern **pattern)
 {
     kept_pattern key = {.mesh = p->mesh,
                         .in_pairs = rule->in_pairs,
@@ -411,7 +413,7 @@ oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const 
         *pattern = &k->pattern;
         return OLY_OK;
     }
-    p->plan->looked_at += oly_mesh_local_devices() * (int64_t)OLY_FOLD_SOURCES;
+    p->plan->looked_at += oly_mesh_local_devices() * (int64_t)OLY_REDUCTION_SOURCES;
     oly_arena arena = {0};
     oly_status st = make_pattern(&key, axes, rule, room ? &arena : &p->plan->arena, &k);
     if (st != OLY_OK) {
@@ -430,7 +432,7 @@ oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const 
     return OLY_OK;
 }
 
-void oly_fold_forget(void)
+void oly_reduction_forget(void)
 {
     while (kept) {
         oly_arena arena = kept->arena; /* it lies in there itself */

@@ -6,54 +6,54 @@
 #include "plan/reduce/reduction_steps.h"
 
 /* Devices of this process that fold one list of partials. */
-typedef struct oly_fold_team {
+typedef struct oly_reduction_team {
     int n_sources, n_outs;
     const int *sources; /* a device's partial; of other processes -1 - its number among those that are staged */
     const int *outs;    /* devices that get the result */
     int slice, slices;  /* which part of the elements this process folds, of how many: 0 of 1 is all */
     int first_source;   /* mesh position */
     int counts[4];
-} oly_fold_team;
+} oly_reduction_team;
 
 /* Elements that travel: a slice of what a group folds. */
-typedef struct oly_fold_piece {
+typedef struct oly_reduction_piece {
     int group, slice;
     int at;        /* the device whose slot has it; of partials that come: their number among those that are staged */
     bool repeated; /* the same bytes as the piece before */
-} oly_fold_piece;
+} oly_reduction_piece;
 
-typedef struct oly_fold_message {
+typedef struct oly_reduction_message {
     int peer, n_pieces;
-    const oly_fold_piece *pieces;
-} oly_fold_message;
+    const oly_reduction_piece *pieces;
+} oly_reduction_message;
 
-typedef struct oly_fold_messages {
-    int n, n_pieces;                 /* n_pieces: of all */
-    const oly_fold_message *message; /* by peer, one each */
-} oly_fold_messages;
+typedef struct oly_reduction_messages {
+    int n, n_pieces;                      /* n_pieces: of all */
+    const oly_reduction_message *message; /* by peer, one each */
+} oly_reduction_messages;
 
-typedef struct oly_fold_part {
-    oly_fold_stage stage;
+typedef struct oly_reduction_part {
+    oly_reduction_stage stage;
     bool sliced;                     /* each process folds a slice and hands it round */
     int members;                     /* partials that are put together */
     int n_groups, n_sources, n_outs; /* the latter of all groups */
-    const oly_fold_team *groups;
+    const oly_reduction_team *groups;
     int n_staged;
-    const int *staged;             /* [n_staged] the group for which each comes */
-    oly_fold_messages partials[2]; /* received, sent */
-    oly_fold_messages results[2];  /* the same of folded slices */
-} oly_fold_part;
+    const int *staged;                  /* [n_staged] the group for which each comes */
+    oly_reduction_messages partials[2]; /* received, sent */
+    oly_reduction_messages results[2];  /* the same of folded slices */
+} oly_reduction_part;
 
-typedef struct oly_fold_pattern {
+typedef struct oly_reduction_pattern {
     int n_stages;
-    const oly_fold_part *stages; /* the first one first */
-} oly_fold_pattern;
+    const oly_reduction_part *stages; /* the first one first */
+} oly_reduction_pattern;
 
 /* large: slices are worth it where all members of a group fold the same list. Lives at least as long as the plan. */
-oly_status oly_fold_pattern_of(oly_planner *p, const oly_axis_list *axes, const oly_fold_rule *rule, bool large,
-                               const oly_fold_pattern **pattern);
+oly_status oly_reduction_pattern_of(oly_planner *p, const oly_axis_list *axes, const oly_reduction_rule *rule,
+                                    bool large, const oly_reduction_pattern **pattern);
 /* The slice of n elements, or of some of them. */
-void oly_fold_slice(int64_t first, int64_t last, int slice, int slices, int64_t *begin, int64_t *end);
+void oly_reduction_slice(int64_t first, int64_t last, int slice, int slices, int64_t *begin, int64_t *end);
 /* The processes of a list of sources, in order. */
-int oly_fold_processes(oly_mesh mesh, const int *sources, int n, int *processes);
+int oly_reduction_processes(oly_mesh mesh, const int *sources, int n, int *processes);
 #endif

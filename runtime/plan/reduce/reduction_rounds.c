@@ -3,17 +3,17 @@
 #include "core/option.h"
 #include <string.h>
 
-int64_t oly_fold_limit(void)
+int64_t oly_reduction_limit(void)
 {
     return (oly_option.exchange_memory << 20) / 4;
 }
 
-int64_t oly_fold_limit_left(const oly_planner *p)
+int64_t oly_reduction_limit_left(const oly_planner *p)
 {
-    return oly_fold_limit() - (p->fold_share ? p->fold_share->taken : 0);
+    return oly_reduction_limit() - (p->fold_share ? p->fold_share->taken : 0);
 }
 
-int oly_fold_staging(oly_planner *p, oly_block *b)
+int oly_reduction_staging(oly_planner *p, oly_block *b)
 {
     int slot = p->fold_share ? p->fold_share->staging : oly_slot_new(p, NULL, 0);
     if (slot >= 0)
@@ -34,24 +34,25 @@ void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
 static int64_t staged_by(const folder *f, const folded *v, int process)
 {
     oly_mesh mesh = f->p->mesh;
-    int first, n_last = 0, last[OLY_FOLD_SOURCES], n = oly_mesh_devices_of(process, &first);
+    int first, n_last = 0, last[OLY_REDUCTION_SOURCES], n = oly_mesh_devices_of(process, &first);
     int64_t bytes = 0;
     for (int id = first; id < first + n; id++) {
-        int position = oly_mesh_position_of(mesh, id), counts[4], sources[OLY_FOLD_SOURCES];
+        int position = oly_mesh_position_of(mesh, id), counts[4], sources[OLY_REDUCTION_SOURCES];
         if (position < 0)
             continue;
-        int n_sources = oly_fold_sources(mesh, &v->part->stage, position, counts, sources);
+        int n_sources = oly_reduction_sources(mesh, &v->part->stage, position, counts, sources);
         if (n_sources == n_last && memcmp(sources, last, sizeof *sources * (size_t)n_sources) == 0)
             continue; /* as the device before */
         n_last = n_sources;
         memcpy(last, sources, sizeof *sources * (size_t)n_sources);
-        int processes[OLY_FOLD_SOURCES], n_processes = oly_fold_processes(mesh, sources, n_sources, processes), j = 0;
+        int processes[OLY_REDUCTION_SOURCES],
+            n_processes = oly_reduction_processes(mesh, sources, n_sources, processes), j = 0;
         while (j < n_processes && processes[j] != process)
             j++;
         oly_box box = oly_layout_box(v->of->layout, position);
         int64_t begin = 0, end = oly_box_count(&box);
         if (v->part->sliced)
-            oly_fold_slice(0, end, j, n_processes, &begin, &end);
+            oly_reduction_slice(0, end, j, n_processes, &begin, &end);
         for (int k = 0; k < n_sources; k++)
             if (oly_mesh_process_of(oly_mesh_device_id(mesh, sources[k])) != process)
                 bytes += (end - begin) * f->element + 64;
@@ -65,7 +66,7 @@ static int64_t staged_at_most(const folder *f)
     int64_t bytes = 0, each = oly_mesh_devices_each(), devices = f->p->mesh->n_devices;
     devices = each && each < devices ? each : devices;
     for (int k = 0; k < f->n; k++) {
-        const oly_fold_stage *s = &f->values[k]->part->stage;
+        const oly_reduction_stage *s = &f->values[k]->part->stage;
         int64_t sources = 1, lists = devices, processes = 1;
         for (int j = 0; j < s->n_digits; j++) {
             int run = s->digits[j].same, here = f->p->mesh->together[s->digits[j].axis] / s->digits[j].stride;
@@ -81,17 +82,17 @@ static int64_t staged_at_most(const folder *f)
     return bytes;
 }
 
-int oly_fold_rounds_at_most(const folder *f)
+int oly_reduction_rounds_at_most(const folder *f)
 {
-    int64_t limit = oly_fold_limit_left(f->p) / 16 * 15, rounds = (staged_at_most(f) + limit - 1) / limit;
+    int64_t limit = oly_reduction_limit_left(f->p) / 16 * 15, rounds = (staged_at_most(f) + limit - 1) / limit;
     return rounds > 1 ? (int)rounds : 1;
 }
 
 /* The same on every process: of what the one that keeps most keeps. Where processes are very many, they are alike. */
-int oly_fold_rounds(const folder *f)
+int oly_reduction_rounds(const folder *f)
 {
     enum { MOST_COUNTED = 64 };
-    int64_t most = staged_at_most(f), limit = oly_fold_limit_left(f->p) / 16 * 15;
+    int64_t most = staged_at_most(f), limit = oly_reduction_limit_left(f->p) / 16 * 15;
     int n = oly_mesh_processes(), step = (n + MOST_COUNTED - 1) / MOST_COUNTED;
     if (most <= limit)
         return 1;

@@ -22,7 +22,7 @@ static void slice_of(const folder *f, int64_t n, int slice, int slices, int64_t 
 {
     int64_t first, last;
     round_of(f, n, &first, &last);
-    oly_fold_slice(first, last, slice, slices, begin, end);
+    oly_reduction_slice(first, last, slice, slices, begin, end);
 }
 
 static int64_t elements_at(const oly_layout *l, int position)
@@ -44,11 +44,11 @@ static void *room_for(oly_planner *p, void *old, int *capacity, int most, size_t
 
 static oly_status room_for_messages(const folder *f)
 {
-    oly_fold_room *r = f->room;
+    oly_reduction_room *r = f->room;
     int n_messages = 1, n_pieces = 1, room = r->n_pieces;
     for (int k = 0; k < f->n; k++)
         for (int sent = 0; sent < 2; sent++) {
-            const oly_fold_part *part = f->values[k]->part;
+            const oly_reduction_part *part = f->values[k]->part;
             n_messages += part->partials[sent].n + part->results[sent].n;
             n_pieces += part->partials[sent].n_pieces + part->results[sent].n_pieces;
         }
@@ -66,7 +66,7 @@ static void stage_partials(folder *f)
     for (int k = 0; k < f->n; k++) {
         const folded *v = f->values[k];
         for (int j = 0; j < v->part->n_staged; j++) {
-            const oly_fold_team *g = &v->part->groups[v->part->staged[j]];
+            const oly_reduction_team *g = &v->part->groups[v->part->staged[j]];
             slice_of(f, f->room->counts[v->first + v->part->staged[j]], g->slice, g->slices, &begin, &end);
             f->room->offsets[v->staged + j] = bytes - begin * f->element;
             bytes += ((end - begin) * f->element + 63) / 64 * 64;
@@ -82,16 +82,16 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
     int staging = oly_cell(plan, 0, f->staging), own = oly_cell(plan, 0, v->of->slot),
         from = oly_cell(plan, 0, v->read);
     for (int k = 0; k < v->part->n_groups; k++) {
-        const oly_fold_team *g = &v->part->groups[k];
-        oly_fold_work *w = &f->groups[v->first + k];
-        *w = (oly_fold_work){.n_sources = g->n_sources,
-                             .source_base = bases,
-                             .source_offset = offsets,
-                             .n_outs = g->n_outs,
-                             .out_base = outs,
-                             .first_source = g->first_source,
-                             .in_pairs = v->of->rule.in_pairs,
-                             .n_counts = v->part->stage.n_digits};
+        const oly_reduction_team *g = &v->part->groups[k];
+        oly_reduction_work *w = &f->groups[v->first + k];
+        *w = (oly_reduction_work){.n_sources = g->n_sources,
+                                  .source_base = bases,
+                                  .source_offset = offsets,
+                                  .n_outs = g->n_outs,
+                                  .out_base = outs,
+                                  .first_source = g->first_source,
+                                  .in_pairs = v->of->rule.in_pairs,
+                                  .n_counts = v->part->stage.n_digits};
         slice_of(f, f->room->counts[v->first + k], g->slice, g->slices, &w->begin, &w->end);
         memcpy(w->counts, g->counts, sizeof w->counts);
         for (int j = 0; j < g->n_sources; j++) {
@@ -120,7 +120,7 @@ static void list_slots(folder *f, bool staged, int *slots)
         slots[f->n_read + k] = f->values[k]->of->slot;
 }
 
-oly_status oly_fold_place(folder *f, int *n_groups, int *n_staged)
+oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged)
 {
     int n = 0;
     *n_staged = 0;
@@ -131,7 +131,7 @@ oly_status oly_fold_place(folder *f, int *n_groups, int *n_staged)
         n += v->part->n_groups;
         *n_staged += v->part->n_staged;
     }
-    oly_fold_room *r = f->room;
+    oly_reduction_room *r = f->room;
     r->counts = room_for(f->p, r->counts, &r->n_counts, n, sizeof *r->counts);
     r->offsets = room_for(f->p, r->offsets, &r->n_offsets, *n_staged, sizeof *r->offsets);
     OLY_PLAN_CHECK(r->counts ? r->offsets : NULL);
@@ -144,7 +144,7 @@ oly_status oly_fold_place(folder *f, int *n_groups, int *n_staged)
 }
 
 /* With their lists, in one piece of memory. */
-oly_status oly_fold_fill(folder *f, int n_groups, int n_staged)
+oly_status oly_reduction_fill(folder *f, int n_groups, int n_staged)
 {
     int n_sources = 0, n_outs = 0;
     for (int k = 0; k < f->n; k++) {
@@ -175,19 +175,19 @@ typedef struct listing {
     int n_messages, n_pieces;
 } listing;
 
-static const oly_fold_messages *messages_of(const listing *l, const folded *v, bool sent)
+static const oly_reduction_messages *messages_of(const listing *l, const folded *v, bool sent)
 {
     return l->results ? &v->part->results[sent] : &v->part->partials[sent];
 }
 
 /* A value's pieces, without those that are empty, go on with the message. */
-static void add_pieces(listing *l, const folded *v, const oly_fold_message *from, bool sent, oly_message *m)
+static void add_pieces(listing *l, const folded *v, const oly_reduction_message *from, bool sent, oly_message *m)
 {
     const folder *f = l->f;
     bool staged = !l->results && !sent;
     int base = oly_cell(f->p->plan, 0, staged ? f->staging : l->results ? v->of->slot : v->from), first = 0;
     for (int k = 0; k < from->n_pieces; k++) {
-        const oly_fold_piece *piece = &from->pieces[k];
+        const oly_reduction_piece *piece = &from->pieces[k];
         int64_t begin, end;
         slice_of(f, f->room->counts[v->first + piece->group], piece->slice, v->part->groups[piece->group].slices,
                  &begin, &end);
@@ -215,7 +215,7 @@ static int list_messages(listing *l, bool sent)
     for (;;) {
         int peer = INT32_MAX;
         for (int k = 0; k < f->n; k++) {
-            const oly_fold_messages *of = messages_of(l, f->values[k], sent);
+            const oly_reduction_messages *of = messages_of(l, f->values[k], sent);
             int at = f->values[k]->at[sent];
             peer = at < of->n && of->message[at].peer < peer ? of->message[at].peer : peer;
         }
@@ -224,7 +224,7 @@ static int list_messages(listing *l, bool sent)
         oly_message *m = &f->room->messages[l->n_messages];
         *m = (oly_message){.peer = peer, .pieces = f->room->pieces + l->n_pieces, .same = f->room->same + l->n_pieces};
         for (int k = 0; k < f->n; k++) {
-            const oly_fold_messages *of = messages_of(l, f->values[k], sent);
+            const oly_reduction_messages *of = messages_of(l, f->values[k], sent);
             int at = f->values[k]->at[sent];
             if (at < of->n && of->message[at].peer == peer) {
                 add_pieces(l, f->values[k], &of->message[at], sent, m);
@@ -248,7 +248,7 @@ static bool kind_of(const folder *f, bool results, made_exchange *kind)
     return f->n == 1 && f->n_rounds == 1 && v->part->n_groups > 0;
 }
 
-static const made_exchange *made_before(const oly_fold_room *r, const made_exchange *kind)
+static const made_exchange *made_before(const oly_reduction_room *r, const made_exchange *kind)
 {
     for (int k = 0; k < EXCHANGES; k++)
         if (r->made[k].part == kind->part && r->made[k].results == kind->results && r->made[k].count == kind->count &&
@@ -268,7 +268,7 @@ static oly_status make_alike(const folder *f, const made_exchange *before, const
     return oly_exchange_make_like(before->exchange, 2, from, to, f->p->plan->n_devices, exchange);
 }
 
-oly_status oly_fold_exchange(const folder *f, bool results, oly_exchange **exchange)
+oly_status oly_reduction_exchange(const folder *f, bool results, oly_exchange **exchange)
 {
     made_exchange kind;
     bool again = !f->once && kind_of(f, results, &kind);
@@ -300,9 +300,9 @@ static const char *combiner_name(oly_combiner c)
     return names[c];
 }
 
-const char *oly_fold_detail(const folder *f, oly_combiner combiner, int members, int levels)
+const char *oly_reduction_detail(const folder *f, oly_combiner combiner, int members, int levels)
 {
-    oly_fold_room *r = f->room;
+    oly_reduction_room *r = f->room;
     for (int k = 0; k < TEXTS; k++)
         if (r->said[k].text && r->said[k].combiner == combiner && r->said[k].members == members &&
             r->said[k].n_values == f->n && r->said[k].levels == levels)
@@ -321,14 +321,14 @@ const char *oly_fold_detail(const folder *f, oly_combiner combiner, int members,
                oly_plan_say(f->p, "%s over %d devices%s%s", combiner_name(combiner), members, values, in_levels);
 }
 
-void oly_fold_describe(const folder *f, oly_step *step, int *members)
+void oly_reduction_describe(const folder *f, oly_step *step, int *members)
 {
     *members = 1;
     for (int k = 0; k < f->n; k++) {
         const folded *v = f->values[k];
         int64_t bytes = 0;
         for (int g = 0; g < v->part->n_groups; g++) {
-            const oly_fold_team *team = &v->part->groups[g];
+            const oly_reduction_team *team = &v->part->groups[g];
             int64_t begin, end, first, last, count = f->room->counts[v->first + g];
             round_of(f, count, &begin, &end);
             slice_of(f, count, team->slice, team->slices, &first, &last);
@@ -349,11 +349,11 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     const oly_folded *first = f->values[0]->of;
     oly_exchange *exchange, *second;
     int n_groups, n_staged;
-    OLY_TRY(oly_fold_place(f, &n_groups, &n_staged));
-    OLY_TRY(oly_fold_fill(f, n_groups, n_staged));
-    OLY_TRY(oly_fold_exchange(f, false, &exchange));
-    oly_status st = oly_fold_exchange(f, true, &second);
-    oly_step *step = st == OLY_OK ? oly_step_add(p, b, OLY_STEP_FOLD, first->node, "all-reduce") : NULL;
+    OLY_TRY(oly_reduction_place(f, &n_groups, &n_staged));
+    OLY_TRY(oly_reduction_fill(f, n_groups, n_staged));
+    OLY_TRY(oly_reduction_exchange(f, false, &exchange));
+    oly_status st = oly_reduction_exchange(f, true, &second);
+    oly_step *step = st == OLY_OK ? oly_step_add(p, b, OLY_STEP_REDUCTION, first->node, "all-reduce") : NULL;
     if (!step) {
         oly_exchange_free(exchange);
         oly_exchange_free(second);
@@ -369,9 +369,9 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
     step->fold.n_read = f->n_read;
     step->fold.n_written = f->n;
     step->fold.slots = f->slots;
-    oly_fold_describe(f, step, &step->members);
+    oly_reduction_describe(f, step, &step->members);
     step->messages = step->members - 1;
-    step->detail = oly_fold_detail(f, step->fold.combiner, step->members, 1);
+    step->detail = oly_reduction_detail(f, step->fold.combiner, step->members, 1);
     for (int k = 0; k < f->n; k++) {
         oly_slot_use(p, f->values[k]->from);
         oly_slot_use(p, f->values[k]->read);
@@ -383,13 +383,13 @@ static oly_status add_round(folder *f, oly_block *b, const oly_axis_list *axes)
 
 /* -- uneven stages ------------------------------------------------------------------------------------------------------- */
 
-bool oly_fold_reads_copies(const folder *f, const folded *v)
+bool oly_reduction_reads_copies(const folder *f, const folded *v)
 {
     oly_mesh mesh = f->p->mesh;
     int64_t each = oly_mesh_devices_each();
-    const oly_fold_stage *s = &v->part->stage;
+    const oly_reduction_stage *s = &v->part->stage;
     for (int k = 0; k < s->n_digits && v->from == v->of->slot; k++) {
-        const oly_fold_digit *g = &s->digits[k];
+        const oly_reduction_digit *g = &s->digits[k];
         bool several = each == 0 || each > g->same; /* of a process more than one run, maybe */
         if (several && g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
             return true;
@@ -397,7 +397,7 @@ bool oly_fold_reads_copies(const folder *f, const folded *v)
     return false;
 }
 
-int oly_fold_copies(const folder *f, const folded *v, int slot, oly_copy_work *copies)
+int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_work *copies)
 {
     const oly_plan *plan = f->p->plan;
     int n = 0;
@@ -423,7 +423,7 @@ static oly_status set_aside(const folder *f, oly_block *b, folded *v)
     int slot = oly_slot_new(p, &r, (size_t)f->element);
     OLY_PLAN_CHECK(slot >= 0 ? copies : NULL);
     p->plan->slots[slot].block = b;
-    int n = oly_fold_copies(f, v, slot, copies);
+    int n = oly_reduction_copies(f, v, slot, copies);
     oly_slot_use(p, v->from);
     oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, v->of->node, "copy");
     OLY_PLAN_CHECK(s);
@@ -445,14 +445,14 @@ static int64_t largest_part(const oly_folded *of)
     return most;
 }
 
-oly_status oly_fold_values(folder *f, oly_planner *p, const oly_axis_list *axes, int n_items, const oly_folded *items,
-                           int *most)
+oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *axes, int n_items,
+                                const oly_folded *items, int *most)
 {
     int n_devices = p->plan->n_devices;
     if (!p->fold_room)
-        p->fold_room = OLY_PLAN_NEW(p, oly_fold_room, 1);
+        p->fold_room = OLY_PLAN_NEW(p, oly_reduction_room, 1);
     OLY_PLAN_CHECK(p->fold_room);
-    oly_fold_room *r = p->fold_room;
+    oly_reduction_room *r = p->fold_room;
     *f = (folder){.p = p, .room = r, .element = (int64_t)oly_dtype_size(items[0].node->type.dtype), .n_rounds = 1};
     r->of_devices = room_for(p, r->of_devices, &r->n_of_devices, n_items * n_devices, sizeof *r->of_devices);
     OLY_PLAN_CHECK(r->of_devices);
@@ -463,14 +463,14 @@ oly_status oly_fold_values(folder *f, oly_planner *p, const oly_axis_list *axes,
         *v = (folded){.of = &items[k], .largest = largest_part(&items[k]), .counts = counts};
         for (int d = 0; d < n_devices; d++)
             counts[d] = p->position[d] < 0 ? 0 : elements_at(items[k].layout, p->position[d]);
-        OLY_TRY(oly_fold_pattern_of(p, axes, &items[k].rule, v->largest > SLICED_BYTES, &v->pattern));
+        OLY_TRY(oly_reduction_pattern_of(p, axes, &items[k].rule, v->largest > SLICED_BYTES, &v->pattern));
         *most = v->pattern->n_stages > *most ? v->pattern->n_stages : *most;
     }
     return OLY_OK;
 }
 
 /* The values' last stages go together, then those before. */
-void oly_fold_stage_of(folder *f, int n_items, const oly_folded *items, int left)
+void oly_reduction_stage_of(folder *f, int n_items, const oly_folded *items, int left)
 {
     f->n = 0;
     for (int k = 0; k < n_items; k++) {
@@ -487,10 +487,10 @@ void oly_fold_stage_of(folder *f, int n_items, const oly_folded *items, int left
 static oly_status add_stage(folder *f, oly_block *b, const oly_axis_list *axes)
 {
     for (int k = 0; k < f->n; k++)
-        if (oly_fold_reads_copies(f, f->values[k]))
+        if (oly_reduction_reads_copies(f, f->values[k]))
             OLY_TRY(set_aside(f, b, f->values[k]));
-    f->n_rounds = oly_fold_rounds(f);
-    f->staging = oly_fold_staging(f->p, b); /* one for all rounds: each waits for the one before */
+    f->n_rounds = oly_reduction_rounds(f);
+    f->staging = oly_reduction_staging(f->p, b); /* one for all rounds: each waits for the one before */
     if (f->staging < 0)
         return OLY_MEMORY;
     for (f->round = 0; f->round < f->n_rounds; f->round++)
@@ -504,24 +504,25 @@ static bool stays_here(const folder *f)
     oly_mesh mesh = f->p->mesh;
     for (int k = 0; k < f->n; k++)
         for (int j = 0; j < f->values[k]->part->stage.n_digits; j++) {
-            const oly_fold_digit *g = &f->values[k]->part->stage.digits[j];
+            const oly_reduction_digit *g = &f->values[k]->part->stage.digits[j];
             if (g->stride * g->radix > mesh->together[g->axis] && mesh->together[g->axis] < mesh->size[g->axis])
                 return false;
         }
     return true;
 }
 
-oly_status oly_fold_all(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items, const oly_folded *items)
+oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list *axes, int n_items,
+                              const oly_folded *items)
 {
     folder f;
     int left;
     bool later = oly_folds_later(p, axes);
-    OLY_TRY(oly_fold_values(&f, p, axes, n_items, items, &left));
+    OLY_TRY(oly_reduction_values(&f, p, axes, n_items, items, &left));
     for (; left > 0; left--) {
-        oly_fold_stage_of(&f, n_items, items, left);
-        if (later && (oly_fold_is_small(&f, n_items, left) ||
+        oly_reduction_stage_of(&f, n_items, items, left);
+        if (later && (oly_reduction_is_small(&f, n_items, left) ||
                       !stays_here(&f))) /* large ones are folded here by all threads first */
-            return oly_fold_in_levels(p, b, axes, n_items, items, left);
+            return oly_reduction_in_levels(p, b, axes, n_items, items, left);
         OLY_TRY(add_stage(&f, b, axes));
     }
     return OLY_OK;

@@ -9,18 +9,19 @@
 typedef struct staged {
     oly_exchange_outline outline;
     oly_plan *plan;
-    oly_fold_levels *levels;
+    oly_reduction_levels *levels;
     oly_combiner combiner;
     oly_dtype dtype;
     int stages; /* of a level */
 } staged;
 
-oly_status oly_fold_level_of(const oly_plan *plan, oly_fold_levels *levels, int number, oly_fold_level **level)
+oly_status oly_reduction_level_of(const oly_plan *plan, oly_reduction_levels *levels, int number,
+                                  oly_reduction_level **level)
 {
     oly_arena *arena = (oly_arena *)(uintptr_t)&plan->arena; /* only the lane lists */
     *level = NULL;
     if (!levels->level) {
-        levels->level = OLY_ARENA_NEW(arena, oly_fold_level, levels->n);
+        levels->level = OLY_ARENA_NEW(arena, oly_reduction_level, levels->n);
         if (!levels->level)
             return oly_out_of_memory(sizeof *levels->level * (size_t)levels->n, "a reduction");
     }
@@ -32,10 +33,10 @@ oly_status oly_fold_level_of(const oly_plan *plan, oly_fold_levels *levels, int 
     return levels->list(levels->context, number, *level);
 }
 
-void oly_fold_group_run(const oly_fold_work *g, oly_combiner combiner, oly_dtype dtype, void *const *base,
-                        int64_t begin, int64_t end)
+void oly_reduction_group_run(const oly_reduction_work *g, oly_combiner combiner, oly_dtype dtype, void *const *base,
+                             int64_t begin, int64_t end)
 {
-    const void *sources[OLY_FOLD_GROUP];
+    const void *sources[OLY_REDUCTION_GROUP];
     size_t element = oly_dtype_size(dtype);
     for (int k = 0; k < g->n_sources; k++)
         sources[k] = (char *)base[g->source_base[k]] + g->source_offset[k];
@@ -49,8 +50,8 @@ void oly_fold_group_run(const oly_fold_work *g, oly_combiner combiner, oly_dtype
 static oly_status list_stage(const void *context, int stage, oly_exchange **exchange)
 {
     const staged *s = context;
-    oly_fold_level *level;
-    OLY_TRY(oly_fold_level_of(s->plan, s->levels, stage / s->stages, &level));
+    oly_reduction_level *level;
+    OLY_TRY(oly_reduction_level_of(s->plan, s->levels, stage / s->stages, &level));
     oly_exchange **from = stage % s->stages ? &level->second : &level->exchange;
     *exchange = *from; /* the exchange in stages has it from now on */
     *from = NULL;
@@ -60,7 +61,7 @@ static oly_status list_stage(const void *context, int stage, oly_exchange **exch
 static void fold_stage(const void *context, int stage, void *const *base)
 {
     const staged *s = context;
-    const oly_fold_level *level = &s->levels->level[stage / s->stages];
+    const oly_reduction_level *level = &s->levels->level[stage / s->stages];
     if (stage % s->stages)
         return;
     for (int k = 0; k < level->n_copies; k++) {
@@ -70,12 +71,12 @@ static void fold_stage(const void *context, int stage, void *const *base)
                          chunk, c->chunks);
     }
     for (int g = 0; g < level->n_groups; g++)
-        oly_fold_group_run(&level->groups[g], s->combiner, s->dtype, base, level->groups[g].begin,
-                           level->groups[g].end);
+        oly_reduction_group_run(&level->groups[g], s->combiner, s->dtype, base, level->groups[g].begin,
+                                level->groups[g].end);
 }
 
-oly_status oly_fold_levels_exchange(oly_plan *plan, oly_step *step, oly_levels_way way, int n_buffers,
-                                    const int *buffers)
+oly_status oly_reduction_levels_exchange(oly_plan *plan, oly_step *step, oly_levels_way way, int n_buffers,
+                                         const int *buffers)
 {
     staged *s = OLY_ARENA_NEW(&plan->arena, staged, 1);
     if (!s)

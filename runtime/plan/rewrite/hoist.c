@@ -242,7 +242,7 @@ static oly_status move_all(oly_graph *g, bool *any)
     return OLY_OK;
 }
 
-oly_status oly_move_invariants(oly_graph *g)
+oly_status oly_hoist(oly_graph *g)
 {
     bool any = false;
     OLY_TRY(move_all(g, &any));

@@ -33,9 +33,9 @@ typedef struct parting {
     bool *pure;    /* [n_nodes] made of fields and what is outside by what can be looked through */
     bool *depends; /* [n_nodes] on a field */
     bool is_field[64], is_clock[64];
-    int field[64], clock[64];      /* carries: fields; numbers made of such numbers alone */
-    int seen[MOST_SEEN];           /* nodes of the body */
-    int64_t reach[OLY_MARCH_RANK]; /* of a step, both ways together */
+    int field[64], clock[64];       /* carries: fields; numbers made of such numbers alone */
+    int seen[MOST_SEEN];            /* nodes of the body */
+    int64_t reach[OLY_TILING_RANK]; /* of a step, both ways together */
 } parting;
 
 /* -- what is to be parted ------------------------------------------------------------------------------------------------ */
@@ -96,7 +96,7 @@ static void mark(parting *x)
         oly_graph_ahead(g, k, 1);
         const oly_node *n = g->nodes[k];
         x->depends[k] = false;
-        x->pure[k] = oly_march_sees_through(n);
+        x->pure[k] = oly_tiling_sees_through(n);
         for (int j = 0; j < n->n_in; j++) {
             x->depends[k] = x->depends[k] || x->depends[n->in[j]->index];
             x->pure[k] = x->pure[k] && x->pure[n->in[j]->index];
@@ -473,7 +473,7 @@ static bool is_input(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_INPUT;
 }
 
-static bool is_stage(const oly_march_form *form, const oly_node *n)
+static bool is_stage(const oly_tiling_form *form, const oly_node *n)
 {
     for (int k = 0; k < form->n_stages; k++)
         if (form->stages[k].node == n)
@@ -488,16 +488,16 @@ static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
     oly_graph *one = oly_graph_new("step");
     oly_status st = one ? make_steps(x, stepper, 1, one) : oly_out_of_memory(0, "a loop");
     oly_node probe = {.op = OLY_OP_loop};
-    oly_march_form form;
-    oly_march_pass pass;
+    oly_tiling_form form;
+    oly_tiling_pass pass;
     probe.params.body = one;
     probe.params.n_carry = x->n_fields + x->n_seen;
     probe.params.upper = 1;
     *yes = false;
     if (st == OLY_OK)
-        st = oly_march_find(x->p, &probe, &form, yes);
+        st = oly_tiling_find(x->p, &probe, &form, yes);
     if (*yes)
-        st = oly_march_unroll(x->p, &form, 1, true, &pass);
+        st = oly_tiling_unroll(x->p, &form, 1, true, &pass);
     for (int d = 0; st == OLY_OK && *yes && d < form.rank; d++)
         x->reach[d] = pass.field_hi[d] - pass.field_lo[d];
     for (int k = 0, at = 0; k < stepper->n_nodes && *yes;
@@ -563,7 +563,7 @@ static oly_status part_all(oly_planner *p, oly_graph *g)
     return OLY_OK;
 }
 
-oly_status oly_part_observers(oly_planner *p)
+oly_status oly_split_loops(oly_planner *p)
 {
     oly_site here = oly_current_site();
     oly_status st = part_all(p, p->plan->graph);

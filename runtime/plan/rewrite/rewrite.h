@@ -3,7 +3,7 @@
 #define OLY_PLAN_REWRITE_REWRITE_H
 #include "plan/model/planner.h"
 
-oly_status oly_move_invariants(oly_graph *g);
+oly_status oly_hoist(oly_graph *g);
 /* Parts loops that only look at their fields: those take several steps at once. */
-oly_status oly_part_observers(oly_planner *p);
+oly_status oly_split_loops(oly_planner *p);
 #endif

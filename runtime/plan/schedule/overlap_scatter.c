@@ -133,8 +133,8 @@ static bool pays(const feeder *f, double flight)
     return gain > n * phase_seconds;
 }
 
-oly_status oly_feed_exchange(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
-                             oly_step *fed, bool *done)
+oly_status oly_send_blocks_early(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
+                                 oly_step *fed, bool *done)
 {
     feeder f = {.p = p, .product = product, .move = move};
     bool known;

@@ -98,7 +98,7 @@ static item *add_item(scheduler *s, const oly_step *step, int start, bool number
     item *it = &s->items[s->n++];
     *it = (item){
         .step = *step, .start = start, .first_edge = -1, .numbered = numbered, .wait = -1, .instead = -1, .after = -1};
-    if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_FOLD)
+    if (step->kind != OLY_STEP_MOVE && step->kind != OLY_STEP_REDUCTION)
         it->seconds = oly_price_step(s->p->plan, step);
     else
         it->flight = oly_price_step(s->p->plan, step);
@@ -142,7 +142,7 @@ static oly_status feed(scheduler *s, const oly_step *step, bool *done)
     *done = false;
     if (!last || last->step.kind != OLY_STEP_GEMM || last->wait >= 0 || !step->exchange || step->alone)
         return OLY_OK;
-    OLY_TRY(oly_feed_exchange(s->p, &last->step, step, oly_price_step(s->p->plan, step), &fed, done));
+    OLY_TRY(oly_send_blocks_early(s->p, &last->step, step, oly_price_step(s->p->plan, step), &fed, done));
     if (!*done)
         return OLY_OK;
     last->step = fed;
@@ -219,7 +219,7 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
 /* The movement that brings the first margins of some field; -1: none. */
 static int mover_of_fields(const scheduler *s, const oly_step *step)
 {
-    const oly_march *m = step->stencil.march;
+    const oly_tiling *m = step->stencil.march;
     int mover = m ? -1 : s->mover[step->stencil.first_slot];
     for (int j = 0; m && j < m->form.n_fields && mover < 0; j++)
         mover = m->first_slot[j] < 0 ? -1 : s->mover[m->first_slot[j]];
@@ -251,7 +251,7 @@ static void forget_mover(void *context, int slot, bool writes)
 static oly_status add_step(scheduler *s, const oly_step *step)
 {
     int at = s->n;
-    if (step->kind == OLY_STEP_FOLD)
+    if (step->kind == OLY_STEP_REDUCTION)
         add_fold(s, step);
     else if (step->kind == OLY_STEP_MOVE) {
         bool fed;
@@ -267,7 +267,7 @@ static oly_status add_step(scheduler *s, const oly_step *step)
     else
         add_item(s, step, -1, step->kind == OLY_STEP_LOOP || step->kind == OLY_STEP_BRANCH);
     OLY_PLAN_CHECK(s->failed ? NULL : s);
-    oly_step_uses(s->p->plan, step, forget_mover, s);
+    oly_step_effects(s->p->plan, step, forget_mover, s);
     for (int k = 0; step->kind == OLY_STEP_MOVE && step->exchange && k < step->move.n_arrivals; k++)
         s->mover[oly_cell_slot(s->p->plan, step->move.arrivals[k].piece.buffer)] = at;
     return OLY_OK;
@@ -338,7 +338,7 @@ static oly_status find_dependences(scheduler *s)
         item *it = &s->items[k];
         s->current = k;
         it->first_use = s->n_uses;
-        oly_step_uses(s->p->plan, &it->step, note_use, s);
+        oly_step_effects(s->p->plan, &it->step, note_use, s);
         for (int j = 0; j < it->n_uses && !s->failed; j++)
             depend_through(s, k, &s->uses[it->first_use + j]);
         depends(s, k, it->start);
@@ -357,7 +357,7 @@ static oly_status find_dependences(scheduler *s)
 /* The exchange that an item leaves under way; NULL: none. */
 static const oly_exchange *left_by(const item *it)
 {
-    const oly_exchange *x = it->step.kind == OLY_STEP_FOLD ? it->step.second : it->step.exchange;
+    const oly_exchange *x = it->step.kind == OLY_STEP_REDUCTION ? it->step.second : it->step.exchange;
     return it->step.starts ? x : NULL;
 }
 
@@ -497,7 +497,7 @@ static void keep_together(scheduler *s)
 static bool joins(oly_step *last, const oly_step *next)
 {
     if (next->kind == OLY_STEP_WAIT && next->from < 0 && last->starts && last->kind != OLY_STEP_GEMM &&
-        next->awaited == (last->kind == OLY_STEP_FOLD ? last->second : last->exchange)) {
+        next->awaited == (last->kind == OLY_STEP_REDUCTION ? last->second : last->exchange)) {
         last->starts = false;
         return true;
     }
@@ -507,7 +507,7 @@ static bool joins(oly_step *last, const oly_step *next)
 /* Its partials' exchange, too, when nothing came between. */
 static bool joins_fold(oly_step *last, const oly_step *next)
 {
-    if (next->kind != OLY_STEP_FOLD || !next->begun || last->kind != OLY_STEP_MOVE || last->starts ||
+    if (next->kind != OLY_STEP_REDUCTION || !next->begun || last->kind != OLY_STEP_MOVE || last->starts ||
         last->move.n_copies || last->what != partials || last->node != next->node)
         return false;
     oly_exchange *x = last->exchange;
@@ -582,6 +582,6 @@ oly_status oly_schedule(oly_planner *p)
         return OLY_OK;
     OLY_TRY(schedule_block(p, plan->main, &changed));
     if (changed)
-        oly_number_again(p);
+        oly_renumber_steps(p);
     return OLY_OK;
 }

@@ -57,11 +57,11 @@ static void live_in(oly_plan *plan, const oly_block *b)
             outside.loop.body = NULL;
         if (s->kind == OLY_STEP_BRANCH)
             outside.branch.n = 0;
-        oly_step_uses(plan, &outside, live, &l);
+        oly_step_effects(plan, &outside, live, &l);
     }
 }
 
-void oly_number_again(oly_planner *p)
+void oly_renumber_steps(oly_planner *p)
 {
     oly_plan *plan = p->plan;
     int next = 0;

@@ -6,7 +6,7 @@
 #include "plan/model/planner.h"
 
 /* -- schedule_numbers.c: numbers steps and finds lives of slots anew -- */
-void oly_number_again(oly_planner *p);
+void oly_renumber_steps(oly_planner *p);
 
 /* -- overlap.c -- */
 enum { OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
@@ -39,6 +39,6 @@ oly_status oly_split_step(oly_planner *p, const oly_step *s, int n, const oly_st
 /* -- overlap_scatter.c -- */
 /* Makes one step of a product and the exchange that sends it in parts to other processes, which takes `flight` seconds, if that
  * pays: what goes to a process is sent as soon as its blocks are made. *done tells; then `fed` is that step. */
-oly_status oly_feed_exchange(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
-                             oly_step *fed, bool *done);
+oly_status oly_send_blocks_early(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
+                                 oly_step *fed, bool *done);
 #endif

@@ -31,7 +31,7 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
     return true;
 }
 
-/* Is v a part of the carry, or the carry moved round (oly_is_roll), or one of the other? Where its element 0 lies. */
+/* Is v a part of the carry, or the carry moved round (oly_is_cyclic_shift), or one of the other? Where its element 0 lies. */
 static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start, oly_linear *f)
 {
     bool rolled[OLY_MAX_RANK] = {false};
@@ -39,7 +39,7 @@ static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start,
     int64_t by;
     memset(start, 0, sizeof *start * OLY_MAX_RANK);
     while (v != carry && depth++ < DEEPEST) {
-        if (oly_is_roll(v, &d, &by)) {
+        if (oly_is_cyclic_shift(v, &d, &by)) {
             int64_t size = v->type.shape[d];
             start[d] += by > size / 2 ? by - size : by;
             rolled[d] = true;

@@ -178,9 +178,9 @@ static oly_region with_margins(const found *s, const oly_layout *l, int steps)
 /* What several steps read: of several dimensions not the far corners, when no tap is diagonal. */
 static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
 {
-    const oly_march_need *needs;
+    const oly_tiling_need *needs;
     int n;
-    OLY_TRY(oly_march_reach(p, &s->stencil, steps, &n, &needs));
+    OLY_TRY(oly_tiling_reach(p, &s->stencil, steps, &n, &needs));
     oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {

@@ -25,5 +25,5 @@ oly_status oly_overlap_stencil(oly_planner *p, oly_step *s, const oly_step *firs
 
 /* -- time_tiling.c -- */
 /* Lowers the loop as steps of fields over one grid, many at once, when it is of that kind. *done tells. */
-oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
+oly_status oly_lower_time_tiling(oly_planner *p, oly_frame *f, oly_node *n, bool *done);
 #endif

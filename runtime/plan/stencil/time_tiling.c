@@ -18,12 +18,12 @@ typedef struct lowering {
     oly_layout *outside; /* [n_fields] where each is before and after the loop */
     oly_layout *inside;  /* [n_fields] cut where the grid is */
     bool shifts;         /* some field lies elsewhere inside */
-    oly_march *march;
+    oly_tiling *march;
     oly_region *region; /* [n_fields] of the slots with margins */
     bool margins;
-    int64_t count, extent[OLY_MARCH_RANK]; /* steps; of the largest block */
-    int brings;                            /* the step that brings the first margins; -1: none, or several */
-    oly_march_device *devices;
+    int64_t count, extent[OLY_TILING_RANK]; /* steps; of the largest block */
+    int brings;                             /* the step that brings the first margins; -1: none, or several */
+    oly_tiling_device *devices;
     const int *result; /* [n_fields] slots after the loop */
 } lowering;
 
@@ -47,10 +47,10 @@ static int sort_in(int64_t *list, int n, int64_t x)
 }
 
 /* Elements round a block that are needed of a field. */
-static double points_needed(const lowering *w, const oly_march_need *needs, int n)
+static double points_needed(const lowering *w, const oly_tiling_need *needs, int n)
 {
-    int64_t edge[OLY_MARCH_RANK][128];
-    int n_edges[OLY_MARCH_RANK] = {0}, at[OLY_MARCH_RANK] = {0}, rank = w->march->form.rank;
+    int64_t edge[OLY_TILING_RANK][128];
+    int n_edges[OLY_TILING_RANK] = {0}, at[OLY_TILING_RANK] = {0}, rank = w->march->form.rank;
     double total = 0, block = 1;
     for (int d = 0; d < rank; d++) {
         block *= (double)w->extent[d];
@@ -86,7 +86,7 @@ typedef struct exchange_price {
     double seconds, bytes;
 } exchange_price;
 
-static exchange_price price_exchange(const lowering *w, const oly_march_pass *pass)
+static exchange_price price_exchange(const lowering *w, const oly_tiling_pass *pass)
 {
     exchange_price x = {0, 0};
     oly_level level = OLY_LEVEL_PROCESS;
@@ -108,7 +108,7 @@ static exchange_price price_exchange(const lowering *w, const oly_march_pass *pa
     return x;
 }
 
-static bool fits_blocks(const lowering *w, const oly_march_pass *pass)
+static bool fits_blocks(const lowering *w, const oly_tiling_pass *pass)
 {
     for (int d = 0; d < w->layout.rank; d++)
         if (is_cut(w, d) && (-pass->field_lo[d] > w->extent[d] || pass->field_hi[d] > w->extent[d]))
@@ -121,21 +121,21 @@ static bool fits_blocks(const lowering *w, const oly_march_pass *pass)
 static oly_status choose_steps(lowering *w)
 {
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
-    oly_march *m = w->march;
+    oly_tiling *m = w->march;
     double best = -1, single = 0;
     if (oly_halo_steps()) {
         int64_t steps = oly_halo_steps() < w->count ? oly_halo_steps() : w->count;
-        OLY_TRY(oly_march_unroll(w->p, &m->form, (int)steps, false, &m->pass));
-        m->seconds = (double)steps * oly_march_tile(&m->form, &m->pass, w->extent, m->tile);
+        OLY_TRY(oly_tiling_unroll(w->p, &m->form, (int)steps, false, &m->pass));
+        m->seconds = (double)steps * oly_tiling_tile(&m->form, &m->pass, w->extent, m->tile);
         return OLY_OK;
     }
     for (size_t k = 0; k < sizeof candidates / sizeof *candidates && candidates[k] <= w->count; k++) {
-        oly_march_pass pass;
-        int64_t tile[OLY_MARCH_RANK];
+        oly_tiling_pass pass;
+        int64_t tile[OLY_TILING_RANK];
         int steps = candidates[k];
-        OLY_TRY(oly_march_unroll(w->p, &m->form, steps, true, &pass));
+        OLY_TRY(oly_tiling_unroll(w->p, &m->form, steps, true, &pass));
         exchange_price x = price_exchange(w, &pass);
-        double a_step = oly_march_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
+        double a_step = oly_tiling_tile(&m->form, &pass, w->extent, tile), all = a_step + x.seconds / steps;
         if (k > 0 && (!fits_blocks(w, &pass) || x.bytes > 2 * single * steps))
             break;
         single = k == 0 ? x.bytes : single;
@@ -148,7 +148,7 @@ static oly_status choose_steps(lowering *w)
             break;
         }
     }
-    return m->pass.steps > 1 || m->form.unrolled ? oly_march_unroll(w->p, &m->form, m->pass.steps, false, &m->pass)
+    return m->pass.steps > 1 || m->form.unrolled ? oly_tiling_unroll(w->p, &m->form, m->pass.steps, false, &m->pass)
                                                  : OLY_OK;
 }
 
@@ -168,7 +168,7 @@ static int64_t most(int64_t a, int64_t b)
  * field counts its elements: it may have none of its own there, but read some. */
 static oly_region region_of_field(lowering *w, int j)
 {
-    const oly_march *m = w->march;
+    const oly_tiling *m = w->march;
     oly_region region = oly_region_of_layout(&w->layout);
     for (int d = 0; d < w->layout.rank; d++) {
         oly_region_dim *r = &region.dim[d];
@@ -195,7 +195,7 @@ static oly_status find_regions(lowering *w)
 }
 
 /* What a pass reads of field j: around each device's block, and the block. */
-static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, oly_wanted *wanted)
+static oly_status find_wanted(lowering *w, const oly_tiling_pass *pass, int j, oly_wanted *wanted)
 {
     int n = pass->n_needs[j];
     if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
@@ -203,7 +203,7 @@ static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, ol
     oly_region *part = OLY_PLAN_NEW(w->p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {
-        const oly_march_need *need = &pass->needs[j][k];
+        const oly_tiling_need *need = &pass->needs[j][k];
         part[k] = oly_region_of_layout(&w->inside[j]);
         for (int d = 0; d < w->layout.rank; d++) {
             int64_t size = w->layout.shape[d], from = need->from[d] > 0 ? need->from[d] : 0;
@@ -223,7 +223,7 @@ static oly_status find_wanted(lowering *w, const oly_march_pass *pass, int j, ol
 }
 
 /* A field that is only written needs nothing beforehand. */
-static bool is_read(const oly_march *m, int j)
+static bool is_read(const oly_tiling *m, int j)
 {
     return m->pass.n_needs[j] > 0 || (m->first.steps > 0 && m->first.n_needs[j] > 0);
 }
@@ -244,9 +244,9 @@ static oly_status plan_moves(lowering *w, oly_block *b, int n_fields, const oly_
 }
 
 /* Brings what the first pass reads of all fields. */
-static oly_status bring_margins(lowering *w, const oly_march_pass *pass, const int *from, const int *to)
+static oly_status bring_margins(lowering *w, const oly_tiling_pass *pass, const int *from, const int *to)
 {
-    const oly_march_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->march->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     OLY_PLAN_CHECK(moves);
     int n = 0;
@@ -266,7 +266,7 @@ static oly_status bring_margins(lowering *w, const oly_march_pass *pass, const i
 /* Brings what the others read, within the slots of the fields, two of each: a new block for each. */
 static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slots[2])
 {
-    const oly_march_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->march->form;
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, form->n_fields);
     int *of[2] = {OLY_PLAN_NEW(w->p, int, form->n_fields), OLY_PLAN_NEW(w->p, int, form->n_fields)};
     OLY_PLAN_CHECK(moves && of[0] ? of[1] : NULL);
@@ -308,7 +308,7 @@ static oly_status new_slots(lowering *w, const oly_region *r, bool all, int *slo
 
 static oly_status take_fields(lowering *w, oly_block **blocks)
 {
-    oly_march *m = w->march;
+    oly_tiling *m = w->march;
     int n = m->form.n_fields, *first = OLY_PLAN_NEW(w->p, int, n), *before = OLY_PLAN_NEW(w->p, int, n);
     int *field[2] = {OLY_PLAN_NEW(w->p, int, n), OLY_PLAN_NEW(w->p, int, n)};
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
@@ -392,7 +392,7 @@ static oly_status hand_out(lowering *w)
 
 /* -- what comes from outside ------------------------------------------------------------------------------------------------- */
 
-static oly_region region_of_fixed(const lowering *w, const oly_march_fixed *x)
+static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
 {
     oly_region r = {.mesh = w->layout.mesh, .rank = x->node->type.rank};
     for (int e = 0; e < r.rank; e++) {
@@ -415,11 +415,11 @@ static oly_region region_of_fixed(const lowering *w, const oly_march_fixed *x)
     return r;
 }
 
-static void place_fixed(const oly_march_fixed *x, const oly_region *r, int position, const oly_place *at,
-                        oly_march_place *place)
+static void place_fixed(const oly_tiling_fixed *x, const oly_region *r, int position, const oly_place *at,
+                        oly_tiling_place *place)
 {
     oly_box box = oly_region_box(r, x->node->type.shape, position);
-    *place = (oly_march_place){.base = at->base, .offset = at->offset};
+    *place = (oly_tiling_place){.base = at->base, .offset = at->offset};
     for (int e = 0; e < r->rank; e++)
         if (x->dim[e] >= 0) {
             place->stride[x->dim[e]] = at->stride[e];
@@ -430,7 +430,7 @@ static void place_fixed(const oly_march_fixed *x, const oly_region *r, int posit
 /* Brought once, before the loop, as far as the margins go. */
 static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *regions)
 {
-    const oly_march_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->march->form;
     oly_frame *body = w->f->bodies[w->loop->index];
     oly_node **nodes = OLY_PLAN_NEW(w->p, oly_node *, form->n_fixed + 1);
     OLY_PLAN_CHECK(nodes);
@@ -438,9 +438,9 @@ static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *re
         nodes[k] = (oly_node *)form->fixed[k].node;
         regions[k] = region_of_fixed(w, &form->fixed[k]);
     }
-    OLY_TRY(oly_prepare(w->p, body, form->n_fixed, nodes, regions));
+    OLY_TRY(oly_gather_reads(w->p, body, form->n_fixed, nodes, regions));
     for (int k = 0; k < form->n_fixed; k++) {
-        OLY_TRY(oly_demand(w->p, body, nodes[k], &regions[k], &readings[k]));
+        OLY_TRY(oly_read_operand(w->p, body, nodes[k], &regions[k], &readings[k]));
         OLY_TRY(oly_constant_in_memory(w->p, w->f, w->layout.mesh, &readings[k]));
     }
     return OLY_OK;
@@ -456,7 +456,7 @@ static oly_box in_grid(const lowering *w, oly_box b, int j)
     return b;
 }
 
-static oly_status place_fields(lowering *w, int position, oly_march_device *v)
+static oly_status place_fields(lowering *w, int position, oly_tiling_device *v)
 {
     int n = w->march->form.n_fields;
     oly_box *own = OLY_PLAN_NEW(w->p, oly_box, n), *field = OLY_PLAN_NEW(w->p, oly_box, n);
@@ -478,14 +478,14 @@ static oly_status place_fields(lowering *w, int position, oly_march_device *v)
 
 static oly_status fill_devices(lowering *w, const oly_reading *readings, const oly_region *regions, double *work)
 {
-    const oly_march_form *form = &w->march->form;
-    oly_march_device *devices = OLY_PLAN_NEW(w->p, oly_march_device, w->p->plan->n_devices);
+    const oly_tiling_form *form = &w->march->form;
+    oly_tiling_device *devices = OLY_PLAN_NEW(w->p, oly_tiling_device, w->p->plan->n_devices);
     OLY_PLAN_CHECK(devices);
     for (int d = 0; d < w->p->plan->n_devices; d++) {
         int position = oly_position_in(w->p, w->layout.mesh, d);
         if (position < 0)
             continue;
-        oly_march_place *fixed = OLY_PLAN_NEW(w->p, oly_march_place, form->n_fixed + 1);
+        oly_tiling_place *fixed = OLY_PLAN_NEW(w->p, oly_tiling_place, form->n_fixed + 1);
         OLY_PLAN_CHECK(fixed);
         for (int k = 0; k < form->n_fixed; k++)
             place_fixed(&form->fixed[k], &regions[k], position, &readings[k].place[d], &fixed[k]);
@@ -513,7 +513,7 @@ static void say_margin(oly_text *t, const char *comma, int64_t below, int64_t ab
 
 static void describe(lowering *w, oly_step *s, const oly_block *margins)
 {
-    const oly_march *m = w->march;
+    const oly_tiling *m = w->march;
     int64_t passes = (w->count + m->pass.steps - 1) / m->pass.steps;
     oly_text t = {0};
     int n_fields = 0;
@@ -544,7 +544,7 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
     oly_text_free(&t);
 }
 
-static double instructions_of(const oly_march_form *form)
+static double instructions_of(const oly_tiling_form *form)
 {
     double n = 0;
     for (int k = 0; k < form->n_stages; k++)
@@ -554,7 +554,7 @@ static double instructions_of(const oly_march_form *form)
 
 static oly_status add_step(lowering *w)
 {
-    oly_march *m = w->march;
+    oly_tiling *m = w->march;
     oly_block *blocks[2] = {NULL, NULL};
     oly_reading *readings = OLY_PLAN_NEW(w->p, oly_reading, m->form.n_fixed + 1);
     oly_region *regions = OLY_PLAN_NEW(w->p, oly_region, m->form.n_fixed + 1);
@@ -641,7 +641,7 @@ static void cut_dimension(lowering *w, int d)
 
 static oly_status find_cuts(lowering *w)
 {
-    const oly_march_form *form = &w->march->form;
+    const oly_tiling_form *form = &w->march->form;
     w->layout = w->outside[0];
     memcpy(w->layout.shape, form->shape, sizeof *form->shape * (size_t)form->rank);
     w->inside = OLY_PLAN_NEW(w->p, oly_layout, form->n_fields);
@@ -658,15 +658,15 @@ static oly_status find_cuts(lowering *w)
     return OLY_OK;
 }
 
-oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
+oly_status oly_lower_time_tiling(oly_planner *p, oly_frame *f, oly_node *n, bool *done)
 {
     lowering w = {.p = p, .f = f, .loop = n, .count = n->params.upper - n->params.lower, .brings = -1};
     bool found, alike = false;
     if ((w.count < 2 && !n->params.unrolled) || !oly_enabled(OLY_OPTIMISATION_FIELD_LOOPS))
         return OLY_OK;
-    w.march = OLY_PLAN_NEW(p, oly_march, 1);
+    w.march = OLY_PLAN_NEW(p, oly_tiling, 1);
     OLY_PLAN_CHECK(w.march);
-    OLY_TRY(oly_march_find(p, n, &w.march->form, &found));
+    OLY_TRY(oly_tiling_find(p, n, &w.march->form, &found));
     if (found)
         OLY_TRY(find_layouts(&w, &alike));
     if (!alike)
@@ -676,7 +676,7 @@ oly_status oly_lower_march(oly_planner *p, oly_frame *f, oly_node *n, bool *done
     w.march->lower = n->params.lower;
     OLY_TRY(choose_steps(&w));
     if (w.count % w.march->pass.steps)
-        OLY_TRY(oly_march_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), false, &w.march->first));
+        OLY_TRY(oly_tiling_unroll(p, &w.march->form, (int)(w.count % w.march->pass.steps), false, &w.march->first));
     OLY_TRY(find_regions(&w));
     return add_step(&w);
 }

@@ -4,29 +4,29 @@
 #include "core/optimisation.h"
 #include <string.h>
 
-int oly_march_read(oly_march_code *c, const oly_march_load *load, oly_dtype dtype)
+int oly_tiling_read(oly_tiling_code *c, const oly_tiling_load *load, oly_dtype dtype)
 {
     for (int k = 0; k < c->n_loads; k++)
         if (c->loads[k].of.kind == load->of.kind && c->loads[k].of.index == load->of.index &&
             memcmp(c->loads[k].shift, load->shift, sizeof load->shift) == 0)
             return k;
-    if (c->n_loads == OLY_MARCH_LOADS)
+    if (c->n_loads == OLY_TILING_LOADS)
         return -1;
     c->loads[c->n_loads] = *load;
     c->dtype[c->n_loads] = dtype;
     return c->n_loads++;
 }
 
-static int add(oly_march_code *c, const oly_tile_instruction *i, const oly_node *of)
+static int add(oly_tiling_code *c, const oly_tile_instruction *i, const oly_node *of)
 {
-    if (c->n_instructions == OLY_MARCH_INSTRUCTIONS)
+    if (c->n_instructions == OLY_TILING_INSTRUCTIONS)
         return -1;
     c->of[c->n_instructions] = of;
     c->instructions[c->n_instructions] = *i;
-    return OLY_MARCH_LOADS + c->n_instructions++;
+    return OLY_TILING_LOADS + c->n_instructions++;
 }
 
-int oly_march_splat(oly_march_code *c, const oly_node *constant)
+int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant)
 {
     oly_tile_instruction i;
     memset(&i, 0, sizeof i);
@@ -34,7 +34,7 @@ int oly_march_splat(oly_march_code *c, const oly_node *constant)
     return add(c, &i, constant);
 }
 
-int oly_march_operate(oly_march_code *c, const oly_node *n, const int *in, int dimension)
+int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension)
 {
     oly_tile_instruction i;
     memset(&i, 0, sizeof i);
@@ -65,19 +65,19 @@ typedef struct tap_list {
 
 enum { MOST_VISITS = 256 }; /* of values: bounds what shared ones cost */
 
-static bool number(const oly_march_code *c, int value, double *x)
+static bool number(const oly_tiling_code *c, int value, double *x)
 {
-    const oly_node *n = value < OLY_MARCH_LOADS ? NULL : c->of[value - OLY_MARCH_LOADS];
+    const oly_node *n = value < OLY_TILING_LOADS ? NULL : c->of[value - OLY_TILING_LOADS];
     if (!n || !oly_is_constant(n) || oly_dtype_kind(n->type.dtype) == OLY_KIND_COMPLEX)
         return false;
     *x = oly_dtype_kind(n->type.dtype) == OLY_KIND_FLOAT ? n->params.value.f : (double)n->params.value.i;
     return true;
 }
 
-static bool add_tap(const oly_march_code *c, tap_list *l, int load, oly_dtype dtype, double coefficient)
+static bool add_tap(const oly_tiling_code *c, tap_list *l, int load, oly_dtype dtype, double coefficient)
 {
-    oly_march_kind kind = c->loads[load].of.kind;
-    if ((kind != OLY_MARCH_FIELD && kind != OLY_MARCH_STAGE) || c->dtype[load] != dtype)
+    oly_tiling_kind kind = c->loads[load].of.kind;
+    if ((kind != OLY_TILING_FIELD && kind != OLY_TILING_STAGE) || c->dtype[load] != dtype)
         return false;
     for (int t = 0; t < l->n; t++)
         if (l->load[t] == load) {
@@ -92,15 +92,15 @@ static bool add_tap(const oly_march_code *c, tap_list *l, int load, oly_dtype dt
 }
 
 /* As linear_form.c does for one field: the taps keep the order in which the program adds them. */
-static bool add_taps(const oly_march_code *c, tap_list *l, int value, oly_dtype dtype, double scale)
+static bool add_taps(const oly_tiling_code *c, tap_list *l, int value, oly_dtype dtype, double scale)
 {
     double x;
     if (value < 0 || ++l->visits > MOST_VISITS)
         return false;
-    if (value < OLY_MARCH_LOADS)
+    if (value < OLY_TILING_LOADS)
         return add_tap(c, l, value, dtype, scale);
-    const oly_tile_instruction *i = &c->instructions[value - OLY_MARCH_LOADS];
-    const oly_node *n = c->of[value - OLY_MARCH_LOADS];
+    const oly_tile_instruction *i = &c->instructions[value - OLY_TILING_LOADS];
+    const oly_node *n = c->of[value - OLY_TILING_LOADS];
     if (!n || i->to != dtype)
         return false;
     switch (oly_linearity_of(n->op)) {
@@ -117,12 +117,13 @@ static bool add_taps(const oly_march_code *c, tap_list *l, int value, oly_dtype 
     }
 }
 
-static oly_status find_taps(oly_planner *p, const oly_march_code *c, int value, oly_dtype dtype, oly_march_piece *piece)
+static oly_status find_taps(oly_planner *p, const oly_tiling_code *c, int value, oly_dtype dtype,
+                            oly_tiling_piece *piece)
 {
     tap_list l = {0};
     piece->n_taps = 0;
     if (!oly_enabled(OLY_OPTIMISATION_STENCIL_TAPS) || (dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64) ||
-        value < OLY_MARCH_LOADS || !add_taps(c, &l, value, dtype, 1))
+        value < OLY_TILING_LOADS || !add_taps(c, &l, value, dtype, 1))
         return OLY_OK;
     int *tap = OLY_PLAN_NEW(p, int, l.n);
     double *coefficient = OLY_PLAN_NEW(p, double, l.n);
@@ -154,17 +155,17 @@ static int take(registers *r)
 }
 
 /* Loads keep theirs throughout; results give theirs back after their last use, and after the result is taken: never in place. */
-static bool give_registers(oly_march_code *c, int value, int16_t *store, int *n_registers)
+static bool give_registers(oly_tiling_code *c, int value, int16_t *store, int *n_registers)
 {
     registers r = {.n = 0};
-    int last[OLY_MARCH_INSTRUCTIONS], reg[OLY_MARCH_INSTRUCTIONS];
+    int last[OLY_TILING_INSTRUCTIONS], reg[OLY_TILING_INSTRUCTIONS];
     for (int k = 0; k < c->n_loads; k++)
         take(&r);
     for (int i = 0; i < c->n_instructions; i++) {
-        last[i] = value == OLY_MARCH_LOADS + i ? c->n_instructions : i;
+        last[i] = value == OLY_TILING_LOADS + i ? c->n_instructions : i;
         for (int k = 0; k < 3; k++)
-            if (c->instructions[i].in[k] >= OLY_MARCH_LOADS) {
-                int of = c->instructions[i].in[k] - OLY_MARCH_LOADS;
+            if (c->instructions[i].in[k] >= OLY_TILING_LOADS) {
+                int of = c->instructions[i].in[k] - OLY_TILING_LOADS;
                 last[of] = last[of] > i ? last[of] : i;
             }
     }
@@ -176,7 +177,7 @@ static bool give_registers(oly_march_code *c, int value, int16_t *store, int *n_
         t->out = (int16_t)reg[i];
         int used[3];
         for (int k = 0; k < 3; k++) {
-            used[k] = t->in[k] >= OLY_MARCH_LOADS ? t->in[k] - OLY_MARCH_LOADS : -1;
+            used[k] = t->in[k] >= OLY_TILING_LOADS ? t->in[k] - OLY_TILING_LOADS : -1;
             if (used[k] >= 0)
                 t->in[k] = (int16_t)reg[used[k]];
         }
@@ -186,16 +187,16 @@ static bool give_registers(oly_march_code *c, int value, int16_t *store, int *n_
         if (last[i] == i)
             r.busy[reg[i]] = false;
     }
-    *store = (int16_t)(value >= OLY_MARCH_LOADS ? reg[value - OLY_MARCH_LOADS] : value);
+    *store = (int16_t)(value >= OLY_TILING_LOADS ? reg[value - OLY_TILING_LOADS] : value);
     *n_registers = r.n;
     return true;
 }
 
-oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dtype dtype, oly_march_piece *piece,
-                            bool *fits)
+oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
+                             bool *fits)
 {
     OLY_TRY(find_taps(p, c, value, dtype, piece));
-    if (value < OLY_MARCH_LOADS) { /* it is what it reads */
+    if (value < OLY_TILING_LOADS) { /* it is what it reads */
         oly_tile_instruction copy;
         memset(&copy, 0, sizeof copy);
         copy.op = OLY_TILE_copy;
@@ -206,7 +207,7 @@ oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dt
     }
     int16_t *store = OLY_PLAN_NEW(p, int16_t, 1), *load = OLY_PLAN_NEW(p, int16_t, c->n_loads + 1);
     uint8_t *dtypes = OLY_PLAN_NEW(p, uint8_t, c->n_loads + 2);
-    oly_march_load *loads = OLY_PLAN_NEW(p, oly_march_load, c->n_loads + 1);
+    oly_tiling_load *loads = OLY_PLAN_NEW(p, oly_tiling_load, c->n_loads + 1);
     oly_tile_instruction *instructions = OLY_PLAN_NEW(p, oly_tile_instruction, c->n_instructions + 1);
     OLY_PLAN_CHECK(store && load && dtypes && loads ? instructions : NULL);
     int n_registers;
@@ -233,7 +234,7 @@ oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dt
     return OLY_OK;
 }
 
-bool oly_march_same_program(const oly_march_piece *a, const oly_march_piece *b, int rank)
+bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank)
 {
     const oly_tile_program *x = &a->program, *y = &b->program;
     if (x->n_loads != y->n_loads || x->n_instructions != y->n_instructions ||
@@ -241,7 +242,7 @@ bool oly_march_same_program(const oly_march_piece *a, const oly_march_piece *b, 
         memcmp(x->instructions, y->instructions, sizeof *x->instructions * (size_t)x->n_instructions) != 0)
         return false;
     for (int k = 0; k < x->n_loads; k++) {
-        const oly_march_load *m = &a->loads[k], *n = &b->loads[k];
+        const oly_tiling_load *m = &a->loads[k], *n = &b->loads[k];
         if (m->of.kind != n->of.kind || m->of.index != n->of.index ||
             memcmp(m->shift, n->shift, sizeof m->shift[0] * (size_t)rank) != 0)
             return false;

@@ -3,24 +3,24 @@
 #define OLY_PLAN_STENCIL_TIME_TILING_CODE_H
 #include "plan/stencil/time_tiling_plan.h"
 
-enum { OLY_MARCH_LOADS = 48, OLY_MARCH_INSTRUCTIONS = 384 };
+enum { OLY_TILING_LOADS = 48, OLY_TILING_INSTRUCTIONS = 384 };
 
-/* Values are numbered: loads from 0, results of instructions from OLY_MARCH_LOADS. */
-typedef struct oly_march_code {
+/* Values are numbered: loads from 0, results of instructions from OLY_TILING_LOADS. */
+typedef struct oly_tiling_code {
     int n_loads, n_instructions;
-    oly_march_load loads[OLY_MARCH_LOADS];
-    oly_dtype dtype[OLY_MARCH_LOADS];
-    oly_tile_instruction instructions[OLY_MARCH_INSTRUCTIONS]; /* operands are values */
-    const oly_node *of[OLY_MARCH_INSTRUCTIONS];                /* whose operation it is; NULL: a part of one */
-} oly_march_code;
+    oly_tiling_load loads[OLY_TILING_LOADS];
+    oly_dtype dtype[OLY_TILING_LOADS];
+    oly_tile_instruction instructions[OLY_TILING_INSTRUCTIONS]; /* operands are values */
+    const oly_node *of[OLY_TILING_INSTRUCTIONS];                /* whose operation it is; NULL: a part of one */
+} oly_tiling_code;
 
 /* Both give the number of the value; -1: too many. */
-int oly_march_read(oly_march_code *c, const oly_march_load *load, oly_dtype dtype);
-int oly_march_splat(oly_march_code *c, const oly_node *constant);
+int oly_tiling_read(oly_tiling_code *c, const oly_tiling_load *load, oly_dtype dtype);
+int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant);
 /* The node's operation on values in[]; an iota counts along `dimension`. */
-int oly_march_operate(oly_march_code *c, const oly_node *n, const int *in, int dimension);
+int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension);
 /* The program that makes a value, in as many registers as there are: *fits. */
-oly_status oly_march_finish(oly_planner *p, oly_march_code *c, int value, oly_dtype dtype, oly_march_piece *piece,
-                            bool *fits);
-bool oly_march_same_program(const oly_march_piece *a, const oly_march_piece *b, int rank);
+oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
+                             bool *fits);
+bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank);
 #endif

@@ -7,7 +7,7 @@
 
 enum { MOST_PIECES = 128, MOST_APART = 8 }; /* extents of fields differ by so much at most */
 
-bool oly_march_sees_through(const oly_node *n)
+bool oly_tiling_sees_through(const oly_node *n)
 {
     switch (oly_ops[n->op].lowering) {
     case OLY_LOWER_INPUT:
@@ -25,24 +25,24 @@ bool oly_march_sees_through(const oly_node *n)
 static bool may_be_found(const oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
-        if (!oly_march_sees_through(g->nodes[k]))
+        if (!oly_tiling_sees_through(g->nodes[k]))
             return false;
     return true;
 }
 
-static void find_dependence(oly_march_walk *f)
+static void find_dependence(oly_tiling_walk *f)
 {
     const oly_graph *g = f->body;
     for (int k = 0; k < g->n_nodes; k++)
         f->meetings[k].input = -1;
     for (int j = 0; j < g->n_inputs; j++) {
-        oly_march_meeting *m = oly_march_meeting_of(f, g->inputs[j]);
+        oly_tiling_meeting *m = oly_tiling_meeting_of(f, g->inputs[j]);
         m->input = j;
         m->depends = j == 0 ? 1 : j <= f->form->n_fields ? 2 : 0;
     }
     for (int k = 0; k < g->n_nodes; k++)
         for (int j = 0; j < g->nodes[k]->n_in; j++) {
-            int other = oly_march_meeting_of(f, g->nodes[k]->in[j])->depends;
+            int other = oly_tiling_meeting_of(f, g->nodes[k]->in[j])->depends;
             if (other > f->meetings[k].depends)
                 f->meetings[k].depends = other;
         }
@@ -50,9 +50,9 @@ static void find_dependence(oly_march_walk *f)
 
 /* -- pieces ------------------------------------------------------------------------------------------------------------- */
 
-static oly_status make_piece(oly_march_walk *f, const oly_node *n, oly_march_piece *piece, bool *made)
+static oly_status make_piece(oly_tiling_walk *f, const oly_node *n, oly_tiling_piece *piece, bool *made)
 {
-    oly_march_spot at = {.dim = {0}};
+    oly_tiling_spot at = {.dim = {0}};
     bool fits;
     f->n_known = f->code->n_loads = f->code->n_instructions = 0;
     f->cut = -1;
@@ -60,19 +60,19 @@ static oly_status make_piece(oly_march_walk *f, const oly_node *n, oly_march_pie
         at.dim[d] = d;
     memcpy(f->lo, piece->lo, sizeof f->lo);
     memcpy(f->hi, piece->hi, sizeof f->hi);
-    int value = oly_march_walk_from(f, n, &at);
+    int value = oly_tiling_walk_from(f, n, &at);
     *made = value >= 0;
     if (value < 0) {
         f->fails = f->fails || f->cut < 0 || f->cut_at <= f->lo[f->cut] || f->cut_at >= f->hi[f->cut];
         return OLY_OK;
     }
-    OLY_TRY(oly_march_finish(f->p, f->code, value, n->type.dtype, piece, &fits));
+    OLY_TRY(oly_tiling_finish(f->p, f->code, value, n->type.dtype, piece, &fits));
     f->fails = f->fails || !fits;
     return OLY_OK;
 }
 
 /* b joins a when both run the same program and lie side by side. */
-static bool join(oly_march_piece *a, const oly_march_piece *b, int rank)
+static bool join(oly_tiling_piece *a, const oly_tiling_piece *b, int rank)
 {
     int apart = -1;
     for (int d = 0; d < rank; d++) {
@@ -82,14 +82,14 @@ static bool join(oly_march_piece *a, const oly_march_piece *b, int rank)
             return false;
         apart = d;
     }
-    if (apart < 0 || !oly_march_same_program(a, b, rank))
+    if (apart < 0 || !oly_tiling_same_program(a, b, rank))
         return false;
     a->lo[apart] = a->lo[apart] < b->lo[apart] ? a->lo[apart] : b->lo[apart];
     a->hi[apart] = a->hi[apart] > b->hi[apart] ? a->hi[apart] : b->hi[apart];
     return true;
 }
 
-static void join_all(oly_march_stage *s, int rank)
+static void join_all(oly_tiling_stage *s, int rank)
 {
     bool joined = true;
     while (joined) {
@@ -103,9 +103,9 @@ static void join_all(oly_march_stage *s, int rank)
     }
 }
 
-static oly_status make_stage(oly_march_walk *f, const oly_node *n, oly_march_stage *s)
+static oly_status make_stage(oly_tiling_walk *f, const oly_node *n, oly_tiling_stage *s)
 {
-    oly_march_piece todo[MOST_PIECES + 2], done[MOST_PIECES + 1];
+    oly_tiling_piece todo[MOST_PIECES + 2], done[MOST_PIECES + 1];
     int n_todo = 1, rank = f->form->rank;
     if (n->type.rank != rank) {
         f->fails = true;
@@ -118,7 +118,7 @@ static oly_status make_stage(oly_march_walk *f, const oly_node *n, oly_march_sta
     memset(todo, 0, sizeof *todo);
     memcpy(todo[0].hi, n->type.shape, sizeof(int64_t) * (size_t)rank);
     while (n_todo > 0 && !f->fails) {
-        oly_march_piece piece = todo[--n_todo];
+        oly_tiling_piece piece = todo[--n_todo];
         bool made;
         OLY_TRY(make_piece(f, n, &piece, &made));
         if (made) {
@@ -131,10 +131,10 @@ static oly_status make_stage(oly_march_walk *f, const oly_node *n, oly_march_sta
         f->fails = f->fails || s->n_pieces + n_todo > MOST_PIECES;
     }
     join_all(s, rank);
-    s->pieces = OLY_PLAN_NEW(f->p, oly_march_piece, s->n_pieces + 1);
+    s->pieces = OLY_PLAN_NEW(f->p, oly_tiling_piece, s->n_pieces + 1);
     OLY_PLAN_CHECK(s->pieces);
     memcpy(s->pieces, done, sizeof *done * (size_t)s->n_pieces);
-    memcpy(s->align, oly_march_meeting_of(f, n)->align, sizeof s->align);
+    memcpy(s->align, oly_tiling_meeting_of(f, n)->align, sizeof s->align);
     for (int k = 0; k < s->n_pieces; k++)
         for (int d = 0; d < rank; d++) {
             s->pieces[k].lo[d] += s->align[d];
@@ -146,10 +146,10 @@ static oly_status make_stage(oly_march_walk *f, const oly_node *n, oly_march_sta
 /* -- stages --------------------------------------------------------------------------------------------------------------- */
 
 /* A value that is a field after a step lies where that does, as others of its extents do. */
-static void place_like_field(oly_march_walk *f, const oly_node *n)
+static void place_like_field(oly_tiling_walk *f, const oly_node *n)
 {
-    const oly_march_form *form = f->form;
-    oly_march_meeting *m = oly_march_meeting_of(f, n);
+    const oly_tiling_form *form = f->form;
+    oly_tiling_meeting *m = oly_tiling_meeting_of(f, n);
     for (int j = 0; j < form->n_fields && !m->is_placed; j++)
         if (memcmp(n->type.shape, form->field[j]->type.shape, sizeof(int64_t) * (size_t)form->rank) == 0) {
             memcpy(m->align, form->align[j], sizeof m->align);
@@ -158,27 +158,27 @@ static void place_like_field(oly_march_walk *f, const oly_node *n)
 }
 
 /* Stages in the order of the graph. Users come first, so that each is placed before its own operands are. */
-static oly_status make_stages(oly_march_walk *f)
+static oly_status make_stages(oly_tiling_walk *f)
 {
     const oly_graph *g = f->body;
-    oly_march_form *form = f->form;
+    oly_tiling_form *form = f->form;
     form->n_stages = form->n_fixed = 0;
     f->again = f->aside = false;
     memset(form->wraps, 0, sizeof form->wraps);
     for (int k = 0; k < g->n_nodes; k++) {
-        oly_march_meeting *m = &f->meetings[k];
+        oly_tiling_meeting *m = &f->meetings[k];
         m->met = m->is_placed = false;
         if (m->is_stage)
             m->stage = form->n_stages++;
     }
     for (int j = 0; j < form->n_fields; j++) {
-        memcpy(oly_march_meeting_of(f, g->inputs[1 + j])->align, form->align[j], sizeof form->align[j]);
+        memcpy(oly_tiling_meeting_of(f, g->inputs[1 + j])->align, form->align[j], sizeof form->align[j]);
         place_like_field(f, g->outputs[j]);
     }
     for (int k = 0; k < g->n_nodes; k++)
         if (g->nodes[k]->params.unrolled & OLY_UNROLLED_FIELD)
             place_like_field(f, g->nodes[k]);
-    form->stages = OLY_PLAN_NEW(f->p, oly_march_stage, form->n_stages + 1);
+    form->stages = OLY_PLAN_NEW(f->p, oly_tiling_stage, form->n_stages + 1);
     OLY_PLAN_CHECK(form->stages);
     for (int k = g->n_nodes - 1; k >= 0 && !f->fails; k--)
         if (f->meetings[k].is_stage && f->meetings[k].is_placed)
@@ -187,7 +187,7 @@ static oly_status make_stages(oly_march_walk *f)
 }
 
 /* Do its values follow from the numbers of its elements? */
-static bool counts(const oly_march_piece *p)
+static bool counts(const oly_tiling_piece *p)
 {
     bool any = false;
     for (int k = 0; k < p->program.n_instructions; k++)
@@ -201,7 +201,7 @@ static int64_t turned(int64_t x, int64_t n)
 }
 
 /* Is an element of piece a one of piece b, or of an image of b? Where b is a, of another image. */
-static bool coincide(const oly_march_form *form, const oly_march_piece *a, const oly_march_piece *b)
+static bool coincide(const oly_tiling_form *form, const oly_tiling_piece *a, const oly_tiling_piece *b)
 {
     bool in_each = a != b, in_some = false;
     for (int d = 0; d < form->rank; d++) {
@@ -217,19 +217,19 @@ static bool coincide(const oly_march_form *form, const oly_march_piece *a, const
 
 /* Where the grid goes round, an element of a stage that has more than the grid is also one of an image, further on: both must be
  * the same value, as those of a periodic border are, since a pass computes only one of them. */
-static bool has_one_value(const oly_march_form *form, const oly_march_stage *s)
+static bool has_one_value(const oly_tiling_form *form, const oly_tiling_stage *s)
 {
     for (int i = 0; i < s->n_pieces; i++)
         for (int j = i; j < s->n_pieces; j++) {
-            const oly_march_piece *a = &s->pieces[i], *b = &s->pieces[j];
-            if (coincide(form, a, b) && (counts(a) || !oly_march_same_program(a, b, form->rank)))
+            const oly_tiling_piece *a = &s->pieces[i], *b = &s->pieces[j];
+            if (coincide(form, a, b) && (counts(a) || !oly_tiling_same_program(a, b, form->rank)))
                 return false;
         }
     return true;
 }
 
 /* Fields and what comes from outside must go round with the grid: all of it, not a part. So must what is computed. */
-static bool goes_round(oly_march_walk *f)
+static bool goes_round(oly_tiling_walk *f)
 {
     for (int k = 0; k < f->form->n_stages; k++)
         if (!has_one_value(f->form, &f->form->stages[k]))
@@ -239,7 +239,7 @@ static bool goes_round(oly_march_walk *f)
             if (f->form->wraps[d] && f->form->field[j]->type.shape[d] != f->form->shape[d])
                 return false;
     for (int k = 0; k < f->form->n_fixed; k++) {
-        const oly_march_fixed *x = &f->form->fixed[k];
+        const oly_tiling_fixed *x = &f->form->fixed[k];
         for (int e = 0; e < x->node->type.rank; e++) {
             int d = x->dim[e];
             if (d < 0 || !f->form->wraps[d])
@@ -253,7 +253,7 @@ static bool goes_round(oly_march_walk *f)
 
 /* The fields lie in the grid with their middles at one place, the grid is what all of them cover. Where else they might lie to one
  * another would only make the body read farther. */
-static bool has_grid(const oly_node *loop, oly_march_form *form)
+static bool has_grid(const oly_node *loop, oly_tiling_form *form)
 {
     const oly_graph *body = loop->params.body;
     const oly_type *first = &body->inputs[1]->type;
@@ -280,14 +280,14 @@ static bool has_grid(const oly_node *loop, oly_march_form *form)
     return true;
 }
 
-static oly_status find_form(oly_march_walk *f, bool *found)
+static oly_status find_form(oly_tiling_walk *f, bool *found)
 {
-    oly_march_form *form = f->form;
+    oly_tiling_form *form = f->form;
     const oly_graph *g = f->body;
     find_dependence(f);
     for (int j = 0; j < form->n_fields; j++) {
         form->field[j] = g->inputs[1 + j];
-        oly_march_meeting *m = oly_march_meeting_of(f, g->outputs[j]);
+        oly_tiling_meeting *m = oly_tiling_meeting_of(f, g->outputs[j]);
         f->fails = f->fails || m->input == 0 || m->input > form->n_fields;
         m->is_stage = m->input < 0;
     }
@@ -299,34 +299,34 @@ static oly_status find_form(oly_march_walk *f, bool *found)
     if (f->fails || !f->aside || !goes_round(f))
         return OLY_OK;
     for (int j = 0; j < form->n_fields; j++) {
-        const oly_march_meeting *m = oly_march_meeting_of(f, g->outputs[j]);
-        form->out[j] =
-            m->input > 0 ? (oly_march_ref){OLY_MARCH_FIELD, m->input - 1} : (oly_march_ref){OLY_MARCH_STAGE, m->stage};
+        const oly_tiling_meeting *m = oly_tiling_meeting_of(f, g->outputs[j]);
+        form->out[j] = m->input > 0 ? (oly_tiling_ref){OLY_TILING_FIELD, m->input - 1}
+                                    : (oly_tiling_ref){OLY_TILING_STAGE, m->stage};
     }
     *found = true;
     return OLY_OK;
 }
 
-oly_status oly_march_find(oly_planner *p, const oly_node *loop, oly_march_form *form, bool *found)
+oly_status oly_tiling_find(oly_planner *p, const oly_node *loop, oly_tiling_form *form, bool *found)
 {
-    oly_march_walk f = {.p = p, .body = loop->params.body, .form = form};
+    oly_tiling_walk f = {.p = p, .body = loop->params.body, .form = form};
     size_t n = (size_t)f.body->n_nodes + 1;
     *found = false;
     memset(form, 0, sizeof *form);
     form->n_fields = loop->params.n_carry;
     form->unrolled = loop->params.unrolled;
-    if (form->n_fields < 1 || f.body->inputs[1]->type.rank < 1 || f.body->inputs[1]->type.rank > OLY_MARCH_RANK)
+    if (form->n_fields < 1 || f.body->inputs[1]->type.rank < 1 || f.body->inputs[1]->type.rank > OLY_TILING_RANK)
         return OLY_OK;
-    form->align = OLY_PLAN_NEW(p, oly_march_point, form->n_fields);
+    form->align = OLY_PLAN_NEW(p, oly_tiling_point, form->n_fields);
     OLY_PLAN_CHECK(form->align);
     if (!has_grid(loop, form) || !may_be_found(f.body))
         return OLY_OK;
     f.fixed_capacity = 2 * (int)n;
     f.meetings = oly_calloc(n, sizeof *f.meetings);
     f.code = oly_malloc(sizeof *f.code);
-    f.known = oly_malloc(sizeof *f.known * OLY_MARCH_KNOWN);
-    form->fixed = OLY_PLAN_NEW(p, oly_march_fixed, f.fixed_capacity);
-    form->out = OLY_PLAN_NEW(p, oly_march_ref, form->n_fields);
+    f.known = oly_malloc(sizeof *f.known * OLY_TILING_KNOWN);
+    form->fixed = OLY_PLAN_NEW(p, oly_tiling_fixed, f.fixed_capacity);
+    form->out = OLY_PLAN_NEW(p, oly_tiling_ref, form->n_fields);
     form->field = OLY_PLAN_NEW(p, const oly_node *, form->n_fields);
     bool taken = f.meetings && f.code && f.known && form->fixed && form->out && form->field;
     oly_status st = taken ? find_form(&f, found) : oly_out_of_memory(0, "a plan");

@@ -1,7 +1,7 @@
 /* Tiles of loops over fields (time_tiling.h), and which of them can be worked while margins are on their way: those of which no step of
  * the pass reads, of any field, what lies beyond the sides from which messages bring that field. Every process decides for its own
  * devices, as values do not depend on tiles. Where few tiles are like that and prices say that it pays, the cells along those
- * sides become tiles of their own. Called by time_tiling.c, when the step is complete; the tiles by runtime/run/march_run.c. */
+ * sides become tiles of their own. Called by time_tiling.c, when the step is complete; the tiles by runtime/run/time_tiling_run.c. */
 #include "plan/cost/cost.h"
 #include "plan/move/margin_sides.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -20,7 +20,7 @@ static int64_t parts_of(int64_t n, int64_t tile)
 }
 
 /* Before what can be early, that, and behind it; or all in one. */
-static int spans(const oly_march *m, const oly_march_device *v, int d, int64_t *edge)
+static int spans(const oly_tiling *m, const oly_tiling_device *v, int d, int64_t *edge)
 {
     int n = 0;
     edge[n++] = v->block.lo[d];
@@ -32,7 +32,7 @@ static int spans(const oly_march *m, const oly_march_device *v, int d, int64_t *
     return n;
 }
 
-int64_t oly_march_parts(const oly_march *m, const oly_march_device *v, int d)
+int64_t oly_tiling_parts(const oly_tiling *m, const oly_tiling_device *v, int d)
 {
     int64_t edge[4], parts = 0;
     int n = spans(m, v, d, edge);
@@ -41,7 +41,7 @@ int64_t oly_march_parts(const oly_march *m, const oly_march_device *v, int d)
     return parts;
 }
 
-void oly_march_part(const oly_march *m, const oly_march_device *v, int d, int64_t number, int64_t *lo, int64_t *hi)
+void oly_tiling_part(const oly_tiling *m, const oly_tiling_device *v, int d, int64_t number, int64_t *lo, int64_t *hi)
 {
     int64_t edge[4], parts;
     int n = spans(m, v, d, edge), k = 0;
@@ -53,7 +53,7 @@ void oly_march_part(const oly_march *m, const oly_march_device *v, int d, int64_
     *hi = edge[k] + extent * (number + 1) / parts;
 }
 
-bool oly_march_is_early(const oly_march *m, const oly_march_device *v, const int64_t *lo, const int64_t *hi)
+bool oly_tiling_is_early(const oly_tiling *m, const oly_tiling_device *v, const int64_t *lo, const int64_t *hi)
 {
     for (int d = 0; d < m->form.rank; d++)
         if (lo[d] < v->early_lo[d] || hi[d] > v->early_hi[d])
@@ -65,12 +65,12 @@ bool oly_march_is_early(const oly_march *m, const oly_march_device *v, const int
 
 typedef struct finder {
     const oly_plan *plan;
-    const oly_march *march;
-    oly_march_device *device;
+    const oly_tiling *march;
+    oly_tiling_device *device;
     uint64_t *seen; /* [n_devices * n_fields] sides that arrivals lie beyond */
 } finder;
 
-static int field_of(const oly_march *m, int slot)
+static int field_of(const oly_tiling *m, int slot)
 {
     for (int j = 0; j < m->form.n_fields; j++)
         if (slot == m->first_slot[j] || slot == m->field_slot[0][j] || slot == m->field_slot[1][j])
@@ -78,7 +78,7 @@ static int field_of(const oly_march *m, int slot)
     return -1;
 }
 
-static oly_block_within block_of(const oly_march_form *form, const oly_march_device *v, int field)
+static oly_block_within block_of(const oly_tiling_form *form, const oly_tiling_device *v, int field)
 {
     oly_block_within own = {.rank = form->rank, .element = (int64_t)oly_dtype_size(form->field[field]->type.dtype)};
     int64_t stride = 1;
@@ -94,7 +94,7 @@ static oly_block_within block_of(const oly_march_form *form, const oly_march_dev
 /* Notes the sides of what the movement brings. False: cannot be said. */
 static bool add_sides(const finder *f, const oly_step *move)
 {
-    const oly_march_form *form = &f->march->form;
+    const oly_tiling_form *form = &f->march->form;
     oly_block_within own;
     for (int k = 0, last = -1; move && k < move->move.n_arrivals; k++) {
         const oly_piece *piece = &move->move.arrivals[k].piece;
@@ -123,18 +123,18 @@ static bool find_sides(const finder *f, const oly_step *s, const oly_step *first
 }
 
 /* How far a pass reads a field from what it writes, with all that its windows hold. */
-static void reach_of(const oly_march_pass *pass, int field, int d, int64_t *below, int64_t *above)
+static void reach_of(const oly_tiling_pass *pass, int field, int d, int64_t *below, int64_t *above)
 {
     for (int k = 0; pass->steps > 0 && k < pass->n_needs[field]; k++) {
-        const oly_march_need *need = &pass->needs[field][k];
+        const oly_tiling_need *need = &pass->needs[field][k];
         *below = -need->lo[d] > *below ? -need->lo[d] : *below;
         *above = need->hi[d] > *above ? need->hi[d] : *above;
     }
 }
 
-static void set_early(const finder *f, oly_march_device *v, const uint64_t *seen)
+static void set_early(const finder *f, oly_tiling_device *v, const uint64_t *seen)
 {
-    const oly_march *m = f->march;
+    const oly_tiling *m = f->march;
     bool empty = false;
     for (int d = 0; d < m->form.rank; d++) {
         v->early_lo[d] = v->block.lo[d];
@@ -158,15 +158,15 @@ static void set_early(const finder *f, oly_march_device *v, const uint64_t *seen
 /* -- what it takes ---------------------------------------------------------------------------------------------------------- */
 
 /* Work on a device, in elements with about half of the margins round every tile. */
-static void weigh(const oly_march *m, const oly_march_device *v, double *all, double *early)
+static void weigh(const oly_tiling *m, const oly_tiling_device *v, double *all, double *early)
 {
     *all = *early = v->here;
     for (int d = 0; d < m->form.rank && v->here; d++) {
         double sum = 0, inner = 0;
-        int64_t parts = oly_march_parts(m, v, d);
+        int64_t parts = oly_tiling_parts(m, v, d);
         for (int64_t k = 0; k < parts; k++) {
             int64_t lo, hi;
-            oly_march_part(m, v, d, k, &lo, &hi);
+            oly_tiling_part(m, v, d, k, &lo, &hi);
             double length = (double)(hi - lo) + (double)(m->pass.hi[d] - m->pass.lo[d]) / 2;
             sum += length;
             inner += lo >= v->early_lo[d] && hi <= v->early_hi[d] ? length : 0;
@@ -208,7 +208,8 @@ static double second_of_element(const finder *f)
     return most > 0 ? f->march->seconds / most : 0;
 }
 
-oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_march *m, oly_march_device *device)
+oly_status oly_overlap_march(oly_planner *p, oly_step *s, const oly_step *first, oly_tiling *m,
+                             oly_tiling_device *device)
 {
     finder f = {.plan = p->plan, .march = m, .device = device};
     const oly_step *move = oly_margins_of(s, 0) ? oly_margins_of(s, 0) : first;

@@ -11,15 +11,15 @@ enum { MOST_NEEDS = 48, FEW_NEEDS = 4, ONE_NEED = 2 }; /* lists are shorter than
 /* Of a value: what is read of it. */
 typedef struct need_list {
     int n;
-    oly_march_need *need; /* [limit] */
+    oly_tiling_need *need; /* [limit] */
 } need_list;
 
 typedef struct unroller {
-    const oly_march_form *form;
-    oly_march_pass *pass;
-    int limit;             /* of lists */
-    need_list *needs;      /* of the stages of each step, then of the fields */
-    oly_march_ref **field; /* [steps + 1][n_fields]: what carries are before each step, and in the end */
+    const oly_tiling_form *form;
+    oly_tiling_pass *pass;
+    int limit;              /* of lists */
+    need_list *needs;       /* of the stages of each step, then of the fields */
+    oly_tiling_ref **field; /* [steps + 1][n_fields]: what carries are before each step, and in the end */
 } unroller;
 
 static int64_t least(int64_t a, int64_t b)
@@ -34,7 +34,7 @@ static int64_t most(int64_t a, int64_t b)
 
 /* -- what is needed ------------------------------------------------------------------------------------------------------ */
 
-static bool contains(const oly_march_need *a, const oly_march_need *b, int rank)
+static bool contains(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
 {
     for (int d = 0; d < rank; d++)
         if (a->lo[d] > b->lo[d] || a->hi[d] < b->hi[d] || a->from[d] > b->from[d] || a->to[d] < b->to[d])
@@ -42,9 +42,9 @@ static bool contains(const oly_march_need *a, const oly_march_need *b, int rank)
     return true;
 }
 
-static oly_march_need hull_of(const oly_march_need *a, const oly_march_need *b, int rank)
+static oly_tiling_need hull_of(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
 {
-    oly_march_need h = *a;
+    oly_tiling_need h = *a;
     for (int d = 0; d < rank; d++) {
         h.lo[d] = least(a->lo[d], b->lo[d]);
         h.hi[d] = most(a->hi[d], b->hi[d]);
@@ -55,11 +55,11 @@ static oly_march_need hull_of(const oly_march_need *a, const oly_march_need *b, 
 }
 
 /* How much larger than both together the hull is, about: corners that nobody reads. */
-static double waste(const oly_march_need *a, const oly_march_need *b, int rank)
+static double waste(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
 {
-    oly_march_need h = hull_of(a, b, rank);
+    oly_tiling_need h = hull_of(a, b, rank);
     double sizes[3] = {1, 1, 1}, both = 1;
-    const oly_march_need *of[3] = {&h, a, b};
+    const oly_tiling_need *of[3] = {&h, a, b};
     for (int d = 0; d < rank; d++) {
         for (int k = 0; k < 3; k++)
             sizes[k] *= 16 + (double)(of[k]->hi[d] - of[k]->lo[d]);
@@ -68,7 +68,7 @@ static double waste(const oly_march_need *a, const oly_march_need *b, int rank)
     return sizes[0] - sizes[1] - sizes[2] + both;
 }
 
-static void put_need(need_list *l, const oly_march_need *need, int rank, int limit)
+static void put_need(need_list *l, const oly_tiling_need *need, int rank, int limit)
 {
     int kept = 0;
     for (int k = 0; k < l->n; k++)
@@ -95,26 +95,26 @@ static void put_need(need_list *l, const oly_march_need *need, int rank, int lim
                 b = j;
             }
         }
-    oly_march_need h = hull_of(&l->need[a], &l->need[b], rank);
+    oly_tiling_need h = hull_of(&l->need[a], &l->need[b], rank);
     l->need[b] = l->need[--l->n];
     l->need[a] = l->need[--l->n];
     put_need(l, &h, rank, limit);
 }
 
-static need_list *needs_of(unroller *u, oly_march_ref of, int step)
+static need_list *needs_of(unroller *u, oly_tiling_ref of, int step)
 {
-    if (of.kind == OLY_MARCH_FIELD)
+    if (of.kind == OLY_TILING_FIELD)
         of = u->field[step][of.index];
     else
         of.index += step * u->form->n_stages;
-    return &u->needs[of.kind == OLY_MARCH_STAGE ? of.index : u->pass->steps * u->form->n_stages + of.index];
+    return &u->needs[of.kind == OLY_TILING_STAGE ? of.index : u->pass->steps * u->form->n_stages + of.index];
 }
 
 /* What a piece reads where its stage is needed. With one step a pass, elements that the piece does not compute are left out. */
-static void read_piece(unroller *u, const oly_march_piece *piece, const oly_march_need *at, int step)
+static void read_piece(unroller *u, const oly_tiling_piece *piece, const oly_tiling_need *at, int step)
 {
     int rank = u->form->rank;
-    oly_march_need within = *at;
+    oly_tiling_need within = *at;
     for (int d = 0; d < rank && u->limit == MOST_NEEDS; d++)
         if (at->lo[d] == at->hi[d] && !u->form->wraps[d]) {
             within.from[d] = most(at->from[d], piece->lo[d] - at->lo[d]);
@@ -123,10 +123,10 @@ static void read_piece(unroller *u, const oly_march_piece *piece, const oly_marc
                 return;
         }
     for (int k = 0; k < piece->program.n_loads; k++) {
-        const oly_march_load *load = &piece->loads[k];
-        if (load->of.kind != OLY_MARCH_FIELD && load->of.kind != OLY_MARCH_STAGE)
+        const oly_tiling_load *load = &piece->loads[k];
+        if (load->of.kind != OLY_TILING_FIELD && load->of.kind != OLY_TILING_STAGE)
             continue;
-        oly_march_need need = within;
+        oly_tiling_need need = within;
         for (int d = 0; d < rank; d++) {
             need.lo[d] += load->shift[d];
             need.hi[d] += load->shift[d];
@@ -137,22 +137,22 @@ static void read_piece(unroller *u, const oly_march_piece *piece, const oly_marc
 
 static void find_needs(unroller *u)
 {
-    const oly_march_form *form = u->form;
-    oly_march_pass *pass = u->pass;
-    oly_march_need here = {{0}, {0}, {0}, {0}};
+    const oly_tiling_form *form = u->form;
+    oly_tiling_pass *pass = u->pass;
+    oly_tiling_need here = {{0}, {0}, {0}, {0}};
     for (int d = 0; d < form->rank; d++)
         here.to[d] = form->shape[d];
     for (int j = 0; j < form->n_fields; j++)
-        put_need(needs_of(u, (oly_march_ref){OLY_MARCH_FIELD, j}, pass->steps), &here, form->rank, u->limit);
+        put_need(needs_of(u, (oly_tiling_ref){OLY_TILING_FIELD, j}, pass->steps), &here, form->rank, u->limit);
     for (int k = pass->steps * form->n_stages - 1; k >= 0; k--) {
-        oly_march_instance *i = &pass->instance[k];
+        oly_tiling_instance *i = &pass->instance[k];
         const need_list *l = &u->needs[k];
-        *i = (oly_march_instance){.stage = k % form->n_stages,
-                                  .step = k / form->n_stages,
-                                  .needed = l->n > 0,
-                                  .target = -1,
-                                  .buffer = -1,
-                                  .fields = u->field[k / form->n_stages]};
+        *i = (oly_tiling_instance){.stage = k % form->n_stages,
+                                   .step = k / form->n_stages,
+                                   .needed = l->n > 0,
+                                   .target = -1,
+                                   .buffer = -1,
+                                   .fields = u->field[k / form->n_stages]};
         for (int j = 0; j < l->n; j++)
             for (int d = 0; d < form->rank; d++) {
                 i->lo[d] = j == 0 ? l->need[j].lo[d] : least(i->lo[d], l->need[j].lo[d]);
@@ -160,7 +160,7 @@ static void find_needs(unroller *u)
                 pass->lo[d] = least(pass->lo[d], i->lo[d]);
                 pass->hi[d] = most(pass->hi[d], i->hi[d]);
             }
-        const oly_march_stage *s = &form->stages[i->stage];
+        const oly_tiling_stage *s = &form->stages[i->stage];
         for (int j = 0; j < l->n; j++)
             for (int piece = 0; piece < s->n_pieces; piece++)
                 read_piece(u, &s->pieces[piece], &l->need[j], i->step);
@@ -169,15 +169,15 @@ static void find_needs(unroller *u)
 
 static oly_status keep_needs(oly_planner *p, unroller *u)
 {
-    oly_march_pass *pass = u->pass;
+    oly_tiling_pass *pass = u->pass;
     int n = u->form->n_fields;
     pass->n_needs = OLY_PLAN_NEW(p, int, n);
-    pass->needs = OLY_PLAN_NEW(p, oly_march_need *, n);
+    pass->needs = OLY_PLAN_NEW(p, oly_tiling_need *, n);
     OLY_PLAN_CHECK(pass->n_needs ? pass->needs : NULL);
     for (int j = 0; j < n; j++) {
         const need_list *l = &u->needs[pass->steps * u->form->n_stages + j];
         pass->n_needs[j] = l->n;
-        pass->needs[j] = OLY_PLAN_NEW(p, oly_march_need, l->n + 1);
+        pass->needs[j] = OLY_PLAN_NEW(p, oly_tiling_need, l->n + 1);
         OLY_PLAN_CHECK(pass->needs[j]);
         memcpy(pass->needs[j], l->need, sizeof *l->need * (size_t)l->n);
         for (int k = 0; k < l->n; k++)
@@ -195,8 +195,8 @@ static oly_status keep_needs(oly_planner *p, unroller *u)
 static void find_targets(unroller *u)
 {
     for (int j = u->form->n_fields - 1; j >= 0; j--) {
-        oly_march_ref of = u->field[u->pass->steps][j];
-        oly_march_instance *i = of.kind == OLY_MARCH_STAGE ? &u->pass->instance[of.index] : NULL;
+        oly_tiling_ref of = u->field[u->pass->steps][j];
+        oly_tiling_instance *i = of.kind == OLY_TILING_STAGE ? &u->pass->instance[of.index] : NULL;
         bool exact = i != NULL;
         for (int d = 0; d < u->form->rank && exact; d++)
             exact = i->lo[d] == 0 && i->hi[d] == 0;
@@ -207,23 +207,23 @@ static void find_targets(unroller *u)
 
 static void note_last(const unroller *u, int *last, int k)
 {
-    const oly_march_instance *i = &u->pass->instance[k];
-    const oly_march_stage *s = &u->form->stages[i->stage];
+    const oly_tiling_instance *i = &u->pass->instance[k];
+    const oly_tiling_stage *s = &u->form->stages[i->stage];
     for (int piece = 0; piece < s->n_pieces && i->needed; piece++)
         for (int l = 0; l < s->pieces[piece].program.n_loads; l++) {
-            oly_march_ref of = s->pieces[piece].loads[l].of;
-            if (of.kind == OLY_MARCH_FIELD)
+            oly_tiling_ref of = s->pieces[piece].loads[l].of;
+            if (of.kind == OLY_TILING_FIELD)
                 of = i->fields[of.index];
-            else if (of.kind == OLY_MARCH_STAGE)
+            else if (of.kind == OLY_TILING_STAGE)
                 of.index += i->step * u->form->n_stages;
-            if (of.kind == OLY_MARCH_STAGE)
+            if (of.kind == OLY_TILING_STAGE)
                 last[of.index] = k;
         }
 }
 
 static oly_status give_buffers(oly_planner *p, unroller *u)
 {
-    oly_march_pass *pass = u->pass;
+    oly_tiling_pass *pass = u->pass;
     int n = pass->steps * u->form->n_stages;
     int *last = OLY_PLAN_NEW(p, int, n + 1), *holder = OLY_PLAN_NEW(p, int, n + 1);
     OLY_PLAN_CHECK(last ? holder : NULL);
@@ -232,10 +232,10 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
     for (int k = 0; k < n; k++)
         note_last(u, last, k);
     for (int j = 0; j < u->form->n_fields; j++)
-        if (u->field[pass->steps][j].kind == OLY_MARCH_STAGE)
+        if (u->field[pass->steps][j].kind == OLY_TILING_STAGE)
             last[u->field[pass->steps][j].index] = n;
     for (int k = 0; k < n; k++) {
-        oly_march_instance *i = &pass->instance[k];
+        oly_tiling_instance *i = &pass->instance[k];
         if (!i->needed || i->target >= 0)
             continue;
         int b = 0;
@@ -249,7 +249,8 @@ static oly_status give_buffers(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
-oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int steps, bool roughly, oly_march_pass *pass)
+oly_status oly_tiling_unroll(oly_planner *p, const oly_tiling_form *form, int steps, bool roughly,
+                             oly_tiling_pass *pass)
 {
     unroller u = {.form = form,
                   .pass = pass,
@@ -257,27 +258,27 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
                            : roughly                     ? ONE_NEED
                                                          : FEW_NEEDS};
     int n = steps * form->n_stages;
-    *pass = (oly_march_pass){.steps = steps};
-    pass->instance = OLY_PLAN_NEW(p, oly_march_instance, n + 1);
-    u.field = OLY_PLAN_NEW(p, oly_march_ref *, steps + 1);
+    *pass = (oly_tiling_pass){.steps = steps};
+    pass->instance = OLY_PLAN_NEW(p, oly_tiling_instance, n + 1);
+    u.field = OLY_PLAN_NEW(p, oly_tiling_ref *, steps + 1);
     OLY_PLAN_CHECK(pass->instance ? u.field : NULL);
     for (int s = 0; s <= steps; s++) {
-        u.field[s] = OLY_PLAN_NEW(p, oly_march_ref, form->n_fields);
+        u.field[s] = OLY_PLAN_NEW(p, oly_tiling_ref, form->n_fields);
         OLY_PLAN_CHECK(u.field[s]);
         for (int j = 0; j < form->n_fields; j++) {
-            oly_march_ref out = form->out[j];
+            oly_tiling_ref out = form->out[j];
             if (s == 0)
-                u.field[s][j] = (oly_march_ref){OLY_MARCH_FIELD, j};
-            else if (out.kind == OLY_MARCH_FIELD)
+                u.field[s][j] = (oly_tiling_ref){OLY_TILING_FIELD, j};
+            else if (out.kind == OLY_TILING_FIELD)
                 u.field[s][j] = u.field[s - 1][out.index];
             else
-                u.field[s][j] = (oly_march_ref){OLY_MARCH_STAGE, (s - 1) * form->n_stages + out.index};
+                u.field[s][j] = (oly_tiling_ref){OLY_TILING_STAGE, (s - 1) * form->n_stages + out.index};
         }
     }
     pass->result = u.field[steps];
     size_t lists = (size_t)n + (size_t)form->n_fields;
     u.needs = oly_calloc(lists, sizeof *u.needs);
-    oly_march_need *memory = oly_calloc(lists * (size_t)u.limit, sizeof *memory);
+    oly_tiling_need *memory = oly_calloc(lists * (size_t)u.limit, sizeof *memory);
     oly_status st = u.needs && memory ? OLY_OK : oly_out_of_memory(0, "a plan");
     for (size_t k = 0; k < lists && st == OLY_OK; k++)
         u.needs[k].need = memory + k * (size_t)u.limit;
@@ -292,15 +293,16 @@ oly_status oly_march_unroll(oly_planner *p, const oly_march_form *form, int step
     return give_buffers(p, &u);
 }
 
-oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, int steps, int *n, const oly_march_need **needs)
+oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int steps, int *n,
+                            const oly_tiling_need **needs)
 {
-    oly_march_need memory[2][FEW_NEEDS + 1], *kept;
+    oly_tiling_need memory[2][FEW_NEEDS + 1], *kept;
     need_list before = {1, memory[0]}, after = {0, memory[1]};
     memset(&memory[0][0], 0, sizeof memory[0][0]);
     for (int step = 0; step < steps; step++) {
         for (int j = 0; j < before.n; j++)
             for (int t = -1; t < stencil->n_taps; t++) { /* what is not replaced stays */
-                oly_march_need need = before.need[j];
+                oly_tiling_need need = before.need[j];
                 for (int d = 0; d < stencil->rank && t >= 0; d++) {
                     need.lo[d] += stencil->offset[t][d];
                     need.hi[d] += stencil->offset[t][d];
@@ -312,7 +314,7 @@ oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, int steps
         after = (need_list){0, swap.need};
     }
     *n = before.n;
-    *needs = kept = OLY_PLAN_NEW(p, oly_march_need, before.n + 1);
+    *needs = kept = OLY_PLAN_NEW(p, oly_tiling_need, before.n + 1);
     OLY_PLAN_CHECK(kept);
     memcpy(kept, before.need, sizeof *kept * (size_t)before.n);
     return OLY_OK;
@@ -322,12 +324,12 @@ oly_status oly_march_reach(oly_planner *p, const oly_stencil *stencil, int steps
 
 enum { CACHE_BYTES = 384 * 1024, SHORTEST_ROW = 256 };
 
-static double instructions_of(const oly_march_stage *s)
+static double instructions_of(const oly_tiling_stage *s)
 {
     double largest = 0, n = 0;
     for (int k = 0; k < s->n_pieces; k++) {
         double points = 1;
-        for (int d = 0; d < OLY_MARCH_RANK; d++)
+        for (int d = 0; d < OLY_TILING_RANK; d++)
             points *= (double)most(1, s->pieces[k].hi[d] - s->pieces[k].lo[d]);
         if (points > largest) {
             largest = points;
@@ -338,7 +340,7 @@ static double instructions_of(const oly_march_stage *s)
 }
 
 /* Seconds a step: the instructions of tiles of this size with their margins, and the fields' way through memory. */
-static double price_of(const oly_march_form *form, const oly_march_pass *pass, const int64_t *tile)
+static double price_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
 {
     double points = 1, read = 1, work = 0, bytes = 0;
     for (int d = 0; d < form->rank; d++) {
@@ -346,7 +348,7 @@ static double price_of(const oly_march_form *form, const oly_march_pass *pass, c
         read *= (double)(tile[d] + pass->field_hi[d] - pass->field_lo[d]);
     }
     for (int k = 0; k < pass->steps * form->n_stages; k++) {
-        const oly_march_instance *i = &pass->instance[k];
+        const oly_tiling_instance *i = &pass->instance[k];
         double n = i->needed ? instructions_of(&form->stages[i->stage]) : 0;
         for (int d = 0; d < form->rank; d++)
             n *= (double)(tile[d] + i->hi[d] - i->lo[d]);
@@ -359,7 +361,7 @@ static double price_of(const oly_march_form *form, const oly_march_pass *pass, c
     return (oly_price_operations(work) + oly_price_memory(bytes)) / points / pass->steps;
 }
 
-double oly_march_tile(const oly_march_form *form, const oly_march_pass *pass, const int64_t *extent, int64_t *tile)
+double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *extent, int64_t *tile)
 {
     int64_t row = extent[form->rank - 1], window = CACHE_BYTES;
     double points = 1, best = -1;
@@ -371,7 +373,7 @@ double oly_march_tile(const oly_march_form *form, const oly_march_pass *pass, co
     for (int d = 0; d < form->rank; d++)
         points *= (double)extent[d];
     for (int parts = 1; parts <= 1024; parts *= 2) { /* rows as long as possible, or shorter and more of them */
-        int64_t t[OLY_MARCH_RANK], left = window;
+        int64_t t[OLY_TILING_RANK], left = window;
         for (int d = form->rank - 1; d >= 0; d--) {
             int64_t margin = pass->hi[d] - pass->lo[d], room = left;
             if (d == 1 && form->rank == 3) /* as many rows as slabs */

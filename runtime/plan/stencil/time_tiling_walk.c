@@ -6,20 +6,20 @@
 
 enum { FARTHEST = 16, DEEPEST = 200 };
 
-static int fail(oly_march_walk *f)
+static int fail(oly_tiling_walk *f)
 {
     f->fails = true;
     return -1;
 }
 
-static bool same_spot(const oly_march_spot *a, const oly_march_spot *b, int rank)
+static bool same_spot(const oly_tiling_spot *a, const oly_tiling_spot *b, int rank)
 {
     return memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)rank) == 0 &&
            memcmp(a->shift, b->shift, sizeof *a->shift * (size_t)rank) == 0;
 }
 
 /* Dimension for dimension that of the grid. */
-static bool is_plain(const oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
+static bool is_plain(const oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
     bool plain = n->type.rank == f->form->rank;
     for (int d = 0; plain && d < n->type.rank; d++)
@@ -30,7 +30,7 @@ static bool is_plain(const oly_march_walk *f, const oly_node *n, const oly_march
 /* -- reading ---------------------------------------------------------------------------------------------------------- */
 
 /* An element as far away as the other end is one near by, where the dimension goes round. */
-static bool bring_near(oly_march_walk *f, int64_t size, int d, int64_t *shift)
+static bool bring_near(oly_tiling_walk *f, int64_t size, int d, int64_t *shift)
 {
     int64_t n = f->form->shape[d], far = *shift < 0 ? -*shift : *shift;
     if (size == n && 2 * far > n) {
@@ -41,10 +41,10 @@ static bool bring_near(oly_march_walk *f, int64_t size, int d, int64_t *shift)
     return far <= FARTHEST;
 }
 
-static int read_value(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, oly_march_kind kind, int index)
+static int read_value(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, oly_tiling_kind kind, int index)
 {
-    oly_march_load load = {{kind, index}, {0}};
-    const int64_t *from = oly_march_meeting_of(f, n)->align, *to = oly_march_meeting_of(f, f->root)->align;
+    oly_tiling_load load = {{kind, index}, {0}};
+    const int64_t *from = oly_tiling_meeting_of(f, n)->align, *to = oly_tiling_meeting_of(f, f->root)->align;
     if (!is_plain(f, n, at))
         return fail(f);
     for (int d = 0; d < f->form->rank; d++) {
@@ -53,15 +53,15 @@ static int read_value(oly_march_walk *f, const oly_node *n, const oly_march_spot
             return fail(f);
         f->aside = f->aside || load.shift[d] != 0;
     }
-    int value = oly_march_read(f->code, &load, n->type.dtype);
+    int value = oly_tiling_read(f->code, &load, n->type.dtype);
     return value < 0 ? fail(f) : value;
 }
 
-static oly_march_fixed *find_fixed(oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
+static oly_tiling_fixed *find_fixed(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
-    oly_march_form *form = f->form;
+    oly_tiling_form *form = f->form;
     for (int k = 0; k < form->n_fixed; k++) {
-        oly_march_fixed *x = &form->fixed[k];
+        oly_tiling_fixed *x = &form->fixed[k];
         bool same = x->node == n && memcmp(x->dim, at->dim, sizeof *x->dim * (size_t)n->type.rank) == 0;
         for (int e = 0; same && e < n->type.rank; e++)
             same = x->dim[e] >= 0 || x->at[e] == at->shift[e];
@@ -70,17 +70,17 @@ static oly_march_fixed *find_fixed(oly_march_walk *f, const oly_node *n, const o
     }
     if (form->n_fixed == f->fixed_capacity)
         return NULL;
-    oly_march_fixed *x = &form->fixed[form->n_fixed++];
-    *x = (oly_march_fixed){.node = n};
+    oly_tiling_fixed *x = &form->fixed[form->n_fixed++];
+    *x = (oly_tiling_fixed){.node = n};
     memcpy(x->dim, at->dim, sizeof x->dim);
     memcpy(x->at, at->shift, sizeof x->at);
     return x;
 }
 
-static int read_fixed(oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
+static int read_fixed(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
-    oly_march_load load = {{OLY_MARCH_FIXED, 0}, {0}};
-    oly_march_fixed *x = find_fixed(f, n, at);
+    oly_tiling_load load = {{OLY_TILING_FIXED, 0}, {0}};
+    oly_tiling_fixed *x = find_fixed(f, n, at);
     if (!x)
         return fail(f);
     load.of.index = (int)(x - f->form->fixed);
@@ -88,23 +88,23 @@ static int read_fixed(oly_march_walk *f, const oly_node *n, const oly_march_spot
         int d = at->dim[e];
         if (d < 0)
             continue;
-        int64_t shift = at->shift[e] - oly_march_meeting_of(f, f->root)->align[d];
+        int64_t shift = at->shift[e] - oly_tiling_meeting_of(f, f->root)->align[d];
         if (!bring_near(f, n->type.shape[e], d, &shift))
             return fail(f);
         load.shift[d] = shift;
         x->low[d] = shift < x->low[d] ? shift : x->low[d];
         x->high[d] = shift > x->high[d] ? shift : x->high[d];
     }
-    int value = oly_march_read(f->code, &load, n->type.dtype);
+    int value = oly_tiling_read(f->code, &load, n->type.dtype);
     return value < 0 ? fail(f) : value;
 }
 
 /* -- the way through the graph ------------------------------------------------------------------------------------------ */
 
-static int value_of(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth);
+static int value_of(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth);
 
 /* Elements of the node that the piece looks at along its dimension e. */
-static void range_of(const oly_march_walk *f, const oly_march_spot *at, int e, int64_t *lo, int64_t *hi)
+static void range_of(const oly_tiling_walk *f, const oly_tiling_spot *at, int e, int64_t *lo, int64_t *hi)
 {
     int d = at->dim[e];
     *lo = at->shift[e] + (d < 0 ? 0 : f->lo[d] + at->turn[d]);
@@ -112,17 +112,17 @@ static void range_of(const oly_march_walk *f, const oly_march_spot *at, int e, i
 }
 
 /* The piece must be cut where it looks at element i of the node's dimension e. */
-static int cut(oly_march_walk *f, const oly_march_spot *at, int e, int64_t i)
+static int cut(oly_tiling_walk *f, const oly_tiling_spot *at, int e, int64_t i)
 {
     f->cut = at->dim[e];
     f->cut_at = i - at->shift[e] - (f->cut < 0 ? 0 : at->turn[f->cut]);
     return -1;
 }
 
-static int through_view(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int through_view(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     oly_view_dim dims[OLY_MAX_RANK];
-    oly_march_spot to = {.dim = {0}};
+    oly_tiling_spot to = {.dim = {0}};
     memcpy(to.turn, at->turn, sizeof to.turn);
     for (int e = 0; e < OLY_MAX_RANK; e++)
         to.dim[e] = -1;
@@ -139,10 +139,10 @@ static int through_view(oly_march_walk *f, const oly_node *n, const oly_march_sp
 }
 
 /* Dimensions of one element come and go. */
-static int through_reshape(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int through_reshape(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     const oly_type *in = &n->in[0]->type;
-    oly_march_spot to = {.dim = {0}};
+    oly_tiling_spot to = {.dim = {0}};
     int d = 0;
     memcpy(to.turn, at->turn, sizeof to.turn);
     for (int e = 0; e < OLY_MAX_RANK; e++)
@@ -163,17 +163,17 @@ static int through_reshape(oly_march_walk *f, const oly_node *n, const oly_march
     return value_of(f, n->in[0], &to, depth);
 }
 
-static int through_roll(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int e, int64_t by, int depth)
+static int through_roll(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int e, int64_t by, int depth)
 {
     const oly_node *x = n->in[0]->in[0];
     int64_t size = n->type.shape[e], lo, hi;
     int d = at->dim[e];
-    oly_march_spot to = *at;
+    oly_tiling_spot to = *at;
     if (d < 0 || size != f->form->shape[d])
         return fail(f);
     f->form->wraps[d] = true;
     to.shift[e] += 2 * by > size ? by - size : by;
-    if (oly_march_meeting_of(f, x)->input >= 0 || oly_march_meeting_of(f, x)->is_stage)
+    if (oly_tiling_meeting_of(f, x)->input >= 0 || oly_tiling_meeting_of(f, x)->is_stage)
         return value_of(f, x, &to, depth);
     range_of(f, &to, e, &lo, &hi);
     if (lo < 0 && hi > 0)
@@ -188,7 +188,7 @@ static int through_roll(oly_march_walk *f, const oly_node *n, const oly_march_sp
 }
 
 /* Is the piece within a box of the node's elements? *outside: it has nothing of it; cuts it when it has some. */
-static bool is_within(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, const int64_t *start,
+static bool is_within(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, const int64_t *start,
                       const int64_t *extent, bool *outside)
 {
     bool within = true;
@@ -219,14 +219,14 @@ static bool has_gaps(const oly_node *n, const oly_node *inside)
     return false;
 }
 
-static int through_part(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, const oly_node *inside,
+static int through_part(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, const oly_node *inside,
                         const oly_node *around, int depth)
 {
     bool outside;
     if (has_gaps(n, inside))
         return fail(f);
     if (is_within(f, n, at, n->params.start, inside->type.shape, &outside)) {
-        oly_march_spot to = *at;
+        oly_tiling_spot to = *at;
         for (int e = 0; e < n->type.rank; e++)
             to.shift[e] -= n->params.start[e];
         return value_of(f, inside, &to, depth);
@@ -234,18 +234,18 @@ static int through_part(oly_march_walk *f, const oly_node *n, const oly_march_sp
     return outside ? value_of(f, around, at, depth) : -1;
 }
 
-static int through_concatenation(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int through_concatenation(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     int e = n->params.dimension;
     int64_t by, begin = 0, lo, hi;
     int round;
-    if (oly_is_roll(n, &round, &by))
+    if (oly_is_cyclic_shift(n, &round, &by))
         return through_roll(f, n, at, round, by, depth);
     range_of(f, at, e, &lo, &hi);
     for (int k = 0; k < n->n_in; k++) {
         int64_t end = begin + n->in[k]->type.shape[e];
         if (lo >= begin && lo < end) {
-            oly_march_spot to = *at;
+            oly_tiling_spot to = *at;
             if (hi > end)
                 return cut(f, at, e, end);
             to.shift[e] -= begin;
@@ -257,9 +257,9 @@ static int through_concatenation(oly_march_walk *f, const oly_node *n, const oly
 }
 
 /* A value computed from fields that is met in two places is a stage: it is computed once. */
-static void meet(oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
+static void meet(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
-    oly_march_meeting *m = oly_march_meeting_of(f, n);
+    oly_tiling_meeting *m = oly_tiling_meeting_of(f, n);
     if (m->depends < 2 || n == f->root)
         return;
     if (m->met && (m->root != f->root || !same_spot(&m->at, at, n->type.rank)))
@@ -269,11 +269,11 @@ static void meet(oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
     m->at = *at;
 }
 
-static int through_operation(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int through_operation(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     int in[3] = {-1, -1, -1}, dimension = n->params.dimension;
     if (oly_is_constant(n))
-        return oly_march_splat(f->code, n);
+        return oly_tiling_splat(f->code, n);
     if (oly_ops[n->op].detail == OLY_TILE_iota) {
         if (n->type.rank != 1 && dimension < 0)
             return fail(f);
@@ -293,11 +293,11 @@ static int through_operation(oly_march_walk *f, const oly_node *n, const oly_mar
         if (in[k] < 0)
             return -1;
     }
-    int value = oly_march_operate(f->code, n, in, dimension);
+    int value = oly_tiling_operate(f->code, n, in, dimension);
     return value < 0 ? fail(f) : value;
 }
 
-static int through(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int through(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     switch (oly_ops[n->op].lowering) {
     case OLY_LOWER_TILE: return through_operation(f, n, at, depth);
@@ -309,7 +309,7 @@ static int through(oly_march_walk *f, const oly_node *n, const oly_march_spot *a
             return through_concatenation(f, n, at, depth);
         return through_part(f, n, at, n->in[1], n->in[0], depth);
     case OLY_LOWER_PAD: {
-        const oly_march_spot none = {.dim = {-1}};
+        const oly_tiling_spot none = {.dim = {-1}};
         bool outside;
         if (has_gaps(n, n->in[0]))
             return fail(f);
@@ -322,39 +322,39 @@ static int through(oly_march_walk *f, const oly_node *n, const oly_march_spot *a
 }
 
 /* The number of the value that the piece looks at; -1: it fails, or must be cut. */
-static int value_of(oly_march_walk *f, const oly_node *n, const oly_march_spot *at, int depth)
+static int value_of(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
-    const oly_march_meeting *m = oly_march_meeting_of(f, n);
+    const oly_tiling_meeting *m = oly_tiling_meeting_of(f, n);
     if (f->fails || f->cut >= 0)
         return -1;
     if (depth > DEEPEST)
         return fail(f);
     if (m->input == 0) {
-        int counter = oly_march_read(f->code, &(oly_march_load){{OLY_MARCH_COUNTER, 0}, {0}}, n->type.dtype);
+        int counter = oly_tiling_read(f->code, &(oly_tiling_load){{OLY_TILING_COUNTER, 0}, {0}}, n->type.dtype);
         return counter < 0 ? fail(f) : counter;
     }
     if (m->input > 0 && m->input <= f->form->n_fields)
-        return read_value(f, n, at, OLY_MARCH_FIELD, m->input - 1);
+        return read_value(f, n, at, OLY_TILING_FIELD, m->input - 1);
     if (m->input > 0)
         return read_fixed(f, n, at);
     if (m->is_stage && n != f->root) {
-        oly_march_meeting *stage = oly_march_meeting_of(f, n);
-        const int64_t *to = oly_march_meeting_of(f, f->root)->align;
+        oly_tiling_meeting *stage = oly_tiling_meeting_of(f, n);
+        const int64_t *to = oly_tiling_meeting_of(f, f->root)->align;
         for (int d = 0; d < f->form->rank && !stage->is_placed; d++)
             stage->align[d] = to[d] - at->shift[d];
         stage->is_placed = true;
-        return read_value(f, n, at, OLY_MARCH_STAGE, stage->stage);
+        return read_value(f, n, at, OLY_TILING_STAGE, stage->stage);
     }
     for (int k = 0; k < f->n_known; k++)
         if (f->known[k].node == n && same_spot(&f->known[k].at, at, n->type.rank))
             return f->known[k].value;
     int value = through(f, n, at, depth + 1);
-    if (value >= 0 && f->n_known < OLY_MARCH_KNOWN)
-        f->known[f->n_known++] = (oly_march_known){n, *at, value};
+    if (value >= 0 && f->n_known < OLY_TILING_KNOWN)
+        f->known[f->n_known++] = (oly_tiling_known){n, *at, value};
     return value;
 }
 
-int oly_march_walk_from(oly_march_walk *f, const oly_node *n, const oly_march_spot *at)
+int oly_tiling_walk_from(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
     return through(f, n, at, 0);
 }

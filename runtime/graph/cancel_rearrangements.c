@@ -1,0 +1,181 @@
+/* Rearrangements that are undone: rev, transpose and reshape commute with elementwise operations, so that in
+ *
+ *     reshape(mul(2, reshape(x)))   with the second reshape back to the shape of x     (a gradient, as a rule)
+ *
+ * neither is needed: the product is worked on x itself, with the same bits, and nothing moves. XLA's simplifier does so before it
+ * propagates shardings. A rearrangement goes if everything above it, through elementwise operations that nobody else reads, ends
+ * in its inverse or in one number repeated. Nor does a broadcast need dimensions of one element that a reshape puts in before it:
+ * without, all who read the value behind read the same. See graph.h. */
+#include "graph/graph.h"
+#include "graph/view.h"
+#include <string.h>
+
+enum { MOST_NODES = 64 }; /* between a rearrangement and its inverse */
+
+static bool rearranges(const oly_node *node)
+{
+    const oly_op_row *row = &oly_ops[node->op];
+    return row->lowering == OLY_LOWER_RESHAPE ||
+           (row->lowering == OLY_LOWER_VIEW && (row->detail == OLY_VIEW_TRANSPOSE || row->detail == OLY_VIEW_REV));
+}
+
+/* Is last(first(x)) x? */
+static bool undoes(const oly_node *last, const oly_node *first)
+{
+    const oly_type *x = &first->in[0]->type;
+    if (oly_ops[last->op].lowering != oly_ops[first->op].lowering || x->rank != last->type.rank ||
+        memcmp(x->shape, last->type.shape, sizeof x->shape[0] * (size_t)x->rank) != 0 ||
+        !oly_type_same_sharding(x, &last->type))
+        return false;
+    if (oly_ops[last->op].lowering == OLY_LOWER_RESHAPE)
+        return true; /* row-major order is kept by both */
+    oly_view_dim of_first[OLY_MAX_RANK], of_last[OLY_MAX_RANK];
+    oly_view_of(first, of_first);
+    oly_view_of(last, of_last);
+    for (int d = 0; d < x->rank; d++) {
+        const oly_view_dim *a = &of_last[d], *b = &of_first[a->from];
+        if (b->from != d || b->start + b->step * a->start != 0 || b->step * a->step != 1)
+            return false;
+    }
+    return true;
+}
+
+/* One number in all elements. */
+static const oly_node *number_of(const oly_node *node)
+{
+    bool repeats = oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_BROADCAST;
+    return repeats && node->in[0]->type.rank == 0 && !node->params.sharding && !node->type.mesh ? node->in[0] : NULL;
+}
+
+static bool elementwise(const oly_node *node)
+{
+    return oly_ops[node->op].lowering == OLY_LOWER_TILE && node->n_in > 0 && node->params.rank == 0;
+}
+
+typedef struct undoing {
+    oly_graph *graph;
+    const oly_node *last; /* the rearrangement that is to go */
+    int left;             /* nodes that may still be looked at */
+    int inverses;         /* found */
+} undoing;
+
+/* Can the operation give its elements in the order of u->last? */
+static bool gives(undoing *u, const oly_node *node)
+{
+    if (u->left-- <= 0)
+        return false;
+    if (number_of(node))
+        return true;
+    if (rearranges(node) && undoes(u->last, node)) {
+        u->inverses++;
+        return true;
+    }
+    bool can = elementwise(node) && node->n_uses == 1;
+    for (int k = 0; can && k < node->n_in; k++)
+        can = gives(u, node->in[k]);
+    return can;
+}
+
+/* The node with its elements in that order. */
+static oly_status give(const undoing *u, oly_node *node, oly_node **made)
+{
+    oly_node *in[8];
+    oly_params params = node->params;
+    if (number_of(node)) {
+        params.rank = u->last->type.rank;
+        memset(params.shape, 0, sizeof params.shape);
+        memcpy(params.shape, u->last->type.shape, sizeof params.shape[0] * (size_t)params.rank);
+        in[0] = node->in[0];
+    } else if (rearranges(node)) {
+        *made = node->in[0];
+        return OLY_OK;
+    } else {
+        for (int k = 0; k < node->n_in; k++)
+            OLY_TRY(give(u, node->in[k], &in[k]));
+    }
+    OLY_TRY(oly_graph_add(u->graph, node->op, node->n_in, in, &params, made));
+    (*made)->site = node->site;
+    return OLY_OK;
+}
+
+/* A broadcast of a value that a reshape has given dimensions of one element: which dimension of the result each of the reshape's
+ * operand becomes. Then the broadcast can do without. */
+static bool skips_reshape(const oly_node *node, oly_params *params)
+{
+    const oly_node *thin = node->in[0];
+    if (oly_ops[node->op].lowering != OLY_LOWER_VIEW || oly_ops[node->op].detail != OLY_VIEW_BROADCAST ||
+        oly_ops[thin->op].lowering != OLY_LOWER_RESHAPE || node->params.sharding || node->type.mesh ||
+        thin->params.sharding)
+        return false;
+    const oly_type *from = &thin->in[0]->type, *to = &thin->type;
+    *params = node->params;
+    memset(params->axes, 0, sizeof params->axes);
+    int e = 0;
+    for (int d = 0; d < to->rank; d++) {
+        if (to->shape[d] == 1)
+            continue;
+        if (e == from->rank || from->shape[e] != to->shape[d])
+            return false;
+        params->axes[e++] = node->params.axes[d];
+    }
+    params->n_axes = e;
+    return e == from->rank;
+}
+
+/* What nodes read instead of those that went; made when the first goes. */
+static oly_status note(oly_graph *g, oly_node ***instead, const oly_node *node, oly_node *made)
+{
+    if (!*instead)
+        *instead = OLY_ARENA_NEW(&g->arena, oly_node *, g->n_nodes); /* zero */
+    if (!*instead)
+        return oly_out_of_memory(sizeof **instead * (size_t)g->n_nodes, "the nodes of a graph");
+    made->n_uses += node->n_uses;
+    (*instead)[node->index] = made;
+    return OLY_OK;
+}
+
+static void follow(oly_node **instead, oly_node **node, int n)
+{
+    if (instead && (*node)->index < n && instead[(*node)->index])
+        *node = instead[(*node)->index];
+}
+
+static oly_status undo(oly_graph *g, bool *any)
+{
+    oly_node **instead = NULL;
+    int n = g->n_nodes;
+    for (int k = 0; k < n; k++) {
+        oly_node *node = g->nodes[k], *made;
+        oly_graph_ahead(g, k, 1);
+        for (int j = 0; j < node->n_in; j++)
+            follow(instead, &node->in[j], n);
+        oly_graph *const *graphs;
+        for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
+            OLY_TRY(undo(graphs[j], any));
+        oly_params params;
+        if (node->n_in == 1 && skips_reshape(node, &params)) {
+            OLY_TRY(oly_graph_add(g, node->op, 1, &node->in[0]->in[0], &params, &made));
+            made->site = node->site;
+            OLY_TRY(note(g, &instead, node, made));
+            continue;
+        }
+        undoing u = {.graph = g, .last = node, .left = MOST_NODES};
+        if (!rearranges(node) || !gives(&u, node->in[0]) || !u.inverses)
+            continue;
+        OLY_TRY(give(&u, node->in[0], &made));
+        OLY_TRY(note(g, &instead, node, made));
+    }
+    for (int k = 0; k < g->n_outputs; k++)
+        follow(instead, &g->outputs[k], n);
+    *any = *any || instead;
+    return g->n_nodes > n ? oly_graph_sort(g) : OLY_OK;
+}
+
+oly_status oly_graph_cancel_rearrangements(oly_graph *g)
+{
+    bool any = false;
+    OLY_TRY(undo(g, &any));
+    if (any)
+        oly_graph_prune(g);
+    return OLY_OK;
+}
