@@ -1,6 +1,6 @@
-/* Memory that dies together, cut from blocks that grow with the arena: 4 KiB, 8 KiB, ... 2 MiB. Freed blocks are kept for the
- * next arena: going back to the system and coming back cleared cost half the time of planning a thousand operations. Callable from
- * every layer, by any thread. */
+/* Arenas: memory that is freed together, cut from blocks that grow with the arena: 4 KiB, 8 KiB, ... 2 MiB. Freed blocks are
+ * kept for the next arena: returning them to the system and getting cleared ones back took half the time of planning a thousand
+ * operations. Callable from every layer, by any thread. */
 #include "core/arena.h"
 #include "core/error.h"
 #include <pthread.h>
@@ -8,16 +8,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PIECE       ((size_t)64) /* large pieces are aligned so, smaller ones to SMALL_PIECE */
+#define PIECE       ((size_t)64) /* alignment of large pieces; smaller ones have SMALL_PIECE */
 #define SMALL_PIECE ((size_t)16)
 #define FIRST_BLOCK ((size_t)4096)
-#define MOST_KEPT   ((size_t)128 << 20) /* bytes: what planning fifteen thousand operations takes */
+#define MOST_KEPT   ((size_t)128 << 20) /* bytes: enough to plan fifteen thousand operations */
 
 enum { SIZES = 10, LARGEST = SIZES - 1, ONE_OF_A_KIND = SIZES }; /* a block made for one large piece is not kept */
 
 struct oly_arena_block {
     struct oly_arena_block *older;
-    char *at, *end; /* what is left of it; `at` is aligned to SMALL_PIECE */
+    char *at, *end; /* its free part; `at` is aligned to SMALL_PIECE */
     int size;       /* FIRST_BLOCK << size bytes */
 };
 
@@ -37,11 +37,11 @@ static struct oly_arena_block *take_kept(int size)
     return block;
 }
 
-/* False: there are enough. */
+/* False: enough are kept. */
 static bool keep(struct oly_arena_block *block)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return block == NULL; /* never: reads of what is freed shall be seen */
+    return block == NULL; /* never: so that sanitizers see reads of freed memory */
 #endif
     pthread_mutex_lock(&kept_lock);
     bool room = kept_bytes + (FIRST_BLOCK << block->size) <= MOST_KEPT;
@@ -73,7 +73,7 @@ static struct oly_arena_block *largest_block(void)
     void *block;
     if (posix_memalign(&block, bytes, bytes) != 0)
         return NULL;
-    madvise(block, bytes, MADV_HUGEPAGE); /* advice: where it is refused, pages are small */
+    madvise(block, bytes, MADV_HUGEPAGE); /* only advice: if refused, pages are small */
     return block;
 }
 
@@ -104,7 +104,7 @@ static bool add_block(oly_arena *a, size_t bytes)
     return true;
 }
 
-/* Where a piece would begin in the newest block; NULL: there is no room. */
+/* The start of a piece in the newest block; NULL: no room. */
 static char *begin_of(const oly_arena *a, size_t bytes)
 {
     size_t before = 0;

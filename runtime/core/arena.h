@@ -1,4 +1,4 @@
-/* Memory that dies together: a trace, a plan. Pieces are zeroed, and aligned to 16 bytes, those of 64 bytes and more to 64. */
+/* Arenas: memory that is freed together, as of a trace or a plan. Pieces are zeroed, and aligned to 16 bytes, from 64 bytes on to 64. */
 #ifndef OLY_CORE_ARENA_H
 #define OLY_CORE_ARENA_H
 #include "core/error.h"
@@ -10,9 +10,9 @@ typedef struct oly_arena {
     size_t used;                   /* of the pieces */
 } oly_arena;
 
-void *oly_arena_take(oly_arena *a, size_t bytes);     /* NULL when out of memory */
+void *oly_arena_take(oly_arena *a, size_t bytes);     /* NULL if out of memory */
 void *oly_arena_take_raw(oly_arena *a, size_t bytes); /* not zeroed */
-/* list = room for count entries, and one more; without memory the function around returns. */
+/* list = room for count entries, and one more; out of memory, the enclosing function returns. */
 #define OLY_ARENA_LIST(arena, list, count)                                                                             \
     do {                                                                                                               \
         (list) = oly_arena_take((arena), sizeof *(list) * ((size_t)(count) + 1));                                      \
@@ -21,5 +21,5 @@ void *oly_arena_take_raw(oly_arena *a, size_t bytes); /* not zeroed */
     } while (0)
 #define OLY_ARENA_NEW(arena, type, count) ((type *)oly_arena_take((arena), sizeof(type) * (size_t)(count)))
 void oly_arena_free(oly_arena *a);
-void oly_arena_trim(void); /* gives back blocks kept for later; at finalize */
+void oly_arena_trim(void); /* frees kept blocks; at finalize */
 #endif

@@ -15,7 +15,7 @@ typedef struct search {
     bool any;
 } search;
 
-/* The note "GNU", type NT_GNU_BUILD_ID, of a segment of notes; its length in *bytes. NULL: there is none. */
+/* The note "GNU", type NT_GNU_BUILD_ID, of a segment of notes; its length in *bytes. NULL: none. */
 static const char *find_build_id(const char *note, size_t left, size_t *bytes)
 {
     while (left >= sizeof(ElfW(Nhdr))) {
@@ -73,7 +73,7 @@ static int look_at(struct dl_phdr_info *object, size_t size, void *context)
     if (s->any && !library)
         return 0;
     uint64_t h = hash_object(object);
-    if (!s->any) /* the program comes first */
+    if (!s->any) /* the program is listed first */
         s->build.program = h;
     if (library)
         s->build.library = h;

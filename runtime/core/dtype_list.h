@@ -34,11 +34,11 @@
     X(a, UINT32, "uint32", u32, uint32_t, uint32_t, int32_t, uint32_t, 0, UINT32_MAX)                                  \
     X(a, UINT64, "uint64", u64, uint64_t, uint64_t, int64_t, uint64_t, 0, UINT64_MAX)
 
-/* Floating types narrower than float32, held as their bits T. Every operation widens its operands to float32 and rounds its result
- * once; reductions round once at the end.
- * of, to: the conversions to and from float (narrow.h). top: bits of the largest element, infinity where the type has one: what is
- * larger is NaN. digits: bits of the fraction. least: exponent of the smallest normal number. most: the largest finite number.
- * meets: PROMOTES, or ALONE where it meets no other floating type without a conversion that the program asks for. */
+/* Floating types narrower than float32, held as their bits T. Every operation widens its operands to float32 and rounds its
+ * result once; reductions round once at the end. of, to: the conversions to and from float (narrow.h). top: bits of the largest
+ * element, infinity where the type has one: what is larger is NaN. digits: bits of the fraction. least: exponent of the
+ * smallest normal number. most: the largest finite number. meets: PROMOTES, or ALONE where it meets no other floating type
+ * without a conversion that the program asks for. */
 #define OLY_NARROW_TYPES(X, a)                                                                                         \
     X(a, FLOAT8_E4M3FN, "float8_e4m3fn", f8_e4m3fn, uint8_t, oly_float_of_e4m3fn, oly_e4m3fn_of_float, 0x7e, 3, -6,    \
       448, ALONE)                                                                                                      \

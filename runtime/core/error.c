@@ -1,5 +1,5 @@
 /* Errors: the status names, the message pending on each thread, what a failing public call does, and the
- * library's own memory, whose failures tests can order. Callable from every layer.
+ * library's own memory allocation, which tests can make fail. Callable from every layer.
  *
  * The pending message and the site belong to a thread. The last error (OLY_ERRORS_RETURN) belongs to the
  * process: it is written once under a lock, published by its status, and stays as it is until oly_clear_error.
@@ -41,8 +41,8 @@ const char *oly_status_text(oly_status status)
 
 /* -- where a call stands ----------------------------------------------------------------------- */
 
-/* Calls noted and not yet entered, newest last: as deep as expressions nest; older ones are overwritten. Of no special model:
- * memory of threads that is set apart when a program starts is not there for a library that is loaded later (dlopen). */
+/* Recorded calls that have not been entered, newest last: as many as expressions nest; older ones are overwritten. Uses the
+ * default TLS model: static TLS is not available to a library that is loaded later (dlopen). */
 #define NOTED_CALLS 64 /* power of two */
 typedef struct note {
     oly_site site;
@@ -52,7 +52,7 @@ typedef struct calls_of_thread {
     oly_site site;           /* the current one */
     note noted[NOTED_CALLS]; /* by number modulo NOTED_CALLS */
     unsigned n_noted;
-    unsigned n_outside; /* of these belong to calls around the one that is open */
+    unsigned n_outside; /* of these belong to calls enclosing the open one */
 } calls_of_thread;
 static _Thread_local calls_of_thread calls;
 
@@ -62,7 +62,7 @@ void oly_at(const char *file, int line, const char *written, const char *functio
     c->noted[c->n_noted++ % NOTED_CALLS] = (note){{.file = file, .call = written, .line = line}, function};
 }
 
-/* The note of this function; what was noted later are finished arguments. NULL: none. */
+/* The record of this function; later records are finished arguments. NULL: none. */
 static inline const note *find_note(calls_of_thread *c, const char *function)
 {
     unsigned most = c->n_noted - c->n_outside;
@@ -87,7 +87,7 @@ oly_entry oly_enter(const char *function)
     const note *n = find_note(c, function);
     if (n)
         c->site = n->site;
-    else if (!c->site.call) /* called without its macro; the library itself does so, too */
+    else if (!c->site.call) /* called without its macro, as by the library itself */
         c->site = (oly_site){.file = "", .call = function};
     c->n_outside = c->n_noted;
     return entry;
@@ -149,7 +149,7 @@ void oly_site_text(const oly_site *site, char *text, size_t size)
     int length = snprintf(text, size, "%s (%s:%d)", site->call, site->file, site->line);
     size_t file = strlen(site->file), most = file + size - 1;
     if (length < 0 || (size_t)length < size || most < (size_t)length + 3)
-        return; /* it fits, or there is no room for any of the path */
+        return; /* it fits, or there is no room for the path */
     most -= (size_t)length + 3;
     const char *end = site->file + file - (most < file ? most : file), *folder = strchr(end, '/');
     snprintf(text, size, "%s (...%s:%d)", site->call, folder ? folder : end, site->line);
@@ -223,8 +223,7 @@ int oly_error_rank(void)
     return atomic_load(&this_rank);
 }
 
-/* "oly_add (heat.c:41): add: f32[4] and f32[5] differ [OLY_SHAPE: shapes do not fit]". Outside any public call
- * our own line stands in. */
+/* "oly_add (heat.c:41): add: f32[4] and f32[5] differ [OLY_SHAPE: shapes do not fit]". Outside any public call it has a line of the library. */
 static void compose(char *text, size_t size, oly_status status)
 {
     const char *call = calls.site.call ? calls.site.call : "";
@@ -245,7 +244,7 @@ static void __attribute__((noreturn)) end_job(const char *text)
     static atomic_bool ending;
     static _Thread_local bool ending_here;
     if (ending_here)
-        _exit(1); /* the hook failed in its turn */
+        _exit(1); /* the hook failed, too */
     ending_here = true;
     if (atomic_exchange(&ending, true))
         for (;;)
@@ -337,7 +336,7 @@ bool oly_error_unseen(void)
     return atomic_load(&last.status) != OLY_OK && !atomic_load(&last.seen);
 }
 
-/* At the end of the process: an error that was kept for somebody who never asked is not lost. */
+/* At the end of the process: prints a kept error that the program never read. */
 static void __attribute__((destructor)) tell_unseen(void)
 {
     if (!oly_error_unseen())

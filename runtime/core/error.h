@@ -6,12 +6,12 @@
 #include <stdatomic.h>
 
 /* Keeps the message (unless this thread already holds one) and returns `status`. A message names the values, the rule and
- * the remedy; the caller's function, file and line are put in front by oly_raise. */
+ * the remedy; oly_raise prefixes the caller's function, file and line. */
 oly_status oly_fail_at(const char *where, oly_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 #define OLY_STR_(x) #x
 #define OLY_STR(x)  OLY_STR_(x)
-/* The status again, in a form that tools reading the code can follow. */
+/* Returns the status in a form that static analysers can follow. */
 static inline oly_status oly_failed_as(oly_status kept, oly_status status)
 {
     (void)kept;
@@ -36,22 +36,21 @@ oly_status oly_raise(oly_status status);
 const char *oly_pending_message(void);
 void oly_drop_message(void);
 
-/* True when an error was kept (OLY_ERRORS_RETURN) and the program has looked neither at it nor at its status. */
+/* True if an error was kept (OLY_ERRORS_RETURN) and the program has read neither it nor its status. */
 bool oly_error_unseen(void);
-/* The kept error, without counting as a look at it. */
+/* The kept error, without marking it as read. */
 oly_status oly_kept_status(void);
-/* Whether a function of the program's failed, whatever it returned: calls that it makes raise errors, which the mode
- * OLY_ERRORS_RETURN keeps. First the failures this thread has raised so far; behind the function OLY_OK if there are no more or the
- * program has cleared them (oly_clear_error), else the status of the last. */
+/* Whether a callback of the program failed, whatever it returned: its calls raise errors, which the mode OLY_ERRORS_RETURN
+ * keeps. Call the first before the callback, for the number of failures raised by this thread; the second after it returns
+ * OLY_OK if there are no more or the program has cleared them (oly_clear_error), else the status of the last. */
 unsigned oly_raised_count(void);
 oly_status oly_raised_since(unsigned count);
 
 /* Ends the job; set by the layer that started MPI. NULL: exit(1). */
 extern void (*oly_abort_hook)(int exit_status);
-/* Called with each failure that is returned, while its message is pending; set by the layer that knows others whom it may concern. NULL:
- * nobody. */
+/* Called with each failure that is returned, while its message is pending; set by the layer that notifies other ranks. NULL: none. */
 extern void (*oly_failure_hook)(oly_status status);
-/* Put in front of messages; -1 before MPI knows, and with one process no rank is printed. */
+/* Prefix of messages; -1 before MPI is initialised; with one process no rank is printed. */
 void oly_error_set_rank(int rank, int count);
 int oly_error_rank(void);
 
@@ -63,11 +62,11 @@ typedef struct oly_site {
 oly_site oly_current_site(void);
 void oly_restore_site(oly_site site);
 
-/* Every public function begins with one of these. oly_at notes each call, and in oly_add(oly_mul(a, b), c) it does so for mul
- * last; so a function finds its own note again. Calls that it makes of other public functions have no note and keep its place.
+/* Every public function begins with one of these. oly_at records each call, and in oly_add(oly_mul(a, b), c) mul last; so a
+ * function looks up its own record. Its calls of other public functions have no record and keep its call site.
  *   OLY_ENTER(value)       returns `value` after an error (OLY_STATE) outside of oly_init ... oly_finalize
- *   OLY_ENTER_ANY_TIME()   for the few that may be called there
- *   oly_pass(__func__)     for those, too, that cannot fail: only forgets the note */
+ *   OLY_ENTER_ANY_TIME()   for the few that may be called at any time
+ *   oly_pass(__func__)     for functions that cannot fail: only drops the record */
 typedef struct oly_entry {
     oly_site before;
     unsigned n_outside;
@@ -84,7 +83,7 @@ void oly_pass(const char *function);
         oly_raise_not_alive();                                                                                         \
         return __VA_ARGS__;                                                                                            \
     }
-/* Set by those who start and end the library. */
+/* Set when the library starts and ends. */
 extern atomic_int oly_life;
 enum { OLY_BEFORE_INIT, OLY_ALIVE, OLY_AFTER_FINALIZE, OLY_FORKED };
 static inline bool oly_alive(void)
@@ -92,10 +91,11 @@ static inline bool oly_alive(void)
     return atomic_load_explicit(&oly_life, memory_order_relaxed) == OLY_ALIVE;
 }
 void oly_raise_not_alive(void);
-/* "oly_sum (heat.c:40)"; of a path that is too long its end: "oly_sum (.../waves/heat.c:40)". */
+/* "oly_sum (heat.c:40)"; of a long path only its end: "oly_sum (.../waves/heat.c:40)". */
 void oly_site_text(const oly_site *site, char *text, size_t size);
 
-/* oly_malloc and kin: memory of the library itself, all failures testable. NULL on failure without a message; the caller
+/* oly_malloc and relatives: memory of the library itself; tests can make each allocation fail. NULL on failure without a
+ * message; the caller
  * returns oly_out_of_memory(bytes, "what for"). */
 void *oly_malloc(size_t bytes);
 void *oly_calloc(size_t count, size_t bytes); /* checks count*bytes */
@@ -109,9 +109,9 @@ static inline oly_status oly_out_of_memory(size_t bytes, const char *what_for)
 }
 /* Tests: after n more allocations (0: none more) the next one fails, once; negative: all succeed. */
 void oly_fail_allocation(long n);
-/* Called by every allocator of the library (pools and arenas too): true when this one is to fail. */
+/* Called by every allocator of the library (also pools and arenas): true if this allocation must fail. */
 bool oly_allocation_fails(void);
-extern atomic_long oly_allocations_left; /* that succeed before the one that fails; negative: all do */
+extern atomic_long oly_allocations_left; /* that succeed before one fails; negative: all succeed */
 static inline bool oly_some_allocation_fails(void)
 {
     return atomic_load_explicit(&oly_allocations_left, memory_order_relaxed) >= 0;

@@ -1,6 +1,6 @@
-/* How a thread's floating-point unit rounds, what it does with tiny numbers and which exceptions trap. Programs change that for
- * themselves (fesetround, feenableexcept, -ffast-math); whatever Olympus computes, on whichever thread, is computed in the mode that
- * C starts with, so that results do not depend on it. Public calls begin and end so (oly_enter), and so do threads of ours. */
+/* The floating-point mode of a thread: rounding, subnormal numbers, trapping exceptions. Programs change it (fesetround,
+ * feenableexcept, -ffast-math); Olympus computes on every thread in C's initial mode, so that results do not depend on it.
+ * Public calls switch to it and back (oly_enter), and the library's threads use it. */
 #ifndef OLY_CORE_FLOAT_MODE_H
 #define OLY_CORE_FLOAT_MODE_H
 

@@ -1,4 +1,4 @@
-/* What is said of handles that are not what they should be. See handle.h. */
+/* Messages for invalid handles. See handle.h. */
 #include "core/handle.h"
 #include "core/error.h"
 #include <pthread.h>
@@ -35,7 +35,7 @@ void oly_bury(void *memory)
 
 /* -- what is wrong ----------------------------------------------------------------------------- */
 
-/* The kind that the pointer's first bytes tell, and whether it is alive; 0: none. Bytes are read as long as they are a tag's. */
+/* The kind according to the pointer's first bytes, and whether it is alive; 0: none. Reads only as long as the bytes match a tag. */
 static int kind_there(const void *pointer, bool *alive)
 {
     const unsigned char *byte = pointer;

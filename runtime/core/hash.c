@@ -1,8 +1,8 @@
-/* Fingerprints: 8 bytes a step through oly_hash_mix, whose multiplication spreads each bit upward and whose
+/* Fingerprints: 8 bytes per step through oly_hash_mix, whose multiplication spreads each bit upward and whose
  * shift brings the upper bits down. Callable from every layer. */
 #include "core/hash.h"
 
-/* A step waits for the multiplication before it: longer memory goes in lanes of their own, which do not wait for each other. */
+/* Each step depends on the multiplication before it: longer memory is hashed in independent lanes. */
 enum { LANES = 4 };
 
 static uint64_t hash_lanes(uint64_t h, const unsigned char **at, size_t *n)

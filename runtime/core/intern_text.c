@@ -1,4 +1,4 @@
-/* Interned texts: notations that programs pass again and again. See intern_text.h. */
+/* Interned texts: notations that programs pass repeatedly. See intern_text.h. */
 #include "core/intern_text.h"
 #include "core/error.h"
 #include "core/hash.h"

@@ -1,4 +1,4 @@
-/* What hwloc says of the machine, read once. Callable from every layer. */
+/* Facts about the machine from hwloc, read once. Callable from every layer. */
 #include "core/machine.h"
 #include "core/simulate.h"
 #include <hwloc.h>

@@ -1,17 +1,17 @@
-/* What hwloc says of the machine. */
+/* Facts about the machine, from hwloc. */
 #ifndef OLY_CORE_MACHINE_H
 #define OLY_CORE_MACHINE_H
 #include <olympus/base.h>
 
 typedef struct oly_machine {
     int cores;           /* cores this process may run on (its own binding counts), at least 1 */
-    size_t l1_bytes;     /* data cache of one core; 32 KiB when unknown */
-    size_t l2_bytes;     /* 256 KiB when unknown */
-    size_t l3_bytes;     /* 0 when there is none */
-    size_t memory_bytes; /* of the node; 0 when unknown */
+    size_t l1_bytes;     /* data cache of one core; 32 KiB if unknown */
+    size_t l2_bytes;     /* 256 KiB if unknown */
+    size_t l3_bytes;     /* 0 if there is none */
+    size_t memory_bytes; /* of the node; 0 if unknown */
 } oly_machine;
 
-/* Reads it on the first call; later calls return the same. Falls back to sysconf when hwloc fails. */
+/* Reads it on the first call; later calls return the same. Falls back to sysconf if hwloc fails. */
 const oly_machine *oly_machine_get(void);
 void oly_machine_forget(void);
 #endif

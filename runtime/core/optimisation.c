@@ -1,4 +1,4 @@
-/* The names of optimisations, and which are off. See optimisation.h. */
+/* The names of optimisations, and which of them are off. See optimisation.h. */
 #include "core/optimisation.h"
 #include "core/error.h"
 #include "core/text.h"

@@ -1,7 +1,7 @@
-/* Optimisations that can be turned off: one row each in optimisation.def gives the name and says what it does. OLYMPUS_DISABLE names
- * those that are off (all: every one); a pass asks oly_enabled where it begins. Results have the same bits with and without, but where
- * docs/semantics.md says that one changes roundings (reductions that come later or are cut otherwise, stencil taps). What lowers an
- * operation at all is no row. Callable from every layer. */
+/* Optimisations that can be turned off: one row each in optimisation.def gives name and description.
+ * OLYMPUS_DISABLE names those that are off (all: every one); a pass checks oly_enabled where it begins. Results have the same
+ * bits with and without, except where docs/semantics.md says that rounding changes (reductions that are deferred or split
+ * differently, stencil taps). A pass without which an operation cannot be lowered has no row. Callable from every layer. */
 #ifndef OLY_CORE_OPTIMISATION_H
 #define OLY_CORE_OPTIMISATION_H
 #include <olympus/base.h>
@@ -26,10 +26,10 @@ static inline bool oly_enabled(oly_optimisation x)
     return !((oly_disabled_by_option | oly_disabled_here) >> x & 1);
 }
 
-/* Turns some more off for what this thread plans from now on; returns those that were off before, for the call that ends it. */
+/* Turns further ones off for plans that this thread makes from now on; returns those that were off before, for the call that ends it. */
 oly_optimisations oly_disable(oly_optimisations some);
 const char *oly_optimisation_name(oly_optimisation x);
-const char *oly_optimisation_text(oly_optimisation x); /* what it does */
+const char *oly_optimisation_text(oly_optimisation x); /* its description */
 /* Reads a list of names, "fusion,overlap" or "all". fails OLY_INVALID: unknown name (with all names). */
 oly_status oly_optimisations_parse(const char *list, oly_optimisations *some);
 #endif

@@ -22,7 +22,8 @@ oly_options oly_option = {
 #undef OLY_OPTION_TEXT
 };
 
-static oly_options asked; /* as the environment has them, before what is not there is taken from oly_option.platforms */
+static oly_options
+    asked; /* as in the environment, before unavailable platforms are removed from oly_option.platforms */
 
 static const char *const variables[] = {
 #define OLY_OPTION_INT(name, fallback, low, high, shared, variable, help) variable,
@@ -91,7 +92,7 @@ static oly_status find_platform(const char *name, size_t length, int *found)
                     (int)length, name, oly_option.platforms);
 }
 
-/* Leaves in oly_option.platforms those that are there, in the order asked for. */
+/* Leaves in oly_option.platforms the available ones, in the requested order. */
 static oly_status choose_platforms(void)
 {
     char available[sizeof oly_option.platforms] = "";
@@ -166,7 +167,7 @@ static const char *nearest(const char *name)
     return variables[best];
 }
 
-/* All ranks have the same environment, as a rule: one of them speaks, and once. */
+/* All ranks usually have the same environment: only one of them prints, once. */
 void oly_options_report_unknown(void)
 {
     static bool reported;

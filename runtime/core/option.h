@@ -14,15 +14,14 @@ typedef struct oly_options {
 
 extern oly_options oly_option;
 /* Reads the environment. fails OLY_INVALID: not a number, out of range (variable, value, range in the message),
- * a platform that is unknown, or none that is there. Afterwards oly_option.platforms lists only those that are there, so that
- * its first is the default. */
+ * an unknown platform, or none that is available. Afterwards oly_option.platforms lists only available ones, so that its first is
+ * the default. */
 oly_status oly_options_read(void);
-/* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and not on rank 1 and up, so
- * called when the ranks are known. */
+/* Reports unknown OLYMPUS_* names, which are ignored, on stderr with the nearest known name: once, and only on rank 0, so it is called when the ranks are known. */
 void oly_options_report_unknown(void);
-/* As the environment had them when they were read. */
+/* As they were in the environment when read. */
 const oly_options *oly_options_asked(void);
-uint64_t oly_options_fingerprint(void); /* of those that all ranks must share: SAME in option.def */
-/* fails OLY_DIVERGED: the first of those that differs between rank 0 and another, with both values. */
+uint64_t oly_options_fingerprint(void); /* of the options that all ranks must share: SAME in option.def */
+/* fails OLY_DIVERGED: names the first of these that differs between rank 0 and another rank, with both values. */
 oly_status oly_options_compare(const oly_options *zero, int rank, const oly_options *other);
 #endif

@@ -1,10 +1,11 @@
-/* What the kernel says a process is doing. Callable from every layer, and by the guard of launch/, which has no library. */
+/* The state of a process according to the kernel. Callable from every layer, and by the guard of launch/, which does not link the
+ * library. */
 #ifndef OLY_CORE_PROCESS_STATE_H
 #define OLY_CORE_PROCESS_STATE_H
 #include <stdio.h>
 #include <string.h>
 
-/* The letter of /proc/PID/stat, 'T' for one that is stopped, and its parent; 0: there is no such process. */
+/* The letter of /proc/PID/stat, 'T' for a stopped one, and its parent; 0: no such process. */
 static inline char oly_process_state(long pid, long *parent)
 {
     char path[64], text[512], state = 0;

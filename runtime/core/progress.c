@@ -1,4 +1,4 @@
-/* Noting what this process is doing. See progress.h. Cheap: a call from the same line as the last takes three comparisons. */
+/* Records what this process is doing. See progress.h. Cheap: a call from the same line as the last takes three comparisons. */
 #include "core/progress.h"
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ void oly_progress_use(oly_progress *place)
     atomic_flag_clear(&noting);
 }
 
-/* As much of the end of a text as fits: the file's name, not the folders above it. */
+/* The end of a text, as much as fits: the file's name rather than its folders. */
 static void copy_end(char *to, size_t size, const char *text)
 {
     size_t length = strlen(text), from = length < size ? 0 : length - size + 1;

@@ -1,5 +1,5 @@
-/* What this process is doing, kept where the other processes of its node can read it, so that whoever waits for it can say what
- * it waits for. Written by runtime/core (calls) and collectives/ (everything else); read by collectives/peers.c. */
+/* What this process is doing, stored where the other processes of its node can read it, so that a process that waits for it can
+ * report why. Written by runtime/core (calls) and collectives/ (everything else); read by collectives/peers.c. */
 #ifndef OLY_CORE_PROGRESS_H
 #define OLY_CORE_PROGRESS_H
 #include "core/error.h"
@@ -7,12 +7,12 @@
 
 enum { OLY_WAITS_FOR_NOBODY = -2, OLY_WAITS_FOR_SEVERAL = -1 };
 
-/* The same in all processes of a node, and zero before its process has begun. Texts may be torn when they are read: every reader
- * ends them itself. */
+/* Same layout in all processes of a node, and zero before its process has begun. Texts may be torn when read: every reader
+ * terminates them itself. */
 typedef struct oly_progress {
     _Atomic int32_t begun, rank;
-    _Atomic int64_t pid, pid_space; /* the space of process numbers that pid is of */
-    _Atomic uint64_t meetings;      /* of all ranks that it has come to: who has fewer is late */
+    _Atomic int64_t pid, pid_space; /* the pid namespace of pid */
+    _Atomic uint64_t meetings;      /* of all ranks that it has reached: a rank with fewer is late */
     _Atomic int32_t ended;          /* oly_finalize is over */
     _Atomic int32_t waits_for;      /* a rank, or one of the above */
     _Atomic int32_t line;
@@ -20,14 +20,14 @@ typedef struct oly_progress {
     char wait[240];           /* "oly_sum (heat.c:40) for ranks 2, 3", while it waits */
 } oly_progress;
 
-/* Never NULL: memory of the process itself until there is some that others see. */
+/* Never NULL: memory of the process itself until there is shared memory. */
 extern oly_progress *oly_progress_here;
-/* False while there is nobody to read it: calls are then not noted. */
+/* False while nobody can read it: calls are then not recorded. */
 extern bool oly_progress_is_read;
 
-/* Takes another place for what is known so far. NULL: back to the process's own. */
+/* Moves the current state to another slot. NULL: back to the process's own. */
 void oly_progress_use(oly_progress *place);
-/* The call this thread is in. */
+/* The current call of this thread. */
 void oly_progress_note(const oly_site *site);
 void oly_progress_wait(int rank, const char *call, const char *whom);
 void oly_progress_go_on(void);

@@ -64,7 +64,7 @@ bool oly_scan_integer(oly_scanner *s, int64_t *value)
         at++;
     if (!isdigit((unsigned char)*at))
         return false;
-    int64_t sum = 0; /* of the sign asked for, so that the lowest value fits */
+    int64_t sum = 0; /* of the given sign, so that the lowest value fits */
     for (; isdigit((unsigned char)*at); at++) {
         int digit = negative ? '0' - *at : *at - '0';
         if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, digit, &sum))

@@ -1,8 +1,8 @@
-/* Scopes: each thread's stack of them, and the handles hanging in each. Called by the makers of handles (array,
+/* Scopes: each thread's stack of scopes, and the handles in each. Called by the makers of handles (array,
  * transform).
  *
  * A thread opens and closes only its own scopes, so their lists need no lock. All stacks are also in one list,
- * for oly_scope_close_all; it begins a new generation, which tells threads that their stacks are gone. */
+ * for oly_scope_close_all; it begins a new generation, by which threads see that their stacks are gone. */
 #include "core/scope.h"
 #include "core/error.h"
 #include <pthread.h>
@@ -14,9 +14,9 @@ struct oly_scope {
 };
 
 struct stack {
-    struct oly_scope bottom; /* opened by the thread's first need, closed at finalize */
+    struct oly_scope bottom; /* opened when the thread first needs it, closed at finalize */
     struct oly_scope *innermost;
-    int not_opened; /* scopes that memory did not suffice for: their closing does nothing */
+    int not_opened; /* scopes that could not be allocated: closing them does nothing */
     struct stack *next;
 };
 
@@ -27,7 +27,7 @@ static atomic_uint generation = 1;
 static _Thread_local struct stack *own;
 static _Thread_local unsigned own_generation;
 
-/* The stack of this thread, or NULL when it has none yet. */
+/* The stack of this thread, or NULL if it has none yet. */
 static struct stack *find_stack(void)
 {
     return own_generation == atomic_load_explicit(&generation, memory_order_relaxed) ? own : NULL;
@@ -100,7 +100,7 @@ void oly_scope_drop(oly_owned *object)
     object->destroy(object);
 }
 
-/* Newest first: an object may use older ones while it goes. */
+/* Newest first: an object may use older ones while it is destroyed. */
 static void empty(struct oly_scope *scope)
 {
     while (scope->newest)
@@ -144,7 +144,7 @@ void oly_scope_open(void)
 static void close_innermost(struct stack *stack)
 {
     struct oly_scope *scope = stack->innermost;
-    stack->innermost = scope->outer; /* what destroying makes belongs outside */
+    stack->innermost = scope->outer; /* objects made while destroying belong to the outer scope */
     empty(scope);
     oly_release(scope);
 }

@@ -1,6 +1,6 @@
-/* A lock for a handful of instructions, such as taking from a list: half the time of a mutex. Who finds it taken tries again, and
- * after a while gives the core away, for the holder may have lost its own. Never held over a call that may wait, allocate or take
- * another lock. Callable from every layer. */
+/* A lock for a few instructions, such as taking from a list: half the time of a mutex. A thread that finds it taken spins, and
+ * after a while yields its core, since the holder may have been descheduled. Never held over a call that may wait, allocate or
+ * take another lock. Callable from every layer. */
 #ifndef OLY_CORE_SHORT_LOCK_H
 #define OLY_CORE_SHORT_LOCK_H
 #include <sched.h>

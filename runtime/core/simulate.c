@@ -1,4 +1,4 @@
-/* What OLYMPUS_SIMULATE and OLYMPUS_SIMULATE_NODE say. See simulate.h. */
+/* Parses OLYMPUS_SIMULATE and OLYMPUS_SIMULATE_NODE. See simulate.h. */
 #include "core/simulate.h"
 #include "core/error.h"
 #include "core/option.h"

@@ -28,7 +28,7 @@ void oly_numbers_as_before(locale_t before)
 
 /* -- text ------------------------------------------------------------------------------------------------------------ */
 
-/* Room for n more characters and the end. */
+/* Ensures room for n more characters and the terminator. */
 static bool reserve(oly_text *text, size_t n)
 {
     if (text->failed)
@@ -71,7 +71,7 @@ static void add(oly_text *text, const char *format, va_list arguments)
         if (reserve(text, (size_t)length))
             vsnprintf(text->chars + text->length, (size_t)length + 1, format, again);
         else if (room)
-            text->chars[text->length] = 0; /* it keeps what it had */
+            text->chars[text->length] = 0; /* it keeps its contents */
     }
     if (!text->failed)
         text->length += (size_t)length;

@@ -14,17 +14,17 @@ typedef struct oly_text {
 
 void oly_text_add(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oly_text_add_v(oly_text *text, const char *format, va_list arguments);
-/* As the program's own printf: with the decimal point of its locale. All others write "0.5" everywhere. */
+/* Like the program's own printf, with the decimal point of its locale. All others write "0.5" in every locale. */
 void oly_text_add_local(oly_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oly_text_add_chars(oly_text *text, const char *chars, size_t n);
 void oly_text_repeat(oly_text *text, const char *chars, int n);
 void oly_text_free(oly_text *text);
 /* "" for empty. */
 const char *oly_text_chars(const oly_text *text);
-/* Copies into buffer as snprintf does; returns the whole length (-1 when failed). Frees the text. */
+/* Copies into buffer as snprintf does; returns the whole length (-1 if failed). Frees the text. */
 int oly_text_take(oly_text *text, char *buffer, size_t size);
 
-/* Until oly_numbers_as_before(what it returned) this thread's printf and strtod have a decimal point, whatever the program's locale. */
+/* Until oly_numbers_as_before(its result) this thread's printf and strtod use a decimal point, whatever the program's locale. */
 locale_t oly_numbers_with_point(void);
 void oly_numbers_as_before(locale_t before);
 
