@@ -1,5 +1,5 @@
-/* Chooses the instruction set at start and passes calls of kernel.h on to its functions. Before oly_kernels_choose the
- * baseline serves. */
+/* Chooses the instruction set at start and forwards calls of kernel.h to its functions. Before oly_kernels_choose the
+ * baseline is used. */
 #include "table.h"
 #include "core/error.h"
 #include "local_table.h"
@@ -54,7 +54,7 @@ static const oly_isa_table *chosen = &tables[N_TABLES - 1];
 oly_status oly_kernels_choose(const char *isa)
 {
     char known[64] = "";
-    openblas_set_num_threads(1); /* threads are ours: each works its chunks */
+    openblas_set_num_threads(1); /* the library's own threads compute the chunks */
     for (int i = 0; i < N_TABLES; i++) {
         if (!runs[i]())
             continue;

@@ -1,4 +1,4 @@
-/* How work is divided: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
+/* The division of work: numbers of chunks and the forms of reductions and matrix products, from shapes alone, the same on
  * every instruction set. Also the identities of the combiners. Called by the interpreter (the oly_..._chunks of kernel.h)
  * and by kernels/cpu (the oly_..._divide of table.h). */
 #include "table.h"
@@ -8,12 +8,12 @@
 #define MOST_CHUNKS    64
 #define ENOUGH_WORK    32768  /* element operations worth a chunk: about 10 microseconds */
 #define ENOUGH_BYTES   262144 /* to copy */
-#define REDUCE_BLOCK   4096   /* as in cpu/reduce.c: runs are cut between blocks */
+#define REDUCE_BLOCK   4096   /* as in cpu/reduce.c: runs are split between blocks */
 #define SMALL_PRODUCT  (32 * 32 * 32)
 #define PRODUCT_CHUNKS 16
-#define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer lose efficiency */
+#define LEAST_ROWS     128 /* of a block for OpenBLAS: fewer are inefficient */
 #define LEAST_COLUMNS  256
-#define ROW_BLOCKS     4 /* and no more where columns give enough: squares copy less and can begin with some columns */
+#define ROW_BLOCKS     4 /* and no more if columns give enough: squares copy less and can start with some columns */
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -56,7 +56,7 @@ oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t)
     if (s.kept == 0 || s.outer == 0 || s.run == 0)
         return s;
     int wanted = chunks_for((double)s.kept * (double)s.outer * (double)s.run, ENOUGH_WORK);
-    bool wide = s.run == 1; /* results side by side: narrow pieces of rows are slow */
+    bool wide = s.run == 1; /* adjacent results: narrow parts of rows are slow */
     if (s.kept >= (wide ? 64 : 1) * (int64_t)wanted) {
         s.kept_chunks = wanted;
         return s;
@@ -111,9 +111,9 @@ void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 
 /* -- matrix products ------------------------------------------------------------------------------------------------ */
 
-/* Small products are one block each. Large ones are cut until there are PRODUCT_CHUNKS blocks of at least ENOUGH_WORK and of
- * a size that OpenBLAS likes, into rows and columns alike. */
-/* Fewer blocks of rows and more of columns, as many blocks in all, where OpenBLAS then copies less: rows of a once for each
+/* Small products are one block each. Large ones are split by rows and columns until there are PRODUCT_CHUNKS blocks of at least
+ * ENOUGH_WORK and of a size that suits OpenBLAS. */
+/* Fewer blocks of rows and more of columns, with the same total, if OpenBLAS then copies less: rows of a once for each
  * block of columns, columns of b once for each block of rows. */
 static void make_squarer(const oly_gemm_task *t, oly_gemm_shape *s, int64_t wanted, int64_t most_columns)
 {

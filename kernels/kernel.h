@@ -1,7 +1,7 @@
-/* The contract of the kernels: pointers, extents and strides; nothing of arrays, meshes or plans. One table per instruction
+/* The interface of the kernels: pointers, extents and strides; no arrays, meshes or plans. One table per instruction
  * set; oly_kernels_choose selects it at start. Called by the interpreter (runtime/run) only. Nothing here allocates
- * memory, fails, or depends on how many threads run: work is cut into chunks by shape alone, and chunk results are combined
- * in a fixed order. Same chunk count and bits on every instruction set that has fused multiply-add. */
+ * memory, fails, or depends on how many threads run: work is divided into chunks by shape alone, and chunk results are combined
+ * in a fixed order. Chunk counts and bits are the same on every instruction set with fused multiply-add. */
 #ifndef OLY_KERNEL_H
 #define OLY_KERNEL_H
 #include <olympus/array.h>
@@ -10,7 +10,7 @@
 #define OLY_TILE_REGISTERS 64
 
 /* -- elementwise tile operations -----------------------------------------------------------------------------------
- * kernels/elementwise.def and elementwise_math.def list them; OLY_TILE_<name> is the number of one. */
+ * kernels/elementwise.def and elementwise_math.def list them; OLY_TILE_<name> is its number. */
 typedef enum oly_tile_op {
 #define OLY_TILE_UNARY(name, ...)      OLY_TILE_##name,
 #define OLY_TILE_PART(name, ...)       OLY_TILE_##name,
@@ -31,19 +31,19 @@ typedef enum oly_tile_op {
 #undef OLY_TILE_COMPARE
 #undef OLY_TILE_JOIN
     OLY_TILE_select,  /* out = in0 (bool) ? in1 : in2; dtype is that of in1 */
-    OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`); of complex numbers the real part */
+    OLY_TILE_convert, /* out (dtype `to`) = in0 (dtype `dtype`); for complex numbers the real part */
     OLY_TILE_copy,    /* out (dtype `to`, of the same size) = the bits of in0 */
     OLY_TILE_iota, /* out = index along the dimension `attribute` of the box, plus that dimension's `origin`; attribute -1:
                        * the element's number in the whole array, counted row by row */
     OLY_TILE_splat, /* out = the scalar `value` */
     OLY_TILE_threefry2x32, /* out (uint64) = the block function: in0 the key, in1 the counter, first words in the upper halves */
-    OLY_TILE_random_bits, /* out (uint32) = the exclusive or of the two words of that */
+    OLY_TILE_random_bits, /* out (uint32) = the exclusive or of the two words of threefry2x32 */
     OLY_TILE_fma,         /* out = in0 * in1 + in2 rounded once; float32, float64 */
     OLY_N_TILE_OPS
 } oly_tile_op;
 
 /* One instruction: registers are tiles. A register written by splat, or by a load whose strides are all 0, holds one element
- * that stands for all ("scalar register"); instructions on scalar registers only give scalar registers. */
+ * that represents all ("scalar register"); instructions on scalar registers only give scalar registers. */
 typedef struct oly_tile_instruction {
     uint16_t op;       /* oly_tile_op */
     uint8_t dtype;     /* of the operands (in1 for select) */
@@ -75,10 +75,10 @@ typedef struct oly_tile_program {
     int n_registers; /* at most OLY_TILE_REGISTERS */
 } oly_tile_program;
 
-/* What one device brings: an iteration box and where loads and stores go. */
+/* The data of one device: an iteration box and the addresses of loads and stores. */
 typedef struct oly_tile_operand {
     char *base;                   /* element (0, 0, ..., 0) of the box */
-    int64_t stride[OLY_MAX_RANK]; /* in elements, may be 0 (repeat) or negative */
+    int64_t stride[OLY_MAX_RANK]; /* in elements, may be 0 (broadcast) or negative */
 } oly_tile_operand;
 
 typedef struct oly_tile_box {
@@ -88,9 +88,9 @@ typedef struct oly_tile_box {
     int64_t whole[OLY_MAX_RANK];  /* for iota -1: extents of the whole array */
 } oly_tile_box;
 
-/* Number of chunks a box is worked in (0 when empty), from its shape and the program's length alone. */
+/* Number of chunks of a box (0 if empty), from its shape and the program's length alone. */
 int oly_tile_chunks(const oly_tile_program *program, const oly_tile_box *box);
-/* Works chunk `chunk` of `n_chunks`. Stores must not overlap loads other than at the same element of the same program. */
+/* Computes chunk `chunk` of `n_chunks`. Stores may overlap loads only at the same element of the same program. */
 void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                   const oly_tile_operand *stores, int chunk, int n_chunks);
 
@@ -107,10 +107,10 @@ typedef enum oly_combiner {
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty
  * reduction gives the combiner's identity (max: -inf or the lowest value). NaN wins in max and min; complex numbers are
- * ordered by their real part, then by the imaginary one. narrow floating types are put together in float32 and rounded once
- * (scratch holds float32). Floating sums are formed in a fixed shape: fewer than 64 elements one after the other ((a+b)+c)+d;
+ * ordered by their real part, then by the imaginary one. Narrow floating types are combined in float32 and rounded once
+ * (scratch holds float32). Floating sums have a fixed shape: fewer than 64 elements sequentially ((a+b)+c)+d;
  * more in fixed lanes and blocks, then trees of adjacent pairs ((a+b)+(c+d)). Integer sums wrap.
- *   chunks: independent parts. When the kept part is small (a full reduction, say), the box is cut along the reduced
+ *   chunks: independent parts. If the kept part is small (such as a full reduction), the box is split along the reduced
  *   dimensions into at most OLY_REDUCE_PARTS fixed parts: chunk c writes its partial to scratch and oly_reduce_finish
  *   combines the partials as a tree of adjacent pairs. scratch holds oly_reduce_scratch bytes (0: no second phase). */
 typedef struct oly_reduce_task {
@@ -128,7 +128,7 @@ size_t oly_reduce_scratch(const oly_reduce_task *t);
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 
-/* out[i] = fold of n_sources contiguous arrays, elements [begin, end): one after the other, ((s0 op s1) op s2) ..., of more than 16
+/* out[i] = fold of n_sources contiguous arrays, elements [begin, end): sequentially, ((s0 op s1) op s2) ..., for more than 16
  * within groups of 16 and then over the groups, or as a tree of adjacent pairs, (s0 op s1) op (s2 op s3). out may be one of the
  * sources. counts: nested folds: with counts {4, 2} sources are [4][2]: for each of the 2 the 4 are folded, then the 2 results;
  * n_counts at most 4, product = n_sources. */
@@ -152,7 +152,7 @@ typedef struct oly_gemm_task {
     int64_t outer[2 * OLY_MAX_RANK], a_outer[2 * OLY_MAX_RANK], b_outer[2 * OLY_MAX_RANK], c_outer[2 * OLY_MAX_RANK];
 } oly_gemm_task;
 int oly_gemm_chunks(const oly_gemm_task *t);
-/* Which rows and columns of c a chunk makes; false: it is of several products. */
+/* The rows and columns of c that a chunk computes; false: it belongs to several products. */
 typedef struct oly_gemm_part {
     int64_t row, rows, column, columns;
 } oly_gemm_part;
@@ -160,7 +160,7 @@ bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_ge
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
 
 /* -- copies ---------------------------------------------------------------------------------------------------------- */
-/* Copies a box between two strided places that do not overlap. Strides in elements (0 in the source repeats). */
+/* Copies a box between two strided locations that do not overlap. Strides in elements (0 in the source broadcasts). */
 typedef struct oly_copy_task {
     size_t element_bytes;
     int rank;
@@ -171,7 +171,7 @@ void oly_copy_run(const oly_copy_task *t, void *to, const void *from, int chunk,
 
 /* -- stencils --------------------------------------------------------------------------------------------------------
  * u'[x] = sum over taps of coefficient[t] * u[x + offset[t]] for x inside [fixed_lo, fixed_hi) of each dimension; points
- * outside keep their value for ever. The taps are added in the order given, each with fused multiply-add
+ * outside keep their value. The taps are added in the given order, each with fused multiply-add
  * (acc = fma(coefficient, value, acc), the first a product), so the bits do not depend on tiles or step counts. */
 #define OLY_STENCIL_TAPS 32
 typedef struct oly_stencil {
@@ -188,40 +188,40 @@ typedef struct oly_stencil_field {
     int64_t extent[3]; /* of the extended field, in elements */
     int64_t stride[3]; /* of both source and destination; stride[rank-1] = 1 */
     int64_t write_lo[3],
-        write_hi[3]; /* the part whose values after `steps` steps are wanted (the device's own block) */
+        write_hi[3]; /* the part whose values after `steps` steps are computed (the device's own block) */
     int64_t fixed_lo[3],
-        fixed_hi[3]; /* points of the update region, in the field's coordinates; may lie outside the field */
+        fixed_hi[3]; /* points of the update region, in the field's coordinates; may be outside the field */
     int64_t destination_stride[3];      /* strides of the destination */
     int64_t destination_offset[3];      /* destination coordinate = field coordinate + this */
     int64_t border_lo[3], border_hi[3]; /* cells at the ends of the written part that are tiles of their own; 0: none */
 } oly_stencil_field;
 
-/* How many steps one pass should take at most for a block of this extent (the margin is steps * radius), from the cache sizes. */
+/* The most steps of one pass for a block of this extent (the margin is steps * radius), from the cache sizes. */
 int oly_stencil_steps(const oly_stencil *s, const int64_t *extent);
-/* Tiles one pass is worked in, from shape and steps alone. */
+/* The number of tiles of one pass, from shape and steps alone. */
 int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int steps);
-/* Which tiles read nothing beyond [write_lo, write_hi) on some sides (bit 2d of `sides`: below in dimension d, bit 2d + 1: above),
- * the inner ones, so that those can be worked before the margins are there; and how much work they are. */
+/* The inner tiles, which read nothing beyond [write_lo, write_hi) on some sides (bit 2d of `sides`: below in dimension d, bit
+ * 2d + 1: above), so that they can be computed before the margins arrive; and their amount of work. */
 typedef struct oly_stencil_share {
     int n, n_inner;
-    double points, inner_points;        /* times steps, what tiles work beside themselves included */
+    double points, inner_points;        /* times steps, including points computed twice */
     int64_t parts[3], first[3], end[3]; /* of the grid of tiles; the inner ones are a box of it */
 } oly_stencil_share;
 oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_field *f, int steps, unsigned sides);
 /* The chunk number of the k-th inner tile, and of the k-th of the others. */
 int oly_stencil_inner(const oly_stencil_share *t, int k);
 int oly_stencil_outer(const oly_stencil_share *t, int k);
-/* Works tile `chunk`: reads source (never written), writes its part of [write_lo, write_hi) of destination with the values
- * after `steps` steps. Every read of a point within `steps * radius` of the written part must lie inside the field, except
+/* Computes tile `chunk`: reads source (never written), writes its part of [write_lo, write_hi) of destination with the values
+ * after `steps` steps. Every point read within `steps * radius` of the written part must be inside the field, except
  * beyond [fixed_lo, fixed_hi), where only the `radius` cells next to it are read. scratch: oly_stencil_scratch bytes, one
  * per running thread. */
 size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int steps);
 void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps, const void *source, void *destination,
                      void *scratch, int chunk, int n_chunks);
-/* A row of a sum of taps of several fields, added in the same way: out[i] = sum over taps of coefficient[t] * in[t][i], for n
+/* A row of a sum of taps of several fields, added in the same order: out[i] = sum over taps of coefficient[t] * in[t][i], for n
  * elements of float32 or float64. `out` is none of the rows. */
 void oly_taps_run(oly_dtype dtype, int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n);
-/* True when there is a kernel for it (dtype, rank, taps, radius up to 4). */
+/* True if there is a kernel for it (dtype, rank, taps, radius up to 4). */
 bool oly_stencil_supported(const oly_stencil *s);
 
 /* -- along whole dimensions, and by value ----------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ bool oly_stencil_supported(const oly_stencil *s);
 
 /* -- choosing -------------------------------------------------------------------------------------------------------- */
 /* Chooses the instruction set ("base", "avx2", "avx512", or "" for the best of this CPU). fails OLY_INVALID: unknown, or not
- * of this CPU (the message lists those that are). */
+ * available on this CPU (the message lists those that are). */
 oly_status oly_kernels_choose(const char *isa);
 const char *oly_kernels_isa(void);
 #endif

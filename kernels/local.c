@@ -1,5 +1,5 @@
-/* How the work of local.h's kernels is divided, from shapes alone, and the call of the chosen instruction set's. Called by the
- * planner (numbers of chunks) and the interpreter. */
+/* The division of the work of local.h's kernels, from shapes alone, and the calls of the chosen instruction set's functions.
+ * Called by the planner (numbers of chunks) and the interpreter. */
 #include "local_table.h"
 #include "core/min_max.h"
 #include <string.h>
@@ -128,7 +128,7 @@ int oly_scan_parts(const oly_local_task *t)
     return lines > MOST_PARTS || n < 2 * LONG_LINE ? 1 : (int)oly_smaller(MOST_PARTS, n / LONG_LINE);
 }
 
-/* The first dimension that is long enough, those that are not indexed before those that are; -1: rank 0. */
+/* The first dimension that is long enough, preferring those that are not indexed; -1: rank 0. */
 int oly_scatter_cut(const oly_local_task *t)
 {
     int best = -1;
@@ -159,7 +159,7 @@ int oly_local_phases(const oly_local_task *t)
     return places || (runs(t) && oly_scan_parts(t) > 1) ? 2 : 1;
 }
 
-/* Pieces that a task's result falls into at most. */
+/* The most parts of a task's result. */
 static int64_t pieces(const oly_local_task *t)
 {
     int64_t n = oly_local_count(&t->out, -1);
@@ -210,6 +210,6 @@ size_t oly_local_scratch(const oly_local_task *t)
         return oly_partial_bytes(t);
     if (runs(t) && oly_scan_parts(t) > 1)
         return (size_t)oly_scan_parts(t) * (size_t)oly_local_count(&t->out, t->dimension) *
-               OLY_SCAN_CARRY; /* of as many blocks, at most */
+               OLY_SCAN_CARRY; /* of at most as many blocks */
     return 0;
 }

@@ -1,6 +1,6 @@
-/* Kernels that look at more than one element of an operand at a time: along whole dimensions (sorting, running sums, the place
- * of the largest) and by value (gather, scatter, parts whose position is known only when running). The contract is that of
- * kernel.h: pointers, extents and strides; work cut by shape alone; the same bits on every instruction set. */
+/* Kernels that read more than one element of an operand at a time: along whole dimensions (sorting, running sums, argmax) and
+ * by index (gather, scatter, dynamic slices). The interface is like that of kernel.h: pointers, extents and strides; work
+ * divided by shape alone; the same bits on every instruction set. */
 #ifndef OLY_LOCAL_H
 #define OLY_LOCAL_H
 #include <olympus/array.h>
@@ -12,7 +12,7 @@ typedef enum oly_local_op {
                         * equal ones still keep their order. Complex elements: real part, then imaginary */
     OLY_LOCAL_TOP_K, /* where the largest were, largest first, as many as `out` has along `dimension`; of equal ones the
                         * first; -NaN < -inf < ... < -0 < +0 < ... < inf < NaN */
-    OLY_LOCAL_CUMSUM, /* running results along `dimension`; reverse: from the end. narrow types in float32 */
+    OLY_LOCAL_CUMSUM, /* running results along `dimension`; reverse: from the end; narrow types in float32 */
     OLY_LOCAL_CUMPROD,
     OLY_LOCAL_CUMMAX, /* NaN wins */
     OLY_LOCAL_CUMMIN,
@@ -31,56 +31,56 @@ typedef enum oly_local_op {
     OLY_LOCAL_DYNAMIC_SLICE,  /* of each batch the part of in[0] that starts at in[1], in[2], ... (which have the batch
                                * dimensions only), moved to lie inside */
     OLY_LOCAL_DYNAMIC_UPDATE, /* in[0] with in[1] written at in[2], in[3], ... */
-    /* what several devices found in their parts of a dimension, put together (the `partial` results of the operations above) */
+    /* combine the results of several devices for their parts of a dimension (the `partial` results of the operations above) */
     OLY_LOCAL_PICK, /* in[0] elements, in[1] their numbers: the number of the largest along `axes` (reverse: smallest), as ARGMAX */
     /* lines sorted over several devices */
     OLY_LOCAL_LENGTHEN, /* in[0], then, along `dimension`, elements that come after all others */
     OLY_LOCAL_NUMBER, /* numbers of in[0]'s elements within the whole `dimension` (reverse: from its end), then its size */
-    OLY_LOCAL_TAKE, /* the elements of in[0] where in[1] says, along `dimension`; reverse: of such numbers, turned round */
+    OLY_LOCAL_TAKE, /* the elements of in[0] at positions in[1] along `dimension`; reverse: reversed */
     OLY_LOCAL_CONVOLVE, /* in[0] [batch, features, ...] with the kernels in[1] [out, features, ...]: sums of products, `window` */
-    OLY_LOCAL_WINDOW_SUM, /* the elements of in[0] in each place of `window`, combined */
+    OLY_LOCAL_WINDOW_SUM, /* the elements of in[0] at each position of `window`, combined */
     OLY_LOCAL_WINDOW_PROD,
     OLY_LOCAL_WINDOW_MAX,
     OLY_LOCAL_WINDOW_MIN,
     OLY_N_LOCAL_OPS
 } oly_local_op;
 
-/* How an operation works, which is what planning needs to know of it. */
+/* The kind of an operation, as far as planning needs it. */
 typedef enum oly_local_way {
     OLY_LOCAL_ORDERS,   /* sorts lines */
     OLY_LOCAL_LARGEST,  /* finds the largest of lines */
-    OLY_LOCAL_RUNS,     /* results of the elements of a line so far */
-    OLY_LOCAL_FINDS,    /* the place of the largest (reverse: smallest) */
-    OLY_LOCAL_SEARCHES, /* finds places in lines */
-    OLY_LOCAL_READS,    /* in[0] where indexes say */
+    OLY_LOCAL_RUNS,     /* running results along lines */
+    OLY_LOCAL_FINDS,    /* the position of the largest (reverse: smallest) */
+    OLY_LOCAL_SEARCHES, /* finds positions in lines */
+    OLY_LOCAL_READS,    /* reads in[0] at indexes */
     OLY_LOCAL_WRITES,   /* the result is in[0] with parts replaced */
     OLY_LOCAL_CUTS,     /* a part of in[0] */
     OLY_LOCAL_ARRANGES, /* moves elements along lines */
 } oly_local_way;
 oly_local_way oly_local_way_of(oly_local_op op);
-/* The type in which running results are worked, so that they are rounded once. */
+/* The type in which running results are computed, so that they are rounded once. */
 oly_dtype oly_local_running_dtype(oly_local_op op, oly_dtype elements);
 bool oly_local_finds_smallest(oly_local_op op);
 
-/* What indexes outside the array do. */
+/* The treatment of indexes outside the array. */
 typedef enum oly_index_mode {
     OLY_INDEX_FILL, /* a gather gives NaN, the lowest integer, the largest unsigned one, true; a scatter drops them */
-    OLY_INDEX_CLIP, /* the nearest inside counts */
-    OLY_INDEX_WRAP, /* the remainder of the division by the size counts */
-    OLY_INDEX_PROMISE, /* there are none: a gather clips, a scatter (and the derivative of the gather) drops */
+    OLY_INDEX_CLIP, /* the nearest index inside */
+    OLY_INDEX_WRAP, /* the index modulo the size */
+    OLY_INDEX_PROMISE, /* none occur: a gather clips, a scatter (and the derivative of the gather) drops */
 } oly_index_mode;
 
 #define OLY_LOCAL_MOST 16 /* operands */
 
-/* A window that slides over the last `rank` dimensions of an operand: place o of the result sees, at tap k, the operand at
- * (o * stride - lo + k * dilation) / base_dilation where that is whole and inside, else padding. */
+/* A window that slides over the last `rank` dimensions of an operand: position o of the result reads, at tap k, the operand at
+ * (o * stride - lo + k * dilation) / base_dilation if that is an integer and inside, else padding. */
 #define OLY_MAX_WINDOW 6
 typedef struct oly_sliding_window {
     int64_t rank;
     int64_t size[OLY_MAX_WINDOW], stride[OLY_MAX_WINDOW];
-    int64_t lo[OLY_MAX_WINDOW], hi[OLY_MAX_WINDOW]; /* padding in front and behind; negative: cut off */
+    int64_t lo[OLY_MAX_WINDOW], hi[OLY_MAX_WINDOW]; /* padding before and after; negative: removed */
     int64_t base_dilation[OLY_MAX_WINDOW], dilation[OLY_MAX_WINDOW];
-    int64_t groups, batch_groups; /* convolution: of features, of the batch; 1: all are one */
+    int64_t groups, batch_groups; /* convolution: of features, of the batch; 1: a single group */
 } oly_sliding_window;
 
 /* A box of an array. Indexes are int32 or int64. */
@@ -89,7 +89,7 @@ typedef struct oly_local_operand {
     int rank;
     int64_t size[OLY_MAX_RANK];                         /* of the whole array */
     int64_t origin[OLY_MAX_RANK], extent[OLY_MAX_RANK]; /* of the box */
-    int64_t stride[OLY_MAX_RANK]; /* in elements; the result's are those of a dense row-major box */
+    int64_t stride[OLY_MAX_RANK];                       /* in elements; the result is a dense row-major box */
 } oly_local_operand;
 
 typedef struct oly_local_task {
@@ -113,13 +113,13 @@ typedef struct oly_local_task {
     const oly_sliding_window *window;
 } oly_local_task;
 
-/* A task is worked in phases, each in chunks; a phase begins when the one before has ended. in[k] points to the first element of
- * operand k's box, and may be NULL when that is empty. Only for scatters and updates may `out` be in[0]. scratch holds
+/* A task has phases, each divided into chunks; a phase begins when the one before has ended. in[k] points to the first element of
+ * operand k's box, and may be NULL if that is empty. Only for scatters and updates may `out` be in[0]. scratch holds
  * oly_local_scratch bytes, 8-byte aligned. */
 int oly_local_phases(const oly_local_task *t);
 int oly_local_chunks(const oly_local_task *t, int phase);
 size_t oly_local_scratch(const oly_local_task *t);
 void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
                    int n_chunks);
-double oly_local_work_of(const oly_local_task *t); /* element-operations, about */
+double oly_local_work_of(const oly_local_task *t); /* approximate element-operations */
 #endif

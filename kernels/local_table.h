@@ -1,5 +1,5 @@
-/* What kernels/local.c (division of the work, compiled once) and the kernels of each instruction set (kernels/cpu) share.
- * Inside kernels/ only. */
+/* Shared by kernels/local.c (division of the work, compiled once) and the kernels of each instruction set (kernels/cpu). Inside
+ * kernels/ only. */
 #ifndef OLY_LOCAL_TABLE_H
 #define OLY_LOCAL_TABLE_H
 #include "local.h"
@@ -24,10 +24,10 @@ oly_local_function OLY_ISA_NAME(oly_sort_run), OLY_ISA_NAME(oly_scan_run), OLY_I
     OLY_ISA_NAME(oly_convolve_run), OLY_ISA_NAME(oly_window_run), OLY_ISA_NAME(oly_arrange_run);
 #endif
 
-/* Selects the table; called by oly_kernels_choose with a name it has checked. */
+/* Selects the table; called by oly_kernels_choose with a valid name. */
 void oly_local_choose(const char *isa);
 
-/* Room for sorting one line: two places for its keys, two for their numbers, each of so many bytes. */
+/* Scratch for sorting one line: two buffers for its keys, two for their numbers, of these sizes in bytes. */
 typedef struct oly_sort_room {
     size_t keys, numbers;
     bool wide; /* numbers of 8 bytes, not 4 */
@@ -45,7 +45,7 @@ static inline oly_sort_room oly_sort_room_of(const oly_local_task *t)
     r.numbers = values && !is_complex ? 0 : (n * (r.wide ? 8 : 4) + 7) / 8 * 8;
     return r;
 }
-/* Elements that partial results leave at the beginning of scratch. */
+/* Elements that partial results occupy at the start of scratch. */
 static inline size_t oly_partial_bytes(const oly_local_task *t)
 {
     size_t n = oly_element_bytes[t->in[0].dtype];
@@ -59,11 +59,11 @@ static inline size_t oly_sort_room_bytes(const oly_local_task *t)
     return 2 * (r.keys + r.numbers);
 }
 
-/* Parts that lines are cut into when there are few; the results of one part take so many bytes for 256 lines. */
+/* Parts into which lines are split if there are few; bytes of the results of one part for 256 lines. */
 int oly_scan_parts(const oly_local_task *t);
 #define OLY_SCAN_CARRY (256 * 16)
 
-/* The dimension of the result that a scatter's chunks cut, and copies of what they keep. */
+/* The dimension of the result that a scatter's chunks split, and copies of what they keep. */
 int oly_scatter_cut(const oly_local_task *t);
 
 /* -- convolutions: the result falls into blocks of rows (features of one group) by strips of places ------------------------ */
@@ -100,7 +100,7 @@ static inline int64_t oly_local_count(const oly_local_operand *x, int without)
     return n;
 }
 
-/* Offset in elements of line `index` (row-major number among the dimensions of `extent` but `without`). */
+/* Offset in elements of line `index` (row-major number among the dimensions of `extent` except `without`). */
 static inline int64_t oly_local_offset(int rank, const int64_t *extent, const int64_t *stride, int without,
                                        int64_t index)
 {

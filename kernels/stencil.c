@@ -1,5 +1,5 @@
-/* Stencils: which are supported, how a field is cut into tiles, and the call of the kernel for one tile. The tiling follows
- * from shape and step count alone; the values do not depend on it. Called by the interpreter through kernel.h. */
+/* Stencils: which are supported, how a field is divided into tiles, and the call of the kernel for one tile. The tiling depends
+ * on shape and step count alone; the values do not depend on it. Called by the interpreter through kernel.h. */
 #include "stencil_table.h"
 #include "core/min_max.h"
 #include <math.h>
@@ -41,7 +41,7 @@ static int dimension_of(int rank, int d)
 
 /* -- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* How a tap set reaches, in three dimensions, and how the kernels keep their slabs. */
+/* The reach of a tap set in three dimensions, and how the kernels store their slabs. */
 typedef struct shape {
     int rank, bytes;
     int below[3], above[3];
@@ -102,8 +102,8 @@ int oly_stencil_steps(const oly_stencil *s, const int64_t *extent)
     return steps < 1 ? 1 : (int)steps;
 }
 
-/* The grid of tiles over the part to be written: in each dimension (of the three) the cells of either border, if they are to be
- * tiles of their own, and those between are each cut into balanced parts. */
+/* The grid of tiles over the part to be written: in each of the three dimensions the cells of either border, if they are tiles of
+ * their own, and those between are each split into balanced parts. */
 enum { BELOW, BETWEEN, ABOVE, SECTIONS };
 typedef struct grid {
     int64_t lo[3], hi[3], parts[3];
@@ -122,7 +122,7 @@ static grid grid_of(const shape *a, const oly_stencil_field *f, int steps)
         int to = dimension_of(a->rank, d);
         int64_t margin = (int64_t)steps * (a->below[to] + a->above[to]);
         int64_t most =
-            oly_larger(p.window[to] - margin, oly_larger(margin, 16)); /* at least half of the work is of use */
+            oly_larger(p.window[to] - margin, oly_larger(margin, 16)); /* at least half of the work is useful */
         g.lo[to] = f->write_lo[d];
         g.hi[to] = oly_larger(f->write_hi[d], f->write_lo[d]);
         g.from[to][BELOW] = g.lo[to];
@@ -166,7 +166,7 @@ int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int ste
     return (int)(g.parts[0] * g.parts[1] * g.parts[2]);
 }
 
-/* Does a part of dimension `to` read nothing beyond the part to be written, on the sides asked for? */
+/* Whether a part of dimension `to` reads nothing beyond the part to be written, on the requested sides. */
 static bool stays_inside(const shape *a, const grid *g, const oly_stencil_field *f, int steps, int d, unsigned sides,
                          int64_t part)
 {
@@ -193,7 +193,7 @@ oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_fie
     for (int d = 0; d < a.rank; d++) {
         int to = dimension_of(a.rank, d);
         int64_t first = 0, end = g.parts[to];
-        double around = 0.5 * steps * (a.below[to] + a.above[to]); /* what a part works beside itself, on average */
+        double around = 0.5 * steps * (a.below[to] + a.above[to]); /* points a part computes in addition, on average */
         while (first < end && !stays_inside(&a, &g, f, steps, d, sides, first))
             first++;
         while (end > first && !stays_inside(&a, &g, f, steps, d, sides, end - 1))
@@ -216,7 +216,7 @@ oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_fie
     return r;
 }
 
-/* Number k of a box of parts, as a number of all. */
+/* The overall number of part k of a box of parts. */
 static int number_in(const oly_stencil_share *t, const int64_t *lo, const int64_t *hi, int64_t k)
 {
     int64_t column = lo[2] + k % (hi[2] - lo[2]), row = lo[1] + k / (hi[2] - lo[2]) % (hi[1] - lo[1]);
@@ -245,7 +245,7 @@ int oly_stencil_outer(const oly_stencil_share *t, int k)
     return 0;
 }
 
-/* Slabs that live at once, and the bytes a tile with a window of this many rows and columns needs. */
+/* Slabs that are live at a time, and the bytes that a tile with a window of this many rows and columns needs. */
 static int64_t slots_of(const shape *a, int steps, int block)
 {
     return a->rank == 1 ? 1 + a->shift : (int64_t)steps * (a->above[0] + a->shift) + block;
@@ -262,7 +262,7 @@ size_t oly_stencil_scratch(const oly_stencil *s, const oly_stencil_field *f, int
             return 0;
         window[d] = largest_part(&g, d) + (int64_t)steps * (a.below[d] + a.above[d]);
     }
-    /* the most lanes, ghosts and padding there can be: cpu/stencil_strip.h, cpu/stencil_wave_real.h */
+    /* the maximum of lanes, ghosts and padding: cpu/stencil_strip.h, cpu/stencil_wave_real.h */
     int64_t row = window[2] + OLY_STENCIL_LANES * (OLY_STENCIL_LANES + 1 + 2 * OLY_STENCIL_GHOSTS + 16);
     int64_t fixed = oly_larger(window[1], p.block) * 2 * OLY_STENCIL_GHOSTS;
     return (size_t)((row * (slots_of(&a, steps, p.block) * window[1] + 1) + fixed) * a.bytes + 64);
@@ -321,7 +321,7 @@ void oly_taps_run(oly_dtype dtype, int n_taps, const double *coefficient, const 
 
 /* -- running ------------------------------------------------------------------------------------------------------ */
 
-/* One tile's part of the destination, and where it and the source are. */
+/* One tile's part of the destination, and the addresses of both. */
 typedef struct part {
     int64_t lo[3], hi[3];
     const char *source; /* element (0, 0, 0) of the field; reading starts at or after the field's first element */
@@ -346,7 +346,7 @@ static void copy_columns(const part *p, const oly_stencil_tile *t, int64_t slab,
         memcpy(destination_at(p, t, x), source_at(p, t, x), (size_t)(hi - lo) * (size_t)p->bytes);
 }
 
-/* Copies the points of the part that lie outside the update region. */
+/* Copies the points of the part that are outside the update region. */
 static void copy_fixed(const part *p, const oly_stencil_tile *t)
 {
     for (int64_t slab = p->lo[0]; slab < p->hi[0]; slab++)

@@ -1,5 +1,5 @@
-/* What kernels/stencil.c and the stencil kernels of each instruction set (kernels/cpu/stencil_*.c) share: the description of
- * one tile, and the table of kernels. Dimensions are always three here: slab, row, column; a field of two dimensions has
+/* Shared by kernels/stencil.c and the stencil kernels of each instruction set (kernels/cpu/stencil_*.c): the description of one
+ * tile, and the table of kernels. Dimensions are always three here: slab, row, column; a field of two dimensions has
  * slabs of one row, a field of one dimension a single slab of one row. */
 #ifndef OLY_STENCIL_TABLE_H
 #define OLY_STENCIL_TABLE_H
@@ -17,7 +17,7 @@ typedef struct oly_stencil_tile {
     const void *source; /* element window_lo */
     void *destination;  /* element update_lo */
     void *scratch;      /* aligned to 64 bytes */
-    int shift, block;   /* see cpu/stencil_wave.c: slots between levels, slabs swept at once */
+    int shift, block;   /* see cpu/stencil_wave.c: slots between time steps, slabs swept together */
     int64_t slots;
     double side, ratio; /* coefficient of the other taps, middle / side, where products are exact and shared
                          * (cpu/stencil_1d.c); 0 elsewhere */
@@ -40,8 +40,8 @@ extern const oly_stencil_table oly_stencil_table_avx512;
 
 /* Elements of scratch that a row of `columns` points takes at most, on any instruction set: see cpu/stencil_strip.h. */
 #define OLY_STENCIL_LANES  16 /* most lanes of a vector */
-#define OLY_STENCIL_GHOSTS 8  /* most vectors beside a row, on each side */
+#define OLY_STENCIL_GHOSTS 8  /* most vectors next to a row, on each side */
 
-/* Selects the table; called by oly_kernels_choose with a name it has checked. */
+/* Selects the table; called by oly_kernels_choose with a valid name. */
 void oly_stencil_choose(const char *isa);
 #endif

@@ -1,4 +1,4 @@
-/* What the files of kernels/cpu give for each instruction set, and the few decisions that they share with the functions
+/* The functions of kernels/cpu for each instruction set, and the few decisions that they share with the functions
  * compiled once (chunks.c, choose.c). Inside kernels/ only. Each file of cpu/ is compiled once per instruction set, with
  * OLY_ISA its name; OLY_ISA_NAME(f) is f's name there: f_avx2. */
 #ifndef OLY_KERNEL_TABLE_H
@@ -68,10 +68,10 @@ typedef struct oly_combine_table {
 /* -- how a reduction is divided, from extents alone ----------------------------------------------------------------- */
 typedef struct oly_reduce_shape {
     int64_t kept;    /* elements of the result */
-    int64_t run;     /* elements of the reduced dimensions after the last kept one; 1 when there are none */
+    int64_t run;     /* elements of the reduced dimensions after the last kept one; 1 if there are none */
     int64_t outer;   /* of the other reduced dimensions: runs that make one element of the result */
-    int parts;       /* pieces of the reduced elements, `outer` or else `run` being cut; 1: no second phase */
-    int kept_chunks; /* pieces of the result, when parts is 1 */
+    int parts;       /* parts of the reduced elements, of `outer` or else of `run`; 1: no second phase */
+    int kept_chunks; /* parts of the result, if parts is 1 */
 } oly_reduce_shape;
 oly_reduce_shape oly_reduce_divide(const oly_reduce_task *t);
 
