@@ -1,4 +1,4 @@
-/* The latency-bandwidth model: its numbers, and prices of transfers and collectives. See cost.h. */
+/* The latency-bandwidth model: its numbers, and the cost of transfers and collectives. See cost.h. */
 #include "plan/cost/cost.h"
 #include "core/error.h"
 #include "core/scan.h"
@@ -7,7 +7,7 @@
 
 /* -- the numbers ------------------------------------------------------------------------------------------------------ */
 
-/* Of a common machine: cores of 2 to 3 GHz, 100 Gbit/s between nodes. */
+/* A typical machine: cores of 2 to 3 GHz, 100 Gbit/s between nodes. */
 #define FIXED                                                                                                          \
     {                                                                                                                  \
         .link = {{0.5e-6, 10e9}, {2e-6, 6e9}, {4e-6, 10e9}}, .memory = 10e9, .gemm = 50e9, .operations = 2e9,          \
@@ -35,7 +35,7 @@ void oly_rates_use(const oly_rates *rates)
 
 /* -- as text ----------------------------------------------------------------------------------------------------------- */
 
-/* 12, 0.5, 1.25: not strtod's, whose point is the locale's. */
+/* Reads 12, 0.5 or 1.25. Not strtod, whose decimal point depends on the locale. */
 static bool take_number(oly_scanner *s, double *value)
 {
     int64_t whole;
@@ -50,7 +50,8 @@ static bool take_number(oly_scanner *s, double *value)
     return true;
 }
 
-/* "us" of "s", "GB" of "B": the factor in front of the unit. */
+/* Reads a unit with a prefix, "us" of "s" or "GB" of "B", and multiplies *value by the prefix. small: only prefixes
+ * below 1. */
 static bool take_unit(oly_scanner *s, const char *unit, bool small, double *value)
 {
     static const struct {
@@ -150,7 +151,7 @@ void oly_rates_text(oly_text *t, const oly_rates *r)
                  r->operations * 1e-9, r->by_level ? "; levels" : "");
 }
 
-/* -- prices ------------------------------------------------------------------------------------------------------------ */
+/* -- costs ----------------------------------------------------------------------------------------------------------- */
 
 static double price(const oly_link *l, double bytes, double messages)
 {
@@ -180,8 +181,8 @@ double oly_collective_bytes(oly_collective kind, int members, double bytes)
     return 0;
 }
 
-/* A gather collects over the minor axes first, so that what crosses the major ones is large but in few messages; a scattered
- * reduction goes the other way. An all-reduce is one after the other. */
+/* An all-gather runs over the minor axes first, so that the major axes carry large parts in few messages; a
+ * reduce-scatter runs in the opposite order. An all-reduce is a reduce-scatter and then an all-gather. */
 double oly_price_collective(oly_collective kind, oly_mesh mesh, const oly_axis_list *axes, double bytes)
 {
     double seconds = 0, value = bytes;
@@ -193,7 +194,7 @@ double oly_price_collective(oly_collective kind, oly_mesh mesh, const oly_axis_l
         double messages = kind == OLY_PERMUTE ? (members > 1) : members - 1;
         return oly_price_transfer(oly_axes_level(mesh, axes), oly_collective_bytes(kind, members, bytes), messages);
     }
-    for (int k = 0; k < axes->n; k++) { /* major first: after each stage a member holds a part of what it had */
+    for (int k = 0; k < axes->n; k++) { /* major first: after each stage a member has 1 / members of what it had */
         int members = mesh->size[axes->axis[k]];
         seconds += oly_price_transfer(oly_axis_level(mesh, axes->axis[k]), oly_collective_bytes(kind, members, value),
                                       members - 1);

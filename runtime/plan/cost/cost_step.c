@@ -1,4 +1,5 @@
-/* Predicted time of a plan's steps. See cost.h. A process's devices share its work evenly, and each is thought to have a core. */
+/* Predicted time of a plan's steps. See cost.h. Assumes that the devices of a process share its work evenly and have
+ * a core each. */
 #include "plan/cost/cost.h"
 #include "plan/model/time_tiling.h"
 
@@ -15,8 +16,8 @@ static double block_price(const oly_plan *plan, const oly_block *b)
     return seconds;
 }
 
-/* Bytes that come from other processes cross the widest gap of the mesh; what devices of one process hand one another, their
- * memory. */
+/* Bytes from other processes cost the mesh's most distant level; bytes between devices of one process, the process
+ * level. */
 static double transfer_price(const oly_plan *plan, const oly_step *s)
 {
     if (s->messages == 0 || s->bytes == 0)
@@ -33,7 +34,7 @@ static double box_elements(const oly_tile_box *b)
     return n;
 }
 
-/* Elementwise work runs as fast as memory allows, or as its operations do. */
+/* Elementwise steps are limited by memory or by arithmetic. */
 static double tile_price(const oly_plan *plan, const oly_step *s)
 {
     double bytes = 0, elements = 0;
@@ -71,7 +72,7 @@ double oly_price_step(const oly_plan *plan, const oly_step *s)
     double longest = 0, element = (double)oly_dtype_size(dtype);
     switch (s->kind) {
     case OLY_STEP_TILE: return tile_price(plan, s);
-    case OLY_STEP_REDUCE: /* what is read */
+    case OLY_STEP_REDUCE: /* limited by reading its operand */
         return oly_price_memory(of_a_device(plan, s->work) * (double)oly_dtype_size(s->node->in[0]->type.dtype));
     case OLY_STEP_GEMM: return oly_price_gemm(dtype, of_a_device(plan, s->work));
     case OLY_STEP_MOVE: return transfer_price(plan, s);
@@ -83,7 +84,7 @@ double oly_price_step(const oly_plan *plan, const oly_step *s)
             longest = larger(longest, block_price(plan, s->branch.blocks[k]));
         return longest;
     case OLY_STEP_STENCIL: return stencil_price(plan, s);
-    case OLY_STEP_WAIT: return 0; /* with what started it */
+    case OLY_STEP_WAIT: return 0; /* counted with the step that started the exchange */
     }
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Building a plan: frames, values, slots, blocks and steps. Called by every pass that adds to a plan; decides nothing. */
+/* Builds a plan: frames, values, slots, blocks and steps. Called by every pass that adds to a plan; makes no
+ * decisions. */
 #include "plan/model/planner.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@ oly_node *oly_captured(const oly_frame *f, const oly_node *node)
 {
     if (!f->loop || oly_ops[node->op].lowering != OLY_LOWER_INPUT)
         return NULL;
-    /* inputs of a body: counter, carries, captures; the loop's operands lack the counter. Those of branches: captures; the
-     * branch has its index before them. */
+    /* The inputs of a loop body are counter, carries, captures; the loop node's operands have no counter. The inputs
+     * of a branch are its captures; the branch node's operands start with the index. */
     bool branch = f->loop->params.n_branches > 0;
     int first = branch ? 0 : 1 + f->loop->params.n_carry, shift = branch ? 1 : -1;
     for (int k = first; k < f->graph->n_inputs; k++)
@@ -165,7 +166,7 @@ const char *oly_plan_say(oly_planner *p, const char *format, ...)
     return copy ? strcpy(copy, text) : "";
 }
 
-/* Gives a value a layout and a slot of its own. */
+/* Gives a value a layout and its own slot. */
 oly_status oly_settle(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
     oly_value *v = oly_value_of(f, n);
@@ -198,7 +199,7 @@ void oly_note_reason(oly_planner *p, oly_value *v, int d, oly_reason reason)
 {
     oly_reason *r = OLY_PLAN_NEW(p, oly_reason, 1);
     if (!r)
-        return; /* the plan is none the worse; what fails next says that memory is short */
+        return; /* the plan is still valid; the next allocation that fails reports it */
     *r = reason;
     r->dimension = d;
     r->next = v->reasons;

@@ -1,12 +1,12 @@
-/* Elements that move on along a dimension and from the end to the start: a concatenation of two slices of one array, the second
- * before the first. Its readers look at the array itself, through regions that wrap, so that all shifts of an array share one
- * exchange and nothing is copied; where only its value is wanted, one movement makes it. Called by lower.c and lower_write.c. */
+/* Cyclic shifts: the concatenation of the last part of an array and the first. Readers look through it at the array
+ * itself, with regions that wrap, so all shifts of an array share one exchange and nothing is copied. Where the
+ * shifted value itself is needed, one transfer makes it. Called by all rooms that follow an operand to memory. */
 #include "plan/model/planner.h"
 #include "core/optimisation.h"
 #include "graph/view.h"
 #include <string.h>
 
-/* The part [from, to) of dimension d of x, the others whole. */
+/* Is `part` the elements [from, to) of dimension d of x, and all of the other dimensions? */
 static bool is_piece(const oly_node *part, const oly_node *x, int d, int64_t from, int64_t to)
 {
     if (!oly_is_part(part, 1) || part->in[0] != x)
@@ -33,7 +33,7 @@ bool oly_is_cyclic_shift(const oly_node *n, int *dimension, int64_t *start)
     return is_piece(n->in[0], x, d, from, size) && is_piece(n->in[1], x, d, 0, from);
 }
 
-/* Regions may wrap round values in memory only; the ends of a view are somewhere inside. */
+/* Only regions of values in memory may wrap: the ends of a view are inside the array it looks at. */
 static bool may_wrap(oly_frame *f, const oly_node *x)
 {
     for (const oly_node *outer; (outer = oly_captured(f, x)); f = f->outer)
@@ -41,7 +41,7 @@ static bool may_wrap(oly_frame *f, const oly_node *x)
     return !oly_is_constant(x) && oly_ops[x->op].lowering != OLY_LOWER_VIEW;
 }
 
-/* Do its steps read their operands wherever elements are? */
+/* Do the node's steps read operands by region? Only these can read through a shift. */
 static bool reads_anywhere(const oly_node *user)
 {
     switch (oly_ops[user->op].lowering) {
@@ -86,7 +86,7 @@ oly_region oly_shifted_region(const oly_node *n, const oly_region *r)
     int64_t start;
     oly_region o = *r;
     if (oly_is_cyclic_shift(n, &d, &start)) {
-        int64_t size = n->type.shape[d], by = start > size / 2 ? start - size : start; /* the shorter way round */
+        int64_t size = n->type.shape[d], by = start > size / 2 ? start - size : start; /* the shorter direction */
         o.dim[d].lo += by;
         o.dim[d].hi += by;
         o.dim[d].wraps = true;

@@ -1,4 +1,4 @@
-/* Which slots a step reads and writes on this process, those of the blocks inside it included. */
+/* The slots that a step, including the blocks inside it, reads and writes on this process. */
 #include "plan/model/effects.h"
 #include "plan/model/time_tiling.h"
 
@@ -106,7 +106,7 @@ static void loop_uses(const visitor *v, const oly_step *s)
 {
     use_slot(v, s->loop.counter_slot, true);
     for (int k = 0; k < s->loop.n_carry; k++) {
-        use_slot(v, s->loop.init_slot[k], s->loop.out_slot[k] == s->loop.in_slot[k]); /* written over in place */
+        use_slot(v, s->loop.init_slot[k], s->loop.out_slot[k] == s->loop.in_slot[k]); /* updated in place */
         use_slot(v, s->loop.in_slot[k], true);
         use_slot(v, s->loop.out_slot[k], true);
         use_slot(v, s->loop.spare_slot[k], true);

@@ -4,6 +4,7 @@
 #include "plan/model/steps.h"
 
 typedef void oly_effect_visit(void *context, int slot, bool writes);
-/* Calls visit for every slot that the step reads or writes on this process, some more than once; those of blocks inside it too. */
+/* Calls `visit` for every slot that the step, including the blocks inside it, reads or writes on this process. A slot
+ * may be visited more than once. */
 void oly_step_effects(const oly_plan *plan, const oly_step *s, oly_effect_visit *visit, void *context);
 #endif

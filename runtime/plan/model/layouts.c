@@ -1,9 +1,9 @@
-/* The layout of a value: where it is in memory, where a view of it is, and where propagation has put it. Called by the passes that
- * choose layouts and by those that lower. */
+/* Layouts of values: of the memory they are in, derived through a view, or given by propagation. Called by the passes
+ * that choose layouts and by lowering. */
 #include "plan/model/planner.h"
 #include "graph/view.h"
 
-/* A view may say where it lies: along the axes it settles. */
+/* A view whose node fixes its placement keeps it along the axes it fixes. */
 static void pin(const oly_node *n, const oly_value *v, oly_layout *l)
 {
     for (int d = 0; d < l->rank; d++) {
@@ -33,7 +33,7 @@ static bool view_layout(oly_frame *f, const oly_node *n, oly_layout *l)
             l->split[d] = v->start == 0 && v->step == 1 && l->shape[d] == in.shape[v->from]
                               ? in.split[v->from]
                               : oly_split_sliced(&in.split[v->from], v->start, v->step);
-        else if (v->from >= 0) /* cuts only ascend: not those of the operand, turned */
+        else if (v->from >= 0) /* cuts must ascend, so a reversed view cannot keep its operand's */
             l->split[d] = oly_split_canonical(in.mesh, &in.split[v->from].axes, in.shape[v->from]);
     }
     if (n->params.settled && oly_mesh_same_grid(n->params.sharding->mesh, l->mesh))

@@ -1,4 +1,5 @@
-/* Questions about a node of the graph that several passes ask. Answered by the operation's row in the table, and by the node alone. */
+/* Questions about a node that several passes ask. The answers depend only on the operation's row in the table and on
+ * the node itself. */
 #include "plan/model/planner.h"
 #include "core/element.h"
 
@@ -55,7 +56,7 @@ void oly_splat_instruction(const oly_node *constant, oly_tile_instruction *i)
     }
 }
 
-/* Scatters and updates write over their operand where they may. */
+/* Scatters and updates write in place where they may. */
 bool oly_local_writes_parts(const oly_node *n)
 {
     return oly_local_way_of((oly_local_op)oly_ops[n->op].detail) == OLY_LOCAL_WRITES;
@@ -71,7 +72,7 @@ bool oly_is_linear_in(const oly_node *n, bool first, bool second)
     case OLY_LINEAR_NEGATION: return first;
     case OLY_LINEAR_PRODUCT: return first != second;
     case OLY_LINEAR_QUOTIENT: return !whole && first && !second;
-    case OLY_LINEAR_CAST: /* every value of the one type is one of the other: a sum there is no worse */
+    case OLY_LINEAR_CAST: /* to a type that has all values of the old one: the sum is at least as accurate */
         return first && !whole && oly_dtype_kind(n->in[0]->type.dtype) == kind &&
                oly_dtype_size(n->in[0]->type.dtype) < oly_dtype_size(n->type.dtype);
     case OLY_NOT_LINEAR: break;

@@ -1,11 +1,11 @@
-/* Regions: boxes that devices need of a value. Arithmetic only; decisions are the same on every process. */
+/* Arithmetic on regions, the boxes that devices need of values. The results are the same on every process. */
 #include "plan/model/planner.h"
 #include <string.h>
 
 void oly_region_from_layout(oly_region *r, const oly_layout *l)
 {
     r->mesh = l->mesh;
-    r->rank = l->rank; /* beyond it nothing is set */
+    r->rank = l->rank; /* only the first `rank` dimensions are set */
     for (int d = 0; d < l->rank; d++)
         r->dim[d] = (oly_region_dim){.split = l->split[d], .n = l->shape[d], .scale = 1};
 }
@@ -22,8 +22,8 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Part `part` of one dimension, as if the value had no ends. Where the part is empty the two ends cross; both ascend with the
- * parts, or descend when the region runs backwards. */
+/* Part `part` of one dimension, without clipping. For an empty part the two ends cross. Both ends are monotonic in
+ * the part: ascending, or descending for a negative scale. */
 static void raw_range(const oly_region_dim *r, int64_t part, int64_t *lo, int64_t *hi)
 {
     int64_t begin = oly_split_cut(&r->split, r->n, part), end = oly_split_cut(&r->split, r->n, part + 1);
@@ -49,13 +49,13 @@ void oly_region_range(const oly_region_dim *r, int64_t size, int64_t part, int64
         *hi = *lo;
 }
 
-/* Parts of a loop that end at iteration i or before. */
+/* The number of parts that end at iteration i or before. */
 static int64_t ended_at(const oly_region_dim *r, int64_t i)
 {
     return i < 0 ? 0 : i >= r->n ? r->split.parts : oly_split_part_of(&r->split, r->n, i);
 }
 
-/* The first part, 0..parts, whose end (or beginning) is beyond i, counted in the direction in which they ascend. */
+/* The first part, 0..parts, whose end (or beginning) is beyond i, counted in ascending direction. */
 static int64_t first_beyond(const oly_region_dim *r, bool end, int64_t i)
 {
     int64_t parts = r->split.parts, away = (r->spread > 1 ? i * r->spread : i) - (end ? r->hi : r->lo);
@@ -105,7 +105,7 @@ bool oly_region_equal(const oly_region *a, const oly_region *b)
     return true;
 }
 
-/* Are the axes of `outer` the first ones of `inner`? Then part k of inner lies in part k / ratio of outer. */
+/* Are the axes of `outer` a prefix of those of `inner`? Then part k of inner is in part k / ratio of outer. */
 static bool axes_prefix(const oly_axis_list *outer, const oly_axis_list *inner)
 {
     return outer->n <= inner->n && memcmp(outer->axis, inner->axis, outer->n) == 0;
@@ -120,8 +120,8 @@ static bool part_inside(const oly_region_dim *r, const oly_split *s, int64_t siz
     return hi <= lo || (lo >= oly_split_cut(s, size, outer) && hi <= oly_split_cut(s, size, outer + 1));
 }
 
-/* Both are the same cuts of one base, or r's are finer ones that meet the others, seen alike: every part reads the elements at
- * its own place of the base, no others. */
+/* Are both the same cuts of one base, r's possibly finer, after their offsets and steps? Then every part reads only
+ * elements of its own part of the base. */
 static bool same_place(const oly_region_dim *r, const oly_split *s)
 {
     const oly_split *t = &r->split;
@@ -130,7 +130,7 @@ static bool same_place(const oly_region_dim *r, const oly_split *s)
            r->scale * s->step == t->step && s->start + r->lo * s->step == t->start;
 }
 
-/* The parts of r where its range, or the cuts of s, turn. */
+/* The parts of r near which its range, or the cuts of s, change their pattern. Only these need checking. */
 static void find_turns(const oly_region_dim *r, const oly_split *s, int64_t size, oly_turns *t)
 {
     int64_t parts = r->split.parts;
@@ -173,7 +173,7 @@ static bool dim_inside(const oly_region_dim *r, const oly_split *s, int64_t size
         if (known)
             return true;
         if (r->split.parts > OLY_MANY_PARTS)
-            return false; /* not known: a move may turn out to be empty */
+            return false; /* not decided: the transfer may turn out to be empty */
     }
     for (int64_t k = 0; k < r->split.parts; k++)
         if (!part_inside(r, s, size, k))
@@ -198,7 +198,7 @@ bool oly_region_inside_layout(const oly_region *r, const oly_layout *l)
     return true;
 }
 
-/* Every part just as it is cut. */
+/* Does the region equal its split: no offset, scale or margin? */
 static bool is_plain(const oly_region_dim *r)
 {
     return r->scale == 1 && r->lo == 0 && r->hi == 0 && r->spread <= 1;

@@ -1,11 +1,10 @@
-/* Loops whose bodies compute fields over one grid from elements near by, in other ways than one linear form: several fields, masks,
- * padded or joined borders, products of fields. Between time_tiling_form.c, which finds what the body does, time_tiling_pass.c, which says
- * what many steps at once need, time_tiling.c, which plans, time_tiling_overlap.c, which says what of a pass needs no messages, and
- * runtime/run/time_tiling_run.c, which works them.
- *
- * Everything is said in the coordinates of the grid, which holds all carries; those of a staggered grid have extents of their own,
- * as other values have (the inner part of a field), and a place in it, their `align`. All fields are cut where the grid is. Where a
- * dimension goes round, coordinates go on beyond its ends. */
+/* Loops whose bodies compute fields over one grid from nearby elements, but not as one linear form: several fields,
+ * masks, padded or joined borders, products of fields. Shared by time_tiling_form.c, which recognises the body;
+ * time_tiling_pass.c, which finds what several steps need; time_tiling.c, which plans; time_tiling_overlap.c, which
+ * finds what can be computed before messages arrive; and runtime/run/time_tiling_run.c, which runs the loop. All
+ * coordinates are those of the grid, which contains all carries. Staggered fields, like other values of other extents
+ * (the inner part of a field), have a position in it, their `align`. All fields are cut where the grid is. In a
+ * periodic dimension coordinates continue beyond its ends. */
 #ifndef OLY_PLAN_MODEL_TIME_TILING_H
 #define OLY_PLAN_MODEL_TIME_TILING_H
 #include "plan/model/steps.h"
@@ -15,7 +14,7 @@
 typedef int64_t oly_tiling_point[OLY_TILING_RANK];
 
 typedef enum oly_tiling_kind {
-    OLY_TILING_FIELD,   /* a carry, as it is before the step (before the pass, in oly_tiling_work) */
+    OLY_TILING_FIELD,   /* a carry, before the step (before the pass, in oly_tiling_work) */
     OLY_TILING_STAGE,   /* a value computed in the step (number in the pass) */
     OLY_TILING_FIXED,   /* a value from outside the loop */
     OLY_TILING_COUNTER, /* the loop's counter */
@@ -37,8 +36,8 @@ typedef struct oly_tiling_piece {
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK];
     oly_tile_program program;
     const oly_tiling_load *loads; /* [program.n_loads] */
-    int n_taps;                   /* more than 0: it is a sum of loads, each times a number, worked as stencils are */
-    const int *tap;               /* [n_taps] loads */
+    int n_taps;                   /* > 0: a weighted sum of loads, run by the stencil kernels */
+    const int *tap;               /* [n_taps] numbers of loads */
     const double *coefficient;
 } oly_tiling_piece;
 
@@ -49,37 +48,37 @@ typedef struct oly_tiling_stage {
     oly_tiling_piece *pieces;
 } oly_tiling_stage;
 
-/* Along each dimension of the grid it is read from x + low to x + high. */
+/* In each dimension of the grid it is read from x + low to x + high. */
 typedef struct oly_tiling_fixed {
     const oly_node *node;
-    int dim[OLY_MAX_RANK]; /* which dimension of the grid each of its dimensions goes along; -1: element `at` of it */
+    int dim[OLY_MAX_RANK]; /* the grid dimension of each of its dimensions; -1: only element `at` is read */
     int64_t at[OLY_MAX_RANK];
     int64_t low[OLY_TILING_RANK], high[OLY_TILING_RANK];
 } oly_tiling_fixed;
 
 typedef struct oly_tiling_form {
     int rank, n_fields, n_stages, n_fixed;
-    bool unrolled; /* its step is several of the program's */
+    bool unrolled; /* one of its steps stands for several of the program's */
     int64_t shape[OLY_TILING_RANK];
     bool wraps[OLY_TILING_RANK];
     const oly_node **field;   /* the body's inputs */
     oly_tiling_point *align;  /* [n_fields] of their elements 0 */
-    oly_tiling_stage *stages; /* each after those it reads */
+    oly_tiling_stage *stages; /* in an order in which operands precede their users */
     oly_tiling_fixed *fixed;
     oly_tiling_ref *out; /* [n_fields]: FIELD or STAGE */
 } oly_tiling_form;
 
-/* A stage in one step of a pass. It is computed over what is written of the result, from lo before it to hi behind it. */
+/* A stage in one step of a pass. It is computed on the result's tile extended by lo before it and hi after it. */
 typedef struct oly_tiling_instance {
     int stage, step;
     bool needed;
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK];
-    int target;                   /* the result that it is; -1: it goes to a buffer of its own */
+    int target;                   /* the result that it is; -1: none, it is written to a buffer */
     int buffer;                   /* of the tile */
-    const oly_tiling_ref *fields; /* what carries are before its step */
+    const oly_tiling_ref *fields; /* what the carries are before its step */
 } oly_tiling_instance;
 
-/* What is read of a field round what is written: elements i + [lo, hi], for i of what is written that are in [from, to). */
+/* What is read of a field around the elements written: i + [lo, hi], for written elements i in [from, to). */
 typedef struct oly_tiling_need {
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK], from[OLY_TILING_RANK], to[OLY_TILING_RANK];
 } oly_tiling_need;
@@ -94,36 +93,36 @@ typedef struct oly_tiling_pass {
     oly_tiling_need **needs;
 } oly_tiling_pass;
 
-/* Where a value from outside lies on a device. */
+/* Where a value from outside the loop is on a device. */
 typedef struct oly_tiling_place {
-    int base; /* -1: nothing of it is read */
+    int base; /* -1: none of it is read */
     int64_t offset, stride[OLY_TILING_RANK], origin[OLY_TILING_RANK];
 } oly_tiling_place;
 
 typedef struct oly_tiling_device {
     bool here;                  /* it has a part of the grid */
     oly_box block;              /* of the grid: what it writes */
-    const oly_box *own, *field; /* [n_fields] of that; what slots with margins hold */
+    const oly_box *own, *field; /* [n_fields] blocks of the fields; boxes of the slots with margins */
     int64_t early_lo[OLY_TILING_RANK],
-        early_hi[OLY_TILING_RANK]; /* what can be written before messages bring margins */
+        early_hi[OLY_TILING_RANK]; /* what can be written before margins arrive in messages */
     const oly_tiling_place *fixed; /* [n_fixed] */
 } oly_tiling_device;
 
-/* The plan of such a loop, beside that of any stencil (steps.h). */
+/* The plan of such a loop, in addition to that of any stencil (steps.h). */
 typedef struct oly_tiling {
     oly_tiling_form form;
-    oly_tiling_pass first, pass;      /* the first has the steps that are left over */
+    oly_tiling_pass first, pass;      /* `first` has the remaining steps when the count is not a multiple */
     int64_t lower;                    /* the counter's first value */
-    int64_t tile[OLY_TILING_RANK];    /* elements that are written at a time */
-    bool borders;                     /* tiles end where what can be written early does */
+    int64_t tile[OLY_TILING_RANK];    /* elements written at a time */
+    bool borders;                     /* tiles end where the early part ends */
     double seconds;                   /* predicted for a pass on one device */
     const int *first_slot, *out_slot; /* [n_fields] */
     const int *field_slot[2];
     const oly_tiling_device *device; /* [n_devices] */
 } oly_tiling;
 
-/* time_tiling_overlap.c: the tiles of a device along a dimension; the elements that tile `number` of them writes; and whether one that
- * writes these can be worked before messages bring margins. */
+/* time_tiling_overlap.c: the number of a device's tiles along a dimension; the elements that tile `number` writes;
+ * and whether these can be computed before margins arrive in messages. */
 int64_t oly_tiling_parts(const oly_tiling *m, const oly_tiling_device *v, int d);
 void oly_tiling_part(const oly_tiling *m, const oly_tiling_device *v, int d, int64_t number, int64_t *lo, int64_t *hi);
 bool oly_tiling_is_early(const oly_tiling *m, const oly_tiling_device *v, const int64_t *lo, const int64_t *hi);
