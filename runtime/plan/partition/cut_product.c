@@ -1,5 +1,5 @@
-/* How a product (dot_general) is split: batch and free dimensions as the operand whose axes the result wants, contracting dimensions
- * as moves the fewest elements. See cut_product.h. */
+/* How a product (dot_general) is split: batch and free dimensions as the operand with the axes that the result wants,
+ * contracting dimensions such that the fewest elements move. See cut_product.h. */
 #include "plan/partition/cut_product.h"
 #include <string.h>
 
@@ -12,10 +12,10 @@ static bool overlap(const oly_axis_list *a, const oly_axis_list *b)
     return false;
 }
 
-/* Batch and free dimensions keep the cuts of the operand whose axes are the wanted ones. */
+/* Batch and free dimensions keep the cuts of the operand that has the wanted axes. */
 static void cut_result(oly_product *x)
 {
-    for (int o = 1; o >= 0; o--) /* the first operand has the last word */
+    for (int o = 1; o >= 0; o--) /* the first operand takes precedence */
         for (int d = 0; d < x->operand[o].rank; d++) {
             int to = x->dims.result[o][d];
             if (to >= 0 && oly_axis_list_equal(&x->operand[o].split[d].axes, &x->out.split[to].axes))
@@ -23,7 +23,7 @@ static void cut_result(oly_product *x)
         }
 }
 
-/* The dimension cut only by the axes in front of the first that `axes` has too. */
+/* The dimension split only by the axes before the first one that is also in `axes`. */
 static oly_split without(oly_mesh mesh, const oly_split *s, const oly_axis_list *axes, int64_t extent)
 {
     oly_axis_list kept = {0};
@@ -32,7 +32,7 @@ static oly_split without(oly_mesh mesh, const oly_split *s, const oly_axis_list 
     return kept.n == s->axes.n ? *s : oly_split_canonical(mesh, &kept, extent);
 }
 
-/* Elements of a device's part, about. */
+/* Approximate number of elements of a device's part. */
 static double part_size(const oly_layout *l)
 {
     double n = 1;
@@ -41,7 +41,8 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
-/* The share of a dimension that a device needs and has: where one cut goes on where the other ends, all of the smaller part. */
+/* The share of a dimension that a device both needs and has: all of the smaller part, if one split refines the
+ * other. */
 static double common_share(const oly_split *needed, const oly_split *had)
 {
     int n = needed->axes.n < had->axes.n ? needed->axes.n : had->axes.n;
@@ -50,7 +51,8 @@ static double common_share(const oly_split *needed, const oly_split *had)
     return 1 / (nested ? most : (double)needed->parts * (double)had->parts);
 }
 
-/* Elements a device gets when the operands are cut as `out` is, and contracting pair k like this; none where they lie so. */
+/* Elements that a device receives if the operands are split as `out` is, and contracting pair k as `cut`; zero if they
+ * are placed so already. */
 static double elements_moved(const oly_product *x, const oly_layout *out, int k, const oly_split *cut)
 {
     double moved = 0;
@@ -60,7 +62,7 @@ static double elements_moved(const oly_product *x, const oly_layout *out, int k,
         for (int d = 0; d < l.rank; d++)
             if (x->dims.result[o][d] >= 0)
                 l.split[d] = out->split[x->dims.result[o][d]];
-        for (int j = 0; j < x->c->n_contract; j++) /* an axis that cuts pair k cuts no other */
+        for (int j = 0; j < x->c->n_contract; j++) /* an axis that splits pair k splits no other */
             if (j != k) {
                 int d = x->c->contract[o][j];
                 l.split[d] = without(out->mesh, &l.split[d], &cut->axes, l.shape[d]);
@@ -76,8 +78,8 @@ static double elements_moved(const oly_product *x, const oly_layout *out, int k,
     return moved;
 }
 
-/* How the result is cut when a contracting pair is cut so: not over the same axes. True: they are taken from it, and the sum is
- * scattered over them. */
+/* The layout of the partial result if a contracting pair is split as `cut`: without its axes. True: some were taken
+ * from the result, so that the sum is reduce-scattered over them. */
 static bool cut_partial(const oly_product *x, const oly_split *cut, oly_layout *partial)
 {
     bool scattered = false;
@@ -89,9 +91,10 @@ static bool cut_partial(const oly_product *x, const oly_split *cut, oly_layout *
     return scattered;
 }
 
-/* Cuts contracting pair k as one of the operands, or not at all: not over axes that split another pair, and as moves least. Where
- * both operands are cut alike and the result is not, partial sums are folded. Where one is cut and the other only sliced, a sum
- * that is handed round counts as one that is scattered: every device works its share, and XLA decides likewise. */
+/* Splits contracting pair k as in one of the operands, or not at all: not over axes that split another pair, and such
+ * that the fewest elements move. If both operands are split alike and the result is not, partial sums are reduced. If
+ * one is split and the other need only be sliced, an all-reduced sum counts as one that is reduce-scattered, because
+ * every device computes a share only; XLA decides likewise. */
 static void cut_pair(oly_product *x, int k)
 {
     oly_split *pair[2] = {&x->operand[0].split[x->c->contract[0][k]], &x->operand[1].split[x->c->contract[1][k]]};
@@ -117,7 +120,7 @@ static void cut_pair(oly_product *x, int k)
     x->out = out;
 }
 
-/* Batch and free dimensions of the operands are cut as those of the result. */
+/* Splits batch and free dimensions of the operands as those of the result. */
 static void cut_free(oly_product *x)
 {
     for (int o = 0; o < 2; o++) {
@@ -137,7 +140,7 @@ static void cut_operands(oly_product *x)
     cut_free(x);
 }
 
-/* As the choice says: the result's cuts are those of the loop, every contracting pair has its own. */
+/* As the choice says: the cuts of the result are those of the loop, and every contracting pair has its own. */
 static void cut_as_chosen(oly_product *x, const oly_choice *choice)
 {
     x->out = oly_axes_layout(x->p, x->node, choice->work);

@@ -1,21 +1,22 @@
-/* How a convolution or a windowed reduction is split: places as the operand, features and taps where that moves less. See
- * cut_window.h. */
+/* How a convolution or a windowed reduction is split: output positions as the operand, features and taps where that
+ * moves less. See cut_window.h. */
 #include "plan/partition/cut_window.h"
 #include "graph/contract.h"
 #include "graph/factors.h"
 #include <string.h>
 
-/* -- parts of the operand ------------------------------------------------------------------------------------------------- */
+/* -- parts of the operand ------------------------------------------------------------------------------------------ */
 
 static oly_region_dim whole(int64_t n)
 {
     return (oly_region_dim){.split = oly_split_whole(n), .n = n, .scale = 1};
 }
 
-/* What a part of the result needs of a dimension: [lo, hi) for places [begin, end). */
+/* What a part of the result needs of a dimension of the operand: [lo, hi) for output positions [begin, end). */
 typedef void needed(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi);
 
-/* The operand's own balanced blocks over the axes that cut n places, each grown by as much as any part needs beyond it. */
+/* The operand's own balanced blocks over the axes that split n positions, each enlarged by the most that any part needs
+ * beyond its block. */
 static oly_region_dim grown(oly_mesh mesh, const oly_split *cut, int64_t n, int64_t size, needed *need,
                             const void *context)
 {
@@ -31,7 +32,7 @@ static oly_region_dim grown(oly_mesh mesh, const oly_split *cut, int64_t n, int6
         if (hi <= lo)
             continue;
         if (to <= from)
-            return whole(size); /* a part of nothing cannot grow */
+            return whole(size); /* an empty part cannot be enlarged */
         r.lo = lo - from < r.lo ? lo - from : r.lo;
         r.hi = hi - to > r.hi ? hi - to : r.hi;
     }
@@ -52,7 +53,7 @@ static oly_region_dim window_region(const oly_sliding *s, int d, int64_t size)
         return whole(size);
     if (r.split.parts > 1)
         return r;
-    int64_t first = r.lo, last = (r.n - 1) * r.scale + r.hi; /* what all windows see, the same on all devices */
+    int64_t first = r.lo, last = (r.n - 1) * r.scale + r.hi; /* what all windows read, the same on all devices */
     first = first < 0 ? 0 : (first + w->base_dilation[d] - 1) / w->base_dilation[d];
     last = last < 0 ? -1 : last / w->base_dilation[d];
     last = last < size ? last : size - 1;
@@ -61,7 +62,7 @@ static oly_region_dim window_region(const oly_sliding *s, int d, int64_t size)
     return (oly_region_dim){.split = oly_split_whole(1), .n = 1, .scale = 1, .lo = first, .hi = last};
 }
 
-/* Features of the operand that some features of the result belong to. */
+/* The features of the operand that features [begin, end) of the result depend on. */
 static void features_between(const void *context, int64_t begin, int64_t end, int64_t *lo, int64_t *hi)
 {
     const oly_node *n = context;
@@ -70,9 +71,9 @@ static void features_between(const void *context, int64_t begin, int64_t end, in
     *hi = ((end - 1) / per_group + 1) * features;
 }
 
-/* -- how everything is cut -------------------------------------------------------------------------------------------------- */
+/* -- how everything is split --------------------------------------------------------------------------------------- */
 
-/* A dimension that stays keeps the operand's own cuts where their axes are the wanted ones. */
+/* A dimension that is kept has the operand's own cuts if their axes are the wanted ones. */
 static void keep_cuts(oly_sliding *s, const oly_layout *operand, int from, int to)
 {
     if (operand->shape[from] == s->out.shape[to] &&
@@ -80,7 +81,7 @@ static void keep_cuts(oly_sliding *s, const oly_layout *operand, int from, int t
         s->out.split[to] = operand->split[from];
 }
 
-/* Taps of the kernel that are divided between devices: they see the operand's elements around theirs. */
+/* Taps of the kernel that are split over devices: each reads the operand's elements around its own. */
 static oly_region_dim tap_region(const oly_sliding *s, int d)
 {
     const oly_sliding_window *w = s->w;
@@ -92,7 +93,7 @@ static oly_region_dim tap_region(const oly_sliding *s, int d)
                             .hi = (s->out.shape[at] - 1) * w->stride[d] - w->lo[d]};
 }
 
-/* What is needed of the operand. */
+/* Sets what is needed of the operand. */
 static void see(oly_sliding *s, const oly_type *x)
 {
     int batch = x->rank - (int)s->w->rank;
@@ -128,7 +129,7 @@ static double missing(const oly_box *box, const oly_layout *own, int position)
     return (double)(oly_box_count(box) - oly_box_count(&there));
 }
 
-/* Elements that some of the devices get, on average, of both operands. */
+/* Elements of both operands that a device receives: an average over a sample of devices. */
 static double elements_moved(const oly_sliding *s, const oly_layout *operand)
 {
     enum { SAMPLE = 8 };
@@ -154,9 +155,10 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
-/* Divides what is summed along dimension d of the kernel as `cut` says, if that moves less than not to: then partial sums are
- * folded, and scattered where the same axes cut the result (if that halves what moves: who needs an array whole may not be alone).
- * Where an operand is only sliced a sum that is handed round counts as one that is scattered, as for products. */
+/* Splits the sum along dimension d of the kernel as `cut`, if fewer elements move: partial sums are then reduced, and
+ * reduce-scattered where the same axes split the result (only if that halves what moves, as another reader may need the
+ * array whole anyway). If an operand need only be sliced, an all-reduced sum counts as a reduce-scattered one, as for
+ * products. */
 static void try_summing(oly_sliding *s, const oly_layout *operand, int d, const oly_split *cut, bool one_way,
                         double *least)
 {
@@ -187,7 +189,7 @@ static void try_summing(oly_sliding *s, const oly_layout *operand, int d, const 
     *s = tried;
 }
 
-/* Features, and taps of kernels that are as large as arrays: gradients of kernels are convolutions by other arrays. */
+/* Features, and taps of kernels as large as arrays: gradients of kernels are convolutions with other arrays. */
 static void cut_sums(oly_sliding *s, const oly_layout *operand)
 {
     int rank = operand[0].rank, first = rank - (int)s->w->rank;
@@ -215,7 +217,7 @@ static void cut_sums(oly_sliding *s, const oly_layout *operand)
     }
 }
 
-/* With whole kernels. */
+/* Starts with whole kernels. */
 static void begin(oly_sliding *s, const oly_layout *operand)
 {
     const oly_layout *x = &operand[0], *k = &operand[1];

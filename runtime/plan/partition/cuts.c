@@ -1,12 +1,12 @@
-/* Where a group of elementwise operations that makes a result of its graph had better be cut: where its operands lie, and then the
- * result moves to the blocks that results have; or in those blocks at once, and then the operands' elements move. What moves
- * decides. Arithmetic on one dimension, the same on every process. Called by partition.c. */
+/* Where a fused group that produces a result of its graph should be split: in the cuts of its operands, so that the
+ * result moves to the blocks of results; or in those blocks, so that elements of the operands move. The option that
+ * moves fewer bytes is taken. Arithmetic on one dimension, the same on every process. Called by partition.c. */
 #include "plan/partition/partition.h"
 #include <string.h>
 
-enum { MOST_PLACES = 64, MOST_SAMPLES = 32 }; /* so many cuts tell for all: planning costs the same for any number */
+enum { MOST_PLACES = 64, MOST_SAMPLES = 32 }; /* a sample, so that planning time does not depend on their number */
 
-/* The parts of one array that are read: from `low` to `high` of its base for an element at 0. */
+/* The parts of one array that are read: the element at 0 reads from `low` to `high` of the array. */
 typedef struct place {
     const oly_node *root;
     oly_split split;
@@ -65,8 +65,8 @@ static int64_t positive(int64_t x)
     return x > 0 ? x : 0;
 }
 
-/* Bytes that move along the dimension, of n elements of `bytes` and so many times as many of the operands, when it is worked in
- * cuts `at` and the result lies in `result`: for some parts, evenly chosen. */
+/* Bytes that move along the dimension, of n elements of `bytes` each (and `times` as many of the operands), if the
+ * group is computed in cuts `at` and the result is placed in cuts `result`: for an evenly spaced sample of parts. */
 static int64_t moved(const oly_cut_choice *c, const oly_split *at, const oly_split *result, int64_t n, int64_t bytes,
                      int64_t times)
 {

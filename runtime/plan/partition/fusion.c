@@ -1,14 +1,14 @@
-/* Groups of elementwise operations that run as one tile program. Two connected operations of the same shape are grouped when no
- * path between them leaves the group: every node gets a depth that grows by one along every edge that cannot be fused, so
- * nodes of one depth never depend on each other through others. Depths are first as small as possible, then as large as their
- * users allow, so that a value used late is computed where it is used. */
+/* Fusion: groups of elementwise operations that run as one tile program. Two connected operations of the same shape are
+ * grouped if no path between them leaves the group: every node has a depth that grows by one along every edge that
+ * cannot be fused, so nodes of one depth never depend on each other through nodes of another. Depths are first as small
+ * as possible, then as large as their users allow, so that a value used late is computed where it is used. */
 #include "plan/partition/partition.h"
 #include "core/optimisation.h"
 #include <string.h>
 
 enum {
     LARGEST_GROUP = 32,
-    MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one for the zero of sums that wait (lower.c) */
+    MOST_REGISTERS = OLY_TILE_REGISTERS - 1, /* one is for the zero of deferred reductions (lower.c) */
 };
 
 static bool fusible(const oly_node *n)
@@ -22,7 +22,7 @@ static bool same_shape(const oly_node *a, const oly_node *b)
            memcmp(a->type.shape, b->type.shape, sizeof(int64_t) * (size_t)a->type.rank) == 0;
 }
 
-/* Are both worked in the same cuts, where those have been chosen by price? */
+/* Are both computed in the same cuts, where those have been chosen by cost? */
 static bool cut_alike(oly_frame *f, const oly_node *a, const oly_node *b)
 {
     const oly_choice *x = oly_value_of(f, a)->choice, *y = oly_value_of(f, b)->choice;
@@ -77,7 +77,7 @@ static int root_of(const int *of, int group)
     return group;
 }
 
-/* What a node takes at most: one for its value, and one for each operand that the group loads. */
+/* An upper bound: one for the value, and one for each operand that the group loads. */
 static int registers_of(oly_frame *f, const oly_node *n)
 {
     int registers = 1;
@@ -93,7 +93,7 @@ static int find_group(oly_frame *f, const oly_node *n, const int *size, int *of)
             int g = root_of(of, oly_value_of(f, n->in[k])->group);
             if (size[g] < LARGEST_GROUP)
                 return g;
-            return -2; /* full: start another, deeper */
+            return -2; /* full: start another group, one deeper */
         }
     }
     return -1;
@@ -114,7 +114,7 @@ static void merge_operands(oly_frame *f, const oly_node *n, int into, int *size,
     }
 }
 
-/* All groups its operands would bring together are small enough. */
+/* Are the merged groups of its operands small enough? */
 static bool fits(oly_frame *f, const oly_node *n, const int *size, const int *registers, const int *of)
 {
     int total = 1, all = registers_of(f, n), before = -1;

@@ -1,5 +1,5 @@
-/* Which layout: the axes come from propagation, the cuts from where the operands lie, so that slices of one array meet without
- * moving more than the difference of their offsets. */
+/* The layout of a fused group: the axes come from propagation, the cuts from the operands, so that slices of one array
+ * are combined by moving no more than the difference of their offsets. */
 #include "plan/partition/partition.h"
 #include "core/optimisation.h"
 #include "graph/view.h"
@@ -23,7 +23,7 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The cuts of the largest operand; among operands cut from the same array, the middle one. */
+/* The cuts of the largest operand; among operands that are slices of the same array, those of the middle one. */
 static oly_split choose(const candidates *c, const oly_split *fallback)
 {
     int best = -1, n = 0;
@@ -47,7 +47,7 @@ static bool in_group(oly_frame *f, const oly_group *g, const oly_node *n)
     return oly_value_of(f, n)->group == (int)(g - f->groups);
 }
 
-/* Layout of the place in a larger array that the group's result will be written to. */
+/* The layout of the part of a larger array to which the group's result will be written. */
 static bool wanted_by_group(oly_planner *p, oly_frame *f, const oly_group *g, oly_layout *l)
 {
     for (int k = 0; k < g->n_nodes; k++) {
@@ -66,7 +66,7 @@ static bool wanted_by_group(oly_planner *p, oly_frame *f, const oly_group *g, ol
     return false;
 }
 
-/* The group that goes on with this one's values; NULL: none. */
+/* The group that continues this one's values; NULL: none. */
 static const oly_group *after(const oly_frame *f, const oly_group *g, int k)
 {
     return g->next >= 0 && k < OLY_LONGEST_CHAIN ? &f->groups[g->next] : NULL;
@@ -81,7 +81,8 @@ static bool wanted_layout(oly_planner *p, oly_frame *f, const oly_group *g, oly_
     return false;
 }
 
-/* A dimension of one element is not split by itself, but may lie on one of several devices: where it will be written. */
+/* A dimension of one element is not split, but may be placed on one of several devices: the one where it will be
+ * written. */
 static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
 {
     if (l->shape[d] != 1 || l->split[d].parts > 1 || wanted->split[d].parts == 1)
@@ -94,7 +95,7 @@ static bool lies_on_one(const oly_layout *l, const oly_layout *wanted, int d)
     return true;
 }
 
-/* A node of the group, or of those that go on with it, that is a result. */
+/* A node that is a result, of the group or of those that continue it. */
 static const oly_node *result_in(const oly_frame *f, const oly_group *g)
 {
     int chain = 0;
@@ -105,7 +106,7 @@ static const oly_node *result_in(const oly_frame *f, const oly_group *g)
     return NULL;
 }
 
-/* A reduction of what the group makes that is a result. */
+/* A reduction of the group's value that is a result. */
 static const oly_node *reduction_of(const oly_frame *f, const oly_group *g)
 {
     for (int k = 0; k < f->graph->n_outputs; k++) {
@@ -116,7 +117,7 @@ static const oly_node *reduction_of(const oly_frame *f, const oly_group *g)
     return NULL;
 }
 
-/* Does dimension d of what is reduced stay, and will it be cut over these axes? */
+/* Does the reduction keep dimension d, split over these axes? */
 static bool stays(oly_frame *f, const oly_node *reduction, int d, const oly_axis_list *axes)
 {
     int to = 0;
@@ -125,7 +126,7 @@ static bool stays(oly_frame *f, const oly_node *reduction, int d, const oly_axis
     return !oly_has_axis(reduction, d) && oly_axis_list_equal(&oly_value_of(f, reduction)->axes[to], axes);
 }
 
-/* Where what a group reads lies, along dimension d. */
+/* Notes the cuts of the group's operands along dimension d. */
 static void note_candidates(oly_planner *p, oly_frame *f, const oly_group *g, int d, const oly_axis_list *axes,
                             candidates *c, oly_cut_choice *choice)
 {

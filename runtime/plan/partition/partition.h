@@ -1,19 +1,20 @@
-/* Which elements of a dimension each device has, and which elementwise operations run as one. What other rooms may call. */
+/* Which elements of a dimension each device has, and which elementwise operations are fused. What other rooms may
+ * call. */
 #ifndef OLY_PLAN_PARTITION_PARTITION_H
 #define OLY_PLAN_PARTITION_PARTITION_H
 #include "plan/model/planner.h"
 
 /* -- fusion.c -- */
-/* Does nothing when they are made. */
+/* Does nothing if the groups exist. */
 oly_status oly_make_groups(oly_planner *p, oly_frame *f);
 
 /* -- partition.c -- */
-#define OLY_LONGEST_CHAIN 8 /* groups that go on with each other's values and are worked in one layout */
+#define OLY_LONGEST_CHAIN 8 /* groups that continue each other's values and are computed in one layout */
 oly_status oly_settle_group(oly_planner *p, oly_frame *f, oly_group *g);
 
 /* -- cuts.c -- */
-/* What a group reads along one dimension, and whether it had better work in the cuts of its result than in cuts `at`. times: so
- * many elements are read for each that ends up there (of a sum). */
+/* What a group reads along one dimension, and whether it should be computed in the cuts of its result instead of the
+ * cuts `at`. times: the elements that are read per element of the result (of a sum). */
 typedef struct oly_cut_choice oly_cut_choice;
 oly_cut_choice *oly_cut_choice_new(oly_planner *p);
 void oly_cut_choice_clear(oly_cut_choice *c);

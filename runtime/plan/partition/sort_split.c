@@ -1,4 +1,5 @@
-/* Whether lines are sorted where they are split, or gathered first: by the bytes that move and the time. See sort_split.h. */
+/* Whether lines are sorted where they are split, or gathered first: by the bytes that move and the predicted time. See
+ * sort_split.h. */
 #include "plan/partition/sort_split.h"
 #include "plan/cost/cost.h"
 #include "core/option.h"
@@ -13,7 +14,7 @@ bool oly_sort_gives_elements(const oly_node *n)
     return oly_sort_op(n) == OLY_LOCAL_SORT;
 }
 
-/* Elements of the largest part, along other dimensions. */
+/* Number of lines in the largest part. */
 static double lines_of(const oly_layout *l, int d)
 {
     int64_t n = 1;
@@ -22,7 +23,7 @@ static double lines_of(const oly_layout *l, int d)
     return (double)n;
 }
 
-/* Seconds to sort lines of n elements by so many keys. */
+/* Seconds to sort lines of n elements by this many keys. */
 static double sorting(double lines, double n, int keys)
 {
     double steps = 1;
@@ -56,7 +57,7 @@ void oly_sort_add_array(oly_sorter *s, oly_node *source, oly_dtype dtype)
     s->dtype[s->n++] = dtype;
 }
 
-/* Keys, and where order depends on them, or they are what is wanted, numbers. */
+/* Adds indexes where the order depends on them, or where they are the result. */
 void oly_sort_list_keys(oly_sorter *s)
 {
     const oly_node *n = s->node;
@@ -71,7 +72,7 @@ void oly_sort_list_keys(oly_sorter *s)
     s->results[s->n_results++] = (struct oly_sort_result){s->node, oly_sort_gives_elements(n) ? 0 : s->n - 1};
 }
 
-/* Other dimensions could be split instead of the line's; numbers travel as list_keys has them. */
+/* Other dimensions could be split instead of the line's. Indexes are counted as oly_sort_list_keys has them. */
 bool oly_gathers_line(const oly_node *n, oly_mesh mesh, const oly_axis_list *axes)
 {
     int d = n->params.dimension;

@@ -1,8 +1,8 @@
-/* Makes the list of rules along which axes flow. See axis_rules.h. */
+/* Builds the rules along which axes propagate. See axis_rules.h. */
 #include "plan/propagate/axis_rules.h"
 #include <string.h>
 
-/* Small pieces lie close together; the arena aligns every piece it gives. */
+/* Packs small pieces densely; the arena would align each of them. */
 static void *take(oly_flows *fl, size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
@@ -18,7 +18,7 @@ static void *take(oly_flows *fl, size_t bytes)
     return piece;
 }
 
-/* -- values ---------------------------------------------------------------------------------------------------------- */
+/* -- values -------------------------------------------------------------------------------------------------------- */
 
 static oly_flow_tensor tensor_of(oly_frame *f, const oly_node *n)
 {
@@ -28,7 +28,8 @@ static oly_flow_tensor tensor_of(oly_frame *f, const oly_node *n)
                              .elements = oly_type_size(&n->type)};
 }
 
-/* Made of constants alone, elementwise or by views, and nobody says where it lies: it can be made anywhere. */
+/* Computed from constants alone, elementwise or by views, and not placed by the program: it can be computed on any
+ * device. */
 static bool made_of_constants(oly_frame *f, const oly_node *n)
 {
     oly_lowering lowering = oly_ops[n->op].lowering;
@@ -57,7 +58,7 @@ static void number_values(oly_flows *fl, oly_frame *f)
     }
 }
 
-/* -- rules ----------------------------------------------------------------------------------------------------------- */
+/* -- rules --------------------------------------------------------------------------------------------------------- */
 
 static oly_flow *flow_new(oly_flows *fl, const oly_node *n, int n_tensors)
 {
@@ -112,7 +113,7 @@ static bool has_factor(const oly_dim_factors *dims, int rank, int factor)
     return false;
 }
 
-/* Elementwise, reshape, transpose: every factor is parallel and in every value (numbers apart). */
+/* Elementwise, reshape, transpose: every factor is parallel and in every value (scalars excepted). */
 static bool goes_through(const oly_node *n, const oly_factors *f)
 {
     if (f->flow == OLY_FACTORS_REGROUP)
@@ -182,7 +183,7 @@ static oly_status add_node(oly_flows *fl, oly_frame *f, const oly_node *n)
     return same_dimensions(fl, w, &n->type);
 }
 
-/* -- edges of loops and branches ------------------------------------------------------------------------------------- */
+/* -- edges of loops and branches ----------------------------------------------------------------------------------- */
 
 static oly_status add_edge(oly_flows *fl, const oly_node *n, int n_tensors, const oly_flow_tensor *tensors)
 {
@@ -201,7 +202,7 @@ static oly_status add_edge(oly_flows *fl, const oly_node *n, int n_tensors, cons
 
 static oly_status add_frame(oly_flows *fl, oly_frame *f);
 
-/* A carry is one value: what goes in, the body's input and output. Captures are the outer value itself. */
+/* A carry is one value: the initial value and the body's input and output. A capture is the outer value itself. */
 static oly_status add_loop(oly_flows *fl, oly_frame *f, const oly_node *n)
 {
     oly_frame *body = f->bodies[n->index];
@@ -215,7 +216,7 @@ static oly_status add_loop(oly_flows *fl, oly_frame *f, const oly_node *n)
     return add_frame(fl, body);
 }
 
-/* What a branch takes is the outer value itself. */
+/* An operand of a branch is the outer value itself. */
 static oly_status add_branches(oly_flows *fl, oly_frame *f, const oly_node *n)
 {
     for (oly_frame *body = f->bodies[n->index]; body; body = body->next) {
@@ -228,7 +229,7 @@ static oly_status add_branches(oly_flows *fl, oly_frame *f, const oly_node *n)
     return OLY_OK;
 }
 
-/* What all branches give, or what a loop's carry is. */
+/* The result of all branches, or a carry of a loop. */
 static oly_status add_result(oly_flows *fl, oly_frame *f, const oly_node *n)
 {
     bool branch = n->in[0]->params.n_branches > 0;
@@ -260,14 +261,14 @@ static oly_status add_frame(oly_flows *fl, oly_frame *f)
     return OLY_OK;
 }
 
-/* -- all ------------------------------------------------------------------------------------------------------------- */
+/* -- the list ------------------------------------------------------------------------------------------------------ */
 
-/* For every value the rules that it is in. */
+/* Lists the rules of every value. */
 static oly_status index_flows(oly_flows *fl)
 {
     fl->first = OLY_ARENA_NEW(&fl->arena, int, fl->n_values + 2);
     OLY_PLAN_CHECK(fl->first);
-    int total = 0; /* counts are two places further on: summing and filling move them by one each */
+    int total = 0; /* counts are stored two entries ahead: the sums and the filling shift them by one each */
     for (int k = 0; k < fl->n; k++)
         for (int t = 0; t < fl->flows[k].n_tensors; t++, total++)
             fl->first[fl->flows[k].tensors[t].number + 2]++;

@@ -1,7 +1,7 @@
-/* Programs over several meshes of the same devices: {x: 8} and {p: 2, q: 4}. Where the axes of each are runs of the axes of one
- * finer grid, the plan is made on that grid, and what is split over x is split over both of its axes; nothing moves between the
- * meshes. Shardings that are told or handed out keep the meshes of the program. The same where reshapes cut inside an axis
- * (sub_axes.c). Called by plan.c and propagate.c. */
+/* Common mesh: programs over several meshes of the same devices, such as {x: 8} and {p: 2, q: 4}. If every axis of each
+ * mesh is a run of axes of one finer grid, the plan is made on that grid, and a dimension split over x is split over
+ * the axes of its run: nothing moves between the meshes. Shardings that are shown or returned name the meshes of the
+ * program. The same grid holds the sub-axes of reshapes (sub_axes.c). Called by plan.c and propagate.c. */
 #include "plan/propagate/propagate.h"
 #include "core/optimisation.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 typedef struct grids {
     oly_planner *p;
-    bool impossible; /* Explicit axes, or axes of single devices */
+    bool impossible; /* Explicit axes, or axes of size 1 */
     int n;
     oly_mesh mesh[OLY_MOST_MESHES];
 } grids;
@@ -39,7 +39,7 @@ static void collect_places(grids *g, const oly_graph *graph)
     }
 }
 
-/* How many of the finer grid's axes make axis k of the mesh, and the first; 0: none do. */
+/* The number of axes of the finer grid that make up axis k of the mesh, and the first of them; 0: no run does. */
 static int run_of(oly_mesh fine, oly_mesh m, int k, int *first)
 {
     int64_t before = 1, passed = 1;
@@ -77,8 +77,8 @@ static void add_distance(distances *all, int64_t d)
     all->n++;
 }
 
-/* Distances between neighbours along all axes of all meshes, and the number of devices, ascending; each once. They divide one
- * another, or there is no common grid: false. */
+/* Distances between neighbours along all axes of all meshes, and the number of devices: ascending, without duplicates.
+ * False if they do not divide one another: then there is no common mesh. */
 static bool all_distances(const grids *g, const oly_axis_cuts *cuts, distances *all)
 {
     *all = (distances){0};
@@ -97,7 +97,7 @@ static bool all_distances(const grids *g, const oly_axis_cuts *cuts, distances *
     return !all->too_many;
 }
 
-/* One of the meshes when it is as fine as any, else one with axes "x/0", "x/1" in the place of x. */
+/* One of the meshes if none is finer; otherwise a mesh with axes "x/0", "x/1" in place of x. */
 static oly_mesh common_grid(const grids *g, const int64_t *distance, int n)
 {
     int size[OLY_MAX_RANK], axes = 0;
@@ -137,8 +137,8 @@ oly_sharding oly_on_common_mesh(const oly_planner *p, oly_sharding s)
     return oly_sharding_intern(p->mesh, &spec, s->written_dims);
 }
 
-/* The axes of `list` as whole axes of the mesh m. `complete`: a part that leads its axis stands for the axis, others for
- * nothing. */
+/* The axes of `list` as whole axes of the mesh m. `complete`: the leading sub-axis of an axis stands for the whole
+ * axis, and the others are dropped. */
 static bool whole_axes(oly_mesh fine, oly_mesh m, const oly_axis_list *list, bool complete, oly_axis_list *whole)
 {
     whole->n = 0;

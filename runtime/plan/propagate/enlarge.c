@@ -1,7 +1,8 @@
-/* Values that repeat others are made where they are read: of repeat(x, 2) or tile(x, [1, 2]) in a sum that is split otherwise x is
- * moved, not its copies. Propagation lets such a value lie where x lies; here it takes the axes that its readers have instead,
- * and x, which is smaller, is brought there. So is what a sort, or another operation of whole lines, makes elsewhere than
- * propagation has it. Called by plan.c after propagation. */
+/* Late expansion: a value that repeats another, as repeat(x, 2) or tile(x, [1, 2]), is computed where it is read.
+ * Propagation gives it the layout of x, so that a reader that is split otherwise would move all copies. Here it takes
+ * the axes of its readers, and the smaller x moves instead. The same holds for the result of a sort, or of another
+ * operation on whole lines, that is computed in another layout than propagation assumes. Called by plan.c after
+ * propagation. */
 #include "graph/factors.h"
 #include "core/optimisation.h"
 #include "graph/view.h"
@@ -13,7 +14,7 @@ static bool is_broadcast(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW && oly_ops[n->op].detail == OLY_VIEW_BROADCAST;
 }
 
-/* repeat: a reshape of a broadcast value that nobody else reads; tile: one value beside itself. */
+/* repeat: a reshape of a broadcast value with no other reader; tile: a concatenation of one value with itself. */
 static bool repeats(const oly_node *n)
 {
     const oly_op_row *row = &oly_ops[n->op];
@@ -28,7 +29,7 @@ static bool repeats(const oly_node *n)
     return all;
 }
 
-/* What the readers of a value ask of it. */
+/* The axes that the readers of a value ask for. */
 typedef struct wish {
     int n_readers;
     bool differ;
@@ -36,7 +37,8 @@ typedef struct wish {
     oly_axis_list axes[OLY_MAX_RANK];
 } wish;
 
-/* The axes that the reader's result lends to this operand, dimension by dimension; false: they say nothing of some of it. */
+/* The axes that the reader's result implies for this operand, dimension by dimension; false: some dimension is
+ * undetermined. */
 static bool asks(oly_frame *f, const oly_node *reader, const oly_factors *fs, int operand, oly_axis_list *axes)
 {
     const oly_value *v = oly_value_of(f, reader);
@@ -89,7 +91,7 @@ static oly_status note_wish(oly_planner *p, oly_frame *f, oly_node *reader, wish
     return OLY_OK;
 }
 
-/* Axes of a reshape's result as axes of its operand; false: they do not fall on its dimensions. */
+/* The axes of a reshape's result as axes of its operand; false: they do not correspond to its dimensions. */
 static bool through_reshape(const oly_factors *fs, oly_mesh mesh, const oly_node *n, const oly_axis_list *axes,
                             oly_axis_list *operand)
 {
@@ -134,7 +136,8 @@ static void lie(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_
     }
 }
 
-/* Can what makes the value not make it as propagation has it lie: is a line cut that it works as a whole? Parts of it count as it. */
+/* Is the value computed in another layout than propagation assumes, because its operation needs whole lines and one is
+ * split? A part of a value counts as the value. */
 static oly_status is_made_elsewhere(oly_frame *f, const oly_node *n, bool *elsewhere)
 {
     oly_factors fs;
@@ -151,7 +154,7 @@ static oly_status is_made_elsewhere(oly_frame *f, const oly_node *n, bool *elsew
     return OLY_OK;
 }
 
-/* Then what repeats it lies where propagation has that. */
+/* Then the broadcast below a repeat takes the layout that propagation gave the result. */
 static oly_status bring_first(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     oly_axis_list operand[OLY_MAX_RANK];
@@ -170,7 +173,7 @@ static oly_status bring_first(oly_planner *p, oly_frame *f, const oly_node *n)
     return OLY_OK;
 }
 
-/* Results of the graph have no reader that would ask. */
+/* Results of the graph are left alone: their layout is not a reader's to choose. */
 static oly_status enlarge(oly_planner *p, oly_frame *f, const oly_node *n, const wish *w)
 {
     oly_axis_list operand[OLY_MAX_RANK];

@@ -1,12 +1,14 @@
-/* Propagation: axes flow along equal factors (axis_rules.h), forwards, backwards and sideways, until nothing changes. What the user
- * fixed never changes; everything else is only refined by appending axes. Five rounds, each with the rules of those before
- * (Shardy's priorities): elementwise operations, reshapes, transposes and loop edges whose operands have no other use; the same
- * with any number of uses; what is parallel in other operations; all factors, of broadcasts only backwards; everything. Values
- * made of constants say nothing, and in the end lie as all their users want them.
- * Conflicts within an operation: tensors that want one factor cut in different ways follow the largest, then the one cut into most
- * parts, then the result, then the earliest of them, and the others are moved there (JAX gathers all of them: more moves, and every
- * device works everything). An axis that two dimensions of one tensor want goes to the one whose source tensor is larger, then,
- * of elementwise operations, the more finely split one, then the earlier operand; other tensors do not notice. */
+/* Propagation: axes pass along equal factors (axis_rules.h), forwards, backwards and between operands, until nothing
+ * changes. What the program fixed never changes; everything else is refined by appending axes. There are five rounds,
+ * each with the rules of the rounds before (Shardy's priorities): elementwise operations, reshapes, transposes and loop
+ * edges whose operands have no other use; the same with any number of uses; parallel factors of other operations; all
+ * factors, those of broadcasts only backwards; everything. Values computed from constants propose nothing; at the end
+ * they take the axes that all their users agree on.
+ * Conflicts within an operation: if tensors propose different splits of one factor, the largest tensor wins, then the
+ * one split into most parts, then the result, then the first; the others are moved to that layout. (JAX gathers all of
+ * them: more moves, and every device computes everything.) If two dimensions of one tensor need the same axis, the one
+ * whose source tensor is larger gets it, then, for elementwise operations, the more finely split one, then that of the
+ * earlier operand; other tensors are unaffected. */
 #include "plan/propagate/propagate.h"
 #include "plan/partition/sort_split.h"
 #include "plan/propagate/axis_rules.h"
@@ -16,18 +18,18 @@ enum { ROUNDS = 5 };
 
 typedef struct proposal {
     oly_axis_list list;
-    bool seen, closed; /* closed: a conflict has cut it, nothing may append */
+    bool seen, closed; /* closed: truncated by a conflict, nothing may be appended */
     int64_t source;    /* elements of the largest tensor that proposed it */
-    int tensor, parts; /* who proposed it, and into how many parts that is cut in all */
+    int tensor, parts; /* the tensor that proposed it, and the total number of its parts */
 } proposal;
 
 typedef struct walk {
     oly_planner *p;
     oly_flows flows;
-    uint64_t *waiting; /* a bit for every rule: to be looked at (again) */
+    uint64_t *waiting; /* one bit per rule: to be applied (again) */
     int round;
-    bool constants;        /* the last pass: constants may speak */
-    const oly_flow *along; /* the rule being applied; NULL: the user's choice */
+    bool constants;        /* the final pass, in which constants propose too */
+    const oly_flow *along; /* the rule being applied; NULL: the program's choice */
 } walk;
 
 static bool is_prefix(const oly_axis_list *a, const oly_axis_list *b)
@@ -48,9 +50,9 @@ static void wake(walk *w, int flow)
     w->waiting[flow / 64] |= UINT64_C(1) << flow % 64;
 }
 
-/* -- refining one value ------------------------------------------------------------------------------------------------ */
+/* -- refining one value -------------------------------------------------------------------------------------------- */
 
-/* Explicit axes are where the type says; a sum that is not finished may be finished anywhere along its own. */
+/* Explicit axes are where the type says; an unreduced sum may be reduced over its own axes in any dimension. */
 static bool is_open(const oly_type *type, int axis)
 {
     return !type->mesh || !(type->mesh->explicit_axes >> axis & 1) || type->unreduced >> axis & 1;
@@ -66,7 +68,7 @@ static bool may_append(const oly_value *v, const oly_type *type, int d, int axis
     return true;
 }
 
-/* Appends what may be appended of the list; the one place where a value gets axes. */
+/* Appends as much of the list as allowed. The only function that gives axes to a value. */
 static bool refine(walk *w, oly_value *v, const oly_type *type, int number, int d, const oly_axis_list *list,
                    oly_reason reason)
 {
@@ -87,7 +89,7 @@ static bool refine(walk *w, oly_value *v, const oly_type *type, int number, int 
     return true;
 }
 
-/* -- what the tensors of a rule propose --------------------------------------------------------------------------------- */
+/* -- what the tensors of a rule propose ---------------------------------------------------------------------------- */
 
 static void propose(proposal *p, const oly_axis_list *list, int64_t source, int tensor, int parts, bool result)
 {
@@ -112,7 +114,7 @@ static void propose(proposal *p, const oly_axis_list *list, int64_t source, int 
     }
 }
 
-/* Hands the axes of a dimension to its factors, major first; each takes axes while they divide it. */
+/* Distributes the axes of a dimension over its factors, major first; a factor takes axes while they divide it. */
 static void propose_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n, const oly_axis_list *axes,
                         proposal *proposals, const oly_flow_tensor *t, int tensor, int parts, bool result)
 {
@@ -152,9 +154,9 @@ static void propose_tensor(walk *w, const oly_flow *f, int tensor, proposal *pro
     }
 }
 
-/* -- what a tensor gets ------------------------------------------------------------------------------------------------- */
+/* -- what a tensor gets -------------------------------------------------------------------------------------------- */
 
-/* Does proposal a win an axis against b? */
+/* Does proposal a win an axis over b? */
 static bool wins(oly_mesh mesh, const oly_flow *f, const proposal *a, const proposal *b)
 {
     if (a->source != b->source)
@@ -165,7 +167,7 @@ static bool wins(oly_mesh mesh, const oly_flow *f, const proposal *a, const prop
     return a->tensor < b->tensor;
 }
 
-/* The axes of a dimension from those of its factors, and the first proposal that adds to what there is. */
+/* The axes of a dimension, from those of its factors, and the first proposal that adds to the existing ones. */
 static const proposal *gather_dim(oly_mesh mesh, const oly_flow *f, const uint8_t *factors, int n,
                                   const proposal *proposals, uint8_t had, oly_axis_list *list)
 {
@@ -176,19 +178,19 @@ static const proposal *gather_dim(oly_mesh mesh, const oly_flow *f, const uint8_
         for (int j = 0; j < p->list.n && list->n < OLY_MAX_RANK; j++) {
             int parts = mesh->size[p->list.axis[j]];
             if (k < n - 1 && left % parts != 0)
-                return first; /* only the last factor may be cut unevenly */
+                return first; /* only the last factor may be split unevenly */
             left /= parts;
             list->axis[list->n++] = p->list.axis[j];
             if (list->n > had && !first)
                 first = p;
         }
-        if (left != 1) /* a minor factor may only be split when the major ones are split to single elements */
+        if (left != 1) /* a minor factor may be split only if the major ones are split into single elements */
             break;
     }
     return first;
 }
 
-/* An edge says that values are one, a node's rule that dimensions are. */
+/* An edge equates values; the rule of a node equates dimensions. */
 static oly_reason reason_of(const oly_flow *f, const proposal *by, bool contested)
 {
     if (f->n_operands == f->n_tensors)
@@ -209,7 +211,7 @@ static bool is_contested(int rank, const oly_axis_list *list, const proposal *co
     return false;
 }
 
-/* Dimensions in the order of who wins; each is refined by what the others have left. */
+/* Refines the dimensions in the order of precedence; each gets what those before it have left. */
 static bool refine_tensor(walk *w, const oly_flow *f, const oly_flow_tensor *t, const proposal *proposals)
 {
     oly_mesh mesh = w->p->mesh;
@@ -239,11 +241,12 @@ static bool refine_tensor(walk *w, const oly_flow *f, const oly_flow_tensor *t, 
     return changed;
 }
 
-/* -- one rule ----------------------------------------------------------------------------------------------------------- */
+/* -- one rule ------------------------------------------------------------------------------------------------------ */
 
 enum { FORWARD = 1, BACKWARD = 2 };
 
-/* Which way a factor passes axes on in this round: whether those of operands, and of the result, may go further. */
+/* In which directions a factor passes axes on in this round: FORWARD those of operands, BACKWARD those of the
+ * result. */
 static unsigned direction_of(const walk *w, const oly_flow *f, int factor)
 {
     unsigned both = FORWARD | BACKWARD;
@@ -258,7 +261,8 @@ static unsigned direction_of(const walk *w, const oly_flow *f, int factor)
     return f->kind == OLY_FLOW_FORWARD && (w->round == 1 || (w->round == 0 && f->single_use)) ? FORWARD : 0;
 }
 
-/* What only operands have, and need whole, has no say: neither in the result nor among them. Nor have lines that are gathered. */
+/* A factor that only operands have, and need whole, passes nothing on, neither to the result nor between operands. Nor
+ * does a line that is gathered. */
 static bool is_dropped(const walk *w, const oly_flow *f, int factor, const oly_axis_list *axes)
 {
     const oly_flow_tensor *t = &f->tensors[f->n_operands];
@@ -274,7 +278,7 @@ static bool is_dropped(const walk *w, const oly_flow *f, int factor, const oly_a
     return dims != NULL;
 }
 
-/* Proposals of all tensors that may speak but `silent`. false: none. */
+/* The proposals of all tensors that may propose, except `silent`. False: there are none. */
 static bool collect(walk *w, const oly_flow *f, proposal *proposals, const oly_value *silent)
 {
     proposal operands[OLY_MAX_FACTORS], result[OLY_MAX_FACTORS];
@@ -327,9 +331,9 @@ static void apply(walk *w, const oly_flow *f)
     w->along = NULL;
 }
 
-/* -- all rules ---------------------------------------------------------------------------------------------------------- */
+/* -- all rules ----------------------------------------------------------------------------------------------------- */
 
-/* Does the rule do in this round what it did not before? */
+/* Does the rule do something in this round that it did not do before? */
 static bool begins(const oly_flow *f, int round)
 {
     switch ((oly_flow_kind)f->kind) {
@@ -341,7 +345,7 @@ static bool begins(const oly_flow *f, int round)
     return round == 2 || (round == 3 && f->late);
 }
 
-/* Rules that wait, forwards and backwards in turn, until none does. */
+/* Applies the waiting rules, in alternating order, until none is left. */
 static void settle(walk *w)
 {
     int words = (w->flows.n + 63) / 64;
@@ -365,9 +369,10 @@ static void settle(walk *w)
     }
 }
 
-/* -- constants ---------------------------------------------------------------------------------------------------------- */
+/* -- constants ----------------------------------------------------------------------------------------------------- */
 
-/* What all users of a value made of constants want: they come later, and know by now. */
+/* Gives a value computed from constants the axes that all its users agree on. They come later in the program and are
+ * settled by now. */
 static void follow_users(walk *w, const oly_type *type, oly_value *v, int number)
 {
     oly_axis_list wanted[OLY_MAX_RANK];
@@ -376,7 +381,7 @@ static void follow_users(walk *w, const oly_type *type, oly_value *v, int number
     for (int k = w->flows.first[number]; k < w->flows.first[number + 1]; k++) {
         const oly_flow *f = &w->flows.flows[w->flows.of_value[k]];
         if (f->n_operands < f->n_tensors && f->tensors[f->n_operands].value == v)
-            continue; /* the rule that makes it */
+            continue; /* the rule that produces it */
         proposal proposals[OLY_MAX_FACTORS];
         if (!collect(w, f, proposals, v))
             memset(proposals, 0, sizeof *proposals * (size_t)f->n_factors);
@@ -404,7 +409,7 @@ static void follow_users(walk *w, const oly_type *type, oly_value *v, int number
         refine(w, v, type, number, d, &wanted[d], reasons[d]);
 }
 
-/* The last nodes first: a constant's users may be constants. */
+/* From the last node to the first: the users of a constant may be constants. */
 static void settle_constants(walk *w, oly_frame *f)
 {
     for (int k = f->graph->n_nodes - 1; k >= 0; k--) {
@@ -421,7 +426,7 @@ static void settle_constants(walk *w, oly_frame *f)
     }
 }
 
-/* -- the whole ---------------------------------------------------------------------------------------------------------- */
+/* -- the whole pass ------------------------------------------------------------------------------------------------ */
 
 static void fix_places(oly_planner *p, oly_frame *f)
 {

@@ -1,7 +1,8 @@
-/* Reshapes that cut a dimension inside a mesh axis: 32 rows over x = 8 seen as [2, 16] lie as two halves over the first two of x
- * and quarters of each over the other four. Nothing moves, if x counts as two axes "x/0" and "x/1" in the plan: places where an
- * axis is to be cut so. Only those that a sharding of the program asks for: an input, a constraint or a result of that many
- * elements along a dimension, split over that axis. Shardy's sub-axes. Called by common_mesh.c. */
+/* Sub-axes: a reshape may divide a dimension inside a mesh axis. 32 rows over x = 8, reshaped to [2, 16], are two
+ * halves over the first two coordinates of x, and quarters of each half over the other four. Nothing moves if the plan
+ * treats x as two axes "x/0" and "x/1". This finds the positions at which axes must be divided, only for dimensions
+ * that the program splits: those for which an input, a constraint or a result has the same number of elements along a
+ * dimension that is split over the axis. Shardy's sub-axes. Called by common_mesh.c. */
 #include "plan/propagate/propagate.h"
 #include "core/optimisation.h"
 #include "graph/factors.h"
@@ -9,7 +10,7 @@
 
 enum { MOST_USES = 64 };
 
-/* A dimension of so many elements that the program splits. */
+/* A dimension that the program splits: its extent and its axes. */
 typedef struct use {
     int64_t elements;
     oly_axis_list axes;
@@ -54,7 +55,7 @@ static void add(oly_axis_cuts *cuts, int64_t distance)
         cuts->distance[cuts->n++] = distance;
 }
 
-/* Goes through the factors of a dimension, major first, handing out the axes; each factor but the last is split to single elements
+/* Assigns the axes to the factors of a dimension, major first; every factor but the last is split into single elements
  * before the next gets any. */
 static void cut_axes(oly_mesh m, const oly_axis_list *axes, const oly_factors *f, const oly_dim_factors *dim,
                      oly_axis_cuts *cuts)
