@@ -1,12 +1,12 @@
-/* Layouts chosen by price over the whole graph. Propagation has proposed a layout for every value; where the plan that follows
- * from it moves data, a beam search over the products, reductions and elementwise groups, in the order in which they will be
- * lowered, looks for cheaper ones among what their factors allow: which operand is gathered, which sum is left to devices and
- * whether it is scattered, what every device rather works itself. The layouts of propagation are always among the candidates and
- * win unless others move clearly fewer bytes within a ceiling of work (choose_ceiling.c). What users fix, and the shardings of
- * results, never changes.
- * Bodies of loops and branches come first: what is inside is priced as often as it is worked, what they read of the graph around is
- * brought once, before them (choose_loop.c). Decisions come from the graph, the mesh and the rates alone: every process makes the
- * same. Called by plan.c. */
+/* Layouts chosen by cost over the whole graph. Propagation has proposed a layout for every value. If that plan moves
+ * data, a beam search over the products, reductions and fused groups, in the order in which they will be lowered, looks
+ * for cheaper layouts among those that their factors allow: which operand is gathered, which sum stays a partial result
+ * and whether it is reduce-scattered, what every device computes itself. Propagation's layouts are always among the
+ * candidates, and win unless others move clearly fewer bytes within a ceiling of work (choose_ceiling.c). What the
+ * program fixes, and the shardings of results, never change.
+ * Bodies of loops and branches come first: their cost counts as often as they run, and what they read of the graph
+ * around is moved once, before them (choose_loop.c). Decisions depend on the graph, the mesh and the rates alone, so
+ * every process makes the same. Called by plan.c. */
 #include "plan/choose/choose.h"
 #include "plan/choose/chooser.h"
 #include "plan/partition/partition.h"
@@ -14,15 +14,15 @@
 #include "core/option.h"
 #include <string.h>
 
-/* -- the graphs ---------------------------------------------------------------------------------------------------------- */
+/* -- the graphs ---------------------------------------------------------------------------------------------------- */
 
-/* How often a loop that ends by itself is thought to be worked. */
+/* Assumed number of iterations of a while loop. */
 enum { ASSUMED_ITERATIONS = 10 };
 
 static oly_cost_sum times_of(const oly_frame *f)
 {
     const oly_params *p = &f->loop->params;
-    if (p->n_branches > 0) /* one of them is worked; the bytes of all are counted */
+    if (p->n_branches > 0) /* one of them runs; the bytes of all are counted */
         return (oly_cost_sum){.seconds = 1.0 / p->n_branches, .wire = 1};
     if (p->predicate)
         return (oly_cost_sum){.seconds = ASSUMED_ITERATIONS, .wire = 1};
@@ -43,7 +43,7 @@ static oly_status take_carries(oly_chooser *c)
     return OLY_OK;
 }
 
-/* A chooser for the frame, and for those inside it. */
+/* Makes a chooser for the frame, and for those inside it. */
 static oly_status make_choosers(const oly_chooser *like, oly_chooser *outer, oly_frame *f, oly_chooser **made)
 {
     oly_chooser *c = OLY_ARENA_NEW(like->arena, oly_chooser, 1);
@@ -74,10 +74,10 @@ static void forget(oly_chooser *c)
         forget(child);
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------------- */
+/* -- the whole choice ---------------------------------------------------------------------------------------------- */
 
-/* Units of all graphs: those of a body when it is known where what it reads lies; then once more, as now is known how bodies
- * read. */
+/* Finds the units of all graphs: those of a body once the placement of what it reads is known; then those of the graph
+ * around again, as it is then known how bodies read. */
 static oly_status find_all(oly_chooser *c, bool *too_large)
 {
     c->split = NULL;
@@ -101,8 +101,8 @@ static oly_status decisions_of(const oly_chooser *c, const oly_decision **decide
     return OLY_OK;
 }
 
-/* What all of it costs, that of bodies as often as they are worked. What is read of graphs around counts there; what rolls bring of
- * neighbours only with `rolls`. */
+/* The cost of everything, bodies multiplied by how often they run. Reads from graphs around are counted there; the
+ * elements that cyclic shifts read from neighbours only with `rolls`. */
 static oly_status total(oly_chooser *c, bool rolls, oly_cost_sum *bill)
 {
     const oly_decision *decided;
@@ -120,7 +120,7 @@ static oly_status total(oly_chooser *c, bool rolls, oly_cost_sum *bill)
     return OLY_OK;
 }
 
-/* Bodies first; with `carries` theirs may lie elsewhere. */
+/* Bodies first; with `carries`, theirs may be placed elsewhere. */
 static oly_status decide(oly_chooser *c, bool carries, bool *any)
 {
     oly_decision *best;
@@ -144,7 +144,7 @@ static void give_up(oly_chooser *c)
         give_up(child);
 }
 
-/* -- what was chosen --------------------------------------------------------------------------------------------------- */
+/* -- applying the choice ------------------------------------------------------------------------------------------- */
 
 static bool is_output(const oly_frame *f, const oly_node *n)
 {
@@ -159,7 +159,7 @@ static bool is_output(const oly_frame *f, const oly_node *n)
     return false;
 }
 
-/* The value lies there from now on; what the caller gets stays as it was. */
+/* Places the value there; results of the function stay as they were. */
 static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_choice *choice, const oly_node *by)
 {
     oly_value *v = oly_value_of(c->f, n);
@@ -177,7 +177,7 @@ static void move(oly_chooser *c, const oly_node *n, oly_cuts lies, const oly_cho
     }
 }
 
-/* Where a value lies in the end. */
+/* The final placement of a value. */
 static oly_cuts lies_then(const oly_chooser *c, const oly_node *n)
 {
     int unit = c->unit_of[n->index];
@@ -188,7 +188,7 @@ static oly_cuts lies_then(const oly_chooser *c, const oly_node *n)
     return cuts;
 }
 
-/* A product whose operands have been moved is told how it is cut, also where that is as before. */
+/* Are all operands placed as before? Otherwise a product must be told its split, even if that is unchanged. */
 static bool reads_as_before(const oly_chooser *c, const oly_unit *u, const oly_decision *decided)
 {
     for (int k = 0; k < u->n_reads; k++) {
@@ -241,7 +241,8 @@ static oly_status take(oly_chooser *c, const oly_cost_sum *greedy, const oly_cos
     return OLY_OK;
 }
 
-/* Groups whose nodes do not lie together any more are made anew: fusion.c joins only what is worked in the same cuts. */
+/* Makes the groups again if some nodes of a group are split differently now: fusion.c groups only nodes computed in the
+ * same cuts. */
 static oly_status group_again(oly_chooser *c)
 {
     bool apart = false;
@@ -271,7 +272,8 @@ static oly_status take_all(oly_chooser *c, const oly_cost_sum *greedy, const oly
     return group_again(c);
 }
 
-/* First with carries wherever they had better be, then, should that not be cheaper altogether, with those of propagation. */
+/* Tries carries in their best layouts first; if that does not cost less in total, tries again with those of
+ * propagation. */
 static oly_status choose(oly_chooser *c)
 {
     oly_cost_sum greedy, chosen;

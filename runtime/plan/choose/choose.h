@@ -3,7 +3,7 @@
 #define OLY_PLAN_CHOOSE_CHOOSE_H
 #include "plan/model/planner.h"
 
-/* After propagation: other layouts for values that are free, where the whole graph then costs clearly less and moves fewer bytes.
- * Makes the frame's groups. */
+/* Runs after propagation: gives values whose layout is free other layouts, if the whole graph then costs clearly less
+ * and moves fewer bytes. Makes the frame's groups. */
 oly_status oly_choose(oly_planner *p, oly_frame *f);
 #endif

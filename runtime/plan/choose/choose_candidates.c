@@ -1,5 +1,5 @@
-/* What a unit may do: decisions worth a try, from where its operands lie in the solution at hand and from what its readers, the
- * caller and constraints want. Called by choose_search.c. See chooser.h. */
+/* Candidates: decisions of a unit worth trying, from where its operands are placed in the current state and from what
+ * its readers, the caller and constraints want. Called by choose_search.c. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void consider(oly_chooser *c, const oly_unit *u, oly_decision d, oly_cand
         list->d[list->n++] = d;
 }
 
-/* No device may be left without elements where without the choice none is: cuts finer than the extent are not tried. */
+/* Splits finer than the extent are not tried: no device may be left without elements unless propagation does that. */
 static oly_cuts fitting(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
 {
     oly_axis_list axes[OLY_MAX_RANK];
@@ -33,7 +33,7 @@ static oly_cuts fitting(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
     return oly_cuts_of(axes, n->type.rank);
 }
 
-/* Where the unit's operand lies, in dimensions as the unit sees them. */
+/* Where the unit's operand is placed, in dimensions as the unit sees them. */
 static oly_cuts seen(const oly_chooser *c, const oly_unit *u, int read, const oly_decided *decided)
 {
     const oly_unit_read *r = &c->reads[u->first_read + read];
@@ -46,8 +46,8 @@ static void try_group(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_cand
     consider(c, u, (oly_decision){cuts, 0, cuts, cuts}, list);
 }
 
-/* As an operand lies, but what cuts one dimension cuts another one instead: brought there before, rather than after, what follows is
- * worked so. */
+/* As an operand is placed, but with the axes of one dimension moved to another: the operand is moved before the group
+ * instead of after it, and what follows is computed in that layout. */
 static void try_turned(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_candidates *list)
 {
     oly_axis_list axes[OLY_MAX_RANK];
@@ -64,7 +64,7 @@ static void try_turned(oly_chooser *c, const oly_unit *u, oly_cuts cuts, oly_can
         }
 }
 
-/* As one of the operands lies, as two of them together, as it is wanted, or all of it everywhere. */
+/* As one of the operands is placed, as two of them combined, as wanted, or replicated. */
 static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, oly_candidates *list)
 {
     for (int k = 0; k < u->n_reads; k++) {
@@ -82,8 +82,8 @@ static void group_candidates(oly_chooser *c, const oly_unit *u, const oly_decide
     try_group(c, u, 0, list);
 }
 
-/* The result cut over one dimension after the other by the axes of a sum: scattered there, whoever wants it so; or, instead of
- * summing, worked so. */
+/* The result split along each dimension in turn over the axes of a sum: reduce-scattered there, even if no reader wants
+ * it; or, with `worked`, computed in that split instead of summed. */
 static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, bool worked, oly_candidates *list)
 {
     oly_axis_list summed = {0}, axes[OLY_MAX_RANK];
@@ -103,7 +103,8 @@ static void try_scattered(oly_chooser *c, const oly_unit *u, oly_decision d, boo
     }
 }
 
-/* With these contracting cuts: the loop cut as wanted there; a sum scattered as wanted, or not at all. */
+/* With this split of the contracting pairs: the loop split as given; the sum reduce-scattered as wanted, or not at
+ * all. */
 static void try_product(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, oly_candidates *list)
 {
     for (int k = 0; k < list->n_tried; k++)
@@ -135,8 +136,8 @@ static bool shares_axes(oly_mesh mesh, oly_cuts a, oly_cuts b)
     return false;
 }
 
-/* Axes that cut pairs of one operand, but of the other what stays, cannot do both: instead of them axes that cut neither cut the
- * pairs, one of the same size first. */
+/* An axis cannot split both the pairs of one operand and a free dimension of the other: in its place an idle axis
+ * splits the pairs, preferably one of the same size. */
 static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts stays)
 {
     const oly_contraction *product = u->product;
@@ -166,7 +167,8 @@ static oly_cuts with_idle_axes(const oly_chooser *c, const oly_unit *u, oly_cuts
     return oly_cuts_of(axes, product->n_contract);
 }
 
-/* The result cut over one dimension after the other by axes that cut neither operand: of what all have each takes its part. */
+/* The result split along each dimension in turn over axes that split neither operand: each device takes its part of
+ * what all have. */
 static void try_idle_axes(oly_chooser *c, const oly_unit *u, oly_cuts pairs, oly_cuts free, oly_candidates *list)
 {
     oly_axis_list idle = {0}, axes[OLY_MAX_RANK];
@@ -242,7 +244,8 @@ static void reduction_candidates(oly_chooser *c, const oly_unit *u, const oly_de
         try_scattered(c, u, d, false, list);
 }
 
-/* The result cut so: worked on the parts of the array there are, and added up, or on what is brought. */
+/* The result split like this: computed from the parts of the array where they are, and summed; or from an array that is
+ * moved. */
 static void try_lookup(oly_chooser *c, const oly_unit *u, oly_cuts summed, oly_cuts cuts, oly_candidates *list)
 {
     cuts = fitting(c, u->node, cuts);

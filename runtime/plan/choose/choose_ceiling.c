@@ -1,18 +1,18 @@
-/* What is looked for, and how much work a device may do for it. Fewest bytes, then least time: but bytes alone would gather a batch
- * and let every device work all of it. So the work of a unit has a ceiling, in the number of devices that divide it:
- *
- *   allowed  as many as in propagation's plan; of a value that somebody asks for whole, as many as cut it then, and the pairs of a
- *            product that both operands have cut alike
- *   least    those along axes that are of use: along which something that is asked for is cut, or along which both operands of
- *            a product are
- *
- * Work between the two, `excess` in bills, may be half of the time that propagation's plan takes. See chooser.h. */
+/* The objective, and how much work a device may do for it. The objective is fewest bytes, then least time; but bytes
+ * alone would gather a batch and let every device compute all of it. So the work of a unit has a ceiling, expressed in
+ * the number of devices that divide it:
+ * `allowed` is the number in propagation's plan; for a value that is demanded in some layout, no more than the axes of
+ * that layout and the axes over which both operands of a product have their pairs split alike.
+ * `least` counts only the axes that are of use: those over which something that is demanded is split, or the pairs of
+ * both operands of a product.
+ * The excess of a plan is its work beyond `allowed`; it may be no longer than all of propagation's plan takes. See
+ * chooser.h. */
 #include "plan/choose/chooser.h"
 #include "core/option.h"
 #include <math.h>
 #include <string.h>
 
-/* -- what is better ------------------------------------------------------------------------------------------------------ */
+/* -- what is better ------------------------------------------------------------------------------------------------ */
 
 oly_objective oly_choose_objective(void)
 {
@@ -31,7 +31,7 @@ bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_co
     return a->seconds + more < b->seconds;
 }
 
-/* As many bytes in fewer collectives, even if all sums of the second, which is that of propagation, become one. */
+/* As many bytes in fewer collectives, even if all sums of b, which is propagation's, are merged into one. */
 static bool has_fewer(const oly_cost_sum *a, const oly_cost_sum *b)
 {
     double least = b->collectives + b->movements - (b->sums > 1 ? b->sums - 1 : 0);
@@ -62,7 +62,7 @@ bool oly_is_better(const oly_chooser *c, const oly_cost_sum *chosen, const oly_c
     }
 }
 
-/* -- ceilings ------------------------------------------------------------------------------------------------------------ */
+/* -- ceilings ------------------------------------------------------------------------------------------------------ */
 
 int oly_decision_parts(oly_mesh mesh, const oly_decision *d)
 {
@@ -100,7 +100,7 @@ static oly_cuts lies(const oly_chooser *c, const oly_unit_read *r)
     return r->source >= 0 ? c->units[r->source].greedy.lies : r->fixed;
 }
 
-/* Along which both operands of a product have their pairs cut. */
+/* The axes over which both operands of a product have their pairs split. */
 static unsigned axes_of_pairs(const oly_chooser *c, const oly_unit *u)
 {
     oly_cuts pairs[2];

@@ -1,6 +1,6 @@
-/* Operations that look elements up in an array, take a slice that begins anywhere, or write one, where layouts are chosen by price.
- * What is looked up in an array that is cut along those dimensions is found by each device in its part and added up, or the array
- * is brought together first: candidates say which, and lower_partial.c does so. See chooser.h. */
+/* Units that read or write at computed indexes, or take slices at computed positions. If the array is split along the
+ * indexed dimensions, each device looks up what is in its part and the results are summed, or the array is gathered
+ * first. Candidates say which; lower_partial.c does it. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include "graph/factors.h"
 #include <string.h>
@@ -13,7 +13,7 @@ static bool is_whole(const oly_factors *fs, const oly_dim_factors *dim)
     return false;
 }
 
-/* In bodies they had better stay with what is around. */
+/* Not in bodies: there they keep the layouts of the values around them. */
 bool oly_is_lookup(const oly_chooser *c, const oly_node *n)
 {
     if (oly_ops[n->op].lowering != OLY_LOWER_LOCAL || c->outer)
@@ -23,7 +23,7 @@ bool oly_is_lookup(const oly_chooser *c, const oly_node *n)
     return way == OLY_LOCAL_CUTS || way == OLY_LOCAL_READS || op == OLY_LOCAL_DYNAMIC_UPDATE;
 }
 
-/* Dimension of the result that dimension e of operand k is, all of it; -1: none. */
+/* The dimension of the result that equals all of dimension e of operand k; -1: none. */
 static int result_dim(const oly_node *n, const oly_factors *fs, int k, int e)
 {
     const oly_dim_factors *dim = &fs->operand[k][e];
@@ -73,7 +73,7 @@ static double part(const oly_chooser *c, const oly_node *n, oly_cuts cuts)
     return (double)oly_type_size(&n->type) / oly_cuts_parts(c->mesh, cuts);
 }
 
-/* As lower_partial.c does without a choice: adds up what is found in parts where that moves less than the array. */
+/* What lower_partial.c does without a choice: it sums what is found in parts if that moves less than the array. */
 static void settle_greedy(oly_chooser *c, oly_unit *u, oly_cuts out)
 {
     const oly_node *n = u->node;
@@ -99,7 +99,7 @@ static void settle_greedy(oly_chooser *c, oly_unit *u, oly_cuts out)
     u->greedy.wanted = u->greedy.lies;
 }
 
-/* As if it had not been begun. */
+/* Removes a unit that was begun. */
 static void take_back(oly_chooser *c, const oly_unit *u)
 {
     while (c->n_reads > u->first_read) {

@@ -1,7 +1,7 @@
-/* Where the carries of a loop lie, chosen by price: alike at the start and the end of every iteration, what it costs to bring
- * them there before the loop and to where their readers want them after it included. Carries of one shape that lie alike are
- * tried together, then each by itself: where the body reads them, where it makes them, where they come from, and everywhere. See
- * chooser.h. */
+/* Where the carries of a loop are placed: in the same layout at the start and the end of every iteration, counting the
+ * cost of moving them there before the loop and to their readers after it. Carries of one shape and layout are tried
+ * together, then each by itself: where the body reads them, where it computes them, where the initial value is, and
+ * replicated. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include <string.h>
 
@@ -10,30 +10,30 @@ enum { MOST_CARRIES = 64, MOST_PLACES = 6, MOST_UNITS_LOOKED_AT = 512 };
 typedef struct carry {
     bool free;
     int n_places;
-    oly_cuts place[MOST_PLACES]; /* worth a try */
-    bool from_outside;           /* its first value lies where it is known to: */
+    oly_cuts place[MOST_PLACES]; /* worth trying */
+    bool from_outside;           /* the initial value has a known placement: */
     oly_unit_read first;
     oly_cuts lies;
-    const oly_node *result; /* in the graph around; NULL: nobody wants it */
+    const oly_node *result; /* in the graph around; NULL: unused */
 } carry;
 
 typedef struct loop {
     oly_chooser *c;
     int n;
     carry *carries;
-    int tries;         /* that are left */
-    oly_cost_sum bill; /* of the carries as they are */
+    int tries;         /* remaining */
+    oly_cost_sum bill; /* with the current carries */
     const oly_decision *decided;
 } loop;
 
-/* -- one carry ----------------------------------------------------------------------------------------------------------- */
+/* -- one carry ----------------------------------------------------------------------------------------------------- */
 
 static oly_node *input_of(const loop *l, int k)
 {
     return l->c->f->graph->inputs[1 + k];
 }
 
-/* The unit that makes a carry's next value; -1: it is a value that is there. */
+/* The unit that computes a carry's next value; -1: it is an existing value. */
 static bool maker_of(const loop *l, int k, oly_unit_read *r, int *unit)
 {
     oly_chooser *c = l->c;
@@ -77,7 +77,7 @@ static void add_place(loop *l, int k, oly_cuts cuts)
         x->place[x->n_places++] = cuts;
 }
 
-/* Where it might lie, under the decisions for the carries as they are. */
+/* The candidates for its placement, under the decisions for the current carries. */
 static void find_places(loop *l, int k)
 {
     const oly_chooser *c = l->c;
@@ -101,9 +101,9 @@ static void find_places(loop *l, int k)
     add_place(l, k, 0);
 }
 
-/* -- the price ------------------------------------------------------------------------------------------------------------- */
+/* -- the cost ------------------------------------------------------------------------------------------------------ */
 
-/* Before and after the loop. */
+/* Adds the movements before and after the loop. */
 static void add_ends(loop *l, int k, oly_cost_sum *bill)
 {
     oly_chooser *c = l->c, *outer = c->outer;
@@ -146,9 +146,9 @@ static oly_status price(loop *l, oly_cost_sum *bill, const oly_decision **decide
     return OLY_OK;
 }
 
-/* -- the search ------------------------------------------------------------------------------------------------------------ */
+/* -- the search ---------------------------------------------------------------------------------------------------- */
 
-/* Are two carries of one shape, and do they lie alike? */
+/* Do two carries have the same shape and layout? */
 static bool alike(const loop *l, const oly_cuts *lie, int a, int b)
 {
     const oly_type *x = &input_of(l, a)->type, *y = &input_of(l, b)->type;
@@ -156,7 +156,7 @@ static bool alike(const loop *l, const oly_cuts *lie, int a, int b)
            memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank) == 0;
 }
 
-/* Carry k there, with `together` all others like it, too. Stays so where that is cheaper. */
+/* Tries carry k there, with `together` also all others like it. Keeps that if it costs less. */
 static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool *changed)
 {
     oly_cuts before[MOST_CARRIES];
@@ -188,7 +188,7 @@ static oly_status try_place(loop *l, int k, oly_cuts place, bool together, bool 
     return OLY_OK;
 }
 
-/* Units as they are for the carries as they are. */
+/* Finds the units again for the current carries. */
 static oly_status refresh(loop *l)
 {
     return l->c->fresh ? OLY_OK : price(l, &l->bill, &l->decided);

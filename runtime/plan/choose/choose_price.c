@@ -1,9 +1,9 @@
-/* The price of a decision: what must come from where, which sums cross devices, who works how much. Bytes are counted as the plan
- * would move them: box by box, what a device has it need not get. See chooser.h. */
+/* The cost of a decision: what moves from where, which sums cross devices, how much each device computes. Bytes are
+ * counted as the plan would move them, box by box, without what a device already has. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include <string.h>
 
-/* -- cuts -------------------------------------------------------------------------------------------------------------- */
+/* -- cuts ---------------------------------------------------------------------------------------------------------- */
 
 oly_cuts oly_cuts_of(const oly_axis_list *axes, int rank)
 {
@@ -46,7 +46,7 @@ oly_cuts oly_cuts_mapped(oly_mesh mesh, oly_cuts c, const int8_t *to)
     return mapped;
 }
 
-/* May the axis of byte `b`, dimension and place, go behind those that c has there, which are those that `like` has? */
+/* May the axis of byte `b` be appended to its dimension in c? Only if the axes there are those of `like`. */
 static bool goes_behind(oly_mesh mesh, oly_cuts c, oly_cuts like, int b)
 {
     int n = 0;
@@ -66,7 +66,7 @@ oly_cuts oly_cuts_merged(oly_mesh mesh, oly_cuts a, oly_cuts b)
     oly_cuts c = a;
     if (a == 0 || b == 0 || a == b)
         return a | b;
-    for (int k = 0; k < mesh->n_axes; k++) /* an axis may go only when those before it have */
+    for (int k = 0; k < mesh->n_axes; k++) /* an axis may be appended only after those before it */
         for (int axis = 0; axis < mesh->n_axes; axis++) {
             int byte = oly_cuts_byte(b, axis);
             if ((byte & 15) == k && byte && !oly_cuts_byte(c, axis) && goes_behind(mesh, c, b, byte))
@@ -88,9 +88,9 @@ oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used)
     return oly_cuts_of(x, OLY_MAX_RANK);
 }
 
-/* -- movements --------------------------------------------------------------------------------------------------------- */
+/* -- movements ----------------------------------------------------------------------------------------------------- */
 
-/* All positions, or of a large mesh so many that are spread as if by chance, alike on every process. */
+/* All positions, or for a large mesh a pseudo-random sample that is the same on every process. */
 void oly_chooser_sample(oly_chooser *c, int *sample)
 {
     int n = c->mesh->n_devices;
@@ -98,7 +98,7 @@ void oly_chooser_sample(oly_chooser *c, int *sample)
     int apart = n / c->n_sample;
     for (int k = 0; k < c->n_sample; k++) {
         int coordinates[OLY_MAX_RANK], first = (int)((int64_t)k * n / c->n_sample);
-        /* not evenly: steps of a multiple of an axis would see one coordinate only */
+        /* unevenly: steps of a multiple of an axis would see one coordinate only */
         oly_mesh_coordinates(c->mesh, first + (int)((uint64_t)k * 2654435761u % (uint64_t)apart), coordinates);
         for (int a = 0; a < c->mesh->n_axes; a++)
             sample[k * OLY_CHOOSE_AXES + a] = coordinates[a];
@@ -107,7 +107,7 @@ void oly_chooser_sample(oly_chooser *c, int *sample)
     c->scale = (double)n / c->n_sample;
 }
 
-/* One dimension's balanced cuts. */
+/* The balanced cuts of one dimension. */
 typedef struct dimension {
     int n_axes, parts;
     int axis[OLY_CHOOSE_AXES], size[OLY_CHOOSE_AXES];
@@ -131,7 +131,7 @@ static void cut_dimensions(const oly_chooser *c, const int64_t *shape, int rank,
     }
 }
 
-/* [lo, hi) of the elements that a position has. */
+/* [lo, hi) of the elements at a position. */
 static void block(const dimension *d, const int *coordinates, int64_t *lo, int64_t *hi)
 {
     int64_t k = 0;
@@ -141,7 +141,8 @@ static void block(const dimension *d, const int *coordinates, int64_t *lo, int64
     *hi = *lo + d->each + (k < d->more);
 }
 
-/* Is what a position has of both cuts the same number of elements everywhere? Then it is the smaller block of the two. */
+/* Is the intersection of both cuts the same number of elements at every position? Then it is the smaller of the two
+ * blocks. */
 static bool is_nested(const dimension *x, const dimension *y)
 {
     int n = x->n_axes < y->n_axes ? x->n_axes : y->n_axes;
@@ -168,8 +169,8 @@ static int64_t overlap(int64_t lo, int64_t hi, int64_t low, int64_t high)
     return hi > lo ? hi - lo : 0;
 }
 
-/* Elements are read `shift` further on along dimension `rolled`, at the end going on at the start; of `beside` only those that are
- * not there without the shift. */
+/* The read is cyclically shifted by `shift` along dimension `rolled`; with `beside`, only elements not present without
+ * the shift count. */
 typedef struct rolling {
     int rolled;
     bool beside;
@@ -262,7 +263,7 @@ oly_cuts oly_layout_cuts(const oly_layout *l)
     return oly_cuts_of(axes, l->rank);
 }
 
-/* Messages of a device travel together: what waits is about the logarithm of their number. */
+/* Messages of a device overlap: the latency grows with about the logarithm of their number. */
 static double stages(double members)
 {
     int n = 0;
@@ -285,7 +286,7 @@ void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int tim
     bill->seconds += oly_price_choice(level, bytes / c->mesh->n_devices, times * stages(members));
 }
 
-/* Elements on the way between the two layouts. */
+/* Adds the transfer of these elements between the two layouts. */
 static void add_elements(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, double elements,
                          oly_cost_sum *bill)
 {
@@ -303,7 +304,7 @@ void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts
     add_elements(c, n, from, to, oly_elements_moved(c, n, from, to), bill);
 }
 
-/* -- a unit ------------------------------------------------------------------------------------------------------------ */
+/* -- a unit -------------------------------------------------------------------------------------------------------- */
 
 oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided)
 {
@@ -346,7 +347,8 @@ void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d)
 
 enum { MOST_OTHERS = 24 };
 
-/* Does the unit, or one before it, read the value there, too? Then both come in one box. */
+/* Does this unit, or an earlier one, also read the value without the shift, in the same layout? Then both reads come in
+ * one box. */
 static bool is_beside(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided)
 {
     const oly_unit *u = &c->units[r->unit];
@@ -362,7 +364,7 @@ static bool is_beside(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, co
     return false;
 }
 
-/* What comes of a value that is read so; without rolls those read no neighbours. */
+/* Elements moved for this read; without_rolls: no elements of neighbours for the shift. */
 static double read_elements(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs,
                             const oly_decided *decided)
 {
@@ -371,7 +373,7 @@ static double read_elements(oly_chooser *c, const oly_unit_read *r, oly_cuts lie
     return elements_moved(c, r->root, lies, needs, how);
 }
 
-/* Has the value been brought where it is needed for an earlier reader? */
+/* Has the value been moved to where it is needed for an earlier reader? */
 static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, const oly_decided *decided,
                        const oly_decision *d)
 {
@@ -389,7 +391,7 @@ static bool is_brought(oly_chooser *c, const oly_unit_read *r, oly_cuts needs, c
     return false;
 }
 
-/* Or since it is wanted there in the end? */
+/* Or is it demanded there anyway? */
 static bool is_wanted(oly_chooser *c, const oly_unit_read *r, oly_cuts needs)
 {
     const oly_unit *source = r->source >= 0 ? &c->units[r->source] : NULL;
@@ -399,7 +401,7 @@ static bool is_wanted(oly_chooser *c, const oly_unit_read *r, oly_cuts needs)
     for (int k = 0; k < (source ? source->n_demands : c->n_brought); k++)
         if (wanted[k].node == r->root && oly_elements_moved(c, r->root, wanted[k].cuts, needs) <= 0)
             return true;
-    /* perhaps: that is said in favour of what propagation proposes only */
+    /* copies may exist there: assumed only in favour of propagation's layouts */
     const oly_unit *u = &c->units[r->unit];
     return c->as_propagated && c->elsewhere[r->entry] && needs == oly_read_needs(c, u, r, &u->greedy);
 }
@@ -424,8 +426,8 @@ static void add_sum(oly_chooser *c, const oly_unit *u, const oly_decision *d, ol
     bill->sums += u->kind != OLY_UNIT_LOOKUP;
 }
 
-/* What comes from a graph around is brought before the loop, or the branch, once: for a body that is worked so many times, as many
- * times less. */
+/* A read from a graph around is moved once, before the loop or branch: for a body that runs n times its cost is divided
+ * by n. */
 static void add_read(oly_chooser *c, const oly_unit_read *r, oly_cuts lies, oly_cuts needs, double elements,
                      bool shared, oly_cost_sum *bill)
 {

@@ -1,47 +1,47 @@
-/* The search for cheaper decisions in one graph: a beam search over its units in the order in which they will be lowered. Partial
- * solutions that leave all that will still be read in the same places are one, so on a chain it is dynamic programming. Decisions
- * a window of units back are settled, as the best solution has them, so that the time is linear in the graph. What is found is
- * taken where it is clearly better, stretch by stretch: from one point where all lies as propagation has it to the next. See
- * chooser.h. */
+/* The search for cheaper decisions in one graph: a beam search over its units in the order in which they will be
+ * lowered. States that place everything still to be read alike are merged, so on a chain this is dynamic programming.
+ * Decisions that are a window of units old are settled as in the best state, so that the time is linear in the size of
+ * the graph. A solution is taken where it is clearly better, stretch by stretch: a stretch lies between two points at
+ * which everything is placed as propagation has it. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include <string.h>
 
 enum { BEAM = 12, MOST_PRODUCTS = 4 };
 
-/* One way to decide the units so far; `recent` is a ring of those that are not settled. */
+/* One way to decide the units so far; `recent` is the ring of those that are not settled. */
 typedef struct state {
     oly_cost_sum bill;
-    bool greedy; /* every decision is that of propagation */
+    bool greedy; /* every decision is propagation's */
     oly_decision *recent;
 } state;
 
 typedef struct step {
-    int from; /* state */
+    int from; /* index of the state it extends */
     oly_decision decision;
     oly_cost_sum bill;
     bool greedy;
 } step;
 
-/* A beam has room for a few solutions only: what is tried, and how it is priced, in one pass and in the next. */
+/* The settings of one pass. A beam holds few solutions, so several passes try and cost different ones. */
 typedef struct passing {
     oly_objective objective;
-    bool sharing;    /* prices of what is brought are shared: see oly_unit_price */
-    bool bounded;    /* nobody works more than the ceiling allows */
-    bool scattering; /* sums may also be scattered where nobody has said to want them so */
-    bool recutting;  /* products may be worked over axes that cut neither operand so */
-    bool turning;    /* groups may be worked cut along other dimensions than their operands */
+    bool sharing;    /* the costs of movements are shared: see oly_unit_price */
+    bool bounded;    /* no device does more work than the ceiling allows */
+    bool scattering; /* sums may also be reduce-scattered where no reader wants them so */
+    bool recutting;  /* products may be split over axes that split neither operand so */
+    bool turning;    /* groups may be split along other dimensions than their operands */
 } passing;
 
 typedef struct search {
     oly_chooser *c;
     oly_decision *settled; /* [n_units] */
-    int begin;             /* of what is not settled */
+    int begin;             /* first unit that is not settled */
     int *last_reader;      /* [n_units] -1: none */
     int width;             /* of the beam */
     oly_objective objective;
     bool bounded;
     double most_excess; /* work beyond the ceiling */
-    bool waits;         /* some sums may be put off */
+    bool waits;         /* some reductions may be deferred */
     int n_live, *live;  /* units that are not settled and will still be read */
     state states[2][BEAM + 1];
 } search;
@@ -51,9 +51,9 @@ static oly_decided decided_by(const search *s, const state *by)
     return (oly_decided){s->settled, by->recent, s->begin};
 }
 
-/* -- the search -------------------------------------------------------------------------------------------------------- */
+/* -- the search ---------------------------------------------------------------------------------------------------- */
 
-/* Do two steps leave everything that will still be read in the same places? */
+/* Do two steps place everything that will still be read alike? */
 static bool alike(const search *s, const state *states, const step *a, const step *b)
 {
     if (a->decision.lies != b->decision.lies)
@@ -68,7 +68,7 @@ static bool alike(const search *s, const state *states, const step *a, const ste
     return true;
 }
 
-/* Keeps the cheapest steps, and that of propagation. */
+/* Keeps the cheapest steps, and propagation's. */
 static int keep(const search *s, const state *states, step *steps, int n, const step *next)
 {
     for (int k = 0; k < n; k++)
@@ -99,7 +99,7 @@ static void find_last_readers(const oly_chooser *c, int *last)
             last[c->reads[k].source] = c->reads[k].unit;
 }
 
-/* Units that are read after `unit`. */
+/* Updates the units that are read after `unit`. */
 static void look_at_live(search *s, int unit)
 {
     int kept = 0;
@@ -111,7 +111,7 @@ static void look_at_live(search *s, int unit)
     s->n_live = kept;
 }
 
-/* Settles the oldest unit as the best state has it; states that have it otherwise end. */
+/* Settles the oldest unit as in the best state and drops the states that decide it otherwise. */
 static int settle(search *s, state *states, int n)
 {
     int at = s->begin % OLY_CHOOSE_WINDOW, best = 0, kept = 0;
@@ -129,13 +129,13 @@ static int settle(search *s, state *states, int n)
     return kept;
 }
 
-/* Where bytes decide, nobody works more than is of use. */
+/* If bytes decide, the work is divided at least as far as is of use. */
 static bool is_beyond(const search *s, const oly_unit *u, const oly_decision *d)
 {
     return s->bounded && u->kind != OLY_UNIT_REDUCE && oly_decision_parts(s->c->mesh, d) < u->least;
 }
 
-/* Decides one unit more in every state. */
+/* Decides one more unit in every state. */
 static int advance(search *s, state *states, int n, state *next, int unit)
 {
     oly_chooser *c = s->c;
@@ -172,7 +172,7 @@ static int advance(search *s, state *states, int n, state *next, int unit)
     return n_steps;
 }
 
-/* -- what is taken ------------------------------------------------------------------------------------------------------- */
+/* -- what is taken ------------------------------------------------------------------------------------------------- */
 
 static oly_cost_sum added(oly_cost_sum a, oly_cost_sum b)
 {
@@ -197,14 +197,14 @@ oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided)
     return all;
 }
 
-/* Decisions of stretches that are not clearly better are those of propagation again. True: any is left. */
+/* Resets stretches that are not clearly better to propagation's decisions. True: some remain. */
 static bool take_stretches(search *s, oly_decision *found, const oly_decision *greedy)
 {
     oly_chooser *c = s->c;
     oly_cost_sum chosen = {0}, before = {0};
-    int begin = 0, open = 0; /* open: decided otherwise and still to be read */
+    int begin = 0, open = 0; /* open: placed differently and still to be read */
     bool differs = false, any = false;
-    int *ends = s->live; /* [unit + 1]: how many such end there */
+    int *ends = s->live; /* [unit + 1]: how many of them end there */
     memset(ends, 0, sizeof *ends * (size_t)(c->n_units + 2));
     for (int k = 0; k < c->n_units; k++) {
         chosen = added(chosen, price_of(c, k, found));
@@ -249,7 +249,7 @@ static oly_status make_search(search *s, oly_chooser *c, oly_decision **greedy)
     return OLY_OK;
 }
 
-/* A state's whole solution. */
+/* A state's complete solution. */
 static oly_status collect(search *s, const state *by, oly_decision **all)
 {
     oly_chooser *c = s->c;
@@ -261,7 +261,7 @@ static oly_status collect(search *s, const state *by, oly_decision **all)
     return OLY_OK;
 }
 
-/* Is it better than what earlier passes have found? */
+/* Is it better than what earlier passes found? */
 static bool takes(const search *s, const oly_cost_sum *bill, const oly_cost_sum *chosen, double most)
 {
     switch (oly_choose_objective()) {
@@ -277,14 +277,14 @@ static bool takes(const search *s, const oly_cost_sum *bill, const oly_cost_sum 
     }
 }
 
-/* The best of the last states that are better than what propagation has, as a whole or in stretches. */
+/* The best of the final states that improve on propagation, as a whole or in stretches. */
 static oly_status take_best(search *s, const state *states, int n, const oly_decision *greedy,
                             const oly_cost_sum *before, oly_decision **best, oly_cost_sum *chosen)
 {
     oly_cost_sum fewest = *before;
     bool shared = s->c->sharing;
     s->c->too_dear = false;
-    double most = *best ? chosen->wire : before->wire - 1; /* what an earlier pass has found goes for less only */
+    double most = *best ? chosen->wire : before->wire - 1; /* must have no more bytes than what an earlier pass found */
     int cheapest = 0;
     s->c->sharing = false;
     for (int k = 1; k < n; k++)
@@ -353,7 +353,7 @@ static int n_products(const oly_chooser *c)
     return n;
 }
 
-/* Is anything read often enough to be worth bringing for all? */
+/* Is anything read often enough to be worth moving once for all readers? */
 static bool is_shared(const oly_chooser *c)
 {
     for (int k = 0; k < c->n_reads; k++)
@@ -362,7 +362,7 @@ static bool is_shared(const oly_chooser *c)
     return false;
 }
 
-/* Fewest bytes; once more without what goes beyond the ceiling where that has the fewest. */
+/* Fewest bytes; if that solution exceeds the ceiling, once more within it. */
 static oly_status frugal_pass(oly_chooser *c, passing how, const oly_cost_sum *before, oly_decision **best,
                               oly_cost_sum *chosen)
 {
@@ -371,7 +371,7 @@ static oly_status frugal_pass(oly_chooser *c, passing how, const oly_cost_sum *b
     return c->too_dear && oly_choose_objective() == OLY_LEAST_BYTES ? pass(c, how, before, best, chosen) : OLY_OK;
 }
 
-/* Neighbours are read whatever is decided: where nothing else moves there is nothing to choose. */
+/* Neighbours' elements are read whatever is decided: if nothing else moves, there is nothing to choose. */
 static oly_cost_sum bill_without_rolls(oly_chooser *c, const oly_decision *decided)
 {
     c->without_rolls = true;
@@ -415,8 +415,8 @@ static oly_status look(oly_chooser *c, oly_decision **best, oly_cost_sum *before
     return frugal_pass(c, how, before, best, chosen);
 }
 
-/* Groups that something is moved for, or whose results are moved, may fall apart: their nodes are decided one by one, unless
- * there are too many. */
+/* Splits groups that cause movements, of operands or results, into units of one node, unless that makes too many
+ * units. */
 static oly_status split_groups(oly_chooser *c)
 {
     bool any = false;

@@ -1,5 +1,5 @@
-/* Values behind views, captures and reshapes that change nothing, where layouts are chosen by price: which value in memory is read,
- * and where it lies if no unit makes it. See chooser.h. */
+/* Looks behind views, captures and reshapes that change nothing: which stored value is read, and where it is placed if
+ * no unit computes it. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include "graph/factors.h"
 #include "graph/view.h"
@@ -31,7 +31,7 @@ bool oly_is_thin(const oly_node *n, int8_t *from)
     return e == x->rank;
 }
 
-/* Does the value look at its operand? Which dimension is which: `from`. */
+/* Is the value a view of its operand? `from`: the corresponding dimensions. */
 bool oly_looks_through(const oly_node *n, int8_t *from)
 {
     if (!is_view(n))
@@ -43,7 +43,7 @@ bool oly_looks_through(const oly_node *n, int8_t *from)
     return true;
 }
 
-/* A view of all elements of its operand, each in one place or repeated, which says nothing of its own about where it lies. */
+/* A view of all elements of its operand, each once or repeated, without a placement of its own. */
 bool oly_is_clear(const oly_node *n)
 {
     int how = oly_ops[n->op].detail;
@@ -52,9 +52,10 @@ bool oly_is_clear(const oly_node *n)
     return (how == OLY_VIEW_SAME || how == OLY_VIEW_TRANSPOSE || how == OLY_VIEW_BROADCAST) && !n->params.settled;
 }
 
-/* -- values behind views ------------------------------------------------------------------------------------------------ */
+/* -- values behind views ------------------------------------------------------------------------------------------- */
 
-/* A part of an input that is not cut where it is taken is a value of its own that lies as the input does: a step of a sequence. */
+/* A part of an input that is not split in the sliced dimensions is a value of its own, placed as the input: one step of
+ * a sequence. */
 static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     if (c->outer || !is_view(n) || oly_ops[n->op].detail != OLY_VIEW_SLICE || n->params.settled ||
@@ -68,7 +69,8 @@ static bool part_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     return true;
 }
 
-/* Steps that read a roll look at the array itself (cyclic_shift.c). Of several only those along one dimension are followed. */
+/* Steps that read a cyclic shift read the array itself (cyclic_shift.c). Several shifts are followed only along one
+ * dimension. */
 static bool look_through_roll(oly_unit_read *r, const oly_node *n)
 {
     int dimension;
@@ -135,7 +137,7 @@ static bool is_loop(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_LOOP;
 }
 
-/* Results of a loop lie as its carries do, those of branches as the graph around wants them. */
+/* Results of a loop are placed as its carries, those of branches as in the graph around. */
 static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_chooser *body = c->f->bodies[n->in[0]->index]->chooser;
@@ -144,8 +146,8 @@ static bool result_lies(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
     return true;
 }
 
-/* What sorts, searches, gathers and their like make lies where propagation has it, unless they work a dimension that is cut as a
- * whole; in bodies they had better stay with what is around. */
+/* Sorts, searches, gathers and the like place their results as propagation has them, unless they need a dimension whole
+ * that is split. Not in bodies: there they keep the layouts of the values around them. */
 static bool local_lies(const oly_chooser *c, const oly_node *n)
 {
     oly_factors fs;
@@ -159,7 +161,7 @@ static bool local_lies(const oly_chooser *c, const oly_node *n)
     return true;
 }
 
-/* Where a value that no unit makes lies, if that is known. */
+/* Where a value that no unit computes is placed, if that is known. */
 bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts)
 {
     const oly_value *v = oly_value_of(c->f, n);

@@ -1,6 +1,6 @@
-/* What can be chosen: products, reductions and groups of elementwise operations, each laid out as one. Everything else is taken as
- * it comes: a value that an operation of another kind reads, or that the user has placed, stays where propagation has put it. See
- * chooser.h. */
+/* The units: products, reductions, convolutions, lookups and fused groups, each with one layout. Everything else is
+ * left as it is: a value that another operation reads, or that the program has placed, stays where propagation placed
+ * it. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include "plan/partition/cut_product.h"
 #include "plan/partition/partition.h"
@@ -19,7 +19,7 @@ static bool is_loop(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_LOOP;
 }
 
-/* -- units -------------------------------------------------------------------------------------------------------------- */
+/* -- units --------------------------------------------------------------------------------------------------------- */
 
 oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
 {
@@ -29,7 +29,7 @@ oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n)
     return u;
 }
 
-/* Every device has as much of a constant as it wants, however propagation has it lie. */
+/* Every device can have as much of a constant as it needs, whatever its propagated layout. */
 static bool add_constant(oly_chooser *c, oly_unit *u, const oly_node *in, oly_unit_read *r)
 {
     for (int d = 0; d < OLY_MAX_RANK; d++)
@@ -44,7 +44,7 @@ static bool add_constant(oly_chooser *c, oly_unit *u, const oly_node *in, oly_un
     return true;
 }
 
-/* One operand. What is read in two ways at once is none of the model's business. */
+/* Adds one operand. Values that are read in two different ways are not modelled. */
 bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand)
 {
     oly_unit_read *r = &c->reads[c->n_reads];
@@ -71,7 +71,7 @@ bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int oper
     return clear && oly_lies_now(r->owner, r->root, &r->fixed);
 }
 
-/* A value of a graph around, as this one reads it whatever is decided. */
+/* Notes a value of a graph around, as this one reads it whatever is decided. */
 static void need(oly_chooser *c, const oly_unit_read *r, bool known, oly_cuts cuts)
 {
     if (c->n_needs < c->need_capacity)
@@ -107,7 +107,7 @@ static double elements(const oly_node *n)
     return (double)oly_type_size(&n->type);
 }
 
-/* Will the group, or one that goes on with its values, be written into another array? Then it is cut as that is. */
+/* Will the group, or one that continues its values, be written into another array? Then it is split as that array. */
 static bool is_written(const oly_chooser *c, const oly_group *g)
 {
     for (int chain = 0; g && chain < OLY_LONGEST_CHAIN; chain++) {
@@ -119,7 +119,7 @@ static bool is_written(const oly_chooser *c, const oly_group *g)
     return false;
 }
 
-/* A group, or of one that is split a node. */
+/* Adds a group, or one node of a group that is split into units. */
 static void add_tile(oly_chooser *c, oly_node *first)
 {
     oly_group *g = &c->f->groups[value_of(c, first)->group];
@@ -254,7 +254,7 @@ static void add_reduce(oly_chooser *c, oly_node *n)
     u->work = oly_price_memory(elements(n->in[0]) * (double)oly_dtype_size(n->type.dtype));
 }
 
-/* -- demands ------------------------------------------------------------------------------------------------------------ */
+/* -- demands ------------------------------------------------------------------------------------------------------- */
 
 static void demand_root(oly_chooser *c, const oly_node *root, oly_cuts cuts)
 {
@@ -272,7 +272,7 @@ static void demand_root(oly_chooser *c, const oly_node *root, oly_cuts cuts)
         c->brought[c->n_brought++] = wanted;
 }
 
-/* A value must lie like this for somebody whose layout is fixed. */
+/* A reader with a fixed layout needs the value like this. */
 static void demand(oly_chooser *c, const oly_node *n, oly_cuts cuts)
 {
     oly_unit_read r;
@@ -296,7 +296,7 @@ const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k)
     return NULL;
 }
 
-/* What a body gives: carries again, or what all branches give. */
+/* Demands of what a body returns: the next carries, or the results of branches. */
 static void demand_given(oly_chooser *c)
 {
     const oly_graph *g = c->f->graph;
@@ -357,7 +357,7 @@ static void look_at_operands(oly_chooser *c, const oly_node *n)
     }
 }
 
-/* Which values are read by others than rolls, which are looked through, slices and all. */
+/* Which values have readers other than cyclic shifts that are read through, with their slices. */
 static oly_status note_whole_reads(const oly_chooser *c, bool **read)
 {
     const oly_graph *g = c->f->graph;
@@ -371,7 +371,7 @@ static oly_status note_whole_reads(const oly_chooser *c, bool **read)
     return OLY_OK;
 }
 
-/* Readers of other kinds. */
+/* Readers that are no units. */
 static oly_status look_at_readers(oly_chooser *c)
 {
     bool *read = NULL;
@@ -408,7 +408,7 @@ void oly_note_needs(oly_chooser *c, const oly_decision *decided)
     }
 }
 
-/* What its readers would read of a unit is worth a try. */
+/* The layouts in which its readers would read a unit are worth trying. */
 static void note_wants(oly_chooser *c)
 {
     for (int k = 0; k < c->n_units; k++) {
@@ -422,7 +422,7 @@ static void note_wants(oly_chooser *c)
     }
 }
 
-/* -- all ---------------------------------------------------------------------------------------------------------------- */
+/* -- all units ----------------------------------------------------------------------------------------------------- */
 
 static bool makes_unit(const oly_chooser *c, const oly_node *n)
 {
@@ -436,7 +436,7 @@ static bool makes_unit(const oly_chooser *c, const oly_node *n)
     }
 }
 
-/* The nodes by depth (fusion.c), which is an order in which units come after what they read. */
+/* The nodes by depth (fusion.c): in this order units come after what they read. */
 static oly_status order_nodes(oly_chooser *c, int **order)
 {
     int n = c->f->graph->n_nodes, deepest = 0;
@@ -454,7 +454,7 @@ static oly_status order_nodes(oly_chooser *c, int **order)
     return OLY_OK;
 }
 
-/* Do all carries in sight lie as propagation has them? */
+/* Are all carries in sight placed as propagation has them? */
 static bool carries_as_propagated(const oly_chooser *c)
 {
     bool same = !c->outer || c->outer->as_propagated;

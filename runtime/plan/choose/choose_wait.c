@@ -1,6 +1,7 @@
-/* What sums over devices cost that wait: those of propagation's layouts are put off past what is linear (sink_reductions.c), so that less is
- * summed in the end than the value they are of. Which will be is decided when steps are made; here it is said in favour of
- * propagation, where a sum and what it may be put off past are worked as propagation has them. See chooser.h. */
+/* The cost of deferred reductions. Reductions of propagation's layouts are deferred past linear operations
+ * (sink_reductions.c), so that fewer bytes are reduced. Which ones is decided when steps are made; here it is assumed
+ * in favour of propagation, for a sum that is computed, together with all it is deferred past, as propagation has them.
+ * See chooser.h. */
 #include "plan/choose/chooser.h"
 
 enum { LONGEST = 16 };
@@ -15,7 +16,7 @@ static bool is_slice(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW && oly_ops[n->op].detail == OLY_VIEW_SLICE;
 }
 
-/* May sums that are these operands go on as one of this node's result? */
+/* May partial sums in these operands become partial sums of this node's result? */
 static bool goes_past(const oly_node *n, bool first, bool second)
 {
     switch (oly_ops[n->op].lowering) {
@@ -29,7 +30,7 @@ static bool goes_past(const oly_node *n, bool first, bool second)
     }
 }
 
-/* Is it worked in parts over the axes of a sum? */
+/* Is it computed in parts over the axes of the sum? */
 static bool is_cut_over(const oly_chooser *c, const oly_decision *d, oly_cuts summed)
 {
     for (int a = 0; a < c->mesh->n_axes; a++)
@@ -38,7 +39,7 @@ static bool is_cut_over(const oly_chooser *c, const oly_decision *d, oly_cuts su
     return false;
 }
 
-/* The least part of what a unit's sum would move that it may come to, and the units it goes past until then. */
+/* The smallest fraction of the sum's bytes that deferral can reach, and the units passed on the way. */
 static void follow(oly_chooser *c, oly_unit *u, const oly_node *const *user, const double *sliced, const bool *partial)
 {
     const oly_node *n = u->node;
@@ -59,7 +60,7 @@ static void follow(oly_chooser *c, oly_unit *u, const oly_node *const *user, con
             return;
         if (next->n_in == 2 && partial[next->in[0]->index] && partial[next->in[1]->index] && user[next->in[0]->index] &&
             user[next->in[1]->index])
-            part /= 2; /* of several that meet, each is thought to pay its share */
+            part /= 2; /* where several meet, each is assumed to pay its share */
         int unit = c->unit_of[next->index];
         if (unit >= 0 && (n_past == 0 || past[n_past - 1] != unit)) {
             if (n_past == OLY_CHOOSE_PAST || is_cut_over(c, &c->units[unit].greedy, u->greedy.summed))
@@ -75,7 +76,8 @@ static bool has_sum(const oly_chooser *c, const oly_unit *u)
     return oly_cuts_parts(c->mesh, u->greedy.summed) > 1 && u->greedy.lies == u->greedy.work;
 }
 
-/* What may be a sum that waits: only one reader goes on with it, or several look at parts of it. */
+/* Which values may be partial sums that wait: those with a single reader that continues with them, or several that read
+ * slices. */
 static void find_partial(const oly_chooser *c, const oly_node *const *user, const double *sliced, bool *partial)
 {
     for (int k = 0; k < c->f->graph->n_nodes; k++) {
@@ -104,7 +106,7 @@ oly_status oly_note_waits(oly_chooser *c)
     if (!any)
         return OLY_OK;
     const oly_node **user = OLY_ARENA_NEW(c->arena, const oly_node *, g->n_nodes + 1); /* the only one */
-    double *sliced = OLY_ARENA_NEW(c->arena, double, g->n_nodes + 1); /* where all are slices: what they take of it */
+    double *sliced = OLY_ARENA_NEW(c->arena, double, g->n_nodes + 1); /* all users are slices: fraction read */
     int *uses = OLY_ARENA_NEW(c->arena, int, g->n_nodes + 1);
     bool *partial = OLY_ARENA_NEW(c->arena, bool, g->n_nodes + 1);
     OLY_PLAN_CHECK(user && sliced && partial ? uses : NULL);

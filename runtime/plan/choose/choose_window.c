@@ -1,5 +1,5 @@
-/* Convolutions where layouts are chosen by price: products over features, whose batch and places are cut as the operand's are, and
- * whose features of the result as the kernel's. Taps are never cut by choice. See chooser.h. */
+/* Convolutions as units: products over features, whose batch and positions are split as the operand's, and whose result
+ * features as the kernel's. Taps are never split by choice. See chooser.h. */
 #include "graph/factors.h"
 #include "plan/choose/chooser.h"
 #include "plan/partition/cut_window.h"
@@ -16,7 +16,7 @@ bool oly_is_convolution(const oly_node *n)
     return true;
 }
 
-/* Which dimension of operand and kernel is which of the result. */
+/* The dimensions of operand and kernel as those of the result. */
 static oly_status read_dimensions(oly_chooser *c, oly_unit *u)
 {
     oly_contraction_dims *dims = OLY_ARENA_NEW(c->arena, oly_contraction_dims, 1);

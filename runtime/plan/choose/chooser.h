@@ -1,5 +1,5 @@
-/* What the choice by price is made of: units (nodes or groups that are laid out together), what they read, and the price of a
- * decision. Private to choose.c and its choose_*.c. */
+/* The data of the choice by cost: units (nodes or groups with one layout), their reads, and the cost of a decision.
+ * Private to choose.c and choose_*.c. */
 #ifndef OLY_PLAN_CHOOSE_CHOOSER_H
 #define OLY_PLAN_CHOOSE_CHOOSER_H
 #include "graph/contract.h"
@@ -8,21 +8,21 @@
 #include <limits.h>
 
 enum {
-    OLY_CHOOSE_SHARED = 4, /* readers among which prices are shared, at least */
+    OLY_CHOOSE_SHARED = 4, /* fewest readers among which the cost of a movement is shared */
     OLY_CHOOSE_AXES = 8,
-    OLY_CHOOSE_UNITS = 8192,  /* of a graph; of larger ones nothing is chosen */
-    OLY_CHOOSE_THOROUGH = 24, /* of a graph; up to there all passes are tried */
+    OLY_CHOOSE_UNITS = 8192,  /* of a graph; in larger ones nothing is chosen */
+    OLY_CHOOSE_THOROUGH = 24, /* of a graph; up to here all passes run */
     OLY_CHOOSE_QUICK = 256,   /* of a graph; larger ones are searched once, by a narrower beam */
     OLY_CHOOSE_WINDOW = 64,   /* units whose decisions are open at a time */
     OLY_CHOOSE_BROUGHT = 256,
     OLY_CHOOSE_WANTS = 4,
-    OLY_CHOOSE_PAST = 8, /* units that a sum is put off past */
+    OLY_CHOOSE_PAST = 8, /* units that a deferred reduction passes */
     OLY_CHOOSE_SAMPLE = 64,
     OLY_CHOOSE_CANDIDATES = 32
 };
 
-/* How the dimensions of a value are cut over the axes of the mesh: for each axis a byte, dimension + 1 and, in the low half, its
- * place among the axes of that dimension; 0: cuts nothing. */
+/* How the dimensions of a value are split over the axes of the mesh: one byte per axis, dimension + 1 in the high half,
+ * and in the low half the position among the axes of that dimension; 0: the axis splits nothing. */
 typedef uint64_t oly_cuts;
 
 static inline int oly_cuts_byte(oly_cuts c, int axis)
@@ -34,24 +34,25 @@ void oly_cuts_axes(oly_mesh mesh, oly_cuts c, oly_axis_list *axes, int rank);
 int oly_cuts_parts(oly_mesh mesh, oly_cuts c);
 /* Dimension d becomes to[d]; -1: its axes are dropped. */
 oly_cuts oly_cuts_mapped(oly_mesh mesh, oly_cuts c, const int8_t *to);
-/* The axes of b behind those of a, as far as a does not use them. */
+/* Appends the axes of b to those of a, as far as a does not use them. */
 oly_cuts oly_cuts_merged(oly_mesh mesh, oly_cuts a, oly_cuts b);
-/* Without the axes that `used` cuts with, and those behind them. */
+/* Without the axes that `used` has, and those after them in the same dimension. */
 oly_cuts oly_cuts_without(oly_mesh mesh, oly_cuts c, oly_cuts used);
 
 typedef enum { OLY_UNIT_GROUP, OLY_UNIT_CONTRACT, OLY_UNIT_REDUCE, OLY_UNIT_LOOKUP } oly_unit_kind;
 
-/* How a unit is worked: cuts of the loop over the result, of the contracting pairs (or, of a reduction, of the operand's reduced
- * dimensions; of a lookup, of those that elements are looked up in), what the sum is scattered to, and where the result lies in the end. */
+/* How a unit is computed: the split of the loop over the result, of the contracting pairs (of a reduction: the reduced
+ * dimensions of the operand; of a lookup: the dimensions that are indexed), the layout that the sum is reduce-scattered
+ * to, and where the result is placed. */
 typedef struct oly_decision {
     oly_cuts work, summed, wanted, lies;
 } oly_decision;
 
-/* Decisions for the units from the first on, those of the last few in a ring: those before them are the same whatever else is
- * decided. */
+/* The decisions for all units so far. The last few are in a ring; those before it are settled, the same in every state
+ * of the search. */
 typedef struct oly_decided {
     const oly_decision *settled, *recent;
-    int begin; /* of the ring */
+    int begin; /* first unit of the ring */
 } oly_decided;
 
 static inline const oly_decision *oly_decided_at(const oly_decided *d, int unit)
@@ -59,7 +60,7 @@ static inline const oly_decision *oly_decided_at(const oly_decided *d, int unit)
     return unit < d->begin ? &d->settled[unit] : &d->recent[unit % OLY_CHOOSE_WINDOW];
 }
 
-/* All of them, one after the other. */
+/* All decisions in one array. */
 static inline oly_decided oly_decided_all(const oly_decision *d)
 {
     return (oly_decided){d, NULL, INT_MAX};
@@ -68,24 +69,24 @@ static inline oly_decided oly_decided_all(const oly_decision *d)
 struct oly_chooser;
 
 typedef struct oly_unit_read {
-    int source;                /* the unit that makes it; -1: it lies where it lies */
-    oly_cuts fixed;            /* there */
+    int source;                /* the unit that computes it; -1: none, its placement is fixed */
+    oly_cuts fixed;            /* that placement */
     bool anywhere;             /* a constant, which is never moved */
-    const oly_node *root;      /* the value in memory behind views */
+    const oly_node *root;      /* the stored value behind views */
     struct oly_chooser *owner; /* of the graph that root is in: this one, or one around it */
-    int entry;                 /* index of root, or of the input by which it comes in */
-    int unit, previous;        /* who reads; the read before that comes in by the same entry, -1: none */
-    int8_t to[OLY_MAX_RANK];   /* of each dimension as the unit sees it, that of the root; -1: none */
-    int8_t from[OLY_MAX_RANK]; /* the other way */
-    /* Of a product's operand: of each dimension of the result, and of each contracting pair, that of the root; -1: none. Of an
-     * operand of a lookup the same; pairs are its dimensions that elements are looked up in. */
+    int entry;                 /* index of root, or of the input through which it is captured */
+    int unit, previous;        /* the reader; the previous read of the same entry, -1: none */
+    int8_t to[OLY_MAX_RANK];   /* for each dimension as the unit sees it, that of the root; -1: none */
+    int8_t from[OLY_MAX_RANK]; /* the inverse */
+    /* For an operand of a product: for each dimension of the result, and for each contracting pair, that of the root;
+     * -1: none. The same for an operand of a lookup, where the pairs are its indexed dimensions. */
     int8_t free[OLY_MAX_RANK], pair[OLY_MAX_RANK];
     int operand;
-    int rolled;    /* dimension of root along which elements are read so far on, from the end going on at the start */
-    int64_t shift; /* 0: none is */
+    int rolled;    /* dimension of root along which the read is cyclically shifted */
+    int64_t shift; /* by so many elements; 0: not shifted */
 } oly_unit_read;
 
-/* A layout that a value will be wanted in, whatever is chosen. */
+/* A layout that a value will be needed in, whatever is chosen. */
 typedef struct oly_unit_want {
     const oly_node *node;
     oly_cuts cuts;
@@ -93,37 +94,37 @@ typedef struct oly_unit_want {
 
 typedef struct oly_unit {
     oly_unit_kind kind;
-    oly_node *node;   /* the group's last */
+    oly_node *node;   /* the last one of the group */
     oly_group *group; /* NULL: the node alone */
-    bool trusted;     /* all it reads lies as the model says */
-    bool pinned;      /* its result must lie where it would without a choice */
+    bool trusted;     /* all its operands are where the model assumes */
+    bool pinned;      /* its result must stay where propagation placed it */
     oly_decision greedy;
     int n_reads, first_read, n_demands, n_wants;
     oly_unit_want demand[OLY_CHOOSE_WANTS];
-    oly_cuts wants[OLY_CHOOSE_WANTS]; /* what those who read it would read without a choice */
-    const oly_contraction_dims *dims; /* of products, and of convolutions: one over the features */
+    oly_cuts wants[OLY_CHOOSE_WANTS]; /* what its readers would read without a choice */
+    const oly_contraction_dims *dims; /* of products, and of convolutions as products over the features */
     const oly_contraction *product;
-    double waiting; /* of the bytes of its sum over devices, should that be put off: see choose_wait.c */
+    double waiting; /* fraction of the bytes of its sum that remains if the reduction is deferred: see choose_wait.c */
     int n_past, past[OLY_CHOOSE_PAST];
-    int allowed, least; /* devices that divide its work where bytes decide: see choose_ceiling.c */
+    int allowed, least; /* devices that must divide its work if bytes decide: see choose_ceiling.c */
     double work;        /* seconds, undivided */
-    double bytes;       /* of an element */
+    double bytes;       /* per element */
 } oly_unit;
 
-/* What a value of a graph around is read like by a body. */
+/* How a body reads a value of a graph around it. */
 typedef struct oly_outer_need {
     struct oly_chooser *owner;
     const oly_node *root;
-    bool known; /* else it is read in a way the model does not know */
+    bool known; /* false: read in a way that the model does not describe */
     oly_cuts cuts;
 } oly_outer_need;
 
 typedef struct oly_cost_sum {
     double seconds, wire; /* wire: bytes that all devices receive */
-    double excess;        /* of the seconds, those of work beyond the ceiling */
+    double excess;        /* part of the seconds: work beyond the ceiling */
     double collectives;
-    double sums;      /* of these those that may yet become one with others */
-    double movements; /* collectives that bring what is read */
+    double sums;      /* those of the collectives that may be merged with others */
+    double movements; /* collectives that move what is read */
 } oly_cost_sum;
 
 static inline void oly_bill_add(oly_cost_sum *to, const oly_cost_sum *more)
@@ -136,7 +137,7 @@ static inline void oly_bill_add(oly_cost_sum *to, const oly_cost_sum *more)
     to->movements += more->movements;
 }
 
-/* Of what is worked so often. */
+/* Multiplies the cost of a body by the number of times it runs. */
 static inline void oly_bill_repeat(oly_cost_sum *bill, const oly_cost_sum *times)
 {
     bill->seconds *= times->seconds;
@@ -147,102 +148,105 @@ static inline void oly_bill_repeat(oly_cost_sum *bill, const oly_cost_sum *times
     bill->movements *= times->wire;
 }
 
-/* One graph's choices: the function's, or those of a loop's body or a branch. */
+/* The choices of one graph: the function, or the body of a loop or branch. */
 typedef struct oly_chooser {
     struct oly_chooser *outer, *first_child,
-        *next; /* of the graph around; of those inside nodes; that of the same graph around */
-    /* How often it is worked when the graph around is worked once; by which its seconds and its bytes are multiplied. */
+        *next; /* the graph around; the bodies inside; the next body of the same graph */
+    /* How often it runs each time the graph around it does: factors for its seconds and its bytes. */
     oly_cost_sum times;
-    oly_cuts *carries;    /* [n_carry] of a loop: where they lie at the start and the end of an iteration */
-    oly_cuts *propagated; /* [n_carry] the same as propagation has it */
-    int n_needs, need_capacity, n_fixed_needs; /* fixed: whatever is decided */
+    oly_cuts *carries;    /* [n_carry] of a loop: layouts at the start and the end of an iteration */
+    oly_cuts *propagated; /* [n_carry] the same after propagation */
+    int n_needs, need_capacity, n_fixed_needs; /* fixed: independent of the decisions */
     oly_outer_need *needs;
-    bool as_propagated; /* what propagation proposes is what it would do, no carry lies elsewhere */
+    bool as_propagated; /* no carry is placed elsewhere than propagation placed it */
     bool too_large;     /* nothing is chosen */
-    bool has_rolls;     /* here or inside: some values are looked through (cyclic_shift.c) */
-    bool fresh;         /* the units are found, for the carries as they are */
-    bool scattering;    /* sums may also be scattered where nobody has said to want them so */
-    bool too_dear;      /* what the last pass has found with the fewest bytes goes beyond the ceiling */
-    /* Products may be worked over axes that cut neither operand so: pairs over idle ones, the result over those of pairs; there is
-     * one to try. */
+    bool has_rolls;     /* here or inside: some cyclic shifts are read through (cyclic_shift.c) */
+    bool fresh;         /* the units match the current carries */
+    bool scattering;    /* sums may also be reduce-scattered where no reader wants them so */
+    bool too_dear;      /* the solution of the last pass with the fewest bytes exceeds the ceiling */
+    /* Products may be split over axes that split neither operand so: pairs over idle axes, or the result over the axes
+     * of pairs. could_recut: there is such a product. */
     bool recutting, could_recut;
-    bool turning;                /* groups may be worked cut along other dimensions than their operands */
-    bool sharing;                /* prices share what is brought among all that might read it: see oly_unit_price */
-    bool without_outer;          /* prices are without what comes from graphs around */
-    bool without_rolls;          /* and without what rolls bring of neighbours */
-    const oly_decision *whole;   /* while prices are of these decisions */
-    const oly_decision *decided; /* in the end; NULL: as propagated */
+    bool turning;                /* groups may be split along other dimensions than their operands */
+    bool sharing;                /* the cost of a movement is shared by all possible readers: see oly_unit_price */
+    bool without_outer;          /* costs exclude what is moved from graphs around */
+    bool without_rolls;          /* costs exclude the elements that cyclic shifts read from neighbours */
+    const oly_decision *whole;   /* while costs are those of these decisions */
+    const oly_decision *decided; /* final; NULL: as propagated */
     oly_planner *p;
     oly_frame *f;
     oly_mesh mesh;
     int n_units, n_reads, read_capacity;
-    bool *split;          /* [n_groups] whose nodes are units of their own; NULL: none */
+    bool *split;          /* [n_groups] groups whose nodes are separate units; NULL: none */
     oly_unit *units;      /* in the order of lowering */
-    oly_unit_read *reads; /* of unit u: from first_read */
-    int *last_read;       /* [n_nodes] of what comes in there, so far; -1: none */
-    int *n_readers;       /* [n_nodes] how many reads */
+    oly_unit_read *reads; /* unit u: from first_read */
+    int *last_read;       /* [n_nodes] latest read of that entry; -1: none */
+    int *n_readers;       /* [n_nodes] number of reads */
     int *unit_of;         /* [n_nodes] -1: none */
-    bool *elsewhere;      /* [n_nodes] read in ways the model does not know: there may be copies */
-    int n_brought;        /* values that no unit makes are wanted like this, whatever is chosen */
+    bool *elsewhere;      /* [n_nodes] read in ways that the model does not describe: copies may exist */
+    int n_brought;        /* layouts needed, whatever is chosen, of values that no unit computes */
     int brought_capacity;
     oly_unit_want *brought;
     oly_level level[OLY_CHOOSE_AXES];
-    int n_sample;           /* positions looked at: all of a small mesh, of a large one some here and there */
-    double scale;           /* positions each stands for */
+    int n_sample;           /* positions examined: all of a small mesh, a sample of a large one */
+    double scale;           /* positions that each of them stands for */
     const int *coordinates; /* [n_sample][OLY_CHOOSE_AXES] */
     oly_arena *arena;
     struct {
         const oly_node *node;
         oly_cuts from, to;
-        int64_t way; /* which roll; 0: none */
+        int64_t way; /* which cyclic shift; 0: none */
         double elements;
     } memory[256];
 } oly_chooser;
 
 /* choose_trace.c */
-/* Follows views, and captures into graphs around, to the value in memory: root, owner, entry and dimensions of r. False: some view
- * shows only a part, or is pinned. */
+/* Follows views, and captures into the graphs around, to the stored value: sets root, owner, entry and the dimensions
+ * of r. False: some view shows only a part, or is pinned. */
 bool oly_trace_read(oly_chooser *c, const oly_node *n, oly_unit_read *r);
-/* Does a reshape only add or drop dimensions of one element? Then it lies as its operand does; from[d]: dimension there, or -1. */
+/* Does a reshape only add or drop dimensions of one element? Then it is placed as its operand; from[d]: dimension of
+ * the operand, or -1. */
 bool oly_is_thin(const oly_node *n, int8_t *from);
-/* Where a value lies that has been traced, without choices; false: nobody knows. */
+/* Where a traced value is placed without choices; false: unknown. */
 bool oly_lies_now(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
-/* Does the value look at its operand? Which dimension is which: from[d]. And does that show all elements, saying nothing of its own
- * about where it lies? */
+/* oly_looks_through: is the value a view of its operand? from[d]: the corresponding dimension. oly_is_clear: does it
+ * show all elements, without a placement of its own? */
 bool oly_looks_through(const oly_node *n, int8_t *from);
 bool oly_is_clear(const oly_node *n);
-/* Where a value lies that no unit makes; false: nobody knows. */
+/* Where a value that no unit computes is placed; false: unknown. */
 bool oly_lies_fixed(const oly_chooser *c, const oly_node *n, oly_cuts *cuts);
 
-/* choose_units.c: what can be chosen; the reads' layouts and greedy decisions are filled in order. */
+/* choose_units.c: finds what can be chosen. The layouts of reads and the decisions of propagation are filled in
+ * order. */
 oly_status oly_find_units(oly_chooser *c);
-/* A unit in the making, and one operand more of it. False: it is read in a way the model does not know. */
+/* A new unit; and one more operand of it. False: it is read in a way that the model does not describe. */
 oly_unit *oly_new_unit(oly_chooser *c, oly_unit_kind kind, oly_node *n);
 bool oly_add_unit_read(oly_chooser *c, oly_unit *u, const oly_node *in, int operand);
-/* Where what is read lies without choices. */
+/* Where a read value is placed without choices. */
 oly_cuts oly_greedy_lies(const oly_chooser *c, const oly_unit_read *r);
 /* What a reduction does with an operand placed like this. */
 void oly_reduction_cuts(const oly_chooser *c, const oly_unit *u, oly_cuts operand, oly_decision *d);
-/* Notes what a body reads of values around under these decisions. */
+/* Notes what a body reads of the graphs around it under these decisions. */
 void oly_note_needs(oly_chooser *c, const oly_decision *decided);
-/* The loop's or branch's result number k in the graph around; NULL: nobody wants it. */
+/* The node of result k of a loop or branch in the graph around; NULL: unused. */
 const oly_node *oly_result_node(const oly_frame *f, const oly_node *n, int k);
 
 /* choose_window.c: convolutions as products over the features of operand and kernel. */
 bool oly_is_convolution(const oly_node *n);
-/* Sets dims and product, greedy decision and work of a unit whose operands lie so without choices. */
+/* Sets dims, product, decision of propagation and work of a unit whose operands are placed like this without
+ * choices. */
 oly_status oly_convolution_unit(oly_chooser *c, oly_unit *u, const oly_cuts *lies);
-/* What devices get of their neighbours' places where places are cut. */
+/* Adds what devices receive of their neighbours' positions where positions are split. */
 void oly_add_margins(oly_chooser *c, const oly_unit *u, const oly_decision *d, oly_cost_sum *bill);
-/* The layout of a value that is cut so. */
+/* The layout of a value that is split like this, and the inverse. */
 oly_layout oly_cuts_layout(const oly_chooser *c, const oly_type *type, oly_cuts cuts);
 oly_cuts oly_layout_cuts(const oly_layout *l);
 
-/* choose_lookup.c: operations that look elements up, take slices that begin anywhere, or write such. */
+/* choose_lookup.c: operations that read or write at computed indexes, and slices at computed positions. */
 bool oly_is_lookup(const oly_chooser *c, const oly_node *n);
-/* Adds the unit, unless its operands are read in ways the model does not know. */
+/* Adds the unit, unless its operands are read in ways that the model does not describe. */
 oly_status oly_add_lookup(oly_chooser *c, oly_node *n);
-/* How the dimensions that elements are looked up in are cut, where the array lies so; and the cuts of the result that go with those
+/* The split of the indexed dimensions if the array is placed like this; and the split of the result that matches that
  * of an operand. */
 oly_cuts oly_lookup_summed(const oly_chooser *c, const oly_unit *u, oly_cuts lies);
 oly_cuts oly_lookup_seen(const oly_chooser *c, const oly_unit_read *r, oly_cuts lies);
@@ -252,17 +256,17 @@ typedef struct oly_candidates {
     int n;
     oly_decision d[OLY_CHOOSE_CANDIDATES];
     int n_tried;
-    oly_cuts tried[OLY_CHOOSE_CANDIDATES][2]; /* of products: what is summed, and how the loop is cut */
+    oly_cuts tried[OLY_CHOOSE_CANDIDATES][2]; /* of products: the split of the pairs, and of the loop */
 } oly_candidates;
 
 bool oly_same_decision(const oly_decision *a, const oly_decision *b);
-/* With `greedy`, what propagation has comes first. */
+/* With `greedy`, the decision of propagation comes first. */
 void oly_find_candidates(oly_chooser *c, const oly_unit *u, const oly_decided *decided, bool greedy,
                          oly_candidates *list);
 
 /* choose_search.c */
-/* Finds the units and looks for decisions that are cheaper than those of propagation; *best is NULL where there are none. The bills
- * are of this graph alone, without what is brought for bodies inside it. */
+/* Finds the units and searches for decisions that cost less than propagation's; *best is NULL if there are none. The
+ * costs are of this graph alone, without movements for the bodies inside it. */
 oly_status oly_search(oly_chooser *c, oly_decision **best, oly_cost_sum *greedy, oly_cost_sum *chosen);
 oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided);
 
@@ -270,45 +274,46 @@ oly_cost_sum oly_bill_of(oly_chooser *c, const oly_decision *decided);
 typedef enum oly_objective {
     OLY_LEAST_BYTES = 1, /* then time; the work of a device has a ceiling */
     OLY_LEAST_TIME,      /* with no more bytes than propagation's */
-    OLY_LEAST_TIME_ONLY  /* where levels are seen: a byte is not what another one is */
+    OLY_LEAST_TIME_ONLY  /* where costs differ by level, so that bytes are not comparable */
 } oly_objective;
 oly_objective oly_choose_objective(void);
-/* Is the first better than the second by what is looked for? */
+/* Is a better than b for this objective? */
 bool oly_is_cheaper(oly_objective objective, const oly_cost_sum *a, const oly_cost_sum *b);
-/* May it be taken instead of the second, which is that of propagation, and is it clearly better; by more where bytes are estimated
- * from some of the devices. */
+/* May it replace `greedy`, the cost of propagation? And is it clearly better: by a larger margin if bytes are estimated
+ * from a sample of devices. */
 bool oly_may_take(const oly_cost_sum *chosen, const oly_cost_sum *greedy);
 bool oly_is_better(const oly_chooser *c, const oly_cost_sum *chosen, const oly_cost_sum *greedy);
 /* Sets the ceilings of all units. */
 oly_status oly_note_ceilings(oly_chooser *c);
-/* How many devices divide the work of a decision. */
+/* The number of devices that divide the work of a decision. */
 int oly_decision_parts(oly_mesh mesh, const oly_decision *d);
 
 /* choose_loop.c */
-/* Looks for other layouts of a loop's carries, with which it is cheaper. */
+/* Searches for other layouts of a loop's carries with which it costs less. */
 oly_status oly_choose_carries(oly_chooser *c, bool *changed);
 
 /* choose_wait.c */
 oly_status oly_note_waits(oly_chooser *c);
-/* May the sum be put off, as it is without choices? */
+/* Is this the decision of propagation, under which the reduction may be deferred? */
 bool oly_may_wait(const oly_chooser *c, const oly_unit *u, const oly_decision *d);
 
 /* choose_price.c */
 void oly_chooser_sample(oly_chooser *c, int *coordinates);
-/* Elements that all devices receive when a value goes from one layout to another. */
+/* Elements that all devices receive when a value moves from one layout to another. */
 double oly_elements_moved(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to);
-/* Adds what that costs. */
+/* Adds the cost of that. */
 void oly_add_movement(oly_chooser *c, const oly_node *n, oly_cuts from, oly_cuts to, oly_cost_sum *bill);
-/* Bytes that all devices receive from others along the axes `over`, so many times one after the other. */
+/* Adds a transfer of bytes that all devices receive along the axes `over`, `times` in sequence. */
 void oly_add_transfer(const oly_chooser *c, double bytes, oly_cuts over, int times, oly_cost_sum *bill);
-/* Sets where the result of a decision lies: scattered as wanted, where the plan can do that. */
+/* Sets where the result of a decision is placed: reduce-scattered as wanted, where the plan can do that. */
 void oly_settle_sum(oly_chooser *c, const oly_unit *u, oly_decision *d);
-/* Where a read's value lies, under the decisions so far; and where it must for the decision `d` of its reader. */
+/* Where a read value is placed under the decisions so far; and where the decision `d` of its reader needs it. */
 oly_cuts oly_read_lies(const oly_unit_read *r, const oly_decided *decided);
 oly_cuts oly_read_needs(const oly_chooser *c, const oly_unit *u, const oly_unit_read *r, const oly_decision *d);
-/* A unit's share under decision d, those of the units before being in `decided`. With `sharing` what is brought for one of several
- * readers costs each its part of that, as if all would read it so: how a search sees the worth of what only pays in the end. */
+/* The cost of a unit under decision d, given the decisions for the units before it. With `sharing`, each of several
+ * readers pays a share of a movement, as if all read the value so: the search then sees the worth of movements that pay
+ * only in the end. */
 oly_cost_sum oly_unit_price(oly_chooser *c, int unit, const oly_decided *decided, const oly_decision *d);
-/* What is brought of values that no unit makes. */
+/* The cost of moving values that no unit computes. */
 oly_cost_sum oly_brought_price(oly_chooser *c);
 #endif
