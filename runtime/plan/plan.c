@@ -1,4 +1,5 @@
-/* From a graph to a plan: the passes in order, the mesh, the inputs and the outputs. See plan.h. */
+/* The planner's driver: runs the passes in order and chooses the mesh, the inputs and the outputs of a plan. See
+ * plan.h. */
 #include "plan/plan.h"
 #include "plan/choose/choose.h"
 #include "plan/lower/lower.h"
@@ -10,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- where it runs ------------------------------------------------------------------------------------------------- */
+/* -- mesh and devices ---------------------------------------------------------------------------------------------- */
 
-/* "[0,1,2,3]", of many "[0,1,...,9]". */
+/* "[0,1,2,3]"; for many devices "[0,1,...,9]". */
 static void list_devices(oly_mesh mesh, char *text, size_t size)
 {
     int n = mesh->n_devices, shown = n <= 16 ? n : 8;
@@ -41,7 +42,7 @@ static oly_status incompatible(const oly_plan_request *r, oly_mesh a, int k, oly
         oly_type_short(&r->inputs[j].type), b->n_devices == 1 ? "" : "s", right_ids, right);
 }
 
-/* Explicit axes do not mix with those of another mesh, even over the same devices. */
+/* Values over Explicit axes may not be combined with values on another mesh, even one over the same devices. */
 static oly_status different_meshes(const oly_plan_request *r, int k, int j)
 {
     char left[256], right[256];
@@ -54,14 +55,14 @@ static oly_status different_meshes(const oly_plan_request *r, int k, int j)
         k, oly_type_short(&r->inputs[k].type), left, j, oly_type_short(&r->inputs[j].type), right);
 }
 
-/* Of two grids alike the one with more Explicit axes: inside shard_map some are none. */
+/* Of two equal grids, the one with more Explicit axes: inside shard_map some of them are Manual. */
 static oly_mesh more_explicit(oly_mesh a, oly_mesh b)
 {
     bool more = a && b && __builtin_popcount(b->explicit_axes) > __builtin_popcount(a->explicit_axes);
     return !a || (more && oly_mesh_same_grid(a, b)) ? b : a;
 }
 
-/* Looks for the shardings users fixed inside the function; `manual`: for those of shard_map. */
+/* The mesh of the shardings that the program sets inside the function; `manual`: only of those of shard_map. */
 static oly_mesh placed_mesh(const oly_graph *g, bool manual)
 {
     oly_mesh m = NULL;
@@ -77,8 +78,8 @@ static oly_mesh placed_mesh(const oly_graph *g, bool manual)
     return m;
 }
 
-/* The mesh that most values live on: that of the committed inputs (the finest, when they have several over the same devices),
- * else of the shardings fixed inside, else each process's own device. */
+/* The mesh that the function is planned on: that of the committed inputs (preferably of one that is split, when they
+ * have several meshes over the same devices), else that of shardings set inside, else each process's own device. */
 static oly_status choose_mesh(oly_planner *p)
 {
     const oly_plan_request *r = p->request;
@@ -120,16 +121,16 @@ static oly_status choose_mesh(oly_planner *p)
     return p->mesh ? OLY_OK : OLY_MEMORY;
 }
 
-/* Whom the meshes of a plan belong to. */
+/* Which processes own the devices of a plan's meshes. */
 typedef struct owners {
     oly_arena *arena;
     int n_meshes;
-    oly_mesh *meshes; /* room doubles */
+    oly_mesh *meshes; /* capacity: the next power of two */
     bool failed;      /* out of memory */
     bool *used;       /* devices of this process */
     uint64_t key;     /* of all meshes */
-    int process;      /* the one that owns all devices so far; -1: none yet */
-    bool several;     /* more than one process: the plan takes part in their common order */
+    int process;      /* the owner of all devices so far; -1: none yet */
+    bool several;     /* more than one process: they all make this call in the same order */
 } owners;
 
 static void note_mesh(oly_mesh mesh, owners *o)
@@ -176,7 +177,7 @@ static void mark_placed(const oly_graph *g, owners *o)
     }
 }
 
-/* This process's devices of all meshes the plan touches. */
+/* This process's devices in all meshes that the plan uses. */
 static oly_status choose_devices(oly_planner *p)
 {
     const oly_plan_request *r = p->request;
@@ -190,7 +191,7 @@ static oly_status choose_devices(oly_planner *p)
         if (r->inputs[k].sharding->mesh != p->mesh) {
             mark_mesh(r->inputs[k].sharding->mesh, &o);
             plan->everybody =
-                plan->everybody || (p->mesh->everywhere && oly_mesh_processes() > 1); /* each gets a copy */
+                plan->everybody || (p->mesh->everywhere && oly_mesh_processes() > 1); /* each process gets a copy */
         }
     for (int k = 0; r->outputs && k < r->graph->n_outputs; k++)
         if (r->outputs[k] && r->outputs[k]->mesh != p->mesh)
@@ -252,7 +253,8 @@ static oly_status take_inputs(oly_planner *p, oly_frame *f)
     return OLY_OK;
 }
 
-/* A result's Explicit axes are those of its type; where the type has none (made without a mesh), it is split over none. */
+/* A result is split over the Explicit axes that its type names; if the type names none (it was made without a mesh),
+ * over none. */
 static void split_by_type(oly_spec *spec, oly_mesh mesh, const oly_type *t)
 {
     for (int d = 0; d < spec->n_dims && mesh->explicit_axes; d++) {
@@ -266,7 +268,7 @@ static void split_by_type(oly_spec *spec, oly_mesh mesh, const oly_type *t)
     spec->reduced = t->reduced;
 }
 
-/* A value whose type says where it is becomes one whose type does not: a region with Explicit axes ends. */
+/* Does a region with Explicit axes end here? The operand's type has a mesh, the result's has none. */
 static bool leaves_region(const oly_node *n)
 {
     return n->n_in > 0 && n->in[0]->type.mesh && !n->type.mesh;
@@ -285,7 +287,7 @@ static bool has_region(const oly_graph *g)
     return any;
 }
 
-/* Do types outside the function say where values are? */
+/* Are shardings part of the types outside the function? */
 static bool is_explicit_outside(const oly_planner *p, const oly_frame *f)
 {
     bool typed = false;
@@ -296,7 +298,8 @@ static bool is_explicit_outside(const oly_planner *p, const oly_frame *f)
     return typed || !has_region(f->graph);
 }
 
-/* The mesh of a region with Explicit axes, which types outside know nothing of, is the same grid without there. */
+/* A result that leaves a region with Explicit axes gets the same grid without them, because types outside do not
+ * have them. */
 static oly_sharding as_typed(const oly_planner *p, const oly_frame *f, const oly_node *n, oly_sharding s)
 {
     if (!s || !s->mesh->explicit_axes || (!leaves_region(n) && is_explicit_outside(p, f)))
@@ -322,7 +325,7 @@ static oly_sharding output_sharding(oly_planner *p, oly_frame *f, int k)
     return s ? as_typed(p, f, n, oly_off_common_mesh(p, s)) : NULL;
 }
 
-/* Results are placed on purpose unless nothing says where, or they are inputs handed back that are not. */
+/* Results are committed, unless no sharding was given anywhere or they are uncommitted inputs that are returned. */
 static bool is_committed(oly_planner *p, oly_frame *f, int k, oly_sharding s)
 {
     bool asked = p->request->outputs && p->request->outputs[k];
@@ -361,7 +364,7 @@ static oly_status give_outputs(oly_planner *p, oly_frame *f)
     return OLY_OK;
 }
 
-/* -- the whole way -------------------------------------------------------------------------------------------------- */
+/* -- the passes ---------------------------------------------------------------------------------------------------- */
 
 static oly_status keep_wanted(oly_planner *p)
 {
@@ -425,7 +428,7 @@ static uint64_t fingerprint(const oly_planner *p)
 
 void (*oly_plan_damage)(oly_plan *plan);
 
-/* The passes from graph to graph. */
+/* The passes that change the graph. */
 static oly_status rewrite(oly_planner *p)
 {
     oly_graph *g = p->plan->graph;

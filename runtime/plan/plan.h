@@ -1,5 +1,5 @@
-/* From graph to plan: propagate, group, partition, lower, assign memory. plan.c is the whole way on a page. Knows nothing of MPI
- * or CUDA beyond the exchange object. Called by runtime/run. */
+/* From a graph to a plan: propagation, fusion, partition, lowering, scratch memory. plan.c runs the passes. Knows
+ * MPI only through the exchange object. Called by runtime/run. */
 #ifndef OLY_PLAN_PLAN_H
 #define OLY_PLAN_PLAN_H
 #include <olympus/transform.h>
@@ -7,16 +7,16 @@
 
 oly_status oly_plan_make(const oly_plan_request *request, oly_plan **plan);
 void oly_plan_free(oly_plan *plan);
-/* Tests: called with every plan that is made, which it may damage; NULL: nothing. */
+/* For tests: called with every new plan, which it may damage. NULL: not called. */
 extern void (*oly_plan_damage)(oly_plan *plan);
-/* May this output be written over this input's memory where that is donated (scratch_memory.c)? Its cost grows with the plan's steps. */
+/* May this output be written over this input's memory when the input is donated (scratch_memory.c)? Takes time
+ * linear in the steps of the plan. */
 bool oly_plan_may_take(const oly_plan *plan, int input, int output);
-/* Frees what is kept for the next plan; at finalize. */
+/* Frees what is cached for later plans. Called at finalize. */
 void oly_plan_forget(void);
 
-/* The plan explained (explain.c), with hints on request: those plan again, several times. names: of the inputs, for people, NULL
- * entries unknown; or NULL. What differs between two plans. In
- * numbers. */
+/* Describe a plan (explain.c), optionally with hints, which need several more plans; the differences of two plans;
+ * the totals of a plan. names: of the inputs, as the caller wrote them; entries may be NULL, and so may names. */
 oly_status oly_plan_explain(oly_text *t, const oly_plan *plan, oly_explain_form form, bool hints,
                             const char *const *names);
 oly_status oly_plan_diff(oly_text *t, const oly_plan *before, const oly_plan *after);

@@ -1,20 +1,21 @@
-/* What a loop computes from values of outside alone is computed once, before it: its communication with it, and that which brings
- * the result to where the body reads it. The graph is changed before anything is planned. Only values that are not much
- * larger than what they are made of are moved, so that memory does not grow. What a branch inside a loop computes so is moved, too:
- * its exchanges would come before the branch in any case. Called by plan.c. */
+/* Loop-invariant hoisting: what a loop computes from values outside alone is computed once, before the loop,
+ * together with its communication and with the transfer that brings the result to where the body reads it. The graph
+ * is changed before anything is planned. Only values that are not much larger than their operands are hoisted, so
+ * that memory does not grow. Invariant values of a branch inside a loop are hoisted too: their exchanges would run
+ * before the branch in any case. Called by plan.c. */
 #include "plan/rewrite/rewrite.h"
 #include <string.h>
 
-/* A graph inside a node, looked at for what is the same in every iteration. */
+/* A graph inside a node, searched for values that are the same in every iteration. */
 typedef struct inside {
     oly_graph *outer, *graph;
-    oly_node *node; /* in outer: operand k + shift is the graph's input k */
+    oly_node *node; /* in the outer graph; its operand k + shift is input k of `graph` */
     int shift;
-    bool *same; /* [n_nodes] made of inputs that stay the same */
+    bool *same; /* [n_nodes] depends only on invariant inputs */
     int words;
-    uint64_t *made_of;  /* [n_nodes][words] those inputs (bits) */
-    bool *moved, *root; /* [n_nodes] copied to the outside; and replaced by an input */
-    oly_node **copies;  /* [n_nodes] in outer */
+    uint64_t *made_of;  /* [n_nodes][words] on which of them (bits) */
+    bool *moved, *root; /* [n_nodes] copied to the outer graph; replaced by an input */
+    oly_node **copies;  /* [n_nodes] in the outer graph */
 } inside;
 
 static double bytes_of(const oly_node *n)
@@ -49,7 +50,7 @@ static bool is_computed(const oly_node *n)
            oly_node_graphs(n, &graphs) == 0;
 }
 
-/* same[], made_of[]: of inputs that are the same. */
+/* Fills same[] and made_of[], given which inputs are invariant. */
 static oly_status mark_same(inside *x, const bool *inputs)
 {
     oly_graph *const *graphs;
@@ -75,7 +76,8 @@ static oly_status mark_same(inside *x, const bool *inputs)
     return OLY_OK;
 }
 
-/* Roots: what is worth computing once and is read by a node that stays. From the last node on, so that readers are known. */
+/* Chooses the roots: values that are worth computing once and are read by a node that stays. Visits nodes from last
+ * to first, so that all readers are known. */
 static void choose(inside *x)
 {
     const oly_graph *g = x->graph;
@@ -86,7 +88,7 @@ static void choose(inside *x)
             result = result || g->outputs[j] == n;
         double from = x->same[k] && is_computed(n) && !result ? bytes_made_of(x, made_of(x, k)) : 0;
         bool good = from > 0 && bytes_of(n) <= 2 * from;
-        bool read = x->root[k]; /* by one that stays */
+        bool read = x->root[k]; /* by a node that stays */
         x->root[k] = read && good;
         x->moved[k] = x->moved[k] || x->root[k];
         for (int j = 0; j < n->n_in; j++) {
@@ -115,7 +117,7 @@ static oly_status copy_outside(inside *x, const oly_node *n)
     return oly_graph_add(x->outer, n->op, n->n_in, in, &n->params, &x->copies[n->index]);
 }
 
-/* The graph gets an input for a value that is now made outside; its node one operand more. */
+/* Adds an input to the graph for a value that is now computed outside, and an operand to its node. */
 static oly_status take_in(inside *x, int k)
 {
     oly_node *from = x->graph->nodes[k], *input = NULL, **in;
@@ -139,7 +141,7 @@ static oly_status take_in(inside *x, int k)
     return OLY_OK;
 }
 
-/* Moves what stays the same when these inputs do. */
+/* Moves the invariant values out of the graph, given which inputs are invariant. */
 static oly_status move_out(oly_graph *outer, oly_node *node, oly_graph *graph, int shift, const bool *inputs, bool *any)
 {
     oly_arena *arena = &outer->arena;
@@ -183,7 +185,7 @@ static bool is_loop(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_LOOP && (n->params.predicate || n->params.upper - n->params.lower > 1);
 }
 
-/* A loop's captures, among the inputs of its body. */
+/* Which inputs of a loop's body are captures. */
 static oly_status captures_of(const oly_node *loop, oly_arena *arena, bool **inputs)
 {
     const oly_graph *body = loop->params.body;
@@ -193,7 +195,7 @@ static oly_status captures_of(const oly_node *loop, oly_arena *arena, bool **inp
     return OLY_OK;
 }
 
-/* From the branches of a loop's body into the body, when it stays the same in every iteration. */
+/* Moves invariant values from branches in a loop's body into the body. */
 static oly_status out_of_branches(const oly_node *loop, bool *any)
 {
     oly_graph *body = loop->params.body;

@@ -1,13 +1,15 @@
-/* Loops that only look at their fields: reductions of them that no later step of the fields reads, as histories of residuals and
- * energies. Such a loop is parted, before anything is planned:
+/* Loop fission, for loops in which some carries only observe the fields: they are made of reductions of the fields
+ * and no later step of the fields reads them, such as histories of residuals and energies. Such a loop is split
+ * before planning:
  *
  *   loop n times                          loop n / k times
- *     u = step(u)                           loop once: u = step(u), w0 = u * u, u = step(u), w1 = u * u, ...    a march (time_tiling.h)
+ *     u = step(u)                           loop once: u = step(u), w0 = u * u, u = step(u), w1 = u * u, ...
  *     e = update(e, sum(u * u), i)          e = update(e, sum(w0), k i), e = update(e, sum(w1), k i + 1), ...
  *
- * so that fields take k steps between exchanges, and the sums of k steps are put together at once: each is of the elements that a
- * device has of w, as in single steps, and has their bits. Numbers that go on by themselves, such as the time, are known for all k
- * steps beforehand. Whether a loop is parted depends on the graph alone. Called by plan.c. */
+ * The inner loop is tiled in time (time_tiling.h), so that fields advance k steps between exchanges, and the sums of k
+ * steps share one reduction over devices. Every sum is over the same elements of each device as in single steps, so
+ * its bits do not change. Clocks, numbers that depend on clocks alone such as the time, are computed beforehand for
+ * all k steps. Whether a loop is split depends only on the graph. Called by plan.c. */
 #include "core/option.h"
 #include "graph/build.h"
 #include "plan/rewrite/rewrite.h"
@@ -18,10 +20,10 @@
 enum {
     MOST_VALUES = 48,
     MOST_SEEN = 8,
-    FEWEST_ELEMENTS = 1 << 14, /* of smaller fields single steps cost less than marches */
+    FEWEST_ELEMENTS = 1 << 14, /* single steps on smaller fields cost less than time tiling */
 };
 
-/* Of a step's work, for many steps between exchanges. */
+/* The largest share of a step's work that margins may compute again when k steps run between exchanges. */
 static const double most_twice = 0.2;
 
 typedef struct parting {
@@ -30,22 +32,22 @@ typedef struct parting {
     oly_node *loop;
     oly_graph *body;
     int n_carry, n_fields, n_clocks, n_seen;
-    bool *pure;    /* [n_nodes] made of fields and what is outside by what can be looked through */
-    bool *depends; /* [n_nodes] on a field */
+    bool *pure;    /* [n_nodes] made of fields, clocks and captures by elementwise operations and views */
+    bool *depends; /* [n_nodes] depends on a field */
     bool is_field[64], is_clock[64];
-    int field[64], clock[64];       /* carries: fields; numbers made of such numbers alone */
-    int seen[MOST_SEEN];            /* nodes of the body */
-    int64_t reach[OLY_TILING_RANK]; /* of a step, both ways together */
+    int field[64], clock[64];       /* carries: the fields, the clocks */
+    int seen[MOST_SEEN];            /* nodes of the body that are observed */
+    int64_t reach[OLY_TILING_RANK]; /* of one step, the sum over both directions */
 } parting;
 
-/* -- what is to be parted ------------------------------------------------------------------------------------------------ */
+/* -- what is split ------------------------------------------------------------------------------------------------- */
 
 static bool has_place(const oly_type *t)
 {
     return t->mesh || t->varying || t->unreduced || t->reduced;
 }
 
-/* Carries with the extents of the largest, nearly. */
+/* Carries whose extents are about those of the largest one. */
 static void guess_fields(parting *x)
 {
     const oly_type *largest = NULL;
@@ -62,7 +64,7 @@ static void guess_fields(parting *x)
     }
 }
 
-/* Does the carry's next value depend on a carry that is no clock? */
+/* A carry is a clock if its next value depends only on clocks. */
 static void find_clocks(parting *x)
 {
     const oly_graph *g = x->body;
@@ -109,7 +111,7 @@ static void mark(parting *x)
     }
 }
 
-/* Fields are what is made of fields alone. */
+/* A field depends only on fields, clocks and captures. */
 static void find_fields(parting *x)
 {
     bool again = true;
@@ -140,13 +142,13 @@ static bool see(parting *x, int node)
     return true;
 }
 
-/* A carry that only looks. */
+/* Is it an observer: a carry that is neither a field nor a clock? */
 static bool is_look(const parting *x, int j)
 {
     return !x->is_field[j] && !x->is_clock[j];
 }
 
-/* Values of the fields that the other carries are made of: all of them must be reduced at once. */
+/* Finds the values of the fields that observers read. False: one of them is not reduced directly. */
 static bool find_seen(parting *x, bool *wanted)
 {
     const oly_graph *g = x->body;
@@ -185,9 +187,9 @@ static bool may_be_parted(const parting *x)
     return true;
 }
 
-/* -- the parts --------------------------------------------------------------------------------------------------------------- */
+/* -- the parts ----------------------------------------------------------------------------------------------------- */
 
-/* A graph with the inputs of the body, and its nodes; out[]: of the body's outputs, then of what is seen. */
+/* Copies the inputs and nodes of the body into a graph. out[]: the body's outputs, then the observed values. */
 static oly_status copy_body(const parting *x, oly_graph *to, int n_more, oly_node **more, oly_node **out)
 {
     oly_graph all = *x->body;
@@ -203,7 +205,7 @@ static oly_status copy_body(const parting *x, oly_graph *to, int n_more, oly_nod
     return oly_graph_copy(to, &all, in, out);
 }
 
-/* One step of the fields, and what is seen of it. */
+/* A graph of one step of the fields, and of the values observed after it. */
 static oly_status make_stepper(const parting *x, oly_graph *g)
 {
     oly_node *out[64];
@@ -216,7 +218,7 @@ static oly_status make_stepper(const parting *x, oly_graph *g)
     return OLY_OK;
 }
 
-/* The other carries, of what was seen: inputs behind those of the body. */
+/* A graph of the observers' next values; the observed values are inputs after those of the body. */
 static oly_status make_observer(const parting *x, oly_graph *g)
 {
     oly_node *out[64], *seen[MOST_SEEN];
@@ -233,7 +235,7 @@ static oly_status make_observer(const parting *x, oly_graph *g)
     return OLY_OK;
 }
 
-/* What the clocks show after a step. */
+/* A graph of the clocks after one step. */
 static oly_status make_ticker(const parting *x, oly_graph *g)
 {
     oly_node *out[64];
@@ -244,7 +246,7 @@ static oly_status make_ticker(const parting *x, oly_graph *g)
     return OLY_OK;
 }
 
-/* base + by, or times, int32. */
+/* base + by, or base * by, in int32. */
 static oly_status count_on(oly_graph *g, oly_op op, oly_node *base, int64_t by, int64_t neutral, oly_node **out)
 {
     oly_node *in[2] = {base, NULL};
@@ -255,8 +257,8 @@ static oly_status count_on(oly_graph *g, oly_op op, oly_node *base, int64_t by, 
     return oly_build_apply(g, op, 2, in, out);
 }
 
-/* `steps` steps of the fields as a graph: inputs counter (of a loop that runs once), fields, results of what is seen, what is from
- * outside, what the clocks show before each step, the first step's number. */
+/* A graph of `steps` steps of the fields. Inputs: counter (of a loop that runs once), fields, results for the
+ * observed values, captures, the clocks before each step, the number of the first step. */
 static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, oly_graph *g)
 {
     const oly_graph *b = x->body;
@@ -291,7 +293,8 @@ static oly_status make_steps(const parting *x, oly_graph *stepper, int steps, ol
     return OLY_OK;
 }
 
-/* The loop that runs once; values[]: the fields, then what is seen of each step. *inner is NULL once g has it. */
+/* Adds the loop that runs once. values[]: the fields, then the observed values of each step. *inner is NULL once g
+ * owns it. */
 static oly_status add_steps(const parting *x, oly_graph *g, oly_graph **inner, int steps, oly_node *const *in,
                             oly_node *const *shown, oly_node **values)
 {
@@ -301,7 +304,7 @@ static oly_status add_steps(const parting *x, oly_graph *g, oly_graph **inner, i
     memset(&params, 0, sizeof params);
     for (int k = 0; k < x->n_fields; k++)
         operands[n++] = in[1 + x->field[k]];
-    for (int k = 0; k < steps * x->n_seen; k++) { /* never looked at */
+    for (int k = 0; k < steps * x->n_seen; k++) { /* never read */
         const oly_type *t = &x->body->nodes[x->seen[k % x->n_seen]]->type;
         OLY_TRY(oly_build_number(g, t->dtype, 0, &node));
         OLY_TRY(oly_build_broadcast(g, node, t->rank, t->shape, &operands[n++]));
@@ -325,12 +328,12 @@ static oly_status add_steps(const parting *x, oly_graph *g, oly_graph **inner, i
     return OLY_OK;
 }
 
-/* What the loop's parts are made of: graphs of one step. */
+/* What the parts of the loop are made of: graphs of one step. */
 typedef struct step_parts {
     oly_graph *stepper, *ticker, *observer;
 } step_parts;
 
-/* The new loop's body, into g. *inner is NULL once g has it. */
+/* Fills g, the new loop's body. *inner is NULL once g owns it. */
 static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, const step_parts *parts, int steps,
                             int64_t lower)
 {
@@ -349,7 +352,7 @@ static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, c
         for (int k = 0; k < x->n_clocks; k++)
             in[1 + x->clock[k]] = out[k];
     }
-    memcpy(out, in, sizeof *out * (size_t)b->n_inputs); /* clocks in the end */
+    memcpy(out, in, sizeof *out * (size_t)b->n_inputs); /* clocks after the last step */
     in[0] = counter;
     OLY_TRY(add_steps(x, g, inner, steps, in, shown, values));
     for (int s = 0; s < steps; s++) {
@@ -372,9 +375,9 @@ static oly_status fill_body(const parting *x, oly_graph *g, oly_graph **inner, c
     return OLY_OK;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* -- the split loop ------------------------------------------------------------------------------------------------ */
 
-/* A loop over bodies of so many steps; `operands` become its results. */
+/* Adds a loop whose iterations take `steps` steps each; `operands` become its results. */
 static oly_status add_loop(const parting *x, const step_parts *parts, int steps, int64_t lower, int64_t count,
                            oly_node **operands)
 {
@@ -409,15 +412,15 @@ static int64_t size_of(const parting *x)
     return oly_type_size(&x->body->inputs[1 + x->field[0]]->type);
 }
 
-/* As many as there is room for in a graph. */
+/* The most steps that fit into a graph. */
 static int most_steps(const parting *x)
 {
     int room = MOST_VALUES - x->n_fields - (x->body->n_inputs - x->n_carry), each = x->n_seen + x->n_clocks;
     return each > 0 ? room / each : room;
 }
 
-/* What is computed twice, of what is computed, when margins are so many steps wide: on blocks as compact as the devices allow, as
- * layouts are not known yet. */
+/* The share of the computation that is done twice when margins are `steps` steps wide. Layouts are not known yet:
+ * assumes blocks as compact as the number of devices allows. */
 static double twice_computed(const parting *x, int steps)
 {
     const oly_type *t = &x->body->inputs[1 + x->field[0]]->type;
@@ -441,7 +444,7 @@ static int steps_of(const parting *x, int64_t count)
 {
     int64_t most = most_steps(x), steps = oly_halo_steps();
     if (!steps) {
-        steps = size_of(x) > 1 << 24 ? 2 : 4; /* what is seen of every step takes memory */
+        steps = size_of(x) > 1 << 24 ? 2 : 4; /* observed values of every step take memory */
         while (steps > 1 && twice_computed(x, (int)steps) > most_twice)
             steps /= 2;
     }
@@ -481,8 +484,8 @@ static bool is_stage(const oly_tiling_form *form, const oly_node *n)
     return false;
 }
 
-/* Are the steps of the fields a march? As a loop of its own would be: what is a stage then is one in every step, also where later
- * steps do not read all that makes it one. */
+/* Can the steps of the fields be tiled in time? Also marks the nodes that are stages in a loop of a single step:
+ * they stay stages in every step, even where later steps do not read all that makes them one. */
 static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
 {
     oly_graph *one = oly_graph_new("step");
@@ -501,7 +504,7 @@ static oly_status is_march(parting *x, oly_graph *stepper, bool *yes)
     for (int d = 0; st == OLY_OK && *yes && d < form.rank; d++)
         x->reach[d] = pass.field_hi[d] - pass.field_lo[d];
     for (int k = 0, at = 0; k < stepper->n_nodes && *yes;
-         k++) { /* copies are in the order of the nodes, behind the inputs */
+         k++) { /* copies are in the order of the nodes, after the inputs */
         if (is_input(stepper->nodes[k]))
             continue;
         while (is_input(one->nodes[at]))

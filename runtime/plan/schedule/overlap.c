@@ -1,18 +1,18 @@
-/* What of a step needs nothing that is still on its way: elementwise steps are cut into the part that reads what the device has
- * (the interior of a stencil's block) and slabs around it, matrix products into the blocks of their result, which the kernel
- * works in any order. Nothing is computed otherwise than before, so no bit changes; each process may cut its own devices'
- * work as it likes. Called by schedule.c. */
+/* Splits steps that wait for messages into a part that needs none of them and the rest. Elementwise steps are cut
+ * into the part that reads only the device's own elements (the interior of a stencil's block) and slabs around it;
+ * matrix products into blocks of their result, which the kernel computes in any order. Every element is computed as
+ * before, so no bit changes, and each process may split its own devices' work as it likes. Called by schedule.c. */
 #include "plan/cost/cost.h"
 #include "plan/schedule/scheduler.h"
 #include "core/optimisation.h"
 #include <string.h>
 
-/* A part of a step, and a wait for one process that may go with it, must gain more than this. */
+/* What a part of a step costs, and what a row of its slabs costs; splitting must save more. */
 static const double step_seconds = 2e-6, row_seconds = 4e-8;
-/* What can be worked early is at least this: exchanges of small plans are over soon. */
+/* The least that splitting must hide: exchanges of small plans end soon. */
 static const double least_seconds = 1e-5;
 
-/* -- boxes -------------------------------------------------------------------------------------------------------------- */
+/* -- boxes --------------------------------------------------------------------------------------------------------- */
 
 double oly_ranges_volume(const oly_ranges *r)
 {
@@ -27,7 +27,7 @@ static int64_t divide_up(int64_t a, int64_t b)
     return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }
 
-/* Iterations that read [lo, hi) when iteration i reads first + scale * i; scale is not 0. */
+/* The iterations that read [lo, hi), when iteration i reads first + scale * i; scale is not 0. */
 static void iterations(int64_t first, int64_t scale, int64_t lo, int64_t hi, int64_t *begin, int64_t *end)
 {
     if (scale > 0) {
@@ -39,7 +39,8 @@ static void iterations(int64_t first, int64_t scale, int64_t lo, int64_t hi, int
     }
 }
 
-/* Do steps of `stride` from `start` on go beyond [0, end)? As where several dimensions are one loop. */
+/* Do `steps` steps of `stride` from `start` leave [0, end)? They do where several dimensions are merged into one
+ * loop. */
 static bool leaves(int64_t start, int64_t stride, int64_t steps, int64_t end)
 {
     return start + stride * steps >= end || start + stride * steps < 0;
@@ -91,7 +92,7 @@ bool oly_find_readers(const oly_piece *piece, int64_t element, const oly_place *
     return true;
 }
 
-/* Cuts away what is late, with as little else as possible. */
+/* Removes the late iterations from `inner`, and as few others as possible. */
 static void cut(oly_ranges *inner, const oly_ranges *late)
 {
     int best = -1;
@@ -100,7 +101,7 @@ static void cut(oly_ranges *inner, const oly_ranges *late)
     for (int d = 0; d < inner->rank; d++) {
         double length = (double)(inner->hi[d] - inner->lo[d]);
         if (late->hi[d] <= inner->lo[d] || late->lo[d] >= inner->hi[d] || late->hi[d] <= late->lo[d])
-            return; /* they do not meet */
+            return; /* disjoint */
         double below = (double)(late->hi[d] - inner->lo[d]) / length;
         double above = (double)(inner->hi[d] - late->lo[d]) / length;
         if (below < least || above < least) {
@@ -110,14 +111,14 @@ static void cut(oly_ranges *inner, const oly_ranges *late)
         }
     }
     if (best < 0)
-        inner->rank = 0; /* a scalar that is late */
+        inner->rank = 0; /* a late scalar */
     else if (low)
         inner->lo[best] = late->hi[best] < inner->hi[best] ? late->hi[best] : inner->hi[best];
     else
         inner->hi[best] = late->lo[best] > inner->lo[best] ? late->lo[best] : inner->lo[best];
 }
 
-/* -- elementwise steps ---------------------------------------------------------------------------------------------------- */
+/* -- elementwise steps --------------------------------------------------------------------------------------------- */
 
 static oly_ranges whole_of(const oly_tile_box *b)
 {
@@ -127,7 +128,7 @@ static oly_ranges whole_of(const oly_tile_box *b)
     return r;
 }
 
-/* The largest box of a device's part that reads nothing late. False: cannot be said. */
+/* The largest box of a device's part that reads nothing late. False: unknown. */
 static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const oly_step *const *moves,
                        oly_ranges *inner)
 {
@@ -151,7 +152,7 @@ static bool inner_part(const oly_step *s, const oly_tile_work *w, int n, const o
     return true;
 }
 
-/* The device's work on a part of its box. */
+/* The device's work on one part of its box. */
 static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_work *whole, const oly_ranges *part,
                             oly_tile_work *w)
 {
@@ -180,7 +181,8 @@ static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_wo
     return OLY_OK;
 }
 
-/* Slab number k around the inner part: 2d below it along dimension d, 2d + 1 above; dimensions before d are the inner part's. */
+/* Slab k around the inner part: number 2d is below it along dimension d, 2d + 1 above; in dimensions before d it is
+ * as wide as the inner part. */
 static oly_ranges slab(const oly_tile_box *box, const oly_ranges *inner, int k)
 {
     oly_ranges r = whole_of(box);
@@ -259,9 +261,9 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
     return OLY_OK;
 }
 
-/* -- matrix products -------------------------------------------------------------------------------------------------------- */
+/* -- matrix products ----------------------------------------------------------------------------------------------- */
 
-/* Whose messages some rows or columns of an operand need: bits by place in parts->peers; -1: cannot be said. */
+/* Whose messages some rows or columns of an operand need: one bit per entry of parts->peers; -1: unknown. */
 static int needs(const oly_place *at, int64_t first, int64_t count, int64_t stride, int64_t depth, int64_t along,
                  int64_t element, int n, const oly_step *const *moves, const oly_parts *parts)
 {
@@ -282,7 +284,7 @@ static int needs(const oly_place *at, int64_t first, int64_t count, int64_t stri
     return found;
 }
 
-/* In the order of a ring that begins behind this process. */
+/* Lists the peers in ring order, from the process after this one. */
 static bool find_peers(const oly_step *move, oly_parts *parts)
 {
     int me = oly_mesh_my_process(), all = oly_mesh_processes();
@@ -312,7 +314,7 @@ static bool copies_late(const oly_step *s, const oly_step *move)
     return false;
 }
 
-/* The last of the peers a chunk needs, counted from 1; 0: none; -1: cannot be said. */
+/* The last peer that a chunk needs, counted from 1; 0: none; -1: unknown. */
 static int last_peer(const oly_gemm_work *w, int chunk, int n, const oly_step *const *moves, const oly_parts *parts)
 {
     oly_gemm_part part;
@@ -378,7 +380,7 @@ static oly_status split_gemm(oly_planner *p, const oly_step *s, int n, const oly
         add_part(parts, s, (double)in_phase[phase] / total, phase == 0 ? OLY_AFTER_START : phase - 1);
         oly_step *step = &parts->part[parts->n - 1].step;
         step->gemm.device = work;
-        if (parts->n > 1) /* copied by the first part */
+        if (parts->n > 1) /* the first part has made the copies */
             step->gemm.n_copies = 0;
     }
     return OLY_OK;

@@ -1,16 +1,18 @@
-/* A product whose result is summed over devices and scattered: its blocks are made in the order of a ring that begins behind this
- * process, and what goes to a process is sent as soon as the blocks of it are made, so that one travels while the next is worked:
+/* Overlaps a product with the reduce-scatter of its result. Blocks are computed in ring order, from the process after
+ * this one, and each process is sent its part as soon as its blocks are done, so that one message travels while the
+ * next block is computed:
  *
- *      process 1 of 4:   blocks of 2's rows | sent to 2, blocks of 3's | sent to 3, blocks of 0's | sent to 0, its own
+ *      process 1 of 4:   blocks of 2's rows | send to 2, blocks of 3's | send to 3, blocks of 0's | send to 0, its own
  *
- * All of it is one exchange with one number, so every process may do so or not. Sums keep their order: who folds has all
- * partial products before him, as ever, and blocks are those the kernel has by shape alone. Called by schedule.c. */
+ * All messages are one exchange with one number, so every process may decide for itself. Sums keep their order: the
+ * process that reduces has all partial products before it starts, and blocks are those that the kernel uses for this
+ * shape anyway. Called by schedule.c. */
 #include "plan/cost/cost.h"
 #include "plan/schedule/scheduler.h"
 #include "core/optimisation.h"
 #include <string.h>
 
-/* A phase must gain more than the first, and all of them more than the second. */
+/* What a phase costs, and the least that all phases together must hide. */
 static const double phase_seconds = 2e-6, least_seconds = 1e-5;
 
 typedef struct feeder {
@@ -21,7 +23,7 @@ typedef struct feeder {
     int in_phase[OLY_MOST_PEERS + 1], total;
 } feeder;
 
-/* In the order of the ring. */
+/* Lists the peers in ring order. */
 static bool find_peers(feeder *f)
 {
     int me = oly_mesh_my_process(), all = oly_mesh_processes();
@@ -40,7 +42,7 @@ static bool find_peers(feeder *f)
     return f->n_peers > 0;
 }
 
-/* Is all that is sent made by the product? */
+/* Is everything that is sent computed by the product? */
 static bool sends_the_product(const feeder *f)
 {
     for (int k = 0; k < f->move->move.n_departures; k++) {
@@ -54,7 +56,7 @@ static bool sends_the_product(const feeder *f)
     return true;
 }
 
-/* The first of the peers that a chunk goes to; their number: none; -1: cannot be said. */
+/* The first peer that a chunk is sent to; the number of peers: none; -1: unknown. */
 static int first_peer(const feeder *f, const oly_gemm_work *w, int chunk)
 {
     oly_gemm_part part;
@@ -101,7 +103,7 @@ static oly_status find_phases(feeder *f, bool *known)
     return OLY_OK;
 }
 
-/* The chunks of a phase, on every device. */
+/* The chunks of one phase, on every device. */
 static oly_status phase_work(const feeder *f, int phase, oly_gemm_work *work)
 {
     for (int d = 0; d < f->p->plan->n_devices; d++) {
@@ -118,7 +120,7 @@ static oly_status phase_work(const feeder *f, int phase, oly_gemm_work *work)
     return OLY_OK;
 }
 
-/* What is worked after the first phase can cover what was sent. */
+/* Can the computation after the first phase hide what has been sent? */
 static bool pays(const feeder *f, double flight)
 {
     int n = 0;

@@ -1,9 +1,10 @@
-/* Exchanges between processes start as soon as what they send is there and are waited for where the first step needs what they
- * bring: a step that communicates is split into its start and a WAIT, and steps that do not need it come between. What depends on
- * what is read off the slots that steps read and write on this process, so processes may order their steps differently;
- * only what is numbered in messages (moves, folds, loops and branches) keeps the order of the program, which is the same
- * everywhere. That is enough: ranks start exchanges in one order, and whoever waits brings on all he has under way.
- * Called by plan.c, before memory is assigned. Plans of one process stay as they are. */
+/* Orders steps so that communication overlaps with computation. An exchange starts as soon as what it sends is
+ * ready, and is waited for where the first step reads what it brings: a step that communicates is split into its
+ * start and a WAIT, and independent steps come between. Dependences are found from the slots that steps read and
+ * write on this process, so processes may order steps differently. Only steps that are numbered in messages
+ * (transfers, reductions, loops and branches) keep the order of the program, which is the same everywhere. That
+ * prevents deadlock: ranks start exchanges in one order, and a rank that waits progresses all of its exchanges.
+ * Called by plan.c, before scratch memory is assigned. Plans of one process are not changed. */
 #include "plan/schedule/schedule.h"
 #include "plan/cost/cost.h"
 #include "plan/model/time_tiling.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 enum {
-    FAR = 64,            /* steps looked through for one that could run meanwhile */
+    FAR = 64,            /* how many steps ahead to search for an independent one */
     MOST_UNDER_WAY = 64, /* MiB */
 };
 static const char partials[] = "partial results set out";
@@ -29,26 +30,26 @@ typedef struct edge {
 
 typedef struct item {
     oly_step step;
-    int n_uses, first_use; /* in uses */
-    int waits;             /* items it needs that are not placed yet */
-    int first_edge;        /* to those that need it; -1 */
-    int start;             /* WAIT: the item that started it; -1 */
-    int next_numbered;     /* of those whose order is everybody's */
-    double seconds;        /* predicted: of its work; of what an exchange takes from its start */
+    int n_uses, first_use; /* index into uses */
+    int waits;             /* items that it depends on and that are not placed yet */
+    int first_edge;        /* to the items that depend on it; -1 */
+    int start;             /* WAIT: the item that starts its exchange; -1 */
+    int next_numbered;     /* the next item whose order is the same on all processes */
+    double seconds;        /* predicted: its work; how long its exchange takes from the start */
     double flight;
-    double placed_at;  /* predicted work before it */
-    int wait, instead; /* a part of a step: not the wait, but that item must come before; -1 */
-    int after;         /* WAIT: another that comes before; -1 */
+    double placed_at;  /* predicted work placed before it */
+    int wait, instead; /* a part of a step: depends on `instead`, not on `wait`; -1 */
+    int after;         /* WAIT: another one that must come before; -1 */
     bool numbered, placed;
-    bool inside; /* WAIT: the step that comes before it waits itself */
+    bool inside; /* WAIT: the step that depends on it does the waiting */
 } item;
 
-/* What has happened to a slot so far. */
+/* The uses of a slot so far. */
 typedef struct slot_state {
-    int seen;    /* by the item looked at: its number + 1 */
-    int use;     /* of that item */
-    int writer;  /* the last item that wrote it; -1 */
-    int readers; /* since then: list in edges of another array; -1 */
+    int seen;    /* number + 1 of the item examined */
+    int use;     /* by that item */
+    int writer;  /* last item that wrote it; -1 */
+    int readers; /* since then: list in edges of other items; -1 */
 } slot_state;
 
 typedef struct scheduler {
@@ -65,14 +66,14 @@ typedef struct scheduler {
     int *order, n_placed;
     double seconds;    /* of work placed so far */
     int64_t under_way; /* bytes */
-    int64_t packed;    /* bytes of memory that these take: what is more would only wait to start */
+    int64_t packed;    /* of buffers that these take: an exchange beyond the limit would wait to start */
     bool changed;
-    int *mover; /* of each slot: the movement that last wrote it; -1 */
+    int *mover; /* [slot] the transfer that last wrote it; -1 */
     oly_parts *parts;
     bool split;
 } scheduler;
 
-/* -- items ------------------------------------------------------------------------------------------------------------ */
+/* -- items --------------------------------------------------------------------------------------------------------- */
 
 static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes)
 {
@@ -86,7 +87,7 @@ static void *grown(oly_planner *p, void *old, int n, int *capacity, size_t bytes
     return memory;
 }
 
-/* NULL: out of memory, which is noted. */
+/* NULL: out of memory, recorded in s->failed. */
 static item *add_item(scheduler *s, const oly_step *step, int start, bool numbered)
 {
     s->items = grown(s->p, s->items, s->n, &s->capacity, sizeof *s->items);
@@ -134,7 +135,7 @@ static void add_fold(scheduler *s, const oly_step *step)
         add_wait(s, fold.second, step, s->n - 1, -1);
 }
 
-/* The product that was added last sends what the movement takes away, if that pays. */
+/* Lets the product that was added last send its blocks itself, if that pays. */
 static oly_status feed(scheduler *s, const oly_step *step, bool *done)
 {
     item *last = s->n > 0 ? &s->items[s->n - 1] : NULL;
@@ -165,7 +166,7 @@ static void add_move(scheduler *s, const oly_step *step)
     add_wait(s, step->exchange, step, s->n - 1, -1);
 }
 
-/* The movement that brings what the step reads; -1: none, or several. */
+/* The transfer that brings what the step reads; -1: none, or several. */
 static int mover_of(const scheduler *s, const oly_step *step)
 {
     int found = -1;
@@ -184,7 +185,7 @@ static int mover_of(const scheduler *s, const oly_step *step)
     return found;
 }
 
-/* Adds the step in parts where some can run before all that it reads is there. */
+/* Adds the step in parts, where some can run before everything that it reads has arrived. */
 static oly_status add_in_parts(scheduler *s, const oly_step *step)
 {
     int mover = mover_of(s, step);
@@ -197,7 +198,7 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
     }
     if (s->parts->n == 0)
         add_item(s, step, -1, false);
-    int first = s->n, n_awaited = 0, last_wait = -1; /* each wait comes after the one before */
+    int first = s->n, n_awaited = 0, last_wait = -1; /* each wait comes after the previous one */
     for (int k = 0; k < s->parts->n && !s->failed; k++) {
         const oly_part *part = &s->parts->part[k];
         for (; n_awaited <= part->after && !s->failed; n_awaited++) {
@@ -209,14 +210,14 @@ static oly_status add_in_parts(scheduler *s, const oly_step *step)
         item *it = add_item(s, &part->step, -1, false);
         if (!it || part->after == OLY_AFTER_WAIT)
             continue;
-        it->wait = mover + 1; /* comes right after it */
+        it->wait = mover + 1; /* the next item */
         it->instead = part->after < 0 ? mover : last_wait;
     }
     s->split = s->split || s->n > first + 1;
     return OLY_OK;
 }
 
-/* The movement that brings the first margins of some field; -1: none. */
+/* The transfer that brings the first margins of a field; -1: none. */
 static int mover_of_fields(const scheduler *s, const oly_step *step)
 {
     const oly_tiling *m = step->stencil.march;
@@ -226,7 +227,7 @@ static int mover_of_fields(const scheduler *s, const oly_step *step)
     return mover;
 }
 
-/* A loop over fields waits for its first margins itself, after the tiles that need none. */
+/* Adds a loop over fields: it waits for its first margins itself, after the tiles that need none. */
 static void add_stencil(scheduler *s, const oly_step *step)
 {
     int mover = mover_of_fields(s, step);
@@ -235,7 +236,7 @@ static void add_stencil(scheduler *s, const oly_step *step)
         return;
     it->step.awaited = s->items[mover].step.exchange;
     it->step.from = -1;
-    it->wait = mover + 1; /* comes right after it */
+    it->wait = mover + 1; /* the next item */
     it->instead = mover;
     s->items[mover + 1].after = s->n - 1;
     s->items[mover + 1].inside = s->split = true;
@@ -273,7 +274,7 @@ static oly_status add_step(scheduler *s, const oly_step *step)
     return OLY_OK;
 }
 
-/* -- what depends on what ----------------------------------------------------------------------------------------------- */
+/* -- dependences --------------------------------------------------------------------------------------------------- */
 
 static void note_use(void *context, int slot, bool writes)
 {
@@ -352,9 +353,9 @@ static oly_status find_dependences(scheduler *s)
     return OLY_OK;
 }
 
-/* -- the order ------------------------------------------------------------------------------------------------------------ */
+/* -- the order ----------------------------------------------------------------------------------------------------- */
 
-/* The exchange that an item leaves under way; NULL: none. */
+/* The exchange that is under way after the item; NULL: none. */
 static const oly_exchange *left_by(const item *it)
 {
     const oly_exchange *x = it->step.kind == OLY_STEP_REDUCTION ? it->step.second : it->step.exchange;
@@ -372,13 +373,13 @@ static int64_t packed_by(const item *it)
     return left_by(it) ? oly_exchange_memory(left_by(it)) : 0;
 }
 
-/* Would it wait to start, until others are over? */
+/* Would its exchange have to wait until others end? */
 static bool is_held_up(const scheduler *s, const item *it)
 {
     return s->packed > 0 && packed_by(it) > 0 && s->packed + packed_by(it) > oly_exchange_memory_limit();
 }
 
-/* May it start early, besides those under way? */
+/* May its exchange start early, in addition to those under way? */
 static bool has_room(const scheduler *s, const item *it)
 {
     return s->under_way == 0 || (s->under_way + bytes_of(it) <= (int64_t)MOST_UNDER_WAY << 20 && !is_held_up(s, it));
@@ -407,7 +408,7 @@ static bool is_ready(const item *it)
     return !it->placed && it->waits == 0;
 }
 
-/* The wait that item k needs, else the oldest; -1: none. */
+/* The wait that item k depends on, else the oldest; -1: none. */
 static int wait_for(const scheduler *s, int k, int from)
 {
     int oldest = -1;
@@ -422,14 +423,14 @@ static int wait_for(const scheduler *s, int k, int from)
     return oldest;
 }
 
-/* Has less been placed since the exchange started than it takes? */
+/* Is the work placed since the exchange started shorter than the exchange? */
 static bool is_uncovered(const scheduler *s, const item *wait)
 {
     const item *start = &s->items[wait->start];
     return s->seconds - start->placed_at < start->flight;
 }
 
-/* A step beyond k that could run now; -1: none. */
+/* A step after k that can run now; -1: none. */
 static int meanwhile(const scheduler *s, int k)
 {
     for (int j = k + 1; j < s->n && j <= k + FAR; j++)
@@ -457,18 +458,18 @@ static void place_all(scheduler *s)
             place(s, first);
             continue;
         }
-        if (first - oldest > 4 * FAR) { /* under way for long: whoever looks for waits shall find them near */
+        if (first - oldest > 4 * FAR) { /* under way for long: keep waits within the distance that is searched */
             place(s, oldest);
             continue;
         }
         int wait = wait_for(s, first, oldest), other = -1;
         if (wait >= 0 && first < s->n && is_uncovered(s, &s->items[wait]))
             other = meanwhile(s, first);
-        place(s, other >= 0 ? other : wait >= 0 ? wait : oldest); /* the first of all needs nothing */
+        place(s, other >= 0 ? other : wait >= 0 ? wait : oldest); /* the first item depends on nothing */
     }
 }
 
-/* A wait that so little comes before, since its exchange started, costs more than it gains: they stay together. */
+/* Moves a wait back to its start where too little work comes between to pay for splitting them. */
 static void keep_together(scheduler *s)
 {
     static const double worth = 1e-6;
@@ -491,9 +492,9 @@ static void keep_together(scheduler *s)
     }
 }
 
-/* -- back into steps ------------------------------------------------------------------------------------------------------- */
+/* -- back into steps ----------------------------------------------------------------------------------------------- */
 
-/* An exchange that is waited for where it starts needs no wait of its own. */
+/* An exchange that is waited for right after its start needs no WAIT. */
 static bool joins(oly_step *last, const oly_step *next)
 {
     if (next->kind == OLY_STEP_WAIT && next->from < 0 && last->starts && last->kind != OLY_STEP_GEMM &&
@@ -504,7 +505,7 @@ static bool joins(oly_step *last, const oly_step *next)
     return false;
 }
 
-/* Its partials' exchange, too, when nothing came between. */
+/* Likewise the exchange of partial results, if no step comes between it and the reduction. */
 static bool joins_fold(oly_step *last, const oly_step *next)
 {
     if (next->kind != OLY_STEP_REDUCTION || !next->begun || last->kind != OLY_STEP_MOVE || last->starts ||
@@ -553,7 +554,7 @@ static oly_status schedule_block(oly_planner *p, oly_block *b, bool *changed)
     if (b->n_steps < 2 || !communicates(b))
         return OLY_OK;
     scheduler s = {.p = p, .capacity = 4};
-    for (int k = 0; k < b->n_steps; k++) /* starts and waits; parts of steps may be more */
+    for (int k = 0; k < b->n_steps; k++) /* starts and waits; parts of steps may add more */
         s.capacity += 1 + (b->steps[k].exchange ? 2 : 0) + (b->steps[k].second ? 1 : 0);
     s.items = oly_arena_take(&p->plan->arena, sizeof *s.items * (size_t)s.capacity);
     s.slots = OLY_PLAN_NEW(p, slot_state, p->plan->n_slots + 1);

@@ -1,4 +1,4 @@
-/* The order of steps, their overlap with exchanges, and scratch memory. What the driver calls. */
+/* The order of steps, overlap with exchanges, and scratch memory. Called by plan.c. */
 #ifndef OLY_PLAN_SCHEDULE_SCHEDULE_H
 #define OLY_PLAN_SCHEDULE_SCHEDULE_H
 #include "plan/model/planner.h"
@@ -6,6 +6,7 @@
 oly_status oly_schedule(oly_planner *p);
 
 oly_status oly_assign_memory(oly_planner *p);
-/* May this output be written over this input's memory where that is donated? Its cost grows with the plan's steps. */
+/* May this output be written over this input's memory when the input is donated? Takes time linear in the steps of
+ * the plan. */
 bool oly_output_may_take(const oly_plan *plan, int input, int output);
 #endif

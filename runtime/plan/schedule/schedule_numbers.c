@@ -1,4 +1,4 @@
-/* Numbers of steps and lives of slots, anew, after steps were put in another order. Called by schedule.c. */
+/* Renumbers steps, and recomputes the liveness of slots, after steps were reordered. Called by schedule.c. */
 #include "plan/schedule/scheduler.h"
 
 static int started_by(const oly_block *b, int k)
@@ -42,7 +42,8 @@ static void live(void *context, int slot, bool writes)
     s->last = l->number > s->last ? l->number : s->last;
 }
 
-/* The steps inside a step use their slots themselves, and so does it: it is the last of them. */
+/* Steps inside a loop or branch use their slots themselves; the step around them uses those slots too, and ends
+ * last. */
 static void live_in(oly_plan *plan, const oly_block *b)
 {
     for (int k = 0; k < b->n_steps; k++) {
@@ -52,7 +53,7 @@ static void live_in(oly_plan *plan, const oly_block *b)
         for (int j = 0; s->kind == OLY_STEP_BRANCH && j < s->branch.n; j++)
             live_in(plan, s->branch.blocks[j]);
         liver l = {plan, s->number};
-        oly_step outside = *s; /* what is used inside only dies there */
+        oly_step outside = *s; /* slots used only inside end their life there */
         if (s->kind == OLY_STEP_LOOP)
             outside.loop.body = NULL;
         if (s->kind == OLY_STEP_BRANCH)

@@ -1,22 +1,22 @@
-/* When the steps of a plan run: what schedule.c and its helpers share. Private to runtime/plan. */
+/* What the files of this room share. Private to it. */
 #ifndef OLY_PLAN_SCHEDULE_SCHEDULER_H
 #define OLY_PLAN_SCHEDULE_SCHEDULER_H
 #include "plan/model/effects.h"
 #include "plan/move/move.h"
 #include "plan/model/planner.h"
 
-/* -- schedule_numbers.c: numbers steps and finds lives of slots anew -- */
+/* -- schedule_numbers.c: renumbers steps and recomputes the liveness of slots -------------------------------------- */
 void oly_renumber_steps(oly_planner *p);
 
 /* -- overlap.c -- */
 enum { OLY_AFTER_START = -1, OLY_AFTER_WAIT = -2 };
 typedef struct oly_part {
     oly_step step;
-    int after; /* what of the movement it needs: its start, all of it, or the message of parts->peers[after] and those before */
+    int after; /* needs of the transfer: its start, all of it, or the messages of parts->peers[0..after] */
 } oly_part;
 
 typedef struct oly_parts {
-    int n; /* 0: the step stays whole */
+    int n; /* 0: the step is not split */
     oly_part part[2 * OLY_MAX_RANK + 1 > OLY_MOST_PEERS + 1 ? 2 * OLY_MAX_RANK + 1 : OLY_MOST_PEERS + 1];
     int n_peers, peers[OLY_MOST_PEERS];
 } oly_parts;
@@ -27,18 +27,18 @@ typedef struct oly_ranges {
     int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK];
 } oly_ranges;
 double oly_ranges_volume(const oly_ranges *r);
-/* Which of the iterations `all`, reading (or writing) at `place` of the slot the piece is of, meet some of it. The slot is
- * row-major, and the piece has its strides. False: cannot be said. */
+/* Of the iterations `all`, which read (or write) at `place`, finds those that touch the piece. The slot is row-major
+ * and the piece has its strides. False: unknown. */
 bool oly_find_readers(const oly_piece *piece, int64_t element, const oly_place *place, const oly_ranges *all,
                       oly_ranges *found);
 
-/* Cuts a step that reads what the moves bring, which takes `flight` seconds, where that pays. */
+/* Splits a step that reads what the transfers bring, which takes `flight` seconds, where that pays. */
 oly_status oly_split_step(oly_planner *p, const oly_step *s, int n, const oly_step *const *moves, double flight,
                           oly_parts *parts);
 
 /* -- overlap_scatter.c -- */
-/* Makes one step of a product and the exchange that sends it in parts to other processes, which takes `flight` seconds, if that
- * pays: what goes to a process is sent as soon as its blocks are made. *done tells; then `fed` is that step. */
+/* Merges a product and the exchange of its result, which takes `flight` seconds, into one step that sends each
+ * process its blocks as soon as they are computed, if that pays. *done says so; then `fed` is that step. */
 oly_status oly_send_blocks_early(oly_planner *p, const oly_step *product, const oly_step *move, double flight,
                                  oly_step *fed, bool *done);
 #endif

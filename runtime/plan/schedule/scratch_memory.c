@@ -1,5 +1,5 @@
-/* Memory: scratch slots whose lives do not overlap share memory. A slot written outside a loop and used inside lives as long as the
- * loop; one written inside lives within an iteration. First fit in order of birth. */
+/* Scratch memory: slots with disjoint lifetimes share memory. A slot that is written outside a loop and used inside
+ * lives as long as the loop; one that is written inside lives within an iteration. First fit, in order of first use. */
 #define _GNU_SOURCE /* qsort_r */
 #include "plan/schedule/schedule.h"
 #include "core/optimisation.h"
@@ -11,8 +11,8 @@ static bool is_inside(const oly_plan *plan, const oly_slot *slot, const oly_bloc
                                    slot->block->end <= body->end && slot->block != plan->main);
 }
 
-/* Slots of outer blocks that the steps from `begin` to the one numbered `number` use live from before to after them: what is
- * written outside is written before, whatever its number, and a loop's body comes again. */
+/* Extends the lives of outer slots that the steps from `begin` to number `number` use, to before and after those
+ * steps: what is written outside is written before, whatever its number, and a loop's body runs again. */
 static void extend_over(oly_plan *plan, const oly_block *b, int n_bodies, oly_block *const *bodies, int number,
                         bool again)
 {
@@ -31,7 +31,7 @@ static void extend_over(oly_plan *plan, const oly_block *b, int n_bodies, oly_bl
     }
 }
 
-/* Extends lives over the loops and branches that slots of outer blocks reach into. */
+/* Extends lives of outer slots over the loops and branches that use them. */
 static void extend_lives(oly_plan *plan, const oly_block *b)
 {
     for (int k = 0; k < b->n_steps; k++) {
@@ -60,7 +60,7 @@ static size_t rounded(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Lowest offset at which `slot` overlaps none of the placed ones that live at the same time. */
+/* The lowest offset at which `slot` overlaps no placed slot that is live at the same time. */
 static size_t first_fit(const oly_plan *plan, const int *placed, int n, const oly_slot *slot)
 {
     size_t offset = 0;
@@ -78,7 +78,7 @@ static size_t first_fit(const oly_plan *plan, const int *placed, int n, const ol
     return offset;
 }
 
-/* Devices that have nothing in a slot need no memory for it; the smallest (counters of loops) are on all of them. */
+/* Devices that hold nothing of a slot need no memory for it; tiny slots (loop counters) are on all devices. */
 static void note_devices(const oly_plan *plan, const oly_slot *s, size_t *scratch)
 {
     for (int d = 0; d < plan->n_devices; d++) {
@@ -88,7 +88,7 @@ static void note_devices(const oly_plan *plan, const oly_slot *s, size_t *scratc
     }
 }
 
-/* -- donated inputs ----------------------------------------------------------------------------------------------- */
+/* -- donated inputs ------------------------------------------------------------------------------------------------ */
 
 static const oly_step *step_numbered(const oly_block *b, int number)
 {
@@ -108,7 +108,7 @@ static bool same_place(const oly_tile_work *w, const oly_place *load, const oly_
     return true;
 }
 
-/* Does the tile program read the input only at the element it writes? */
+/* Does the tile program read the input only at the element that it writes? */
 static bool overwrites_in_order(const oly_plan *plan, const oly_step *s, int input, int output)
 {
     for (int d = 0; d < plan->n_devices; d++) {
@@ -140,7 +140,7 @@ bool oly_output_may_take(const oly_plan *plan, int input, int output)
         oly_dtype_size(plan->inputs[input].type.dtype) != oly_dtype_size(plan->outputs[output].type.dtype))
         return false;
     const oly_step *s = step_numbered(plan->main, in->last);
-    if (s && s->kind == OLY_STEP_STENCIL) /* reads its input in the first pass, writes its result in the last */
+    if (s && s->kind == OLY_STEP_STENCIL) /* the first pass reads the input, the last one writes the result */
         return !s->stencil.march && s->out_slot == out_slot && s->stencil.count > s->stencil.pass;
     return s && s->kind == OLY_STEP_TILE && overwrites_in_order(plan, s, in_slot, out_slot);
 }
@@ -163,7 +163,7 @@ oly_status oly_assign_memory(oly_planner *p)
     for (int k = 0; k < n; k++) {
         oly_slot *s = &plan->slots[order[k]];
         int alive = 0;
-        for (int j = 0; j < n_placed; j++) /* drop the dead: births only grow */
+        for (int j = 0; j < n_placed; j++) /* drop slots that are dead: first uses only increase */
             if (plan->slots[placed[j]].last >= s->first || !oly_enabled(OLY_OPTIMISATION_MEMORY_REUSE))
                 placed[alive++] = placed[j];
         n_placed = alive;
