@@ -83,29 +83,34 @@ size_t oly_reduce_scratch(const oly_reduce_task *t)
 
 /* -- combiners ------------------------------------------------------------------------------------------------------ */
 
-#define FILL(T, sum, prod, max, min, and, or)                                                                          \
+/* What each identity of combiner_list.h is for a kind of element; floating ones have no combiners of bits. */
+#define FILL(T, ZERO, ONE, LOWEST, HIGHEST, BITS)                                                                      \
     {                                                                                                                  \
-        const T value[OLY_N_COMBINERS] = {sum, prod, max, min, and, or };                                              \
+        const T identities[] = {ZERO, ONE, LOWEST, HIGHEST, BITS};                                                     \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            ((T *)out)[i] = value[c];                                                                                  \
+            ((T *)out)[i] = identities[identity];                                                                      \
         break;                                                                                                         \
     }
 #define INTEGER(a, number, name, s, T, U, S, W, least, most)                                                           \
     case OLY_##number:                                                                                                 \
-        FILL(T, 0, 1, least, most, (T)-1, 0)
+        FILL(T, 0, 1, least, most, (T)-1)
 #define NARROW(a, number, name, s, T, of, to, top, digits, least, ...)                                                 \
     case OLY_##number:                                                                                                 \
-        FILL(T, 0, OLY_ONE_BITS(digits, least), (T)((top) | 1 << (8 * sizeof(T) - 1)), top, 0, 0)
+        FILL(T, 0, OLY_ONE_BITS(digits, least), (T)((top) | 1 << (8 * sizeof(T) - 1)), top, 0)
 #define FLOATING(a, number, name, s, T, ...)                                                                           \
-    case OLY_##number: FILL(T, 0, 1, -INFINITY, INFINITY, 0, 0)
+    case OLY_##number: FILL(T, 0, 1, -INFINITY, INFINITY, 0)
 void oly_combine_identity(oly_combiner c, oly_dtype dtype, void *out, int64_t n)
 {
+    enum { ZERO, ONE, LOWEST, HIGHEST, BITS };
+#define IDENTITY(a, number, name, as_bool, op, identity, ...) [OLY_COMBINE_##number] = identity,
+    static const uint8_t identities_of[OLY_N_COMBINERS] = {OLY_EVERY_COMBINER(IDENTITY, )};
+    int identity = identities_of[c];
     switch (dtype) {
         OLY_INTEGER_TYPES(INTEGER, )
         OLY_NARROW_TYPES(NARROW, )
         OLY_WIDE_TYPES(FLOATING, )
         OLY_COMPLEX_TYPES(FLOATING, )
-    default: FILL(uint8_t, 0, 1, 0, 1, 1, 0)
+    default: FILL(uint8_t, 0, 1, 0, 1, 1)
     }
 }
 

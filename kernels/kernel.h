@@ -4,6 +4,7 @@
  * in a fixed order. Chunk counts and bits are the same on every instruction set with fused multiply-add. */
 #ifndef OLY_KERNEL_H
 #define OLY_KERNEL_H
+#include "combiner_list.h"
 #include <olympus/array.h>
 
 #define OLY_TILE           1024 /* elements of a tile: a few tiles of 8-byte elements fit L1 */
@@ -96,13 +97,10 @@ void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, cons
 
 /* -- reductions ------------------------------------------------------------------------------------------------------ */
 typedef enum oly_combiner {
-    OLY_COMBINE_SUM,
-    OLY_COMBINE_PROD,
-    OLY_COMBINE_MAX,
-    OLY_COMBINE_MIN,
-    OLY_COMBINE_AND, /* bits; of bool and integers only */
-    OLY_COMBINE_OR,
-    OLY_N_COMBINERS
+#define OLY_NUMBER(a, number, ...) OLY_COMBINE_##number,
+    OLY_EVERY_COMBINER(OLY_NUMBER, )
+#undef OLY_NUMBER
+        OLY_N_COMBINERS
 } oly_combiner;
 
 /* Reduces the dimensions with reduced[d] of a strided box into a contiguous row-major array of the kept dimensions. An empty

@@ -5,21 +5,30 @@
 #include <string.h>
 
 /* -- one pair of elements; integers wrap, NaN wins ------------------------------------------------------------------ */
-#define ADD(T, U, a, b)           ((T)((U)(a) + (U)(b)))
-#define MULTIPLY(T, U, a, b)      ((T)((U)(a) * (U)(b)))
-#define LARGER(T, U, a, b)        ((a) > (b) ? (a) : (b))
-#define SMALLER(T, U, a, b)       ((a) < (b) ? (a) : (b))
-#define LARGER_FLOAT(T, U, a, b)  (((a) != (a)) | ((a) > (b)) ? (a) : (b))
-#define SMALLER_FLOAT(T, U, a, b) (((a) != (a)) | ((a) < (b)) ? (a) : (b))
-#define OR(T, U, a, b)            ((T)((a) | (b)))
-#define AND(T, U, a, b)           ((T)((a) & (b)))
+/* <op>_INTEGER, <op>_FLOAT, and <op>_<suffix> for complex numbers, of each op of combiner_list.h; U: the type arithmetic is done in. */
+#define ADD_INTEGER(T, U, a, b)      ((T)((U)(a) + (U)(b)))
+#define ADD_FLOAT(T, U, a, b)        ((T)((a) + (b)))
+#define MULTIPLY_INTEGER(T, U, a, b) ((T)((U)(a) * (U)(b)))
+#define MULTIPLY_FLOAT(T, U, a, b)   ((T)((a) * (b)))
+#define LARGER_INTEGER(T, U, a, b)   ((a) > (b) ? (a) : (b))
+#define LARGER_FLOAT(T, U, a, b)     (((a) != (a)) | ((a) > (b)) ? (a) : (b))
+#define SMALLER_INTEGER(T, U, a, b)  ((a) < (b) ? (a) : (b))
+#define SMALLER_FLOAT(T, U, a, b)    (((a) != (a)) | ((a) < (b)) ? (a) : (b))
+#define AND_INTEGER(T, U, a, b)      ((T)((a) & (b)))
+#define OR_INTEGER(T, U, a, b)       ((T)((a) | (b)))
 
 /* Complex numbers are ordered by the real part, then by the imaginary one; what is not a number wins, wherever it stands. */
-#define MULTIPLY_c64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
-#define MULTIPLY_c128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
 #define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
 #define LARGER_COMPLEX(T, U, a, b)  ((a) != (a) || ((b) == (b) && BEFORE(b, a)) ? (a) : (b))
 #define SMALLER_COMPLEX(T, U, a, b) ((a) != (a) || ((b) == (b) && BEFORE(a, b)) ? (a) : (b))
+#define ADD_c64                     ADD_FLOAT
+#define ADD_c128                    ADD_FLOAT
+#define MULTIPLY_c64(T, U, a, b)    COMPLEX_PRODUCT(a, b, FMAF)
+#define MULTIPLY_c128(T, U, a, b)   COMPLEX_PRODUCT(a, b, FMA)
+#define LARGER_c64                  LARGER_COMPLEX
+#define LARGER_c128                 LARGER_COMPLEX
+#define SMALLER_c64                 SMALLER_COMPLEX
+#define SMALLER_c128                SMALLER_COMPLEX
 
 #define LANES 64
 
@@ -82,53 +91,46 @@
         }                                                                                                              \
     }
 
-#define INTEGER_COMBINERS(a, number, type, s, T, U, S, W, ...)                                                         \
-    COMBINER(sum, s, T, W, ADD)                                                                                        \
-    COMBINER(prod, s, T, W, MULTIPLY)                                                                                  \
-    COMBINER(max, s, T, W, LARGER)                                                                                     \
-    COMBINER(min, s, T, W, SMALLER)                                                                                    \
-    COMBINER(and, s, T, W, AND)                                                                                        \
-    COMBINER(or, s, T, W, OR)
-#define WIDE_COMBINERS(a, number, type, s, T, ...)                                                                     \
-    COMBINER(sum, s, T, T, ADD)                                                                                        \
-    COMBINER(prod, s, T, T, MULTIPLY)                                                                                  \
-    COMBINER(max, s, T, T, LARGER_FLOAT)                                                                               \
-    COMBINER(min, s, T, T, SMALLER_FLOAT)
-#define NARROW_COMBINERS(a, number, type, s, T, of, to, ...)                                                           \
-    NARROW_PAIR(sum, s, T, ADD, of, to)                                                                                \
-    NARROW_PAIR(prod, s, T, MULTIPLY, of, to)                                                                          \
-    NARROW_PAIR(max, s, T, LARGER_FLOAT, of, to)                                                                       \
-    NARROW_PAIR(min, s, T, SMALLER_FLOAT, of, to)
-#define COMPLEX_COMBINERS(a, number, type, s, T, ...)                                                                  \
-    COMBINER(sum, s, T, T, ADD)                                                                                        \
-    COMBINER(prod, s, T, T, MULTIPLY_##s)                                                                              \
-    COMBINER(max, s, T, T, LARGER_COMPLEX)                                                                             \
-    COMBINER(min, s, T, T, SMALLER_COMPLEX)
-COMBINER(or, b8, uint8_t, uint8_t, OR)
-COMBINER(and, b8, uint8_t, uint8_t, AND)
+/* Every combiner for every element type it has. `of`: (suffix, C type, ...) of the element type. */
+#define REST(...)                                              __VA_ARGS__
+#define APPLY(X, ...)                                          X(__VA_ARGS__)
+#define INTEGER(of, number, name, as_bool, op, ...)            APPLY(COMBINER_OF, name, op##_INTEGER, REST of)
+#define FLOATING(of, number, name, as_bool, op, ...)           APPLY(COMBINER_OF, name, op##_FLOAT, REST of)
+#define NARROW(of, number, name, as_bool, op, ...)             APPLY(NARROW_OF, name, op##_FLOAT, REST of)
+#define COMPLEX(of, number, name, as_bool, op, ...)            APPLY(COMPLEX_OF, name, op, REST of)
+#define COMBINER_OF(name, op, s, T, U)                         COMBINER(name, s, T, U, op)
+#define NARROW_OF(name, op, s, T, of, to)                      NARROW_PAIR(name, s, T, op, of, to)
+#define COMPLEX_OF(name, op, s, T)                             COMBINER(name, s, T, T, op##_##s)
+#define INTEGER_COMBINERS(a, number, type, s, T, U, S, W, ...) OLY_EVERY_COMBINER(INTEGER, (s, T, W))
+#define WIDE_COMBINERS(a, number, type, s, T, ...)             OLY_NUMBER_COMBINERS(FLOATING, (s, T, T))
+#define NARROW_COMBINERS(a, number, type, s, T, of, to, ...)   OLY_NUMBER_COMBINERS(NARROW, (s, T, of, to))
+#define COMPLEX_COMBINERS(a, number, type, s, T, ...)          OLY_NUMBER_COMBINERS(COMPLEX, (s, T))
+COMBINER(or, b8, uint8_t, uint8_t, OR_INTEGER)
+COMBINER(and, b8, uint8_t, uint8_t, AND_INTEGER)
 OLY_INTEGER_TYPES(INTEGER_COMBINERS, )
 OLY_WIDE_TYPES(WIDE_COMBINERS, )
 OLY_NARROW_TYPES(NARROW_COMBINERS, )
 OLY_COMPLEX_TYPES(COMPLEX_COMBINERS, )
 
-/* bool: sum and max are or, product and min are and. */
-#define NO_TYPES(X, a)
-#define NUMBER_CELLS(f, NARROW_TYPES)                                                                                  \
-    OLY_INTEGER_TYPES(OLY_CELL, f)                                                                                     \
-    OLY_WIDE_TYPES(OLY_CELL, f) OLY_COMPLEX_TYPES(OLY_CELL, f) NARROW_TYPES(OLY_CELL, f)
-#define CELLS(form, NARROW_TYPES)                                                                                      \
+/* Only `pair` is there for narrow types. */
+#define WIDE_CELLS(form, number, name, as_bool, ...)                                                                   \
+    [OLY_COMBINE_##number] = {[OLY_BOOL] = as_bool##_##form##_b8,                                                      \
+                              OLY_INTEGER_TYPES(OLY_CELL, name##_##form) OLY_WIDE_TYPES(OLY_CELL, name##_##form)       \
+                                  OLY_COMPLEX_TYPES(OLY_CELL, name##_##form)},
+#define PAIR_CELLS(a, number, name, as_bool, ...)                                                                      \
+    [OLY_COMBINE_##number] = {[OLY_BOOL] = as_bool##_pair_b8,                                                          \
+                              OLY_REAL_TYPES(OLY_CELL, name##_pair) OLY_COMPLEX_TYPES(OLY_CELL, name##_pair)},
+#define BIT_CELLS(form, number, name, as_bool, ...)                                                                    \
+    [OLY_COMBINE_##number] = {[OLY_BOOL] = as_bool##_##form##_b8, OLY_INTEGER_TYPES(OLY_CELL, name##_##form)},
+#define CELLS(form)                                                                                                    \
     {                                                                                                                  \
-        [OLY_COMBINE_SUM] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(sum_##form, NARROW_TYPES)},                     \
-        [OLY_COMBINE_PROD] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(prod_##form, NARROW_TYPES)},                  \
-        [OLY_COMBINE_MAX] = {[OLY_BOOL] = or_##form##_b8, NUMBER_CELLS(max_##form, NARROW_TYPES)},                     \
-        [OLY_COMBINE_MIN] = {[OLY_BOOL] = and_##form##_b8, NUMBER_CELLS(min_##form, NARROW_TYPES)},                    \
-        [OLY_COMBINE_AND] = {[OLY_BOOL] = and_##form##_b8, OLY_INTEGER_TYPES(OLY_CELL, and_##form)},                   \
-        [OLY_COMBINE_OR] = {[OLY_BOOL] = or_##form##_b8, OLY_INTEGER_TYPES(OLY_CELL, or_##form)},                      \
+        OLY_NUMBER_COMBINERS(WIDE_CELLS, form) OLY_BIT_COMBINERS(BIT_CELLS, form)                                      \
     }
-const oly_combine_table OLY_ISA_NAME(oly_combiners) = {.pair = CELLS(pair, OLY_NARROW_TYPES),
-                                                       .eight = CELLS(eight, NO_TYPES),
-                                                       .chain = CELLS(chain, NO_TYPES),
-                                                       .lanes = CELLS(lanes, NO_TYPES)};
+const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
+    .pair = {OLY_NUMBER_COMBINERS(PAIR_CELLS, ) OLY_BIT_COMBINERS(BIT_CELLS, pair)},
+    .eight = CELLS(eight),
+    .chain = CELLS(chain),
+    .lanes = CELLS(lanes)};
 
 /* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
 #define GROUP 16  /* of positions that are folded one after the other, where there are more: see kernel.h */

@@ -50,8 +50,8 @@ static int taken(oly_op op)
     const oly_op_row *row = &oly_ops[op];
     if (row->lowering == OLY_LOWER_TILE)
         return tile_takes[oly_tile_first(row->detail)];
-    bool bitwise =
-        row->lowering == OLY_LOWER_REDUCE && (row->detail == OLY_COMBINE_AND || row->detail == OLY_COMBINE_OR);
+#define IS(a, number, ...) || row->detail == OLY_COMBINE_##number
+    bool bitwise = row->lowering == OLY_LOWER_REDUCE && (false OLY_BIT_COMBINERS(IS, ));
     return bitwise ? BOOLS | INTEGERS : EVERYTHING;
 }
 

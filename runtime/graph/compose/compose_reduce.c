@@ -99,9 +99,12 @@ oly_status oly_compose_reduce(oly_graph *g, int n_in, oly_node *const *in, const
 {
     (void)n_in;
     oly_node *x = in[0];
+    enum { KEEPS = false, WIDENS = true };
+#define RESULT(a, number, name, as_bool, op, identity, result) [OLY_COMBINE_##number] = result,
+    static const bool widens[OLY_N_COMBINERS] = {OLY_EVERY_COMBINER(RESULT, )};
     int combiner = oly_ops[recipe->op].detail;
     int64_t count;
-    if (combiner != OLY_COMBINE_SUM && combiner != OLY_COMBINE_PROD)
+    if (!widens[combiner])
         return apply(g, recipe->op, x, x->type.dtype, recipe, &count, out);
     oly_dtype dtype = oly_dtype_summed(x->type.dtype);
     OLY_TRY(apply(g, recipe->op, x, oly_dtype_computed(dtype), recipe, &count, out));

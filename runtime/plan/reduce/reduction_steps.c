@@ -294,9 +294,8 @@ oly_status oly_reduction_exchange(const folder *f, bool results, oly_exchange **
 
 static const char *combiner_name(oly_combiner c)
 {
-    static const char *const names[OLY_N_COMBINERS] = {
-        [OLY_COMBINE_SUM] = "sum", [OLY_COMBINE_PROD] = "prod", [OLY_COMBINE_MAX] = "max",
-        [OLY_COMBINE_MIN] = "min", [OLY_COMBINE_AND] = "and",   [OLY_COMBINE_OR] = "or"};
+#define NAME(a, number, name, ...) [OLY_COMBINE_##number] = #name,
+    static const char *const names[OLY_N_COMBINERS] = {OLY_EVERY_COMBINER(NAME, )};
     return names[c];
 }
 
