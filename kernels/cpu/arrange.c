@@ -1,4 +1,4 @@
-/* Elements arranged anew along a dimension, for sorting lines that are spread over devices (plan/lower_sort.c): a part made
+/* Elements arranged anew along a dimension, for sorting lines that are spread over devices (plan/lower/lower_sort.c): a part made
  * longer by elements that come after all others, the numbers of a part's elements in the whole line, elements in an order that
  * was found. Compiled once per instruction set; gives oly_arrange_run_<isa>, called through local.c. */
 #include "local_table.h"

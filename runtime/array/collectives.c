@@ -1,4 +1,4 @@
-/* The public collectives: which axes are meant, and the composition that makes the nodes (graph/compose_collective.c). */
+/* The public collectives: which axes are meant, and the composition that makes the nodes (graph/compose/compose_collective.c). */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"

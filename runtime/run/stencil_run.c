@@ -1,5 +1,5 @@
 /* Running stencil loops: what a pass (tile_passes.h) does with a kernel of kernels/stencil.c. Which tiles read no margins that
- * come in messages is the plan's knowledge (plan/stencil_overlap.c). */
+ * come in messages is the plan's knowledge (plan/stencil/stencil_overlap.c). */
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "run/tile_passes.h"

@@ -1,5 +1,5 @@
 /* The public products: each reads its arguments into a recipe for oly_dispatch (see operations.c); shapes and element types are
- * the compositions' business (graph/compose_contract.c, compose_einsum.c). */
+ * the compositions' business (graph/compose/compose_contract.c, compose_einsum.c). */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"

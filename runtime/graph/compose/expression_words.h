@@ -1,5 +1,5 @@
-/* Short words for compositions written with sketches (graph/sketch.h), in files that hold nothing else: s is the sketch, g, in,
- * recipe and out the arguments of the composition. */
+/* Short words for compositions written with expressions (graph/compose/expression.h), in files that hold nothing else: s is the
+ * expression, g, in, recipe and out the arguments of the composition. */
 #ifndef OLY_GRAPH_SKETCH_WORDS_H
 #define OLY_GRAPH_SKETCH_WORDS_H
 #include "graph/compose/expression.h"
