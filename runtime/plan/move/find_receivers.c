@@ -1,8 +1,8 @@
-/* Listing the positions that need something of a block. See find_receivers.h. */
+/* Enumerates the positions that need part of a block. See find_receivers.h. */
 #include "plan/move/find_receivers.h"
 #include <string.h>
 
-/* Coordinates along the axes of a split <-> number of the part. */
+/* Converts between coordinates along the axes of a split and the number of the part. */
 static void digits_of(const oly_axis_list *axes, oly_mesh mesh, int part, int *digit)
 {
     for (int k = axes->n - 1; k >= 0; k--) {
@@ -19,7 +19,7 @@ static int part_of(const oly_axis_list *axes, oly_mesh mesh, const int *digit)
     return part;
 }
 
-/* The first part from `part` on that lies at the fixed coordinates; -1: none. */
+/* The first part, from `part` on, whose coordinates agree with the fixed ones; -1: none. */
 static int next_part(const oly_receivers *r, int d, int part)
 {
     const oly_axis_list *axes = &r->to->dim[d].split.axes;
@@ -32,7 +32,7 @@ static int next_part(const oly_receivers *r, int d, int part)
         k++;
     if (k == axes->n)
         return part;
-    if (digit[k] > r->fixed[axes->axis[k]]) { /* too far: the next one further up */
+    if (digit[k] > r->fixed[axes->axis[k]]) { /* beyond the fixed coordinate: increment an axis before it */
         do
             k--;
         while (k >= 0 && (r->fixed[axes->axis[k]] >= 0 || digit[k] + 1 == mesh->size[axes->axis[k]]));

@@ -1,14 +1,14 @@
-/* Movements in which a device deals with many others, as in an all-to-all over a long axis: planning them works out what this
- * process keeps and how much comes and goes; which box goes to whom is listed when the step first runs, in the time that
- * sending so many messages takes anyway. So planning costs the same for any number of devices. Called by reshard.c. */
+/* Transfers in which a device has many partners, such as an all-to-all over a long axis. Planning finds only the
+ * local copies and the totals of bytes sent and received. Boxes are listed at the first run, in less time than so
+ * many messages take anyway. So planning time does not depend on the number of devices. Called by reshard.c. */
 #include "plan/move/move.h"
 #include "plan/move/tree_exchange.h"
 #include <string.h>
 
-/* For each device, sent and received; and between neighbours, where listing them takes little. */
+/* Below these a transfer is listed when planned: blocks sent and received per device, and neighbours. */
 enum { FEW_BLOCKS = 4, FEW_NEIGHBOURS = 64 };
 
-/* What is needed to list the remotes when the planner is gone. */
+/* What listing needs after the planner is gone. */
 typedef struct later {
     oly_exchange_outline outline;
     int n;
@@ -20,9 +20,9 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* -- how many ---------------------------------------------------------------------------------------------------------------- */
+/* -- numbers of partners ------------------------------------------------------------------------------------------- */
 
-/* Blocks of `from` that meet a run: all parts between the first and the last. */
+/* The number of blocks of `from` that meet a run. */
 static int64_t blocks_in(const mover *m, const run *r)
 {
     int64_t n = 1;
@@ -35,7 +35,7 @@ static int64_t blocks_in(const mover *m, const run *r)
     return n;
 }
 
-/* Blocks that a device's box shares something with, and the elements they have of it. */
+/* The number of blocks that meet a device's box, and the elements they share with it. */
 static int64_t blocks_for(const mover *m, const oly_box *target, int64_t *elements)
 {
     oly_box box = *target;
@@ -49,7 +49,7 @@ static int64_t blocks_for(const mover *m, const oly_box *target, int64_t *elemen
     return n;
 }
 
-/* About how many devices want something of a device's block, and how many of them the same. */
+/* Roughly how many devices need part of a device's block, and how many of them need the same part. */
 static int64_t receivers_of(const mover *m, int source, int64_t *alike)
 {
     oly_mesh from = m->from->mesh, to = m->to->mesh;
@@ -82,7 +82,7 @@ static int64_t receivers_of(const mover *m, int source, int64_t *alike)
     return r.none ? 0 : n;
 }
 
-/* Movements that many devices take part in, without margins: those have few partners. */
+/* Is it a transfer without margins or selected parts? Others have few partners. */
 static bool is_plain(const mover *m)
 {
     for (int d = 0; d < m->to->rank; d++)
@@ -117,12 +117,12 @@ bool oly_worth_outline(int n, const mover *movers)
     return blocks > (int64_t)FEW_BLOCKS * n * n_devices;
 }
 
-/* -- what stays here ------------------------------------------------------------------------------------------------------------ */
+/* -- local copies -------------------------------------------------------------------------------------------------- */
 
-/* What a device here holds. */
+/* The block of a device of this process. */
 typedef struct own_block {
-    int position;  /* in from's mesh; -1: it is not in it */
-    bool repeated; /* an earlier device here holds the same */
+    int position;  /* in from's mesh; -1: not in it */
+    bool repeated; /* an earlier device of this process holds the same block */
     int part[OLY_MAX_RANK];
 } own_block;
 
@@ -145,7 +145,7 @@ static own_block *own_blocks(const mover *m)
     return own;
 }
 
-/* Of what a device here gets, that which devices here have. */
+/* Adds the copies to a device from devices of this process. */
 static oly_status find_own(mover *m, const own_block *own, int device, int position)
 {
     oly_box box = m->target[device];
@@ -199,7 +199,7 @@ static oly_status find_copies(mover *m)
     return OLY_OK;
 }
 
-/* -- the outline ------------------------------------------------------------------------------------------------------------ */
+/* -- the outline --------------------------------------------------------------------------------------------------- */
 
 static oly_status list_remotes(const void *context, int stage, oly_exchange **exchange)
 {
@@ -256,7 +256,7 @@ oly_status oly_keep_movers(int n, const mover *movers, oly_planner **planner, mo
     return OLY_OK;
 }
 
-/* Where the blocks of a process lie, all that its devices have, in one box. */
+/* The smallest box that contains the blocks of all devices of a process. */
 static oly_box blocks_of_process(const oly_layout *l, const oly_process_grid *g, int process)
 {
     int first[OLY_MAX_RANK];
@@ -275,7 +275,7 @@ static oly_box blocks_of_process(const oly_layout *l, const oly_process_grid *g,
     return box;
 }
 
-/* The part of a slot, which holds the box `holds`, where a box lies. False: nowhere. */
+/* The part of `box` inside `holds`, the box that a slot holds, as a piece. False: they do not meet. */
 static bool part_of_piece(const oly_box *holds, const oly_box *box, size_t element, oly_piece *piece)
 {
     piece->offset = 0;
@@ -289,7 +289,7 @@ static bool part_of_piece(const oly_box *holds, const oly_box *box, size_t eleme
     return true;
 }
 
-/* For overlap.c, where few processes take part: what may come from each. Of many, a device waits for all. */
+/* For overlap.c, if few processes take part: what may arrive from each. With many, a device waits for all. */
 oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s)
 {
     int n_devices = movers[0].p->plan->n_devices, me = oly_mesh_my_process(), process[OLY_MOST_PEERS + 1];
@@ -327,7 +327,7 @@ oly_status oly_note_outline_arrivals(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
-/* How much comes and goes, and from how many ranks: about. */
+/* Estimates the bytes sent and received, and the number of peers. */
 static void estimate(int n, const mover *movers, oly_exchange_outline *o)
 {
     int n_devices = movers[0].p->plan->n_devices;

@@ -1,4 +1,4 @@
-/* Telling sides from arrivals. See margin_sides.h. */
+/* Finds the sides of arriving boxes. See margin_sides.h. */
 #include "plan/move/margin_sides.h"
 
 const oly_step *oly_margins_of(const oly_step *s, int k)
@@ -7,7 +7,7 @@ const oly_step *oly_margins_of(const oly_step *s, int k)
     return b && b->n_steps == 1 && b->steps[0].kind == OLY_STEP_MOVE ? &b->steps[0] : NULL;
 }
 
-/* Is it said what the movement brings? Not when its boxes are listed later (listed_transfers.c). */
+/* Does the step say what arrives? Not if its boxes are listed later (listed_transfers.c). */
 static bool is_known(const oly_step *move)
 {
     return !move || !move->exchange || move->move.n_arrivals > 0 || oly_exchange_bytes_received(move->exchange) == 0;

@@ -1,11 +1,11 @@
-/* Sorting pieces into messages. See messages.h. */
+/* Sorts pieces into messages. See messages.h. */
 #include "plan/move/messages.h"
 #include <stdlib.h>
 #include <string.h>
 
 oly_status oly_messages_add(oly_planner *p, oly_wires *w, const oly_process_message *wire)
 {
-    if (w->capacity == 0) { /* what an exchange made before has left */
+    if (w->capacity == 0) { /* reuse the memory of an earlier exchange */
         w->wire = p->spare_wires;
         w->capacity = p->spare_capacity;
         p->spare_wires = NULL;

@@ -1,8 +1,8 @@
-/* Movements between neighbours: every device wants its block and what lies round it, or another box that is cut over the same axes.
- * Dimensions are then apart. What a part of one dimension gives to or takes from another one is a *strip*, worked out once for all
- * devices of this process that have that part; what devices give each other are the products of strips. So finding them costs as
- * much as there is to find, and a device in the middle of a large mesh has no more neighbours than one in the middle of a small
- * one. Called by transfers.c. */
+/* Transfers between neighbours: every device needs its block and margins around it, or another box that is split over
+ * the same axes. The dimensions are then independent. What a part of one dimension sends to or receives from another
+ * is a *strip*, computed once for all devices of this process that have that part; what two devices exchange are the
+ * products of their strips. So the time is proportional to the number of pieces found, and does not grow with the
+ * mesh. Called by transfers.c. */
 #include "plan/move/move.h"
 #include "plan/move/transfers.h"
 #include "core/optimisation.h"
@@ -10,18 +10,19 @@
 #include <string.h>
 
 enum {
-    WAYS = 16,       /* parts of a dimension that are remembered */
-    MOST_PARTS = 64, /* that are wanted: bits of a mask */
+    WAYS = 16,       /* parts of a dimension that are cached */
+    MOST_PARTS = 64, /* most wanted parts: the bits of a mask */
     KIND_BITS = 5,
-    MOST_KINDS = (1 << KIND_BITS) - 1, /* of strips, in one dimension: OLY_MAX_RANK of them are a number of 64 bits */
-    SHAPE_BITS = 7                     /* products of strips that are remembered */
+    MOST_KINDS = (1 << KIND_BITS) - 1, /* most kinds of strips in a dimension: OLY_MAX_RANK of them fit in 64 bits */
+    SHAPE_BITS = 7                     /* log2 of the number of cached products of strips */
 };
 
 typedef struct range {
     int64_t lo, hi;
 } range;
 
-/* One dimension of what the devices with a part of `to` get: of their box, and of each of its parts that are wanted. */
+/* One dimension of what devices with part `part` of `to` receive: of their box, and of each of the parts that are
+ * wanted. */
 typedef struct line {
     int part;
     range whole, wanted[];
@@ -29,11 +30,11 @@ typedef struct line {
 
 /* One dimension of what a device shares with another one. */
 typedef struct strip {
-    int64_t lo, hi, shift; /* in the source's block; at the receiver's its elements are so much further on */
-    int part, position;    /* the other's; and what that adds to its position */
-    uint64_t meets, holds; /* wanted parts that have elements of it; that have all of it */
+    int64_t lo, hi, shift; /* in the source's coordinates; plus `shift`: in the receiver's */
+    int part, position;    /* the other device's part; its contribution to that device's position */
+    uint64_t meets, holds; /* wanted parts that share elements with it; that contain it */
     const line *line;      /* the receiver's */
-    int kind;              /* strips of one kind are alike but for where they begin; MOST_KINDS: not told */
+    int kind;              /* strips of one kind differ only in where they begin; MOST_KINDS: unknown */
 } strip;
 
 typedef struct strip_list {
@@ -41,9 +42,9 @@ typedef struct strip_list {
     strip *strip;
 } strip_list;
 
-/* What is wanted of the products of strips of certain kinds, as if all strips began at 0. */
+/* The wanted boxes of a product of strips of certain kinds, relative to where the strips begin. */
 typedef struct shape {
-    uint64_t kinds; /* of all dimensions, from 1 on; 0: none */
+    uint64_t kinds; /* of all dimensions, plus 1; 0: unused */
     int n;
     oly_box *boxes;
 } shape;
@@ -52,15 +53,15 @@ typedef struct finder {
     mover *m;
     oly_arena arena;
     int *position;     /* [n_devices] of this process's devices */
-    bool replicas;     /* several devices hold the same */
+    bool replicas;     /* several devices hold the same block */
     uint64_t all;      /* every wanted part */
     const line **line; /* [rank][WAYS] */
     const strip_list **taken, **given;
     remote_list copies; /* within this process */
-    const strip **kind; /* [rank][MOST_KINDS] the first of each */
+    const strip **kind; /* [rank][MOST_KINDS] the first of each kind */
     int n_kinds[OLY_MAX_RANK];
     shape *shapes; /* [1 << SHAPE_BITS] */
-    /* the device that is looked at, and how far */
+    /* the device being processed, and its strips chosen so far */
     int device, here;
     bool sending;
     const strip_list *list[OLY_MAX_RANK];
@@ -86,7 +87,7 @@ static const line *line_of(finder *f, int d, int part)
     return *known = l;
 }
 
-/* What a part adds to the position in the mesh. */
+/* What a part contributes to the position in the mesh. */
 static int place_of_part(const mover *m, int d, int part)
 {
     const oly_axis_list *axes = &m->from->split[d].axes;
@@ -102,7 +103,7 @@ static int place_of_part(const mover *m, int d, int part)
     return place;
 }
 
-/* What is wanted of a strip, counted from where it begins. */
+/* The elements of a strip that are in wanted part k, relative to the strip's begin. */
 static range wanted_of(const strip *s, int k)
 {
     int64_t lo = s->line->wanted[k].lo - s->shift - s->lo, hi = s->line->wanted[k].hi - s->shift - s->lo;
@@ -129,7 +130,7 @@ static int kind_of(finder *f, int d, const strip *s)
     while (k < f->n_kinds[d] && !are_alike(known[k], s))
         k++;
     if (k == f->n_kinds[d] && k < MOST_KINDS) {
-        strip *kept = OLY_ARENA_NEW(&f->arena, strip, 1); /* lists move as they grow */
+        strip *kept = OLY_ARENA_NEW(&f->arena, strip, 1); /* not in the list, which moves when it grows */
         if (!kept)
             return MOST_KINDS;
         *kept = *s;
@@ -138,7 +139,7 @@ static int kind_of(finder *f, int d, const strip *s)
     return k;
 }
 
-/* Adds [lo, hi) of the source's elements, shared with part `part`. */
+/* Adds the source's elements [lo, hi), shared with part `part`. */
 static bool add_strip(finder *f, strip_list *list, int d, int64_t lo, int64_t hi, int64_t shift, int part,
                       const line *l)
 {
@@ -169,7 +170,7 @@ static bool add_strip(finder *f, strip_list *list, int d, int64_t lo, int64_t hi
     return true;
 }
 
-/* What part `part` of `to` takes from those of `from`. */
+/* The strips that part `part` of `to` receives from those of `from`. */
 static bool take_strips(finder *f, strip_list *list, int d, int part)
 {
     const mover *m = f->m;
@@ -194,7 +195,7 @@ static bool take_strips(finder *f, strip_list *list, int d, int part)
     return true;
 }
 
-/* What part `part` of `from` gives to those of `to`. */
+/* The strips that part `part` of `from` sends to those of `to`. */
 static bool give_strips(finder *f, strip_list *list, int d, int part)
 {
     const mover *m = f->m;
@@ -233,7 +234,7 @@ static const strip_list *strips_of(finder *f, int d, int part)
 
 /* -- products of strips ------------------------------------------------------------------------------------------------------ */
 
-/* The parts of a product of strips that are wanted, boxes that do not overlap, counted from where the strips begin. */
+/* The wanted parts of a product of strips, as disjoint boxes relative to where the strips begin. */
 static int find_boxes(const finder *f, uint64_t meets, oly_box *boxes)
 {
     int rank = f->m->from->rank, n = 0;
@@ -251,7 +252,7 @@ static int find_boxes(const finder *f, uint64_t meets, oly_box *boxes)
     return oly_wanted_boxes(n, parts, &within, boxes);
 }
 
-/* The same, remembered. NULL: out of memory. */
+/* The same, cached. NULL: out of memory. */
 static const shape *shape_of(finder *f, uint64_t meets)
 {
     oly_box boxes[OLY_MOST_WANTED];
@@ -273,7 +274,7 @@ static const shape *shape_of(finder *f, uint64_t meets)
     return s;
 }
 
-/* Adds one of the boxes that the devices share; NULL: all of the product of strips. */
+/* Adds one box that the devices share; NULL: the whole product of strips. */
 static oly_status add_box(finder *f, const oly_box *box, int process, int position)
 {
     mover *m = f->m;
@@ -295,7 +296,7 @@ static oly_status add_box(finder *f, const oly_box *box, int process, int positi
     return OLY_OK;
 }
 
-/* The position of the device that gives what the strips share; -1: nothing comes from it that is not there. */
+/* The position of the device that sends the shared elements; -1: they are in place already. */
 static int giver_of(const finder *f, int position)
 {
     const mover *m = f->m;
@@ -311,7 +312,7 @@ static int giver_of(const finder *f, int position)
     return m->in_place && giver == receiver && !shifted ? -1 : giver;
 }
 
-/* A strip of each dimension has been chosen: what this device and the other one, at `position`, share. */
+/* Called once a strip of each dimension is chosen: adds what this device and the one at `position` share. */
 static oly_status found(finder *f, uint64_t meets, uint64_t holds, int position)
 {
     mover *m = f->m;
@@ -368,7 +369,7 @@ static oly_status find_for(finder *f, int device, bool sending)
     return find(f, 0, f->all, f->all, rest);
 }
 
-/* The device at a position, which is mostly as far from another one as the positions are. */
+/* The device at a position. Tries first the one whose distance from a known device equals that of their positions. */
 static int device_at(const finder *f, int position, int other, int of_other)
 {
     int n = f->m->p->plan->n_devices, guess = other + position - of_other;
@@ -386,7 +387,7 @@ static oly_status add_copies(finder *f)
     for (int k = 0; k < f->copies.n; k++) {
         const remote *r = &f->copies.remote[k];
         oly_box holds = m->target[r->device];
-        for (int d = 0; d < holds.rank; d++) { /* to where the elements are */
+        for (int d = 0; d < holds.rank; d++) { /* to the source's coordinates */
             holds.lo[d] -= r->shift[d];
             holds.hi[d] -= r->shift[d];
         }
@@ -419,9 +420,9 @@ static oly_status find_all(finder *f)
         if (f->position[d] < 0)
             continue;
         OLY_TRY(find_for(f, d, false));
-        if (mesh->process < 0) /* else there is nobody to send to */
+        if (mesh->process < 0) /* a mesh within one process has no receivers elsewhere */
             OLY_TRY(find_for(f, d, true));
-        if (d == 0 && m->remotes.n + f->copies.n < 256) { /* the others will need as many */
+        if (d == 0 && m->remotes.n + f->copies.n < 256) { /* the other devices will need as much */
             OLY_TRY(oly_room_for_remotes(f->m, &f->m->remotes, m->remotes.n * n + n));
             OLY_TRY(oly_room_for_remotes(f->m, &f->copies, f->copies.n * n + n));
         }
@@ -446,7 +447,8 @@ bool oly_between_neighbours(const mover *m)
     return near;
 }
 
-/* How many blocks of one dimension a device's box meets at most, and how many boxes a block; 0: not known. */
+/* Upper bounds for one dimension: on the blocks that a device's box meets, and on the boxes that meet a block; 0:
+ * unknown. */
 static void most_meetings(const mover *m, int d, int64_t *blocks, int64_t *boxes)
 {
     const oly_region_dim *r = &m->to->dim[d];

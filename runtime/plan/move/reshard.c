@@ -1,5 +1,5 @@
-/* Moving a value from one layout to the boxes that devices need (found by transfers.c). Between devices of one process that is a copy;
- * between processes the boxes for one rank travel in one message. */
+/* Moves a value from one layout to the boxes that devices need (found by transfers.c). Boxes for devices of the same
+ * process are copied; the boxes for each other process travel in one message. */
 #include "plan/move/move.h"
 #include "plan/move/transfers.h"
 #include "core/text.h"
@@ -7,7 +7,7 @@
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
-/* Those to others first; then by peer, movement, receiver and source. */
+/* Sent boxes first; then by peer, movement, receiver and source. */
 static void set_order(remote *r, int item)
 {
     r->item = item;
@@ -33,8 +33,8 @@ static int end_of_run(remote *const *list, int at, int n)
     return at;
 }
 
-/* Sorts by merging runs that are in order: of what a device gets and of what it gives there is about one each. The result is one of
- * the two lists. */
+/* A natural merge sort: the list consists of a few sorted runs, about one of received and one of sent boxes per
+ * device. Returns one of the two lists. */
 static remote **sort_remotes(int n, remote **list, remote **spare)
 {
     for (int runs = 0; runs != 1;) {
@@ -58,7 +58,8 @@ static bool same_bytes(const remote *a, const remote *b)
     return a->item == b->item && a->source == b->source && oly_box_equal(&a->box, &b->box);
 }
 
-/* Notes remote k in a table of 2^bits numbers from 1 on, 0: none; the one noted before that has the same bytes; -1: none. */
+/* Enters remote k in a hash table of 2^bits entries (index + 1; 0: empty). Returns the remote entered before with the
+ * same bytes; -1: none. */
 static int note_bytes(remote *const *remotes, int k, int *table, int bits)
 {
     const remote *r = remotes[k];
@@ -73,7 +74,8 @@ static int note_bytes(remote *const *remotes, int k, int *table, int bits)
     return -1;
 }
 
-/* Pieces of one message from remotes[0..n): a box that several receivers of the rank need travels once. table: room for 4 n. */
+/* Adds the pieces of one message from remotes[0..n). A box that several receivers of the rank need is sent once.
+ * table: room for 4 n. */
 static void fill_message(remote *const *remotes, int n, int *table, oly_message *message)
 {
     int bits = 1;
@@ -111,7 +113,7 @@ static oly_status make_exchange(mover *first, int n_remote, remote *const *remot
     return oly_exchange_make(first->element, n_sends, messages, n - n_sends, messages + n_sends, exchange);
 }
 
-/* -- for people ---------------------------------------------------------------------------------------------------- */
+/* -- explanations -------------------------------------------------------------------------------------------------- */
 
 static bool has_axis(const oly_axis_list *l, int axis)
 {
@@ -121,7 +123,7 @@ static bool has_axis(const oly_axis_list *l, int axis)
     return false;
 }
 
-/* The classical name of a movement. */
+/* The usual name of a transfer. */
 static const char *name_of(const mover *m)
 {
     const oly_layout *l = m->from;
@@ -155,7 +157,7 @@ static const char *name_of(const mover *m)
     return "halo exchange";
 }
 
-/* Positions that a device gets something from, each once; beyond so many, all count. */
+/* The distinct positions that a device receives from. When full, every further one is counted. */
 typedef struct source_list {
     int n, more, position[64];
 } source_list;
@@ -171,7 +173,7 @@ static void add_source(source_list *l, int position)
         l->more++;
 }
 
-/* What a device gets from others: elements, and from which sources. */
+/* What a device receives from others: elements, and from which sources. */
 typedef struct intake {
     int64_t elements;
     source_list sources;
@@ -242,7 +244,7 @@ static oly_status describe(int n, mover *movers, oly_step *s)
     return oly_note_transfer(n, movers, s);
 }
 
-/* Axes only: of explanations. */
+/* Notes the axes only, for explanations. */
 oly_status oly_note_transfer(int n, const mover *movers, oly_step *s)
 {
     const mover *m = &movers[0];
@@ -255,7 +257,7 @@ oly_status oly_note_transfer(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
-/* What comes from other processes, for overlap.c. */
+/* Notes what arrives from other processes, for overlap.c. */
 static oly_status note_arrivals(int n, const mover *movers, oly_step *s)
 {
     int total = 0;
@@ -315,7 +317,7 @@ static oly_status take_copies(int n, const mover *movers, oly_step *s)
     return OLY_OK;
 }
 
-/* A step that moves something, with its exchange, which is freed when there is no room for the step. */
+/* A MOVE step with its exchange, which is freed if the step cannot be added. */
 static oly_step *add_step(oly_planner *p, oly_block *b, const oly_node *node, oly_exchange *exchange, int out_slot)
 {
     oly_step *s = oly_step_add(p, b, OLY_STEP_MOVE, node, "exchange");
@@ -328,7 +330,7 @@ static oly_step *add_step(oly_planner *p, oly_block *b, const oly_node *node, ol
     return s;
 }
 
-/* Their step, of pieces that are found, unless it is better to list them later. */
+/* The step of these movers: with the pieces found, or, if `later`, listed at the first run. */
 static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
 {
     oly_planner *p = movers[0].p;
@@ -349,7 +351,7 @@ static oly_status make_step(int n, mover *movers, bool later, oly_block *b)
     return OLY_OK;
 }
 
-/* One step for movements of elements of one size. */
+/* One step for movements with elements of one size. */
 static oly_status add_moves(int n, mover *movers, oly_block *b)
 {
     oly_status st = oly_plan_stages(&n, movers, b);
@@ -406,7 +408,7 @@ oly_status oly_reshard_permuted(oly_planner *p, oly_block *b, const oly_node *no
     return add_moves(1, &m, b);
 }
 
-/* The same place in another slot of the device. */
+/* The same cell in another slot of the device. */
 static int in_other_slot(const oly_plan *plan, int cell, int n, const int *from, const int *to)
 {
     for (int k = 0; k < n; k++)
@@ -415,8 +417,8 @@ static int in_other_slot(const oly_plan *plan, int cell, int n, const int *from,
     return cell;
 }
 
-/* A step that does in other slots, `slot` first, laid out alike, what another one does: cells from to[k] on instead of those from
- * from[k] on. */
+/* Repeats a step in other slots of the same layout, `slot` being written: cells from from[k] on become those from
+ * to[k] on. */
 static oly_status repeat_step(oly_planner *p, const oly_step *like, int n, const int *from, const int *to, int slot,
                               oly_block *b)
 {

@@ -1,6 +1,6 @@
-/* Who gives what to whom: every device takes from the device that holds a block the part it shares with it. Where several devices
- * hold a block, the receiver itself comes first, then its own process, then the one at the receiver's coordinates: sender and
- * receiver find the same answer alone. Called by reshard.c. */
+/* Finds who sends what to whom: every device gets the part it needs of each block from a device that holds the block.
+ * If several hold it, the receiver itself is preferred, then a device of its process, then the one at the receiver's
+ * coordinates, so that sender and receiver find the same answer independently. Called by reshard.c. */
 #include "plan/move/transfers.h"
 #include "plan/move/move.h"
 #include <stdlib.h>
@@ -11,7 +11,7 @@ int oly_process_at(oly_mesh mesh, int position)
     return mesh->everywhere ? oly_mesh_my_process() : oly_mesh_process_of(oly_mesh_device_id(mesh, position));
 }
 
-/* The position of a device that holds the block; -1: it does not. */
+/* The position of a device, if it holds the block; -1: it does not. */
 static int position_with(const mover *m, const int *part, int device)
 {
     const oly_layout *l = m->from;
@@ -190,14 +190,14 @@ static oly_status add_remote(mover *m, remote r)
     return OLY_OK;
 }
 
-/* Parts of one dimension of `from` that meet [lo, hi). */
+/* The parts of one dimension of `from` that meet [lo, hi). */
 static void part_range(const oly_split *s, int64_t n, int64_t lo, int64_t hi, int *first, int *last)
 {
     *first = oly_split_part_of(s, n, lo);
     *last = oly_split_part_of(s, n, hi - 1);
 }
 
-/* A box at the receiver, or (sign -1) where its elements are at the source. */
+/* A box in the receiver's coordinates, from the source's; sign -1: the reverse. */
 static oly_box shifted(const oly_box *box, const int64_t *shift, int sign)
 {
     oly_box b = *box;
@@ -208,7 +208,7 @@ static oly_box shifted(const oly_box *box, const int64_t *shift, int sign)
     return b;
 }
 
-/* Slices that come from neighbouring slices. */
+/* Finds a run of slices that come from consecutive slices. */
 static bool next_slices(const mover *m, const oly_box *box, run *r)
 {
     int d = m->permuted;
@@ -278,7 +278,8 @@ static bool is_shifted(const run *r, int rank)
     return false;
 }
 
-/* Of a block a receiver gets `shared`; `holds` is the whole box of the receiver, shifted to where its elements are. */
+/* Adds the part `shared` of a block that a receiver gets. holds: the receiver's whole box, in the source's
+ * coordinates. */
 static oly_status receive_box(mover *m, int device, int position, const oly_box *shared, const oly_box *holds,
                               const run *r, int owner)
 {
@@ -288,7 +289,7 @@ static oly_status receive_box(mover *m, int device, int position, const oly_box 
     if (m->remotes_only)
         return OLY_OK;
     if (m->in_place && owner == position && !is_shifted(r, shared->rank))
-        return OLY_OK; /* its own part is in place */
+        return OLY_OK; /* its own block is in place */
     int holder = m->from->mesh->everywhere ? -1 : device_of(m, m->from->mesh, owner);
     for (int d = 0; holder < 0 && d < m->p->plan->n_devices; d++)
         if (m->p->plan->devices[d] == 0)
@@ -296,7 +297,7 @@ static oly_status receive_box(mover *m, int device, int position, const oly_box 
     return oly_add_copy(m, holder, device, holds, shared);
 }
 
-/* What of a box of a run is wanted at a position: a list of boxes. */
+/* The boxes to transfer of a run's box, given the parts that are wanted at a position. */
 static int wanted_of(mover *m, int position, const oly_box *box, const run *r, oly_box *boxes)
 {
     boxes[0] = *box;
@@ -364,14 +365,14 @@ static int in_ascending_order(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Has the process been given the box for the receiver before? */
+/* Was this box just listed for this process, for another receiver? */
 static bool just_sent(const mover *m, int process, int source, const oly_box *box)
 {
     const remote *last = m->remotes.n > 0 ? &m->remotes.remote[m->remotes.n - 1] : NULL;
     return last && last->sending && last->peer == process && last->source == source && oly_box_equal(&last->box, box);
 }
 
-/* What one position of another process takes from this device's block. */
+/* Adds what a position of another process needs of this device's block. */
 static oly_status send_to(mover *m, int device, int source, const oly_box *block, const int *part, int receiver,
                           int process)
 {
@@ -390,7 +391,7 @@ static oly_status send_to(mover *m, int device, int source, const oly_box *block
     return OLY_OK;
 }
 
-/* Several places of a block's elements as the receivers count them: each receiver once, in order. */
+/* The boxes of a block in the receivers' coordinates, and their receivers: each once, in order. */
 typedef struct receiver_list {
     int n, capacity, *position;
 } receiver_list;
@@ -414,7 +415,7 @@ static oly_status add_receivers(const mover *m, receiver_list *list, const oly_b
     return OLY_OK;
 }
 
-/* Releases the list, also after a failure. */
+/* Frees the list, also after a failure. */
 static oly_status send_to_list(mover *m, oly_status st, int device, int source, const oly_box *block, const int *part,
                                receiver_list *list)
 {
@@ -443,7 +444,8 @@ void oly_repetitions(const mover *m, int d, int64_t *first, int64_t *end)
         *end += n;
 }
 
-/* Devices of other processes whose boxes meet `wanted`, elements of this device's block as the receivers count them. */
+/* Sends to the devices of other processes whose boxes meet `wanted`, this block's elements in the receivers'
+ * coordinates. */
 static oly_status send_wanted(mover *m, int device, int source, const oly_box *block, const int *part,
                               const oly_box *wanted, const int *fixed)
 {
@@ -464,7 +466,7 @@ static oly_status send_wanted(mover *m, int device, int source, const oly_box *b
     }
 }
 
-/* The same where slices change places on the way: each slice on its own. */
+/* The same with permuted slices: slice by slice. */
 static oly_status send_permuted(mover *m, int device, int source, const oly_box *block, const int *part,
                                 const int *fixed)
 {
@@ -499,8 +501,8 @@ static oly_status send_everywhere(mover *m, int device, int source, const oly_bo
     return OLY_OK;
 }
 
-/* Who gets the device's block. Of several that hold it, receivers in other processes take it from the one at their own
- * coordinates, or, on another mesh, from the first. */
+/* Adds all receivers of a device's block. If several devices hold it, receivers in other processes get it from the
+ * one at their own coordinates or, on another mesh, from the first. */
 static oly_status send_all(mover *m, int device)
 {
     oly_mesh mesh = m->from->mesh;

@@ -1,20 +1,21 @@
-/* All-gathers and broadcasts between many processes, in stages: with n processes in a line, every one has after stage k what 2^k of
- * them had, so that ceil(log2 n) messages do what would be n - 1.
+/* Tree exchanges: all-gathers and broadcasts between many processes in stages. After stage k every one of n processes in
+ * a line has what 2^k of them had, so that ceil(log2 n) messages replace n - 1.
  *
- *   all-gather of six, from process 0's point of view    broadcast from process 0 of six
+ *   all-gather of six, at process 0                      broadcast from process 0 of six
  *     has 0              from 1: 1                          0 -> 1
  *     has 0 1            from 2: 2 3                        0 -> 2, 1 -> 3
  *     has 0 1 2 3        from 4: 4 5                        0 -> 4, 1 -> 5
  *
- * Nobody receives anything twice: as many bytes travel as otherwise. A process first copies its own devices' blocks to those of its
- * devices that want them; what then comes from others goes right to its place, of all of them at once. A gather over
- * several axes takes one after the other, those that cut a dimension finest first: so what a process has is one box, or two where the
- * line closes to a ring. All stages are one step, whose exchange lists the messages of each when it first runs (tree_exchange_list.c): so
- * planning costs the same for any number of processes. Called by reshard.c. */
+ * Nothing is received twice, so no more bytes travel than in direct messages. A process first copies the blocks of its
+ * own devices to those of its devices that need them; what arrives from others is then received in place, for all of its
+ * devices together. A gather over several axes runs one axis after the other, beginning with those that split a
+ * dimension finest, so that what a process has is one box, or two where it wraps around the line's end. All stages are
+ * one step, whose exchange lists the messages of each stage when it first runs (tree_exchange_list.c). So planning time
+ * does not depend on the number of processes. Called by reshard.c. */
 #include "plan/move/tree_exchange.h"
 #include <string.h>
 
-/* The copies found for the movements go with the step. */
+/* A MOVE step with the copies found for the movements. */
 static oly_status add_step(oly_staged *s, oly_block *b, const char *what, oly_step **added)
 {
     const mover *m = &s->movers[0];
@@ -43,7 +44,8 @@ static oly_status add_step(oly_staged *s, oly_block *b, const char *what, oly_st
     return oly_note_transfer(s->n, m, step);
 }
 
-/* Copies within each process, which every process has as a step. What they move to other devices is told by the next one. */
+/* Adds a step of copies within each process; every process has this step. The bytes they move are counted by the next
+ * step. */
 static oly_status add_copies(oly_staged *s, oly_block *b)
 {
     oly_step *step;
@@ -55,7 +57,7 @@ static oly_status add_copies(oly_staged *s, oly_block *b)
     return OLY_OK;
 }
 
-/* What devices here get that they have not themselves. */
+/* Counts what devices here get from other processes. */
 static void count_bytes(const oly_staged *s, oly_step *step)
 {
     for (int d = 0; d < s->n_devices; d++) {
@@ -86,7 +88,7 @@ static oly_status note_arrivals(const oly_staged *s, oly_step *step)
     return OLY_OK;
 }
 
-/* An exchange whose messages are listed by the first run. */
+/* An exchange whose messages are listed at the first run. */
 static oly_status make_later(const oly_staged *s, const oly_step *step, oly_exchange **exchange)
 {
     oly_planner *p = s->p;
@@ -120,8 +122,8 @@ static oly_status add_exchange(oly_staged *s, oly_block *b, const char *what, in
     return oly_staged_among(s) ? make_later(s, step, &step->exchange) : OLY_OK;
 }
 
-/* Devices get the blocks of the devices here that they want: those that send along the first axis between processes, or the
- * others. */
+/* Copies blocks between devices of this process: to the devices that send along the first axis between processes, or
+ * to the others. */
 static oly_status copy_own(oly_staged *s, mover *m, bool senders)
 {
     unsigned gathered, from = oly_axes_from(m), to = oly_axes_to(m);
@@ -134,7 +136,7 @@ static oly_status copy_own(oly_staged *s, mover *m, bool senders)
         for (int e = 0; e < s->n_devices; e++) {
             if (!oly_staged_here(s, e) || !oly_staged_agree(s, d, e, to & from) ||
                 oly_staged_first_alike(s, e, from) != e)
-                continue; /* not wanted, or another here has the same */
+                continue; /* not wanted, or an earlier device here holds the same */
             int source = oly_staged_agree(s, d, e, from) ? d : e;
             oly_box box = oly_box_intersect(&m->held[source], &m->target[d]);
             if (oly_box_count(&box) > 0)
@@ -151,7 +153,7 @@ static oly_status add_gather(oly_staged *s, oly_block *b)
         for (int j = 0; j < s->n; j++)
             OLY_TRY(copy_own(s, &s->movers[j], senders));
         if (senders)
-            OLY_TRY(add_copies(s, b)); /* the others go with the exchange */
+            OLY_TRY(add_copies(s, b)); /* the other copies are part of the step with the exchange */
     }
     for (int k = 0; k < s->order.n; k++) {
         n_processes *= s->grid.size[s->order.axis[k]];
@@ -176,7 +178,7 @@ static oly_status add_broadcast(oly_staged *s, oly_block *b)
         oly_plan_say(s->p, "in %d stages between %d processes, those that have it send it on", s->n_stages, s->grid.n));
 }
 
-/* Where the devices here are in the mesh. */
+/* The mesh coordinates of this process's devices. */
 static oly_status find_coordinates(oly_staged *s)
 {
     s->n_devices = s->p->plan->n_devices;
@@ -191,7 +193,7 @@ static oly_status find_coordinates(oly_staged *s)
     return OLY_OK;
 }
 
-/* Takes those off the list that go with `key`, the first of them. */
+/* Takes the movements that can share a step with `key`, the first of them, off the list. */
 static oly_status take_alike(oly_staged *s, int *n, mover *movers, const mover *key)
 {
     int left = 0;

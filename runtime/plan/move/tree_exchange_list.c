@@ -1,5 +1,5 @@
-/* Who sends what to whom in a stage of a gather or a broadcast: arithmetic, on meshes whose processes are a grid in the mesh.
- * Called by tree_exchange.c, and when a step in stages first runs. */
+/* The messages of each stage of a tree exchange. Arithmetic only, on meshes whose processes form a grid. Called by
+ * tree_exchange.c, and when a step in stages first runs. */
 #include "plan/move/tree_exchange.h"
 #include <string.h>
 
@@ -45,7 +45,8 @@ unsigned oly_senders_differ(const mover *m, int axis, unsigned gathered)
     return oly_axes_to(m) | (oly_axes_from(m) & ~gathered & ~(1u << axis));
 }
 
-/* What the devices have that lie where `device` does, but for the axes gathered over, and at [first, end) along `axis`. */
+/* The block of the device's coordinates, extended over all of the gathered axes and over [first, end) along the
+ * stage's axis. */
 static oly_box gathered_box(const oly_staged *s, const mover *m, int device, const oly_gather_stage *g, int first,
                             int end)
 {
@@ -66,8 +67,8 @@ static oly_box gathered_box(const oly_staged *s, const mover *m, int device, con
     return box;
 }
 
-/* What `count` processes from `first` on have of an axis of `size`, as far as it goes on at coordinates that ascend: one or two
- * runs. */
+/* The coordinates that `count` processes from number `first` on have along an axis, as ascending runs: one, or two if
+ * they wrap around. */
 static int runs_of(const oly_process_grid *g, int axis, int first, int count, int *begin, int *end)
 {
     int size = g->size[axis], each = g->each[axis], n = 0;
@@ -82,7 +83,7 @@ static int runs_of(const oly_process_grid *g, int axis, int first, int count, in
     return n;
 }
 
-/* A number for a device's coordinates along some axes among those that a process has: the same on every process. */
+/* Numbers a process's devices by their coordinates along some axes, the same way on every process. */
 static int lane_of(const oly_staged *s, int device, unsigned axes)
 {
     const int *at = coordinates_of(s, device);
@@ -92,8 +93,8 @@ static int lane_of(const oly_staged *s, int device, unsigned axes)
     return lane;
 }
 
-/* The wires to or from one peer, of what `count` processes have: of devices that have the same the first sends, and all that want
- * it receive. */
+/* Adds what is sent to or received from one peer: the elements of `count` processes. Of devices that hold the same
+ * only the first sends; all that need it receive. */
 static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gather_stage *g, int peer, bool sending,
                             int first, int count)
 {
@@ -126,7 +127,7 @@ static oly_status add_wires(const oly_staged *s, oly_wires *wires, const oly_gat
     return OLY_OK;
 }
 
-/* This process's place in the grid. False: it has no device of the mesh. */
+/* This process's coordinates in the grid. False: it has no device of the mesh. */
 static bool place_of(const oly_staged *s, int *place)
 {
     for (int d = 0; d < s->n_devices; d++)
@@ -138,7 +139,7 @@ static bool place_of(const oly_staged *s, int *place)
     return false;
 }
 
-/* The process `distance` further along the axis, round its end. */
+/* The process `distance` further along the axis, cyclically. */
 static int further(const oly_staged *s, const int *place, int axis, int distance)
 {
     int number = 0, size = s->grid.size[axis];
@@ -187,7 +188,7 @@ static oly_status list_gather(const oly_staged *s, int stage, oly_wires *wires)
     return OLY_OK;
 }
 
-/* Before the last stage all is there that the processes up to `distance` further have. */
+/* Adds what has arrived before the last stage: the elements of the processes up to `distance` further. */
 static oly_status list_gathered_before(const oly_staged *s, oly_wires *wires)
 {
     int place[OLY_MAX_RANK];
@@ -220,7 +221,8 @@ static oly_status add_whole(const oly_staged *s, oly_wires *wires, int peer, boo
     return OLY_OK;
 }
 
-/* How far this process is from the one that has it; its number in the grid. False: it has no device of the mesh. */
+/* This process's number in the grid, and its distance from the process that has the value. False: it has no device of
+ * the mesh. */
 static bool find_root(const oly_staged *s, int *number, int *distance)
 {
     int root = oly_grid_number(s->mesh, &s->grid, s->movers[0].from->mesh->process);
@@ -241,7 +243,7 @@ static oly_status list_broadcast(const oly_staged *s, int stage, oly_wires *wire
     return OLY_OK;
 }
 
-/* -- all of them -------------------------------------------------------------------------------------------------------------- */
+/* -- both ---------------------------------------------------------------------------------------------------------- */
 
 oly_status oly_list_wires(const oly_staged *s, int stage, oly_wires *wires)
 {
@@ -263,7 +265,7 @@ oly_status oly_list_arrivals(const oly_staged *s, oly_wires *wires)
 oly_status oly_list_stage(const void *staged, int stage, oly_exchange **exchange)
 {
     oly_staged s = *(const oly_staged *)staged;
-    oly_plan plan = *s.p->plan; /* the plan is made, and its memory is not ours any more */
+    oly_plan plan = *s.p->plan; /* a copy: the plan's own memory must not be used after planning */
     oly_planner p = {.plan = &plan};
     oly_wires wires = {0};
     plan.arena = (oly_arena){0};

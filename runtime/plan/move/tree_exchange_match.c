@@ -1,5 +1,6 @@
-/* Which movements are gathers along lines of processes, or broadcasts, that go in stages. Decided alike on every process, by
- * arithmetic, on meshes whose processes are boxes of the grid. Called by tree_exchange.c. */
+/* Recognises the transfers that are all-gathers along lines of processes, or broadcasts, and are worth doing in
+ * stages. Arithmetic only, with the same answer on every process, on meshes whose processes form a grid. Called by
+ * tree_exchange.c. */
 #include "plan/move/move.h"
 #include "plan/cost/cost.h"
 #include "plan/move/tree_exchange.h"
@@ -18,7 +19,6 @@ bool oly_process_grid_of(oly_mesh mesh, oly_process_grid *g)
     return !mesh->everywhere;
 }
 
-/* Row-major place in the grid <-> process; -1: it has no device of the mesh. */
 int oly_grid_number(oly_mesh mesh, const oly_process_grid *g, int process)
 {
     int first, n = oly_mesh_devices_of(process, &first), position = -1, at[OLY_MAX_RANK], number = 0;
@@ -71,7 +71,8 @@ unsigned oly_axes_to(const mover *m)
     return axes;
 }
 
-/* The dimension without the axes that are gathered over, which must be its last ones. False: its parts do not join to parts. */
+/* Removes the gathered axes from a split, of which they must be the last. False: its parts do not form whole parts
+ * then. */
 static bool join_parts(oly_mesh mesh, oly_split *s, unsigned dropped)
 {
     int n = 0, parts = 1;
@@ -102,7 +103,8 @@ static bool is_last(const mover *m, int axis, unsigned gathered)
     return false;
 }
 
-/* Of the axes that are the last of their dimensions, that along which processes are nearest comes first. */
+/* Orders the gathered axes: always the most minor one of those that are now the last of their dimension, as its
+ * processes are the nearest. */
 static void order_axes(const mover *m, unsigned dropped, oly_axis_list *order)
 {
     unsigned gathered = 0;
@@ -123,10 +125,10 @@ int oly_stages_between(int n)
     return log;
 }
 
-/* Saves it enough? Where few processes take part, consumers of a direct message may begin before the others are there. */
+/* Are stages worth it? With few processes direct messages are better: readers can start on each as it arrives. */
 static bool worth_stages(const mover *m, oly_mesh mesh, const oly_axis_list *axes, int n_processes, int n_stages)
 {
-    oly_box box = oly_region_box(m->to, m->shape, 0); /* the largest part, everywhere the same */
+    oly_box box = oly_region_box(m->to, m->shape, 0); /* the largest box, the same on every process */
     if (n_processes <= oly_option.direct_processes)
         return false;
     if (n_processes > OLY_MOST_PEERS)
@@ -145,8 +147,7 @@ static bool is_plain(const mover *m)
     return !m->permutation && !m->in_place && m->wanted.n == 0 && !m->from->mesh->everywhere;
 }
 
-/* What a process's devices have together is sent without being packed, or is little: then copying it together first costs
- * nothing. */
+/* Are a process's blocks contiguous together, or small? Then copying them together before sending costs nothing. */
 static bool is_together(const mover *m, int axis, int n_processes)
 {
     enum { LITTLE = 1 << 18 };
@@ -162,8 +163,8 @@ static bool is_together(const mover *m, int axis, int n_processes)
     return false;
 }
 
-/* Every device of some lines gets the same, which the devices of its line have. Few processes along one axis send what their
- * devices have to each other, when that is one box and not a box for each device. */
+/* All devices of a line receive what the line's devices have. At once: few processes along one axis exchange directly
+ * if what each one's devices have is one box rather than one per device. */
 bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bool *at_once)
 {
     oly_mesh mesh = m->from->mesh;
@@ -190,7 +191,7 @@ bool oly_is_gather(const mover *m, oly_process_grid *g, oly_axis_list *order, bo
     return oly_region_inside_layout(m->to, &joined);
 }
 
-/* Every device gets what one process has. */
+/* Every device receives what one process has. */
 bool oly_is_broadcast(const mover *m, oly_process_grid *g)
 {
     static const oly_axis_list none;

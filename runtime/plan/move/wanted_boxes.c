@@ -1,4 +1,4 @@
-/* The parts of a box that will be read, as boxes that do not overlap. Arithmetic only. Called by what finds transfers, and by
+/* The parts of a box that will be read, as disjoint boxes. Arithmetic only. Called where transfers are found, and by
  * read/gather_reads.c. */
 #include "plan/move/move.h"
 
@@ -7,7 +7,7 @@ typedef struct box_list {
     oly_box *box;
 } box_list;
 
-/* Adds the part of b that lies outside `hole`: at most two boxes for each dimension. False: too many. */
+/* Adds the part of b outside `hole`: at most two boxes per dimension. False: too many. */
 static bool add_outside(box_list *list, oly_box b, const oly_box *hole)
 {
     oly_box inside = oly_box_intersect(&b, hole);
@@ -38,7 +38,7 @@ static bool add_outside(box_list *list, oly_box b, const oly_box *hole)
     return true;
 }
 
-/* Adds what b has and the list has not. */
+/* Adds the part of b that the list does not cover. */
 static bool add_new(box_list *list, const oly_box *b)
 {
     oly_box left[OLY_MOST_WANTED], next[OLY_MOST_WANTED];

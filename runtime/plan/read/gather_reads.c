@@ -1,6 +1,6 @@
-/* What is read together comes together: the parts of values that some steps will read are gathered into one box for each value and
- * device, and one exchange fills those boxes, with the parts that are read only (no corners, where a stencil reads none). Called by
- * the lowerings before they demand what they read. */
+/* Combines the reads of several steps: the regions that they read of a value are joined to one box per device, and
+ * one exchange fills these boxes. Only the parts that are read are transferred (no corners if a stencil reads none).
+ * Called by lowering before it requests its operands. */
 #include "plan/move/move.h"
 #include "plan/read/read.h"
 #include "plan/reduce/reduce.h"
@@ -26,7 +26,7 @@ static oly_node *chase(oly_frame **f, oly_node *n, oly_region *r)
     }
 }
 
-/* A value in memory and what of it is wanted. */
+/* A value in memory, and the parts of it that will be read. */
 typedef struct root {
     oly_frame *frame;
     oly_node *node;
@@ -35,7 +35,7 @@ typedef struct root {
     oly_region *parts;
 } root;
 
-/* Joins a part to the box, unless more than a device's part would lie between them. */
+/* Joins a part to the box, unless the gap between them is larger than a device's block. */
 static bool join(root *r, const oly_region *part)
 {
     oly_region hull = r->hull;
@@ -51,7 +51,7 @@ static bool join(root *r, const oly_region *part)
     return true;
 }
 
-/* Notes a part, unless one that is there has it. */
+/* Adds a part, unless one already there contains it. */
 static void add_part(root *r, const oly_region *part)
 {
     int kept = 0;
@@ -75,7 +75,7 @@ static oly_wanted wanted_of(const root *r)
     return (oly_wanted){r->n_parts, r->parts};
 }
 
-/* Is there a replica that has every part already? */
+/* Do the value's replicas have every part already? */
 static bool is_there(const oly_value *v, const root *r)
 {
     for (int k = 0; k < r->n_parts; k++)
@@ -84,7 +84,7 @@ static bool is_there(const oly_value *v, const root *r)
     return true;
 }
 
-/* Those in one frame and with elements of one size come in one exchange. */
+/* Values of one frame whose elements have the same size share an exchange. */
 static oly_status fetch_together(oly_planner *p, int n, root *roots)
 {
     oly_movement *movements = OLY_PLAN_NEW(p, oly_movement, n + 1);
@@ -115,7 +115,7 @@ static oly_status fetch_together(oly_planner *p, int n, root *roots)
     return OLY_OK;
 }
 
-/* Is the region cut over the axes that the value is cut over? */
+/* Is the region split over the same axes as the value? */
 static bool is_near(const oly_region *r, const oly_layout *l)
 {
     bool same = r->mesh == l->mesh;
@@ -124,7 +124,7 @@ static bool is_near(const oly_region *r, const oly_layout *l)
     return same;
 }
 
-/* Is all that is read of the operand just where it lies? So it is with most. */
+/* Does every device read exactly its own block of the operand? This is the common case, so it is tested first. */
 static bool lies_there(oly_frame *f, const oly_node *n, const oly_region *r)
 {
     const oly_value *v = oly_value_of(f, n);
@@ -144,7 +144,7 @@ static bool lies_there(oly_frame *f, const oly_node *n, const oly_region *r)
     return true;
 }
 
-/* What one step alone wants cut otherwise comes when it is read. */
+/* A region with other axes that only one step reads is left until it is read. */
 static void leave_single(root *roots, int *n)
 {
     int kept = 0;
@@ -157,7 +157,7 @@ static void leave_single(root *roots, int *n)
 static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *nodes, const oly_region *regions,
                           bool neighbours)
 {
-    root *roots = NULL; /* mostly none is needed */
+    root *roots = NULL; /* usually none is needed */
     int n_roots = 0;
     for (int k = 0; k < n; k++) {
         oly_frame *at = f;
@@ -181,7 +181,7 @@ static oly_status prepare(oly_planner *p, oly_frame *f, int n, oly_node *const *
         add_part(&roots[j], &r);
     }
     for (int k = 0; k < n && n_roots > 0;
-         k++) { /* parts that need nothing from elsewhere join, so that one copy serves all */
+         k++) { /* parts that need no transfer are joined too, so that one copy serves all */
         oly_frame *at = f;
         oly_region r = regions[k];
         oly_node *found = chase(&at, nodes[k], &r);

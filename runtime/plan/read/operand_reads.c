@@ -1,6 +1,6 @@
-/* Reading values: where each device finds the part of a value that it needs. Views (slices, transposes, broadcasts) are followed
- * to the memory they look at, with other offsets and strides; only when a device lacks elements does an exchange bring
- * them, and one exchange serves all that was announced together (gather_reads.c). */
+/* Operand reads: where each device finds the region of a value that a step needs. Views (slices, transposes,
+ * broadcasts) are followed to the memory they look at, by offsets and strides. Only where a device lacks elements
+ * does an exchange bring them; one exchange serves everything announced together (gather_reads.c). */
 #include "plan/move/move.h"
 #include "plan/read/read.h"
 #include "plan/reduce/reduce.h"
@@ -38,7 +38,8 @@ oly_region oly_view_region(const oly_node *n, const oly_region *r)
     return o;
 }
 
-/* Strides of the view's dimensions from those of its operand: steps and turns are in the region's scale. */
+/* The strides of the view's dimensions, from those of its operand. Steps and reversals are in the region's scale
+ * already. */
 static void view_strides(const oly_node *n, oly_place *place)
 {
     int64_t in[OLY_MAX_RANK];
@@ -50,8 +51,8 @@ static void view_strides(const oly_node *n, oly_place *place)
         place->stride[d] = dims[d].from < 0 ? 0 : in[dims[d].from];
 }
 
-/* Place of a region's box within a slot that holds another box of the same value, row-major. Where the region runs backwards
- * its first element is the box's last. */
+/* The place of a region's box in a slot that holds another box of the same value, row-major. Where the region runs
+ * backwards, its first element is the box's last. */
 static oly_place place_in(const oly_planner *p, int device, int slot, const oly_box *holds, const oly_box *wanted,
                           const oly_region *r, size_t element_bytes)
 {
@@ -59,7 +60,8 @@ static oly_place place_in(const oly_planner *p, int device, int slot, const oly_
     int64_t stride = 1;
     for (int d = holds->rank - 1; d >= 0; d--) {
         int64_t first = r->dim[d].scale < 0 ? wanted->hi[d] - 1 : wanted->lo[d];
-        bool steps = wanted->hi[d] - wanted->lo[d] > 1; /* one element: its step may be as long as numbers go */
+        bool steps =
+            wanted->hi[d] - wanted->lo[d] > 1; /* for one element the stride is unused, and scale may overflow it */
         place.offset += (first - holds->lo[d]) * stride * (int64_t)element_bytes;
         place.stride[d] = steps ? stride * r->dim[d].scale : stride;
         stride *= holds->hi[d] - holds->lo[d];
@@ -127,7 +129,7 @@ oly_status oly_add_replica(oly_planner *p, oly_value *v, const oly_region *r, co
     return OLY_OK;
 }
 
-/* Brings the region of a value in memory to a slot of its own. */
+/* Transfers the region of a value in memory to a new slot. */
 static oly_status fetch(oly_planner *p, oly_frame *f, const oly_node *n, const oly_region *r, oly_replica **replica)
 {
     oly_value *v = oly_value_of(f, n);
@@ -170,7 +172,7 @@ static bool has_steps(const oly_node *slice)
     return false;
 }
 
-/* Would bringing the region of a view bring elements between its own? */
+/* Would transferring the region of a view also transfer elements that the view leaves out? */
 static bool leaves_out(const oly_planner *p, oly_frame *f, const oly_node *node, const oly_region *r)
 {
     oly_layout l;
@@ -196,7 +198,7 @@ oly_status oly_read_operand(oly_planner *p, oly_frame *f, const oly_node *node, 
     if (!c && inside && !oly_sees_its_ends(node, region)) {
         OLY_TRY(oly_keep_view(p, f, (oly_node *)node));
     } else if (!c && inside && leaves_out(p, f, node, region) && !oly_is_at_hand(f, node, region)) {
-        OLY_TRY(oly_keep_view(p, f, (oly_node *)node)); /* what it leaves out does not go over the wire */
+        OLY_TRY(oly_keep_view(p, f, (oly_node *)node)); /* the elements left out are not transferred */
     }
     inside = v->slot < 0 ? inside : NULL;
     if (!c && inside) {
@@ -238,8 +240,9 @@ static void region_strides(const oly_box *b, int64_t *stride)
     }
 }
 
-/* The copies as a step, or as further ones of the step before when it makes other parts of the same value: copies of one step run in
- * any order, at the same time. over: they write over what the step before has written. NULL: out of memory. */
+/* Adds copies as a step, or to the step before if that writes other parts of the same value: the copies of one step
+ * run concurrently. over: they overwrite what the step before has written, so they need a step of their own. NULL:
+ * out of memory. */
 static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_node, int slot, bool over, int n,
                            oly_copy_work *copies)
 {
@@ -266,7 +269,7 @@ static oly_step *copy_step(oly_planner *p, oly_block *b, const oly_node *for_nod
     return s;
 }
 
-/* Adds the copies of a reading into a slot. */
+/* Adds the copies from a reading to a slot. */
 static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, const oly_reading *reading,
                             const oly_region *part, int slot, const oly_layout *whole, const int64_t *start,
                             const int64_t *step, const oly_node *for_node)
@@ -276,7 +279,7 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     OLY_PLAN_CHECK(copies);
     int n = 0;
     double work = 0;
-    bool gaps = false; /* then what is between had to be written before (lower_write.c) */
+    bool gaps = false; /* the elements between must have been written before (lower_write.c) */
     for (int k = 0; k < part->rank; k++)
         gaps = gaps || (step[k] != 1 && node->type.shape[k] > 1);
     for (int d = 0; d < p->plan->n_devices; d++) {
@@ -309,7 +312,7 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
     return OLY_OK;
 }
 
-/* Broadcast constants have no memory to copy from: a tile program writes them. */
+/* Constants have no memory to copy from: a tile program writes them. */
 oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, const oly_node *node, const oly_layout *l,
                     int slot)
 {
@@ -422,7 +425,7 @@ static oly_status copy_to_new_slot(oly_planner *p, oly_frame *f, const oly_node 
     return copy_into(p, f, node, &reading, &r, *slot, l, zero, one, node);
 }
 
-/* A replica that holds exactly this layout, or -1. */
+/* The slot of a replica in exactly this layout, or -1. */
 static int exact_replica(oly_frame *f, const oly_node *node, const oly_layout *l)
 {
     oly_region r = oly_region_of_layout(l);
@@ -458,7 +461,7 @@ oly_status oly_materialise(oly_planner *p, oly_frame *f, const oly_node *node, c
     return OLY_OK;
 }
 
-/* Does a view leave out or turn elements of what it looks at? */
+/* Does a view leave out or reverse elements of what it looks at? */
 static bool is_part(const oly_node *n)
 {
     int how = oly_ops[n->op].detail;
@@ -497,7 +500,7 @@ oly_status oly_keep_view(oly_planner *p, oly_frame *f, oly_node *node)
     return OLY_OK;
 }
 
-/* Only this frame's own results may be handed on as they are. */
+/* May the slot itself be returned as a result or carry? Only if this frame wrote it. */
 static bool claimable(const oly_planner *p, const oly_frame *f, int slot)
 {
     const oly_slot *s = &p->plan->slots[slot];

@@ -1,7 +1,7 @@
-/* The ends of views. A region may go on beyond the ends of its value, as margins do; it is clipped there, or goes round. What is read
- * through a view is clipped at the ends of the array that the view looks at, where other elements may be, and goes round all of that.
- * So a view is looked through only where its ends cannot be met; else it is copied first. Called by operand_reads.c and gather_reads.c, so that
- * no reader can forget. */
+/* The ends of views. A region may extend beyond the ends of its value, as margins do; there it is clipped, or wraps.
+ * Read through a view it would be clipped, or wrap, at the ends of the underlying array instead. So a view is read
+ * through only if the region does not reach its ends or they are the array's too; otherwise it is copied first.
+ * Called by operand_reads.c and gather_reads.c, so that every reader is covered. */
 #include "plan/read/read.h"
 #include "graph/view.h"
 
@@ -10,7 +10,7 @@ static int64_t spread_down(int64_t i, int64_t spread)
     return spread > 1 ? i / spread - (i % spread < 0) : i;
 }
 
-/* Does some device's part go on beyond elements [0, size)? */
+/* Does any device's box extend beyond elements [0, size)? */
 static bool goes_beyond(const oly_region_dim *r, int64_t size)
 {
     if (r->n == 0)
@@ -20,12 +20,12 @@ static bool goes_beyond(const oly_region_dim *r, int64_t size)
     return spread_down(lo + spread - 1, spread) < 0 || spread_down(hi, spread) >= size;
 }
 
-/* The same for one dimension of a view of n elements along a dimension of `size`. */
+/* The same for one dimension: a view of n elements of a dimension of `size`. */
 static bool sees_its_ends(const oly_region_dim *r, const oly_view_dim *v, int64_t n, int64_t size)
 {
     int64_t first = v->start, last = v->start + v->step * (n - 1);
     if (r->spread > 1 && (v->start != 0 || v->step != 1))
-        return false; /* numbers are divided after they are moved */
+        return false; /* the region divides indexes after the view has shifted them */
     if (!goes_beyond(r, n))
         return true;
     if (n == 0 || (r->wraps && v->step != 1 && v->step != -1))
