@@ -1,12 +1,12 @@
-/* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients? graph/linear.def
- * says which operations are linear and how. The taps keep the order in which the program adds them. */
+/* Linear forms: is a value of a loop's body a sum of shifted parts of the carry with constant coefficients?
+ * graph/linear.def lists the linear operations. The taps keep the order in which the program adds them. */
 #include "plan/stencil/stencil.h"
 #include "graph/view.h"
 #include <string.h>
 
 enum { DEEPEST = 64 }; /* operations on one path: bounds the recursion */
 
-/* A number, possibly broadcast. */
+/* A constant, possibly broadcast. */
 static bool number(const oly_node *n, double *value)
 {
     while (oly_ops[n->op].lowering == OLY_LOWER_VIEW)
@@ -31,7 +31,8 @@ static bool add_tap(oly_linear *f, const int64_t *start, int rank, double coeffi
     return true;
 }
 
-/* Is v a part of the carry, or the carry moved round (oly_is_cyclic_shift), or one of the other? Where its element 0 lies. */
+/* Is v a part of the carry, or a cyclic shift of it (oly_is_cyclic_shift), or a combination of both? start: the
+ * position of its element 0. */
 static bool find_shift(const oly_node *carry, const oly_node *v, int64_t *start, oly_linear *f)
 {
     bool rolled[OLY_MAX_RANK] = {false};

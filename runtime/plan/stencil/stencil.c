@@ -1,8 +1,8 @@
-/* Stencil loops: a loop whose body replaces an inner part of its one carry, or all of it, by a sum of shifted parts of it;
- * dimensions may go round (rolls). Then many time steps run from cache: every device holds its block with margins of several
- * steps' width; a pass brings the margins from the neighbours once and advances all those steps, tile by tile
- * (kernels/kernel.h). Points outside the replaced part never change. The first pass has the steps that are left over, and brings
- * no more than they read. */
+/* Stencil loops: the body replaces all or an inner part of its one carry by a sum of shifted parts of it; dimensions
+ * may be periodic (cyclic shifts). Time tiling then runs many steps from cache: every device holds its block with
+ * margins several steps wide; a pass brings the margins from the neighbours once and advances all those steps, tile by
+ * tile (kernels/kernel.h). Points outside the replaced part never change. The first pass has the remaining steps, and
+ * brings no more than they read. */
 #include "plan/stencil/stencil.h"
 #include "plan/move/move.h"
 #include "plan/read/read.h"
@@ -12,12 +12,12 @@
 #include "core/option.h"
 #include <string.h>
 
-/* What the body does, found in its graph. */
+/* What the body computes. */
 typedef struct found {
     oly_stencil stencil;
     int64_t lo[3], hi[3];   /* the part that is replaced */
-    bool wraps[3];          /* the dimension goes round: all of it is replaced */
-    int below[3], above[3]; /* least and largest offset of a tap, at most and at least 0 */
+    bool wraps[3];          /* the dimension is periodic: all of it is replaced */
+    int below[3], above[3]; /* smallest offset of a tap, at most 0; largest, at least 0 */
 } found;
 
 static bool take_taps(const oly_node *carry, const oly_node *value, const int64_t *start, found *s)
@@ -45,7 +45,8 @@ static bool take_taps(const oly_node *carry, const oly_node *value, const int64_
     return oly_stencil_supported(&s->stencil);
 }
 
-/* The sum itself: it reads beyond no end, as dimensions go round where it reads aside. */
+/* The sum itself, of the carry's full extent: it reads nothing beyond the ends, as dimensions with offsets are
+ * periodic. */
 static bool match_whole(const oly_node *carry, const oly_node *out, found *s)
 {
     static const int64_t zero[OLY_MAX_RANK];
@@ -73,7 +74,7 @@ static bool match_update(const oly_node *carry, const oly_node *out, found *s)
     return take_taps(carry, out->in[1], out->params.start, s);
 }
 
-/* The carry's own elements from `offset` on, unchanged. */
+/* Is it a part of the carry, unchanged, from `offset` along the dimension? */
 static bool is_kept(const oly_node *carry, const oly_node *part, int dimension, int64_t offset)
 {
     if (!oly_is_part(part, 1) || part->in[0] != carry)
@@ -127,8 +128,8 @@ static bool match(const oly_node *loop, found *s)
     }
     for (int d = 0; d < carry->type.rank && matches; d++) {
         if (s->wraps[d] && (s->lo[d] != 0 || s->hi[d] != carry->type.shape[d]))
-            return false; /* something is left out of what goes round */
-        if (s->wraps[d])  /* else every read lies inside the array */
+            return false; /* a part of a periodic dimension is not replaced */
+        if (s->wraps[d])  /* otherwise every read must be inside the array */
             continue;
         if (s->lo[d] - s->stencil.radius[d] < 0 || s->hi[d] + s->stencil.radius[d] > carry->type.shape[d]) {
             for (int t = 0; t < s->stencil.n_taps; t++)
@@ -139,14 +140,14 @@ static bool match(const oly_node *loop, found *s)
     return matches;
 }
 
-/* -- the plan ---------------------------------------------------------------------------------------------------------- */
+/* -- the plan ------------------------------------------------------------------------------------------------------ */
 
 int64_t oly_halo_steps(void)
 {
     return oly_enabled(OLY_OPTIMISATION_TIME_TILING) ? oly_option.halo_steps : 1;
 }
 
-/* Time steps a pass: what suits the caches for the largest block, the same on every process. */
+/* Time steps per pass: what suits the caches for the largest block, the same on every process. */
 static int steps_per_pass(const found *s, const oly_layout *l, int64_t count)
 {
     int64_t extent[3] = {1, 1, 1};
@@ -175,7 +176,7 @@ static oly_region with_margins(const found *s, const oly_layout *l, int steps)
     return r;
 }
 
-/* What several steps read: of several dimensions not the far corners, when no tap is diagonal. */
+/* What several steps read: without the far corners, if no tap is diagonal. */
 static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
 {
     const oly_tiling_need *needs;
@@ -196,12 +197,12 @@ static oly_status margins_of_steps(oly_planner *p, const found *s, const oly_lay
     return OLY_OK;
 }
 
-/* What `steps` steps read of their margins; a single step what its taps reach from the part that is replaced. */
+/* What `steps` steps read of their margins; for a single step, what its taps reach from the replaced part. */
 static oly_status margins_read(oly_planner *p, const found *s, const oly_layout *l, int steps, oly_wanted *w)
 {
     int n = steps == 1 ? s->stencil.n_taps : 1;
     if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
-        return OLY_OK; /* all of it is wanted */
+        return OLY_OK; /* everything is wanted */
     if (steps > 1 && l->rank > 1)
         return margins_of_steps(p, s, l, steps, w);
     oly_region *part = OLY_PLAN_NEW(p, oly_region, n + 1);
@@ -209,7 +210,7 @@ static oly_status margins_read(oly_planner *p, const found *s, const oly_layout 
     part[0] = with_margins(s, l, steps);
     for (int t = 0; t < n && steps == 1; t++) {
         part[t] = oly_region_of_layout(l);
-        for (int d = 0; d < l->rank; d++) /* seen from the replaced part */
+        for (int d = 0; d < l->rank; d++) /* relative to the replaced part */
             part[t].dim[d] = (oly_region_dim){.split = oly_split_sliced(&l->split[d], s->lo[d], 1),
                                               .n = s->hi[d] - s->lo[d],
                                               .scale = 1,
@@ -241,7 +242,7 @@ static void fill_device(const found *s, const oly_layout *l, const oly_region *r
         f->write_hi[d] = block.hi[d] - field.lo[d];
         f->fixed_lo[d] = s->lo[d] - field.lo[d];
         f->fixed_hi[d] = s->hi[d] - field.lo[d];
-        if (s->wraps[d]) { /* no end, as far as steps can see */
+        if (s->wraps[d]) { /* no end within the reach of any step */
             f->fixed_lo[d] = -f->extent[d];
             f->fixed_hi[d] = 2 * f->extent[d];
         }
@@ -341,7 +342,7 @@ oly_status oly_lower_stencil(oly_planner *p, oly_frame *f, oly_node *n, bool *do
     if (!margins) {
         OLY_TRY(oly_materialise(p, f, n->in[0], &l, &first));
     } else {
-        OLY_TRY(oly_materialise(p, f, n->in[0], &l, &out)); /* where it is, unless its layout is another */
+        OLY_TRY(oly_materialise(p, f, n->in[0], &l, &out)); /* without a copy, unless the layout differs */
         first = field_slot(p, f, &r, element);
         if (first < 0)
             return OLY_MEMORY;

@@ -1,7 +1,7 @@
-/* Which tiles of a stencil loop's pass can be worked while its margins are on their way: those that read nothing beyond the sides
- * that messages bring. Every process decides for its own devices, as values do not depend on tiles. Where no tile, or few, are
- * like that and prices say that it pays, the cells along those sides become tiles of their own. Called by stencil.c, when the
- * step is complete. */
+/* Which tiles of a pass of a stencil loop can be computed while its margins are on their way: those that read nothing
+ * beyond the sides at which messages arrive. Every process decides for its own devices, as values do not depend on
+ * tiles. If few or no tiles qualify and costs say that it pays, the elements along those sides become tiles of their
+ * own. Called by stencil.c when the step is complete. */
 #include "plan/cost/cost.h"
 #include "plan/move/margin_sides.h"
 #include "plan/stencil/stencil.h"
@@ -9,10 +9,10 @@
 #include "core/option.h"
 #include <string.h>
 
-/* What can be worked early is at least this, and another division into tiles gains that share of a pass. */
+/* The least time that early tiles must take, and the least fraction of a pass that other tiles must save. */
 static const double least_seconds = 2e-5, least_gain = 0.02;
 
-/* -- the sides that messages bring --------------------------------------------------------------------------------------- */
+/* -- the sides at which messages arrive ---------------------------------------------------------------------------- */
 
 static oly_block_within block_of(const oly_stencil *stencil, const oly_stencil_work *w)
 {
@@ -25,7 +25,7 @@ static oly_block_within block_of(const oly_stencil *stencil, const oly_stencil_w
     return own;
 }
 
-/* Notes the sides of what the movement brings each device. False: cannot be said. */
+/* Notes the sides at which the movement brings elements to each device. False: they cannot be determined. */
 static bool add_sides(const oly_plan *plan, const oly_step *s, const oly_step *move, const oly_stencil_work *work,
                       uint64_t *seen)
 {
@@ -61,7 +61,7 @@ static oly_status find_sides(oly_planner *p, const oly_step *s, const oly_step *
     return OLY_OK;
 }
 
-/* -- tiles and what they take ---------------------------------------------------------------------------------------------- */
+/* -- tiles and their cost ------------------------------------------------------------------------------------------ */
 
 typedef struct forecast {
     double points, early; /* of all devices */
@@ -83,7 +83,7 @@ static forecast foresee(const oly_plan *plan, const oly_step *s, const oly_stenc
     return f;
 }
 
-/* Borders of as many cells as a pass reaches, on the late sides. False: a block has no room for them. */
+/* Sets borders as wide as a pass reaches on the late sides. False: a block is too small for them. */
 static bool set_borders(const oly_step *s, oly_stencil_work *w)
 {
     for (int d = 0; d < s->stencil.stencil->rank; d++) {

@@ -1,6 +1,6 @@
-/* Plans of loops over fields (time_tiling.h): every device holds its block of each field with margins; a pass brings the margins from
- * the neighbours, of all fields in one message each, and advances some steps tile by tile. How many follows from the price of
- * the exchange, the margins that are computed twice, and the way through memory. Called by lower_loop.c. */
+/* Plans loops over fields (time_tiling.h): every device holds its block of each field with margins; a pass brings the
+ * margins of all fields, in one message per neighbour, and advances several steps tile by tile. How many steps depends
+ * on the cost of the exchange, of margins computed twice, and of memory traffic. Called by lower_loop.c. */
 #include "core/option.h"
 #include "core/optimisation.h"
 #include "plan/cost/cost.h"
@@ -15,13 +15,13 @@ typedef struct lowering {
     oly_frame *f;
     oly_node *loop;
     oly_layout layout;   /* of the grid */
-    oly_layout *outside; /* [n_fields] where each is before and after the loop */
-    oly_layout *inside;  /* [n_fields] cut where the grid is */
-    bool shifts;         /* some field lies elsewhere inside */
+    oly_layout *outside; /* [n_fields] where each field is before and after the loop */
+    oly_layout *inside;  /* [n_fields] split as the grid is */
+    bool shifts;         /* some field is placed differently inside */
     oly_tiling *march;
     oly_region *region; /* [n_fields] of the slots with margins */
     bool margins;
-    int64_t count, extent[OLY_TILING_RANK]; /* steps; of the largest block */
+    int64_t count, extent[OLY_TILING_RANK]; /* steps; extents of the largest block */
     int brings;                             /* the step that brings the first margins; -1: none, or several */
     oly_tiling_device *devices;
     const int *result; /* [n_fields] slots after the loop */
@@ -32,7 +32,7 @@ static bool is_cut(const lowering *w, int d)
     return w->layout.split[d].parts > 1 || w->march->form.wraps[d];
 }
 
-/* -- how many steps a pass -------------------------------------------------------------------------------------------------- */
+/* -- how many steps per pass --------------------------------------------------------------------------------------- */
 
 static int sort_in(int64_t *list, int n, int64_t x)
 {
@@ -46,7 +46,7 @@ static int sort_in(int64_t *list, int n, int64_t x)
     return n + 1;
 }
 
-/* Elements round a block that are needed of a field. */
+/* The number of elements around a block that are needed of a field. */
 static double points_needed(const lowering *w, const oly_tiling_need *needs, int n)
 {
     int64_t edge[OLY_TILING_RANK][128];
@@ -116,8 +116,8 @@ static bool fits_blocks(const lowering *w, const oly_tiling_pass *pass)
     return true;
 }
 
-/* The cheapest of some numbers of steps whose margins are no wider than a block, and that do not bring much more than single
- * steps. */
+/* Chooses the cheapest candidate whose margins are no wider than a block and which does not bring many more bytes than
+ * single steps. */
 static oly_status choose_steps(lowering *w)
 {
     static const int candidates[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
@@ -162,10 +162,11 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* -- margins ------------------------------------------------------------------------------------------------------------------ */
+/* -- margins ------------------------------------------------------------------------------------------------------- */
 
-/* Wide enough for both passes: fields that change places may make fewer steps read farther. The device's part of the grid, as the
- * field counts its elements: it may have none of its own there, but read some. */
+/* The device's part of the grid in the coordinates of field j, with margins wide enough for both passes: if fields
+ * change places, fewer steps may read farther. The part need not contain elements of the field that the device owns,
+ * only some that it reads. */
 static oly_region region_of_field(lowering *w, int j)
 {
     const oly_tiling *m = w->march;
@@ -199,7 +200,7 @@ static oly_status find_wanted(lowering *w, const oly_tiling_pass *pass, int j, o
 {
     int n = pass->n_needs[j];
     if (!oly_enabled(OLY_OPTIMISATION_CORNER_ELIMINATION))
-        return OLY_OK; /* all of it is wanted */
+        return OLY_OK; /* everything is wanted */
     oly_region *part = OLY_PLAN_NEW(w->p, oly_region, n + 1);
     OLY_PLAN_CHECK(part);
     for (int k = 0; k < n; k++) {
@@ -222,13 +223,13 @@ static oly_status find_wanted(lowering *w, const oly_tiling_pass *pass, int j, o
     return OLY_OK;
 }
 
-/* A field that is only written needs nothing beforehand. */
+/* A field that is only written need not be brought. */
 static bool is_read(const oly_tiling *m, int j)
 {
     return m->pass.n_needs[j] > 0 || (m->first.steps > 0 && m->first.n_needs[j] > 0);
 }
 
-/* Movements of fields: those with elements of one size together. */
+/* Plans the movements of fields; those with elements of one size are combined. */
 static oly_status plan_moves(lowering *w, oly_block *b, int n_fields, const oly_movement *all)
 {
     oly_movement *moves = OLY_PLAN_NEW(w->p, oly_movement, n_fields);
@@ -263,7 +264,7 @@ static oly_status bring_margins(lowering *w, const oly_tiling_pass *pass, const 
     return plan_moves(w, w->f->block, n, moves);
 }
 
-/* Brings what the others read, within the slots of the fields, two of each: a new block for each. */
+/* Brings what later passes read, within the two slots of each field: one new block of steps for each. */
 static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slots[2])
 {
     const oly_tiling_form *form = &w->march->form;
@@ -289,9 +290,9 @@ static oly_status renew_margins(lowering *w, oly_block **blocks, int *const slot
     return OLY_OK;
 }
 
-/* -- slots ------------------------------------------------------------------------------------------------------------------ */
+/* -- slots --------------------------------------------------------------------------------------------------------- */
 
-/* all: those of fields that are only written, too. */
+/* all: also for fields that are only written. */
 static oly_status new_slots(lowering *w, const oly_region *r, bool all, int *slots)
 {
     for (int j = 0; j < w->march->form.n_fields; j++) {
@@ -350,7 +351,8 @@ static oly_status new_blocks(lowering *w, const oly_layout *lie, int **slots)
     return new_slots(w, r, true, *slots);
 }
 
-/* Where the results lie after the loop; before that, in out_slot, as inside. */
+/* Makes the slots of the results after the loop. If fields are placed differently inside, out_slot is a slot with the
+ * inner layout. */
 static oly_status settle(lowering *w)
 {
     int *out;
@@ -372,7 +374,7 @@ static oly_status settle(lowering *w)
     return OLY_OK;
 }
 
-/* Results that lie elsewhere inside go to their places, all at once. */
+/* Moves results that are placed differently inside to their final layout, all in one movement. */
 static oly_status hand_out(lowering *w)
 {
     int n = w->march->form.n_fields;
@@ -390,7 +392,7 @@ static oly_status hand_out(lowering *w)
     return plan_moves(w, w->f->block, n, moves);
 }
 
-/* -- what comes from outside ------------------------------------------------------------------------------------------------- */
+/* -- values from outside the loop ---------------------------------------------------------------------------------- */
 
 static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
 {
@@ -407,7 +409,7 @@ static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
                                         .lo = least(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
                                         .hi = most(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
                                         .wraps = w->march->form.wraps[d]};
-        if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends: it need not be a copy */
+        if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends, so no copy is needed */
             r.dim[e].lo = most(r.dim[e].lo, 0);
             r.dim[e].hi = least(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
         }
@@ -427,7 +429,7 @@ static void place_fixed(const oly_tiling_fixed *x, const oly_region *r, int posi
         }
 }
 
-/* Brought once, before the loop, as far as the margins go. */
+/* Brings values from outside once, before the loop, including margins. */
 static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *regions)
 {
     const oly_tiling_form *form = &w->march->form;
@@ -446,7 +448,7 @@ static oly_status bring_fixed(lowering *w, oly_reading *readings, oly_region *re
     return OLY_OK;
 }
 
-/* A box of field j in the grid. */
+/* A box of field j in the coordinates of the grid. */
 static oly_box in_grid(const lowering *w, oly_box b, int j)
 {
     for (int d = 0; d < b.rank; d++) {
@@ -499,7 +501,7 @@ static oly_status fill_devices(lowering *w, const oly_reading *readings, const o
     return OLY_OK;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------------------ */
+/* -- the whole step ------------------------------------------------------------------------------------------------ */
 
 static void say_margin(oly_text *t, const char *comma, int64_t below, int64_t above, int d)
 {
@@ -590,7 +592,7 @@ static oly_status add_step(lowering *w)
     return w->shifts ? hand_out(w) : OLY_OK;
 }
 
-/* Are all fields cut over the same axes? */
+/* Are all fields split over the same axes? */
 static oly_status find_layouts(lowering *w, bool *alike)
 {
     oly_frame *body = w->f->bodies[w->loop->index];
@@ -610,7 +612,8 @@ static oly_status find_layouts(lowering *w, bool *alike)
     return OLY_OK;
 }
 
-/* How the grid is cut along a dimension if it is cut where field j is outside; and field k then. */
+/* grid_split: the split of the grid along a dimension that matches field j outside. field_split: that of field k in a
+ * grid that is split so. */
 static oly_split grid_split(const lowering *w, int j, int d)
 {
     return oly_split_embedded(&w->outside[j].split[d], w->march->form.align[j][d]);
@@ -621,7 +624,7 @@ static oly_split field_split(const lowering *w, const oly_split *grid, int k, in
     return oly_split_sliced(grid, w->march->form.align[k][d], 1);
 }
 
-/* The grid is cut as suits most fields: those that lie elsewhere inside must move at both ends of the loop. */
+/* Splits the grid as suits most fields: the others must move before and after the loop. */
 static void cut_dimension(lowering *w, int d)
 {
     int n = w->march->form.n_fields, most_alike = 0;

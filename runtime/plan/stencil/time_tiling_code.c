@@ -1,5 +1,5 @@
-/* Programs of loops over fields (time_tiling.h): instructions as they are found, then registers for them. Called by time_tiling_form.c and
- * time_tiling_walk.c. */
+/* Programs of loops over fields (time_tiling.h): collects instructions, then assigns registers. Called by
+ * time_tiling_form.c and time_tiling_walk.c. */
 #include "plan/stencil/time_tiling_code.h"
 #include "core/optimisation.h"
 #include <string.h>
@@ -47,7 +47,7 @@ int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int
     int then = oly_tile_then(oly_ops[n->op].detail);
     if (then < 0)
         return add(c, &i, n);
-    oly_tile_instruction next = i; /* the third operand's turn */
+    oly_tile_instruction next = i; /* combines with the third operand */
     i.in[2] = -1;
     next.op = (uint16_t)then;
     next.in[0] = (int16_t)add(c, &i, NULL);
@@ -56,14 +56,14 @@ int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int
     return next.in[0] < 0 ? -1 : add(c, &next, NULL);
 }
 
-/* -- sums of taps ---------------------------------------------------------------------------------------------------- */
+/* -- sums of taps -------------------------------------------------------------------------------------------------- */
 
 typedef struct tap_list {
     int n, visits, load[OLY_STENCIL_TAPS];
     double coefficient[OLY_STENCIL_TAPS];
 } tap_list;
 
-enum { MOST_VISITS = 256 }; /* of values: bounds what shared ones cost */
+enum { MOST_VISITS = 256 }; /* bounds the time spent on shared values */
 
 static bool number(const oly_tiling_code *c, int value, double *x)
 {
@@ -91,7 +91,7 @@ static bool add_tap(const oly_tiling_code *c, tap_list *l, int load, oly_dtype d
     return true;
 }
 
-/* As linear_form.c does for one field: the taps keep the order in which the program adds them. */
+/* As linear_form.c for one field: the taps keep the order in which the program adds them. */
 static bool add_taps(const oly_tiling_code *c, tap_list *l, int value, oly_dtype dtype, double scale)
 {
     double x;
@@ -136,7 +136,7 @@ static oly_status find_taps(oly_planner *p, const oly_tiling_code *c, int value,
     return OLY_OK;
 }
 
-/* -- registers ------------------------------------------------------------------------------------------------------- */
+/* -- registers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct registers {
     bool busy[OLY_TILE_REGISTERS];
@@ -154,7 +154,8 @@ static int take(registers *r)
     return -1;
 }
 
-/* Loads keep theirs throughout; results give theirs back after their last use, and after the result is taken: never in place. */
+/* Loads keep their registers throughout. An operand's register is free after its last use, but never the result's of
+ * that instruction: nothing is computed in place. */
 static bool give_registers(oly_tiling_code *c, int value, int16_t *store, int *n_registers)
 {
     registers r = {.n = 0};
@@ -196,7 +197,7 @@ oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_
                              bool *fits)
 {
     OLY_TRY(find_taps(p, c, value, dtype, piece));
-    if (value < OLY_TILING_LOADS) { /* it is what it reads */
+    if (value < OLY_TILING_LOADS) { /* it is a load: copy it */
         oly_tile_instruction copy;
         memset(&copy, 0, sizeof copy);
         copy.op = OLY_TILE_copy;

@@ -1,4 +1,5 @@
-/* The program of one piece of a stage while it is being written down. Between time_tiling_form.c, time_tiling_walk.c and time_tiling_code.c. */
+/* The program of one piece of a stage while it is built. Private to time_tiling_form.c, time_tiling_walk.c and
+ * time_tiling_code.c. */
 #ifndef OLY_PLAN_STENCIL_TIME_TILING_CODE_H
 #define OLY_PLAN_STENCIL_TIME_TILING_CODE_H
 #include "plan/stencil/time_tiling_plan.h"
@@ -10,16 +11,16 @@ typedef struct oly_tiling_code {
     int n_loads, n_instructions;
     oly_tiling_load loads[OLY_TILING_LOADS];
     oly_dtype dtype[OLY_TILING_LOADS];
-    oly_tile_instruction instructions[OLY_TILING_INSTRUCTIONS]; /* operands are values */
-    const oly_node *of[OLY_TILING_INSTRUCTIONS];                /* whose operation it is; NULL: a part of one */
+    oly_tile_instruction instructions[OLY_TILING_INSTRUCTIONS]; /* operands are numbers of values */
+    const oly_node *of[OLY_TILING_INSTRUCTIONS];                /* the node it implements; NULL: a part of one */
 } oly_tiling_code;
 
-/* Both give the number of the value; -1: too many. */
+/* Both return the number of the value; -1: too many. */
 int oly_tiling_read(oly_tiling_code *c, const oly_tiling_load *load, oly_dtype dtype);
 int oly_tiling_splat(oly_tiling_code *c, const oly_node *constant);
 /* The node's operation on values in[]; an iota counts along `dimension`. */
 int oly_tiling_operate(oly_tiling_code *c, const oly_node *n, const int *in, int dimension);
-/* The program that makes a value, in as many registers as there are: *fits. */
+/* Builds the program that computes a value. *fits: there are enough registers. */
 oly_status oly_tiling_finish(oly_planner *p, oly_tiling_code *c, int value, oly_dtype dtype, oly_tiling_piece *piece,
                              bool *fits);
 bool oly_tiling_same_program(const oly_tiling_piece *a, const oly_tiling_piece *b, int rank);

@@ -1,11 +1,12 @@
-/* What the body of a loop over fields does (time_tiling.h): values that are read aside, or more than once in different places, and the
- * carries' new values become stages; all else becomes part of their programs. A stage is cut into pieces within which every
- * update, padding and concatenation on the way (time_tiling_walk.c) is one of its operands. Called by time_tiling.c. */
+/* What the body of a loop over fields computes (time_tiling.h). Values that are read at an offset, or more than once at
+ * different positions, and the new values of carries become stages; everything else becomes part of their programs. A
+ * stage is divided into pieces, within each of which every update, padding and concatenation on the path
+ * (time_tiling_walk.c) is one of its operands. Called by time_tiling.c. */
 #include "plan/stencil/time_tiling_walk.h"
 #include "core/error.h"
 #include <string.h>
 
-enum { MOST_PIECES = 128, MOST_APART = 8 }; /* extents of fields differ by so much at most */
+enum { MOST_PIECES = 128, MOST_APART = 8 }; /* largest difference of the extents of fields */
 
 bool oly_tiling_sees_through(const oly_node *n)
 {
@@ -21,7 +22,7 @@ bool oly_tiling_sees_through(const oly_node *n)
     }
 }
 
-/* Are there only operations that can be looked through? */
+/* Are all operations of the kinds that the walk can follow? */
 static bool may_be_found(const oly_graph *g)
 {
     for (int k = 0; k < g->n_nodes; k++)
@@ -48,7 +49,7 @@ static void find_dependence(oly_tiling_walk *f)
         }
 }
 
-/* -- pieces ------------------------------------------------------------------------------------------------------------- */
+/* -- pieces -------------------------------------------------------------------------------------------------------- */
 
 static oly_status make_piece(oly_tiling_walk *f, const oly_node *n, oly_tiling_piece *piece, bool *made)
 {
@@ -71,7 +72,7 @@ static oly_status make_piece(oly_tiling_walk *f, const oly_node *n, oly_tiling_p
     return OLY_OK;
 }
 
-/* b joins a when both run the same program and lie side by side. */
+/* Merges b into a if both run the same program and are adjacent. */
 static bool join(oly_tiling_piece *a, const oly_tiling_piece *b, int rank)
 {
     int apart = -1;
@@ -143,9 +144,9 @@ static oly_status make_stage(oly_tiling_walk *f, const oly_node *n, oly_tiling_s
     return OLY_OK;
 }
 
-/* -- stages --------------------------------------------------------------------------------------------------------------- */
+/* -- stages -------------------------------------------------------------------------------------------------------- */
 
-/* A value that is a field after a step lies where that does, as others of its extents do. */
+/* A value that becomes a field after the step has the position of that field, like others of its extents. */
 static void place_like_field(oly_tiling_walk *f, const oly_node *n)
 {
     const oly_tiling_form *form = f->form;
@@ -157,7 +158,8 @@ static void place_like_field(oly_tiling_walk *f, const oly_node *n)
         }
 }
 
-/* Stages in the order of the graph. Users come first, so that each is placed before its own operands are. */
+/* Numbers stages in the order of the graph and makes them from last to first: users precede operands, so that each
+ * stage has a position before its operands need one. */
 static oly_status make_stages(oly_tiling_walk *f)
 {
     const oly_graph *g = f->body;
@@ -186,7 +188,7 @@ static oly_status make_stages(oly_tiling_walk *f)
     return OLY_OK;
 }
 
-/* Do its values follow from the numbers of its elements? */
+/* Does it depend on the indexes of its elements? */
 static bool counts(const oly_tiling_piece *p)
 {
     bool any = false;
@@ -200,7 +202,7 @@ static int64_t turned(int64_t x, int64_t n)
     return (x % n + n) % n;
 }
 
-/* Is an element of piece a one of piece b, or of an image of b? Where b is a, of another image. */
+/* Is an element of piece a one of piece b, or of a periodic image of b? If b is a: of another image. */
 static bool coincide(const oly_tiling_form *form, const oly_tiling_piece *a, const oly_tiling_piece *b)
 {
     bool in_each = a != b, in_some = false;
@@ -215,8 +217,8 @@ static bool coincide(const oly_tiling_form *form, const oly_tiling_piece *a, con
     return a == b ? in_some : in_each;
 }
 
-/* Where the grid goes round, an element of a stage that has more than the grid is also one of an image, further on: both must be
- * the same value, as those of a periodic border are, since a pass computes only one of them. */
+/* On a periodic grid, a stage larger than the grid has elements that are images of others. Both must have the same
+ * value, as in a periodic border, because a pass computes only one of them. */
 static bool has_one_value(const oly_tiling_form *form, const oly_tiling_stage *s)
 {
     for (int i = 0; i < s->n_pieces; i++)
@@ -228,7 +230,8 @@ static bool has_one_value(const oly_tiling_form *form, const oly_tiling_stage *s
     return true;
 }
 
-/* Fields and what comes from outside must go round with the grid: all of it, not a part. So must what is computed. */
+/* Along a periodic dimension, fields and values from outside must span the whole grid, and stages must have one value
+ * per element. */
 static bool goes_round(oly_tiling_walk *f)
 {
     for (int k = 0; k < f->form->n_stages; k++)
@@ -251,8 +254,8 @@ static bool goes_round(oly_tiling_walk *f)
     return true;
 }
 
-/* The fields lie in the grid with their middles at one place, the grid is what all of them cover. Where else they might lie to one
- * another would only make the body read farther. */
+/* Aligns the fields at their centres; the grid is the hull of all. Other alignments would only make the body read
+ * farther. */
 static bool has_grid(const oly_node *loop, oly_tiling_form *form)
 {
     const oly_graph *body = loop->params.body;
@@ -291,7 +294,7 @@ static oly_status find_form(oly_tiling_walk *f, bool *found)
         f->fails = f->fails || m->input == 0 || m->input > form->n_fields;
         m->is_stage = m->input < 0;
     }
-    for (int k = 0; k < g->n_nodes; k++) /* as if each step were a loop's */
+    for (int k = 0; k < g->n_nodes; k++) /* as if each unrolled step were an iteration */
         f->meetings[k].is_stage = f->meetings[k].is_stage || (g->nodes[k]->params.unrolled && f->meetings[k].input < 0);
     do
         OLY_TRY(make_stages(f));

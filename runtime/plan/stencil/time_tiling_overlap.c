@@ -1,7 +1,8 @@
-/* Tiles of loops over fields (time_tiling.h), and which of them can be worked while margins are on their way: those of which no step of
- * the pass reads, of any field, what lies beyond the sides from which messages bring that field. Every process decides for its own
- * devices, as values do not depend on tiles. Where few tiles are like that and prices say that it pays, the cells along those
- * sides become tiles of their own. Called by time_tiling.c, when the step is complete; the tiles by runtime/run/time_tiling_run.c. */
+/* The tiles of loops over fields (time_tiling.h), and which of them can be computed while margins are on their way:
+ * those for which no step of the pass reads, of any field, elements beyond the sides at which messages bring that
+ * field. Every process decides for its own devices, as values do not depend on tiles. If few tiles qualify and costs
+ * say that it pays, the elements along those sides become tiles of their own. Called by time_tiling.c when the step is
+ * complete; the division into tiles also by runtime/run/time_tiling_run.c. */
 #include "plan/cost/cost.h"
 #include "plan/move/margin_sides.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -9,17 +10,17 @@
 #include "core/option.h"
 #include <string.h>
 
-/* What can be worked early is at least this, and borders of their own gain that share of a pass. */
+/* The least time that early tiles must take, and the least fraction of a pass that borders must save. */
 static const double least_seconds = 2e-5, least_gain = 0.02;
 
-/* -- tiles ---------------------------------------------------------------------------------------------------------------- */
+/* -- tiles --------------------------------------------------------------------------------------------------------- */
 
 static int64_t parts_of(int64_t n, int64_t tile)
 {
     return n > 0 ? (n + tile - 1) / tile : 0;
 }
 
-/* Before what can be early, that, and behind it; or all in one. */
+/* The spans of a dimension: before the early part, the early part, and after it; without borders, one span. */
 static int spans(const oly_tiling *m, const oly_tiling_device *v, int d, int64_t *edge)
 {
     int n = 0;
@@ -61,13 +62,13 @@ bool oly_tiling_is_early(const oly_tiling *m, const oly_tiling_device *v, const 
     return true;
 }
 
-/* -- the sides that messages bring ---------------------------------------------------------------------------------------- */
+/* -- the sides at which messages arrive ---------------------------------------------------------------------------- */
 
 typedef struct finder {
     const oly_plan *plan;
     const oly_tiling *march;
     oly_tiling_device *device;
-    uint64_t *seen; /* [n_devices * n_fields] sides that arrivals lie beyond */
+    uint64_t *seen; /* [n_devices * n_fields] sides beyond which elements arrive */
 } finder;
 
 static int field_of(const oly_tiling *m, int slot)
@@ -91,7 +92,7 @@ static oly_block_within block_of(const oly_tiling_form *form, const oly_tiling_d
     return own;
 }
 
-/* Notes the sides of what the movement brings. False: cannot be said. */
+/* Notes the sides at which the movement brings elements. False: they cannot be determined. */
 static bool add_sides(const finder *f, const oly_step *move)
 {
     const oly_tiling_form *form = &f->march->form;
@@ -122,7 +123,7 @@ static bool find_sides(const finder *f, const oly_step *s, const oly_step *first
     return any;
 }
 
-/* How far a pass reads a field from what it writes, with all that its windows hold. */
+/* How far a pass reads a field around what it writes. */
 static void reach_of(const oly_tiling_pass *pass, int field, int d, int64_t *below, int64_t *above)
 {
     for (int k = 0; pass->steps > 0 && k < pass->n_needs[field]; k++) {
@@ -155,9 +156,9 @@ static void set_early(const finder *f, oly_tiling_device *v, const uint64_t *see
         v->early_lo[d] = v->early_hi[d] = v->block.hi[d];
 }
 
-/* -- what it takes ---------------------------------------------------------------------------------------------------------- */
+/* -- cost ---------------------------------------------------------------------------------------------------------- */
 
-/* Work on a device, in elements with about half of the margins round every tile. */
+/* The work of a device in elements, counting about half of the margins around every tile. */
 static void weigh(const oly_tiling *m, const oly_tiling_device *v, double *all, double *early)
 {
     *all = *early = v->here;
@@ -181,7 +182,7 @@ typedef struct forecast {
     double seconds;    /* of a pass, on the slowest device */
 } forecast;
 
-/* second: what an element takes. */
+/* second: the seconds per element. */
 static forecast foresee(const finder *f, double second, double flight)
 {
     forecast sum = {0};

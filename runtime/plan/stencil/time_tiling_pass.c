@@ -1,6 +1,6 @@
-/* Many steps of a loop over fields at once (time_tiling.h): over which margins each stage of each step is computed, what is read of the
- * fields round what is written, in which buffers of a tile values live, and how large tiles had better be. From the form and the
- * number of steps alone. Called by time_tiling.c. */
+/* One pass of several steps of a loop over fields (time_tiling.h): over which margins each stage of each step is
+ * computed, what is read of the fields around what is written, which buffers of a tile hold values, and how large tiles
+ * should be. Depends on the form and the number of steps alone. Called by time_tiling.c. */
 #include "core/error.h"
 #include "plan/cost/cost.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_NEEDS = 48, FEW_NEEDS = 4, ONE_NEED = 2 }; /* lists are shorter than these */
 
-/* Of a value: what is read of it. */
+/* What is read of a value. */
 typedef struct need_list {
     int n;
     oly_tiling_need *need; /* [limit] */
@@ -19,7 +19,7 @@ typedef struct unroller {
     oly_tiling_pass *pass;
     int limit;              /* of lists */
     need_list *needs;       /* of the stages of each step, then of the fields */
-    oly_tiling_ref **field; /* [steps + 1][n_fields]: what carries are before each step, and in the end */
+    oly_tiling_ref **field; /* [steps + 1][n_fields]: what the carries are before each step, and at the end */
 } unroller;
 
 static int64_t least(int64_t a, int64_t b)
@@ -32,7 +32,7 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* -- what is needed ------------------------------------------------------------------------------------------------------ */
+/* -- what is needed ------------------------------------------------------------------------------------------------ */
 
 static bool contains(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
 {
@@ -54,7 +54,7 @@ static oly_tiling_need hull_of(const oly_tiling_need *a, const oly_tiling_need *
     return h;
 }
 
-/* How much larger than both together the hull is, about: corners that nobody reads. */
+/* Approximately how much larger the hull is than both together: corners that are never read. */
 static double waste(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
 {
     oly_tiling_need h = hull_of(a, b, rank);
@@ -110,7 +110,7 @@ static need_list *needs_of(unroller *u, oly_tiling_ref of, int step)
     return &u->needs[of.kind == OLY_TILING_STAGE ? of.index : u->pass->steps * u->form->n_stages + of.index];
 }
 
-/* What a piece reads where its stage is needed. With one step a pass, elements that the piece does not compute are left out. */
+/* What a piece reads where its stage is needed. If a pass has one step, elements outside the piece are left out. */
 static void read_piece(unroller *u, const oly_tiling_piece *piece, const oly_tiling_need *at, int step)
 {
     int rank = u->form->rank;
@@ -189,9 +189,9 @@ static oly_status keep_needs(oly_planner *p, unroller *u)
     return OLY_OK;
 }
 
-/* -- buffers --------------------------------------------------------------------------------------------------------------- */
+/* -- buffers ------------------------------------------------------------------------------------------------------- */
 
-/* What is a result and read nowhere else goes straight to its place. */
+/* A result that is not read beyond the tile is written directly to its place. */
 static void find_targets(unroller *u)
 {
     for (int j = u->form->n_fields - 1; j >= 0; j--) {
@@ -301,7 +301,7 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
     memset(&memory[0][0], 0, sizeof memory[0][0]);
     for (int step = 0; step < steps; step++) {
         for (int j = 0; j < before.n; j++)
-            for (int t = -1; t < stencil->n_taps; t++) { /* what is not replaced stays */
+            for (int t = -1; t < stencil->n_taps; t++) { /* elements that are not replaced stay */
                 oly_tiling_need need = before.need[j];
                 for (int d = 0; d < stencil->rank && t >= 0; d++) {
                     need.lo[d] += stencil->offset[t][d];
@@ -320,7 +320,7 @@ oly_status oly_tiling_reach(oly_planner *p, const oly_stencil *stencil, int step
     return OLY_OK;
 }
 
-/* -- tiles ------------------------------------------------------------------------------------------------------------------ */
+/* -- tiles --------------------------------------------------------------------------------------------------------- */
 
 enum { CACHE_BYTES = 384 * 1024, SHORTEST_ROW = 256 };
 
@@ -339,7 +339,8 @@ static double instructions_of(const oly_tiling_stage *s)
     return n;
 }
 
-/* Seconds a step: the instructions of tiles of this size with their margins, and the fields' way through memory. */
+/* Seconds per step and element: the instructions of tiles of these extents with their margins, and the memory traffic
+ * of fields. */
 static double price_of(const oly_tiling_form *form, const oly_tiling_pass *pass, const int64_t *tile)
 {
     double points = 1, read = 1, work = 0, bytes = 0;
@@ -372,7 +373,7 @@ double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass,
     window /= (int64_t)element * (pass->n_buffers + 1);
     for (int d = 0; d < form->rank; d++)
         points *= (double)extent[d];
-    for (int parts = 1; parts <= 1024; parts *= 2) { /* rows as long as possible, or shorter and more of them */
+    for (int parts = 1; parts <= 1024; parts *= 2) { /* rows as long as possible, or shorter ones and more of them */
         int64_t t[OLY_TILING_RANK], left = window;
         for (int d = form->rank - 1; d >= 0; d--) {
             int64_t margin = pass->hi[d] - pass->lo[d], room = left;

@@ -1,5 +1,6 @@
-/* From a piece of a stage through the body's graph (time_tiling_walk.h): slices, rolls, updates, padding and concatenations say where the
- * operands lie, operations become instructions, and what is read becomes loads. Called by time_tiling_form.c. */
+/* Walks from a piece of a stage through the body's graph (time_tiling_walk.h): slices, cyclic shifts, updates, padding
+ * and concatenations determine the positions of operands, operations become instructions, and values that are read
+ * become loads. Called by time_tiling_form.c. */
 #include "plan/stencil/time_tiling_walk.h"
 #include "graph/view.h"
 #include <string.h>
@@ -18,7 +19,7 @@ static bool same_spot(const oly_tiling_spot *a, const oly_tiling_spot *b, int ra
            memcmp(a->shift, b->shift, sizeof *a->shift * (size_t)rank) == 0;
 }
 
-/* Dimension for dimension that of the grid. */
+/* Do the dimensions of the node correspond to those of the grid, in order? */
 static bool is_plain(const oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
     bool plain = n->type.rank == f->form->rank;
@@ -27,9 +28,9 @@ static bool is_plain(const oly_tiling_walk *f, const oly_node *n, const oly_tili
     return plain;
 }
 
-/* -- reading ---------------------------------------------------------------------------------------------------------- */
+/* -- reading ------------------------------------------------------------------------------------------------------- */
 
-/* An element as far away as the other end is one near by, where the dimension goes round. */
+/* In a periodic dimension, an element near the opposite end is a near one. */
 static bool bring_near(oly_tiling_walk *f, int64_t size, int d, int64_t *shift)
 {
     int64_t n = f->form->shape[d], far = *shift < 0 ? -*shift : *shift;
@@ -99,11 +100,11 @@ static int read_fixed(oly_tiling_walk *f, const oly_node *n, const oly_tiling_sp
     return value < 0 ? fail(f) : value;
 }
 
-/* -- the way through the graph ------------------------------------------------------------------------------------------ */
+/* -- the path through the graph ------------------------------------------------------------------------------------ */
 
 static int value_of(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth);
 
-/* Elements of the node that the piece looks at along its dimension e. */
+/* The range of the node's elements that the piece reads along dimension e of the node. */
 static void range_of(const oly_tiling_walk *f, const oly_tiling_spot *at, int e, int64_t *lo, int64_t *hi)
 {
     int d = at->dim[e];
@@ -111,7 +112,7 @@ static void range_of(const oly_tiling_walk *f, const oly_tiling_spot *at, int e,
     *hi = at->shift[e] + (d < 0 ? 1 : f->hi[d] + at->turn[d]);
 }
 
-/* The piece must be cut where it looks at element i of the node's dimension e. */
+/* Divides the piece where it reads element i of the node's dimension e. */
 static int cut(oly_tiling_walk *f, const oly_tiling_spot *at, int e, int64_t i)
 {
     f->cut = at->dim[e];
@@ -138,7 +139,7 @@ static int through_view(oly_tiling_walk *f, const oly_node *n, const oly_tiling_
     return value_of(f, n->in[0], &to, depth);
 }
 
-/* Dimensions of one element come and go. */
+/* A reshape may only add or remove dimensions of one element. */
 static int through_reshape(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     const oly_type *in = &n->in[0]->type;
@@ -187,7 +188,8 @@ static int through_roll(oly_tiling_walk *f, const oly_node *n, const oly_tiling_
     return value_of(f, x, &to, depth);
 }
 
-/* Is the piece within a box of the node's elements? *outside: it has nothing of it; cuts it when it has some. */
+/* Is the piece inside a box of the node's elements? *outside: it is disjoint from it. If it overlaps the box partly,
+ * the piece is divided. */
 static bool is_within(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, const int64_t *start,
                       const int64_t *extent, bool *outside)
 {
@@ -210,7 +212,7 @@ static bool is_within(oly_tiling_walk *f, const oly_node *n, const oly_tiling_sp
     return within;
 }
 
-/* With gaps between the elements of what is inside, the box that they span is no box of them. */
+/* Are there gaps between the elements of `inside`? Then its elements do not form a box. */
 static bool has_gaps(const oly_node *n, const oly_node *inside)
 {
     for (int e = 0; e < n->type.rank; e++)
@@ -256,7 +258,7 @@ static int through_concatenation(oly_tiling_walk *f, const oly_node *n, const ol
     return fail(f);
 }
 
-/* A value computed from fields that is met in two places is a stage: it is computed once. */
+/* A value computed from fields that is met at two positions becomes a stage, so that it is computed once. */
 static void meet(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at)
 {
     oly_tiling_meeting *m = oly_tiling_meeting_of(f, n);
@@ -321,7 +323,7 @@ static int through(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot 
     }
 }
 
-/* The number of the value that the piece looks at; -1: it fails, or must be cut. */
+/* The number of the value that the piece reads; -1: failed, or the piece must be divided. */
 static int value_of(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at, int depth)
 {
     const oly_tiling_meeting *m = oly_tiling_meeting_of(f, n);

@@ -1,13 +1,14 @@
-/* The way from a stage of a march loop (time_tiling.h) back through the body's graph to the values it is made of. Between time_tiling_form.c,
- * which makes stages and their pieces, and time_tiling_walk.c, which writes down one piece. */
+/* The path from a stage of a loop over fields (time_tiling.h) back through the body's graph to the values it is
+ * computed from. Private to time_tiling_form.c, which makes stages and their pieces, and time_tiling_walk.c, which
+ * builds the program of one piece. */
 #ifndef OLY_PLAN_STENCIL_TIME_TILING_WALK_H
 #define OLY_PLAN_STENCIL_TIME_TILING_WALK_H
 #include "plan/stencil/time_tiling_code.h"
 
 enum { OLY_TILING_KNOWN = 384 };
 
-/* How a node's elements lie to those of the stage: element x of the stage looks at element x[dim[e]] + shift[e]. Where a dimension
- * goes round, that + turn[dim[e]] lies within the node. */
+/* How the elements of a node correspond to those of the stage: element x of the stage reads element x[dim[e]] +
+ * shift[e]. In a periodic dimension, adding turn[dim[e]] brings that inside the node. */
 typedef struct oly_tiling_spot {
     int dim[OLY_MAX_RANK]; /* -1: element shift[e] */
     int64_t shift[OLY_MAX_RANK], turn[OLY_TILING_RANK];
@@ -19,10 +20,10 @@ typedef struct oly_tiling_known {
     int value;
 } oly_tiling_known;
 
-/* Of a node on whose fields the body's values depend: where it was met first, and whether it is a stage. */
+/* For a node that depends on fields: where the walk met it first, and whether it is a stage. */
 typedef struct oly_tiling_meeting {
-    int depends; /* 0: not on what changes; 1: on the counter alone; 2: on fields */
-    int input;   /* of the body; -1 */
+    int depends; /* 0: on nothing that changes; 1: on the counter alone; 2: on fields */
+    int input;   /* of the body; -1: none */
     bool met, is_stage, is_placed;
     const oly_node *root;
     oly_tiling_spot at;
@@ -38,11 +39,11 @@ typedef struct oly_tiling_walk {
     oly_tiling_code *code;
     oly_tiling_known *known;
     int n_known, fixed_capacity;
-    bool fails, again, aside; /* nothing of this kind; other stages are needed; something is read aside */
-    /* the piece at hand */
+    bool fails, again, aside; /* again: more stages are needed; aside: a read has an offset */
+    /* the current piece */
     const oly_node *root;
     int64_t lo[OLY_TILING_RANK], hi[OLY_TILING_RANK];
-    int cut; /* dimension in which it must be cut; -1 */
+    int cut; /* dimension in which it must be divided; -1: none */
     int64_t cut_at;
 } oly_tiling_walk;
 
@@ -51,7 +52,7 @@ static inline oly_tiling_meeting *oly_tiling_meeting_of(oly_tiling_walk *f, cons
     return &f->meetings[n->index];
 }
 
-/* Writes down what makes the node's value in the piece at hand, the stage's own operation first. The number of the value; -1: it
- * fails, or the piece must be cut. */
+/* Builds the program of the node's value in the current piece, starting with the stage's own operation. Returns the
+ * number of the value; -1: failed, or the piece must be divided. */
 int oly_tiling_walk_from(oly_tiling_walk *f, const oly_node *n, const oly_tiling_spot *at);
 #endif
