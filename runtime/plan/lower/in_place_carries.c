@@ -1,11 +1,11 @@
-/* Which carries of a loop may keep their memory: those of which the body makes the next value by writing into parts of the old
- * one, after everything else that looks at the old one. So the stacks of a scan, and the sums of its gradient, are not copied
- * each iteration. Called by lower_loop.c. */
+/* Which carries of a loop may keep their memory: those whose next value the body makes by writing into parts of the
+ * old one, after all other readers of the old one. So the stacked results of a scan, and the sums of its gradient,
+ * are not copied in every iteration. Called by lower_loop.c. */
 #include "plan/lower/lower.h"
 #include "core/optimisation.h"
 #include <string.h>
 
-/* Is it read by its readers, where its operand lies? */
+/* Do its readers read its operand instead? */
 static bool is_view(const oly_node *n)
 {
     int d;
@@ -13,7 +13,7 @@ static bool is_view(const oly_node *n)
     return oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_is_cyclic_shift(n, &d, &start);
 }
 
-/* Marks what a node is made of, its first operand aside. */
+/* Marks what a node depends on, except through its first operand. */
 static void mark_before(const oly_graph *g, const oly_node *node, bool *before)
 {
     for (int j = 1; j < node->n_in; j++)
@@ -23,7 +23,7 @@ static void mark_before(const oly_graph *g, const oly_node *node, bool *before)
             before[g->nodes[k]->in[j]->index] = true;
 }
 
-/* Every reader of x but the update has read it before the update begins. Views are read by their readers. */
+/* Does every reader of x except the update run before the update? A view is read when its readers run. */
 static bool is_read_before(const oly_graph *g, const oly_node *x, const oly_node *update, const bool *before)
 {
     int seen = 0;
@@ -39,7 +39,7 @@ static bool is_read_before(const oly_graph *g, const oly_node *x, const oly_node
                 return false;
         }
     }
-    return seen == x->n_uses; /* else it is a result */
+    return seen == x->n_uses; /* otherwise it is a result */
 }
 
 oly_status oly_is_written_over(oly_planner *p, const oly_graph *body, int carry, bool *yes)

@@ -1,5 +1,5 @@
-/* Lowering: each operation in its layout becomes steps. One function per kind of lowering (ops.h); none knows an operation's
- * name. Nodes are taken by depth (fusion.c), so that everything a group reads is there. */
+/* Lowering: turns each operation, in its layout, into steps. One function per kind of lowering (ops.h); none knows
+ * an operation's name. Nodes are lowered in order of depth (fusion.c), so that everything a group reads is ready. */
 #include "plan/lower/lower.h"
 #include "plan/lower/reduce_in_parts.h"
 #include "plan/lower/sink_reductions.h"
@@ -20,16 +20,16 @@ typedef struct tiler {
     oly_frame *f;
     const oly_group *g;
     oly_layout layout;
-    const oly_partial_work *partial; /* NULL: all that is read is complete */
-    bool elsewhere;                  /* then: on those devices where what is complete does not count */
-    int zero;                        /* then: a register */
+    const oly_partial_work *partial; /* NULL: all operands are complete */
+    bool elsewhere;                  /* partial: the program of devices that do not add complete operands */
+    int zero;                        /* partial: the register that holds zero */
     bool *made_of_partials;          /* [n_nodes of the group] */
     int n_loads, n_stores, n_instructions, n_registers;
     load *loads;
     const oly_node **stores;
     oly_tile_instruction *instructions;
     int *reg;      /* [n_nodes of the group] */
-    int *last_use; /* instruction (group index) after which the register is free */
+    int *last_use; /* the instruction (index in the group) after which the register is free */
     bool busy[OLY_TILE_REGISTERS];
 } tiler;
 
@@ -61,7 +61,7 @@ static int free_register(tiler *t)
     return -1;
 }
 
-/* Is the operand one of the partials, or made of some? */
+/* Is the operand a partial result, or computed from one? */
 static bool is_partial(const tiler *t, const oly_node *n)
 {
     int k = index_in(t, n);
@@ -111,7 +111,7 @@ static oly_status gather_loads(tiler *t)
     return OLY_OK;
 }
 
-/* Is it complete, and added? */
+/* Is it a complete value that is added, so that only one device may add it? */
 static bool counts_once(const tiler *t, const oly_node *n, int j)
 {
     oly_linearity how = oly_linearity_of(n->op);
@@ -133,7 +133,7 @@ static oly_status take_zero(tiler *t)
     return OLY_OK;
 }
 
-/* Loads and constants take registers for the whole program; values give theirs back after their last use. */
+/* Loads and constants keep their registers for the whole program; values release theirs after their last use. */
 static oly_status take_operand_registers(tiler *t)
 {
     for (int k = 0; k < t->n_loads; k++) {
@@ -183,7 +183,7 @@ static oly_status emit_node(tiler *t, int k)
         i->in[j] = (int16_t)(counts_once(t, n, j) ? t->zero : register_of(t, n->in[j]));
     i->out = (int16_t)t->reg[k];
     int then = oly_tile_then(oly_ops[n->op].detail);
-    if (then >= 0) { /* the third operand's turn */
+    if (then >= 0) { /* now the third operand */
         t->instructions[t->n_instructions] = *i;
         i[1].op = (uint16_t)then;
         i[1].in[0] = i->out;
@@ -191,7 +191,7 @@ static oly_status emit_node(tiler *t, int k)
         i[1].in[2] = i->in[2] = -1;
         t->n_instructions++;
     }
-    for (int j = 0; j < t->g->n_nodes; j++) /* freed after the output is taken: never in place */
+    for (int j = 0; j < t->g->n_nodes; j++) /* released after the output has its register: never in place */
         if (j < k && t->last_use[j] == k)
             t->busy[t->reg[j]] = false;
     return OLY_OK;
@@ -281,7 +281,8 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
     return OLY_OK;
 }
 
-/* Does this device work the program: where what is complete counts once, is it the first of its group, or one of the others? */
+/* Does this device run this program? Where complete operands are added once, the first device of each group runs one
+ * program and the others run another. */
 static bool takes_part(const tiler *t, int device)
 {
     int position = oly_position_in(t->p, t->layout.mesh, device), coordinates[OLY_MAX_RANK];
@@ -294,7 +295,7 @@ static bool takes_part(const tiler *t, int device)
     return first != t->elsewhere;
 }
 
-/* "mul add sin", of the first few of very many. */
+/* "mul add sin"; of very long groups the first few. */
 static const char *names_of(oly_planner *p, const oly_group *g)
 {
     char names[256];
@@ -399,7 +400,7 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
         w->task.stride[d] = w->in.stride[d];
         w->task.reduced[d] = oly_has_axis(n, d);
     }
-    if (oly_box_count(&b) == 0) { /* nothing here, but the kept part may not be empty: it gets the identity */
+    if (oly_box_count(&b) == 0) { /* no operand elements here, but maybe results: the identity */
         int coordinates[OLY_MAX_RANK];
         oly_mesh_coordinates(in->mesh, position, coordinates);
         for (int d = 0; d < in->rank; d++) {
@@ -422,7 +423,7 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
     return OLY_OK;
 }
 
-/* A constant operand (sum of a broadcast number) is written out first. */
+/* A constant operand (such as a broadcast number) is stored first. */
 oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading)
 {
     oly_region r = oly_region_of_layout(l);
@@ -446,8 +447,9 @@ oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const
     return OLY_OK;
 }
 
-/* Has every device one element of each dimension that is reduced, in an input of the plan? Then that is its partial, as it lies.
- * (A value that waits to be folded may lie there, too: its terms, not itself.) */
+/* Does every device have exactly one element of each reduced dimension, in an input of the plan? Then that element
+ * is its partial result and no step is needed. (A deferred value may be stored there too: then the input holds its
+ * terms, not the value.) */
 static bool are_partials(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in)
 {
     const oly_value *v = oly_value_of(f, n->in[0]);
@@ -502,7 +504,7 @@ oly_status oly_lower_reduce(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_place_reduction(p, f, n, &rule, &axes);
 }
 
-/* -- all ---------------------------------------------------------------------------------------------------------------- */
+/* -- dispatch ------------------------------------------------------------------------------------------------------ */
 
 static oly_status lower_place(oly_planner *p, oly_frame *f, oly_node *n)
 {
@@ -532,7 +534,7 @@ static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
     case OLY_LOWER_PAD: return oly_lower_pad(p, f, n);
     case OLY_LOWER_RESHAPE: return oly_lower_reshape(p, f, n);
     case OLY_LOWER_PLACE: return lower_place(p, f, n);
-    case OLY_LOWER_LOOP: /* what bodies read from outside is ready before */
+    case OLY_LOWER_LOOP: /* what bodies read from outside is reduced before */
         OLY_TRY(oly_reduce_now(p, f, NULL));
         return oly_lower_loop(p, f, n);
     case OLY_LOWER_BRANCH: OLY_TRY(oly_reduce_now(p, f, NULL)); return oly_lower_branch(p, f, n);
@@ -541,7 +543,7 @@ static oly_status lower_by_row(oly_planner *p, oly_frame *f, oly_node *n)
         return oly_fail(OLY_TRACE, "%s is planned outside shard_map; this is an error in Olympus", oly_ops[n->op].name);
     case OLY_LOWER_LOCAL: return oly_lower_local(p, f, n);
     case OLY_LOWER_WINDOW: return oly_lower_window(p, f, n);
-    case OLY_LOWER_INPUT: /* already in memory */
+    case OLY_LOWER_INPUT: /* in memory already */
     case OLY_LOWER_VIEW:  /* read through */
     case OLY_LOWER_RESULT: /* settled with its loop */ return OLY_OK;
     }

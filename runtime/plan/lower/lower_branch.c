@@ -1,8 +1,8 @@
-/* Branches: every graph is lowered into a block of its own, which ends by copying its results to slots that all branches share.
- * What a branch reads from outside is read where it is; what an exchange must bring of it is brought before. */
+/* Branches: each graph is lowered into a block of its own, which ends by copying its results to slots that all
+ * branches share. Values from outside are read in place; an exchange that they need runs before the branch. */
 #include "plan/lower/lower.h"
 
-/* The node that takes result k out; NULL: nobody wants it. */
+/* The node that stands for result k; NULL: the result is not used. */
 static oly_node *result_node(const oly_frame *f, const oly_node *n, int k)
 {
     for (int j = n->index + 1; j < f->graph->n_nodes; j++) {
@@ -13,7 +13,7 @@ static oly_node *result_node(const oly_frame *f, const oly_node *n, int k)
     return NULL;
 }
 
-/* The index, a number that every device has. */
+/* Brings the index, a number, to every device. */
 static oly_status bring_index(oly_planner *p, oly_frame *f, oly_node *n, int *slot)
 {
     oly_layout everywhere = {.mesh = p->mesh};

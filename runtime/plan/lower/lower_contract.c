@@ -1,7 +1,7 @@
-/* Lowering of products (dot_general): which dimension is cut how, where the operands are read, and the local matrix product of
- * each device. Dimensions are merged by strides alone into batches of [m, k] by [k, n]; where an operand's do not, or the kernel
- * could not read it, the step copies the device's part first. What one device does is no business of the others: the steps are
- * the same on every process. */
+/* Lowering of products (dot_general): how each dimension is split, where the operands are read, and each device's
+ * local matrix product. Dimensions are merged by their strides into batches of [m, k] by [k, n]; where an operand's
+ * cannot be merged, or the kernel could not read it, the step first copies the device's part. Such copies are local:
+ * the steps are the same on every process. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
 #include "plan/partition/cut_product.h"
@@ -9,17 +9,17 @@
 #include "graph/contract.h"
 #include <string.h>
 
-/* A run of merged dimensions this long is worth a kernel call of its own; shorter ones are copied together. */
+/* A run of merged dimensions at least this long gets a kernel call of its own; shorter ones are copied together. */
 enum { LONG_RUN = 16 };
 
-/* -- one device's part --------------------------------------------------------------------------------------------------- */
+/* -- one device's part --------------------------------------------------------------------------------------------- */
 
 /* Some dimensions of one device's part of an operand, major first. */
 typedef struct run {
     int n;
     int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
-    int merged;              /* dimensions from here on make one */
-    int64_t length, element; /* its elements, and their distance */
+    int merged;              /* dimensions from here on are merged */
+    int64_t length, element; /* its elements, and the distance between them */
 } run;
 
 static void merge(run *r)
@@ -41,7 +41,7 @@ static void merge(run *r)
     r->merged = i;
 }
 
-/* One operand on one device, its dimensions by role; contracting ones in an order common to both operands. */
+/* One operand on one device, its dimensions grouped by role; contracting ones in an order common to both operands. */
 typedef struct side {
     run batch, free, contract;
 } side;
@@ -78,7 +78,8 @@ static void swap(int64_t *x, int64_t *y)
     *y = z;
 }
 
-/* Contracting dimensions by falling strides of one operand: the order in which that operand's merge, if they do at all. */
+/* Sorts the contracting dimensions by decreasing stride of one operand: the order in which that operand's can be
+ * merged, if at all. */
 static void order_contracting(side *by, side *other)
 {
     run *r = &by->contract, *s = &other->contract;
@@ -93,7 +94,7 @@ static void order_contracting(side *by, side *other)
     merge(s);
 }
 
-/* Can the kernel read it as it lies? */
+/* Can the kernel read it in place? */
 static bool readable(const side *s, int64_t other_length)
 {
     const run *f = &s->free, *c = &s->contract;
@@ -101,11 +102,11 @@ static bool readable(const side *s, int64_t other_length)
         return false;
     bool row = f->length > 1, column = c->length > 1;
     if ((row && f->element <= 0) || (column && c->element <= 0))
-        return false; /* repeated, or backwards */
+        return false; /* repeated, or in reverse */
     return !row || !column || f->element == 1 || c->element == 1;
 }
 
-/* Copies the device's part of an operand into a slot, as [batch][free][contracting], and reads it there. */
+/* Copies the device's part of an operand into a slot as [batch][free][contracting], and reads it there. */
 static void copy_side(oly_product *x, int o, int device, oly_place *place, side *s)
 {
     size_t element = oly_dtype_size(x->node->in[o]->type.dtype);
@@ -136,12 +137,12 @@ static void copy_side(oly_product *x, int o, int device, oly_place *place, side 
     to->bytes = to->device_bytes[device] > to->bytes ? to->device_bytes[device] : to->bytes;
 }
 
-/* A dimension of one element may have any stride; the kernel is given the one it likes. */
+/* A dimension of one element may have any stride; it gets one that the kernel accepts. */
 static void tidy(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
 {
     if (*row == 1 || *column == 1) {
         if (*column != 1 && columns == 1 && rows > 1)
-            *column = rows; /* a column vector: fine as it is, transposed */
+            *column = rows; /* a column vector is a transposed row vector */
     } else if (columns <= 1) {
         *column = 1;
     } else {
@@ -151,7 +152,7 @@ static void tidy(int64_t rows, int64_t columns, int64_t *row, int64_t *column)
         *row = columns;
 }
 
-/* -- the loops around the matrix product ----------------------------------------------------------------------------------- */
+/* -- the loops around the matrix product --------------------------------------------------------------------------- */
 
 typedef struct loop {
     int64_t extent, a, b, c;
@@ -163,7 +164,7 @@ static bool continues(const loop *outer, const loop *inner)
            outer->c == inner->c * inner->extent;
 }
 
-/* Adds a loop inside those there are; loops that go on where the outer one steps are one. */
+/* Adds a loop inside the others; a loop that continues the outer one's steps is merged with it. */
 static int add_loop(loop *loops, int n, loop l)
 {
     if (l.extent == 1)
@@ -180,7 +181,7 @@ static void set_loops(oly_gemm_task *t, const side *a, const side *b)
 {
     loop loops[2 * OLY_MAX_RANK];
     int n = 0;
-    int64_t columns = b->free.length, below = 1; /* elements of the result under one step of a dimension */
+    int64_t columns = b->free.length, below = 1; /* elements of the result in one step of a dimension */
     for (int d = 0; d < b->free.merged; d++)
         columns *= b->free.extent[d];
     t->c_row = columns;
@@ -264,13 +265,13 @@ static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, 
     set_loops(t, &s[0], &s[1]);
     w->a = place[0];
     w->b = place[1];
-    if (w->a.base < 0 || w->b.base < 0) /* nothing to sum over: zeros, nothing is read */
+    if (w->a.base < 0 || w->b.base < 0) /* nothing to sum: the result is zero, operands are not read */
         w->a.base = w->b.base = w->out_base;
     w->chunks = oly_gemm_chunks(t);
     *total += work_of(t);
 }
 
-/* -- the step --------------------------------------------------------------------------------------------------------------- */
+/* -- the step ------------------------------------------------------------------------------------------------------ */
 
 /* "by price: result P('x', None), sum over y" */
 const char *oly_choice_text(oly_planner *p, const oly_node *n, int n_pairs, const oly_choice *choice)

@@ -1,4 +1,4 @@
-/* Lowering of cyclic shifts whose value itself is wanted: one movement makes it. Called by lower_write.c. */
+/* Lowering of cyclic shifts whose own value is needed: one transfer. Called by lower_write.c. */
 #include "plan/lower/lower.h"
 #include "plan/move/move.h"
 #include "core/optimisation.h"

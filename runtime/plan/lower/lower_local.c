@@ -1,14 +1,14 @@
-/* Lowering of the operations whose kernels need whole dimensions (kernels/local.h). What each device works is cut along the
- * dimensions that its factors leave free; operands are brought to that by the ordinary demand. Mesh axes that split a
- * dimension which must be whole go to another one: sorting lines that are spread over devices moves them twice, not everything
- * to everywhere. */
+/* Lowering of operations whose kernels need whole dimensions (kernels/local.h). The result is split along the
+ * dimensions that its factors leave free, and operands are read in the same split. Mesh axes that split a dimension
+ * which must be whole are moved to another dimension: sorting lines that are spread over devices takes two
+ * all-to-alls instead of an all-gather. */
 #include "plan/lower/lower_local.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
 #include "graph/factors.h"
 #include <string.h>
 
-/* Result dimension of a factor, -1: none. */
+/* The result's dimension with a factor; -1: none. */
 static int result_dimension(const oly_node *n, const oly_factors *fs, int factor)
 {
     for (int e = 0; e < n->type.rank; e++)
@@ -23,7 +23,7 @@ static int factor_of(const oly_dim_factors *dim)
     return dim->n ? dim->factor[0] : -1;
 }
 
-/* The dimension of the result that axes which are free now had better split: where pieces stay largest. -1: none is left. */
+/* The dimension of the result that `parts` more parts leave largest; -1: none can be split. */
 static int other_dimension(const oly_node *n, const oly_factors *fs, const oly_layout *l, int parts)
 {
     int best = -1;
@@ -48,7 +48,7 @@ static bool uses_axis(const oly_layout *l, int axis)
     return false;
 }
 
-/* Hands the axes of a dimension that must be whole to others. */
+/* Moves the axes of a dimension that must be whole to other dimensions. */
 static void rehouse(const oly_node *n, const oly_factors *fs, const oly_axis_list *axes, oly_layout *l)
 {
     for (int k = 0; k < axes->n; k++) {
@@ -67,14 +67,14 @@ static oly_local_way way_of(const oly_node *n)
     return oly_local_way_of((oly_local_op)oly_ops[n->op].detail);
 }
 
-/* Do the kernel's lines lie in operand 0, so that moving its axes to another dimension is cheaper than gathering it? Not where
- * its elements are looked up: there operands may be much smaller or larger than the result. */
+/* Are the kernel's lines those of operand 0, so that moving its axes to another dimension is cheaper than gathering
+ * it? Not for lookups: there operands may be much smaller or larger than the result. */
 static bool works_lines(const oly_node *n)
 {
     return way_of(n) <= OLY_LOCAL_FINDS;
 }
 
-/* What each device makes. */
+/* Which part of the result each device computes. */
 static oly_layout result_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_factors *fs)
 {
     const oly_choice *choice = oly_value_of(f, n)->choice;
@@ -97,14 +97,14 @@ static oly_layout result_layout(oly_planner *p, oly_frame *f, const oly_node *n,
         if (e < 0 || fs->kind[factor] == OLY_FACTOR_WHOLE)
             lost[n_lost++] = natural.split[d].axes;
         else if (natural.shape[d] == l.shape[e] && oly_axis_list_equal(&natural.split[d].axes, &l.split[e].axes))
-            l.split[e] = natural.split[d]; /* its own cuts */
+            l.split[e] = natural.split[d]; /* with the operand's cuts */
     }
     for (int k = 0; k < n_lost && works_lines(n); k++)
         rehouse(n, fs, &lost[k], &l);
     return l;
 }
 
-/* The part of operand k that belongs to a part of the result. */
+/* The part of operand k that a part of the result needs. */
 static oly_layout operand_layout(const oly_node *n, const oly_factors *fs, int k, const oly_layout *out)
 {
     const oly_type *x = &n->in[k]->type;
@@ -118,7 +118,7 @@ static oly_layout operand_layout(const oly_node *n, const oly_factors *fs, int k
     return l;
 }
 
-/* -- what each device is told ---------------------------------------------------------------------------------------- */
+/* -- arguments of each device -------------------------------------------------------------------------------------- */
 
 static oly_local_operand operand_of(oly_dtype dtype, const oly_layout *l, const oly_region *region, int position)
 {
@@ -135,7 +135,7 @@ static oly_local_operand operand_of(oly_dtype dtype, const oly_layout *l, const 
     return x;
 }
 
-/* Number of the device's part of the dimension that is worked along. */
+/* Which part of the processed dimension the device has. */
 static int part_at(const oly_local_step *s, int position)
 {
     const oly_layout *x = &s->in[0];
@@ -144,7 +144,8 @@ static int part_at(const oly_local_step *s, int position)
     return d < x->rank ? oly_split_part_at(&x->split[d], x->mesh, coordinates) : 0;
 }
 
-/* Of results that add up only one may begin with operand 0 where all have the same: that of the first. */
+/* Of partial results that are summed, only one may start from operand 0 where all devices hold the same: that of the
+ * first device. */
 static bool begins_empty(const oly_local_step *s, int position)
 {
     int coordinates[OLY_MAX_RANK];
@@ -249,9 +250,9 @@ oly_status oly_local_read_operands(oly_planner *p, oly_frame *f, oly_local_step 
     return OLY_OK;
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------- */
+/* -- the whole operation ------------------------------------------------------------------------------------------- */
 
-/* The step where every device makes its part of the result. */
+/* The step in which every device computes its part of the result. */
 static oly_status whole_step(oly_planner *p, oly_frame *f, const oly_node *n, oly_local_step **s)
 {
     oly_factors fs;
@@ -285,7 +286,7 @@ oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n)
     oly_local_step *s;
     bool done = false;
     if (oly_value_of(f, n)->slot >= 0)
-        return OLY_OK; /* made with what sorts by the same keys (lower_sort.c) */
+        return OLY_OK; /* computed together with another sort by the same keys (lower_sort.c) */
     OLY_TRY(whole_step(p, f, n, &s));
     OLY_TRY(oly_lower_partial(p, f, n, s, &done));
     if (done)

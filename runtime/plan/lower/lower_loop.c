@@ -1,6 +1,6 @@
-/* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and writes another, and
- * the interpreter turns them after every iteration, so nothing is copied. Values from outside are read where they are; what an
- * exchange must bring of them is brought once, before the loop. */
+/* Loops: the body is lowered into a block of its own. A carry has two or three buffers: the body reads one and
+ * writes another, and the interpreter rotates them after every iteration, so nothing is copied. Values from outside
+ * are read in place; an exchange that they need runs once, before the loop. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_past_loops.h"
 #include "plan/stencil/stencil.h"
@@ -8,7 +8,7 @@
 
 typedef struct carries {
     int *in, *out, *spare, *init;
-    int *result; /* NULL: a carry ends in `in` */
+    int *result; /* NULL: a carry's final value is in `in` */
     oly_layout *layout;
 } carries;
 
@@ -69,14 +69,15 @@ static oly_status settle_results(oly_planner *p, oly_frame *f, const oly_node *n
         v->slot = (c->result ? c->result : c->in)[r->params.dimension];
         v->block = f->block;
         if (!c->result && n->params.upper <= n->params.lower)
-            p->plan->slots[v->slot].shared = true; /* no iteration: it is what the loop began with */
+            p->plan->slots[v->slot].shared = true; /* no iterations: the result is the initial value */
         oly_slot_use(p, v->slot);
         OLY_TRY(oly_reduce_accumulated(p, f, r, f->bodies[n->index]));
     }
     return OLY_OK;
 }
 
-/* Where a condition ends the loop, nobody knows beforehand in which of its two buffers a carry ends: it is copied out. */
+/* If a condition ends the loop, it is not known beforehand which buffer holds a carry's final value: it is copied
+ * out. */
 static oly_status add_result_slots(oly_planner *p, oly_frame *f, const oly_node *n, carries *c)
 {
     c->result = OLY_PLAN_NEW(p, int, n->params.n_carry);
@@ -111,7 +112,7 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
         oly_value *made = oly_value_of(body, body->graph->outputs[k]);
         if (made->slot == c.in[k] && oly_value_of(body, body->graph->inputs[1 + k])->written_over) {
             c.out[k] = c.spare[k] = c.in[k];
-            /* it holds the result, too; what an earlier loop has left is in the memory of that one */
+            /* also holds the result; what an earlier loop left is in that loop's memory */
             if (p->plan->slots[c.init[k]].kind == OLY_SLOT_SCRATCH)
                 p->plan->slots[c.init[k]].kind = OLY_SLOT_POOL;
         } else {
@@ -119,7 +120,7 @@ static oly_status lower_general(oly_planner *p, oly_frame *f, oly_node *n)
             if (c.spare[k] < 0)
                 return OLY_MEMORY;
             OLY_TRY(oly_copy_value(p, body, body->graph->outputs[k], &c.layout[k], &c.out[k]));
-            p->plan->slots[c.out[k]].kind = OLY_SLOT_POOL; /* never bound: the body may not claim a loop's slot */
+            p->plan->slots[c.out[k]].kind = OLY_SLOT_POOL; /* never bound: the body may not take over a loop's slot */
         }
         oly_slot_use(p, c.init[k]);
         oly_slot_use(p, c.spare[k]);

@@ -1,10 +1,10 @@
-/* Lowering of padding: the padding value is copied to the margins of each device's part (everywhere, when there are gaps
- * between elements), then the operand to its place. The result keeps the operand's cuts, so that only elements pushed over a
- * border would move; where that would leave the parts too uneven, or the result leaves the plan, it is cut anew. Called by
- * lower.c. */
+/* Lowering of padding: writes the padding value to the margins of each device's part (to all of it, if there are
+ * gaps between elements), then copies the operand into it. The result keeps the operand's cuts, so that only
+ * elements pushed across a cut move; if that makes the parts too uneven, or the result is an output, it gets
+ * balanced blocks. Called by lower.c. */
 #include "plan/lower/lower.h"
 
-/* Elements of padding beyond what a part may have more than others. */
+/* Does the padding, or what is removed, at one end exceed a balanced part? */
 static bool too_uneven(const oly_node *n, int d, int parts)
 {
     const oly_params *p = &n->params;
@@ -25,7 +25,7 @@ static oly_layout padded_layout(oly_planner *p, oly_frame *f, const oly_node *n)
     return l;
 }
 
-/* -- the padding value ----------------------------------------------------------------------------------------------- */
+/* -- the padding value --------------------------------------------------------------------------------------------- */
 
 typedef struct filler {
     oly_planner *p;
@@ -61,7 +61,8 @@ static int64_t clamped(int64_t i, int64_t lo, int64_t hi)
     return i < lo ? lo : i > hi ? hi : i;
 }
 
-/* The part of box b that is not the operand's: below and above it in each dimension, within the operand in those before. */
+/* Fills the part of box b outside the operand: below and above it in each dimension, within it in the dimensions
+ * before. */
 static void fill_margins(filler *w, const oly_node *n, int device, const oly_box *b)
 {
     int64_t lo[OLY_MAX_RANK], hi[OLY_MAX_RANK], begin[OLY_MAX_RANK] = {0}, end[OLY_MAX_RANK] = {0};
@@ -117,8 +118,7 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     return OLY_OK;
 }
 
-/* True when the operand covers the whole result: nothing to fill on any device. Where there are gaps, even a single element may be
- * in one. */
+/* Does the operand cover the whole result? Where there are gaps, even a single element may be in one. */
 static bool nothing_to_fill(const oly_node *n)
 {
     for (int d = 0; d < n->type.rank; d++) {

@@ -1,7 +1,7 @@
-/* Operations along dimensions that are split, and gathers from them, without bringing the dimensions together: each device works
- * its part, and what the parts found, which is little, goes round. Running results begin with those of the parts before; the
- * largest elements, and their places, are picked from those of the parts; elements gathered from parts add up, as only one part
- * has each. Scatters are lower_scatter.c's. Called by lower_local.c, for every node of its kind. */
+/* Operations along split dimensions, and gathers from them, without an all-gather: each device processes its part,
+ * and only the small results of the parts are exchanged. Running results start from those of the parts before;
+ * largest elements and their positions are picked from those of the parts; elements gathered from parts are summed,
+ * because each is in one part only. Scatters: lower_scatter.c. Called by lower_local.c, for every node of its kind. */
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_local.h"
 #include "plan/move/move.h"
@@ -9,7 +9,8 @@
 #include "core/option.h"
 #include <string.h>
 
-/* The operand as it lies, each device its own part, in `own`. False: nowhere, or not on the plan's mesh. */
+/* The layout in which the operand is stored, each device holding its own part. False: it is not stored, or not on
+ * the plan's mesh. */
 static bool lies(oly_planner *p, oly_frame *f, const oly_node *n, oly_layout *own)
 {
     return oly_natural_layout(f, n->in[0], own) && own->mesh == p->mesh;
@@ -34,14 +35,14 @@ oly_node *oly_stand_in(oly_planner *p, const oly_node *n, oly_dtype dtype, const
     return s;
 }
 
-/* What parts found: in a slot, of a type, and, when it has been brought together, read from there. */
+/* A result of the parts: its slot, its type, and where it is read after the exchange. */
 typedef struct found {
     oly_dtype dtype;
     int slot;
     oly_reading reading;
 } found;
 
-/* Adds the exchange that brings n of them, which lie as `from` says, to where `to` says: what is wanted of them. */
+/* Adds the exchange that brings n of them from layout `from` to layout `to`; only `wanted` is read of them. */
 static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_found, found *what,
                         const oly_layout *from, const oly_layout *to, oly_wanted wanted)
 {
@@ -77,7 +78,7 @@ static oly_status bring(oly_planner *p, oly_frame *f, const oly_node *n, int n_f
     return OLY_OK;
 }
 
-/* The kernel on each device's own part: gives s->out. */
+/* Runs the kernel on each device's own part; the result has layout s->out. */
 static oly_status find_in_parts(oly_planner *p, oly_frame *f, oly_local_step *s, const oly_layout *own)
 {
     oly_region region = oly_region_of_layout(&s->out);
@@ -91,7 +92,7 @@ static oly_status find_in_parts(oly_planner *p, oly_frame *f, oly_local_step *s,
     return oly_local_step_add(p, f, s);
 }
 
-/* -- running results ------------------------------------------------------------------------------------------------- */
+/* -- running results ----------------------------------------------------------------------------------------------- */
 
 static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own)
 {
@@ -107,12 +108,13 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     part->what = oly_plan_say(p, "%s of each part", oly_ops[n->op].name);
     OLY_TRY(find_in_parts(p, f, part, own));
     found results = {.dtype = part->out_dtype, .slot = part->slot};
-    oly_region *before = OLY_PLAN_NEW(p, oly_region, 1); /* of those before each part, or, from the end on, behind it */
+    oly_region *before =
+        OLY_PLAN_NEW(p, oly_region, 1); /* results of the parts before this one, or after it if reversed */
     OLY_PLAN_CHECK(before);
     *before = oly_region_of_layout(&each);
     before->dim[d].lo = n->params.reverse ? 1 : -(int64_t)each.split[d].parts;
     before->dim[d].hi = n->params.reverse ? (int64_t)each.split[d].parts : -1;
-    /* from very many processes all of them come: in stages, instead of a message from each of those before */
+    /* with very many processes all results are gathered, in stages: cheaper than a message from each part before */
     bool many = oly_mesh_processes() > 2 * oly_option.direct_processes + 1;
     oly_wanted wanted = {many ? 0 : 1, before};
     OLY_TRY(bring(p, f, n, 1, &results, &each, &all, wanted));
@@ -127,10 +129,10 @@ static oly_status running(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     return oly_local_step_add(p, f, whole);
 }
 
-/* -- the largest, and where they are ------------------------------------------------------------------------------------ */
+/* -- largest elements and their positions -------------------------------------------------------------------------- */
 
-/* Finds in parts, brings what was found to where the result is wanted, and picks. `each` has what parts find, `all` where it is
- * brought. */
+/* Runs the kernel on the parts, brings their results to where the result is needed, and picks. `each`: layout of the
+ * results of the parts; `all`: where they are brought. */
 static oly_status pick(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own, const oly_layout *each,
                        const oly_layout *all, const oly_layout *out, oly_local_op op)
 {
@@ -162,7 +164,7 @@ static int64_t elements(const oly_layout *l)
     return n;
 }
 
-/* Is what the parts find less than the operand itself? */
+/* Are the results of the parts smaller than the operand? */
 static bool is_less(const oly_node *n, const oly_layout *own, const oly_layout *each)
 {
     int64_t element = (int64_t)oly_dtype_size(n->in[0]->type.dtype),
@@ -207,7 +209,7 @@ static oly_status top_of_parts(oly_planner *p, oly_frame *f, oly_node *n, const 
     return pick(p, f, n, own, &each, &all, out, OLY_LOCAL_TOP_K);
 }
 
-/* -- gathers ---------------------------------------------------------------------------------------------------------- */
+/* -- gathers ------------------------------------------------------------------------------------------------------- */
 
 static bool has_axis(const oly_axis_list *axes, int axis)
 {
@@ -246,14 +248,14 @@ static double part_size(const oly_layout *l)
     return n;
 }
 
-/* The dimensions of in[0] in which elements are looked up: how many. */
+/* The dimensions of in[0] in which elements are looked up; returns their number. */
 static int looked_up(const oly_node *n, oly_local_way way, const int **dims)
 {
     *dims = way == OLY_LOCAL_SEARCHES ? &n->params.n_batch : n->params.axes;
     return way == OLY_LOCAL_SEARCHES ? 1 : n->params.n_axes;
 }
 
-/* Is it chosen to add up what parts give, or not to, whatever moves less here? */
+/* Has the planner already chosen whether to sum partial results, by cost? */
 static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
 {
     const oly_choice *choice = oly_value_of(f, n)->choice;
@@ -262,9 +264,9 @@ static bool is_chosen(oly_frame *f, const oly_node *n, bool *parts)
     return choice != NULL;
 }
 
-/* Every device looks up what lies in its part of the array, or counts what comes before in its part of a sorted line, and the
- * results add up: where the axes of the array cut the result too, each looks up all that the axes divide, and the sum is
- * scattered. Unless bringing the array moves less. */
+/* Every device looks up the indexes that fall into its part of the array (or counts the smaller elements in its part
+ * of a sorted line), and the results are summed. If the array's axes also split the result, each device looks up the
+ * whole of that dimension, and the sum is a reduce-scatter. Not done if moving the array is cheaper. */
 static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -302,10 +304,10 @@ static oly_status look_up_in_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
-/* -- parts that start anywhere ---------------------------------------------------------------------------------------- */
+/* -- slices with computed starts ----------------------------------------------------------------------------------- */
 
-/* Every device puts what its part of the array has of the slice to its place, and the results add up. Unless bringing the array
- * moves less. */
+/* Every device copies what its part of the array has of the slice, and the results are summed. Not done if moving
+ * the array is cheaper. */
 static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *own,
                                    const oly_local_step *s, bool *done)
 {
@@ -341,10 +343,11 @@ static oly_status slice_from_parts(oly_planner *p, oly_frame *f, oly_node *n, co
     return oly_place_reduction(p, f, n, &(oly_reduction_rule){OLY_COMBINE_SUM, false}, &axes);
 }
 
-/* -- which way ---------------------------------------------------------------------------------------------------------- */
+/* -- choice of method ---------------------------------------------------------------------------------------------- */
 
-/* Do all that read it, elementwise, want it as the devices would make it from whole lines, each no more of it than now? Then the
- * operand goes there instead of the result, and parts need hand nothing on. */
+/* Do all readers, elementwise ones only, need the result in the layout it would have if computed from whole lines,
+ * and no larger than the operand's parts? Then the operand is moved there instead of the result, and parts need
+ * exchange nothing. */
 static bool is_wanted_so(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *own, const oly_layout *out)
 {
     enum { MOST_NODES = 512 };

@@ -1,4 +1,4 @@
-/* Permutations of slices: one exchange. What no slice is sent to is zero. */
+/* Permutations of slices over devices: one exchange. A slice that receives nothing is zero. */
 #include "plan/lower/lower.h"
 #include "plan/move/move.h"
 

@@ -1,13 +1,13 @@
-/* Reshapes: no work where every device's part stays in its place. The axes of a dimension are handed to its factors, major first;
- * the result's dimensions take over those of theirs. Every device then has the same elements before and after, in the same order,
- * as long as in each dimension, of either side, a factor is only cut when those before it are cut to single elements; other
- * axes cut another factor from now on, where the result shall be cut over them (an all-to-all), or else are gathered first, as
- * are those of factors that one side has alone. */
+/* Reshapes: no work if every device's part stays in place. The axes of a dimension are assigned to its factors,
+ * major first; the result's dimensions get the axes of theirs. Every device then has the same elements before and
+ * after, in the same order, provided that in each dimension, of operand and result, a factor is split only if all
+ * factors before it are split into single elements. Other axes split another factor instead, where the result shall
+ * be split over them (an all-to-all), or are gathered first; so are axes of factors that only one side has. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
 #include "graph/factors.h"
 
-/* The axes that cut each factor. */
+/* The axes that split each factor. */
 typedef struct cuts {
     oly_mesh mesh;
     const oly_factors *f;
@@ -19,14 +19,14 @@ static bool divides_exactly(const cuts *c, int factor)
     return c->f->size[factor] % oly_axis_list_parts(c->mesh, &c->axes[factor]) == 0;
 }
 
-/* Cut to single elements? */
+/* Is it split into single elements? */
 static bool cut_up(const cuts *c, int factor)
 {
     return oly_axis_list_parts(c->mesh, &c->axes[factor]) == c->f->size[factor];
 }
 
-/* Hands axes to the factors of a dimension while they divide them; where they do not, the major factor gets all of them, and
- * blocks are uneven. */
+/* Assigns axes to the factors of a dimension while they divide them; the remaining axes go to the major factor, with
+ * uneven blocks. */
 static void hand_out(cuts *c, const oly_dim_factors *dim, const oly_axis_list *axes)
 {
     int next = 0;
@@ -47,7 +47,7 @@ static void hand_out(cuts *c, const oly_dim_factors *dim, const oly_axis_list *a
     c->axes[dim->factor[0]] = *axes;
 }
 
-/* Takes axes from factors that the result has not. */
+/* Removes axes from factors that the result does not have. */
 static void keep_shared(cuts *c, int rank)
 {
     bool shared[OLY_MAX_FACTORS] = {false};
@@ -59,7 +59,7 @@ static void keep_shared(cuts *c, int rank)
             c->axes[k].n = 0;
 }
 
-/* Takes axes from factors that come after one that is not cut up. True when it did. */
+/* Removes axes from factors after one that is not split into single elements. True: some were removed. */
 static bool keep_whole(cuts *c, const oly_dim_factors *dims, int rank)
 {
     bool changed = false;
@@ -75,7 +75,7 @@ static bool keep_whole(cuts *c, const oly_dim_factors *dims, int rank)
     return changed;
 }
 
-/* Takes axes away until every device has the same elements before and after. */
+/* Removes axes until every device has the same elements before and after. */
 static void keep_in_place(cuts *c, const oly_layout *in, const oly_layout *out)
 {
     keep_shared(c, out->rank);
@@ -92,7 +92,7 @@ static bool cuts_over(const cuts *c, int axis)
     return false;
 }
 
-/* Are these axes of the operand that have been taken away? */
+/* Have these axes of the operand been removed? */
 static bool are_lost(const cuts *c, const oly_layout *in, const oly_axis_list *axes)
 {
     for (int k = 0; k < axes->n; k++) {
@@ -114,7 +114,8 @@ static bool is_whole(const cuts *c, const oly_dim_factors *dim)
     return true;
 }
 
-/* Has the operand the factor, too? Else cutting it would not say which of the operand's elements a device has. */
+/* Does the operand have the factor too? If not, splitting it would not say which of the operand's elements a device
+ * has. */
 static bool is_shared(const cuts *c, const oly_layout *in, int factor)
 {
     for (int d = 0; d < in->rank; d++)
@@ -124,7 +125,7 @@ static bool is_shared(const cuts *c, const oly_layout *in, int factor)
     return false;
 }
 
-/* Axes taken away cut the result where it shall be cut over them, if every device's part then stays in its place. */
+/* Removed axes split the result where it shall be split over them, if every device's part then stays in place. */
 static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, const oly_axis_list *wanted)
 {
     for (int d = 0; d < out->rank; d++) {
@@ -144,7 +145,7 @@ static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, 
     }
 }
 
-/* The dimension's split: in whole blocks of the factors that are not cut. */
+/* The dimension's split: into whole blocks of the factors that are not split. */
 static oly_split split_of(const cuts *c, const oly_dim_factors *dim, int64_t extent)
 {
     oly_axis_list axes = {0};

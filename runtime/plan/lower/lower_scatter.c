@@ -1,7 +1,8 @@
-/* Scatters that add: every device adds the updates of its part of the array, or updates are divided among devices, each adds its
- * own, and the results add up; the array itself is in one of them, or a part of it in each. The updates may be divided along any of
- * the mesh's axes: those they are cut along already, so that they stay, and those that cut nothing, so that fewer of them come.
- * Whatever moves least. Called by lower_partial.c. */
+/* Scatters that add. Either every device adds all updates of its part of the array, or the updates are split over
+ * devices, each adds its own, and the partial results are summed; then the array itself enters one of them, or a
+ * part of it each. Updates may be split over any of the mesh's axes: over those that already split them, so that
+ * they stay, and over unused ones, so that less of them is moved. The cheapest way is taken. Called by
+ * lower_partial.c. */
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_local.h"
 #include "plan/lower/sink_reductions.h"
@@ -10,14 +11,15 @@
 
 enum { SAMPLE = 64, MOST_AXES = 4, MOST_NODES = 512 };
 
-/* A position of those looked at: all, or of a large mesh some, spread as if by chance, alike on every process. */
+/* Position k of n samples: all positions, or in a large mesh some, pseudo-random but the same on every process. */
 static int position_at(oly_mesh mesh, int k, int n)
 {
     unsigned first = (unsigned)((int64_t)k * mesh->n_devices / n), apart = (unsigned)(mesh->n_devices / n);
     return (int)(first + (unsigned)k * 2654435761u % apart);
 }
 
-/* Elements that a device gets when a value goes from one layout to the other, on average; all it then has where `from` is NULL. */
+/* Elements that a device receives, on average, when a value goes from one layout to another; `from` NULL: all that
+ * it then holds. */
 static double elements_moved(const oly_layout *from, const oly_layout *to)
 {
     int n = to->mesh->n_devices < SAMPLE ? to->mesh->n_devices : SAMPLE;
@@ -35,7 +37,7 @@ static double elements_moved(const oly_layout *from, const oly_layout *to)
     return moved / n;
 }
 
-/* What a way to do it costs each device. */
+/* What a way costs each device. */
 typedef struct cost {
     double bytes;
     int collectives;
@@ -46,8 +48,8 @@ static bool is_less(const cost *a, const cost *b)
     return a->bytes < b->bytes - 0.5 || (a->bytes < b->bytes + 0.5 && a->collectives < b->collectives);
 }
 
-/* Does a gather want all of its operand j on every device? It does where it looks in parts of an array, and where its result is not
- * cut along what the indexes are. */
+/* Does a gather need all of its operand j on every device? It does if it looks up parts of an array, or if its
+ * result is not split along the indexes. */
 static bool reads_whole(oly_frame *f, const oly_node *gather, int j)
 {
     oly_factors fs;
@@ -64,7 +66,7 @@ static bool reads_whole(oly_frame *f, const oly_node *gather, int j)
     return true;
 }
 
-/* Will a gather look up by the same indexes, as the gradient of a scatter does, and want all of them? Then they are brought
+/* Will a gather use the same indexes, as the gradient of a scatter does, and need all of them? Then they are moved
  * anyway. */
 static bool is_brought_later(oly_frame *f, const oly_node *n, const oly_node *index)
 {
@@ -81,7 +83,7 @@ static bool is_brought_later(oly_frame *f, const oly_node *n, const oly_node *in
     return false;
 }
 
-/* Adds what it takes to bring operands, from number `first` on, to where they are read. `whole`: all indexes come. */
+/* Adds the cost of moving operands, from number `first` on, to where they are read. `whole`: all indexes are moved. */
 static void add_brought(oly_planner *p, oly_frame *f, const oly_local_step *s, int first, bool whole, cost *c)
 {
     for (int k = first; k < s->n_in; k++) {
@@ -96,7 +98,7 @@ static void add_brought(oly_planner *p, oly_frame *f, const oly_local_step *s, i
     }
 }
 
-/* Adds what it takes to add up the results: each device gets its part of them, or all. */
+/* Adds the cost of reducing the results: each device gets its part of them, or all. */
 static void add_sum(const oly_local_step *s, bool scattered, cost *c)
 {
     double members = oly_axis_list_parts(s->out.mesh, &s->over);
@@ -105,7 +107,7 @@ static void add_sum(const oly_local_step *s, bool scattered, cost *c)
     c->collectives++;
 }
 
-/* Adds what it takes to bring a result that the caller gets to where it shall be: from cuts of its own where it is not scattered. */
+/* Adds the cost of moving a result that is an output to its placement; if it is not scattered, from its own cuts. */
 static void add_home(oly_planner *p, oly_frame *f, const oly_local_step *s, bool scattered, cost *c)
 {
     if (!oly_is_result(f, s->node))
@@ -124,7 +126,7 @@ static bool is_among(const oly_axis_list *axes, int axis)
     return memchr(axes->axis, axis, axes->n) != NULL;
 }
 
-/* The dimension of the updates, among those that an index has, whose parts are largest. */
+/* The dimension of the updates, among those of an index, whose parts are largest. */
 static int largest_dimension(const oly_node *n, const oly_layout *l)
 {
     int best = -1;
@@ -134,8 +136,8 @@ static int largest_dimension(const oly_node *n, const oly_layout *l)
     return best;
 }
 
-/* Where the updates are cut along these axes, bit a for axis a: as `own`, of the updates or an index, is, as far as it is along
- * them. False: they cannot all cut. */
+/* Splits the updates over these axes (bit a for axis a), as in `own`, the layout of the updates or of an index, as
+ * far as that uses them. False: not all of them can be used. */
 static bool divide(const oly_node *n, const oly_layout *own, unsigned axes, oly_layout *l)
 {
     *l = *own;
@@ -163,8 +165,8 @@ static bool divide(const oly_node *n, const oly_layout *own, unsigned axes, oly_
     return axes == 0;
 }
 
-/* Parts of the array must be inside those of what is added up. Where a dimension does not divide, its parts over fewer axes do not
- * always hold those over more: then the array comes in the larger parts. */
+/* The parts of the array must be inside those of the sum. Where a dimension does not divide evenly, parts over fewer
+ * axes may not contain those over more: then the array is read in the larger parts. */
 static void cover(const oly_layout *out, oly_layout *array)
 {
     for (int d = 0; d < out->rank; d++) {
@@ -176,8 +178,8 @@ static void cover(const oly_layout *out, oly_layout *array)
     }
 }
 
-/* What is added up is cut over fewer axes than the result: those behind an axis that is left go with it. Nobody adds up over them,
- * so they cannot cut the array. */
+/* The sum is split over fewer axes than the result: axes after a removed one are removed, too. Nothing is summed
+ * over those, so they may not split the array. */
 static void leave_others(const oly_local_step *part, oly_layout *array)
 {
     for (int d = 0; d < array->rank; d++) {
@@ -193,7 +195,7 @@ static void leave_others(const oly_local_step *part, oly_layout *array)
     }
 }
 
-/* The step where updates are divided along the axes, beginning with the layout of one of the operands; false: they cannot be. */
+/* The step in which updates are split over the axes, starting from the layout of one operand; false: they cannot be. */
 static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axes, oly_local_step *part,
                     bool *scattered)
 {
@@ -223,7 +225,8 @@ static bool divided(const oly_local_step *s, const oly_layout *own, unsigned axe
     return true;
 }
 
-/* Does the array itself wait for a sum over the same axes? Then each device adds to its own part of that, and one sum does. */
+/* Is the array itself a deferred sum over the same axes? Then each device adds to its own partial result, and one
+ * reduction serves both. */
 static bool joins_sum(oly_planner *p, oly_frame *f, const oly_local_step *part)
 {
     const oly_node *x = part->node->in[0];
@@ -237,7 +240,7 @@ static bool joins_sum(oly_planner *p, oly_frame *f, const oly_local_step *part)
     return true;
 }
 
-/* The next set of axes worth a try: all, of a mesh of many axes those that operands are cut along. */
+/* The next set of axes to try: all sets, or on a mesh of many axes only `own`. */
 static unsigned next_axes(oly_mesh mesh, unsigned own, unsigned axes)
 {
     if (mesh->n_axes > MOST_AXES)
@@ -254,7 +257,7 @@ static unsigned axes_of(const oly_node *n, const oly_layout *l)
     return axes;
 }
 
-/* Looks at the ways that begin with operand k; `part` is the best one so far, which costs `least`. */
+/* Tries the ways that start from operand k; `part` is the best so far and costs `least`. */
 static bool look(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, oly_local_step *part, cost *least)
 {
     oly_layout own;
@@ -284,7 +287,7 @@ static bool look(oly_planner *p, oly_frame *f, const oly_local_step *s, int k, o
     return any;
 }
 
-/* Is any way better than that of s? */
+/* Is any way better than s? */
 static bool look_everywhere(oly_planner *p, oly_frame *f, const oly_local_step *s, oly_local_step *part)
 {
     cost least = {0};

@@ -1,27 +1,27 @@
-/* Lines sorted where they are spread over devices, none of which ever has a whole one. With p devices along the line:
+/* Sorts lines that are split over devices, without gathering them. With p devices along the line:
  *
- *   columns   each device's part, lengthened to r = p * q elements by some that come after all others, is sorted
+ *   columns   each device's part, padded to r = p * q elements that compare after all others, is sorted
  *   deal      all-to-all: of each column the elements k, k + p, k + 2p, ... go to device k; sorted
- *   undeal    all-to-all, the way back: device j gets the j-th q elements of every column, which it shuffles
- *   windows   now every element is at most (p - 1)^2 places from where it belongs: each device gets as many elements more from both
- *             sides of what it shall have of the result, sorts them, and keeps those in the middle
+ *   undeal    the reverse all-to-all: device j gets the j-th q elements of every column and interleaves them
+ *   windows   now every element is at most (p - 1)^2 positions from its final one: each device gets that many more
+ *             elements on both sides of its part of the result, sorts them, and keeps those in the middle
  *
- * (Leighton's columnsort, its last four steps in one, for which the bound on places is what the first four leave.) A device receives
- * 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; who gathers lines receives p - 1 blocks. Elements travel with
- * their numbers in the line, which decide between equal ones in the end, so the order is the stable one to the last bit of NaN and zeros;
- * integers that are only sorted need none. Sizes are known when planning. Descending numbers run from the end of the line. Arrays
- * that are put in the order that was found (gathers by it) travel with the keys, so that they are not gathered either; a sort and an
- * argsort of one array are made together.
+ * This is Leighton's columnsort with its last four steps in one, which the bound on positions allows. A device
+ * receives 2 (p - 1) / p blocks and 2 (p - 1)^2 elements, whatever the data; an all-gather receives p - 1 blocks.
+ * Elements travel with their index in the line, which orders equal ones, so that the sort is stable to the last bit of
+ * NaN and zeros; integers that are only sorted need no index. All sizes are known when planning. For descending order,
+ * indexes count from the end of the line. Arrays that are gathered by the order found travel with the keys, so that
+ * they are not gathered either; a sort and an argsort of one array are computed together.
  *
- * Chosen where it moves fewer bytes than gathering and takes less time by cost.h; and where a gathered line would take more than
- * OLYMPUS_EXCHANGE_MEMORY, as long as windows are no larger than blocks. Called by lower_partial.c. */
+ * Chosen if it moves fewer bytes than an all-gather and is faster by cost.h, or if a gathered line would take more
+ * than OLYMPUS_EXCHANGE_MEMORY and windows are no larger than blocks. Called by lower_partial.c. */
 #include "plan/lower/lower.h"
 #include "plan/lower/lower_local.h"
 #include "plan/move/move.h"
 #include "core/option.h"
 #include <string.h>
 
-/* Does the result lie as the operand does, but for the lines, and these are split there, too? */
+/* Is the result placed like the operand in all dimensions but the sorted one, and split in that one, too? */
 static bool lies_alike(const oly_layout *own, const oly_layout *out, int d)
 {
     if (own->mesh != out->mesh || out->split[d].parts < 2)
@@ -44,7 +44,7 @@ static bool is_here(const oly_sorter *s)
     return true;
 }
 
-/* -- steps ------------------------------------------------------------------------------------------------------------ */
+/* -- steps --------------------------------------------------------------------------------------------------------- */
 
 static int new_slot(const oly_sorter *s, const oly_region *r, oly_dtype dtype)
 {
@@ -54,7 +54,7 @@ static int new_slot(const oly_sorter *s, const oly_region *r, oly_dtype dtype)
     return slot;
 }
 
-/* A kernel's step, in the type of what it makes. NULL: out of memory. */
+/* A step of a kernel, typed by its result. NULL: out of memory. */
 static oly_local_step *step_of(const oly_sorter *s, oly_local_op op, const char *what, oly_dtype dtype,
                                const oly_layout *out)
 {
@@ -68,7 +68,7 @@ static oly_local_step *step_of(const oly_sorter *s, oly_local_op op, const char 
     return step;
 }
 
-/* Operand k of a step: what a slot holds, a part of `l`, or a box of `region`, of each device. */
+/* Operand k of a step: the contents of a slot, each device reading a part of `l` or a box of `region`. */
 static oly_status read_slot(const oly_sorter *s, oly_local_step *step, int k, int array, int slot, const oly_layout *l,
                             const oly_region *region)
 {
@@ -93,7 +93,7 @@ static oly_status read_slot(const oly_sorter *s, oly_local_step *step, int k, in
     return OLY_OK;
 }
 
-/* Every device's part of the operands as columns of r elements, and the numbers of these. */
+/* Every device's part of the operands as columns of r elements, and the indexes of these. */
 static oly_status make_columns(oly_sorter *s)
 {
     oly_region r = oly_region_of_layout(&s->columns);
@@ -120,7 +120,7 @@ static oly_status make_columns(oly_sorter *s)
     return OLY_OK;
 }
 
-/* The order of what the slots hold, parts of `l` or boxes of `region`. *slot: numbers within each device's. */
+/* The order of the slots' contents, parts of `l` or boxes of `region`. *slot: indexes within each device's part. */
 static oly_status find_order(const oly_sorter *s, const char *what, const oly_layout *l, const oly_region *region,
                              int n_keys, int *slot)
 {
@@ -135,7 +135,7 @@ static oly_status find_order(const oly_sorter *s, const char *what, const oly_la
     return *slot < 0 ? OLY_MEMORY : oly_local_step_add(s->p, s->f, step);
 }
 
-/* By so many keys: numbers are none of them where equal ones lie in their order already. */
+/* Sorts by n_keys keys: indexes are not keys where equal elements are in order already. */
 static oly_status sort_columns(oly_sorter *s, int n_keys)
 {
     oly_region r = oly_region_of_layout(&s->columns);
@@ -160,7 +160,7 @@ static oly_status sort_columns(oly_sorter *s, int n_keys)
     return OLY_OK;
 }
 
-/* All arrays from one layout to a region, those with elements of one size together. */
+/* Moves all arrays from a layout to a region, those of one element size in one exchange. */
 static oly_status move_all(oly_sorter *s, const oly_layout *from, const oly_region *to)
 {
     oly_movement moves[OLY_SORT_MOST];
@@ -183,7 +183,8 @@ static oly_status move_all(oly_sorter *s, const oly_layout *from, const oly_regi
     return OLY_OK;
 }
 
-/* The columns as three dimensions in place of one, of these sizes; number `cut` is split as the line was. */
+/* The columns with three dimensions of these sizes in place of one; dimension `cut` of them is split as the line
+ * was. */
 static oly_layout folded(const oly_sorter *s, const int64_t size[3], int cut)
 {
     oly_layout l = {.mesh = s->own->mesh, .rank = s->rank + 2};
@@ -200,7 +201,7 @@ static oly_layout folded(const oly_sorter *s, const int64_t size[3], int cut)
     return l;
 }
 
-/* All-to-all: what a column of q elements for each device becomes. */
+/* The all-to-all that deals a column, q elements to each device. */
 static oly_status deal(oly_sorter *s, const int64_t size[3], int from_cut, int to_cut)
 {
     oly_layout from = folded(s, size, from_cut), to = folded(s, size, to_cut);
@@ -210,7 +211,7 @@ static oly_status deal(oly_sorter *s, const int64_t size[3], int from_cut, int t
     return move_all(s, &from, region);
 }
 
-/* What came in the order [p, q] lies as [q, p] in a column: the copy, of so many elements. */
+/* Transposes what arrived as [p, q] to [q, p] in a column: the copy, for elements of that size. */
 static double shuffle(const oly_sorter *s, const oly_box *box, size_t element, oly_copy_work *c)
 {
     int64_t from = 1, to = 1;
@@ -269,7 +270,7 @@ static oly_status put_in_place(oly_sorter *s)
     return OLY_OK;
 }
 
-/* What each device needs of the columns for its part of the result. */
+/* The window of the columns that each device needs for its part of the result. */
 static oly_region windows_of(const oly_sorter *s)
 {
     oly_region r = oly_region_of_layout(s->out);
@@ -281,7 +282,7 @@ static oly_region windows_of(const oly_sorter *s)
     return r;
 }
 
-/* Of the order in the windows that part which is the result's. */
+/* Reads the part of the windows' order that belongs to the result. */
 static oly_status read_order(const oly_sorter *s, oly_local_step *step, int order, const oly_region *windows)
 {
     const oly_plan *plan = s->p->plan;
@@ -305,7 +306,7 @@ static oly_status read_order(const oly_sorter *s, oly_local_step *step, int orde
     return OLY_OK;
 }
 
-/* A result: what of an array is in the device's part, in order. */
+/* A result: the device's part of an array, in the order found. */
 static oly_status take_result(const oly_sorter *s, const struct oly_sort_result *result, int order,
                               const oly_region *windows)
 {
@@ -334,7 +335,7 @@ static oly_status sort_windows(oly_sorter *s)
     return OLY_OK;
 }
 
-/* -- the whole --------------------------------------------------------------------------------------------------------- */
+/* -- the whole sort ------------------------------------------------------------------------------------------------ */
 
 static bool lies_so(const oly_sorter *s, const oly_node *n)
 {
@@ -342,7 +343,7 @@ static bool lies_so(const oly_sorter *s, const oly_node *n)
     return oly_layout_equal(&l, s->out);
 }
 
-/* Other nodes that sort the same lines, or find the same order: made with this one. */
+/* Lists other nodes that sort the same lines or need the same order: computed together with this one. */
 static void list_twins(oly_sorter *s)
 {
     const oly_graph *g = s->f->graph;
@@ -366,7 +367,7 @@ static void list_twins(oly_sorter *s)
     }
 }
 
-/* Does it put an array that is there, and lies as the keys do, in the order that was found? */
+/* Does the node gather an array, stored like the keys, by the order found? */
 static bool follows(const oly_sorter *s, const oly_node *user, const oly_node *order)
 {
     const oly_params *q = &user->params;
@@ -380,7 +381,7 @@ static bool follows(const oly_sorter *s, const oly_node *user, const oly_node *o
     return oly_natural_layout(s->f, array, &from) && oly_layout_equal(&from, s->own) && lies_so(s, user);
 }
 
-/* What follows the keys by an order. False: a key is gathered all the same, for another one's sake. */
+/* Lists the gathers by an order. False: a key is gathered anyway by another of them. */
 static bool list_followers(oly_sorter *s, const oly_node *order)
 {
     const oly_graph *g = s->f->graph;
@@ -405,7 +406,7 @@ static bool list_followers(oly_sorter *s, const oly_node *order)
     return true;
 }
 
-/* All that travels, and all that is made of it. False: a key is gathered all the same. */
+/* Lists the arrays that travel and the results computed from them. False: a key is gathered anyway. */
 static bool list_all(oly_sorter *s)
 {
     oly_sort_list_keys(s);
@@ -452,7 +453,7 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.at = oly_stand_in(p, n, n->type.dtype, &s.columns);
     OLY_PLAN_CHECK(s.at);
     s.at->params.reverse = false;
-    /* a column begins, and comes together again, in the order of ascending numbers, but for what lengthened it */
+    /* columns start, and are put together again, in the order of ascending indexes, except for the padding */
     int first = n->params.reverse && !oly_sort_gives_elements(n) ? s.n_keys : n->n_in;
     int second = s.r * s.parts > own->shape[d] ? s.n_keys : first;
     OLY_TRY(make_columns(&s));

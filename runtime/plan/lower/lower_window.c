@@ -1,13 +1,14 @@
-/* Lowering of sliding windows: convolutions and windowed reductions. Each device works a box of the result; of the operand it
- * needs what the windows of that box see: its own part and a few elements of its neighbours', which the ordinary demand brings (a
- * halo exchange). Features summed over may be split, and the taps of large kernels: then partial sums are folded. */
+/* Lowering of sliding windows: convolutions and windowed reductions. Each device computes a box of the result and
+ * needs the elements that the windows of the box cover: its own part and a few elements of its neighbours, read as
+ * any operand (a halo exchange). Summed features may be split, and so may the taps of large kernels: then partial
+ * results are reduced. */
 #include "plan/lower/lower.h"
 #include "plan/partition/cut_window.h"
 #include "graph/contract.h"
 #include "graph/factors.h"
 #include <string.h>
 
-/* -- the step --------------------------------------------------------------------------------------------------------------- */
+/* -- the step ------------------------------------------------------------------------------------------------------ */
 
 static oly_local_operand operand_of(const oly_type *type, const oly_box *b)
 {
@@ -59,7 +60,7 @@ static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_lo
         OLY_PLAN_CHECK(window);
         operands[k] = operand_of(&n->in[k]->type, &b);
         in[k] = s->reading[k].place[device];
-        for (int d = 0; d < n->in[k]->type.rank; d++) /* the place's strides are those of steps of the region */
+        for (int d = 0; d < n->in[k]->type.rank; d++) /* the place's strides are per step of the region */
             operands[k].stride[d] = k ? in[k].stride[d] : in[k].stride[d] / s->seen.dim[d].scale;
     }
     work->task = (oly_local_task){.op = (oly_local_op)oly_ops[n->op].detail,

@@ -10,7 +10,8 @@ static bool is_concatenation(const oly_node *n)
 
 static const int64_t zeros[OLY_MAX_RANK], ones[OLY_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* Of a carry that is written over: is it the last to read it, and makes its next value? Others write copies of it. */
+/* For a carry that is written in place: is the node its last reader, and does it make its next value? Others write
+ * to copies. */
 static bool makes_next(const oly_frame *f, const oly_node *n)
 {
     for (int k = 0; k < f->loop->params.n_carry; k++)
@@ -19,7 +20,7 @@ static bool makes_next(const oly_frame *f, const oly_node *n)
     return false;
 }
 
-/* May the update overwrite its operand's memory? Only when nobody else will look at it. */
+/* May the update overwrite its operand's memory? Only if nothing reads the operand later. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l)
 {
     const oly_node *u = n->in[0];
@@ -34,8 +35,8 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
     return s->kind == OLY_SLOT_SCRATCH && !s->claimed && !s->shared && s->block == f->block;
 }
 
-/* What an update keeps of its operand: below and above the replaced part in each dimension, within it in those before. Where the
- * replaced part has gaps, everything. */
+/* What an update keeps of its operand: below and above the replaced part in each dimension, within it in the
+ * dimensions before. If the replaced part has gaps, everything. */
 static int kept_boxes(const oly_node *n, oly_box *boxes)
 {
     oly_box rest = {.rank = n->type.rank};
@@ -82,7 +83,7 @@ static oly_status lower_update(oly_planner *p, oly_frame *f, oly_node *n)
     return oly_write_part(p, f, n->in[1], n, v->slot, &l, n->params.start, n->params.step);
 }
 
-/* Where a concatenation lies: along its largest operand; a result of the graph in its own blocks. */
+/* A concatenation is placed along its largest operand; an output has balanced blocks. */
 static oly_layout concatenated_layout(oly_planner *p, oly_frame *f, const oly_node *n)
 {
     oly_layout l = oly_node_layout(p, f, n), natural;

@@ -1,28 +1,29 @@
-/* In which order nodes are lowered: by depth (see fusion.c), all of one depth together, so that what they need from neighbours
- * comes in one exchange. What needs a reduction over devices that waits comes after all that does not, so that reductions meet
- * and go together. Every node is looked at when its last operand is ready: the time is linear in the graph (times the logarithm
- * of what is ready at once). */
+/* The order in which nodes are lowered: by depth (fusion.c), all of one depth together, so that what they need from
+ * neighbours comes in one exchange. Readers of deferred values come after everything else, so that several
+ * reductions run in one exchange. A node is examined when its last operand is ready: the time is linear in the graph
+ * (times the logarithm of the number of ready nodes). */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
 #include "plan/partition/partition.h"
 #include <string.h>
 
-/* Nodes are known by their place in the order: by depth, then by number. The nodes of a group are lowered with its first. */
+/* Nodes are identified by their place in the order: by depth, then by number. A group is lowered at the place of its
+ * first node. */
 typedef struct order {
     oly_planner *p;
     oly_frame *f;
     int n, *node;            /* [place] */
-    int *unit;               /* [node]: place of what it is lowered with */
+    int *unit;               /* [node]: place of the group or node it is lowered with */
     int *missing;            /* [place]: operands that are not ready */
     bool *done;              /* [place] */
-    int *first_user, *user;  /* [node]: places of those who read it, up to first_user[node + 1] */
-    int n_ready, *ready;     /* a heap of places, the smallest on top */
-    int n_waiting, *waiting; /* nodes whose reduction waits */
-    int n_folded;            /* f's, when they were last looked through */
-    int *leads;              /* [place]: the most times that something which comes of it may be reduced over devices */
+    int *first_user, *user;  /* [node]: places of its readers, up to first_user[node + 1] */
+    int n_ready, *ready;     /* a heap of places, smallest first */
+    int n_waiting, *waiting; /* nodes whose reduction is deferred */
+    int n_folded;            /* f's value, when they were last examined */
+    int *leads;              /* [place]: most reductions over devices on any path from it */
 } order;
 
-/* -- what is ready ----------------------------------------------------------------------------------------------------- */
+/* -- readiness ----------------------------------------------------------------------------------------------------- */
 
 static void push_ready(order *o, int place)
 {
@@ -46,7 +47,7 @@ static int pop_ready(order *o)
     return top;
 }
 
-/* The value is there: who misses nothing else is ready. */
+/* The value is ready: readers that miss no other operand become ready. */
 static void value_is_ready(order *o, int node)
 {
     for (int k = o->first_user[node]; k < o->first_user[node + 1]; k++)
@@ -54,7 +55,7 @@ static void value_is_ready(order *o, int node)
             push_ready(o, o->user[k]);
 }
 
-/* Reductions that waited and have been made. */
+/* Removes deferred values that have been reduced. */
 static void look_at_waiting(order *o)
 {
     if (o->n_folded == o->f->n_folded)
@@ -93,7 +94,7 @@ static oly_status lower_place(order *o, int place)
     return OLY_OK;
 }
 
-/* -- what comes from neighbours ---------------------------------------------------------------------------------------- */
+/* -- reads from neighbours ----------------------------------------------------------------------------------------- */
 
 /* Does the group read parts of arrays? */
 static bool looks_around(oly_frame *f, const oly_group *g)
@@ -119,7 +120,7 @@ static void note_group(oly_planner *p, oly_frame *f, const oly_group *g, bool pa
         }
 }
 
-/* Would both groups be cut over the same axes? */
+/* Would both groups be split over the same axes? */
 static bool same_axes(oly_frame *f, const oly_group *a, const oly_group *b)
 {
     const oly_value *x = oly_value_of(f, a->nodes[a->n_nodes - 1]), *y = oly_value_of(f, b->nodes[b->n_nodes - 1]);
@@ -129,15 +130,15 @@ static bool same_axes(oly_frame *f, const oly_group *a, const oly_group *b)
     return same;
 }
 
-/* The group that goes on with a sum of more terms than one group has, and had better be worked where its beginning is. NULL:
- * none. */
+/* The group that continues a sum with more terms than one group can have, if it should be computed in the same
+ * layout. NULL: none. */
 static oly_group *goes_on(oly_frame *f, const oly_group *g)
 {
     oly_group *next = g->next >= 0 && looks_around(f, g) ? &f->groups[g->next] : NULL;
     return next && !next->settled && same_axes(f, next, g) ? next : NULL;
 }
 
-/* What a node or its group reads, appended to p->read. */
+/* Appends what a node or its group reads to p->read. */
 static oly_status note_reads(oly_planner *p, oly_frame *f, const oly_node *n, int *n_read)
 {
     int number = oly_value_of(f, n)->group;
@@ -170,7 +171,7 @@ static int count_operands(const oly_frame *f, const oly_node *n)
     return count;
 }
 
-/* What the steps of a depth must bring from neighbours comes in one exchange. */
+/* Gathers what the nodes of one depth need from neighbours in one exchange. */
 static oly_status prepare(order *o, int n, const int *places)
 {
     oly_planner *p = o->p;
@@ -193,7 +194,7 @@ static oly_status prepare(order *o, int n, const int *places)
     return oly_gather_neighbour_reads(p, o->f, n_read, p->read, p->read_regions);
 }
 
-/* -- the order --------------------------------------------------------------------------------------------------------- */
+/* -- the order ----------------------------------------------------------------------------------------------------- */
 
 static int depth_of(const order *o, int place)
 {
@@ -227,7 +228,7 @@ static oly_status sort_by_depth(order *o)
     return OLY_OK;
 }
 
-/* Who reads whom. */
+/* Lists the readers of each node. */
 static oly_status note_users(order *o)
 {
     const oly_graph *g = o->f->graph;
@@ -272,7 +273,7 @@ static bool may_reduce(const oly_node *n)
 
 static void note_leads(order *o)
 {
-    for (int place = o->n - 1; place >= 0; place--) { /* users come later */
+    for (int place = o->n - 1; place >= 0; place--) { /* readers come later */
         int node = o->node[place];
         for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {
             int leads = o->leads[o->user[j]] + may_reduce(o->f->graph->nodes[o->node[o->user[j]]]);
@@ -300,7 +301,7 @@ static oly_status order_new(oly_planner *p, oly_frame *f, order *o)
     return OLY_OK;
 }
 
-/* Is all that the group reads there, or waits? */
+/* Is everything that the group reads ready or deferred? */
 static bool can_be_read(oly_frame *f, int number)
 {
     const oly_group *g = &f->groups[number];
@@ -316,7 +317,7 @@ static bool can_be_read(oly_frame *f, int number)
     return true;
 }
 
-/* The same for those that read the value, directly or through views; and what makes less of it by the same sum. */
+/* Does so for the readers of a value, direct or through views, and lowers those that sink its reduction further. */
 static oly_status put_off_users(order *o, int node)
 {
     for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {
@@ -340,7 +341,8 @@ static oly_status put_off_users(order *o, int node)
     return OLY_OK;
 }
 
-/* What only puts waiting values together is worked on their partials, everywhere, before the first of them is reduced. */
+/* Lowers everything that combines deferred values linearly, on their partial results, before the first of them is
+ * reduced. */
 static oly_status put_off(order *o)
 {
     const oly_node *outer = o->p->reader;
@@ -355,7 +357,7 @@ static oly_status put_off(order *o)
     return OLY_OK;
 }
 
-/* Is all that the node, or its group, reads there, or waits? */
+/* Is everything that the node, or its group, reads ready or deferred? */
 static bool is_next(const order *o, int place)
 {
     const oly_node *n = o->f->graph->nodes[o->node[place]];
@@ -371,8 +373,8 @@ static bool is_next(const order *o, int place)
     return true;
 }
 
-/* Nothing is left to do but what reads values that wait: first what most further reductions come of, so that others that wait go
- * with these. */
+/* Only readers of deferred values are left: picks the one with the most further reductions after it, so that other
+ * deferred reductions can join those. */
 static int end_of_waiting(const order *o, int first)
 {
     enum { MOST = 256 };
@@ -413,8 +415,8 @@ oly_status oly_lower_frame(oly_planner *p, oly_frame *f)
         if (next == o.n)
             return OLY_OK;
         OLY_TRY(put_off(&o));
-        if (o.n_ready > 0 || o.done[next]) /* it may have been worked meanwhile */
+        if (o.n_ready > 0 || o.done[next]) /* may have been lowered above */
             continue;
-        OLY_TRY(lower_place(&o, end_of_waiting(&o, next))); /* the wait of what it reads ends */
+        OLY_TRY(lower_place(&o, end_of_waiting(&o, next))); /* this reduces the deferred values that it reads */
     }
 }

@@ -1,5 +1,5 @@
-/* How partial results of a value become its value: scattered where its layout is split over the axes that are reduced, deferred
- * otherwise, in parts where it is large. Called by the lowerings that leave partial results. */
+/* How partial results become a value: a reduce-scatter if its layout is split over the reduced axes, otherwise
+ * deferred, or in parts if it is large. Called by the lowerings that leave partial results. */
 #include "plan/lower/lower.h"
 #include "plan/lower/reduce_in_parts.h"
 #include "core/optimisation.h"
@@ -42,7 +42,7 @@ oly_status oly_place_reduction(oly_planner *p, oly_frame *f, oly_node *n, const 
 {
     oly_value *v = oly_value_of(f, n);
     if (oly_axis_list_parts(p->mesh, axes) == 1)
-        return OLY_OK; /* every device has all of it */
+        return OLY_OK; /* replicated over the axes */
     oly_layout target;
     if (!oly_enabled(OLY_OPTIMISATION_REDUCE_SCATTER) || !oly_scattered_layout(p, f, n, axes, &target)) {
         bool done;

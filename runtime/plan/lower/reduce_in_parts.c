@@ -1,7 +1,8 @@
-/* A sum over devices that came from outside the plan and goes somewhere else, part by part: a part of its terms is copied,
- * folded and moved to where it is wanted before the next one, in the same memory. So what lies between the terms and the result
- * has a bound, a quarter of what partial results may take (reduction_steps.h). Parts are every k-th index of a dimension, so that all
- * devices have something of each. The same bytes move as at once. Called by lower.c for every place whose operand waits. */
+/* Reduces in parts: a sum over devices whose terms are in an input of the plan, and whose value is moved elsewhere.
+ * One part of the terms after the other is copied, reduced and moved, in the same memory, so that what is stored
+ * between terms and result is bounded: a quarter of what partial results may take (reduction_steps.h). A part is
+ * every k-th index of a dimension, so that every device has elements of each part. The bytes moved do not change.
+ * Called by lower.c for every placement of a deferred value. */
 #include "plan/lower/reduce_in_parts.h"
 #include "plan/lower/lower.h"
 #include "plan/reduce/reduction_steps.h"
@@ -16,7 +17,7 @@ static int64_t largest_part(const oly_layout *l)
     return most;
 }
 
-/* Into how many parts: the same on every process. */
+/* The number of parts: the same on every process. */
 static int64_t parts_of(const oly_node *sum, const oly_layout *from, const oly_layout *scattered, const oly_layout *to)
 {
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : from->mesh->n_devices;
@@ -28,7 +29,7 @@ static int64_t parts_of(const oly_node *sum, const oly_layout *from, const oly_l
     return (bytes + limit - 1) / limit;
 }
 
-/* The outermost dimension that has so many elements on every device, else the one with most. */
+/* The outermost dimension with at least `parts` elements on every device, else the one with most. */
 static int dimension_of(const oly_layout *l, int64_t parts)
 {
     int best = 0;
@@ -47,9 +48,8 @@ typedef struct finish {
     oly_frame *f;
     const oly_node *place;
     const oly_layout *from, *to;
-    const oly_layout
-        *scattered; /* the parts are, before they are moved; NULL: every device that had terms gets them whole */
-    int from_slot, to_slot, terms_slot, scattered_slot; /* the last two: of the parts, one after the other */
+    const oly_layout *scattered; /* layout of parts before they are moved; NULL: parts are all-reduced */
+    int from_slot, to_slot, terms_slot, scattered_slot; /* the last two: of one part at a time */
     oly_deferred sum;
     int dimension;
     int64_t step;
@@ -131,7 +131,7 @@ static oly_status scatter_part(const finish *w, const oly_node *part, oly_value 
     return OLY_OK;
 }
 
-/* Meanwhile the part is the sum's value. */
+/* During this call the part is the sum's value. */
 static oly_status finish_part(const finish *w, oly_node *sum, int64_t start)
 {
     oly_planner *p = w->p;
@@ -162,7 +162,7 @@ static oly_status finish_part(const finish *w, oly_node *sum, int64_t start)
     return oly_write_part(p, w->f, part, w->place, w->to_slot, w->to, starts, steps);
 }
 
-/* The parts share memory, so that one waits for the other. */
+/* The parts share memory and therefore run one after the other. */
 static oly_status finish_parts(finish *w, oly_node *sum)
 {
     oly_planner *p = w->p;

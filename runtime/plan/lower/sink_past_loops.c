@@ -1,16 +1,17 @@
-/* Sums that a loop adds up while it runs: where every iteration adds a reduction over devices to a carry, and does nothing else with
- * it, each device adds up its own part, and one reduction comes after the loop instead of one in every iteration. So are
- * gradients of weights by steps of time, by small batches, by filters: carry = 0; N times: carry += sum over devices of g.
+/* Sinks reductions past loops: if every iteration adds a reduction over devices to a carry and does nothing else with
+ * it, each device adds up its own partial results, and one reduction follows the loop instead of one in every
+ * iteration. Gradients of weights over time steps, small batches or filters are such sums: carry = 0; N times:
+ * carry += sum over devices of g.
  *
- * Only carries that begin as zero, which every device may begin its part with. lower_loop.c calls what is here before and after
- * it lowers a body; sink_through_groups.c takes the carry for one more value that waits. Decided by the graph and layouts alone, so that
- * sums keep their order on every layout of ranks. */
+ * Only carries that start from zero, which every device may start from. lower_loop.c calls this before and after it
+ * lowers a body; for sink_through_groups.c the carry is one more deferred value. Decided by the graph and layouts
+ * alone, so that sums have the same order on every layout of ranks. */
 #include "plan/lower/sink_past_loops.h"
 #include "core/optimisation.h"
 
 struct oly_accumulator {
     const oly_node *input, *output; /* of the body; NULL: not such a carry */
-    oly_deferred off;               /* the reduction that its parts wait for, once found */
+    oly_deferred off;               /* the reduction that its partial results need, once known */
 };
 
 static bool is_zero(const oly_node *n)
@@ -30,7 +31,7 @@ static const oly_node *only_reader(const oly_graph *g, const oly_node *n)
     return NULL;
 }
 
-/* Is the output linear in the input, through elementwise operations whose values nobody else reads? */
+/* Is the output linear in the input, through elementwise operations whose values have no other reader? */
 static bool is_added_to(const oly_graph *g, const oly_node *input, const oly_node *output)
 {
     enum { LONGEST = 8 };
@@ -45,7 +46,7 @@ static bool is_added_to(const oly_graph *g, const oly_node *input, const oly_nod
     return n == output && n != input && n->n_uses == 1;
 }
 
-/* Parts are reduced where they lie: one result may read them. */
+/* Partial results are reduced in place: only one result may read them. */
 static bool is_taken_once(const oly_graph *g, const oly_node *loop, int carry)
 {
     int n = 0;

@@ -1,7 +1,7 @@
-/* Reductions over devices put off past what is linear: a reduced value that is
- * reduced again is reduced over devices once, when it is smaller; of a reduced value that is only looked at in part, only
- * the parts are reduced. Decided by the graph and layouts alone, so that sums keep their order on every layout of ranks.
- * graph/linear.def says what is linear. Elementwise operations: sink_through_groups.c. Called by lower.c and reduce_scatter.c. */
+/* Sinks reductions over devices past linear operations: a value that is reduced again is reduced over devices once,
+ * when it is smaller; of a value that is read only in part, only that part is reduced. Decided by the graph and
+ * layouts alone, so that sums have the same order on every layout of ranks. graph/linear.def says what is linear.
+ * Elementwise operations: sink_through_groups.c. Called by the lowerings and lowering_order.c. */
 #include "plan/lower/sink_reductions.h"
 #include "plan/lower/lower.h"
 #include "core/optimisation.h"
@@ -49,7 +49,7 @@ oly_status oly_sink_reduce(oly_planner *p, oly_frame *f, const oly_node *n, cons
         return OLY_OK;
     if (oly_type_size(&operand->type) > oly_type_size(&root->type) &&
         (combiner != OLY_COMBINE_SUM || oly_type_size(&n->type) > oly_type_size(&root->type)))
-        return OLY_OK; /* it is repeated first */
+        return OLY_OK; /* broadcast before it is reduced */
     oly_append_axes(axes, &w->axes);
     oly_keep_partial(f, root);
     return OLY_OK;
@@ -103,7 +103,7 @@ oly_status oly_sink_reshape(oly_planner *p, oly_frame *f, const oly_node *n, con
     return OLY_OK;
 }
 
-/* -- parts ------------------------------------------------------------------------------------------------------------- */
+/* -- parts --------------------------------------------------------------------------------------------------------- */
 
 static bool is_part(const oly_node *n)
 {

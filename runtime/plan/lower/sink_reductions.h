@@ -1,41 +1,46 @@
-/* Reductions over devices put off past what is linear: what sink_reductions.c and sink_through_groups.c share with those that lower. Private to
- * runtime/plan. */
+/* Sinking deferred reductions past linear operations: what sink_reductions.c and sink_through_groups.c offer the
+ * lowerings. Private to this room. */
 #ifndef OLY_PLAN_LOWER_SINK_REDUCTIONS_H
 #define OLY_PLAN_LOWER_SINK_REDUCTIONS_H
 #include "plan/model/planner.h"
 #include "plan/reduce/reduce.h"
 
 /* -- sink_reductions.c -- */
-/* The value that the operand is, directly or through views that nothing else reads, if it waits; else NULL. */
+/* The deferred value that the operand is, directly or through views with no other reader; NULL: it is none. */
 oly_node *oly_deferred_root(oly_frame *f, const oly_node *operand);
-/* Is a dimension cut over one of the axes? */
+/* Is a dimension split over one of the axes? */
 bool oly_cut_over(const oly_layout *l, const oly_axis_list *axes);
-/* A product with a value that waits, whose result is smaller: works on its partials; adds to the axes that are summed over. */
+/* Computes a product with a deferred value from its partial results, if the result is smaller; adds the axes of the
+ * deferred reduction to those that are summed over. */
 oly_status oly_sink_product(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout operand[2],
                             const oly_layout *out, oly_axis_list *axes, oly_reduction_rule *rule);
-/* Does the node reduce a value that waits once more, to less, by the same combiner? */
+/* Does the node reduce a deferred value further, to a smaller one, with the same combiner? */
 bool oly_reduces_further(oly_frame *f, const oly_node *n);
-/* lower_local.c: does the node, whose other operands are there, add to a value that waits, and may before that is put together? */
+/* lower_local.c: does the node, whose other operands are ready, add to a deferred value, and may it do so before the
+ * value is reduced? */
 oly_status oly_adds_to_sum(oly_planner *p, oly_frame *f, const oly_node *n, bool *adds);
-/* A reshape that leaves every element where it is, of a value that waits, if it is less later: the result waits. */
+/* A reshape that leaves every element in place, of a deferred value: defers the result instead, if less is reduced
+ * later. */
 oly_status oly_sink_reshape(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *in,
                             const oly_layout *out, oly_deferred *off);
 
 /* -- sink_through_groups.c -- */
-/* Works those parts of a group that only put together values which wait alike on their partials; what comes of it waits. They
- * are no more among what is left of the group. All that the group reads must be there, or wait. */
+/* Computes the parts of a group that combine deferred values of the same reduction linearly from their partial
+ * results, and defers the results; these nodes leave the group. Everything that the group reads must be ready or
+ * deferred. */
 oly_status oly_sink_group(oly_planner *p, oly_frame *f, oly_group *g);
-/* Will what reads the value, and is linear, be smaller? */
+/* Will a linear reader of the value be smaller? */
 bool oly_shrinks_later(oly_frame *f, const oly_node *n);
 
 /* -- lower.c -- */
-/* Nodes of a group worked on partials: what is complete is added on the first device of each group along the axes. */
+/* Nodes of a group that are computed from partial results: a complete operand is added only on the first device of
+ * each group along the axes. */
 typedef struct oly_partial_work {
     oly_axis_list axes;
     int n_partials;
-    oly_node *const *partials; /* what waits; nodes read it directly or through views */
+    oly_node *const *partials; /* deferred values; nodes read them directly or through views */
     bool adds_complete;
 } oly_partial_work;
-/* Steps for a settled group. work: NULL for values that are complete. */
+/* Steps for a settled group. work: NULL if all operands are complete. */
 oly_status oly_lower_part(oly_planner *p, oly_frame *f, const oly_group *g, const oly_partial_work *work);
 #endif

@@ -1,14 +1,15 @@
-/* Reductions over devices put off past elementwise operations. The part of a group that is linear in values that wait for one and the
- * same reduction, a *cone*, is worked on the partials of each device, and its result waits instead of them:
+/* Sinks reductions over devices past elementwise operations. The part of a group that is linear in deferred values of
+ * one and the same reduction, a *cone*, is computed from each device's partial results, and its result is deferred
+ * instead of them:
  *
- *      tanh(x + c * sum(a) + sum(b).T)        per device: c * a' + b'.T, on the first device of those that are summed over also x;
- *                                             one sum over devices; tanh
+ *      tanh(x + c * sum(a) + sum(b).T)     per device: c * a' + b'.T, plus x on the first device of each group;
+ *                                          one sum over devices; tanh
  *
- * What is complete counts once: it is added on the first device of a group only. Factors are the same on all of them. A carry that
- * a loop adds up in parts (sink_past_loops.c) is one more value that waits, and its cone becomes the carry again. A cone
- * is taken where its result has fewer bytes than the values that wait, or where what reads it will have (it is summed again,
- * looked at in part, multiplied by a narrow matrix). Decided by the graph and layouts alone, so that sums keep their order on
- * every layout of ranks. Called by lower.c and lowering_order.c. */
+ * Complete operands count once: they are added on the first device of a group only. Multipliers are the same on all
+ * devices. A carry that a loop sums as partial results (sink_past_loops.c) is one more deferred value, and its cone
+ * becomes the carry again. A cone is taken if its result has fewer bytes than the deferred values, or if that of a
+ * reader has (it is reduced again, read in part, multiplied by a narrow matrix). Decided by the graph and layouts
+ * alone, so that sums have the same order on every layout of ranks. Called by lower.c and lowering_order.c. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_past_loops.h"
 #include "plan/lower/sink_reductions.h"
@@ -20,14 +21,14 @@ enum { MOST_LEAVES = 16, MOST_NODES = 64, FAR = 64, LONGEST = 8 };
 typedef struct cone {
     oly_planner *p;
     oly_frame *f;
-    const oly_group *g; /* what is left of the group */
+    const oly_group *g; /* the rest of the group */
     oly_deferred off;
-    bool leaf[MOST_NODES][2]; /* operands that wait for it */
-    bool partial[MOST_NODES]; /* nodes of the group that are linear in values that wait */
-    bool taken[MOST_NODES];   /* of the cone, and what is complete and made for it */
+    bool leaf[MOST_NODES][2]; /* operands that are deferred */
+    bool partial[MOST_NODES]; /* nodes of the group that are linear in deferred values */
+    bool taken[MOST_NODES];   /* in the cone, or complete and computed for it */
     int n_leaves;
-    oly_node *leaves[MOST_LEAVES]; /* values that wait; read directly or through views */
-    const oly_node *carry;         /* one of them that is added up in parts; NULL: none */
+    oly_node *leaves[MOST_LEAVES]; /* deferred values; read directly or through views */
+    const oly_node *carry;         /* the leaf that is summed as a partial result; NULL: none */
     bool adds_complete;
 } cone;
 
@@ -39,11 +40,11 @@ static int place_in(const oly_group *g, const oly_node *n)
     return -1;
 }
 
-/* Does it wait for the cone's reduction, and can the group read its partials where they lie? */
+/* Is the operand deferred by the cone's reduction, and can the group read its partial results in place? */
 static bool is_leaf(const cone *c, const oly_node *operand)
 {
     oly_layout natural;
-    if (oly_accumulates(c->f, operand)) /* where it is and ends alike */
+    if (oly_accumulates(c->f, operand)) /* a carry has one layout in all iterations */
         return oly_natural_layout(c->f, operand, &natural) && oly_layout_equal(&natural, &c->g->layout);
     oly_node *root = oly_deferred_root(c->f, operand);
     if (!root || root->type.dtype == OLY_BOOL)
@@ -75,7 +76,7 @@ static void find_partials(cone *c)
     }
 }
 
-/* Uses of a node by those of the cone. */
+/* How many uses of a node are in the cone. */
 static int uses_in(const cone *c, const oly_node *n)
 {
     int uses = 0;
@@ -85,7 +86,7 @@ static int uses_in(const cone *c, const oly_node *n)
     return uses;
 }
 
-/* The partial nodes that make node `last`, and what is complete and in the group that they read. */
+/* Takes the partial nodes that make node `last`, and the complete nodes of the group that they read. */
 static void take(cone *c, int last)
 {
     memset(c->taken, 0, sizeof c->taken);
@@ -110,12 +111,12 @@ static bool add_leaf(cone *c, oly_node *root)
             return true;
     if (c->n_leaves == MOST_LEAVES || !w)
         return false;
-    c->off.rule.in_pairs = c->off.rule.in_pairs && w->rule.in_pairs; /* else one after the other */
+    c->off.rule.in_pairs = c->off.rule.in_pairs && w->rule.in_pairs; /* otherwise one after the other */
     c->leaves[c->n_leaves++] = root;
     return true;
 }
 
-/* Is nothing of what the cone is made of read by others? Finds the leaves. */
+/* Has nothing in the cone a reader outside? Finds the leaves. */
 static bool is_closed(cone *c, int last)
 {
     c->n_leaves = 0;
@@ -144,7 +145,7 @@ static bool is_closed(cone *c, int last)
     return !c->carry || (c->n_leaves > 1 && oly_accumulates_in(c->f, c->carry, c->g->nodes[last]));
 }
 
-/* -- is it less? ---------------------------------------------------------------------------------------------------------- */
+/* -- does it reduce less? ------------------------------------------------------------------------------------------ */
 
 /* Of the first device, which has the most. */
 static int64_t elements_of(const oly_layout *l)
@@ -173,7 +174,7 @@ static oly_node *only_user(const oly_frame *f, const oly_node *n)
     return user;
 }
 
-/* Is it a value that waits, or will be one, seen through views and reshapes? */
+/* Is it a deferred value, or will it be one, seen through views and reshapes? */
 static bool will_wait(oly_frame *f, const oly_node *n)
 {
     while ((oly_ops[n->op].lowering == OLY_LOWER_VIEW || oly_ops[n->op].lowering == OLY_LOWER_RESHAPE) &&
@@ -195,7 +196,7 @@ bool oly_shrinks_later(oly_frame *f, const oly_node *n)
             return false;
         if (how == OLY_LOWER_TILE && user->n_in == 2 && oly_linearity_of(user->op) != OLY_LINEAR_PRODUCT &&
             will_wait(f, user->in[first ? 1 : 0]))
-            return true; /* two become one */
+            return true; /* two reductions become one */
         if (how == OLY_LOWER_REDUCE &&
             ((oly_combiner)oly_ops[user->op].detail != OLY_COMBINE_SUM || user->type.dtype != n->type.dtype))
             return false;
@@ -217,9 +218,9 @@ static bool is_less(const cone *c, const oly_node *result)
     return after < before || (after == before && oly_shrinks_later(c->f, result));
 }
 
-/* -- taking it out of the group -------------------------------------------------------------------------------------------- */
+/* -- taking the cone out of the group ------------------------------------------------------------------------------ */
 
-/* Works the cone, and keeps the rest. */
+/* Lowers the cone, and keeps the rest. */
 static oly_status lower_cone(cone *c, oly_group *g, oly_node *result)
 {
     oly_group part = {.layout = c->g->layout, .settled = true, .next = -1};
@@ -248,7 +249,7 @@ static oly_status lower_cone(cone *c, oly_group *g, oly_node *result)
     return oly_place_reduction(c->p, c->f, result, &c->off.rule, &c->off.axes);
 }
 
-/* The reduction that the first value that waits waits for. */
+/* The reduction of the first deferred value that the group reads. */
 static bool find_reduction(cone *c)
 {
     for (int k = 0; k < c->g->n_nodes; k++)
@@ -281,7 +282,7 @@ oly_status oly_sink_group(oly_planner *p, oly_frame *f, oly_group *g)
         find_partials(&c);
         for (int k = now.n_nodes - 1; k >= 0 && !again; k--) {
             oly_node *result = now.nodes[k];
-            bool goes_on = !c.partial[k]; /* or it is a part of a larger cone */
+            bool goes_on = !c.partial[k]; /* or it is part of a larger cone */
             for (int j = k + 1; j < now.n_nodes && !goes_on; j++)
                 for (int i = 0; i < now.nodes[j]->n_in; i++)
                     goes_on = goes_on || (c.partial[j] && now.nodes[j]->in[i] == result && result->n_uses == 1);
