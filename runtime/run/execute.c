@@ -1,7 +1,7 @@
 /* Binding and submitting runs. See execute.h. Replays allocate nothing: run objects are reused, buffers come from the pool. */
 #include "run/execute.h"
 #include "run/interpret.h"
-#include "run/tile_memory.h"
+#include "run/executor.h"
 #include "device/platform.h"
 #include "device/workers.h"
 #include "communicator.h"
@@ -161,7 +161,7 @@ static oly_status bind(oly_program *p)
         for (int s = 0; s < n_shards[k]; s++)
             output_device[k][s] = device_of_shard(mesh, positions, s, n_numbers, of);
     }
-    p->tile_bytes = oly_platform_get()->computes ? oly_tile_bytes(plan) : 0;
+    p->tile_bytes = oly_executor_workspace(plan);
     p->input_shard = input_shard;
     p->output_device = output_device;
     p->n_output_shards = n_shards;
