@@ -17,12 +17,13 @@ import gdb
 ELEMENTS_SHOWN = 8
 SHARDS_SHOWN = 16
 
-# Element types that Python's struct knows; bfloat16 and 8-bit floats are decoded by number_of.
+# Element types for Python's struct; the narrow floats as their bits, which number_of decodes.
 CODES = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H", "uint32": "I",
     "uint64": "Q", "float16": "e", "float32": "f", "float64": "d", "complex64": "ff", "complex128": "dd", "bfloat16": "H",
+    "float8_e4m3fn": "B", "float8_e5m2": "B",
 }
-DIGITS = {"float16": "e", "bfloat16": "f", "float32": "f", "complex64": "f"}
+DIGITS = {"float8_e4m3fn": "e", "float8_e5m2": "e", "float16": "e", "bfloat16": "f", "float32": "f", "complex64": "f"}
 
 
 def static(file, name):
@@ -160,6 +161,14 @@ def shortest(x, code):
     return text
 
 
+def e4m3fn(bits_):
+    exponent, fraction = bits_ >> 3 & 15, bits_ & 7
+    if exponent == 15 and fraction == 7:
+        return float("nan")
+    size = fraction / 8 * 2.0**-6 if exponent == 0 else (1 + fraction / 8) * 2.0 ** (exponent - 7)
+    return -size if bits_ >> 7 else size
+
+
 def number_of(dtype, data):
     """One element's bytes as text."""
     if dtype not in CODES:
@@ -167,6 +176,10 @@ def number_of(dtype, data):
     parts = struct.unpack("<" + CODES[dtype], data)
     if dtype == "bfloat16":
         parts = struct.unpack("<f", struct.pack("<I", parts[0] << 16))
+    elif dtype == "float8_e5m2":  # the upper half of a float16
+        parts = struct.unpack("<e", bytes([0, parts[0]]))
+    elif dtype == "float8_e4m3fn":
+        parts = (e4m3fn(parts[0]),)
     if isinstance(parts[0], float):
         shown = [shortest(x, "<" + DIGITS.get(dtype, "d")) for x in parts]
         return shown[0] if len(shown) == 1 else "%s%s%sj" % (shown[0], "" if shown[1][0] == "-" else "+", shown[1])
@@ -260,7 +273,7 @@ def step_lines(step, indent):
         words += "   [%d bytes per device in %d messages]" % (int(step["bytes"]), int(step["messages"]))
     if int(step["node"]):
         words += " -> " + node_text(step["node"].dereference())
-    yield "%s%3d %-8s %s" % (indent, int(step["number"]), kind, words)
+    yield "%s%3d %s" % (indent, int(step["number"]), words)
     if kind == "loop":
         yield "%s    %d times:" % (indent, int(step["loop"]["count"]))
         yield from block_lines(step["loop"]["body"], indent + "    ")

@@ -33,11 +33,12 @@ int main(int argc, char **argv)
     oly_array x = oly_device_put(oly_div(oly_reshape(oly_arange(24, OLY_FLOAT32), 8, 3), 10), split);
     oly_array y = oly_device_put(oly_astype(oly_arange(10, OLY_INT32), OLY_BFLOAT16), oly_named(typed, "e"));
     oly_array z = oly_device_put(oly_scalar(1.5 - 2 * I, OLY_COMPLEX64), copies), dead = oly_neg(x);
+    oly_array a = oly_astype(oly_div(oly_sub(oly_arange(5, OLY_FLOAT32), 2), 2), OLY_FLOAT8_E4M3FN), b = oly_astype(a, OLY_FLOAT8_E5M2);
     oly_free(dead);
     oly_fn f = oly_jit(scaled_sum, 1, 1);
-    oly_printf("%A %A %A %A\n", x, y, z, oly_apply(f, x));
+    oly_printf("%A %A %A %A %A %A\n", x, y, z, a, b, oly_apply(f, x));
     look(x, y, z, dead, f);
-    (void)unreduced;
+    (void)unreduced, (void)a, (void)b;
     return oly_finalize();
 }
 END
@@ -59,6 +60,8 @@ print y
 print z
 print dead
 up
+print a
+print b
 print split
 print copies
 print unreduced
@@ -93,18 +96,20 @@ $2 = float32[8,3] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j')), co
 $3 = bfloat16[10@e] NamedSharding(mesh=Mesh('e': 4, axis_types=(Explicit,)), spec=P('e',)), committed, 4 shards here; device 0 [0:3]: 0 1 2
 $4 = complex64[] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P()), committed, 4 shards here; device 0 []: 1.5-2j
 $5 = an oly_array whose scope has ended, or that was freed
-$6 = NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j'))
-$7 = NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P())
-$8 = NamedSharding(mesh=Mesh('i': 2, 'j': 2, axis_types=(Explicit, Auto)), spec=P(None, 'j', unreduced={'i'}))
-$9 = Mesh('i': 2, 'j': 2)
-$10 = Mesh('e': 4, axis_types=(Explicit,))
+$6 = float8_e4m3fn[5] on this process's default device, uncommitted, 1 shard here; device 0 [0:5]: -1 -0.5 0 0.5 1
+$7 = float8_e5m2[5] on this process's default device, uncommitted, 1 shard here; device 0 [0:5]: -1 -0.5 0 0.5 1
+$8 = NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j'))
+$9 = NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P())
+$10 = NamedSharding(mesh=Mesh('i': 2, 'j': 2, axis_types=(Explicit, Auto)), spec=P(None, 'j', unreduced={'i'}))
+$11 = Mesh('i': 2, 'j': 2)
+$12 = Mesh('e': 4, axis_types=(Explicit,))
 == shards
-$11 = float32[8,3] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j')), committed, 4 shards here
+$13 = float32[8,3] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j')), committed, 4 shards here
   device 0 [0:4,0:2]: 0 0.1 0.3 0.4 0.6 0.7 0.9 1
   device 1 [0:4,2:3]: 0.2 0.5 0.8 1.1
   device 2 [4:8,0:2]: 1.2 1.3 1.5 1.6 1.8 1.9 2.1 2.2
   device 3 [4:8,2:3]: 1.4 1.7 2 2.3
-$12 = bfloat16[10@e] NamedSharding(mesh=Mesh('e': 4, axis_types=(Explicit,)), spec=P('e',)), committed, 4 shards here
+$14 = bfloat16[10@e] NamedSharding(mesh=Mesh('e': 4, axis_types=(Explicit,)), spec=P('e',)), committed, 4 shards here
   device 0 [0:3]: 0 1 2
   device 1 [3:6]: 3 4 5
   device 2 [6:8]: 6 7
@@ -113,9 +118,9 @@ $12 = bfloat16[10@e] NamedSharding(mesh=Mesh('e': 4, axis_types=(Explicit,)), sp
 plan: 3 steps, 5 slots, 64 bytes of workspace, Mesh('i': 2, 'j': 2)
   input 0: float32[8,3] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P('i', 'j'))
   output 0: float32[] NamedSharding(mesh=Mesh('i': 2, 'j': 2), spec=P())
-  0 tile     mul -> float32[8,3]   program.c:7
-  1 reduce   reduce_sum -> float32[]   program.c:7
-  2 fold     all-reduce: sum over 4 devices   [4 bytes per device in 3 messages] -> float32[]   program.c:7
+  0 mul -> float32[8,3]   program.c:7
+  1 reduce_sum -> float32[]   program.c:7
+  2 all-reduce: sum over 4 devices   [4 bytes per device in 3 messages] -> float32[]   program.c:7
 x is no oly_plan * and no oly_fn
 (oly_fn)0 is NULL
 == end
