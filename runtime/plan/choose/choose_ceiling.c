@@ -1,11 +1,12 @@
 /* The objective, and how much work a device may do for it. The objective is fewest bytes, then least time; but bytes
  * alone would gather a batch and let every device compute all of it. So the work of a unit has a ceiling, expressed in
  * the number of devices that divide it:
- * `allowed` is the number in propagation's plan; for a value that is demanded in some layout, no more than the axes of
- * that layout and the axes over which both operands of a product have their pairs split alike.
- * `least` counts only the axes that are of use: those over which something that is demanded is split, or the pairs of
- * both operands of a product.
- * The excess of a plan is its work beyond `allowed`; it may be no longer than all of propagation's plan takes. See
+ *
+ *   allowed  the number in propagation's plan; for a value that is demanded in some layout, at most that of the axes of
+ *            this layout and of those over which both operands of a product have their pairs split alike
+ *   least    that of the axes of use only: those over which something demanded is split, or the pairs of both operands
+ *
+ * The excess of a plan is its work beyond `allowed`; it may take no longer than all of propagation's plan. See
  * chooser.h. */
 #include "plan/choose/chooser.h"
 #include "core/option.h"

@@ -1,8 +1,8 @@
 /* The search for cheaper decisions in one graph: a beam search over its units in the order in which they will be
  * lowered. States that place everything still to be read alike are merged, so on a chain this is dynamic programming.
  * Decisions that are a window of units old are settled as in the best state, so that the time is linear in the size of
- * the graph. A solution is taken where it is clearly better, stretch by stretch: a stretch lies between two points at
- * which everything is placed as propagation has it. See chooser.h. */
+ * the graph. A solution is taken where it is clearly better, stretch by stretch: a stretch extends from one point at
+ * which everything is placed as propagation has it to the next. See chooser.h. */
 #include "plan/choose/chooser.h"
 #include <string.h>
 

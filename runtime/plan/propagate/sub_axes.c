@@ -1,6 +1,6 @@
-/* Sub-axes: a reshape may divide a dimension inside a mesh axis. 32 rows over x = 8, reshaped to [2, 16], are two
- * halves over the first two coordinates of x, and quarters of each half over the other four. Nothing moves if the plan
- * treats x as two axes "x/0" and "x/1". This finds the positions at which axes must be divided, only for dimensions
+/* Sub-axes: a reshape may divide a dimension inside a mesh axis. 32 rows over x = 8, reshaped to [2, 16], are
+ * split in 2 over the major part of x, and in 4 over its minor part. Nothing moves if the plan treats x as two axes,
+ * "x/0" of size 2 and "x/1" of size 4. This finds the positions at which axes must be divided, only for dimensions
  * that the program splits: those for which an input, a constraint or a result has the same number of elements along a
  * dimension that is split over the axis. Shardy's sub-axes. Called by common_mesh.c. */
 #include "plan/propagate/propagate.h"
