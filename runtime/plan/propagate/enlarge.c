@@ -173,7 +173,7 @@ static oly_status bring_first(oly_planner *p, oly_frame *f, const oly_node *n)
     return OLY_OK;
 }
 
-/* The value takes the axes that all its readers ask for. A result of the graph has a use that is no reader: it stays. */
+/* It takes the axes that all its readers ask for. A result of the graph stays: one of its uses is no reader. */
 static oly_status enlarge(oly_planner *p, oly_frame *f, const oly_node *n, const wish *w)
 {
     oly_axis_list operand[OLY_MAX_RANK];
