@@ -1,5 +1,5 @@
-/* Gathers what an explanation tells: values and where they lie, steps in order with who takes part and what they touch, memory
- * step by step. Explanations only: planning and running do not come here, but for oly_plan_count. */
+/* Gathers what an explanation contains: values and their placement, steps in order with the devices and slots
+ * involved, memory at each step. For explanations only; planning and running call nothing here but oly_plan_count. */
 #include "plan/explain/explain.h"
 #include "plan/cost/cost.h"
 #include "plan/model/effects.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SLOTS = 256 }; /* of one step that are listed */
+enum { MOST_SLOTS = 256 }; /* listed for one step */
 
 const char *oly_told_say(oly_told *told, const char *format, ...)
 {
@@ -34,10 +34,10 @@ int64_t oly_step_repeats(const oly_step *s)
     if (s->kind != OLY_STEP_STENCIL)
         return 1;
     int64_t passes = (s->stencil.count + s->stencil.pass - 1) / s->stencil.pass;
-    return passes > 1 ? passes - 1 : 1; /* the margins of the first are a step of their own */
+    return passes > 1 ? passes - 1 : 1; /* the first margins come by a step of their own */
 }
 
-/* -- values ---------------------------------------------------------------------------------------------------------- */
+/* -- values -------------------------------------------------------------------------------------------------------- */
 
 static int count_values(const oly_frame *f)
 {
@@ -48,7 +48,7 @@ static int count_values(const oly_frame *f)
     return n;
 }
 
-/* Where a value lies: in memory, or as the one it is a view of, or as propagation says. */
+/* Where a value is placed: in memory, through the value it is a view of, or by propagation. */
 static void place_value(oly_told_value *v, oly_mesh mesh)
 {
     oly_value *known = oly_value_of(v->frame, v->node);
@@ -107,7 +107,7 @@ const char *oly_told_name(const oly_told *t, const oly_node *node)
     return v ? v->name : "";
 }
 
-/* The values' own buffers first, then copies of them. */
+/* First the values' own slots, then copies of values. */
 static oly_status find_owners(oly_told *t)
 {
     t->owner = OLY_ARENA_NEW(&t->arena, int, t->plan->n_slots + 1);
@@ -133,7 +133,7 @@ static oly_status find_owners(oly_told *t)
     return OLY_OK;
 }
 
-/* -- steps ----------------------------------------------------------------------------------------------------------- */
+/* -- steps --------------------------------------------------------------------------------------------------------- */
 
 static int count_steps(const oly_block *b)
 {
@@ -153,8 +153,8 @@ static bool list_has(const oly_axis_list *l, int axis)
     return memchr(l->axis, axis, l->n) != NULL;
 }
 
-/* The axes along which devices that exchange data differ: those that do not cut the same dimension before and after. Where all
- * do, neighbours exchange: along every axis that cuts. */
+/* The axes along which the devices that exchange data differ: those that do not split the same dimension before and
+ * after. If all do, neighbours exchange: along every axis that splits a dimension. */
 static oly_axis_list moved_axes(const oly_transfer *t)
 {
     oly_axis_list moved = {0}, cutting = {0};
@@ -192,7 +192,7 @@ static oly_told_group group_of(const oly_plan *plan, const oly_step *s)
     return g;
 }
 
-/* Slots, each once, ascending. */
+/* Slots in ascending order, without duplicates. */
 typedef struct slot_list {
     bool writes;
     int n, slots[MOST_SLOTS];
@@ -211,7 +211,7 @@ static void list_slot(void *context, int slot, bool writes)
     l->n++;
 }
 
-/* What loops and branches read and write themselves; the steps inside are told on their own. */
+/* What loops and branches read and write themselves; the steps inside are described separately. */
 static void list_own(const oly_step *s, slot_list *l)
 {
     for (int c = 0; s->kind == OLY_STEP_LOOP && c < s->loop.n_carry; c++) {
@@ -271,9 +271,9 @@ static oly_status tell_block(oly_told *t, const oly_block *b, int parent, int br
     return OLY_OK;
 }
 
-/* -- memory ---------------------------------------------------------------------------------------------------------- */
+/* -- memory -------------------------------------------------------------------------------------------------------- */
 
-/* Scratch bytes in use at each number of a step. */
+/* Scratch bytes in use at each step number. */
 static void scratch_in_use(const oly_told *t, int64_t *use, int n)
 {
     for (int k = 0; k < t->plan->n_slots; k++) {
@@ -288,7 +288,7 @@ static void scratch_in_use(const oly_told *t, int64_t *use, int n)
         use[k] += use[k - 1];
 }
 
-/* Inputs and pool buffers are there for the whole run; scratch slots while they live. */
+/* Inputs and pool buffers are live for the whole run, scratch slots during their lifetime. */
 static oly_status tell_memory(oly_told *t)
 {
     const oly_plan *plan = t->plan;
@@ -316,7 +316,7 @@ static oly_status tell_memory(oly_told *t)
     return OLY_OK;
 }
 
-/* -- all --------------------------------------------------------------------------------------------------------------- */
+/* -- the whole explanation ----------------------------------------------------------------------------------------- */
 
 static oly_status gather(oly_told *t)
 {

@@ -1,5 +1,5 @@
-/* What an explanation tells of a plan, gathered once and written as text, JSON, a graph, or the difference of two. Private to
- * runtime/plan: explain.c gathers, explain_<form>.c write, hints.c plans again with other layouts. */
+/* What an explanation says of a plan: gathered once by explain.c; written as text, JSON, a graph or the difference
+ * of two plans by explain_<form>.c; hints.c plans again with other layouts. Private to this room. */
 #ifndef OLY_PLAN_EXPLAIN_EXPLAIN_H
 #define OLY_PLAN_EXPLAIN_EXPLAIN_H
 #include "plan/model/planner.h"
@@ -12,63 +12,63 @@ typedef struct oly_told_value {
     const oly_node *node;
     const char *name; /* "%5"; in the body of %7's loop "%7.2" */
     oly_mesh mesh;
-    oly_spec spec;  /* where it lies */
-    bool aligned;   /* to the cuts of the array it is a part of, not in balanced blocks of its own */
-    bool in_memory; /* has a buffer; else it is looked at through others, or lives within one step */
+    oly_spec spec;  /* its placement */
+    bool aligned;   /* has the cuts of the array it is part of, not balanced blocks of its own */
+    bool in_memory; /* has a slot; otherwise it is read through others, or exists only within a step */
     int slot;
 } oly_told_value;
 
-/* Who takes part in a collective: groups of the devices that differ in their places along the axes. */
+/* Who takes part in a collective: groups of devices whose coordinates along the axes differ. */
 typedef struct oly_told_group {
     oly_mesh mesh;
-    oly_axis_list axes; /* of it */
+    oly_axis_list axes; /* of the mesh */
     int members, groups;
 } oly_told_group;
 
 typedef struct oly_told_step {
     const oly_step *step;
-    int parent; /* told step whose block this one is in; -1 */
-    int branch; /* which of the parent's blocks */
+    int parent; /* told step whose block contains this one; -1 */
+    int branch; /* which block of the parent */
     int depth;
     int64_t times; /* in one run of the plan */
     bool communicates;
     oly_told_group group;
     int n_reads, n_writes;
     const int *reads, *writes; /* slots, ascending */
-    double seconds;            /* predicted, for one time; of loops and branches with what is inside */
-    int64_t live;              /* bytes of a device that are in use during the step */
+    double seconds;            /* predicted, once; a loop or branch with the steps inside */
+    int64_t live;              /* bytes in use on a device during the step */
 } oly_told_step;
 
 /* A change of one layout that would make the plan cheaper. */
 typedef struct oly_hint {
-    const char *subject; /* which input, result or constraint: there is one hint for each */
+    const char *subject; /* which input, result or constraint: each has one hint */
     const char *change;  /* "replicating input 1 (P() instead of P('x',))" */
-    const bool *removes; /* [told steps] the plan with the change has no such transfer */
+    const bool *removes; /* [told steps] the changed plan has no such transfer */
     const char *saves;   /* "3 all-gathers of 64.0 MiB" */
-    int64_t bytes, wire; /* a device receives so many less; all devices of this process */
-    int64_t collectives; /* so many less */
-    int64_t memory;      /* bytes more on a device, at the peak */
-    double seconds;      /* less, predicted */
+    int64_t bytes, wire; /* so many fewer received by a device; by all devices of this process */
+    int64_t collectives; /* so many fewer */
+    int64_t memory;      /* more bytes on a device, at the peak */
+    double seconds;      /* fewer, predicted */
 } oly_hint;
 
 typedef struct oly_told {
     oly_arena arena;
     const oly_plan *plan;
-    bool failed;              /* memory was short: something is missing */
+    bool failed;              /* out of memory: something is missing */
     const char *const *names; /* [n_inputs] as the caller wrote them, NULL entries: unknown; or NULL */
     int n_values, n_steps;
     oly_told_value *values;
-    oly_told_step *steps; /* what contains others comes before them */
-    int *owner;           /* [n_slots] told value that lives there, -1 */
-    bool *is_copy;        /* [n_slots] it is a copy, or more than each device's own part */
-    int *writer;          /* [n_slots] told step that writes it first, -1 */
-    /* in all */
+    oly_told_step *steps; /* a loop or branch comes before the steps inside */
+    int *owner;           /* [n_slots] told value stored there, -1 */
+    bool *is_copy;        /* [n_slots] a copy, or more than each device's own part */
+    int *writer;          /* [n_slots] first told step that writes it, -1 */
+    /* totals */
     oly_plan_costs costs;
     int64_t bytes; /* received by a device */
     double seconds;
-    /* bytes of a device */
+    /* bytes on a device */
     int64_t input_bytes, kept_bytes, scratch_bytes, peak;
-    int peak_step; /* told step; -1: there are none */
+    int peak_step; /* told step; -1: no steps */
     int n_hints;
     oly_hint *hints;
 } oly_told;
@@ -82,37 +82,38 @@ static inline bool oly_has_value(const oly_node *n)
 /* -- explain.c -- */
 oly_status oly_tell(const oly_plan *plan, const char *const *names, oly_told *told);
 void oly_told_free(oly_told *told);
-/* The told value of a node; NULL: none (a node that planning made). */
+/* The told value of a node; NULL: none (a node made by the planner). */
 const oly_told_value *oly_told_value_of(const oly_told *told, const oly_node *node);
 /* "%5", or "" */
 const char *oly_told_name(const oly_told *told, const oly_node *node);
-/* "w, input 1", "input 1" */
+/* "w, input 1"; without a name "input 1" */
 const char *oly_told_input(oly_told *told, int k);
 const char *oly_told_say(oly_told *told, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Once for every step of the block, in order; for those inside of others too. */
+/* Does the step move data between devices? */
 bool oly_step_communicates(const oly_step *s);
-int64_t oly_step_repeats(const oly_step *s); /* of what it receives, in one go: passes of a stencil */
+int64_t oly_step_repeats(const oly_step *s); /* exchanges in one execution: one for each later pass of a stencil */
 
-/* -- reasons.c: words -- */
-/* "carries" of input nodes and reasons of dimensions. Calls tell(user, dimension, text) for each dimension that is cut, or kept
- * whole by the user; -1: the value as a whole. */
+/* -- reasons.c -- */
+/* Calls tell(user, dimension, kind, text) for each dimension that is split, or that the user keeps whole; -1: the
+ * value as a whole. */
 typedef void oly_reason_teller(void *user, int dimension, const char *kind, const char *text);
 void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller *tell, void *user);
-/* Why a step moves data: "%3 lies as P('x',), exp (heat.c:12) wants it as P(None, 'x')". Only for steps that communicate. */
+/* Why a step moves data: "%3 is placed as P('x',); exp (heat.c:12) needs it as P(None, 'x')". Only for steps that
+ * communicate. */
 const char *oly_tell_transfer(oly_told *told, const oly_told_step *s);
 /* "x", "x and y", "" */
 const char *oly_tell_axes(oly_told *told, oly_mesh mesh, const oly_axis_list *axes);
-/* "heat.c:12", "" when nobody knows */
+/* "heat.c:12"; "" if unknown */
 const char *oly_tell_line(oly_told *told, const oly_node *node);
 
-/* -- words for all forms (explain_text.c) -- */
+/* -- phrases for all forms (explain_text.c) -- */
 void oly_bytes_text(oly_text *t, int64_t bytes);
 void oly_seconds_text(oly_text *t, double seconds);
 const char *oly_step_kind_name(oly_step_kind kind);
 const char *oly_slot_kind_name(oly_slot_kind kind);
-/* "%5", "a copy of %5", "what step 3 makes" */
+/* "%5", "a copy of %5", "a buffer of step 3 (what it does)", "workspace" */
 const char *oly_tell_slot(oly_told *told, int slot);
-/* Of one line without its number: "halo exchange: ... -> float32[102]   [8 bytes to a device ...]   heat.c:12". */
+/* One line without the step's number: "halo exchange: ... -> float32[102]   [8 bytes to a device ...]   heat.c:12". */
 void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts);
 const char *oly_tell_spec(oly_told *told, oly_mesh mesh, const oly_spec *spec);
 

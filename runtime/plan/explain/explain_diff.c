@@ -1,11 +1,11 @@
-/* What differs between two plans: the sums, how inputs, values and results lie, and the steps, as diff shows lines. Values are
- * compared by place in the graph, where both plans are of the same one. */
+/* The differences of two plans: totals, the placement of inputs, values and results, and the steps as diff shows
+ * lines. Values are compared by position in the graph, if both plans have the same graph. */
 #include "plan/explain/explain.h"
 #include <string.h>
 
-enum { MOST_CELLS = 4 << 20 }; /* of the table that finds the longest common run of steps */
+enum { MOST_CELLS = 4 << 20 }; /* of the longest-common-subsequence table */
 
-/* -- sums -------------------------------------------------------------------------------------------------------------- */
+/* -- totals -------------------------------------------------------------------------------------------------------- */
 
 static void amount(oly_text *t, const char *what, int64_t before, int64_t after, void (*words)(oly_text *, int64_t))
 {
@@ -27,7 +27,7 @@ static void plain(oly_text *t, int64_t n)
     oly_text_add(t, "%lld", (long long)n);
 }
 
-/* In picoseconds, so that one function compares all amounts. */
+/* In picoseconds, so that all amounts can be compared by one function. */
 static void time_words(oly_text *t, int64_t picoseconds)
 {
     oly_seconds_text(t, (double)picoseconds * 1e-12);
@@ -43,7 +43,7 @@ static void sums_text(oly_text *t, const oly_told *a, const oly_told *b)
     amount(t, "predicted time", (int64_t)(a->seconds * 1e12), (int64_t)(b->seconds * 1e12), time_words);
 }
 
-/* -- how things lie ----------------------------------------------------------------------------------------------------- */
+/* -- placement ----------------------------------------------------------------------------------------------------- */
 
 static const char *type_words(oly_told *told, const oly_plan_value *v)
 {
@@ -85,7 +85,7 @@ static void values_text(oly_text *t, oly_told *a, oly_told *b)
     }
 }
 
-/* -- steps ----------------------------------------------------------------------------------------------------------------- */
+/* -- steps --------------------------------------------------------------------------------------------------------- */
 
 static const char **lines_of(oly_told *told)
 {
@@ -105,7 +105,7 @@ static void line_text(oly_text *t, char sign, const char *line)
     oly_text_add(t, "%c %s\n", sign, line);
 }
 
-/* longest[i * (n_b + 1) + j]: length of the longest common run of the lines from i and from j on. */
+/* longest[i * (n_b + 1) + j]: length of the longest common subsequence of the lines from i and from j on. */
 static void middle_text(oly_text *t, oly_told *told, int n_a, const char **a, int n_b, const char **b)
 {
     int *longest = (int64_t)(n_a + 1) * (n_b + 1) > MOST_CELLS

@@ -1,9 +1,9 @@
-/* Plans in the language of Graphviz: a box for each step, arrows for the buffers that one step writes and another reads. Steps
- * that move data between devices are red, bodies of loops and branches are frames. */
+/* Plans in Graphviz's language: a box for each step, an arrow for each buffer that one step writes and another
+ * reads. Steps that move data between devices are red; bodies of loops and branches are frames. */
 #include "plan/explain/explain.h"
 #include <string.h>
 
-/* Steps (told) that have written a buffer, as far as the walk has come; inputs are -2 - number. */
+/* The told steps that have written a buffer, up to the current step; inputs are -2 - number. */
 typedef struct writers {
     int n, capacity;
     int *step;
@@ -11,7 +11,7 @@ typedef struct writers {
 
 typedef struct drawing {
     oly_text *text;
-    oly_text arrows; /* come last: a box mentioned within a frame would be drawn in it */
+    oly_text arrows; /* written last: a box first mentioned inside a frame would be drawn in it */
     oly_told *told;
     writers *of; /* [n_slots] */
 } drawing;
@@ -49,7 +49,7 @@ static void node_name(oly_text *t, int step)
         oly_text_add(t, "step%d", step);
 }
 
-/* -- boxes -------------------------------------------------------------------------------------------------------------- */
+/* -- boxes --------------------------------------------------------------------------------------------------------- */
 
 static void value_label(drawing *d, const oly_node *n)
 {
@@ -107,7 +107,7 @@ static void end_box(drawing *d, const char *kind, int k, const oly_plan_value *v
     oly_text_free(&words);
 }
 
-/* -- arrows ------------------------------------------------------------------------------------------------------------- */
+/* -- arrows -------------------------------------------------------------------------------------------------------- */
 
 static void arrow(drawing *d, int from, const char *to, int number, int slot)
 {
@@ -136,20 +136,20 @@ static void step_arrows(drawing *d, int k)
             if (d->of[s->reads[j]].step[w] != k)
                 arrow(d, d->of[s->reads[j]].step[w], "step", k, s->reads[j]);
     for (int j = 0; j < s->n_writes; j++) {
-        if (reads(s, s->writes[j])) /* in place: what was there is gone */
+        if (reads(s, s->writes[j])) /* written in place: replaces what was there */
             d->of[s->writes[j]].n = 0;
         add_writer(d, s->writes[j], k);
     }
 }
 
-/* Both grow in memory of their own afterwards. */
+/* Afterwards each grows in memory of its own. */
 static void copy_writers(drawing *d, int to, int from)
 {
     d->of[to] = d->of[from];
     d->of[to].capacity = d->of[from].capacity = d->of[from].n;
 }
 
-/* What a loop's body finds in its carries is what was there before; afterwards, what it has written. */
+/* The body of a loop first finds in its carries what was there before the loop, then what it has written. */
 static void enter_loop(drawing *d, const oly_step *s)
 {
     for (int c = 0; c < s->loop.n_carry; c++)
@@ -166,7 +166,7 @@ static void leave_loop(drawing *d, const oly_step *s)
     }
 }
 
-/* Steps first..: those inside `parent`. Returns the step after them. */
+/* Draws the steps from `first` on that are inside `parent`. Returns the step after them. */
 static int draw_block(drawing *d, int first, int parent)
 {
     int k = first, branch = -1;

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- writing ------------------------------------------------------------------------------------------------------------- */
+/* -- writing ------------------------------------------------------------------------------------------------------- */
 
 typedef struct writer {
     oly_text *text;
     int depth;
-    bool begun; /* the open list has something in it */
+    bool begun; /* the open list is not empty */
 } writer;
 
-/* Bytes of the UTF-8 character at s; 0: it is none. */
+/* Bytes of the UTF-8 character at s; 0: invalid. */
 static int character(const unsigned char *s)
 {
     int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
@@ -42,8 +42,8 @@ static void quoted(oly_text *t, const char *text)
     oly_text_add(t, "\"");
 }
 
-/* Before each entry: what parts it from the last, and its name in an object (NULL: in an array). Rows stand on lines of their
- * own, what is deeper stays on the line. */
+/* Begins an entry: the separator, and its key in an object (NULL: in an array). Outer levels have a line for each
+ * entry, deeper ones stay on that line. */
 static void next(writer *w, const char *key)
 {
     if (w->begun)
@@ -98,7 +98,7 @@ static void number(writer *w, const char *key, double value)
     oly_text_add(w->text, "%.6g", value);
 }
 
-/* -- what is written ------------------------------------------------------------------------------------------------------- */
+/* -- the members --------------------------------------------------------------------------------------------------- */
 
 static void axes_json(writer *w, const char *key, oly_mesh mesh, const oly_axis_list *axes)
 {
@@ -219,7 +219,7 @@ static void slots_json(writer *w, const char *key, int n, const int *slots)
     close_list(w, "]");
 }
 
-/* The group of the device at position 0, where it is not too large to look at. */
+/* The group of the device at position 0, if it is small enough to list. */
 static void first_group_json(writer *w, const oly_told_group *g)
 {
     int coordinates[OLY_MAX_RANK] = {0};

@@ -1,12 +1,12 @@
-/* A plan as text for people: inputs, steps in order, outputs; then the placement of every value and its reason, why data moves,
- * memory, predicted time, and hints. How to read it: docs/explain.md. */
+/* A plan as text for people: inputs, steps in order, outputs; then the placement of every value and its reason, why
+ * data moves, memory, predicted time, and hints. How to read it: docs/explain.md. */
 #include "plan/explain/explain.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_LINES = 32 }; /* of memory */
 
-/* -- words ------------------------------------------------------------------------------------------------------------- */
+/* -- phrases ------------------------------------------------------------------------------------------------------- */
 
 void oly_bytes_text(oly_text *t, int64_t bytes)
 {
@@ -68,7 +68,7 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* -- the plan ---------------------------------------------------------------------------------------------------------- */
+/* -- the plan ------------------------------------------------------------------------------------------------------ */
 
 static void type_text(oly_text *t, const oly_plan_value *v)
 {
@@ -107,7 +107,7 @@ void oly_step_words(oly_text *t, oly_told *told, const oly_told_step *ts)
     site_text(t, told, s->node);
 }
 
-/* The line in front of a block of a loop or branch. */
+/* The line before a block of a loop or branch. */
 static void block_text(oly_text *t, const oly_told *told, int k)
 {
     const oly_told_step *ts = &told->steps[k], *parent = &told->steps[ts->parent];
@@ -120,7 +120,7 @@ static void block_text(oly_text *t, const oly_told *told, int k)
         oly_text_add(t, "%*swhile its condition holds:\n", indent, "");
 }
 
-/* Is step k the first of its block that is listed? */
+/* Is step k the first listed step of its block? */
 static bool opens_block(const oly_told *told, int k)
 {
     for (int j = k - 1; j > told->steps[k].parent; j--)
@@ -174,7 +174,7 @@ static void plan_text(oly_text *t, oly_told *told)
     oly_text_add(t, "\n");
 }
 
-/* -- values ------------------------------------------------------------------------------------------------------------ */
+/* -- values -------------------------------------------------------------------------------------------------------- */
 
 typedef struct teller {
     oly_text *text;
@@ -224,9 +224,9 @@ static void values_text(oly_text *t, oly_told *told)
             value_text(t, told, &told->values[k]);
 }
 
-/* -- transfers ----------------------------------------------------------------------------------------------------------- */
+/* -- transfers ----------------------------------------------------------------------------------------------------- */
 
-/* Which hints avoid it. */
+/* The hints that would avoid the transfer. */
 static void removers_text(oly_text *t, const oly_told *told, int k)
 {
     int n = 0;
@@ -258,7 +258,7 @@ static void transfers_text(oly_text *t, oly_told *told)
     }
 }
 
-/* -- memory -------------------------------------------------------------------------------------------------------------- */
+/* -- memory -------------------------------------------------------------------------------------------------------- */
 
 static void bar_text(oly_text *t, int64_t bytes, int64_t most)
 {
@@ -267,7 +267,7 @@ static void bar_text(oly_text *t, int64_t bytes, int64_t most)
         oly_text_add(t, "#");
 }
 
-/* The largest buffers of a device in use during a step. */
+/* The largest buffers in use on a device during a step. */
 static void causes_text(oly_text *t, oly_told *told, const oly_told_step *at)
 {
     int listed[4];
@@ -312,7 +312,7 @@ static void memory_text(oly_text *t, oly_told *told)
     causes_text(t, told, peak);
     oly_text_add(t, "\n");
     int64_t highest = -1;
-    for (int k = 0; k < told->n_steps; k++) { /* of long plans those that reach a new height */
+    for (int k = 0; k < told->n_steps; k++) { /* in long plans only steps that reach a new maximum */
         const oly_told_step *s = &told->steps[k];
         if (told->n_steps > MOST_LINES && s->live <= highest)
             continue;
@@ -326,7 +326,7 @@ static void memory_text(oly_text *t, oly_told *told)
     }
 }
 
-/* -- time ------------------------------------------------------------------------------------------------------------------ */
+/* -- time ---------------------------------------------------------------------------------------------------------- */
 
 static void time_text(oly_text *t, oly_told *told)
 {
@@ -351,7 +351,7 @@ static void time_text(oly_text *t, oly_told *told)
     }
 }
 
-/* -- hints ----------------------------------------------------------------------------------------------------------------- */
+/* -- hints --------------------------------------------------------------------------------------------------------- */
 
 static void hints_text(oly_text *t, const oly_told *told)
 {

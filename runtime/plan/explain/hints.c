@@ -1,18 +1,19 @@
-/* Hints: what would be cheaper if one input, one constraint of the function or one wanted result lay otherwise. Found by planning
- * again with that one layout changed and comparing; only when an explanation asks for it. Changes of inputs are: the same on all
- * devices; the layouts that steps of the plan bring it to; every dimension over every axis alone; all inputs without one axis.
- * Constraints and wanted results are left open. Bounded by the number of plans and the work they take. */
+/* Hints: what would be cheaper if one input, one constraint of the function or one requested result were placed
+ * otherwise. Found by planning again with that one layout changed and comparing; only when an explanation asks for
+ * hints. An input is tried replicated, in the layouts that steps of the plan bring it to, and with every dimension
+ * split over every axis; also, all inputs without one axis. Constraints and requested results are dropped. The
+ * number of plans and their nodes are bounded. */
 #include "plan/explain/explain.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PLANS = 64, MOST_NODES = 20000, MOST_HINTS = 5 };
 
-/* One changed layout and what became of it. */
+/* One changed layout and its outcome. */
 typedef struct trial {
-    int input, output;     /* which is changed; -1: not one of these */
+    int input, output;     /* which one is changed; -1: neither */
     int constraint;        /* which of the graph's placed nodes; -1 */
-    int axis;              /* that no input is to be split over; -1 */
+    int axis;              /* over which no input is split; -1 */
     oly_sharding sharding; /* of the input */
 } trial;
 
@@ -20,15 +21,15 @@ typedef struct search {
     oly_told *told;
     int n_plans;   /* made so far */
     int64_t left;  /* nodes that may still be planned */
-    oly_told base; /* the plan as planning its graph once more gives it */
+    oly_told base; /* the plan, made again from its graph */
     oly_plan *base_plan;
     int n_best;
     oly_hint best[MOST_HINTS + 1];
 } search;
 
-/* -- planning again ------------------------------------------------------------------------------------------------------ */
+/* -- planning again ------------------------------------------------------------------------------------------------ */
 
-/* A placed node without its say: every axis is left to the planner. */
+/* Copies the graph without one constraint: every axis of that node is left to the planner. */
 static oly_status open_constraint(const oly_graph *from, int number, oly_graph **made)
 {
     OLY_TRY(oly_graph_clone(from, made));
@@ -48,7 +49,7 @@ static oly_status open_constraint(const oly_graph *from, int number, oly_graph *
     return OLY_OK;
 }
 
-/* Explicit axes are part of the program's types: with others it would be another program. */
+/* Explicit axes are part of the program's types: with other ones it would be another program. */
 static bool may_lie_elsewhere(const oly_plan_value *v)
 {
     oly_mesh mesh = v->sharding->mesh;
@@ -73,7 +74,7 @@ static oly_sharding without_axis(oly_sharding s, int axis)
     return oly_sharding_intern(s->mesh, &spec, 0);
 }
 
-/* The request of before, with what is tried; its lists in the graph's memory. */
+/* The original request with the trial's change; its lists are in the graph's memory. */
 static oly_status ask_for(const oly_plan *old, const trial *t, oly_graph *g, oly_plan_request *request)
 {
     oly_plan_value *inputs;
@@ -114,7 +115,7 @@ static oly_status plan_again(const oly_told *told, const trial *t, oly_plan **pl
     return st;
 }
 
-/* -- comparing -------------------------------------------------------------------------------------------------------------- */
+/* -- comparing ----------------------------------------------------------------------------------------------------- */
 
 static const char *collective_name(const oly_step *s)
 {
@@ -126,7 +127,7 @@ static bool alike(const oly_told_step *a, const oly_step *b)
     return a->communicates && a->step->bytes == b->bytes && strcmp(collective_name(a->step), collective_name(b)) == 0;
 }
 
-/* Runs of collectives of the same name and size in a run of the plan. */
+/* Runs of collectives of the same name and size in one run of the plan. */
 static int64_t runs_of(const oly_told *t, const oly_step *like)
 {
     int64_t n = 0;
@@ -202,7 +203,7 @@ static const char *tell_change(const search *s, const trial *t)
                         oly_tell_spec(told, t->sharding->mesh, &t->sharding->spec), was);
 }
 
-/* Better by predicted time; among equals what moves less, then what takes less memory. */
+/* By predicted time; if equal, by bytes moved, then by memory. */
 static bool better(const oly_hint *a, const oly_hint *b)
 {
     if (a->seconds > b->seconds * 1.001 || b->seconds > a->seconds * 1.001)
@@ -210,7 +211,7 @@ static bool better(const oly_hint *a, const oly_hint *b)
     return a->wire != b->wire ? a->wire > b->wire : a->memory < b->memory;
 }
 
-/* One hint for each input: `subject` says what is changed. */
+/* Keeps the best hint for each subject, the thing that is changed. */
 static void keep(search *s, oly_hint hint)
 {
     int at = 0;
@@ -235,7 +236,8 @@ static const char *subject_of(search *s, const trial *t)
     return oly_told_say(s->told, "%d %d %d %d", t->input, t->output, t->constraint, t->axis);
 }
 
-/* The same transfer of the same value, whatever its bytes. Without a constraint values have other names: then of the same line. */
+/* The same transfer of the same value, whatever its bytes. Without a constraint values have other names: then on the
+ * same source line. */
 static bool same_transfer(const oly_told *t, const oly_told_step *a, const oly_told *u, const oly_told_step *b)
 {
     const oly_node *n = a->step->node, *m = b->step->node;
@@ -246,7 +248,7 @@ static bool same_transfer(const oly_told *t, const oly_told_step *a, const oly_t
     return n == m || (n && m && n->op == m->op && n->site.line == m->site.line);
 }
 
-/* Among the steps before `end`. */
+/* Of the steps before `end`. */
 static int count_transfers(const oly_told *t, int end, const oly_told *u, const oly_told_step *like)
 {
     int n = 0;
@@ -255,7 +257,7 @@ static int count_transfers(const oly_told *t, int end, const oly_told *u, const 
     return n;
 }
 
-/* Steps of the plan that the other has not. Of several alike the last ones are taken to be missing. */
+/* Steps of the plan that the other does not have. Of several equal ones the last are taken to be missing. */
 static const bool *find_removed(oly_told *told, const oly_told *after)
 {
     bool *removes = OLY_ARENA_NEW(&told->arena, bool, told->n_steps + 1);
@@ -267,7 +269,7 @@ static const bool *find_removed(oly_told *told, const oly_told *after)
     return removes;
 }
 
-/* Plans with the change; a plan that moves less and takes no longer is a hint. */
+/* Plans with the change; it is a hint if that plan moves less and takes no longer. */
 static oly_status try(search *s, const trial *t)
 {
     oly_plan *plan;
@@ -277,7 +279,7 @@ static oly_status try(search *s, const trial *t)
     s->left -= s->told->n_values;
     oly_status st = plan_again(s->told, t, &plan);
     if (st != OLY_OK && st != OLY_MEMORY)
-        oly_drop_message(); /* the change is not possible: a constraint inside is against it, say */
+        oly_drop_message(); /* the change is impossible: for example, a constraint forbids it */
     if (st != OLY_OK)
         return st == OLY_MEMORY ? st : OLY_OK;
     oly_told after;
@@ -301,7 +303,7 @@ static oly_status try(search *s, const trial *t)
     return st;
 }
 
-/* -- what is tried ------------------------------------------------------------------------------------------------------------ */
+/* -- what is tried ------------------------------------------------------------------------------------------------- */
 
 static oly_status try_spec(search *s, int input, const oly_spec *spec)
 {
@@ -313,7 +315,7 @@ static oly_status try_spec(search *s, int input, const oly_spec *spec)
     return t.sharding == v->sharding ? OLY_OK : try(s, &t);
 }
 
-/* The value in memory that a node looks at. */
+/* The value in memory that a node is a view of. */
 static const oly_node *seen_through(const oly_node *n)
 {
     while (oly_ops[n->op].lowering == OLY_LOWER_VIEW && n->n_in > 0 && n->in[0]->type.rank == n->type.rank)
@@ -321,7 +323,7 @@ static const oly_node *seen_through(const oly_node *n)
     return n;
 }
 
-/* As steps of the plan want it. */
+/* In the layouts that steps of the plan need. */
 static oly_status try_wanted(search *s, int input)
 {
     const oly_node *node = s->told->plan->graph->inputs[input];
@@ -376,7 +378,7 @@ static oly_status try_all(search *s)
             OLY_TRY(try(s, &(trial){.input = -1, .output = -1, .constraint = n, .axis = -1}));
         n++;
     }
-    for (int axis = 0; axis < plan->mesh->n_axes; axis++) { /* where one input alone does not help */
+    for (int axis = 0; axis < plan->mesh->n_axes; axis++) { /* for cases where changing a single input does not help */
         int n = 0;
         for (int k = 0; k < plan->n_inputs; k++)
             n += may_lie_elsewhere(&plan->inputs[k]) && splits(&plan->inputs[k], plan->mesh, axis);
@@ -394,7 +396,7 @@ oly_status oly_find_hints(oly_told *told)
     oly_status st = plan_again(told, &(trial){.input = -1, .output = -1, .constraint = -1, .axis = -1}, &s.base_plan);
     if (st != OLY_OK) {
         if (st != OLY_MEMORY)
-            oly_drop_message(); /* an explanation without hints is one, too */
+            oly_drop_message(); /* an explanation without hints is still valid */
         return st == OLY_MEMORY ? st : OLY_OK;
     }
     st = oly_tell(s.base_plan, NULL, &s.base);

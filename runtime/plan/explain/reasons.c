@@ -1,10 +1,10 @@
-/* Reasons: why a value is placed as it is and why data moves. Recorded by the passes that choose axes, put into words for
+/* Why a value is placed as it is and why data moves: recorded by the passes that choose axes, phrased here for
  * oly_explain. */
 #include "plan/explain/explain.h"
 #include "graph/factors.h"
 #include <string.h>
 
-/* -- words ------------------------------------------------------------------------------------------------------------- */
+/* -- phrases ------------------------------------------------------------------------------------------------------- */
 
 static const char *file_of(const char *path)
 {
@@ -61,7 +61,7 @@ static int same_factor(const oly_dim_factors *a, int rank, const oly_dim_factors
     return -1;
 }
 
-/* Dimension of operand `from` (n_in: the result) of a node that dimension d of operand `to` follows; -1: unknown. */
+/* The dimension of operand `from` (n_in: of the result) that dimension d of operand `to` follows; -1: unknown. */
 static int followed_dimension(const oly_node *n, int from, int to, int d)
 {
     oly_factors f;
@@ -133,7 +133,7 @@ static const oly_reason *reason_of(const oly_told_value *v, int d)
     return NULL;
 }
 
-/* An operand in memory whose dimension of the same factor is cut alike; -1: none. */
+/* An operand in memory whose dimension with the same factor is split alike; -1: none. */
 static int alike_operand(const oly_told_value *v, int d, int *dimension)
 {
     const oly_node *n = v->node;
@@ -156,7 +156,7 @@ static int alike_operand(const oly_told_value *v, int d, int *dimension)
     return -1;
 }
 
-/* Why it is split so although no reason was recorded, or another one. */
+/* Why a dimension is split although no reason, or a different one, was recorded. */
 static const char *tell_place(oly_told *told, const oly_told_value *v, int d)
 {
     int e, k = alike_operand(v, d, &e);
@@ -166,7 +166,7 @@ static const char *tell_place(oly_told *told, const oly_told_value *v, int d)
     return "computed where its step runs";
 }
 
-/* What a value is that comes from outside its graph; NULL: it is computed in it. */
+/* Describes a value from outside its graph; NULL: it is computed in the graph. */
 static const char *tell_origin(oly_told *told, const oly_told_value *v)
 {
     const oly_frame *f = v->frame;
@@ -184,7 +184,7 @@ static const char *tell_origin(oly_told *told, const oly_told_value *v)
     return k == 0 ? oly_told_say(told, "the counter of %s", loop) : oly_told_say(told, "carry %d of %s", k - 1, loop);
 }
 
-/* How a node is computed where costs have decided it. */
+/* How a node is computed, if that was chosen by cost. */
 static const char *tell_choice(oly_told *told, const oly_told_value *v, const oly_choice *c)
 {
     oly_mesh mesh = told->plan->mesh;
@@ -230,7 +230,7 @@ void oly_tell_reasons(oly_told *told, const oly_told_value *v, oly_reason_teller
     }
 }
 
-/* -- why data moves ---------------------------------------------------------------------------------------------------- */
+/* -- why data moves ------------------------------------------------------------------------------------------------ */
 
 /* Who needs the data, and how: "relu (layer.c:14) needs it whole". */
 static const char *tell_wish(oly_told *told, const oly_step *s, const char *what)
@@ -253,7 +253,7 @@ const char *oly_tell_transfer(oly_told *told, const oly_told_step *ts)
 {
     const oly_step *s = ts->step;
     const oly_transfer *t = s->transfer;
-    const char *value = oly_told_name(told, s->node); /* planning makes values of its own, too */
+    const char *value = oly_told_name(told, s->node); /* values made by the planner have no name */
     if (!*value && s->node)
         value = oly_told_say(told, "an intermediate result of %s", tell_node(told, s->node));
     const char *more = t && t->n_values > 1 ? oly_told_say(told, " and %d more", t->n_values - 1) : "";

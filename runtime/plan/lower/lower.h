@@ -37,7 +37,7 @@ bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const ol
 oly_status oly_lower_cyclic_shift(oly_planner *p, oly_frame *f, oly_node *n, const oly_layout *l, bool *done);
 
 /* -- place_reduction.c -- */
-/* The layout of the node's partial results, split further as its value shall be, for a reduce-scatter over the axes;
+/* The layout of the node's partial results, split further as its value will be, for a reduce-scatter over the axes;
  * false: there is none. */
 bool oly_scattered_layout(oly_planner *p, oly_frame *f, const oly_node *n, const oly_axis_list *axes,
                           oly_layout *target);

@@ -1,7 +1,7 @@
 /* Reshapes: no work if every device's part stays in place. The axes of a dimension are assigned to its factors,
  * major first; the result's dimensions get the axes of theirs. Every device then has the same elements before and
  * after, in the same order, provided that in each dimension, of operand and result, a factor is split only if all
- * factors before it are split into single elements. Other axes split another factor instead, where the result shall
+ * factors before it are split into single elements. Other axes split another factor instead, where the result will
  * be split over them (an all-to-all), or are gathered first; so are axes of factors that only one side has. */
 #include "plan/lower/lower.h"
 #include "plan/lower/sink_reductions.h"
@@ -125,7 +125,7 @@ static bool is_shared(const cuts *c, const oly_layout *in, int factor)
     return false;
 }
 
-/* Removed axes split the result where it shall be split over them, if every device's part then stays in place. */
+/* Removed axes split the result where its layout is split over them, if every device's part then stays in place. */
 static void cut_elsewhere(cuts *c, const oly_layout *in, const oly_layout *out, const oly_axis_list *wanted)
 {
     for (int d = 0; d < out->rank; d++) {

@@ -453,7 +453,7 @@ oly_status oly_lower_sort(oly_planner *p, oly_frame *f, oly_node *n, const oly_l
     s.at = oly_stand_in(p, n, n->type.dtype, &s.columns);
     OLY_PLAN_CHECK(s.at);
     s.at->params.reverse = false;
-    /* columns start, and are put together again, in the order of ascending indexes, except for the padding */
+    /* columns are made, and joined in the end, in order of ascending indexes, except for the padding */
     int first = n->params.reverse && !oly_sort_gives_elements(n) ? s.n_keys : n->n_in;
     int second = s.r * s.parts > own->shape[d] ? s.n_keys : first;
     OLY_TRY(make_columns(&s));
