@@ -1,17 +1,17 @@
-/* Tree exchanges: all-gathers and broadcasts between many processes in stages. After stage k every one of n processes in
- * a line has what 2^k of them had, so that ceil(log2 n) messages replace n - 1.
+/* Tree exchanges: all-gathers and broadcasts between many processes in stages. After stage k every one of n
+ * processes in a line has what 2^k of them had, so that ceil(log2 n) messages replace n - 1.
  *
  *   all-gather of six, at process 0                      broadcast from process 0 of six
  *     has 0              from 1: 1                          0 -> 1
  *     has 0 1            from 2: 2 3                        0 -> 2, 1 -> 3
  *     has 0 1 2 3        from 4: 4 5                        0 -> 4, 1 -> 5
  *
- * Nothing is received twice, so no more bytes travel than in direct messages. A process first copies the blocks of its
- * own devices to those of its devices that need them; what arrives from others is then received in place, for all of its
- * devices together. A gather over several axes runs one axis after the other, beginning with those that split a
- * dimension finest, so that what a process has is one box, or two where it wraps around the line's end. All stages are
- * one step, whose exchange lists the messages of each stage when it first runs (tree_exchange_list.c). So planning time
- * does not depend on the number of processes. Called by reshard.c. */
+ * Nothing is received twice, so no more bytes travel than in direct messages. A process first copies the blocks of
+ * its own devices to those of its devices that need them; what arrives from others is then received in place, for
+ * all of its devices together. A gather over several axes runs one axis after the other, beginning with those that
+ * split a dimension finest, so that what a process has is one box, or two where it wraps around the line's end. All
+ * stages are one step, whose exchange lists the messages of each stage when it first runs (tree_exchange_list.c).
+ * So planning time does not depend on the number of processes. Called by reshard.c. */
 #include "plan/move/tree_exchange.h"
 #include <string.h>
 

@@ -243,7 +243,7 @@ static oly_status list_broadcast(const oly_staged *s, int stage, oly_wires *wire
     return OLY_OK;
 }
 
-/* -- both ---------------------------------------------------------------------------------------------------------- */
+/* -- gathers and broadcasts ---------------------------------------------------------------------------------------- */
 
 oly_status oly_list_wires(const oly_staged *s, int stage, oly_wires *wires)
 {

@@ -1,12 +1,13 @@
-/* Classes of blocks, and where they lie: see reduce_scatter_tree.c. Blocks that are cut from one dimension lie side by side, in their
- * order; what belongs to a class is, where cuts are balanced, the same number of elements at equal distances, up to the block from
- * which on they have one element less. So a class in another one is a few boxes of strides, whatever the number of blocks. Of
- * blocks that are cut otherwise (every k-th element of balanced ones: reduce_in_parts.c) one after the other is looked at. */
+/* Classes of blocks and where they are in memory: see reduce_scatter_tree.c. The blocks of a class are adjacent in
+ * each dimension, in order. If cuts are balanced, a class within another one consists of blocks of equal size at
+ * equal distances, up to the block from which on sizes are smaller by one. So it is a few strided boxes, however many
+ * blocks there are. Of other cuts (every k-th element of balanced ones: reduce_in_parts.c) the blocks are
+ * enumerated. */
 #include "plan/reduce/block_classes.h"
 #include "plan/reduce/reduction_steps.h"
 #include <string.h>
 
-/* Part of a class along one dimension: blocks of `length` elements at distances that are nested; in elements. */
+/* A part of a class along one dimension: blocks of `length` elements at nested strides, in elements. */
 typedef struct run {
     int n;
     int64_t length, from, to, extent[OLY_MAX_RANK], from_stride[OLY_MAX_RANK], to_stride[OLY_MAX_RANK];
@@ -15,16 +16,16 @@ typedef struct run {
 typedef struct runs {
     int n, room;
     run *run;
-    int64_t from_extent, to_extent; /* of what they lie in */
+    int64_t from_extent, to_extent; /* extents of the containing and of the contained class */
 } runs;
 
-/* One dimension that is looked at. */
+/* The state for one dimension. */
 typedef struct finder {
     const oly_scatter_shape *s;
     const oly_scatter_widths *w;
-    const oly_class *in, *class; /* in NULL: the partial */
+    const oly_class *in, *class; /* in NULL: the partial result */
     int d;
-    int64_t first, begin; /* its first block; where the partial begins */
+    int64_t first, begin; /* number of its first block; where the partial result begins */
     oly_arena *arena;
     runs *runs;
 } finder;
@@ -83,7 +84,7 @@ void oly_scatter_shape_of(oly_scatter_shape *s, const oly_layout *partial, const
     oly_scatter_set_rounds(s, 1);
 }
 
-/* The first block is the largest, but for what a slice leaves of it. */
+/* Rounds are sized by the first block, which is the largest; one of a slice may be smaller by an element. */
 void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds)
 {
     oly_box largest = oly_layout_box(s->target, 0);
@@ -93,7 +94,8 @@ void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds)
         s->width[d] = (n + parts - 1) / parts;
         s->rounds[d] = (n + s->width[d] - 1) / s->width[d];
         s->n_rounds *= s->rounds[d];
-        rounds = s->width[d] == 1 ? (rounds + s->rounds[d] - 1) / s->rounds[d] : 1; /* a run of the block's elements */
+        rounds = s->width[d] == 1 ? (rounds + s->rounds[d] - 1) / s->rounds[d]
+                                  : 1; /* a round is a contiguous run of the block's elements */
     }
 }
 
@@ -111,7 +113,7 @@ oly_scatter_widths oly_scatter_round(const oly_scatter_shape *s, int64_t round)
 
 /* -- one dimension --------------------------------------------------------------------------------------------------------- */
 
-/* Of a block of so many elements, those of the round. */
+/* Of a block of `size` elements, how many belong to the round. */
 static int64_t length_of(const finder *f, int64_t size)
 {
     return least(f->w->hi[f->d], size) - least(f->w->lo[f->d], size);
@@ -122,7 +124,7 @@ static int64_t cut_at(const finder *f, int64_t block)
     return oly_split_cut(&f->s->target->split[f->d], f->s->target->shape[f->d], block);
 }
 
-/* Coordinates of a class along one axis. */
+/* The number of coordinates of a class along one axis. */
 static int64_t count_of(const finder *f, const oly_class *c, int k)
 {
     int a = f->s->dimension[f->d].axis[k];
@@ -130,7 +132,7 @@ static int64_t count_of(const finder *f, const oly_class *c, int k)
     return c->v[a] < size ? (size - c->v[a] + c->t[a] - 1) / c->t[a] : 0;
 }
 
-/* Blocks of a class among the first `rest` of this dimension. */
+/* The number of a class's blocks among the first `rest` of this dimension. */
 static int64_t blocks_before(const finder *f, const oly_class *c, int64_t rest)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
@@ -153,14 +155,14 @@ static int64_t blocks_before(const finder *f, const oly_class *c, int64_t rest)
     return n;
 }
 
-/* Of this dimension, the number of blocks that are larger by one. */
+/* The number of this dimension's blocks that are larger by one. */
 static int64_t larger_ones(const finder *f)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
     return least(most(m->more - f->first, 0), m->inner);
 }
 
-/* The block number `rest` of this dimension begins so many elements into what a class holds; m->inner: all it holds. */
+/* The offset of block number `rest` of this dimension within what a class holds; m->inner: the total. */
 static int64_t elements_before(const finder *f, const oly_class *c, int64_t rest)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
@@ -177,7 +179,7 @@ static int64_t elements_before(const finder *f, const oly_class *c, int64_t rest
     return large * length_of(f, m->each + 1) + (blocks_before(f, c, rest) - large) * length_of(f, m->each);
 }
 
-/* The same in what they are part of. */
+/* The same within what contains the class. */
 static int64_t offset_of(const finder *f, int64_t rest)
 {
     if (f->in)
@@ -204,15 +206,15 @@ static run *add_run(finder *f, int64_t rest)
     one->from = offset_of(f, rest);
     one->to = elements_before(f, f->class, rest);
     one->length = length_of(f, cut_at(f, f->first + rest + 1) - cut_at(f, f->first + rest));
-    if (one->length == 0) { /* blocks that have nothing in this round */
+    if (one->length == 0) { /* the block has no elements in this round */
         r->n--;
         one->n = -1;
     }
     return one;
 }
 
-/* Blocks of one size: of axis k `count` of the class's coordinates from its first-th on, of the axes after it all; before it those
- * of the block number `base`. */
+/* Adds blocks of one size: along axis k `count` of the class's coordinates, from number `first` on; all along the
+ * axes after k; along those before k the coordinates of block `base`. */
 static oly_status add_even(finder *f, int k, int64_t base, int64_t first, int64_t count)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
@@ -231,7 +233,7 @@ static oly_status add_even(finder *f, int k, int64_t base, int64_t first, int64_
     int64_t size = cut_at(f, f->first + rest + 1) - cut_at(f, f->first + rest);
     r->n = m->n - k;
     inner = 1;
-    for (int j = m->n - 1; j >= k; j--) { /* from the innermost axis on */
+    for (int j = m->n - 1; j >= k; j--) { /* innermost axis first */
         int a = m->axis[j];
         int64_t t = f->class->t[a];
         r->extent[j - k] = j == k ? count : count_of(f, f->class, j);
@@ -244,7 +246,8 @@ static oly_status add_even(finder *f, int k, int64_t base, int64_t first, int64_
     return OLY_OK;
 }
 
-/* All blocks of the class from `base` on, over the axes from k on: up to those that are smaller, across, and beyond. */
+/* Adds all blocks of the class from `base` on, over the axes from k on: the larger ones, those in the coordinate that
+ * has both sizes, and the smaller ones. */
 static oly_status add_blocks(finder *f, int k, int64_t base, int64_t inner)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
@@ -255,8 +258,7 @@ static oly_status add_blocks(finder *f, int k, int64_t base, int64_t inner)
     if (larger <= 0 || larger >= inner)
         return add_even(f, k, base, 0, count);
     inner /= f->s->axis[m->axis[k]].size;
-    int64_t x = larger / inner,
-            below = x > v ? (x - v + t - 1) / t : 0; /* the coordinate at which they become smaller */
+    int64_t x = larger / inner, below = x > v ? (x - v + t - 1) / t : 0; /* where blocks become smaller */
     bool across = larger % inner != 0 && x >= v && (x - v) % t == 0;
     OLY_TRY(add_even(f, k, base, 0, least(below, count)));
     if (across)
@@ -287,7 +289,7 @@ static finder finder_of(const oly_scatter_shape *s, const oly_scatter_widths *w,
     return f;
 }
 
-/* -- all of them ------------------------------------------------------------------------------------------------------------ */
+/* -- all dimensions ------------------------------------------------------------------------------------------------ */
 
 int64_t oly_class_number(const oly_scatter_shape *s, const oly_class *c)
 {
@@ -307,13 +309,13 @@ int64_t oly_class_elements(const oly_scatter_shape *s, const oly_scatter_widths 
     return n;
 }
 
-/* Dimensions of one piece, outermost first. */
+/* The loops of one piece, outermost first. */
 typedef struct loops {
     int n;
     int64_t extent[3 * OLY_MAX_RANK], from[3 * OLY_MAX_RANK], to[3 * OLY_MAX_RANK];
 } loops;
 
-/* Joined to the one before where the two are one on both sides. */
+/* Adds a loop, merged with the one before if they are contiguous on both sides. */
 static void add_loop(loops *l, int64_t extent, int64_t from, int64_t to)
 {
     int k = l->n - 1;
@@ -333,7 +335,7 @@ static void add_loop(loops *l, int64_t extent, int64_t from, int64_t to)
 static oly_status add_piece(oly_arena *arena, oly_class_pieces *pieces, int64_t from, int64_t to, const loops *l,
                             int first)
 {
-    if (l->n - first > OLY_MAX_RANK) { /* more than pieces have */
+    if (l->n - first > OLY_MAX_RANK) { /* more dimensions than a piece can have */
         for (int64_t k = 0; k < l->extent[first]; k++)
             OLY_TRY(add_piece(arena, pieces, from + k * l->from[first], to + k * l->to[first], l, first + 1));
         return OLY_OK;
@@ -361,7 +363,7 @@ static oly_status add_piece(oly_arena *arena, oly_class_pieces *pieces, int64_t 
     return OLY_OK;
 }
 
-/* The product of one run of each dimension. */
+/* Adds the product of one run of each dimension. */
 static oly_status add_product(int rank, const runs *all, const int *at, oly_arena *arena, oly_class_pieces *pieces)
 {
     loops l = {0};

@@ -1,5 +1,5 @@
-/* Reductions over devices that wait: one is put off until its value is read, and others over the same axes that have come by
- * then go with it, in one exchange. Called by the lowerings. */
+/* Deferred reductions: a reduction over devices waits until its value is read. All that are waiting for the same axes
+ * by then are done with it, in one exchange. Called by lowering. */
 #include "plan/reduce/reduction_steps.h"
 #include "core/optimisation.h"
 
@@ -51,7 +51,8 @@ static bool go_together(const oly_waiting_reduction *a, const oly_waiting_reduct
            a->node->type.dtype == b->node->type.dtype;
 }
 
-/* The slot that the folded value goes to: that of the partials, unless they lie in an input, or where others read. */
+/* Sets the slot of the reduced value: that of the partial results, unless it is an input or a slot that a loop
+ * binds. */
 static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, const oly_node *n)
 {
     if (p->plan->slots[v->slot].kind != OLY_SLOT_INPUT && p->plan->slots[v->slot].kind != OLY_SLOT_BOUND)
@@ -64,7 +65,7 @@ static oly_status settle_result(oly_planner *p, oly_frame *f, oly_value *v, cons
     return OLY_OK;
 }
 
-/* All that go together with w, which is the first. */
+/* Reduces all that can be done together with w, the first one waiting. */
 static oly_status fold_together(oly_planner *p, oly_frame *f, const oly_waiting_reduction *w)
 {
     oly_folded items[OLY_REDUCTION_TOGETHER];

@@ -1,6 +1,7 @@
-/* Reductions over the devices of many processes: one step, whose levels are listed when it first runs (reduction_tree.h). So planning
- * one takes the same, and a plan as much memory, for any number of devices: the step says what is reduced, and how much; who gives
- * what to whom is in the pattern that all reductions over these axes share. Called by reduction_steps.c. */
+/* Reductions over the devices of many processes as one step, whose levels are listed when it first runs
+ * (reduction_tree.h). So planning time and a plan's size do not depend on the number of devices: the step says what
+ * is reduced and how much; who sends what to whom is in the pattern that all reductions over these axes share. Called
+ * by reduction_steps.c. */
 #include "plan/reduce/reduction_room.h"
 #include "plan/reduce/reduction_tree.h"
 #include "core/optimisation.h"
@@ -10,10 +11,10 @@
 enum { SMALL = 1 << 17 }; /* bytes of the results of all levels */
 
 typedef struct later {
-    oly_planner *p; /* what is left of it when the plan is made */
+    oly_planner *p; /* what is kept of it after planning */
     int n, most, n_rounds, staging;
     oly_folded *items;
-    int *aside; /* [n] slots of copies that a stage reads; -1: none does */
+    int *aside; /* [n] slots of the copies that a stage reads; -1: none */
     oly_axis_list axes;
     oly_reduction_levels levels;
 } later;
@@ -35,7 +36,7 @@ bool oly_reduction_is_small(const folder *f, int n_items, int stages)
     return bytes < SMALL;
 }
 
-/* The level's round: its values, and where they are read. */
+/* Sets the level's round: its values, and where they are read. */
 static void begin_level(folder *f, const later *l, int number)
 {
     f->n_rounds = l->n_rounds;
@@ -87,7 +88,7 @@ oly_planner *oly_reduction_kept_planner(oly_planner *p)
     return p->kept;
 }
 
-/* Slots, and what all levels need of them. */
+/* Allocates the slots, with enough room for every level. */
 static oly_status plan_levels(later *l, folder *f, oly_block *b, oly_step *said)
 {
     oly_planner *p = f->p;
@@ -116,7 +117,7 @@ static oly_status plan_levels(later *l, folder *f, oly_block *b, oly_step *said)
     return OLY_OK;
 }
 
-/* The slots of the step: those that it reads, then those that it writes. */
+/* The step's slots: those that it reads, then those that it writes. */
 static oly_status list_slots(const later *l, oly_step *step)
 {
     int n = 0, *slots = OLY_PLAN_NEW(l->p, int, 3 * l->n + 1);
@@ -135,7 +136,7 @@ static oly_status list_slots(const later *l, oly_step *step)
     return OLY_OK;
 }
 
-/* As many that it sends from as it receives into. */
+/* The outline needs two lists of one length: the buffers sent from and those received into. */
 static oly_status make_exchange(const later *l, bool small, oly_step *step)
 {
     oly_plan *plan = l->p->plan;

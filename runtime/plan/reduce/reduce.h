@@ -1,21 +1,24 @@
-/* Reductions over devices: all-reduce, reduce-scatter, and those that are deferred until the value is read. What other rooms may call. */
+/* Reductions over devices: all-reduce, reduce-scatter, and reductions deferred until the value is read. What other
+ * rooms may call. */
 #ifndef OLY_PLAN_REDUCE_REDUCE_H
 #define OLY_PLAN_REDUCE_REDUCE_H
 #include "plan/model/planner.h"
 
 /* -- deferred_reduction.c, reduction_order.c -- */
-/* Adds steps that combine partial results over mesh axes; the partials are in `slot` in layout l, and so is the result. */
+/* How partial results are combined over mesh axes. */
 typedef struct oly_reduction_rule {
     oly_combiner combiner;
-    bool in_pairs; /* adjacent pairs, minor axis first; else one after the other, major axis first */
+    bool in_pairs; /* adjacent pairs, minor axis first; else sequentially, major axis first */
 } oly_reduction_rule;
-/* Folds the partials in the node's slot over the axes, in place: when the value is read first or oly_reduce_now is called, with all
- * others over the same axes that wait by then. n NULL: all that wait. */
+/* Reduces the partial results in the node's slot over the axes, in place. This is deferred until the value is first
+ * read or oly_reduce_now is called; all others waiting for the same axes are then reduced with it. n NULL: all that
+ * wait. */
 oly_status oly_defer_reduction(oly_planner *p, oly_frame *f, oly_node *n, const oly_reduction_rule *rule,
                                const oly_axis_list *axes);
 oly_status oly_reduce_now(oly_planner *p, oly_frame *f, const oly_node *n);
-/* The positions whose partials the device at `position` folds, in nested order, counts[] (zeros after the last) of each level:
- * how many; 0 when they are more than OLY_REDUCTION_GROUP, for which sources has room. */
+/* The positions whose partial results the device at `position` folds, in nested order; counts[]: how many at each
+ * level, then zeros. Returns their number; 0 if they are more than OLY_REDUCTION_GROUP, for which sources has
+ * room. */
 int oly_reduction_group(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes, int position,
                         int *counts, int *sources);
 
@@ -26,12 +29,12 @@ typedef struct oly_deferred {
     oly_axis_list axes;
 } oly_deferred;
 const oly_deferred *oly_deferred_of(oly_planner *p, oly_frame *f, const oly_node *n);
-/* In its slot are partials for good: who reads them makes a value of them that waits itself. */
+/* Keeps partial results in its slot for good. Readers make a value of their own from them, which waits itself. */
 void oly_keep_partial(oly_frame *f, const oly_node *n);
 
 /* -- reduce_scatter.c -- */
-/* The same into target_slot, cut over those axes too: every device folds its own box of `target`, which lies in its box of
- * `partial`. */
+/* Reduces into target_slot, with a result that is also split over those axes: every device folds its own box of
+ * `target`, which is inside its box of `partial`. */
 oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
                               const oly_layout *partial, int slot, const oly_axis_list *axes, const oly_layout *target,
                               int target_slot);

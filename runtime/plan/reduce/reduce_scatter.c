@@ -1,7 +1,8 @@
-/* Reductions over devices whose result stays cut over the same devices: every device gets its box of all partials in its group
- * and folds that alone (reduce-scatter): half the bytes of an all-reduce, and no device holds the whole. The order of the fold is
- * reduction_order.c's. What would take too much memory goes in rounds, as in reduction_steps.c. Long groups, and those of devices of which processes have
- * several, go level by level: reduce_scatter_tree.c. */
+/* Reduce-scatter: a reduction over devices whose result is split over the same devices. Every device receives its box
+ * of all partial results of its group and folds only that: half the bytes of an all-reduce, and no device holds the
+ * whole. The order of the fold is that of reduction_order.c. What needs too much memory is done in rounds, as in
+ * reduction_steps.c. Long groups, and groups with several devices per process, are done level by level:
+ * reduce_scatter_tree.c. */
 #include "plan/move/messages.h"
 #include "plan/reduce/reduce_scatter_tree.h"
 #include "plan/reduce/reduction_steps.h"
@@ -13,7 +14,7 @@ typedef struct scatterer {
     oly_planner *p;
     const oly_node *node;
     const oly_layout *partial, *target;
-    int slot, staging; /* partials; boxes of them that do not lie ready to be folded */
+    int slot, staging; /* partial results; boxes of them that cannot be folded in place */
     int64_t element;
     int round, n_rounds;
     int n_copies, n_sources;
@@ -54,7 +55,7 @@ static oly_place place_in(const scatterer *s, int base, const oly_box *whole, co
     return place;
 }
 
-/* True when the elements of the box are a run of the buffer. */
+/* Are the elements of the box contiguous in the buffer? */
 static bool is_run(const oly_place *place, const oly_box *box)
 {
     int64_t n = 1;
@@ -77,7 +78,7 @@ static oly_piece piece_of(const oly_place *place, const oly_box *box)
     return piece;
 }
 
-/* Copies a box of a local partial to `at` of a device's staging buffer. */
+/* Copies a box of a local partial result to offset `at` of a device's staging buffer. */
 static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, int device, int64_t at)
 {
     oly_copy_work *c = &s->copies[s->n_copies++];
@@ -93,14 +94,15 @@ static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, in
     c->chunks = oly_copy_chunks(&c->task);
 }
 
-/* The part of a box that is folded in round `round` of `n`, a run of its elements: some rows, or of one row some. */
+/* The part of a box that is folded in round `round` of `n`, a contiguous run of its elements: some rows, or part of a
+ * row. */
 static oly_box part_of(oly_box box, int64_t round, int64_t n)
 {
     for (int d = 0; d < box.rank && n > 1; d++) {
         int64_t extent = box.hi[d] - box.lo[d], lo = box.lo[d], each = extent > 1 ? n / extent : n;
         if (extent <= 1)
             continue;
-        if (each > 1 && round >= each * extent) { /* nothing is left */
+        if (each > 1 && round >= each * extent) { /* no elements are left */
             box.hi[d] = lo;
             return box;
         }
@@ -115,7 +117,7 @@ static oly_box part_of(oly_box box, int64_t round, int64_t n)
         n = each;
     }
     if (n > 1 && round > 0 && box.rank > 0)
-        box.hi[0] = box.lo[0]; /* it has fewer elements than there are rounds */
+        box.hi[0] = box.lo[0]; /* fewer elements than rounds */
     return box;
 }
 
@@ -124,7 +126,7 @@ static oly_box target_box(const scatterer *s, int position)
     return part_of(oly_layout_box(s->target, position), s->round, s->n_rounds);
 }
 
-/* What device d folds: its box of every partial of the group. */
+/* Lists what device d folds: its box of every partial result of the group. */
 static oly_status receive(scatterer *s, int d, const int *sources, int target_slot, oly_reduction_work *w,
                           oly_step *move)
 {
@@ -167,7 +169,7 @@ static oly_status receive(scatterer *s, int d, const int *sources, int target_sl
     return OLY_OK;
 }
 
-/* What the group's members in other processes want of device d's partial: the members of a group list one another. */
+/* Lists what the group's members in other processes need of device d's partial result. */
 static oly_status send(scatterer *s, int d, const int *members)
 {
     int position = s->p->position[d];
@@ -184,7 +186,8 @@ static oly_status send(scatterer *s, int d, const int *members)
     return OLY_OK;
 }
 
-/* What is sent, where it is all that is: whoever makes it may send it piece by piece (overlap_scatter.c). */
+/* Notes what is sent, if the step does nothing else, so that the step computing it may send it piece by piece
+ * (overlap_scatter.c). */
 static oly_status note_departures(const scatterer *s, oly_step *move)
 {
     if (s->n_rounds > 1 || s->wires.n == 0)
@@ -215,7 +218,7 @@ static oly_status add_fold(scatterer *s, oly_block *b, const oly_reduction_rule 
     return OLY_OK;
 }
 
-/* One round: brings the boxes of its part, and folds them. */
+/* Adds one round: transfers the boxes of its part, and folds them. */
 static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule *rule, const oly_axis_list *axes,
                             int target_slot)
 {
@@ -261,7 +264,7 @@ static oly_status add_round(scatterer *s, oly_block *b, const oly_reduction_rule
     return add_fold(s, b, rule, n_groups, groups, target_slot);
 }
 
-/* What a process would keep of partials that do not lie ready to be folded. */
+/* The memory that a process needs for partial results that cannot be folded in place. */
 static int64_t staged_by(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int process)
 {
     int first, n = oly_mesh_devices_of(process, &first), counts[4], sources[OLY_REDUCTION_GROUP];
@@ -282,7 +285,7 @@ static int64_t staged_by(const scatterer *s, const oly_reduction_rule *rule, con
     return bytes;
 }
 
-/* The same on every process, see reduction_steps.c. */
+/* The same on every process: see reduction_steps.c. */
 static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const oly_axis_list *axes, int n_sources)
 {
     enum { MOST_COUNTED = 64 };
@@ -299,7 +302,7 @@ static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const o
     if (most <= limit)
         return 1;
     int rounds = (int)((most + limit - 1) / limit);
-    for (int64_t all = oly_box_count(&largest); rounds < all; rounds *= 2) { /* whole rows may be too much */
+    for (int64_t all = oly_box_count(&largest); rounds < all; rounds *= 2) { /* whole rows may be too large */
         int64_t part = 0;
         for (int k = 0; k < rounds; k += rounds / 16 + 1) {
             oly_box box = part_of(largest, k, rounds);
@@ -311,9 +314,9 @@ static int rounds_of(const scatterer *s, const oly_reduction_rule *rule, const o
     return rounds;
 }
 
-/* Had each device better send its parts to all others of the group at once, who fold them? Not where groups are long, or what
- * devices of one process have can be folded there first. What is sent is then known when the plan is made, so that a product can
- * send it as it goes (overlap_scatter.c). The order is the same. */
+/* Should every device send its parts directly to all others of the group, which fold them? Not in long groups, or
+ * where a process can first fold the parts of its own devices. What is sent is then known when the plan is made, so
+ * that a product can send its result piece by piece (overlap_scatter.c). The order of the fold is the same. */
 static bool all_at_once(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes)
 {
     enum { FEW = 8, SHORT = 16 };
@@ -326,7 +329,7 @@ static bool all_at_once(oly_mesh mesh, const oly_reduction_rule *rule, const oly
     bool few_processes = oly_mesh_processes() <= oly_option.direct_processes;
     if (n == 0 || one || few_processes)
         return n > 0 && (n <= FEW || one || (n <= SHORT && (apart || !rule->in_pairs)));
-    return n <= SHORT && apart && !rule->in_pairs; /* else listed when it first runs */
+    return n <= SHORT && apart && !rule->in_pairs; /* otherwise the messages are listed at the first run */
 }
 
 oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node, const oly_reduction_rule *rule,
@@ -344,7 +347,7 @@ oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node
                    .in_pairs = rule->in_pairs,
                    .element = (int64_t)oly_dtype_size(node->type.dtype)};
     s.n_rounds = rounds_of(&s, rule, axes, oly_reduction_group(p->mesh, rule, axes, 0, counts, sources));
-    s.staging = oly_reduction_staging(p, b); /* one for all rounds: each waits for the one before */
+    s.staging = oly_reduction_staging(p, b); /* one slot for all rounds, so each waits for the one before */
     if (s.staging < 0)
         return OLY_MEMORY;
     for (s.round = 0; s.round < s.n_rounds; s.round++)
@@ -352,4 +355,4 @@ oly_status oly_reduce_scatter(oly_planner *p, oly_block *b, const oly_node *node
     return OLY_OK;
 }
 
-/* -- which of the two ------------------------------------------------------------------------------------------------ */
+/* -- directly or by levels ----------------------------------------------------------------------------------------- */

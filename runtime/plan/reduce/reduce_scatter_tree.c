@@ -1,17 +1,18 @@
-/* Reduce-scatter over groups of any length: level by level, a digit of the positions along one axis after the other, in the order
- * that reduction_order.c gives. In a level a device folds, with those that differ from it in that digit only, the blocks of those
- * positions that agree with it in this digit and all before. So what a device holds is a sixteenth of what it had before the
- * level, in the end its own block; everything is received once, as it would be if all sent to all, in 15 messages a level instead
- * of one from every device.
+/* Reduce-scatter over groups of any length, level by level: one digit of the positions along one axis after the
+ * other, in the order that reduction_order.c gives. In a level a device exchanges with those that differ from it in
+ * that digit only, and folds the blocks of the positions that agree with it in this digit and all before. So each
+ * level divides what a device holds by its radix, up to 16, until its own block is left. Every element is received
+ * once, as in a direct exchange, but in up to 15 messages a level instead of one from every device.
  *
- *   16 positions x, in two levels of 4: after the first, position 6 = 2 + 4 * 1 holds the sum over 4..7 of blocks 2, 6, 10, 14;
- *   after the second, with what 2, 10 and 14 hold of it, the sum of block 6 over all
+ *   16 positions x, in two levels of 4: after the first, position 6 = 2 + 4 * 1 holds the sum over 4..7 of blocks 2, 6,
+ *   10, 14; after the second, with what 2, 10 and 14 hold of it, the sum of block 6 over all
  *
- * Which blocks a device holds is a remainder, a *class*: x mod t = v, t the product of the levels so far. Where the last run of
- * t positions is shorter, those that are there have the classes of those that are not, wrapped digit by digit. A class lies dense
- * in memory, blocks cut from one dimension side by side; a class of a later level in it is a box of strides (block_classes.c). So
- * nothing grows with the number of blocks, and planning adds one step, whose levels are listed when it first runs (oly_reduction_levels).
- * What would take too much memory goes in rounds, each of a part of every block. Called by reduce_scatter.c. */
+ * The blocks that a device holds are a residue *class*: x mod t = v, t being the product of the levels so far. If
+ * the last run of t positions is shorter, its positions also hold the classes of the missing ones, wrapped digit by
+ * digit. A class is contiguous in memory, the blocks of each dimension adjacent; a class of a later level within it
+ * is a few strided boxes (block_classes.c). So nothing grows with the number of blocks, and planning adds one step,
+ * whose levels are listed when it first runs (oly_reduction_levels). What needs too much memory is done in rounds,
+ * each for a part of every block. Called by reduce_scatter.c. */
 #include "plan/reduce/reduce_scatter_tree.h"
 #include "plan/move/messages.h"
 #include "plan/reduce/block_classes.h"
@@ -26,25 +27,26 @@ enum {
 };
 
 typedef struct context {
-    oly_planner *p; /* what is left of it when the plan is made */
+    oly_planner *p; /* what is kept of it after planning */
     oly_scatter_shape shape;
     oly_reduction_rule rule;
     oly_layout partial, target;
     int64_t element;
-    int slot, target_slot, room; /* room: two buffers for what is held between levels, then what waits to be folded */
-    int64_t *held_bytes;         /* [n_devices] of one of the two */
+    int slot, target_slot,
+        room; /* room: two buffers for what is held between levels, then partial results waiting to be folded */
+    int64_t *held_bytes; /* [n_devices] of each of the two buffers */
     oly_reduction_levels levels;
 } context;
 
 /* What a device holds of one class. */
 typedef struct holding {
     oly_class class;
-    int64_t number, elements, offset; /* in elements; of the first level's: nothing of it is looked at */
+    int64_t number, elements, offset; /* in elements; in the first level the offset is not used */
 } holding;
 
 typedef struct holdings {
     int n, capacity;
-    holding *list; /* by number */
+    holding *list; /* sorted by number */
 } holdings;
 
 /* A level being listed. */
@@ -68,13 +70,13 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Runs of `stride` positions that begin in the run of radix * stride from `base` on. */
+/* The number of runs of `stride` positions in the run of radix * stride that begins at `base`. */
 static int runs_in(const oly_scatter_axis *a, int digit, int base)
 {
     return least(a->radix[digit], (a->size - base + a->stride[digit] - 1) / a->stride[digit]);
 }
 
-/* Who of the run from `start` on, after n digits, holds class v. */
+/* The position that holds class v after n digits, in the run that begins at `start`. */
 static int holder(const oly_scatter_axis *a, int start, int64_t v, int n)
 {
     for (int k = n - 1; k >= 0; k--)
@@ -82,7 +84,7 @@ static int holder(const oly_scatter_axis *a, int start, int64_t v, int n)
     return start;
 }
 
-/* Where the run of n digits begins that the position is in. */
+/* The begin of the run of n digits that contains the position. */
 static int run_of(const oly_scatter_axis *a, int position, int n)
 {
     return position - (n > 0 ? position % (a->stride[n - 1] * a->radix[n - 1]) : 0);
@@ -93,7 +95,7 @@ static int64_t classes_of(const oly_scatter_axis *a, int n)
     return n > 0 ? (int64_t)a->stride[n - 1] * a->radix[n - 1] : 1;
 }
 
-/* The next class of one axis, after v, that a position holds after n digits; -1: none. v = -1: the first. */
+/* The next class after v, along one axis, that a position holds after n digits; -1: none. v = -1: the first. */
 static int64_t next_class(const oly_scatter_axis *a, int position, int n, int64_t v)
 {
     int64_t next = 0;
@@ -102,7 +104,7 @@ static int64_t next_class(const oly_scatter_axis *a, int position, int n, int64_
             next += (int64_t)(position / a->stride[k] % a->radix[k]) * a->stride[k];
         return next;
     }
-    for (int k = 0; k < n; k++) { /* digits of v count up in steps of the runs that there are */
+    for (int k = 0; k < n; k++) { /* each digit advances by the number of runs that exist */
         int base = run_of(a, position, k + 1), runs = runs_in(a, k, base),
             digit = (int)(v / a->stride[k] % a->radix[k]);
         if (digit + runs < a->radix[k])
@@ -127,7 +129,8 @@ static oly_status add_holding(oly_arena *arena, holdings *h, const holding *one)
     return OLY_OK;
 }
 
-/* The classes that a position holds after the first n digits of all, and where they lie, one after the other. */
+/* The classes that a position holds after the first n_digits digits, stored one after the other, and their
+ * offsets. */
 static oly_status find_holdings(const context *c, const oly_scatter_widths *w, int position, int n_digits,
                                 oly_arena *arena, holdings *h)
 {
@@ -192,13 +195,13 @@ static int device_at(const context *c, int position)
     return -1;
 }
 
-/* Where a device's classes before the level begin (after: those of the level), in bytes of its room. */
+/* The byte offset, in the device's room, of the classes before the level (after: of those it makes). */
 static int64_t held_at(const lister *l, int device, bool after)
 {
     return (l->level % 2 == after ? 0 : 1) * l->c->held_bytes[device];
 }
 
-/* The class that another one, of the level, is a part of. */
+/* The class held before the level of which `class` is a part. */
 static const holding *holding_of(const lister *l, const holdings *h, const oly_class *class)
 {
     holding key = {.class = *class};
@@ -209,7 +212,8 @@ static const holding *holding_of(const lister *l, const holdings *h, const oly_c
     return bsearch(&key, h->list, (size_t)h->n, sizeof key, by_number);
 }
 
-/* The pieces of a class of the level, in what `source` holds before it (which only those need that have it), and in dense memory. */
+/* The pieces of a class of the level: within what `source` holds before it (needed only on the process that has it),
+ * and in contiguous memory. */
 static oly_status pieces_of(lister *l, int source, const oly_class *class, const oly_class *before,
                             oly_class_pieces *pieces)
 {
@@ -227,7 +231,7 @@ static oly_piece piece_at(const oly_class_piece *from, bool dense, int buffer, i
     return piece;
 }
 
-/* Pieces of a message are sorted by who gets them from whom, class, and number. */
+/* Pieces of a message are sorted by receiver, source, class and number. */
 static oly_status add_wires(lister *l, bool sending, int64_t number, int receiver, int source,
                             const oly_class_pieces *pieces, int buffer, int64_t offset)
 {
@@ -274,7 +278,7 @@ static oly_status add_copies(lister *l, const oly_class_pieces *pieces, int from
     return OLY_OK;
 }
 
-/* What device d folds of one class, `used` bytes after where its others' partials begin. */
+/* Lists what device d folds of one class. Received partial results begin `used` bytes into the staging area. */
 static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
 {
     const context *c = l->c;
@@ -318,7 +322,7 @@ static oly_status receive(lister *l, int d, const holding *h, int64_t *used)
     return OLY_OK;
 }
 
-/* What others fold of one class of device d: of every class of the level that is a part of it. */
+/* Lists what others fold of one class of device d: of every class of the level that is a part of it. */
 static oly_status send(lister *l, int d, const holding *h)
 {
     const context *c = l->c;
@@ -364,7 +368,7 @@ static oly_status list_devices(lister *l)
     return OLY_OK;
 }
 
-/* Level of a round, when it first runs. */
+/* Lists a level of a round, when it first runs. */
 static oly_status list_level(const void *of, int number, oly_reduction_level *made)
 {
     const context *c = of;
@@ -390,7 +394,7 @@ static oly_status list_level(const void *of, int number, oly_reduction_level *ma
 
 /* -- planning ------------------------------------------------------------------------------------------------------------- */
 
-/* What is received in one level for what is held after it: elements that come from others, and messages. */
+/* For one level: the number of partial results that are folded, and the elements of each. */
 static void count_level(const oly_scatter_shape *s, int level, int position, const holdings *after, int64_t *sources,
                         int64_t *elements)
 {
@@ -401,7 +405,7 @@ static void count_level(const oly_scatter_shape *s, int level, int position, con
     *elements = elements_held(after);
 }
 
-/* Room on device d, in the first round, which is the largest; and what comes to it in all rounds. */
+/* The memory that device d needs in the first round, which is the largest, and what it receives in all rounds. */
 static oly_status plan_device(context *c, int d, oly_arena *scratch, oly_step *step)
 {
     const oly_scatter_shape *s = &c->shape;
@@ -426,7 +430,7 @@ static oly_status plan_device(context *c, int d, oly_arena *scratch, oly_step *s
     return OLY_OK;
 }
 
-/* Of the first device, which has most: the same on every process. */
+/* Describes the first device, which has most: the same on every process. */
 static oly_status describe(const context *c, oly_arena *scratch, oly_step *step)
 {
     const oly_scatter_shape *s = &c->shape;
@@ -456,7 +460,8 @@ static oly_status plan_devices(context *c, oly_step *step)
     return st;
 }
 
-/* It sends the partials, and brings others' and, at last, the result. */
+/* The exchange sends from the slot of partial results and the room; it receives into the room and, if small, the
+ * result. */
 static oly_status make_exchange(const context *c, oly_step *step)
 {
     oly_plan *plan = c->p->plan;
@@ -490,7 +495,7 @@ oly_status oly_scatter_levels(oly_planner *p, oly_block *b, const oly_node *node
     if (c->room < 0)
         return OLY_MEMORY;
     oly_scatter_shape_of(&c->shape, &c->partial, &c->target, rule, axes);
-    /* what waits to be folded is at most about twice a partial, of uneven groups */
+    /* with uneven groups at most about two partial results per device wait to be folded */
     oly_box largest = oly_layout_box(partial, 0);
     int64_t each = oly_mesh_devices_each() ? oly_mesh_devices_each() : p->mesh->n_devices,
             most = each * 2 * oly_box_count(&largest) * c->element, limit = oly_reduction_limit_left(p) / 16 * 15;

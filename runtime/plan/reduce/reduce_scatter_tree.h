@@ -1,4 +1,4 @@
-/* Reduce-scatter over groups of any length, level by level (reduce_scatter_tree.c), for reduce_scatter.c. */
+/* Reduce-scatter over groups of any length, level by level (reduce_scatter_tree.c). Called by reduce_scatter.c. */
 #ifndef OLY_PLAN_REDUCE_REDUCE_SCATTER_TREE_H
 #define OLY_PLAN_REDUCE_REDUCE_SCATTER_TREE_H
 #include "plan/model/planner.h"

@@ -1,10 +1,10 @@
-/* The order of reductions over devices. It is fixed by the mesh alone, one mesh axis at a time, so the same mesh gives the same
- * bits however its devices are spread over processes. Reductions of arrays fold adjacent pairs of positions, minor axis first:
- * the order of recursive doubling over the devices' numbers, which JAX's collectives between processes have. Partial products
- * are folded one after the other, major axis first, within groups of up to 16 positions, then over the groups. Pairs whose
- * positions one process owns are folded there first, so that it sends one partial, not one for each of its devices: a power of
- * two of adjacent positions is a branch of the tree, whoever folds it. Small groups of several axes are folded in one go
- * (nested). Arithmetic only. Called by reduction_pattern.c, reduction_steps.c, reduce_scatter.c and block_classes.c. */
+/* The order of reductions over devices. It depends on the mesh alone, axis by axis, so the same mesh gives the same
+ * bits however its devices are spread over processes. Array reductions fold adjacent pairs of positions, minor axis
+ * first: the order of recursive doubling over device numbers, which JAX's collectives between processes use. Partial
+ * products are folded sequentially, major axis first, within groups of up to 16 positions, then over the groups. A
+ * power of two of adjacent positions is a subtree, so a process folds those it owns first and sends one partial
+ * result, not one per device. Small groups over several axes are folded in one stage (nested). Arithmetic only.
+ * Called by reduction_pattern.c, reduction_steps.c, reduce_scatter.c and block_classes.c. */
 #include "plan/reduce/reduction_steps.h"
 #include <string.h>
 
@@ -12,8 +12,8 @@ enum { RADIX = 16, MOST_DIGITS = 5 * OLY_MAX_RANK };
 
 /* -- who folds what -------------------------------------------------------------------------------------------------- */
 
-/* Coordinates along one digit that the position at c folds: subtrees of `stride` positions, each of which has the same
- * value everywhere; of a last, smaller subtree the representative wraps. */
+/* The coordinates along one digit that the position at c folds: one for each subtree of `stride` positions, all of
+ * which hold the same value. In a last, shorter subtree the representative wraps around. */
 static int digit_sources(oly_mesh mesh, const oly_reduction_digit *g, int c, int *sources)
 {
     int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), n = 0;
@@ -24,7 +24,7 @@ static int digit_sources(oly_mesh mesh, const oly_reduction_digit *g, int c, int
     return n;
 }
 
-/* The positions whose partials the device at `position` folds, nested by digit. */
+/* The positions whose partial results the device at `position` folds, nested by digit. */
 int oly_reduction_sources(oly_mesh mesh, const oly_reduction_stage *s, int position, int *counts, int *sources)
 {
     int coordinates[OLY_MAX_RANK], list[4][RADIX], at[4] = {0}, n = 0;
@@ -43,21 +43,21 @@ int oly_reduction_sources(oly_mesh mesh, const oly_reduction_stage *s, int posit
     }
 }
 
-/* Coordinates along one digit that fold the partial at c, those whose list of sources has it: at least one of each process. */
+/* The coordinates along one digit that have c among their sources: at least one in each process. */
 static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_digit *g, int c, int *n_users,
                               int **users)
 {
     int size = mesh->size[g->axis], base = c - c % (g->stride * g->radix), start = c - c % g->stride;
     int count = size - start < g->stride ? size - start : g->stride, first = c - start;
     int end = first + g->same < count ? first + g->same : count;
-    if (count % g->same == 0) /* one of each run of a process speaks for all */
+    if (count % g->same == 0) /* one position represents its process's run */
         end = first + 1;
     int most = g->radix * (end - first) * ((g->stride + count - 1) / count);
     *n_users = 0;
     *users = OLY_ARENA_NEW(arena, int, most + 1);
     OLY_PLAN_CHECK(*users);
     if (first % g->same != 0)
-        return OLY_OK; /* others of its run have the same */
+        return OLY_OK; /* another position represents this run */
     for (int j = 0; j < g->radix; j++)
         for (int turn = 0; turn < g->stride; turn += count)
             for (int at = turn + first; at < turn + end && at < g->stride; at++)
@@ -66,7 +66,8 @@ static oly_status digit_users(oly_arena *arena, oly_mesh mesh, const oly_reducti
     return OLY_OK;
 }
 
-/* Who folds a position's partial: positions that differ from it only along the digits, at least one of each process. */
+/* The positions that fold a position's partial result: they differ from it only along the digits, at least one in
+ * each process. */
 oly_status oly_reduction_users(oly_arena *arena, oly_mesh mesh, const oly_reduction_stage *s, int position,
                                int *n_users, int **users)
 {
@@ -101,7 +102,7 @@ static bool is_even(oly_mesh mesh, const oly_reduction_digit *g)
     return mesh->size[g->axis] % (g->stride * g->radix) == 0;
 }
 
-/* The digits that fold the whole axis, from `n` on; how many there are then. */
+/* Appends the digits that fold a whole axis to the first n. Returns the new number. */
 static int axis_digits(oly_mesh mesh, const oly_reduction_rule *rule, int axis, oly_reduction_digit *digits, int n)
 {
     int size = mesh->size[axis], together = mesh->together[axis];
@@ -121,7 +122,7 @@ int oly_reduction_digits(oly_mesh mesh, const oly_reduction_rule *rule, const ol
 {
     int n = 0;
     for (int k = 0; k < mesh->n_axes; k++) {
-        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k; /* whatever the order in the spec */
+        int a = rule->in_pairs ? mesh->n_axes - 1 - k : k; /* independent of the order in the spec */
         for (int j = 0; j < axes->n; j++)
             if (axes->axis[j] == a)
                 n = axis_digits(mesh, rule, a, digits, n);
@@ -129,7 +130,7 @@ int oly_reduction_digits(oly_mesh mesh, const oly_reduction_rule *rule, const ol
     return n;
 }
 
-/* Every digit is of at least two positions. */
+/* Every digit has at least two positions. */
 int oly_reduction_most_stages(oly_mesh mesh, const oly_axis_list *axes)
 {
     int n = 0;
@@ -139,7 +140,7 @@ int oly_reduction_most_stages(oly_mesh mesh, const oly_axis_list *axes)
     return n;
 }
 
-/* At most one stage a digit. */
+/* At most one stage for each digit. */
 int oly_reduction_stages(oly_mesh mesh, const oly_reduction_rule *rule, const oly_axis_list *axes,
                          oly_reduction_stage *stages)
 {
@@ -152,9 +153,9 @@ int oly_reduction_stages(oly_mesh mesh, const oly_reduction_rule *rule, const ol
         for (int sources = digits[k].radix; k < n && s->n_digits < 4 && sources <= OLY_REDUCTION_SOURCES / 2; k++) {
             if (s->n_digits > 0 &&
                 (digits[k].axis == digits[k - 1].axis || !is_even(mesh, &digits[k]) || !is_even(mesh, &digits[k - 1])))
-                break; /* nested digits have as many sources on every device */
+                break; /* nested digits must have equally many sources on every device */
             if (local && !is_local(mesh, &digits[k]))
-                break; /* each process sends what it has folded as far as it can alone */
+                break; /* first fold everything that is local to a process */
             local = local && is_local(mesh, &digits[k]);
             s->digits[s->n_digits++] = digits[k];
             sources *= k + 1 < n ? digits[k + 1].radix : 1;

@@ -1,6 +1,6 @@
-/* Making the patterns of reductions over devices, and keeping them. They depend on the mesh, the axes, the order of the fold and
- * the devices of this process only, and plans are full of reductions over the same axes, so patterns outlive plans: up to
- * MOST_KEPT of them, until oly_finalize. Nothing of a plan points into them once it is made. */
+/* Makes the patterns of reductions over devices, and keeps them. A pattern depends only on the mesh, the axes, the
+ * order of the fold and this process's devices. Plans have many reductions over the same axes, so patterns outlive
+ * plans: up to MOST_KEPT of them, until oly_finalize. A finished plan does not point into them. */
 #include "plan/reduce/reduction_pattern.h"
 #include "core/hash.h"
 #include "core/optimisation.h"
@@ -13,7 +13,7 @@ enum { MOST_KEPT = 256 };
 typedef struct kept_pattern {
     oly_reduction_pattern pattern;
     struct kept_pattern *next;
-    oly_arena arena; /* of all of it */
+    oly_arena arena; /* owns everything */
     oly_mesh mesh;
     unsigned axes; /* bits */
     bool in_pairs, large;
@@ -27,7 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* -- one stage ----------------------------------------------------------------------------------------------------------- */
 
-/* A piece and where it goes: sorted, they are messages whose pieces come in the same order at both ends. */
+/* A piece with its destination. Sorted, they form messages whose pieces are in the same order at both ends. */
 typedef struct wire {
     int peer;
     int64_t key[2];
@@ -43,13 +43,13 @@ typedef struct maker {
     oly_mesh mesh;
     int n_devices;
     const int *position;
-    oly_arena *arena, *scratch; /* of what is kept; of what is not */
+    oly_arena *arena, *scratch; /* of the pattern; of temporary data */
     oly_reduction_part *part;
     oly_reduction_team *groups;          /* [n_devices] */
     int *group_of;                       /* [n_devices] */
-    int (*lists)[OLY_REDUCTION_SOURCES]; /* [group] its sources' positions */
-    int (*by_position)[2];               /* [n_devices] positions, in order, and the devices there */
-    int *bucket, buckets;                /* groups by their lists' hashes: a power of two, open addressing; -1: none */
+    int (*lists)[OLY_REDUCTION_SOURCES]; /* [group] the positions of its sources */
+    int (*by_position)[2];               /* [n_devices] position and device, sorted */
+    int *bucket, buckets; /* hash table of groups by their lists: a power of two, open addressing; -1: empty */
     int *staged, *staged_position, staged_capacity;
     wires partials[2], results[2]; /* received, sent */
 } maker;
@@ -101,7 +101,7 @@ static oly_status add_wire(maker *m, wires *w, const wire *one)
     return OLY_OK;
 }
 
-/* The number that another process's partial has here. */
+/* The number of another process's partial result among those staged here. */
 static oly_status stage_partial(maker *m, int group, int position, int *number)
 {
     oly_reduction_part *part = m->part;
@@ -134,7 +134,7 @@ static int compare_first(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* The device of this process at a position; -1: it is another's. */
+/* The device of this process at a position; -1: another process's. */
 static int device_at(const maker *m, int position)
 {
     const int(*found)[2] =
@@ -142,7 +142,7 @@ static int device_at(const maker *m, int position)
     return found ? (*found)[1] : -1;
 }
 
-/* Where the group that folds this list stands, or will. */
+/* The hash table entry of the group that folds this list, or the empty one for it. */
 static int *group_like(const maker *m, const int *sources, int n)
 {
     size_t bytes = sizeof(int) * (size_t)n;
@@ -187,7 +187,7 @@ static oly_status add_device(maker *m, int d)
     return OLY_OK;
 }
 
-/* The devices of each group, which have been counted. */
+/* Lists the devices of each group, which have been counted. */
 static oly_status list_outs(maker *m)
 {
     int *outs = OLY_ARENA_NEW(m->arena, int, m->part->n_outs + 1);
@@ -205,7 +205,7 @@ static oly_status list_outs(maker *m)
     return OLY_OK;
 }
 
-/* What other processes fold of device d's partial. */
+/* Lists what other processes fold of device d's partial result. */
 static oly_status send_partial(maker *m, int d)
 {
     const oly_reduction_part *part = m->part;
@@ -225,7 +225,7 @@ static oly_status send_partial(maker *m, int d)
     return OLY_OK;
 }
 
-/* The folded slices go round: this process's to the others, theirs to every device here. */
+/* Lists the exchange of folded slices: this process's to the others, theirs to every device here. */
 static oly_status hand_round(maker *m, int group, const int *list)
 {
     const oly_reduction_team *g = &m->groups[group];
@@ -263,7 +263,7 @@ static bool is_repeated(const wire *w)
     return w->peer == w[-1].peer && w->key[0] == w[-1].key[0] && w->key[1] == w[-1].key[1];
 }
 
-/* A piece that goes to a process twice is sent once. */
+/* A piece needed twice by a process is sent once. */
 static oly_status list_messages(maker *m, wires *w, bool sent, oly_reduction_messages *messages)
 {
     if (w->n == 0)
@@ -295,7 +295,7 @@ static bool may_slice(const oly_reduction_stage *s)
     return true;
 }
 
-/* Room and tables for a part. */
+/* Allocates the tables for a part. */
 static oly_status begin_part(maker *m)
 {
     for (m->buckets = 8; m->buckets < 2 * m->n_devices; m->buckets *= 2)
@@ -342,7 +342,7 @@ static oly_status make_part(maker *m, const oly_reduction_stage *stage, bool lar
     return OLY_OK;
 }
 
-/* -- all stages, kept ------------------------------------------------------------------------------------------------------ */
+/* -- cached patterns ----------------------------------------------------------------------------------------------- */
 
 static oly_status make_parts(kept_pattern *k, const oly_axis_list *axes, const oly_reduction_rule *rule,
                              oly_arena *arena, oly_arena *scratch)
@@ -366,7 +366,7 @@ static oly_status make_parts(kept_pattern *k, const oly_axis_list *axes, const o
     return OLY_OK;
 }
 
-/* Copies the key into `arena`, and makes the rest there. */
+/* Copies the key into `arena`, and makes the pattern there. */
 static oly_status make_pattern(const kept_pattern *key, const oly_axis_list *axes, const oly_reduction_rule *rule,
                                oly_arena *arena, kept_pattern **made)
 {
@@ -424,7 +424,7 @@ oly_status oly_reduction_pattern_of(oly_planner *p, const oly_axis_list *axes, c
     if (!room)
         return OLY_OK;
     k->arena = arena;
-    pthread_mutex_lock(&lock); /* another thread may have made the same meanwhile: then there are two */
+    pthread_mutex_lock(&lock); /* another thread may have made the same one meanwhile: both are kept */
     k->next = kept;
     kept = k;
     n_kept++;
@@ -435,7 +435,7 @@ oly_status oly_reduction_pattern_of(oly_planner *p, const oly_axis_list *axes, c
 void oly_reduction_forget(void)
 {
     while (kept) {
-        oly_arena arena = kept->arena; /* it lies in there itself */
+        oly_arena arena = kept->arena; /* `kept` is in the arena itself */
         kept = kept->next;
         oly_arena_free(&arena);
     }

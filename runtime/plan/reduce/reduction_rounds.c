@@ -1,4 +1,5 @@
-/* How much memory partial results of others take that wait to be folded, and into how many rounds a stage goes for that: see reduction_steps.c. */
+/* The memory for staged partial results, those received from other processes and not folded yet, and the number of
+ * rounds that keeps it within the limit. See reduction_steps.c. */
 #include "plan/reduce/reduction_room.h"
 #include "core/option.h"
 #include <string.h>
@@ -30,7 +31,7 @@ void oly_slot_grow(oly_planner *p, int slot, int device, size_t bytes)
         s->bytes = bytes;
 }
 
-/* At most what a process keeps of others' partials for one value, if all goes in one round. */
+/* An upper bound of what a process stages for one value in a single round. */
 static int64_t staged_by(const folder *f, const folded *v, int process)
 {
     oly_mesh mesh = f->p->mesh;
@@ -42,7 +43,7 @@ static int64_t staged_by(const folder *f, const folded *v, int process)
             continue;
         int n_sources = oly_reduction_sources(mesh, &v->part->stage, position, counts, sources);
         if (n_sources == n_last && memcmp(sources, last, sizeof *sources * (size_t)n_sources) == 0)
-            continue; /* as the device before */
+            continue; /* same group as the device before */
         n_last = n_sources;
         memcpy(last, sources, sizeof *sources * (size_t)n_sources);
         int processes[OLY_REDUCTION_SOURCES],
@@ -60,7 +61,7 @@ static int64_t staged_by(const folder *f, const folded *v, int process)
     return bytes;
 }
 
-/* More than any process keeps of others' partials, roughly. */
+/* A rough upper bound over all processes. */
 static int64_t staged_at_most(const folder *f)
 {
     int64_t bytes = 0, each = oly_mesh_devices_each(), devices = f->p->mesh->n_devices;
@@ -71,11 +72,11 @@ static int64_t staged_at_most(const folder *f)
         for (int j = 0; j < s->n_digits; j++) {
             int run = s->digits[j].same, here = f->p->mesh->together[s->digits[j].axis] / s->digits[j].stride;
             sources *= s->digits[j].radix;
-            lists = (lists + run - 1) / run; /* a run has one list, as it lies in one process */
+            lists = (lists + run - 1) / run; /* a run belongs to one process, which stages its list once */
             processes *= here > 1 ? (s->digits[j].radix + here - 1) / here : s->digits[j].radix;
         }
         if (processes == 1)
-            continue; /* all is here */
+            continue; /* no other process takes part */
         int64_t slice = f->values[k]->part->sliced ? 2 * f->values[k]->largest / processes : f->values[k]->largest;
         bytes += sources * lists * ((slice < f->values[k]->largest ? slice : f->values[k]->largest) + 64);
     }
@@ -88,7 +89,8 @@ int oly_reduction_rounds_at_most(const folder *f)
     return rounds > 1 ? (int)rounds : 1;
 }
 
-/* The same on every process: of what the one that keeps most keeps. Where processes are very many, they are alike. */
+/* Decided by the process that stages most, so the same on every process. With very many processes only a sample is
+ * examined. */
 int oly_reduction_rounds(const folder *f)
 {
     enum { MOST_COUNTED = 64 };

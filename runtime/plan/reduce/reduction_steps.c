@@ -1,8 +1,9 @@
-/* The steps of reductions over devices, stage by stage (reduction_order.c). Every device needs the partials of a list of positions,
- * folds them in that order, and all the devices of one process with the same list share one fold. Small partials go to
- * everybody, who folds them all; of large ones each process folds a slice and hands it round. What would take too much memory of
- * one process goes in rounds, each of a part of the elements. Who gives whom what is the same for all reductions over the same
- * axes (reduction_pattern.c); here are slots and lengths. Called by deferred_reduction.c. */
+/* The steps of reductions over devices, stage by stage (reduction_order.c). Every device needs the partial results of
+ * a list of positions, folded in that order; devices of one process with the same list share one fold. Small partial
+ * results are sent to all processes, which all fold them. Of large ones each process folds a slice and sends it to
+ * the others. What needs too much memory is done in rounds, each for a part of the elements. Who sends what to whom
+ * is the same for all reductions over the same axes (reduction_pattern.c); this file adds slots and lengths. Called
+ * by deferred_reduction.c. */
 #include "plan/reduce/reduction_steps.h"
 #include "plan/reduce/reduction_room.h"
 #include <stdio.h>
@@ -10,14 +11,14 @@
 
 enum { SLICED_BYTES = 1 << 15 };
 
-/* Of n elements those of this round. */
+/* The part of n elements that belongs to this round. */
 static void round_of(const folder *f, int64_t n, int64_t *begin, int64_t *end)
 {
     *begin = n / f->n_rounds * f->round + n % f->n_rounds * f->round / f->n_rounds;
     *end = n / f->n_rounds * (f->round + 1) + n % f->n_rounds * (f->round + 1) / f->n_rounds;
 }
 
-/* Of n elements the slice that is folded in this round. */
+/* The part of a slice of n elements that is folded in this round. */
 static void slice_of(const folder *f, int64_t n, int slice, int slices, int64_t *begin, int64_t *end)
 {
     int64_t first, last;
@@ -31,9 +32,9 @@ static int64_t elements_at(const oly_layout *l, int position)
     return oly_box_count(&b);
 }
 
-/* -- what is folded here ------------------------------------------------------------------------------------------------- */
+/* -- local folds --------------------------------------------------------------------------------------------------- */
 
-/* Memory for `most` of them, whatever it was before. */
+/* Memory for `most` entries; the old contents are not kept. */
 static void *room_for(oly_planner *p, void *old, int *capacity, int most, size_t bytes)
 {
     if (old && *capacity >= most)
@@ -59,7 +60,7 @@ static oly_status room_for_messages(const folder *f)
     return OLY_OK;
 }
 
-/* Where partials of other processes will lie. */
+/* Computes where staged partial results will be. */
 static void stage_partials(folder *f)
 {
     int64_t bytes = 0, begin, end;
@@ -75,7 +76,7 @@ static void stage_partials(folder *f)
     oly_slot_grow(f->p, f->staging, 0, (size_t)bytes);
 }
 
-/* The groups of a value, whose lists begin at `bases`, `offsets` and `outs`. */
+/* Fills in a value's groups, whose lists begin at `bases`, `offsets` and `outs`. */
 static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *offsets, int *outs)
 {
     const oly_plan *plan = f->p->plan;
@@ -107,7 +108,7 @@ static void fill_groups(const folder *f, const folded *v, int *bases, int64_t *o
     }
 }
 
-/* Which slots the step uses, told apart from its groups: whoever asks need not look through all their sources. */
+/* Lists the slots that the step uses, so that its effects are known without looking through all sources. */
 static void list_slots(folder *f, bool staged, int *slots)
 {
     f->slots = slots;
@@ -135,7 +136,7 @@ oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged)
     r->counts = room_for(f->p, r->counts, &r->n_counts, n, sizeof *r->counts);
     r->offsets = room_for(f->p, r->offsets, &r->n_offsets, *n_staged, sizeof *r->offsets);
     OLY_PLAN_CHECK(r->counts ? r->offsets : NULL);
-    for (int k = 0; k < f->n; k++) /* devices that fold the same have as many elements */
+    for (int k = 0; k < f->n; k++) /* devices of one group have equally many elements */
         for (int g = 0; g < f->values[k]->part->n_groups; g++)
             r->counts[f->values[k]->first + g] = f->values[k]->counts[f->values[k]->part->groups[g].outs[0]];
     stage_partials(f);
@@ -143,7 +144,7 @@ oly_status oly_reduction_place(folder *f, int *n_groups, int *n_staged)
     return OLY_OK;
 }
 
-/* With their lists, in one piece of memory. */
+/* With their lists, in one allocation. */
 oly_status oly_reduction_fill(folder *f, int n_groups, int n_staged)
 {
     int n_sources = 0, n_outs = 0;
@@ -166,9 +167,9 @@ oly_status oly_reduction_fill(folder *f, int n_groups, int n_staged)
     return OLY_OK;
 }
 
-/* -- what travels -------------------------------------------------------------------------------------------------------- */
+/* -- exchanges ----------------------------------------------------------------------------------------------------- */
 
-/* Messages of a step being listed: of partials or of folded slices. */
+/* Messages of a step being listed: of partial results or of folded slices. */
 typedef struct listing {
     const folder *f;
     bool results;
@@ -180,7 +181,7 @@ static const oly_reduction_messages *messages_of(const listing *l, const folded 
     return l->results ? &v->part->results[sent] : &v->part->partials[sent];
 }
 
-/* A value's pieces, without those that are empty, go on with the message. */
+/* Appends a value's non-empty pieces to the message. */
 static void add_pieces(listing *l, const folded *v, const oly_reduction_message *from, bool sent, oly_message *m)
 {
     const folder *f = l->f;
@@ -205,7 +206,7 @@ static void add_pieces(listing *l, const folded *v, const oly_reduction_message 
     }
 }
 
-/* One message to or from each process that some value has something for. */
+/* Lists one message to or from each process with which some value has pieces to exchange. */
 static int list_messages(listing *l, bool sent)
 {
     const folder *f = l->f;
@@ -235,7 +236,7 @@ static int list_messages(listing *l, bool sent)
     }
 }
 
-/* What an exchange is of, if that is a thing that comes again. */
+/* What kind of exchange this is, if exchanges of its kind can be reused. */
 static bool kind_of(const folder *f, bool results, made_exchange *kind)
 {
     const folded *v = f->values[0];
@@ -389,7 +390,7 @@ bool oly_reduction_reads_copies(const folder *f, const folded *v)
     const oly_reduction_stage *s = &v->part->stage;
     for (int k = 0; k < s->n_digits && v->from == v->of->slot; k++) {
         const oly_reduction_digit *g = &s->digits[k];
-        bool several = each == 0 || each > g->same; /* of a process more than one run, maybe */
+        bool several = each == 0 || each > g->same; /* a process may have several runs */
         if (several && g->stride > 1 && g->same < g->stride && mesh->size[g->axis] % (g->stride * g->radix) != 0)
             return true;
     }
@@ -413,7 +414,7 @@ int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_wo
     return n;
 }
 
-/* The partials are folded out of a copy. */
+/* Copies the partial results, and folds from the copies. */
 static oly_status set_aside(const folder *f, oly_block *b, folded *v)
 {
     oly_planner *p = f->p;
@@ -468,7 +469,7 @@ oly_status oly_reduction_values(folder *f, oly_planner *p, const oly_axis_list *
     return OLY_OK;
 }
 
-/* The values' last stages go together, then those before. */
+/* Values with fewer stages join later, so that all end with a common last stage. */
 void oly_reduction_stage_of(folder *f, int n_items, const oly_folded *items, int left)
 {
     f->n = 0;
@@ -482,14 +483,14 @@ void oly_reduction_stage_of(folder *f, int n_items, const oly_folded *items, int
     }
 }
 
-/* One stage of some values, in as many rounds as it takes. */
+/* One stage of some values, in as many rounds as needed. */
 static oly_status add_stage(folder *f, oly_block *b, const oly_axis_list *axes)
 {
     for (int k = 0; k < f->n; k++)
         if (oly_reduction_reads_copies(f, f->values[k]))
             OLY_TRY(set_aside(f, b, f->values[k]));
     f->n_rounds = oly_reduction_rounds(f);
-    f->staging = oly_reduction_staging(f->p, b); /* one for all rounds: each waits for the one before */
+    f->staging = oly_reduction_staging(f->p, b); /* one slot for all rounds, so each waits for the one before */
     if (f->staging < 0)
         return OLY_MEMORY;
     for (f->round = 0; f->round < f->n_rounds; f->round++)
@@ -497,7 +498,7 @@ static oly_status add_stage(folder *f, oly_block *b, const oly_axis_list *axes)
     return OLY_OK;
 }
 
-/* Is every partial of the stage in the process that folds it, on all processes? */
+/* Are all partial results of the stage folded in the process that has them, on every process? */
 static bool stays_here(const folder *f)
 {
     oly_mesh mesh = f->p->mesh;
@@ -520,7 +521,7 @@ oly_status oly_add_reductions(oly_planner *p, oly_block *b, const oly_axis_list 
     for (; left > 0; left--) {
         oly_reduction_stage_of(&f, n_items, items, left);
         if (later && (oly_reduction_is_small(&f, n_items, left) ||
-                      !stays_here(&f))) /* large ones are folded here by all threads first */
+                      !stays_here(&f))) /* large local folds come first, as steps of all threads */
             return oly_reduction_in_levels(p, b, axes, n_items, items, left);
         OLY_TRY(add_stage(&f, b, axes));
     }

@@ -1,24 +1,25 @@
-/* Reductions in levels, listed level by level when they first run, so that planning one costs the same for any number of levels and
- * a plan has one step and one exchange for it. An exchange in stages (communicator.h) brings what a level folds and then has it
- * folded, before the next stage sends what came of it: so small reductions over many processes get on whenever the lane waits for
- * something, as everything that is under way does. Called by lazy_reduction.c and reduce_scatter_tree.c, and by runtime/run. */
+/* Reductions in levels that are listed when they first run: a plan has one step and one exchange for them, and
+ * planning time does not depend on the number of levels. A staged exchange (communicator.h) receives what a level
+ * folds and then runs the fold, before the next stage sends the results. So small reductions over many processes
+ * advance whenever the lane waits for something, as all exchanges in progress do. Called by lazy_reduction.c,
+ * reduce_scatter_tree.c and runtime/run. */
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
 
-/* An exchange in stages: of each level the partials, then, if folded slices are handed round, those. */
+/* An exchange in stages: for each level the partial results, then the folded slices, if any. */
 typedef struct staged {
     oly_exchange_outline outline;
     oly_plan *plan;
     oly_reduction_levels *levels;
     oly_combiner combiner;
     oly_dtype dtype;
-    int stages; /* of a level */
+    int stages; /* per level */
 } staged;
 
 oly_status oly_reduction_level_of(const oly_plan *plan, oly_reduction_levels *levels, int number,
                                   oly_reduction_level **level)
 {
-    oly_arena *arena = (oly_arena *)(uintptr_t)&plan->arena; /* only the lane lists */
+    oly_arena *arena = (oly_arena *)(uintptr_t)&plan->arena; /* safe: only the lane lists */
     *level = NULL;
     if (!levels->level) {
         levels->level = OLY_ARENA_NEW(arena, oly_reduction_level, levels->n);
@@ -53,7 +54,7 @@ static oly_status list_stage(const void *context, int stage, oly_exchange **exch
     oly_reduction_level *level;
     OLY_TRY(oly_reduction_level_of(s->plan, s->levels, stage / s->stages, &level));
     oly_exchange **from = stage % s->stages ? &level->second : &level->exchange;
-    *exchange = *from; /* the exchange in stages has it from now on */
+    *exchange = *from; /* the staged exchange owns it from now on */
     *from = NULL;
     return OLY_OK;
 }
