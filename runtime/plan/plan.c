@@ -130,7 +130,7 @@ typedef struct owners {
     bool *used;       /* devices of this process */
     uint64_t key;     /* of all meshes */
     int process;      /* the owner of all devices so far; -1: none yet */
-    bool several;     /* more than one process: they all make this call in the same order */
+    bool several;     /* more than one process owns devices: all of them make this call */
 } owners;
 
 static void note_mesh(oly_mesh mesh, owners *o)

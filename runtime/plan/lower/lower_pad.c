@@ -118,7 +118,7 @@ static oly_status fill_padding(oly_planner *p, oly_frame *f, const oly_node *n, 
     return OLY_OK;
 }
 
-/* Does the operand cover the whole result? Where there are gaps, even a single element may be in one. */
+/* Does the operand cover the whole result? Even a single element of the result may be in a gap. */
 static bool nothing_to_fill(const oly_node *n)
 {
     for (int d = 0; d < n->type.rank; d++) {

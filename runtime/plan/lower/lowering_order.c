@@ -317,7 +317,8 @@ static bool can_be_read(oly_frame *f, int number)
     return true;
 }
 
-/* Does so for the readers of a value, direct or through views, and lowers those that sink its reduction further. */
+/* Lowers those readers of a deferred value, direct or through views, that combine it linearly, reduce it further, or
+ * add to it. */
 static oly_status put_off_users(order *o, int node)
 {
     for (int j = o->first_user[node]; j < o->first_user[node + 1]; j++) {

@@ -40,7 +40,7 @@ static int place_in(const oly_group *g, const oly_node *n)
     return -1;
 }
 
-/* Is the operand deferred by the cone's reduction, and can the group read its partial results in place? */
+/* Is it a deferred value of the cone's reduction, and can the group read its partial results in place? */
 static bool is_leaf(const cone *c, const oly_node *operand)
 {
     oly_layout natural;

@@ -9,7 +9,7 @@
 
 /* What a part of a step costs, and what a row of its slabs costs; splitting must save more. */
 static const double step_seconds = 2e-6, row_seconds = 4e-8;
-/* The least that splitting must hide: exchanges of small plans end soon. */
+/* The least work that must be independent of messages: exchanges of small plans end soon. */
 static const double least_seconds = 1e-5;
 
 /* -- boxes --------------------------------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ typedef struct item {
     int wait, instead; /* a part of a step: depends on `instead`, not on `wait`; -1 */
     int after;         /* WAIT: another one that must come before; -1 */
     bool numbered, placed;
-    bool inside; /* WAIT: the step that depends on it does the waiting */
+    bool inside; /* WAIT: the step placed before it does the waiting */
 } item;
 
 /* The uses of a slot so far. */
