@@ -1,10 +1,11 @@
 /* Loops whose bodies compute fields over one grid from nearby elements, but not as one linear form: several fields,
  * masks, padded or joined borders, products of fields. Shared by time_tiling_form.c, which recognises the body;
  * time_tiling_pass.c, which finds what several steps need; time_tiling.c, which plans; time_tiling_overlap.c, which
- * finds what can be computed before messages arrive; and runtime/run/time_tiling_run.c, which runs the loop. All
- * coordinates are those of the grid, which contains all carries. Staggered fields, like other values of other extents
- * (the inner part of a field), have a position in it, their `align`. All fields are cut where the grid is. In a
- * periodic dimension coordinates continue beyond its ends. */
+ * finds what can be computed before messages arrive; and runtime/run/time_tiling_run.c, which runs the loop.
+ *
+ * All coordinates are those of the grid, which contains all carries. Staggered fields, like other values of other
+ * extents (the inner part of a field), have a position in it, their `align`. All fields are cut where the grid is. In
+ * a periodic dimension coordinates continue beyond its ends. */
 #ifndef OLY_PLAN_MODEL_TIME_TILING_H
 #define OLY_PLAN_MODEL_TIME_TILING_H
 #include "plan/model/steps.h"
@@ -48,7 +49,7 @@ typedef struct oly_tiling_stage {
     oly_tiling_piece *pieces;
 } oly_tiling_stage;
 
-/* In each dimension of the grid it is read from x + low to x + high. */
+/* A value from outside the loop: for element x of the grid, x + low to x + high is read in each dimension. */
 typedef struct oly_tiling_fixed {
     const oly_node *node;
     int dim[OLY_MAX_RANK]; /* the grid dimension of each of its dimensions; -1: only element `at` is read */

@@ -35,8 +35,7 @@ typedef struct mover {
     oly_wanted wanted; /* of `to` */
     const int64_t *shape;
     size_t element;
-    const oly_box *held,
-        *target; /* [n_devices] boxes in from_slot and to_slot of each device here; NULL: not computed yet */
+    const oly_box *held, *target; /* [n_devices] boxes in from_slot and in to_slot; NULL: not computed yet */
     int n_copies, copy_capacity;
     oly_copy_work *copies;
     oly_arena scratch;   /* freed when the exchange is made */

@@ -84,7 +84,8 @@ void oly_scatter_shape_of(oly_scatter_shape *s, const oly_layout *partial, const
     oly_scatter_set_rounds(s, 1);
 }
 
-/* Rounds are sized by the first block, which is the largest; one of a slice may be smaller by an element. */
+/* Rounds are sized by the first block, which is the largest; in a slice another one may be larger by one. A round is
+ * a contiguous run of the block's elements, so inner dimensions are divided only when outer ones are down to one. */
 void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds)
 {
     oly_box largest = oly_layout_box(s->target, 0);
@@ -94,8 +95,7 @@ void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds)
         s->width[d] = (n + parts - 1) / parts;
         s->rounds[d] = (n + s->width[d] - 1) / s->width[d];
         s->n_rounds *= s->rounds[d];
-        rounds = s->width[d] == 1 ? (rounds + s->rounds[d] - 1) / s->rounds[d]
-                                  : 1; /* a round is a contiguous run of the block's elements */
+        rounds = s->width[d] == 1 ? (rounds + s->rounds[d] - 1) / s->rounds[d] : 1;
     }
 }
 

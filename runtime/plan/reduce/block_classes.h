@@ -29,8 +29,7 @@ typedef struct oly_scatter_shape {
     oly_scatter_axis axis[OLY_MAX_RANK];
     int digit_axis[OLY_SCATTER_LEVELS], digit_place[OLY_SCATTER_LEVELS], digit_radix[OLY_SCATTER_LEVELS]; /* by level */
     oly_scatter_dimension dimension[OLY_MAX_RANK];
-    int64_t n_rounds, width[OLY_MAX_RANK],
-        rounds[OLY_MAX_RANK]; /* elements of a block's dimension in one round, and the number of rounds */
+    int64_t n_rounds, width[OLY_MAX_RANK], rounds[OLY_MAX_RANK]; /* elements in a round, and rounds */
 } oly_scatter_shape;
 
 /* The coordinates v + i * t along every axis. */

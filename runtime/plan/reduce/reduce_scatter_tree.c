@@ -32,16 +32,15 @@ typedef struct context {
     oly_reduction_rule rule;
     oly_layout partial, target;
     int64_t element;
-    int slot, target_slot,
-        room; /* room: two buffers for what is held between levels, then partial results waiting to be folded */
-    int64_t *held_bytes; /* [n_devices] of each of the two buffers */
+    int slot, target_slot, room; /* room: two buffers for data between levels, then staged partial results */
+    int64_t *held_bytes;         /* [n_devices] of each of the two buffers */
     oly_reduction_levels levels;
 } context;
 
 /* What a device holds of one class. */
 typedef struct holding {
     oly_class class;
-    int64_t number, elements, offset; /* in elements; in the first level the offset is not used */
+    int64_t number, elements, offset; /* in elements; before the first level not meaningful */
 } holding;
 
 typedef struct holdings {

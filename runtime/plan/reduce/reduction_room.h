@@ -30,8 +30,7 @@ typedef struct made_exchange {
 
 /* Memory reused from step to step. */
 typedef struct oly_reduction_room {
-    int64_t *counts,
-        *offsets; /* elements each group folds in this round; bytes from element 0 of each staged partial result */
+    int64_t *counts, *offsets; /* elements of each group in this round; byte offset of each staged partial result */
     oly_message *messages;
     oly_piece *pieces;
     int *same;
