@@ -28,8 +28,6 @@ oly_status oly_lower_permute(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_branch(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_local(oly_planner *p, oly_frame *f, oly_node *n);
 oly_status oly_lower_window(oly_planner *p, oly_frame *f, oly_node *n);
-/* As oly_read_operand; a constant is stored first. */
-oly_status oly_read_array(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l, oly_reading *reading);
 /* May a node write over its first operand's memory, when its result has layout l? Only if nothing reads the operand
  * later. */
 bool oly_may_overwrite(oly_planner *p, oly_frame *f, const oly_node *n, const oly_layout *l);

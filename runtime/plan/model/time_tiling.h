@@ -15,7 +15,7 @@
 typedef int64_t oly_tiling_point[OLY_TILING_RANK];
 
 typedef enum oly_tiling_kind {
-    OLY_TILING_FIELD,   /* a carry, before the step (before the pass, in oly_tiling_work) */
+    OLY_TILING_FIELD,   /* a carry, before the step; of an instance, before the pass */
     OLY_TILING_STAGE,   /* a value computed in the step (number in the pass) */
     OLY_TILING_FIXED,   /* a value from outside the loop */
     OLY_TILING_COUNTER, /* the loop's counter */

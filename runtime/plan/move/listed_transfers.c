@@ -3,6 +3,7 @@
  * many messages take anyway. So planning time does not depend on the number of devices. Called by reshard.c. */
 #include "plan/move/move.h"
 #include "plan/move/tree_exchange.h"
+#include "core/min_max.h"
 #include <string.h>
 
 /* Below these a transfer is listed when planned: blocks sent and received per device, and neighbours. */
@@ -14,11 +15,6 @@ typedef struct later {
     int n;
     mover *movers;
 } later;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* -- numbers of partners ------------------------------------------------------------------------------------------- */
 
@@ -281,7 +277,7 @@ static bool part_of_piece(const oly_box *holds, const oly_box *box, size_t eleme
     piece->offset = 0;
     for (int d = 0; d < holds->rank; d++) {
         int64_t lo = box->lo[d] > holds->lo[d] ? box->lo[d] : holds->lo[d];
-        piece->extent[d] = least(box->hi[d], holds->hi[d]) - lo;
+        piece->extent[d] = oly_smaller(box->hi[d], holds->hi[d]) - lo;
         piece->offset += (lo - holds->lo[d]) * piece->stride[d] * (int64_t)element;
         if (piece->extent[d] <= 0)
             return false;
@@ -344,9 +340,9 @@ static void estimate(int n, const mover *movers, oly_exchange_outline *o)
             receivers += receivers_of(m, source, &alike);
             o->bytes_sent += alike * oly_box_count(&m->held[d]) * (int64_t)m->element;
         }
-    o->peers = (int)least(blocks > receivers ? blocks : receivers, oly_mesh_processes() - 1);
+    o->peers = (int)oly_smaller(blocks > receivers ? blocks : receivers, oly_mesh_processes() - 1);
     int64_t limit = oly_exchange_memory_limit() / 2;
-    o->memory = least(o->bytes_sent, limit) + least(o->bytes_received, limit);
+    o->memory = oly_smaller(o->bytes_sent, limit) + oly_smaller(o->bytes_received, limit);
 }
 
 oly_status oly_make_outline(int n, mover *movers, oly_exchange **exchange)

@@ -5,6 +5,7 @@
  * enumerated. */
 #include "plan/reduce/block_classes.h"
 #include "plan/reduce/reduction_steps.h"
+#include "core/min_max.h"
 #include <string.h>
 
 /* A part of a class along one dimension: blocks of `length` elements at nested strides, in elements. */
@@ -29,16 +30,6 @@ typedef struct finder {
     oly_arena *arena;
     runs *runs;
 } finder;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* -- the shape ------------------------------------------------------------------------------------------------------------ */
 
@@ -91,7 +82,8 @@ void oly_scatter_set_rounds(oly_scatter_shape *s, int64_t rounds)
     oly_box largest = oly_layout_box(s->target, 0);
     s->n_rounds = 1;
     for (int d = 0; d < s->target->rank; d++) {
-        int64_t n = most(largest.hi[d] - largest.lo[d] + !s->dimension[d].closed, 1), parts = most(least(rounds, n), 1);
+        int64_t n = oly_larger(largest.hi[d] - largest.lo[d] + !s->dimension[d].closed, 1),
+                parts = oly_larger(oly_smaller(rounds, n), 1);
         s->width[d] = (n + parts - 1) / parts;
         s->rounds[d] = (n + s->width[d] - 1) / s->width[d];
         s->n_rounds *= s->rounds[d];
@@ -116,7 +108,7 @@ oly_scatter_widths oly_scatter_round(const oly_scatter_shape *s, int64_t round)
 /* Of a block of `size` elements, how many belong to the round. */
 static int64_t length_of(const finder *f, int64_t size)
 {
-    return least(f->w->hi[f->d], size) - least(f->w->lo[f->d], size);
+    return oly_smaller(f->w->hi[f->d], size) - oly_smaller(f->w->lo[f->d], size);
 }
 
 static int64_t cut_at(const finder *f, int64_t block)
@@ -137,7 +129,7 @@ static int64_t blocks_before(const finder *f, const oly_class *c, int64_t rest)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
     int64_t n = 0, inner = m->inner, all = 1;
-    rest = most(rest, 0);
+    rest = oly_larger(rest, 0);
     for (int k = 0; k < m->n; k++)
         all *= count_of(f, c, k);
     if (rest >= m->inner)
@@ -159,7 +151,7 @@ static int64_t blocks_before(const finder *f, const oly_class *c, int64_t rest)
 static int64_t larger_ones(const finder *f)
 {
     const oly_scatter_dimension *m = &f->s->dimension[f->d];
-    return least(most(m->more - f->first, 0), m->inner);
+    return oly_smaller(oly_larger(m->more - f->first, 0), m->inner);
 }
 
 /* The offset of block number `rest` of this dimension within what a class holds; m->inner: the total. */
@@ -175,7 +167,7 @@ static int64_t elements_before(const finder *f, const oly_class *c, int64_t rest
                 n += length_of(f, cut_at(f, f->first + k + 1) - cut_at(f, f->first + k));
         return n;
     }
-    int64_t large = blocks_before(f, c, least(rest, larger_ones(f)));
+    int64_t large = blocks_before(f, c, oly_smaller(rest, larger_ones(f)));
     return large * length_of(f, m->each + 1) + (blocks_before(f, c, rest) - large) * length_of(f, m->each);
 }
 
@@ -185,7 +177,7 @@ static int64_t offset_of(const finder *f, int64_t rest)
     if (f->in)
         return elements_before(f, f->in, rest);
     int64_t at = cut_at(f, f->first + rest), size = cut_at(f, f->first + rest + 1) - at;
-    return at + least(f->w->lo[f->d], size) - f->begin;
+    return at + oly_smaller(f->w->lo[f->d], size) - f->begin;
 }
 
 static run *add_run(finder *f, int64_t rest)
@@ -260,7 +252,7 @@ static oly_status add_blocks(finder *f, int k, int64_t base, int64_t inner)
     inner /= f->s->axis[m->axis[k]].size;
     int64_t x = larger / inner, below = x > v ? (x - v + t - 1) / t : 0; /* where blocks become smaller */
     bool across = larger % inner != 0 && x >= v && (x - v) % t == 0;
-    OLY_TRY(add_even(f, k, base, 0, least(below, count)));
+    OLY_TRY(add_even(f, k, base, 0, oly_smaller(below, count)));
     if (across)
         OLY_TRY(add_blocks(f, k + 1, base + x * inner, inner));
     return add_even(f, k, base, below + across, count - below - across);
@@ -423,7 +415,7 @@ int64_t oly_class_in_block(const oly_scatter_shape *s, const oly_scatter_widths 
         int part = oly_split_part_at(&s->target->split[d], s->mesh, at);
         int64_t lo = oly_split_cut(&s->target->split[d], s->target->shape[d], part),
                 size = oly_split_cut(&s->target->split[d], s->target->shape[d], part + 1) - lo;
-        n = n * size + least(w->lo[d], size);
+        n = n * size + oly_smaller(w->lo[d], size);
     }
     return n;
 }

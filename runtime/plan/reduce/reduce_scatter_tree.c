@@ -18,6 +18,7 @@
 #include "plan/reduce/block_classes.h"
 #include "plan/reduce/reduction_steps.h"
 #include "plan/reduce/reduction_tree.h"
+#include "core/min_max.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,15 +65,10 @@ typedef struct lister {
 
 /* -- who holds what ------------------------------------------------------------------------------------------------------- */
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* The number of runs of `stride` positions in the run of radix * stride that begins at `base`. */
 static int runs_in(const oly_scatter_axis *a, int digit, int base)
 {
-    return least(a->radix[digit], (a->size - base + a->stride[digit] - 1) / a->stride[digit]);
+    return (int)oly_smaller(a->radix[digit], (a->size - base + a->stride[digit] - 1) / a->stride[digit]);
 }
 
 /* The position that holds class v after n digits, in the run that begins at `start`. */

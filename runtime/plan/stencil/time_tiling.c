@@ -1,6 +1,7 @@
 /* Plans loops over fields (time_tiling.h): every device holds its block of each field with margins; a pass brings the
  * margins of all fields, in one message per neighbour, and advances several steps tile by tile. How many steps depends
  * on the cost of the exchange, of margins computed twice, and of memory traffic. Called by lower_loop.c. */
+#include "core/min_max.h"
 #include "core/option.h"
 #include "core/optimisation.h"
 #include "plan/cost/cost.h"
@@ -152,16 +153,6 @@ static oly_status choose_steps(lowering *w)
                                                  : OLY_OK;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* -- margins ------------------------------------------------------------------------------------------------------- */
 
 /* The device's part of the grid in the coordinates of field j, with margins wide enough for both passes: if fields
@@ -176,8 +167,8 @@ static oly_region region_of_field(lowering *w, int j)
         r->lo = r->hi = -m->form.align[j][d];
         if (!is_cut(w, d))
             continue;
-        r->lo += least(m->pass.field_lo[d], m->first.field_lo[d]);
-        r->hi += most(m->pass.field_hi[d], m->first.field_hi[d]);
+        r->lo += oly_smaller(m->pass.field_lo[d], m->first.field_lo[d]);
+        r->hi += oly_larger(m->pass.field_hi[d], m->first.field_hi[d]);
         r->wraps = m->form.wraps[d];
         w->margins = w->margins || r->lo != r->hi;
     }
@@ -406,12 +397,12 @@ static oly_region region_of_fixed(const lowering *w, const oly_tiling_fixed *x)
             r.dim[e] = (oly_region_dim){.split = w->layout.split[d],
                                         .n = w->layout.shape[d],
                                         .scale = 1,
-                                        .lo = least(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
-                                        .hi = most(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
+                                        .lo = oly_smaller(w->march->pass.lo[d], w->march->first.lo[d]) + x->low[d],
+                                        .hi = oly_larger(w->march->pass.hi[d], w->march->first.hi[d]) + x->high[d],
                                         .wraps = w->march->form.wraps[d]};
         if (d >= 0 && !is_cut(w, d)) { /* nothing is read beyond its ends, so no copy is needed */
-            r.dim[e].lo = most(r.dim[e].lo, 0);
-            r.dim[e].hi = least(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
+            r.dim[e].lo = oly_larger(r.dim[e].lo, 0);
+            r.dim[e].hi = oly_smaller(r.dim[e].hi, x->node->type.shape[e] - r.dim[e].n);
         }
     }
     return r;
@@ -469,8 +460,8 @@ static oly_status place_fields(lowering *w, int position, oly_tiling_device *v)
         own[j] = v->block;
         for (int d = 0; d < w->layout.rank; d++) {
             int64_t lo = w->march->form.align[j][d], hi = lo + shape[d];
-            own[j].lo[d] = least(most(own[j].lo[d], lo), hi);
-            own[j].hi[d] = least(most(own[j].hi[d], lo), hi);
+            own[j].lo[d] = oly_smaller(oly_larger(own[j].lo[d], lo), hi);
+            own[j].hi[d] = oly_smaller(oly_larger(own[j].hi[d], lo), hi);
         }
     }
     v->own = own;

@@ -1,6 +1,7 @@
 /* One pass of several steps of a loop over fields (time_tiling.h): over which margins each stage of each step is
  * computed, what is read of the fields around what is written, which buffers of a tile hold values, and how large tiles
  * should be. Depends on the form and the number of steps alone. Called by time_tiling.c. */
+#include "core/min_max.h"
 #include "core/error.h"
 #include "plan/cost/cost.h"
 #include "plan/stencil/time_tiling_plan.h"
@@ -22,16 +23,6 @@ typedef struct unroller {
     oly_tiling_ref **field; /* [steps + 1][n_fields]: what the carries are before each step, and at the end */
 } unroller;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* -- what is needed ------------------------------------------------------------------------------------------------ */
 
 static bool contains(const oly_tiling_need *a, const oly_tiling_need *b, int rank)
@@ -46,10 +37,10 @@ static oly_tiling_need hull_of(const oly_tiling_need *a, const oly_tiling_need *
 {
     oly_tiling_need h = *a;
     for (int d = 0; d < rank; d++) {
-        h.lo[d] = least(a->lo[d], b->lo[d]);
-        h.hi[d] = most(a->hi[d], b->hi[d]);
-        h.from[d] = least(a->from[d], b->from[d]);
-        h.to[d] = most(a->to[d], b->to[d]);
+        h.lo[d] = oly_smaller(a->lo[d], b->lo[d]);
+        h.hi[d] = oly_larger(a->hi[d], b->hi[d]);
+        h.from[d] = oly_smaller(a->from[d], b->from[d]);
+        h.to[d] = oly_larger(a->to[d], b->to[d]);
     }
     return h;
 }
@@ -63,7 +54,7 @@ static double waste(const oly_tiling_need *a, const oly_tiling_need *b, int rank
     for (int d = 0; d < rank; d++) {
         for (int k = 0; k < 3; k++)
             sizes[k] *= 16 + (double)(of[k]->hi[d] - of[k]->lo[d]);
-        both *= 16 + (double)(least(a->hi[d], b->hi[d]) - most(a->lo[d], b->lo[d]));
+        both *= 16 + (double)(oly_smaller(a->hi[d], b->hi[d]) - oly_larger(a->lo[d], b->lo[d]));
     }
     return sizes[0] - sizes[1] - sizes[2] + both;
 }
@@ -117,8 +108,8 @@ static void read_piece(unroller *u, const oly_tiling_piece *piece, const oly_til
     oly_tiling_need within = *at;
     for (int d = 0; d < rank && u->limit == MOST_NEEDS; d++)
         if (at->lo[d] == at->hi[d] && !u->form->wraps[d]) {
-            within.from[d] = most(at->from[d], piece->lo[d] - at->lo[d]);
-            within.to[d] = least(at->to[d], piece->hi[d] - at->lo[d]);
+            within.from[d] = oly_larger(at->from[d], piece->lo[d] - at->lo[d]);
+            within.to[d] = oly_smaller(at->to[d], piece->hi[d] - at->lo[d]);
             if (within.to[d] <= within.from[d])
                 return;
         }
@@ -155,10 +146,10 @@ static void find_needs(unroller *u)
                                    .fields = u->field[k / form->n_stages]};
         for (int j = 0; j < l->n; j++)
             for (int d = 0; d < form->rank; d++) {
-                i->lo[d] = j == 0 ? l->need[j].lo[d] : least(i->lo[d], l->need[j].lo[d]);
-                i->hi[d] = j == 0 ? l->need[j].hi[d] : most(i->hi[d], l->need[j].hi[d]);
-                pass->lo[d] = least(pass->lo[d], i->lo[d]);
-                pass->hi[d] = most(pass->hi[d], i->hi[d]);
+                i->lo[d] = j == 0 ? l->need[j].lo[d] : oly_smaller(i->lo[d], l->need[j].lo[d]);
+                i->hi[d] = j == 0 ? l->need[j].hi[d] : oly_larger(i->hi[d], l->need[j].hi[d]);
+                pass->lo[d] = oly_smaller(pass->lo[d], i->lo[d]);
+                pass->hi[d] = oly_larger(pass->hi[d], i->hi[d]);
             }
         const oly_tiling_stage *s = &form->stages[i->stage];
         for (int j = 0; j < l->n; j++)
@@ -182,8 +173,8 @@ static oly_status keep_needs(oly_planner *p, unroller *u)
         memcpy(pass->needs[j], l->need, sizeof *l->need * (size_t)l->n);
         for (int k = 0; k < l->n; k++)
             for (int d = 0; d < u->form->rank; d++) {
-                pass->field_lo[d] = least(pass->field_lo[d], l->need[k].lo[d]);
-                pass->field_hi[d] = most(pass->field_hi[d], l->need[k].hi[d]);
+                pass->field_lo[d] = oly_smaller(pass->field_lo[d], l->need[k].lo[d]);
+                pass->field_hi[d] = oly_larger(pass->field_hi[d], l->need[k].hi[d]);
             }
     }
     return OLY_OK;
@@ -330,7 +321,7 @@ static double instructions_of(const oly_tiling_stage *s)
     for (int k = 0; k < s->n_pieces; k++) {
         double points = 1;
         for (int d = 0; d < OLY_TILING_RANK; d++)
-            points *= (double)most(1, s->pieces[k].hi[d] - s->pieces[k].lo[d]);
+            points *= (double)oly_larger(1, s->pieces[k].hi[d] - s->pieces[k].lo[d]);
         if (points > largest) {
             largest = points;
             n = s->pieces[k].n_taps ? (s->pieces[k].n_taps + 3) / 4 : s->pieces[k].program.n_instructions;
@@ -380,12 +371,12 @@ double oly_tiling_tile(const oly_tiling_form *form, const oly_tiling_pass *pass,
             if (d == 1 && form->rank == 3) /* as many rows as slabs */
                 for (room = 1; (room + 1) * (room + 1) <= left;)
                     room++;
-            t[d] = d == form->rank - 1 ? (row + parts - 1) / parts : most(room - margin, 1);
-            t[d] = most(1, least(t[d], extent[d]));
-            left = most(1, left / (t[d] + margin));
+            t[d] = d == form->rank - 1 ? (row + parts - 1) / parts : oly_larger(room - margin, 1);
+            t[d] = oly_larger(1, oly_smaller(t[d], extent[d]));
+            left = oly_larger(1, left / (t[d] + margin));
         }
         if (form->rank == 1)
-            t[0] = most(16, least(extent[0], window - pass->hi[0] + pass->lo[0]));
+            t[0] = oly_larger(16, oly_smaller(extent[0], window - pass->hi[0] + pass->lo[0]));
         double price = price_of(form, pass, t);
         if (best < 0 || price < best) {
             best = price;
