@@ -34,7 +34,7 @@ enum { OLY_NARROW_TYPES(NUMBER, ) };
 #define TO_PLAIN(from, number, name, to, ...) LOOP(from, to, (element_##to)x)
 /* The first float that is too large, 2^7 for int8. Conversions truncate and saturate; NaN gives 0. Those to unsigned types go by
  * way of int64: processors convert to signed ones. */
-#define BEYOND(most) ((float)((most) / 2 + 1) * 2)
+#define BEYOND(most) ((float)(((most) >> 1) + 1) * 2)
 #define TO_SIGNED(from, number, name, to, T, U, S, W, least, most)                                                     \
     LOOP(from, to, x >= BEYOND(most) ? most : x <= -BEYOND(most) ? least : x != x ? 0 : (T)x)
 #define TO_UNSIGNED(from, number, name, to, T, U, S, W, least, most)                                                   \
