@@ -172,8 +172,8 @@ static void products_follow_the_prices(void **state)
     assert_int_equal(bytes_of((product){mesh, "None, x", "x", "x", 16, 4096, 16}, &text), 7 * 16 * 16 * 4);
     /* a short contraction and a large result on every device: both operands go everywhere, no sums */
     assert_int_equal(bytes_of((product){mesh, "None, x", "x", "None", 128, 8, 128}, &text), 2 * 7 * 8 * 128 * 4);
-    assert_non_null(strstr(text, "by price: result P(None, None)"));
-    assert_non_null(strstr(text, "layouts chosen by price: "));
+    assert_non_null(strstr(text, "by cost: result P(None, None)"));
+    assert_non_null(strstr(text, "layouts chosen by cost: "));
     /* in two dimensions: rows of x and columns of W over one axis each, both gathered over the other (SUMMA) */
     oly_mesh grid = oly_make_mesh("x=2, y=4");
     assert_int_equal(bytes_of((product){grid, "x, y", "x, y", "x, y", 256, 256, 256}, &text),

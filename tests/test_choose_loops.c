@@ -98,7 +98,7 @@ typedef struct outcome {
     char products[2000]; /* how the products are worked, one after the other */
 } outcome;
 
-/* "P('x', None)" of every "matrix product: by price: result P('x', None)": the layouts that a step's products have. */
+/* "P('x', None)" of every "matrix product: by cost: result P('x', None)": the layouts that a step's products have. */
 static void list_products(const char *text, char *list, size_t size)
 {
     *list = 0;

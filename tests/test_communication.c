@@ -28,7 +28,7 @@ static void work_goes_on_while_messages_fly(void **state)
                       oly_device_put(plain[2], oly_named(mesh, "None, None"))};
     oly_fn f = oly_jit_with(independent, "f", 3, 1, (oly_jit_options){.user = NULL});
     char *text = check_steps(f, 3, in);
-    const char *start = strstr(text, "partial results set out"), *wait = strstr(text, "wait: for what step");
+    const char *start = strstr(text, "send of partial results"), *wait = strstr(text, "wait: for step");
     if (oly_process_count() == 1) {
         assert_null(start);
         assert_null(wait);

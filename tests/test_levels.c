@@ -98,7 +98,7 @@ static void layouts_do_not_depend_on_nodes_unless_asked(void **state)
         for (size_t m = 0; m < sizeof machines / sizeof *machines; m++) {
             const planned *p = plan_of(machines[m], programs[k].rows, programs[k].inner, programs[k].columns,
                                        programs[k].x, programs[k].w);
-            const char *how = strstr(p->text, "by price: ");
+            const char *how = strstr(p->text, "by cost: ");
             char now[200] = "";
             if (how)
                 snprintf(now, sizeof now, "%.*s", (int)strcspn(how, "\n"), how);

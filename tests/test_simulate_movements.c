@@ -348,19 +348,19 @@ static void explanations_tell_the_stages(void **state)
     for (int k = 0; k < N_TOLD; k++) {
         bool staged = make(k).staged;
         char *text = explained(k, OLY_EXPLAIN_TEXT, &work);
-        assert_int_equal(strstr(text, " stages between ") != NULL, staged);
+        assert_int_equal(strstr(text, " stages among ") != NULL, staged);
         if (k >= 6 && k <= 8)
             assert_non_null(strstr(text, "messages are listed by the first run"));
         free(text);
     }
     char *text = explained(0, OLY_EXPLAIN_TEXT, &work);
-    assert_non_null(strstr(text, "all-gather: in 14 stages between 12500 processes"));
+    assert_non_null(strstr(text, "all-gather: in 14 stages among 12500 processes"));
     assert_non_null(strstr(text, "in 14 messages"));
     assert_non_null(strstr(text, "100000 members"));
     assert_non_null(strstr(text, "total: 1 collective, "));
     free(text);
     text = explained(5, OLY_EXPLAIN_TEXT, &work);
-    assert_non_null(strstr(text, "broadcast: in 14 stages between 12500 processes, those that have it send it on"));
+    assert_non_null(strstr(text, "broadcast: in 14 stages among 12500 processes"));
     free(text);
     finish();
 }

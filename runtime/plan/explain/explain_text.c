@@ -163,7 +163,7 @@ static void plan_text(oly_text *t, oly_told *told)
     oly_text_add(t, "\n");
     if (plan->priced_bytes[0] <= 0)
         return;
-    oly_text_add(t, "  layouts chosen by price: ");
+    oly_text_add(t, "  layouts chosen by cost: ");
     oly_bytes_text(t, (int64_t)plan->priced_bytes[1]);
     oly_text_add(t, " between devices instead of ");
     oly_bytes_text(t, (int64_t)plan->priced_bytes[0]);

@@ -126,8 +126,7 @@ static oly_status take_zero(tiler *t)
     oly_tile_instruction *i = &t->instructions[t->n_instructions++];
     t->zero = free_register(t);
     if (t->zero < 0)
-        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
-                        OLY_TILE_REGISTERS);
+        return oly_fail(OLY_INVALID, "fused elementwise operations need more than %d registers", OLY_TILE_REGISTERS);
     oly_splat_instruction(&zero, i);
     i->out = (int16_t)t->zero;
     return OLY_OK;
@@ -139,8 +138,7 @@ static oly_status take_operand_registers(tiler *t)
     for (int k = 0; k < t->n_loads; k++) {
         t->loads[k].reg = free_register(t);
         if (t->loads[k].reg < 0)
-            return oly_fail(OLY_INVALID, "a group of elementwise operations reads more than %d arrays",
-                            OLY_TILE_REGISTERS);
+            return oly_fail(OLY_INVALID, "fused elementwise operations read more than %d arrays", OLY_TILE_REGISTERS);
         if (!t->loads[k].reading.constant)
             continue;
         oly_tile_instruction *i = &t->instructions[t->n_instructions++];
@@ -171,8 +169,7 @@ static oly_status emit_node(tiler *t, int k)
     oly_tile_instruction *i = &t->instructions[t->n_instructions];
     t->reg[k] = free_register(t);
     if (t->reg[k] < 0)
-        return oly_fail(OLY_INVALID, "a group of elementwise operations needs more than %d registers",
-                        OLY_TILE_REGISTERS);
+        return oly_fail(OLY_INVALID, "fused elementwise operations need more than %d registers", OLY_TILE_REGISTERS);
     t->n_instructions++;
     *i = (oly_tile_instruction){.op = (uint16_t)oly_tile_first(oly_ops[n->op].detail),
                                 .dtype = (uint8_t)(n->n_in ? n->in[n->n_in == 3 ? 1 : 0]->type.dtype : n->type.dtype),

@@ -273,13 +273,13 @@ static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, 
 
 /* -- the step ------------------------------------------------------------------------------------------------------ */
 
-/* "by price: result P('x', None), sum over y" */
+/* "by cost: result P('x', None), sum over y" */
 const char *oly_choice_text(oly_planner *p, const oly_node *n, int n_pairs, const oly_choice *choice)
 {
     oly_text t = {0};
     oly_spec spec = {.n_dims = n->type.rank};
     memcpy(spec.dim, choice->work, sizeof *spec.dim * (size_t)n->type.rank);
-    oly_text_add(&t, "by price: result ");
+    oly_text_add(&t, "by cost: result ");
     oly_spec_text(&t, p->mesh, &spec, n->type.rank);
     for (int k = 0, first = 1; k < n_pairs; k++)
         for (int j = 0; j < choice->summed[k].n; j++, first = 0)

@@ -161,9 +161,9 @@ static oly_status add_gather(oly_staged *s, oly_block *b)
     }
     if (!s->at_once)
         return add_exchange(s, b, "all-gather", s->n_stages,
-                            oly_plan_say(s->p, "in %d stages between %d processes", s->n_stages, n_processes));
+                            oly_plan_say(s->p, "in %d stages among %d processes", s->n_stages, n_processes));
     s->n_stages = 1;
-    return add_exchange(s, b, "all-gather", n_processes - 1, oly_plan_say(s->p, "between %d processes", n_processes));
+    return add_exchange(s, b, "all-gather", n_processes - 1, oly_plan_say(s->p, "among %d processes", n_processes));
 }
 
 static oly_status add_broadcast(oly_staged *s, oly_block *b)
@@ -173,9 +173,8 @@ static oly_status add_broadcast(oly_staged *s, oly_block *b)
         OLY_TRY(mine ? oly_find_copies(&s->movers[j]) : oly_keep_boxes(&s->movers[j]));
     OLY_TRY(add_copies(s, b));
     s->n_stages = oly_stages_between(s->grid.n);
-    return add_exchange(
-        s, b, "broadcast", 1,
-        oly_plan_say(s->p, "in %d stages between %d processes, those that have it send it on", s->n_stages, s->grid.n));
+    return add_exchange(s, b, "broadcast", 1,
+                        oly_plan_say(s->p, "in %d stages among %d processes", s->n_stages, s->grid.n));
 }
 
 /* The mesh coordinates of this process's devices. */

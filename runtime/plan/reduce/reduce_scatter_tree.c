@@ -438,7 +438,7 @@ static oly_status describe(const context *c, oly_arena *scratch, oly_step *step)
         step->bytes += elements * (sources - 1) * c->element;
         step->messages += (int)(sources - 1);
     }
-    step->detail = oly_plan_say(c->p, "in %d levels", s->n_digits);
+    step->detail = oly_plan_say(c->p, "in %d stages", s->n_digits);
     return OLY_OK;
 }
 

@@ -311,7 +311,7 @@ const char *oly_reduction_detail(const folder *f, oly_combiner combiner, int mem
     if (f->n > 1)
         snprintf(values, sizeof values, " of %d values", f->n);
     if (levels > 1)
-        snprintf(in_levels, sizeof in_levels, ", in %d levels", levels);
+        snprintf(in_levels, sizeof in_levels, ", in %d stages", levels);
     int k = r->n_said++ % TEXTS;
     r->said[k].combiner = combiner;
     r->said[k].members = members;

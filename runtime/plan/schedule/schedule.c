@@ -17,7 +17,7 @@ enum {
     FAR = 64,            /* how many steps ahead to search for an independent one */
     MOST_UNDER_WAY = 64, /* MiB */
 };
-static const char partials[] = "partial results set out";
+static const char partials[] = "send of partial results";
 
 typedef struct use {
     int slot;

@@ -23,7 +23,7 @@ static void number_block(oly_planner *p, oly_block *b, int *next)
                 number_block(p, s->stencil.margins[j], next);
         s->number = (*next)++;
         if (s->kind == OLY_STEP_WAIT)
-            s->detail = oly_plan_say(p, "for what step %d started", started_by(b, k));
+            s->detail = oly_plan_say(p, "for step %d", started_by(b, k));
     }
     b->end = *next;
 }

@@ -281,7 +281,7 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
         s->messages = m->messages;
         s->members = m->members;
         const char *comma = "";
-        oly_text_add(&t, "; one halo exchange a pass:");
+        oly_text_add(&t, "; one halo exchange per pass:");
         for (int d = 0; d < l->rank; d++) {
             if (!has_margins(st, l, d))
                 continue;
@@ -291,7 +291,7 @@ static void describe(oly_planner *p, oly_step *s, const found *st, const oly_lay
         }
     }
     if (s->stencil.overlaps)
-        oly_text_add(&t, "; %.0f %% of a pass is worked while messages fly", 100 * s->stencil.early);
+        oly_text_add(&t, "; %.0f %% of a pass overlaps communication", 100 * s->stencil.early);
     s->detail = oly_plan_say(p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
 }

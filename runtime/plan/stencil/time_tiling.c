@@ -523,7 +523,7 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
         s->members = move->members;
     }
     if (margins)
-        oly_text_add(&t, "; one halo exchange a pass:");
+        oly_text_add(&t, "; one halo exchange per pass:");
     for (int d = 0; d < w->layout.rank && margins; d++) {
         int64_t lo = w->region[0].dim[d].lo + m->form.align[0][d], hi = w->region[0].dim[d].hi + m->form.align[0][d];
         if (lo || hi) {
@@ -532,7 +532,7 @@ static void describe(lowering *w, oly_step *s, const oly_block *margins)
         }
     }
     if (s->stencil.overlaps)
-        oly_text_add(&t, "; %.0f %% of a pass is worked while messages fly", 100 * s->stencil.early);
+        oly_text_add(&t, "; %.0f %% of a pass overlaps communication", 100 * s->stencil.early);
     s->detail = oly_plan_say(w->p, "%s", oly_text_chars(&t));
     oly_text_free(&t);
 }
