@@ -265,8 +265,10 @@ static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, 
     set_loops(t, &s[0], &s[1]);
     w->a = place[0];
     w->b = place[1];
-    if (w->a.base < 0 || w->b.base < 0) /* nothing to sum: the result is zero, operands are not read */
+    if (w->a.base < 0 || w->b.base < 0) { /* nothing to sum: the result is zero, operands are not read */
         w->a.base = w->b.base = w->out_base;
+        t->k = 0; /* of several contracting dimensions another one may be empty */
+    }
     w->chunks = oly_gemm_chunks(t);
     *total += work_of(t);
 }
