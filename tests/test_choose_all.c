@@ -273,7 +273,7 @@ static void a_batch_is_never_gathered_to_move_less(void **state)
     oly_rates_use(&before);
 }
 
-/* What is asked for whole may be worked whole by everyone, if that moves less, whatever the time; not where time decides. */
+/* A result that is requested whole may be computed whole on every device, if that moves less, whatever the time; not where time decides. */
 static void bytes_or_time_decide(void **state)
 {
     (void)state;
