@@ -1,6 +1,6 @@
-/* What a kind of devices provides: which devices a process has, and their memory. Everything above knows devices by this table only:
- * the pool (device/memory.h) allocates through it, arrays read and write buffers through oly_buffer_map, and the executor
- * (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused at start. docs/platforms.md says what
+/* What a kind of devices provides: which devices a process has, their memory, and the order of their work. Everything above knows
+ * devices by this table only: the pool (device/memory.h) allocates through it, arrays read and write buffers through
+ * oly_buffer_map, and the executor (runtime/run) computes. A job has one platform; ranks whose platforms differ are refused at start. docs/platforms.md says what
  * a platform for GPUs fills in.
  *
  *   cpu         cpu.c         threads of the process as devices; all of them share the host's memory
@@ -12,7 +12,14 @@
 #define OLY_DEVICE_PLATFORM_H
 #include <olympus/base.h>
 
-enum { OLY_MOST_MEMORIES = 16 }; /* of one process */
+enum { OLY_MOST_MEMORIES = 16, OLY_MOST_LATE_DEVICES = 64 }; /* of one process */
+
+/* Everything that was submitted to a device up to some moment; number 0: nothing. It may be waited for even after the device was
+ * drained. */
+typedef struct oly_event {
+    int device;
+    uint64_t number;
+} oly_event;
 
 typedef struct oly_platform {
     const char *name;        /* "cpu" */
@@ -37,6 +44,15 @@ typedef struct oly_platform {
      * several threads. */
     void (*open)(void *data);
     void (*close)(void *data);
+
+    /* Devices that compute late: work is done some time after it was submitted, on one device in the order of submission, on
+     * different devices in any order that waits allow. All four are NULL where everything is done when a function returns.
+     * Called by runtime/run/device_order.c, for one device by one thread at a time. False: nothing was queued, for lack of
+     * memory; then the caller drains instead. */
+    bool (*submit)(int device, void (*run)(void *argument), void *argument); /* run is called once, in any thread */
+    bool (*record)(int device, oly_event *event);                            /* what was submitted so far */
+    bool (*wait)(int device, oly_event event); /* what is submitted to the device from now on comes after the event */
+    oly_status (*drain)(int device);           /* returns when all is done; fails as the device did */
 } oly_platform;
 
 extern const oly_platform oly_platform_cpu, oly_platform_simulated;
@@ -55,7 +71,13 @@ static inline int oly_platform_memory(int device)
 /* Makes the next job's platform this one, in place of the CPU. Before oly_init; NULL takes it back. For platforms that are
  * not part of the library, such as the one of the tests. */
 void oly_platform_register(const oly_platform *platform);
-/* At start: the registered platform or the CPU; `simulated`: that. fails OLY_INVALID: more memories than a process may have. */
+/* Is work submitted, to be done later? */
+static inline bool oly_platform_is_late(void)
+{
+    return oly_platform_chosen->submit != NULL;
+}
+/* At start: the registered platform or the CPU; `simulated`: that. fails OLY_INVALID: more memories, or late devices, than a process
+ * may have. */
 oly_status oly_platform_choose(bool simulated);
 void oly_platform_forget(void); /* at finalize, when every buffer is released */
 

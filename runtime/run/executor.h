@@ -12,32 +12,36 @@
 /* Memory that a run takes on its first device, beside its slots: for the tiles of stencil passes. 0: none. */
 size_t oly_executor_workspace(const oly_plan *plan);
 
-/* -- running a step on all devices of this process: when they return, the results are there ------------------------------- */
+/* -- running a step on all devices of this process ------------------------------------------------------------------------
+ * When they return, the results are there or, where devices compute late, are submitted: the host drains (device_order.h) before it
+ * uses them. fail as a device does. */
 
 /* Steps of kind TILE, REDUCE and LOCAL, and products without their exchange. */
-void oly_compute(oly_run *r, const oly_step *step);
+oly_status oly_compute(oly_run *r, const oly_step *step);
 /* Between devices of this process. work: element-operations, by which it is decided whether threads share it. */
-void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work);
+oly_status oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work);
 /* Adds partial results of devices, by the step's combiner. */
-void oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups, double work);
+oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
+                            double work);
 /* Stencil loops: oly_run_stencil, oly_run_march in stencil_run.h. */
 
-/* -- values that control flow needs: conditions, counters, results of loops ------------------------------------------------- */
+/* -- values that control flow needs: conditions, counters, results of loops. They drain the device. ------------------------- */
 oly_status oly_slot_read(const oly_run *r, int device, int slot, size_t bytes, void *value);
 oly_status oly_slot_write(const oly_run *r, int device, int slot, size_t bytes, const void *value);
 oly_status oly_slot_copy(const oly_run *r, int device, int to, int from, size_t bytes);
 
-/* -- around what uses the memory of the run's buffers: the functions above but the last three, and messages ----------------- */
+/* -- around what uses the memory of the run's buffers on this thread ---------------------------------------------------------
+ * A step, unless devices compute late: then what was submitted opens the buffers that it uses, and messages those of the run. */
 void oly_executor_open(const oly_run *r);
 void oly_executor_close(const oly_run *r);
 static inline void oly_executor_enter(const oly_run *r)
 {
-    if (oly_platform_get()->open)
+    if (oly_platform_get()->open && !oly_platform_is_late())
         oly_executor_open(r);
 }
 static inline void oly_executor_leave(const oly_run *r)
 {
-    if (oly_platform_get()->close)
+    if (oly_platform_get()->close && !oly_platform_is_late())
         oly_executor_close(r);
 }
 #endif

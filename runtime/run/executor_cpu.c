@@ -1,6 +1,8 @@
 /* The executor for CPUs: the work of a step is spread over devices and fixed chunks; a step too small to be worth a hand-over runs on
- * the thread that interprets. See executor.h. */
+ * the thread that interprets. Where devices compute late, each device's chunks are submitted to it as one piece. See executor.h. */
 #include "run/executor.h"
+#include "run/device_order.h"
+#include "run/messages.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "device/platform.h"
@@ -11,9 +13,9 @@
 
 enum { WORTH_SHARING = 40000 }; /* element-operations; about 10 us of work */
 
-static void *at(const oly_run *r, const oly_place *p)
+static void *at(void *const *base, const oly_place *p)
 {
-    return (char *)r->base[p->base] + p->offset;
+    return (char *)base[p->base] + p->offset;
 }
 
 size_t oly_executor_workspace(const oly_plan *plan)
@@ -50,6 +52,7 @@ static int piece_of(pieces *p, int i, int *within)
 
 typedef struct spread {
     oly_run *run;
+    void *const *base;
     const oly_step *step;
     int phase; /* reductions: 0 parts, 1 finish; local kernels */
     bool under_way;
@@ -71,49 +74,49 @@ static int chunks_on(const void *list, int device)
     }
 }
 
-static void run_tile(oly_run *r, const oly_step *step, const oly_tile_work *w, int chunk)
+static void run_tile(void *const *base, const oly_step *step, const oly_tile_work *w, int chunk)
 {
     oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
     const oly_tile_program *p = &step->tile.program;
     size_t strides = sizeof(int64_t) * (size_t)w->box.rank;
     for (int k = 0; k < p->n_loads; k++) {
-        loads[k].base = at(r, &w->loads[k]);
+        loads[k].base = at(base, &w->loads[k]);
         memcpy(loads[k].stride, w->loads[k].stride, strides);
     }
     for (int k = 0; k < p->n_stores; k++) {
-        stores[k].base = at(r, &w->stores[k]);
+        stores[k].base = at(base, &w->stores[k]);
         memcpy(stores[k].stride, w->stores[k].stride, strides);
     }
     oly_tile_run(p, &w->box, loads, stores, chunk, w->chunks);
 }
 
-static void run_local(oly_run *r, const oly_local_work *w, int phase, int chunk)
+static void run_local(void *const *base, const oly_local_work *w, int phase, int chunk)
 {
     const void *in[OLY_LOCAL_MOST];
     for (int k = 0; k < w->task.n_in; k++)
-        in[k] = w->in[k].base < 0 ? NULL : at(r, &w->in[k]);
-    void *scratch = w->scratch_base >= 0 ? r->base[w->scratch_base] : NULL;
-    oly_local_run(&w->task, in, r->base[w->out_base], scratch, phase, chunk, w->chunks[phase]);
+        in[k] = w->in[k].base < 0 ? NULL : at(base, &w->in[k]);
+    void *scratch = w->scratch_base >= 0 ? base[w->scratch_base] : NULL;
+    oly_local_run(&w->task, in, base[w->out_base], scratch, phase, chunk, w->chunks[phase]);
 }
 
 static void run_chunk(const spread *s, int device, int chunk)
 {
-    oly_run *r = s->run;
+    void *const *base = s->base;
     if (s->step->kind == OLY_STEP_TILE) {
-        run_tile(r, s->step, &s->step->tile.device[device], chunk);
+        run_tile(base, s->step, &s->step->tile.device[device], chunk);
     } else if (s->step->kind == OLY_STEP_REDUCE) {
         const oly_reduce_work *w = &s->step->reduce.device[device];
-        void *out = (char *)r->base[w->out_base] + w->out_offset;
-        void *scratch = w->scratch_base >= 0 ? r->base[w->scratch_base] : NULL;
+        void *out = (char *)base[w->out_base] + w->out_offset;
+        void *scratch = w->scratch_base >= 0 ? base[w->scratch_base] : NULL;
         if (s->phase)
             oly_reduce_finish(&w->task, out, scratch);
         else
-            oly_reduce_run(&w->task, at(r, &w->in), out, scratch, chunk, w->chunks);
+            oly_reduce_run(&w->task, at(base, &w->in), out, scratch, chunk, w->chunks);
     } else if (s->step->kind == OLY_STEP_LOCAL) {
-        run_local(r, &s->step->local.device[device], s->phase, chunk);
+        run_local(base, &s->step->local.device[device], s->phase, chunk);
     } else {
         const oly_gemm_work *w = &s->step->gemm.device[device];
-        oly_gemm_run(&w->task, at(r, &w->a), at(r, &w->b), r->base[w->out_base], w->only ? w->only[chunk] : chunk,
+        oly_gemm_run(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base], w->only ? w->only[chunk] : chunk,
                      w->only ? w->of : w->chunks);
     }
 }
@@ -129,7 +132,7 @@ static void spread_body(void *context, int i)
 
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
-    spread s = {r, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
+    spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
     int total = 0;
     if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
         for (int d = 0; d < r->plan->n_devices; d++)
@@ -145,18 +148,34 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
     oly_parallel(total, spread_body, &s);
 }
 
-void oly_compute(oly_run *r, const oly_step *step)
+static int phases_of(const oly_step *step)
 {
-    int phases = step->kind == OLY_STEP_REDUCE ? 2 : step->kind == OLY_STEP_LOCAL ? step->local.phases : 1;
-    for (int phase = 0; phase < phases; phase++)
+    return step->kind == OLY_STEP_REDUCE ? 2 : step->kind == OLY_STEP_LOCAL ? step->local.phases : 1;
+}
+
+static void compute_device(const oly_device_work *w)
+{
+    spread s = {.run = w->run, .base = w->base, .step = w->what};
+    for (; s.phase < phases_of(s.step); s.phase++)
+        for (int c = 0, n = chunks_on(&s, w->device); c < n; c++)
+            run_chunk(&s, w->device, c);
+}
+
+oly_status oly_compute(oly_run *r, const oly_step *step)
+{
+    if (oly_platform_is_late())
+        return oly_submit_to_all(r, compute_device, step, sizeof *step);
+    for (int phase = 0; phase < phases_of(step); phase++)
         run_spread(r, step, phase);
+    return OLY_OK;
 }
 
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct copying {
-    oly_run *run;
+    void *const *base;
     const oly_copy_work *copies;
+    int n;
     pieces pieces;
 } copying;
 
@@ -165,31 +184,55 @@ static int chunks_of_copy(const void *copies, int k)
     return ((const oly_copy_work *)copies)[k].chunks;
 }
 
-static void run_copy(oly_run *r, const oly_copy_work *c, int chunk)
+static void run_copy(void *const *base, const oly_copy_work *c, int chunk)
 {
-    oly_copy_run(&c->task, at(r, &c->to), at(r, &c->from), chunk, c->chunks);
+    oly_copy_run(&c->task, at(base, &c->to), at(base, &c->from), chunk, c->chunks);
 }
 
 static void copy_body(void *context, int i)
 {
     copying *c = context;
     int chunk, k = piece_of(&c->pieces, i, &chunk);
-    run_copy(c->run, &c->copies[k], chunk);
+    run_copy(c->base, &c->copies[k], chunk);
 }
 
-void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
+/* The receiving device copies. */
+static void copy_to_device(const oly_device_work *w)
 {
-    copying c = {r, copies, {chunks_of_copy, copies, 0}};
+    const copying *c = w->what;
+    for (int k = 0; k < c->n; k++)
+        for (int chunk = 0;
+             chunk < c->copies[k].chunks && oly_cell_device(w->run->plan, c->copies[k].to.base) == w->device; chunk++)
+            run_copy(w->base, &c->copies[k], chunk);
+}
+
+static oly_status submit_copies(oly_run *r, const copying *c)
+{
+    oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
+    for (int k = 0; k < c->n; k++) {
+        int to = oly_cell_device(r->plan, c->copies[k].to.base),
+            from = oly_cell_device(r->plan, c->copies[k].from.base);
+        uses[to] |= oly_one_device(to) | oly_one_device(from);
+    }
+    return oly_submit(r, uses, copy_to_device, c, sizeof *c);
+}
+
+oly_status oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
+{
+    copying c = {r->base, copies, n, {chunks_of_copy, copies, 0}};
     int total = 0;
+    if (oly_platform_is_late())
+        return submit_copies(r, &c);
     for (int k = 0; k < n; k++)
         total += copies[k].chunks;
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {
         oly_parallel(total, copy_body, &c);
-        return;
+        return OLY_OK;
     }
     for (int k = 0; k < n; k++)
         for (int chunk = 0; chunk < copies[k].chunks; chunk++)
-            run_copy(r, &copies[k], chunk);
+            run_copy(r->base, &copies[k], chunk);
+    return OLY_OK;
 }
 
 /* -- sums over devices ----------------------------------------------------------------------------------------------- */
@@ -197,9 +240,11 @@ void oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
 enum { FOLD_PART = 1 << 14 }; /* elements */
 
 typedef struct folding {
-    oly_run *run;
-    const oly_step *step;
+    void *const *base;
     const oly_reduction_work *groups;
+    int n;
+    oly_combiner combiner;
+    oly_dtype dtype;
     pieces pieces;
 } folding;
 
@@ -209,32 +254,62 @@ static int parts_of(const void *groups, int k)
     return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
 }
 
-static void fold_part(const folding *f, const oly_reduction_work *g, int part)
-{
-    int64_t begin = g->begin + (int64_t)part * FOLD_PART;
-    oly_reduction_group_run(g, f->step->fold.combiner, f->step->fold.dtype, f->run->base, begin,
-                            begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
-}
-
 static void fold_body(void *context, int i)
 {
     folding *f = context;
-    int part, g = piece_of(&f->pieces, i, &part);
-    fold_part(f, &f->groups[g], part);
+    int part, k = piece_of(&f->pieces, i, &part);
+    const oly_reduction_work *g = &f->groups[k];
+    int64_t begin = g->begin + (int64_t)part * FOLD_PART;
+    oly_reduction_group_run(g, f->combiner, f->dtype, f->base, begin,
+                            begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
 }
 
-void oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups, double work)
+/* The first device that gets the result of a group sums it. */
+static int summing_device(const oly_run *r, const oly_reduction_work *g)
 {
-    folding f = {r, step, groups, {parts_of, groups, 0}};
+    return oly_cell_device(r->plan, g->out_base[0]);
+}
+
+static void sum_on_device(const oly_device_work *w)
+{
+    const folding *f = w->what;
+    for (int k = 0; k < f->n; k++) {
+        const oly_reduction_work *g = &f->groups[k];
+        if (summing_device(w->run, g) == w->device)
+            oly_reduction_group_run(g, f->combiner, f->dtype, w->base, g->begin, g->end);
+    }
+}
+
+static oly_status submit_sums(oly_run *r, const folding *f)
+{
+    oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
+    for (int k = 0; k < f->n; k++) {
+        const oly_reduction_work *g = &f->groups[k];
+        oly_device_set *by = &uses[summing_device(r, g)];
+        for (int j = 0; j < g->n_sources; j++)
+            *by |= oly_one_device(oly_cell_device(r->plan, g->source_base[j]));
+        for (int j = 0; j < g->n_outs; j++)
+            *by |= oly_one_device(oly_cell_device(r->plan, g->out_base[j]));
+    }
+    return oly_submit(r, uses, sum_on_device, f, sizeof *f);
+}
+
+oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
+                            double work)
+{
+    folding f = {r->base, groups, n_groups, step->fold.combiner, step->fold.dtype, {parts_of, groups, 0}};
     int total = 0;
+    if (oly_platform_is_late())
+        return submit_sums(r, &f);
     for (int g = 0; g < n_groups; g++)
         total += parts_of(groups, g);
     if (work >= WORTH_SHARING) {
         oly_parallel(total, fold_body, &f);
-        return;
+        return OLY_OK;
     }
     for (int i = 0; i < total; i++)
         fold_body(&f, i);
+    return OLY_OK;
 }
 
 /* -- memory --------------------------------------------------------------------------------------------------------------- */
@@ -267,16 +342,19 @@ static void *slot_at(const oly_run *r, int device, int slot)
 
 oly_status oly_slot_read(const oly_run *r, int device, int slot, size_t bytes, void *value)
 {
+    OLY_TRY(oly_drain_device(r, device));
     return oly_platform_get()->read(value, memory_of(r, device), slot_at(r, device, slot), bytes);
 }
 
 oly_status oly_slot_write(const oly_run *r, int device, int slot, size_t bytes, const void *value)
 {
+    OLY_TRY(oly_drain_device(r, device));
     return oly_platform_get()->write(memory_of(r, device), slot_at(r, device, slot), value, bytes);
 }
 
 oly_status oly_slot_copy(const oly_run *r, int device, int to, int from, size_t bytes)
 {
+    OLY_TRY(oly_drain_device(r, device));
     return oly_platform_get()->copy(memory_of(r, device), slot_at(r, device, to), memory_of(r, device),
                                     slot_at(r, device, from), bytes);
 }

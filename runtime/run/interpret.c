@@ -1,71 +1,49 @@
 /* The interpreter's loop over steps: their order, loops and branches, and the exchanges between processes. What a step computes is the
  * executor's (executor.h). */
 #include "run/interpret.h"
+#include "run/device_order.h"
 #include "run/execute.h"
 #include "run/executor.h"
+#include "run/messages.h"
 #include "run/stencil_run.h"
 #include "core/hash.h"
 #include "plan/reduce/reduction_tree.h"
 #include <string.h>
 
-bool oly_is_under_way(const oly_run *r)
-{
-    return r->plan->distributed && oly_exchange_any_left();
-}
+/* -- movements ---------------------------------------------------------------------------------------------------------- */
 
-/* Exchanges under way need MPI to be called now and then; only the thread that interprets may. */
-void oly_advance_exchanges(oly_run *r)
+static const oly_ticket *ticket_of(oly_run *r)
 {
-    oly_executor_enter(r);
-    if (r->advance == OLY_OK)
-        r->advance = oly_exchange_advance();
-    oly_executor_leave(r);
-}
-
-/* -- between processes ---------------------------------------------------------------------------------------------------- */
-
-const oly_ticket *oly_next_ticket(oly_run *r)
-{
-    if (r->ticket.call[0] == 0)
-        oly_site_text(&r->site, r->ticket.call, sizeof r->ticket.call);
-    r->ticket.sequence++;
-    return &r->ticket;
+    return r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
 }
 
 static oly_status start(oly_run *r, oly_exchange *x, const oly_ticket *ticket, bool leave)
 {
-    OLY_TRY(oly_exchange_start(x, ticket, r->base));
-    if (leave)
-        oly_exchange_leave(x, ticket, r->base);
-    return OLY_OK;
+    return leave ? oly_messages_leave_pending(r, x, ticket) : oly_messages_start(r, x, ticket);
 }
 
 static oly_status run_move(oly_run *r, const oly_step *step)
 {
-    const oly_ticket *ticket = r->plan->distributed && !step->alone ? oly_next_ticket(r) : &r->ticket;
+    const oly_ticket *ticket = step->alone ? &r->ticket : ticket_of(r);
     if (step->exchange)
         OLY_TRY(start(r, step->exchange, ticket, step->starts));
-    oly_run_copies(r, step->move.copies, step->move.n_copies, step->work);
-    return step->exchange && !step->starts ? oly_exchange_finish(step->exchange, ticket, r->base) : OLY_OK;
+    OLY_TRY(oly_run_copies(r, step->move.copies, step->move.n_copies, step->work));
+    return step->exchange && !step->starts ? oly_messages_finish(r, step->exchange, ticket) : OLY_OK;
 }
 
 /* Blocks that go to one process after the other; what is made meanwhile is on its way. */
 static oly_status run_product(oly_run *r, const oly_step *step)
 {
-    oly_run_copies(r, step->gemm.copies, step->gemm.n_copies, step->work);
-    if (!step->exchange) {
-        oly_compute(r, step);
-        return OLY_OK;
-    }
-    const oly_ticket *ticket = oly_next_ticket(r);
-    OLY_TRY(oly_exchange_begin(step->exchange, ticket, r->base));
-    oly_exchange_leave(step->exchange, ticket, r->base);
+    OLY_TRY(oly_run_copies(r, step->gemm.copies, step->gemm.n_copies, step->work));
+    if (!step->exchange)
+        return oly_compute(r, step);
+    OLY_TRY(oly_messages_begin_pending(r, step->exchange, oly_next_ticket(r)));
     for (int k = 0; k < step->gemm.n_phases; k++) {
         oly_step part = *step;
         part.gemm.device = step->gemm.phases[k].device;
         part.work = step->gemm.phases[k].work;
-        oly_compute(r, &part);
-        OLY_TRY(oly_exchange_send(step->exchange, step->gemm.phases[k].peer));
+        OLY_TRY(oly_compute(r, &part));
+        OLY_TRY(oly_messages_send(r, step->exchange, step->gemm.phases[k].peer));
     }
     return OLY_OK;
 }
@@ -76,13 +54,8 @@ static oly_status run_exchange(oly_run *r, oly_exchange *x, const oly_ticket *ti
 {
     if (!x)
         return OLY_OK;
-    OLY_TRY(oly_exchange_start(x, ticket, r->base));
-    return oly_exchange_finish(x, ticket, r->base);
-}
-
-static const oly_ticket *ticket_of(oly_run *r)
-{
-    return r->plan->distributed ? oly_next_ticket(r) : &r->ticket;
+    OLY_TRY(oly_messages_start(r, x, ticket));
+    return oly_messages_finish(r, x, ticket);
 }
 
 /* The exchange of the first may have been the step's own. */
@@ -92,8 +65,8 @@ static oly_status run_levels(oly_run *r, const oly_step *step)
         oly_reduction_level *level;
         OLY_TRY(oly_reduction_level_of(r->plan, step->fold.levels, k, &level));
         OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
-        oly_run_copies(r, level->copies, level->n_copies, level->copied);
-        oly_compute_sums(r, step, level->n_groups, level->groups, level->work);
+        OLY_TRY(oly_run_copies(r, level->copies, level->n_copies, level->copied));
+        OLY_TRY(oly_compute_sums(r, step, level->n_groups, level->groups, level->work));
         if (step->fold.sliced)
             OLY_TRY(run_exchange(r, level->second, ticket_of(r)));
     }
@@ -104,7 +77,7 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
 {
     const oly_ticket *ticket = step->begun ? &r->ticket : ticket_of(r);
     OLY_TRY(run_exchange(r, step->exchange, ticket));
-    oly_compute_sums(r, step, step->fold.n_groups, step->fold.groups, step->work);
+    OLY_TRY(oly_compute_sums(r, step, step->fold.n_groups, step->fold.groups, step->work));
     if (step->fold.levels)
         return run_levels(r, step);
     if (step->fold.sliced)
@@ -112,7 +85,7 @@ static oly_status run_fold(oly_run *r, const oly_step *step)
     if (!step->second)
         return OLY_OK;
     OLY_TRY(start(r, step->second, ticket, step->starts));
-    return step->starts ? OLY_OK : oly_exchange_finish(step->second, ticket, r->base);
+    return step->starts ? OLY_OK : oly_messages_finish(r, step->second, ticket);
 }
 
 /* -- loops ------------------------------------------------------------------------------------------------------------------ */
@@ -169,6 +142,7 @@ static void turn_buffers(oly_run *r, const oly_step *s, bool read)
             *out = *spare;
             *spare = written;
         }
+    oly_base_changes(r);
 }
 
 static oly_status copy_results(oly_run *r, const oly_step *s)
@@ -191,6 +165,7 @@ static oly_status run_loop(oly_run *r, const oly_step *s)
     for (int d = 0; d < n; d++)
         for (int k = 0; k < s->loop.n_carry; k++)
             *cell(r, d, s->loop.in_slot[k]) = *cell(r, d, s->loop.init_slot[k]);
+    oly_base_changes(r);
     for (; st == OLY_OK && (st = goes_on(r, s, i, &more)) == OLY_OK && more; i++) {
         if ((st = set_counter(r, s, i)) == OLY_OK)
             st = oly_run_block(r, s->loop.body);
@@ -239,12 +214,13 @@ static oly_status use_memory(oly_run *r, const oly_step *s)
     switch (s->kind) {
     case OLY_STEP_TILE:
     case OLY_STEP_REDUCE:
-    case OLY_STEP_LOCAL: oly_compute(r, s); return OLY_OK;
+    case OLY_STEP_LOCAL: return oly_compute(r, s);
     case OLY_STEP_GEMM: return run_product(r, s);
     case OLY_STEP_MOVE: return run_move(r, s);
     case OLY_STEP_REDUCTION: return run_fold(r, s);
     case OLY_STEP_STENCIL: return s->stencil.march ? oly_run_march(r, s) : oly_run_stencil(r, s);
-    case OLY_STEP_WAIT: return s->from < 0 ? oly_exchange_join(s->awaited) : oly_exchange_await(s->awaited, s->from);
+    case OLY_STEP_WAIT:
+        return s->from < 0 ? oly_messages_join(r, s->awaited) : oly_messages_await(r, s->awaited, s->from);
     default: return OLY_OK;
     }
 }
@@ -297,6 +273,8 @@ void oly_interpret(oly_job *job)
         st = oly_together_count(&r->together, r->plan, oly_run_copy_of, r, &r->ticket);
     if (st == OLY_OK)
         st = oly_run_block(r, r->plan->main);
-    if (st != OLY_OK)
-        oly_run_fail_in(st, r->site);
+    oly_status late = oly_drain(r); /* in any case: what was submitted uses the run */
+    oly_base_changes(r);
+    if (st != OLY_OK || late != OLY_OK)
+        oly_run_fail_in(st != OLY_OK ? st : late, r->site);
 }

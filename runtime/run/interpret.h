@@ -20,8 +20,9 @@ typedef struct oly_run {
     pthread_mutex_t turn;
     oly_ticket ticket;
     oly_together together;
-    pthread_t thread;   /* that interprets, while exchanges are under way */
-    oly_status advance; /* what bringing them on in between came to */
+    pthread_t thread;                /* that interprets, while exchanges are under way */
+    oly_status advance;              /* what bringing them on in between came to */
+    struct oly_base_copy *base_copy; /* device_order.c's; NULL: none since `base` has changed */
     oly_site site;
 } oly_run;
 

@@ -50,8 +50,8 @@ static bool run_tile(const oly_passes *p, int device, int i)
     oly_run *r = p->run;
     bool turn;
     void *memory = oly_tile_begin(r, &turn);
-    oly_stencil_run(stencil_of(s), field(s, device), s->steps, r->base[oly_cell(r->plan, device, s->from)],
-                    r->base[oly_cell(r->plan, device, s->to)], memory, tile_number(s, device, i),
+    oly_stencil_run(stencil_of(s), field(s, device), s->steps, p->base[oly_cell(r->plan, device, s->from)],
+                    p->base[oly_cell(r->plan, device, s->to)], memory, tile_number(s, device, i),
                     oly_stencil_chunks(stencil_of(s), field(s, device), s->steps));
     oly_tile_end(r, turn);
     return true;
@@ -88,6 +88,6 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
     static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
-    sweep s = {.passes = {.kind = &kind, .run = r, .step = step}};
+    sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step}};
     return oly_run_passes(&s.passes);
 }

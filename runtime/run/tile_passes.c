@@ -1,6 +1,9 @@
 /* Passes over tiles. See tile_passes.h. */
 #include "run/tile_passes.h"
+#include "core/error.h"
 #include "device/workers.h"
+#include "run/device_order.h"
+#include "run/messages.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 
@@ -17,10 +20,21 @@ static void tile(void *context, int i)
         oly_advance_exchanges(p->run);
 }
 
-static void run_tiles(oly_passes *p, oly_tile_part part)
+static void compute_device(const oly_device_work *w)
+{
+    oly_passes *p = (oly_passes *)(uintptr_t)w->what; /* this device's own copy */
+    p->base = w->base;
+    for (int i = 0, n = p->kind->tiles_on(p, w->device); i < n; i++)
+        p->kind->tile(p, w->device, i);
+}
+
+static oly_status run_tiles(oly_passes *p, oly_tile_part part)
 {
     int total = 0;
     p->part = part;
+    p->base = p->run->base;
+    if (oly_platform_is_late())
+        return oly_submit_to_all(p->run, compute_device, p, p->bytes);
     p->under_way = part == OLY_TILES_EARLY && oly_exchange_any_left();
     for (int d = 0; d < p->run->plan->n_devices; d++)
         total += p->kind->tiles_on(p, d);
@@ -29,18 +43,18 @@ static void run_tiles(oly_passes *p, oly_tile_part part)
     else
         for (int i = 0; i < total; i++)
             tile(p, i);
+    return OLY_OK;
 }
 
 /* x: what brings the margins that the pass reads, under way; NULL: they are there. */
 static oly_status run_pass(oly_passes *p, oly_exchange *x)
 {
-    run_tiles(p, x ? OLY_TILES_EARLY : OLY_TILES_ALL);
+    OLY_TRY(run_tiles(p, x ? OLY_TILES_EARLY : OLY_TILES_ALL));
     if (!x)
         return OLY_OK;
     OLY_TRY(p->run->advance);
-    OLY_TRY(oly_exchange_join(x));
-    run_tiles(p, OLY_TILES_LATE);
-    return OLY_OK;
+    OLY_TRY(oly_messages_join(p->run, x));
+    return run_tiles(p, OLY_TILES_LATE);
 }
 
 oly_status oly_run_passes(oly_passes *p)
@@ -59,6 +73,7 @@ oly_status oly_run_passes(oly_passes *p)
         if (step->stencil.overlaps)
             under_way = step->stencil.margins[next]->steps[0].exchange;
     }
+    oly_status late = oly_drain(p->run); /* tiles that are still to be computed use the memory */
     oly_tiles_drop(p->run);
-    return st;
+    return st == OLY_OK ? late : st;
 }

@@ -24,7 +24,9 @@ typedef struct oly_pass_kind {
 /* First member of what the kind keeps of a loop. */
 struct oly_passes {
     const oly_pass_kind *kind;
+    size_t bytes; /* of the kind's structure: where devices compute late, each gets a copy */
     oly_run *run;
+    void *const *base; /* of the run, when the pass began */
     const oly_step *step;
     bool last;
     oly_tile_part part; /* which tiles are computed now */

@@ -45,7 +45,7 @@ static lying lying_in(void *base, const oly_box *b)
 
 static void *slot_at(const march_tile *t, int slot)
 {
-    return t->sweep->passes.run->base[oly_cell(t->sweep->passes.run->plan, t->number, slot)];
+    return t->sweep->passes.base[oly_cell(t->sweep->passes.run->plan, t->number, slot)];
 }
 
 static lying result_at(const march_tile *t, int j)
@@ -72,7 +72,7 @@ static lying instance_at(const march_tile *t, int k)
 static lying fixed_at(const march_tile *t, int k)
 {
     const oly_tiling_place *p = &t->device->fixed[k];
-    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->passes.run->base[p->base] + p->offset};
+    lying l = {.base = p->base < 0 ? NULL : (char *)t->sweep->passes.base[p->base] + p->offset};
     memcpy(l.origin, p->origin, sizeof l.origin);
     memcpy(l.stride, p->stride, sizeof l.stride);
     return l;
@@ -372,6 +372,7 @@ static int begin_pass(oly_passes *p, int64_t at, int next)
 oly_status oly_run_march(oly_run *r, const oly_step *step)
 {
     static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
-    march_sweep s = {.passes = {.kind = &kind, .run = r, .step = step}, .march = step->stencil.march};
+    march_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
+                     .march = step->stencil.march};
     return oly_run_passes(&s.passes);
 }

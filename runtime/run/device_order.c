@@ -1,0 +1,180 @@
+/* Submitting work to devices that compute late. See device_order.h. */
+#include "run/device_order.h"
+#include "core/error.h"
+#include <stdatomic.h>
+#include <string.h>
+
+/* A copy of a run's base pointers, shared by what was submitted with them. */
+struct oly_base_copy {
+    atomic_int holders; /* queued work, and the run while they are the latest */
+    void *base[];
+};
+
+typedef struct queued {
+    oly_device_work work; /* first member */
+    void (*compute)(const oly_device_work *w);
+    oly_device_set uses;
+    struct oly_base_copy *copy;
+    max_align_t what[];
+} queued;
+
+static void drop(struct oly_base_copy *copy)
+{
+    if (copy && atomic_fetch_sub(&copy->holders, 1) == 1)
+        oly_release(copy);
+}
+
+void oly_forget_base(oly_run *r)
+{
+    drop(r->base_copy);
+    r->base_copy = NULL;
+}
+
+/* NULL: out of memory. */
+static struct oly_base_copy *hold_base(oly_run *r)
+{
+    size_t bytes = sizeof *r->base * (size_t)r->plan->n_slots * (size_t)r->plan->n_devices;
+    if (!r->base_copy && (r->base_copy = oly_malloc(sizeof *r->base_copy + bytes))) {
+        atomic_init(&r->base_copy->holders, 1);
+        memcpy(r->base_copy->base, r->base, bytes);
+    }
+    if (r->base_copy)
+        atomic_fetch_add(&r->base_copy->holders, 1);
+    return r->base_copy;
+}
+
+/* -- computing ---------------------------------------------------------------------------------------------------------- */
+
+static bool uses_memory(const oly_run *r, oly_device_set uses, int memory)
+{
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (uses & oly_one_device(d) && oly_platform_memory(r->plan->devices[d]) == memory)
+            return true;
+    return false;
+}
+
+static void for_memory(const oly_run *r, oly_device_set uses, void (*open_or_close)(void *data))
+{
+    for (int k = 0; k < r->n_used && open_or_close; k++)
+        if (uses_memory(r, uses, r->used[k]->memory))
+            open_or_close(r->used[k]->data);
+}
+
+static void compute_now(const oly_device_work *w, oly_device_set uses, void (*compute)(const oly_device_work *w))
+{
+    for_memory(w->run, uses, oly_platform_get()->open);
+    compute(w);
+    for_memory(w->run, uses, oly_platform_get()->close);
+}
+
+static void compute_queued(void *argument)
+{
+    queued *q = argument;
+    compute_now(&q->work, q->uses, q->compute);
+    drop(q->copy);
+    oly_release(q);
+}
+
+/* False: out of memory. */
+static bool queue(oly_run *r, int d, oly_device_set uses, void (*compute)(const oly_device_work *w), const void *what,
+                  size_t bytes)
+{
+    struct oly_base_copy *copy = hold_base(r);
+    queued *q = copy ? oly_malloc(sizeof *q + bytes) : NULL;
+    if (q) {
+        *q = (queued){{r, d, copy->base, q->what}, compute, uses, copy};
+        memcpy(q->what, what, bytes);
+        if (oly_platform_get()->submit(r->plan->devices[d], compute_queued, q))
+            return true;
+    }
+    oly_release(q);
+    drop(copy);
+    return false;
+}
+
+/* -- order -------------------------------------------------------------------------------------------------------------- */
+
+oly_status oly_drain_device(const oly_run *r, int device)
+{
+    return oly_platform_is_late() ? oly_platform_get()->drain(r->plan->devices[device]) : OLY_OK;
+}
+
+oly_status oly_drain_late(const oly_run *r)
+{
+    oly_status st = OLY_OK;
+    for (int d = 0; d < r->plan->n_devices; d++) {
+        oly_status own = oly_platform_get()->drain(r->plan->devices[d]);
+        st = st == OLY_OK ? own : st;
+    }
+    return st;
+}
+
+/* After what every device of `of` was given so far come the next of device d. */
+static oly_status follow(oly_run *r, int d, oly_device_set of, const oly_event *given)
+{
+    for (int e = 0; e < r->plan->n_devices; e++)
+        if (of & oly_one_device(e) && !oly_platform_get()->wait(r->plan->devices[d], given[e]))
+            OLY_TRY(oly_drain_device(r, e));
+    return OLY_OK;
+}
+
+static oly_status record(oly_run *r, int d, oly_event *given)
+{
+    *given = (oly_event){.device = r->plan->devices[d]};
+    return oly_platform_get()->record(r->plan->devices[d], given) ? OLY_OK : oly_drain_device(r, d);
+}
+
+static oly_device_set others(const oly_device_set *uses, int d)
+{
+    return uses[d] & ~oly_one_device(d);
+}
+
+/* The devices that do work each follow those whose memory they use. */
+static oly_status follow_used(oly_run *r, const oly_device_set *uses)
+{
+    oly_event given[OLY_MOST_LATE_DEVICES];
+    oly_device_set used = 0;
+    for (int d = 0; d < r->plan->n_devices; d++)
+        used |= others(uses, d);
+    for (int e = 0; e < r->plan->n_devices; e++)
+        if (used & oly_one_device(e))
+            OLY_TRY(record(r, e, &given[e]));
+    for (int d = 0; d < r->plan->n_devices; d++)
+        OLY_TRY(follow(r, d, others(uses, d), given));
+    return OLY_OK;
+}
+
+/* And those whose memory was used follow them. */
+static oly_status follow_users(oly_run *r, const oly_device_set *uses)
+{
+    oly_event given[OLY_MOST_LATE_DEVICES];
+    for (int d = 0; d < r->plan->n_devices; d++)
+        if (others(uses, d))
+            OLY_TRY(record(r, d, &given[d]));
+    for (int d = 0; d < r->plan->n_devices; d++)
+        for (int e = 0; e < r->plan->n_devices; e++)
+            if (others(uses, d) & oly_one_device(e))
+                OLY_TRY(follow(r, e, oly_one_device(d), given));
+    return OLY_OK;
+}
+
+oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(const oly_device_work *w),
+                      const void *what, size_t bytes)
+{
+    OLY_TRY(follow_used(r, uses));
+    for (int d = 0; d < r->plan->n_devices; d++) {
+        if (!uses[d] || queue(r, d, uses[d], compute, what, bytes))
+            continue;
+        OLY_TRY(oly_drain_device(r, d)); /* and with it those that it follows */
+        compute_now(&(oly_device_work){r, d, r->base, what}, uses[d], compute);
+    }
+    return follow_users(r, uses);
+}
+
+oly_status oly_submit_to_all(oly_run *r, void (*compute)(const oly_device_work *w), const void *what, size_t bytes)
+{
+    oly_device_set uses[OLY_MOST_LATE_DEVICES];
+    for (int d = 0; d < r->plan->n_devices; d++)
+        uses[d] = oly_one_device(d);
+    return oly_submit(r, uses, compute, what, bytes);
+}

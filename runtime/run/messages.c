@@ -1,0 +1,89 @@
+/* Exchanges, in order with what devices compute. See messages.h. */
+#include "run/messages.h"
+#include "run/device_order.h"
+#include "run/executor.h"
+
+const oly_ticket *oly_next_ticket(oly_run *r)
+{
+    if (r->ticket.call[0] == 0)
+        oly_site_text(&r->site, r->ticket.call, sizeof r->ticket.call);
+    r->ticket.sequence++;
+    return &r->ticket;
+}
+
+/* Late devices open buffers for their own work only. */
+static oly_status leave(const oly_run *r, oly_status st)
+{
+    if (oly_platform_is_late() && oly_platform_get()->close)
+        oly_executor_close(r);
+    return st;
+}
+
+static void enter(const oly_run *r)
+{
+    if (oly_platform_is_late() && oly_platform_get()->open)
+        oly_executor_open(r);
+}
+
+oly_status oly_messages_start(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
+{
+    OLY_TRY(oly_drain(r));
+    enter(r);
+    return leave(r, oly_exchange_start(x, ticket, r->base));
+}
+
+oly_status oly_messages_leave_pending(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
+{
+    OLY_TRY(oly_messages_start(r, x, ticket));
+    oly_exchange_leave(x, ticket, r->base);
+    return OLY_OK;
+}
+
+oly_status oly_messages_finish(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
+{
+    enter(r);
+    return leave(r, oly_exchange_finish(x, ticket, r->base));
+}
+
+oly_status oly_messages_begin_pending(oly_run *r, oly_exchange *x, const oly_ticket *ticket)
+{
+    OLY_TRY(oly_drain(r));
+    enter(r);
+    OLY_TRY(leave(r, oly_exchange_begin(x, ticket, r->base)));
+    oly_exchange_leave(x, ticket, r->base);
+    return OLY_OK;
+}
+
+oly_status oly_messages_send(oly_run *r, oly_exchange *x, int peer)
+{
+    OLY_TRY(oly_drain(r));
+    enter(r);
+    return leave(r, oly_exchange_send(x, peer));
+}
+
+oly_status oly_messages_join(oly_run *r, oly_exchange *x)
+{
+    enter(r);
+    return leave(r, oly_exchange_join(x));
+}
+
+oly_status oly_messages_await(oly_run *r, oly_exchange *x, int peer)
+{
+    enter(r);
+    return leave(r, oly_exchange_await(x, peer));
+}
+
+bool oly_is_under_way(const oly_run *r)
+{
+    return r->plan->distributed && oly_exchange_any_left();
+}
+
+void oly_advance_exchanges(oly_run *r)
+{
+    if (r->advance != OLY_OK)
+        return;
+    oly_executor_enter(r);
+    enter(r);
+    r->advance = leave(r, oly_exchange_advance());
+    oly_executor_leave(r);
+}
