@@ -19,9 +19,9 @@ static const char *sliced(const char *slices, int rank, const int64_t *shape)
     for (int d = 0; s == OLY_OK && d < p.rank; d++)
         at += snprintf(text + at, sizeof text - (size_t)at, "%s%" PRId64 "+%" PRId64 "*%" PRId64 "%s", d ? " " : "",
                        p.start[d], p.shape[d], p.step[d],
-                       p.axes[d] == OLY_PART_DROPPED  ? "!"
-                       : p.axes[d] == OLY_PART_TURNED ? "~"
-                                                      : "");
+                       p.axes[d] == OLY_PART_DROPPED    ? "!"
+                       : p.axes[d] == OLY_PART_REVERSED ? "~"
+                                                        : "");
     return text;
 }
 

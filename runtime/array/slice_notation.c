@@ -37,7 +37,7 @@ static void set_backwards(oly_params *part, int d, int64_t n, const range *r)
     part->shape[d] = start > limit ? (start - limit - 1) / step + 1 : 0;
     part->start[d] = part->shape[d] > 0 ? start - (part->shape[d] - 1) * step : 0;
     part->step[d] = step;
-    part->axes[d] = OLY_PART_TURNED;
+    part->axes[d] = OLY_PART_REVERSED;
 }
 
 static void set_range(oly_params *part, int d, int64_t n, const range *r)

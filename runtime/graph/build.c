@@ -1,5 +1,4 @@
-/* Building single nodes: conversion with folding of constants, broadcasting, and what else compositions share.
- */
+/* Building single nodes: conversion (constants are folded), broadcasting, and what else compositions share. */
 #include "graph/build.h"
 #include "core/element.h"
 #include <math.h>
@@ -9,7 +8,7 @@
 
 /* -- constants ------------------------------------------------------------------------------------------- */
 
-/* Truncates, saturates, NaN to 0. */
+/* Truncates and saturates; NaN becomes 0. */
 static int64_t saturated(double f, double low, double high, int64_t lowest, int64_t highest)
 {
     if (isnan(f))
@@ -17,7 +16,7 @@ static int64_t saturated(double f, double low, double high, int64_t lowest, int6
     return f <= low ? lowest : f >= high ? highest : (int64_t)f;
 }
 
-/* uint64 is kept as the bits of an int64. */
+/* A uint64 is stored as the bits of an int64. */
 static void set_from_floating(oly_params *p, double f)
 {
     int bits = 8 * (int)oly_dtype_size(p->dtype);
@@ -61,7 +60,7 @@ oly_status oly_build_number(oly_graph *g, oly_dtype dtype, double value, oly_nod
     return oly_graph_add(g, OLY_OP_constant, 0, NULL, &p, out);
 }
 
-/* A weak constant still holds the number the program wrote, whatever its type can hold: 5000000000 is whole for
+/* A weak constant keeps the number the program wrote, whatever its type can represent: 5000000000 stays exact for
  * int64. */
 static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, bool weak, oly_node **out)
 {
@@ -81,8 +80,8 @@ static oly_status convert_constant(oly_graph *g, oly_node *x, oly_dtype dtype, b
 }
 
 /* -- element types --------------------------------------------------------------------------------------- */
-/* Where somebody may want a derivative by it, the other constant must be seen to follow from it: not of numbers in the program, which
- * have no handle. */
+/* Where a derivative with respect to x may be requested, the converted constant must be seen to depend on x. Numbers in
+ * the program have no handle, so this never concerns them. */
 static bool may_be_derived_by(const oly_node *x, oly_dtype dtype)
 {
     return !x->type.weak && x->type.dtype != dtype && oly_dtype_kind(x->type.dtype) >= OLY_KIND_FLOAT &&
@@ -160,14 +159,12 @@ oly_status oly_build_promoted(oly_graph *g, int n, oly_node **in)
     return OLY_OK;
 }
 
-/* -- shapes
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- shapes ----------------------------------------------------------------------------------------------- */
 static void shape_params(oly_params *p, int rank, const int64_t *shape)
 {
     memset(p, 0, sizeof *p);
     p->rank = rank;
-    if (rank > 0) /* of rank 0 there may be no list */
+    if (rank > 0) /* a rank-0 shape may have no list */
         memcpy(p->shape, shape, sizeof *shape * (size_t)rank);
 }
 
@@ -176,7 +173,7 @@ static bool has_shape(const oly_node *x, int rank, const int64_t *shape)
     return x->type.rank == rank && memcmp(x->type.shape, shape, sizeof *shape * (size_t)rank) == 0;
 }
 
-/* Rank a caller asks for, before anything is copied into arrays of OLY_MAX_RANK. */
+/* Checks the rank a caller requests before anything is copied into arrays of OLY_MAX_RANK. */
 static oly_status check_rank(int rank)
 {
     if (rank < 0 || rank > OLY_MAX_RANK)

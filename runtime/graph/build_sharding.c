@@ -1,4 +1,4 @@
-/* Single nodes for Explicit axes: moving values, repeating them as another is sharded. Declared in build.h. */
+/* Single nodes for Explicit axes: resharding, and broadcasting to another operand's sharding. Declared in build.h. */
 #include "graph/build.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>
@@ -14,7 +14,7 @@ oly_status oly_build_reshard(oly_graph *g, oly_node *x, oly_sharding out, oly_no
     return oly_graph_add(g, out->mesh->explicit_axes ? OLY_OP_reshard : OLY_OP_place, 1, &x, &p, made);
 }
 
-/* May dimension d of x become dimension `to` of the wanted type? Axes may come, not change. */
+/* May dimension d of x become dimension `to` of the wanted type? It may gain axes, not change them. */
 static oly_status check_broadcast(const oly_node *x, const oly_type *wanted)
 {
     for (int d = 0; d < x->type.rank; d++) {
@@ -42,12 +42,13 @@ oly_status oly_build_broadcast_to(oly_graph *g, oly_node *x, int rank, const int
     OLY_TRY(oly_build_broadcast(g, x, rank, shape, &plain));
     if (plain == x || plain->op != OLY_OP_broadcast)
         return oly_build_reshard(g, plain, out, made);
-    oly_params p = plain->params; /* repeated where it is wanted: nothing moves */
+    oly_params p = plain->params; /* each device repeats x where it needs it: nothing moves */
     p.sharding = out;
     return oly_graph_add(g, OLY_OP_broadcast, 1, plain->in, &p, made);
 }
 
-/* The sharding that operands of several shapes meet in: aligned at the end, none gives way, single elements do not count. */
+/* The common sharding of operands of several shapes, aligned at the end. Conflicting axes are an error; single elements
+ * do not count. */
 static oly_status meet(int n, oly_node *const *in, oly_type *common)
 {
     for (int k = 0; k < n; k++) {
@@ -65,7 +66,7 @@ static oly_status meet(int n, oly_node *const *in, oly_type *common)
     return OLY_OK;
 }
 
-/* No axis may split two dimensions of what the operands meet in. */
+/* No axis may split two dimensions of the common sharding. */
 static oly_status check_once(const char *name, oly_node *const *in, int n, const oly_type *common)
 {
     unsigned used = 0;
@@ -98,13 +99,13 @@ oly_status oly_build_broadcast_all(oly_graph *g, int n, oly_node **in)
     oly_type_clear_sharding(&common);
     OLY_TRY(meet(n, before, &common));
     if (!common.mesh || !common.mesh->explicit_axes)
-        return OLY_OK; /* inside a map: nothing is split by type */
+        return OLY_OK; /* inside shard_map types split nothing */
     OLY_TRY(check_once("broadcast", before, n, &common));
     oly_sharding out = oly_type_sharding(&common);
     if (!out)
         return OLY_MEMORY;
     for (int k = 0; k < n; k++)
-        if (in[k]->type.mesh) /* the others adapt */
+        if (in[k]->type.mesh) /* operands without a mesh adapt */
             OLY_TRY(oly_build_reshard(g, in[k], out, &in[k]));
     return OLY_OK;
 }
@@ -138,7 +139,7 @@ oly_status oly_build_choice(oly_graph *g, oly_node **in)
 {
     if (in[0]->type.rank > 0)
         return oly_build_broadcast_all(g, 3, in);
-    OLY_TRY(oly_build_broadcast_all(g, 2, in + 1)); /* one condition for all */
+    OLY_TRY(oly_build_broadcast_all(g, 2, in + 1)); /* one condition for all elements */
     oly_type like = in[in[1]->type.mesh ? 1 : 2]->type;
     like.unreduced = like.reduced = 0;
     oly_sharding s = in[0]->type.mesh && like.mesh ? oly_type_sharding(&like) : NULL;

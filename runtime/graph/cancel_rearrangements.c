@@ -1,16 +1,17 @@
-/* Rearrangements that are undone: rev, transpose and reshape commute with elementwise operations, so that in
+/* Cancelling rearrangements: rev, transpose and reshape commute with elementwise operations, so in
  *
- *     reshape(mul(2, reshape(x)))   with the second reshape back to the shape of x     (a gradient, as a rule)
+ *     reshape(mul(2, reshape(x)))   whose outer reshape restores the shape of x     (typical of gradients)
  *
- * neither is needed: the product is worked on x itself, with the same bits, and nothing moves. XLA's simplifier does so before it
- * propagates shardings. A rearrangement goes if everything above it, through elementwise operations that nobody else reads, ends
- * in its inverse or in one number repeated. Nor does a broadcast need dimensions of one element that a reshape puts in before it:
- * without, all who read the value behind read the same. See graph.h. */
+ * neither is needed: the product is computed on x itself, with the same bits, and nothing moves. XLA's simplifier does
+ * this before it propagates shardings. A rearrangement is removed if every path from it upwards, through elementwise
+ * operations with no other reader, ends in its inverse or in a broadcast number. A broadcast does not need dimensions
+ * of size 1 that a reshape inserts before it either: once they are gone, all readers of the operand read the same value.
+ * See graph.h. */
 #include "graph/graph.h"
 #include "graph/view.h"
 #include <string.h>
 
-enum { MOST_NODES = 64 }; /* between a rearrangement and its inverse */
+enum { MOST_NODES = 64 }; /* visited between a rearrangement and its inverse */
 
 static bool rearranges(const oly_node *node)
 {
@@ -20,7 +21,7 @@ static bool rearranges(const oly_node *node)
 }
 
 /* Is last(first(x)) x? */
-static bool undoes(const oly_node *last, const oly_node *first)
+static bool is_inverse(const oly_node *last, const oly_node *first)
 {
     const oly_type *x = &first->in[0]->type;
     if (oly_ops[last->op].lowering != oly_ops[first->op].lowering || x->rank != last->type.rank ||
@@ -28,7 +29,7 @@ static bool undoes(const oly_node *last, const oly_node *first)
         !oly_type_same_sharding(x, &last->type))
         return false;
     if (oly_ops[last->op].lowering == OLY_LOWER_RESHAPE)
-        return true; /* row-major order is kept by both */
+        return true; /* both keep row-major order */
     oly_view_dim of_first[OLY_MAX_RANK], of_last[OLY_MAX_RANK];
     oly_view_of(first, of_first);
     oly_view_of(last, of_last);
@@ -40,7 +41,7 @@ static bool undoes(const oly_node *last, const oly_node *first)
     return true;
 }
 
-/* One number in all elements. */
+/* The number that a broadcast repeats in all elements, or NULL. */
 static const oly_node *number_of(const oly_node *node)
 {
     bool repeats = oly_ops[node->op].lowering == OLY_LOWER_VIEW && oly_ops[node->op].detail == OLY_VIEW_BROADCAST;
@@ -52,54 +53,54 @@ static bool elementwise(const oly_node *node)
     return oly_ops[node->op].lowering == OLY_LOWER_TILE && node->n_in > 0 && node->params.rank == 0;
 }
 
-typedef struct undoing {
+typedef struct cancellation {
     oly_graph *graph;
-    const oly_node *last; /* the rearrangement that is to go */
-    int left;             /* nodes that may still be looked at */
-    int inverses;         /* found */
-} undoing;
+    const oly_node *last; /* the rearrangement to be removed */
+    int left;             /* nodes that may still be visited */
+    int inverses;         /* found so far */
+} cancellation;
 
-/* Can the operation give its elements in the order of u->last? */
-static bool gives(undoing *u, const oly_node *node)
+/* Can this node produce its elements in the order that `c->last` produces? */
+static bool gives(cancellation *c, const oly_node *node)
 {
-    if (u->left-- <= 0)
+    if (c->left-- <= 0)
         return false;
     if (number_of(node))
         return true;
-    if (rearranges(node) && undoes(u->last, node)) {
-        u->inverses++;
+    if (rearranges(node) && is_inverse(c->last, node)) {
+        c->inverses++;
         return true;
     }
     bool can = elementwise(node) && node->n_uses == 1;
     for (int k = 0; can && k < node->n_in; k++)
-        can = gives(u, node->in[k]);
+        can = gives(c, node->in[k]);
     return can;
 }
 
-/* The node with its elements in that order. */
-static oly_status give(const undoing *u, oly_node *node, oly_node **made)
+/* Builds the node with its elements in that order. */
+static oly_status give(const cancellation *c, oly_node *node, oly_node **made)
 {
     oly_node *in[8];
     oly_params params = node->params;
     if (number_of(node)) {
-        params.rank = u->last->type.rank;
+        params.rank = c->last->type.rank;
         memset(params.shape, 0, sizeof params.shape);
-        memcpy(params.shape, u->last->type.shape, sizeof params.shape[0] * (size_t)params.rank);
+        memcpy(params.shape, c->last->type.shape, sizeof params.shape[0] * (size_t)params.rank);
         in[0] = node->in[0];
     } else if (rearranges(node)) {
         *made = node->in[0];
         return OLY_OK;
     } else {
         for (int k = 0; k < node->n_in; k++)
-            OLY_TRY(give(u, node->in[k], &in[k]));
+            OLY_TRY(give(c, node->in[k], &in[k]));
     }
-    OLY_TRY(oly_graph_add(u->graph, node->op, node->n_in, in, &params, made));
+    OLY_TRY(oly_graph_add(c->graph, node->op, node->n_in, in, &params, made));
     (*made)->site = node->site;
     return OLY_OK;
 }
 
-/* A broadcast of a value that a reshape has given dimensions of one element: which dimension of the result each of the reshape's
- * operand becomes. Then the broadcast can do without. */
+/* A broadcast whose operand is a reshape that only inserts dimensions of size 1 can read the reshape's operand: fills
+ * in its parameters for that. */
 static bool skips_reshape(const oly_node *node, oly_params *params)
 {
     const oly_node *thin = node->in[0];
@@ -122,7 +123,7 @@ static bool skips_reshape(const oly_node *node, oly_params *params)
     return e == from->rank;
 }
 
-/* What nodes read instead of those that went; made when the first goes. */
+/* Records what nodes read instead of a removed one; the list is made with the first. */
 static oly_status note(oly_graph *g, oly_node ***instead, const oly_node *node, oly_node *made)
 {
     if (!*instead)
@@ -140,7 +141,7 @@ static void follow(oly_node **instead, oly_node **node, int n)
         *node = instead[(*node)->index];
 }
 
-static oly_status undo(oly_graph *g, bool *any)
+static oly_status cancel(oly_graph *g, bool *any)
 {
     oly_node **instead = NULL;
     int n = g->n_nodes;
@@ -151,7 +152,7 @@ static oly_status undo(oly_graph *g, bool *any)
             follow(instead, &node->in[j], n);
         oly_graph *const *graphs;
         for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
-            OLY_TRY(undo(graphs[j], any));
+            OLY_TRY(cancel(graphs[j], any));
         oly_params params;
         if (node->n_in == 1 && skips_reshape(node, &params)) {
             OLY_TRY(oly_graph_add(g, node->op, 1, &node->in[0]->in[0], &params, &made));
@@ -159,10 +160,10 @@ static oly_status undo(oly_graph *g, bool *any)
             OLY_TRY(note(g, &instead, node, made));
             continue;
         }
-        undoing u = {.graph = g, .last = node, .left = MOST_NODES};
-        if (!rearranges(node) || !gives(&u, node->in[0]) || !u.inverses)
+        cancellation c = {.graph = g, .last = node, .left = MOST_NODES};
+        if (!rearranges(node) || !gives(&c, node->in[0]) || !c.inverses)
             continue;
-        OLY_TRY(give(&u, node->in[0], &made));
+        OLY_TRY(give(&c, node->in[0], &made));
         OLY_TRY(note(g, &instead, node, made));
     }
     for (int k = 0; k < g->n_outputs; k++)
@@ -174,7 +175,7 @@ static oly_status undo(oly_graph *g, bool *any)
 oly_status oly_graph_cancel_rearrangements(oly_graph *g)
 {
     bool any = false;
-    OLY_TRY(undo(g, &any));
+    OLY_TRY(cancel(g, &any));
     if (any)
         oly_graph_prune(g);
     return OLY_OK;

@@ -1,19 +1,19 @@
-/* Reading the parameters of products: what compositions, type rules, factors and the planner agree on. Callable from graph and
+/* The parameters of products, as compositions, type rules, factors and the planner read them. Callable from graph and
  * above. */
 #ifndef OLY_GRAPH_CONTRACT_H
 #define OLY_GRAPH_CONTRACT_H
 #include "graph/graph.h"
 
-/* What a dimension of an operand of dot_general is for. */
+/* The role of a dimension of a dot_general operand. */
 typedef enum { OLY_DIM_FREE, OLY_DIM_BATCH, OLY_DIM_CONTRACT } oly_dim_role;
 
-/* The dimensions of both operands sorted by role. */
+/* The dimensions of both operands by role. */
 typedef struct oly_contraction_dims {
     oly_dim_role role[2][OLY_MAX_RANK]; /* [operand][dimension] */
-    int number[2][OLY_MAX_RANK];        /* of its pair; free dimensions are counted for each operand */
+    int number[2][OLY_MAX_RANK];        /* of its pair; free dimensions are numbered per operand */
     int n_free[2];
     int free[2][OLY_MAX_RANK];   /* the free dimensions */
-    int result[2][OLY_MAX_RANK]; /* where a dimension is in the result; -1: summed away */
+    int result[2][OLY_MAX_RANK]; /* position in the result; -1: summed over */
 } oly_contraction_dims;
 
 /* Checks that every dimension is named at most once, exists, and that pairs have equal sizes: OLY_SHAPE. */

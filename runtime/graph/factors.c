@@ -1,5 +1,5 @@
-/* Factors of one node: reads the einsum-like strings of the table and completes the named rules from the node's
- * parameters. Dimensions of size 1 never get a factor: there is nothing to cut. */
+/* Factors of one node: reads the einsum-like strings of the table, and completes the named rules from the node's
+ * parameters. Dimensions of size 1 have no factor: there is nothing to split. */
 #include "graph/factors.h"
 #include <string.h>
 
@@ -23,7 +23,7 @@ int oly_factor_new(oly_factors *f, int64_t size, oly_factor_kind kind)
 
 /* -- written rules --------------------------------------------------------------------------------------- */
 
-/* What a letter, or a place within "...", stands for so far. */
+/* What each letter, and each position within "...", stands for so far. */
 typedef struct naming {
     int letter[26]; /* factor number + 1 */
     int dots[OLY_MAX_RANK];
@@ -66,9 +66,9 @@ static oly_status written(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* -- rules that parameters complete ---------------------------------------------------------------------- */
+/* -- rules completed from parameters ------------------------------------------------------------------------- */
 
-/* Operand dimension d and result dimension e (-1: none) are one. */
+/* Operand dimension d and result dimension e (-1: none) share a factor. */
 static void relate(oly_factors *f, const oly_type *x, int d, int e)
 {
     if (x->shape[d] == 1)
@@ -121,13 +121,14 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* One group of a reshape: operand dimensions [i, i_end) and result dimensions [j, j_end) with equal products. Walks both from
- * the major side. What both sides have left shares its greatest common divisor as a factor; once they differ beyond that,
- * each side has the rest of its dimension for itself until as many elements are passed on both: 6,4 -> 2,12 gives 2 3 4, with
- * 6 = (2,3) and 12 = (3,4); 16,6 -> 24,4 gives 8, then 2 here and 3 there, then 2 and 3 of the second dimensions. */
+/* One group of a reshape: operand dimensions [i, i_end) and result dimensions [j, j_end) with equal products. Walks
+ * both from the major side. The greatest common divisor of what is left of the two current dimensions becomes a shared
+ * factor; where they have no common divisor, each side gets factors of its own until both have passed the same number
+ * of elements: 6,4 -> 2,12 gives 2 3 4, with 6 = (2,3) and 12 = (3,4); 16,6 -> 24,4 gives 8, then 2 on the left and 3
+ * on the right, then 2 and 3 of the second dimensions. */
 static void reshape_group(oly_factors *f, const oly_type *x, const oly_type *y, int i, int i_end, int j, int j_end)
 {
-    int64_t left = 1, right = 1;               /* what remains of dimensions i - 1 and j - 1 */
+    int64_t left = 1, right = 1;               /* what is left of dimensions i - 1 and j - 1 */
     int64_t passed_left = 1, passed_right = 1; /* products of the factors so far */
     for (;;) {
         while (left == 1 && i < i_end)
@@ -164,12 +165,12 @@ static oly_status reshape(const oly_node *node, oly_factors *f)
 {
     const oly_type *x = &node->in[0]->type, *y = &node->type;
     if (oly_type_size(x) == 0)
-        return OLY_OK; /* no elements: nothing to cut */
+        return OLY_OK; /* no elements: nothing to split */
     f->flow = OLY_FACTORS_REGROUP;
     for (int i = 0, j = 0; i < x->rank && j < y->rank;) {
         int from = i, to = j;
         int64_t left = x->shape[i++], right = y->shape[j++];
-        while (left != right) { /* ends: the whole products are equal */
+        while (left != right) { /* terminates: the products of all dimensions are equal */
             if (left < right)
                 left *= x->shape[i++];
             else
@@ -232,7 +233,8 @@ static oly_status concatenate(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* Collectives that take a dimension of the operand away and make one of the result; -1: none. The others keep their order. */
+/* Collectives that remove a dimension of the operand and insert one into the result (-1: none). The others keep their
+ * order. */
 static void exchanged(const oly_node *node, oly_factors *f, int taken, int made)
 {
     for (int d = 0, e = 0; d < node->in[0]->type.rank; d++) {
@@ -270,7 +272,7 @@ static oly_status permute(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* Repeats the update's rule with the whole and the part changing places: the result has the factor, the padded operand follows
+/* The update rule with whole and part exchanged: the result has the factor, and the padded operand is aligned with
  * it. */
 static oly_status pad(const oly_node *node, oly_factors *f)
 {
@@ -289,16 +291,16 @@ static oly_status pad(const oly_node *node, oly_factors *f)
 static oly_status reverse(const oly_node *node, oly_factors *f)
 {
     for (int d = 0, k = 0; d < node->type.rank; d++) {
-        bool turned = k < node->params.n_axes && node->params.axes[k] == d;
-        k += turned;
+        bool reversed = k < node->params.n_axes && node->params.axes[k] == d;
+        k += reversed;
         relate(f, &node->in[0]->type, d, d);
-        if (turned && node->type.shape[d] != 1)
+        if (reversed && node->type.shape[d] != 1)
             f->kind[f->n_factors - 1] = OLY_FACTOR_SHIFTED;
     }
     return OLY_OK;
 }
 
-/* What a loop does to its values is told by its body. */
+/* The body relates a loop's values, not the loop. */
 static oly_status loop(const oly_node *node, oly_factors *f)
 {
     (void)node, (void)f;

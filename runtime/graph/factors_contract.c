@@ -2,7 +2,7 @@
 #include "graph/contract.h"
 #include "graph/factors.h"
 
-/* In the order of the first operand's dimensions, then what only the second has. */
+/* Factors in the order of the first operand's dimensions, then those that only the second has. */
 oly_status oly_factors_dot_general(const oly_node *node, oly_factors *f)
 {
     const oly_contraction *c = &node->params.contraction;
@@ -26,7 +26,7 @@ oly_status oly_factors_dot_general(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* A dimension of the result, and, if `read`, of an operand. */
+/* A parallel factor of the result and, if `read`, of an operand. */
 static void parallel(oly_factors *f, bool read, oly_dim_factors *x, oly_dim_factors *result, int64_t size)
 {
     if (size == 1)
@@ -37,8 +37,9 @@ static void parallel(oly_factors *f, bool read, oly_dim_factors *x, oly_dim_fact
     oly_factor_attach(result, factor);
 }
 
-/* Places of the window lie where the elements are that it is centred on, or near by. Where there are fewer places than taps (as
- * in gradients of kernels) the kernel lies beside the elements, and what parts see is summed. */
+/* Each output element is placed with the element its window is centred on, or near it. With fewer output elements than
+ * taps (as in the gradients of kernels) the factor is the kernel's, and the partial results of the devices are
+ * summed. */
 static void slide(const oly_node *node, oly_factors *f)
 {
     const oly_sliding_window *w = node->params.window;
@@ -69,8 +70,8 @@ oly_status oly_factors_window(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* [batch, groups by features, ...] with [groups by features out, features, ...]. Groups of the batch: of those only the kernel and
- * the result know. */
+/* [batch, groups * features, ...] with [groups * features out, features, ...]. Batch groups relate only the kernel and
+ * the result. */
 oly_status oly_factors_conv(const oly_node *node, oly_factors *f)
 {
     const oly_type *w = &node->in[1]->type;

@@ -1,7 +1,7 @@
 /* Factors of the operations along one dimension and by value (kernels/local.h). The rules are named in factors.c. */
 #include "graph/factors.h"
 
-/* Dimension d of operand `in` and dimension e of the result (-1: none) are one. */
+/* Dimension d of operand `in` and dimension e of the result (-1: none) share a factor. */
 static int relate(const oly_node *node, oly_factors *f, int in, int d, int e, oly_factor_kind kind)
 {
     int64_t size = node->in[in]->type.shape[d];
@@ -78,7 +78,8 @@ oly_status oly_factors_gather(const oly_node *node, oly_factors *f)
     return OLY_OK;
 }
 
-/* The result is cut as the operand is, also where it is indexed: each device picks out the updates that fall to it. */
+/* The result is split as the operand is, along indexed dimensions too: each device applies the updates that fall into
+ * its part. */
 oly_status oly_factors_scatter(const oly_node *node, oly_factors *f)
 {
     int n_batch = node->params.n_batch, n_index = node->in[1]->type.rank, updates = node->n_in - 1;

@@ -1,39 +1,40 @@
-/* Reversed dimensions go as far as they can: rev commutes with elementwise operations, slices, padding, running results (which then
- * run from the other end), lookups; a reduction over the dimension does not need it, and two of them cancel. In
+/* Moves reversals (rev) towards the outputs, where they cancel or are not needed: rev commutes with elementwise
+ * operations, slices, padding, running results (which then run from the other end) and lookups; a reduction over the
+ * dimension does not depend on it, and two reversals cancel. In
  *
  *     rev(mul(2, rev(x)))      max(rev(x))      slice(rev(x), 0:4)
  *
- * nothing need be turned round but, at most, what comes out in the end; over devices that is what need not move.
+ * at most the final result has to be reversed; over devices, that is data which need not move.
  *
- * Every node has a label: the dimensions along which it is made the other way round. Where an operation, or the graph's caller,
- * needs a value as it was, it is turned then. What hangs together by labelled values is a region; those that turn fewer values than
- * before are taken, the others stay as they are. See graph.h. */
+ * Every node gets a label: the dimensions along which it is built reversed. Where an operation, or the graph's caller,
+ * needs the original order, the value is reversed there. Nodes connected by labelled values form a region. Regions with
+ * fewer reversals than before are rewritten, the others stay as they are. See graph.h. */
 #include "graph/build.h"
 #include "graph/factors.h"
 #include "graph/view.h"
 #include <string.h>
 
 enum {
-    MOST_ROUNDS = 8, /* in which regions are given up */
+    MOST_ROUNDS = 8, /* of dropping regions that do not pay */
     MOST_DEPTH = 32
 };
 
 typedef struct flipping {
     oly_graph *graph;
     oly_op rev;
-    int n;                /* nodes, before any are added */
-    unsigned *label;      /* dimensions, as bits */
+    int n;                /* nodes of the graph as it was */
+    unsigned *label;      /* dimensions built reversed, as bits */
     unsigned *same;       /* dimensions along which all elements are equal */
-    unsigned *either;     /* dimensions along which it may be made either way round, at no cost */
-    unsigned char *depth; /* of nodes that may, one of the other */
+    unsigned *either;     /* dimensions that can be built in either order at no cost */
+    unsigned char *depth; /* length of the chain of nodes with such dimensions */
     bool *stays;          /* a rev that is kept */
-    int *region;          /* a node of the same region; itself: it stands for the region */
-    double *saved;        /* of regions: bytes that are turned without labels, less those with them */
-    int *fewer;           /* the same of values */
-    bool *counted;        /* nodes that are turned for somebody */
+    int *region;          /* union-find: a node of the same region, or itself */
+    double *saved;        /* by region: bytes reversed without labels, minus those with them */
+    int *fewer;           /* by region: the same, in values */
+    bool *counted;        /* nodes that some reader needs reversed */
     oly_node **made;      /* the nodes as labelled */
-    oly_node **turned;    /* those that are turned for somebody */
-    unsigned *turned_dims;
+    oly_node **reversed;  /* reversed copies, for those readers */
+    unsigned *reversed_dims;
 } flipping;
 
 static bool is_view(const oly_node *node, int how)
@@ -54,7 +55,7 @@ static unsigned axes_of(const oly_node *node)
     return axes;
 }
 
-/* What says where it lies is left as it is, and so is what it reads. */
+/* Nodes with a sharding of their own, and what they read, are not rewritten. */
 static bool is_fixed(const oly_node *node)
 {
     return node->params.sharding || node->type.mesh || node->type.rank > 16;
@@ -65,15 +66,16 @@ static double bytes_of(const oly_node *node)
     return (double)oly_type_size(&node->type) * (double)oly_dtype_size(node->type.dtype);
 }
 
-/* Along which the node is made the other way round, and that makes a difference. */
+/* Dimensions along which the node is built reversed, where that makes a difference. */
 static unsigned label_of(const flipping *s, const oly_node *node)
 {
     return s->label[node->index] & ~s->same[node->index];
 }
 
-/* -- dimensions that go through ----------------------------------------------------------------------------------------- */
+/* -- dimensions across an operation
+ * --------------------------------------------------------------------------------------- */
 
-/* Dimension of the result that dimension e of the operand of a view or reduction is; -1: none. */
+/* The result dimension that operand dimension e of a view or reduction becomes; -1: none. */
 static int result_dim(const oly_node *node, int e)
 {
     if (oly_ops[node->op].lowering == OLY_LOWER_REDUCE) {
@@ -111,8 +113,9 @@ static unsigned to_operand(const oly_node *node, unsigned dims)
     return to;
 }
 
-/* Takes the dimensions of `have` that are turned in all that has them through a reshape from one shape to the other: dimensions go
- * in groups of equal size. `equal`: those along which elements are equal, which count as turned where others of the group are. */
+/* Maps reversed dimensions (`have`) across a reshape. Dimensions correspond in groups of equal size, and all of a group
+ * must be reversed. Dimensions along which elements are equal (`equal`) count as reversed if another one of the group
+ * is. */
 static unsigned through_reshape(const oly_type *from, const oly_type *to, unsigned have, unsigned equal)
 {
     unsigned gives = 0;
@@ -135,7 +138,8 @@ static unsigned through_reshape(const oly_type *from, const oly_type *to, unsign
     return gives;
 }
 
-/* Result dimensions (and, of a product, pairs that are summed) as factors tell: turned where all operands that have them are. */
+/* The reversed result dimensions by factors: those that all operands with the factor have reversed. `need`: which
+ * operand dimensions are read reversed, summed pairs of a product included. */
 static unsigned through_factors(const flipping *s, const oly_node *node, unsigned *need)
 {
     oly_factors fs;
@@ -146,7 +150,7 @@ static unsigned through_factors(const flipping *s, const oly_node *node, unsigne
     if (node->n_in > 16 || oly_factors_of(node, &fs) != OLY_OK)
         return 0;
     for (int f = 0; f < fs.n_factors; f++) {
-        int users = 0, turned = 0, equal = 0, at = -1;
+        int users = 0, reversed = 0, equal = 0, at = -1;
         for (int d = 0; d < node->type.rank; d++)
             if (fs.result[d].n == 1 && fs.result[d].factor[0] == f)
                 at = d;
@@ -166,9 +170,9 @@ static unsigned through_factors(const flipping *s, const oly_node *node, unsigne
                     }
                     users++;
                     equal += (s->same[in] >> e & 1) != 0;
-                    turned += (label_of(s, node->in[k]) >> e & 1) != 0;
+                    reversed += (label_of(s, node->in[k]) >> e & 1) != 0;
                 }
-            if (turned == 0 || turned + equal < users || (writes && users < 2))
+            if (reversed == 0 || reversed + equal < users || (writes && users < 2))
                 break;
             gives |= pass && at >= 0 ? 1u << at : 0;
         }
@@ -183,7 +187,7 @@ static unsigned loose(const flipping *s, const oly_node *node)
     return s->same[node->index] | s->either[node->index];
 }
 
-/* Of what all operands must have turned, or have either way, along a dimension. */
+/* Dimensions that some operand has reversed, and all others have reversed or can have. */
 static unsigned agreed(const flipping *s, const oly_node *node)
 {
     unsigned all = all_dims(node), any = 0;
@@ -194,15 +198,16 @@ static unsigned agreed(const flipping *s, const oly_node *node)
     return all & any;
 }
 
-/* Indexes can be counted from the end as well, at no cost: n - 1 - i. */
+/* An iota can count from the end at no cost: n - 1 - i. */
 static bool counts_from_end(const oly_node *node)
 {
     return node->op == OLY_OP_iota && oly_dtype_kind(node->type.dtype) == OLY_KIND_INTEGER &&
            oly_dtype_size(node->type.dtype) >= 4 && node->type.shape[node->params.dimension] <= INT32_MAX;
 }
 
-/* Dimensions along which all elements are equal, and those that may be made either way since what they are made of may. */
-static void look_at_freedom(flipping *s, const oly_node *node)
+/* Finds the dimensions along which all elements are equal, and those that can be built in either order because all
+ * operands can. */
+static void find_free_dims(flipping *s, const oly_node *node)
 {
     const oly_op_row *row = &oly_ops[node->op];
     unsigned same = 0, free = 0, all = all_dims(node), equal = all;
@@ -239,8 +244,8 @@ static void look_at_freedom(flipping *s, const oly_node *node)
     s->depth[node->index] = (unsigned char)(s->either[node->index] ? depth + 1 : 0);
 }
 
-/* How the operands are read when the node is made with this label; need[k] as dimensions of operand k. Products and operations along
- * a dimension have said so already. */
+/* How the operands are read when the node is built with this label; need[k]: reversed dimensions of operand k. For
+ * products and operations along a dimension through_factors has set it. */
 static void find_needs(const flipping *s, const oly_node *node, unsigned label, unsigned *need)
 {
     switch (oly_ops[node->op].lowering) {
@@ -267,8 +272,8 @@ static void find_needs(const flipping *s, const oly_node *node, unsigned label, 
     }
 }
 
-/* Labels a node by those of its operands. */
-static void look_at(flipping *s, const oly_node *node, unsigned *need)
+/* Derives a node's label from those of its operands. */
+static void label_node(flipping *s, const oly_node *node, unsigned *need)
 {
     const oly_op_row *row = &oly_ops[node->op];
     unsigned label = 0, in = node->n_in ? label_of(s, node->in[0]) : 0;
@@ -276,7 +281,7 @@ static void look_at(flipping *s, const oly_node *node, unsigned *need)
     s->label[node->index] = s->same[node->index] = s->either[node->index] = 0;
     if (is_fixed(node))
         return;
-    look_at_freedom(s, node);
+    find_free_dims(s, node);
     if (node->n_in == 0)
         return;
     switch (row->lowering) {
@@ -311,7 +316,7 @@ static void look_at(flipping *s, const oly_node *node, unsigned *need)
     s->label[node->index] = label;
 }
 
-/* Dimensions along which an operand is not made as it is read. */
+/* Dimensions along which an operand is read in another order than it is built in. */
 static unsigned differs(const flipping *s, const oly_node *in, unsigned need)
 {
     return (s->label[in->index] ^ need) & ~s->same[in->index];
@@ -336,7 +341,7 @@ static void join(flipping *s, int a, int b)
     s->region[y] = x;
 }
 
-static void count_turned(flipping *s, const oly_node *in, unsigned need)
+static void count_reversed(flipping *s, const oly_node *in, unsigned need)
 {
     if (!(differs(s, in, need) & ~s->either[in->index]) || s->counted[in->index])
         return;
@@ -345,7 +350,7 @@ static void count_turned(flipping *s, const oly_node *in, unsigned need)
     s->fewer[region_of(s, in->index)]--;
 }
 
-static void look_at_all(flipping *s, unsigned *need)
+static void label_all(flipping *s, unsigned *need)
 {
     const oly_graph *g = s->graph;
     for (int k = 0; k < s->n; k++) {
@@ -353,9 +358,9 @@ static void look_at_all(flipping *s, unsigned *need)
         s->region[k] = k;
         s->saved[k] = s->fewer[k] = 0;
         s->counted[k] = false;
-        look_at(s, node, need);
+        label_node(s, node, need);
         for (int j = 0; j < node->n_in; j++) {
-            count_turned(s, node->in[j], need[j]);
+            count_reversed(s, node->in[j], need[j]);
             if (label_of(s, node) && label_of(s, node->in[j]))
                 join(s, k, node->in[j]->index);
         }
@@ -366,14 +371,14 @@ static void look_at_all(flipping *s, unsigned *need)
         }
     }
     for (int k = 0; k < g->n_outputs; k++)
-        count_turned(s, g->outputs[k], 0);
+        count_reversed(s, g->outputs[k], 0);
 }
 
-/* Gives regions up that save nothing. True: some were; any: some were not. (Fewer bytes alone are no reason: where a value is
- * turned early that may cost nothing, as it is not cut there.) */
-static bool give_up(flipping *s, bool *any)
+/* Drops regions that save nothing and returns whether there were any; *any: whether some are left. Fewer bytes alone
+ * are no reason: an early reversal may be free because the value is not split there. */
+static bool drop_regions(flipping *s, bool *any)
 {
-    bool given = false;
+    bool dropped = false;
     *any = false;
     for (int k = 0; k < s->n; k++) {
         const oly_node *node = s->graph->nodes[k];
@@ -383,20 +388,21 @@ static bool give_up(flipping *s, bool *any)
         if (s->fewer[region] > 0 && s->saved[region] >= 0)
             *any = true;
         else
-            s->stays[k] = given = true;
+            s->stays[k] = dropped = true;
     }
-    return given;
+    return dropped;
 }
 
-/* -- the graph anew --------------------------------------------------------------------------------------------------------- */
+/* -- the rewritten graph
+ * ---------------------------------------------------------------------------------------------------- */
 
-/* Where a part begins when both it and what it lies in are turned. */
-static int64_t turned_start(int64_t whole, int64_t start, int64_t step, int64_t n)
+/* Where a part starts when both it and the whole are reversed. */
+static int64_t reversed_start(int64_t whole, int64_t start, int64_t step, int64_t n)
 {
     return whole - 1 - start - (n - 1) * step;
 }
 
-static void turn_params(const oly_node *node, unsigned label, oly_params *params)
+static void reverse_params(const oly_node *node, unsigned label, oly_params *params)
 {
     const oly_op_row *row = &oly_ops[node->op];
     bool part = is_view(node, OLY_VIEW_SLICE),
@@ -405,7 +411,7 @@ static void turn_params(const oly_node *node, unsigned label, oly_params *params
                    *outer = part ? &node->in[0]->type : &node->type;
     for (int d = 0; d < node->type.rank && (part || into); d++)
         if (label >> d & 1)
-            params->start[d] = turned_start(outer->shape[d], params->start[d], params->step[d], inner->shape[d]);
+            params->start[d] = reversed_start(outer->shape[d], params->start[d], params->step[d], inner->shape[d]);
     if (row->lowering == OLY_LOWER_LOCAL && oly_local_way_of((oly_local_op)row->detail) == OLY_LOCAL_RUNS &&
         label >> params->dimension & 1)
         params->reverse = !params->reverse;
@@ -423,8 +429,8 @@ static oly_status count_from_end(oly_graph *g, oly_node *node, oly_node **made)
     return OLY_OK;
 }
 
-/* Made the other way round along dimensions along which it may be. */
-static oly_status make_otherwise(flipping *s, oly_node *node, unsigned dims, oly_node **made)
+/* Builds a node in the other order along dimensions in which that is free. */
+static oly_status make_reordered(flipping *s, oly_node *node, unsigned dims, oly_node **made)
 {
     unsigned label = s->label[node->index] ^ dims;
     if (node->n_in == 0)
@@ -436,16 +442,16 @@ static oly_status make_otherwise(flipping *s, oly_node *node, unsigned dims, oly
     return make(s, node, label, need, made);
 }
 
-/* A value as it is read: turned along these dimensions from how it is made now. */
-static oly_status turn(flipping *s, oly_node *in, unsigned dims, oly_node **made)
+/* Reverses a built value along `dims`, for one of its readers. */
+static oly_status reverse(flipping *s, oly_node *in, unsigned dims, oly_node **made)
 {
     int k = in->index;
-    *made = s->turned_dims[k] == dims && s->turned[k] ? s->turned[k] : s->made[k];
-    if (dims == 0 || *made == s->turned[k])
+    *made = s->reversed_dims[k] == dims && s->reversed[k] ? s->reversed[k] : s->made[k];
+    if (dims == 0 || *made == s->reversed[k])
         return OLY_OK;
     unsigned either = dims & s->either[k], axes = dims & ~either;
     if (either)
-        OLY_TRY(make_otherwise(s, in, either, made));
+        OLY_TRY(make_reordered(s, in, either, made));
     if (axes) {
         oly_params params = {0};
         for (int d = 0; d < in->type.rank; d++)
@@ -455,8 +461,8 @@ static oly_status turn(flipping *s, oly_node *in, unsigned dims, oly_node **made
         OLY_TRY(oly_graph_add(s->graph, s->rev, 1, &whole, &params, made));
         (*made)->site = in->site;
     }
-    s->turned[k] = *made;
-    s->turned_dims[k] = dims;
+    s->reversed[k] = *made;
+    s->reversed_dims[k] = dims;
     return OLY_OK;
 }
 
@@ -464,23 +470,23 @@ static oly_status make(flipping *s, oly_node *node, unsigned label, const unsign
 {
     const oly_op_row *row = &oly_ops[node->op];
     if (is_view(node, OLY_VIEW_REV) && !s->stays[node->index])
-        return turn(s, node->in[0], differs(s, node->in[0], need[0]), made);
+        return reverse(s, node->in[0], differs(s, node->in[0], need[0]), made);
     oly_node **in = OLY_ARENA_NEW(&s->graph->arena, oly_node *, node->n_in + 1);
     if (!in)
         return oly_out_of_memory(sizeof *in * (size_t)node->n_in, "the nodes of a graph");
     bool backwards =
         row->lowering == OLY_LOWER_WRITE && row->detail == OLY_WRITE_ALL && label >> node->params.dimension & 1;
     for (int j = 0; j < node->n_in; j++)
-        OLY_TRY(turn(s, node->in[j], differs(s, node->in[j], need[j]), &in[backwards ? node->n_in - 1 - j : j]));
+        OLY_TRY(reverse(s, node->in[j], differs(s, node->in[j], need[j]), &in[backwards ? node->n_in - 1 - j : j]));
     *made = node;
     if (label == 0 && (node->n_in == 0 || memcmp(in, node->in, sizeof *in * (size_t)node->n_in) == 0))
         return OLY_OK;
-    if (label == 0 && !s->either[node->index]) { /* nobody will ask for it otherwise */
+    if (label == 0 && !s->either[node->index]) { /* no reader needs it in the other order */
         node->in = in;
         return OLY_OK;
     }
     oly_params params = node->params;
-    turn_params(node, label, &params);
+    reverse_params(node, label, &params);
     OLY_TRY(oly_graph_add(s->graph, node->op, node->n_in, in, &params, made));
     (*made)->site = node->site;
     return OLY_OK;
@@ -490,19 +496,20 @@ static oly_status make_all(flipping *s, unsigned *need)
 {
     oly_graph *g = s->graph;
     for (int k = 0; k < s->n; k++) {
-        look_at(s, g->nodes[k], need);
+        label_node(s, g->nodes[k], need);
         OLY_TRY(make(s, g->nodes[k], s->label[k], need, &s->made[k]));
     }
     for (int k = 0; k < g->n_outputs; k++)
-        OLY_TRY(turn(s, g->outputs[k], differs(s, g->outputs[k], 0), &g->outputs[k]));
+        OLY_TRY(reverse(s, g->outputs[k], differs(s, g->outputs[k], 0), &g->outputs[k]));
     return oly_graph_sort(g);
 }
 
-/* -- all ---------------------------------------------------------------------------------------------------------------- */
+/* -- the pass
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static oly_status flip(oly_graph *g, bool *any)
 {
-    bool reversed = false, taken = false;
+    bool any_rev = false, taken = false;
     oly_op rev = 0;
     int most = 1;
     for (int k = 0; k < g->n_nodes; k++) {
@@ -512,12 +519,12 @@ static oly_status flip(oly_graph *g, bool *any)
         for (int j = oly_node_graphs(node, &graphs) - 1; j >= 0; j--)
             OLY_TRY(flip(graphs[j], any));
         if (is_view(node, OLY_VIEW_REV)) {
-            reversed = true;
+            any_rev = true;
             rev = node->op;
         }
         most = node->n_in > most ? node->n_in : most;
     }
-    if (!reversed)
+    if (!any_rev)
         return OLY_OK;
     size_t n = (size_t)g->n_nodes;
     flipping s = {.graph = g, .rev = rev, .n = g->n_nodes};
@@ -526,22 +533,22 @@ static oly_status flip(oly_graph *g, bool *any)
     s.same = OLY_ARENA_NEW(&g->arena, unsigned, n);
     s.either = OLY_ARENA_NEW(&g->arena, unsigned, n);
     s.depth = OLY_ARENA_NEW(&g->arena, unsigned char, n);
-    s.turned_dims = OLY_ARENA_NEW(&g->arena, unsigned, n);
+    s.reversed_dims = OLY_ARENA_NEW(&g->arena, unsigned, n);
     s.stays = OLY_ARENA_NEW(&g->arena, bool, n);
     s.counted = OLY_ARENA_NEW(&g->arena, bool, n);
     s.region = OLY_ARENA_NEW(&g->arena, int, n);
     s.saved = OLY_ARENA_NEW(&g->arena, double, n);
     s.fewer = OLY_ARENA_NEW(&g->arena, int, n);
     s.made = OLY_ARENA_NEW(&g->arena, oly_node *, n);
-    s.turned = OLY_ARENA_NEW(&g->arena, oly_node *, n);
-    if (!need || !s.label || !s.same || !s.either || !s.depth || !s.turned_dims || !s.stays || !s.counted ||
-        !s.region || !s.saved || !s.fewer || !s.made || !s.turned)
+    s.reversed = OLY_ARENA_NEW(&g->arena, oly_node *, n);
+    if (!need || !s.label || !s.same || !s.either || !s.depth || !s.reversed_dims || !s.stays || !s.counted ||
+        !s.region || !s.saved || !s.fewer || !s.made || !s.reversed)
         return oly_out_of_memory(n * sizeof(oly_node *), "the nodes of a graph");
-    for (int k = 0; k < g->n_nodes; k++) /* what is left as it is has no label that could do without it */
+    for (int k = 0; k < g->n_nodes; k++) /* nodes that are not rewritten have no label to save them */
         s.stays[k] = is_fixed(g->nodes[k]);
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        look_at_all(&s, need);
-        if (give_up(&s, &taken))
+        label_all(&s, need);
+        if (drop_regions(&s, &taken))
             continue;
         *any = *any || taken;
         return taken ? make_all(&s, need) : OLY_OK;

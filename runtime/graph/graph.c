@@ -46,7 +46,7 @@ void oly_graph_free(oly_graph *g)
     oly_release(g);
 }
 
-/* -- fingerprint: member by member, so that neither pointers nor the gaps between members count ---------- */
+/* -- fingerprint: member by member, so that neither pointers nor padding count --------------------------- */
 static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
 {
     for (int k = 0; k < n; k++)
@@ -54,7 +54,7 @@ static uint64_t hash_numbers(uint64_t h, int n, const int64_t *numbers)
     return h;
 }
 
-/* Of a list that ends in zeros: most parameters are not used. */
+/* A list that ends in zeros: most parameters are not used. */
 static uint64_t hash_few(uint64_t h, int n, const int64_t *numbers)
 {
     while (n > 0 && numbers[n - 1] == 0)
@@ -105,7 +105,8 @@ static uint64_t hash_params(uint64_t h, const oly_params *p)
     return p->window ? oly_hash(h, p->window, sizeof *p->window) : h;
 }
 
-/* Room for one more in a list of n nodes. Old lists stay in the arena: doubling makes them at most as large as the last. */
+/* Makes room for one more in a list of n nodes. Old lists stay in the arena: doubling keeps their total below the new
+ * one's size. */
 static oly_status reserve(oly_graph *g, int n, int least, int *capacity, oly_node ***list)
 {
     if (n < *capacity)
@@ -124,7 +125,7 @@ static oly_status reserve(oly_graph *g, int n, int least, int *capacity, oly_nod
 static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *in, const oly_params *params,
                            oly_node **made)
 {
-    size_t before = (sizeof *in * (size_t)n_in + 15) / 16 * 16; /* the operands lie before it */
+    size_t before = (sizeof *in * (size_t)n_in + 15) / 16 * 16; /* the operands are stored in front of the node */
     char *piece = oly_arena_take(&g->arena, before + sizeof(oly_node));
     if (!piece)
         return oly_out_of_memory(sizeof(oly_node), "a node");
@@ -134,7 +135,7 @@ static oly_status new_node(oly_graph *g, oly_op op, int n_in, oly_node *const *i
     node->n_in = n_in;
     node->site = oly_current_site();
     if (params)
-        memcpy(&node->params, params, sizeof *params); /* as memory: compared and hashed so */
+        memcpy(&node->params, params, sizeof *params); /* as memory: that is how they are compared and hashed */
     if (params && params->n_branches) {
         size_t bytes = sizeof(oly_graph *) * (size_t)params->n_branches;
         node->params.branches = oly_arena_take(&g->arena, bytes);
@@ -195,7 +196,7 @@ oly_status oly_graph_input(oly_graph *g, const oly_type *type, oly_node **node)
     for (int d = 0; d < type->rank && d < OLY_MAX_RANK; d++)
         params.shape[d] = type->shape[d];
     OLY_TRY(oly_graph_add(g, OLY_OP_input, 0, NULL, &params, node));
-    oly_type *made = &(*node)->type; /* the sharding part is given too */
+    oly_type *made = &(*node)->type; /* rules that give the whole type set the sharding part too */
     made->mesh = type->mesh;
     memcpy(made->axes, type->axes, sizeof made->axes);
     made->unreduced = type->unreduced;
@@ -226,7 +227,7 @@ uint64_t oly_graph_hash(const oly_graph *g)
         h = oly_hash_mix(h, node->hash);
         oly_graph *const *graphs;
         int n_graphs = oly_node_graphs(node, &graphs);
-        if (n_graphs > 0) /* passes change loops and what is in them */
+        if (n_graphs > 0) /* passes change loops and the graphs in them */
             h = hash_params(h, &node->params);
         for (int j = 0; j < n_graphs; j++)
             h = oly_hash_mix(h, oly_graph_hash(graphs[j]));

@@ -1,4 +1,4 @@
-/* One graph copied into another, and nodes taken out that only gradients look at. See graph.h. */
+/* Copying one graph into another, and removing nodes that matter only to gradients. See graph.h. */
 #include "graph/graph.h"
 
 int oly_graph_results(const oly_node *node)
@@ -41,7 +41,7 @@ oly_status oly_graph_clone(const oly_graph *from, oly_graph **made)
     return st;
 }
 
-/* Graphs inside the node, for its copy. */
+/* Clones, for a node's copy, the graphs inside it. */
 static oly_status clone_graphs(oly_arena *arena, const oly_node *node, oly_params *p)
 {
     oly_graph *const *graphs;
@@ -72,7 +72,7 @@ static oly_status copy_node(oly_graph *g, oly_node *node, oly_node *const *copie
         OLY_TRY(clone_graphs(&g->arena, node, &p));
     oly_restore_site(node->site);
     OLY_TRY(oly_graph_add(g, node->op, node->n_in, in, &p, copy));
-    if (move) { /* its graphs are the copy's now */
+    if (move) { /* the copy owns its graphs now */
         node->params.body = NULL;
         node->params.n_branches = 0;
     }
@@ -112,12 +112,12 @@ oly_status oly_graph_copy(oly_graph *g, const oly_graph *from, oly_node *const *
 
 /* -- order ----------------------------------------------------------------------------------------------------------- */
 
-/* Operands first; `index` is the place in the new order, -1 before. */
+/* Operands first; `index` is the position in the new order, -1 before. */
 static void place(oly_node *node, oly_node **order, int *n)
 {
     if (node->index >= 0)
         return;
-    node->index = 0; /* under way */
+    node->index = 0; /* being visited */
     for (int k = 0; k < node->n_in; k++)
         place(node->in[k], order, n);
     node->index = *n;
@@ -138,7 +138,8 @@ oly_status oly_graph_sort(oly_graph *g)
     return OLY_OK;
 }
 
-/* -- what only gradients look at ------------------------------------------------------------------------------------- */
+/* -- nodes that matter only to gradients
+ * ----------------------------------------------------------------------------- */
 
 static oly_node *meant(oly_node *node)
 {

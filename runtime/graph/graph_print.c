@@ -1,4 +1,4 @@
-/* Graphs as text, for people and for tests that compare plans. Parameters are shown by what is set, whatever
+/* Graphs as text, for people and for tests that compare plans. Of the parameters those that are set are shown, whatever
  * the operation. */
 #include "graph/graph.h"
 #include <inttypes.h>

@@ -11,24 +11,24 @@ typedef enum oly_op {
     OLY_N_OPS
 } oly_op;
 
-/* How the planner cuts and runs an operation: runtime/plan has one function for each. */
+/* How the planner splits and runs an operation: runtime/plan has one function for each. */
 typedef enum oly_lowering {
     OLY_LOWER_INPUT, /* given from outside */
     OLY_LOWER_TILE, /* elementwise: a tile instruction, fused with its neighbours; detail: oly_tile_op, or two of them */
-    OLY_LOWER_VIEW,     /* other indexes for the same elements: no work by itself */
+    OLY_LOWER_VIEW,     /* the same elements under other indexes: read through, never computed */
     OLY_LOWER_REDUCE,   /* detail: oly_combiner */
     OLY_LOWER_CONTRACT, /* matrix product */
     OLY_LOWER_WRITE,    /* operands written into parts of the result */
     OLY_LOWER_PAD,      /* an operand written into a filled result */
     OLY_LOWER_RESHAPE,  /* row-major order kept, extents changed */
-    OLY_LOWER_PLACE,    /* sharding fixed */
+    OLY_LOWER_PLACE,    /* fixes a sharding */
     OLY_LOWER_LOOP,
-    OLY_LOWER_BRANCH,  /* one of several graphs, chosen while running */
+    OLY_LOWER_BRANCH,  /* one of several graphs, selected at run time */
     OLY_LOWER_RESULT,  /* one of a loop's or branch's results */
-    OLY_LOWER_PERMUTE, /* slices along one dimension change places */
-    OLY_LOWER_MANUAL,  /* of shard_map's bodies only: batching (runtime/transform) leaves none */
-    OLY_LOWER_WINDOW,  /* a kernel that sees a window of its operand around each place; detail: oly_local_op */
-    OLY_LOWER_LOCAL,   /* a kernel that needs whole dimensions, which each device has or gets; detail: oly_local_op */
+    OLY_LOWER_PERMUTE, /* slices along one dimension are permuted */
+    OLY_LOWER_MANUAL,  /* in bodies of shard_map only: batching (runtime/transform) leaves none */
+    OLY_LOWER_WINDOW,  /* a kernel that reads a window of its operand around each element; detail: oly_local_op */
+    OLY_LOWER_LOCAL, /* a kernel that needs whole dimensions, which each device has or receives; detail: oly_local_op */
 } oly_lowering;
 
 /* Detail of a row of three operands that is two tile operations: then(first(in0, in1), in2). */
@@ -45,7 +45,7 @@ static inline int oly_tile_then(int detail) /* -1: none */
 /* Details of VIEW rows (view.h) and WRITE rows: part of operand 0 replaced by operand 1, or operands side by side. */
 enum { OLY_VIEW_SAME, OLY_VIEW_TRANSPOSE, OLY_VIEW_BROADCAST, OLY_VIEW_SLICE, OLY_VIEW_REV };
 enum { OLY_WRITE_PART, OLY_WRITE_ALL };
-/* Of PLACE rows: the sharding says where every dimension lies, or only those over Explicit axes. */
+/* Details of PLACE rows: the sharding fixes every dimension, or only those over Explicit axes. */
 enum { OLY_PLACE_ALL, OLY_PLACE_EXPLICIT };
 
 /* Which operations are linear, and how (linear.def). */
@@ -75,6 +75,6 @@ typedef struct oly_op_row {
 } oly_op_row;
 extern const oly_op_row oly_ops[OLY_N_OPS];
 
-/* Whether the operation has a meaning on elements of this type. fails OLY_DTYPE. */
+/* Is the operation defined for elements of this type? fails OLY_DTYPE. */
 oly_status oly_op_takes(oly_op op, const oly_type *x);
 #endif

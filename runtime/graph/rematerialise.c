@@ -1,7 +1,7 @@
-/* What is cheaper to work again than to keep: masks and numbers made of indexes and constants alone. A mask that two operations
- * read, one split over devices and one not, would be worked in parts and gathered for the other; each elementwise operation that
- * reads one gets its own instead, which fuses with it. Only small ones: random bits of a constant key are worth keeping. See
- * graph.h. */
+/* Rematerialises values that are cheaper to compute again than to store: masks and numbers computed from indexes and
+ * constants alone. A mask read by two operations, one split over devices and one not, would be computed in parts and
+ * gathered for the other; each elementwise operation that reads one gets its own copy instead, which fuses with it.
+ * Only small ones: random bits of a constant key are worth storing. See graph.h. */
 #include "graph/graph.h"
 #include "graph/view.h"
 
@@ -12,7 +12,7 @@ static bool elementwise(const oly_node *node)
     return oly_ops[node->op].lowering == OLY_LOWER_TILE;
 }
 
-/* How many nodes make it from nothing, each counted as often as it is read; 0: something is read, or too many. */
+/* How many nodes compute it from nothing, each counted once per read; 0: it reads an input, or needs too many. */
 static int count(const oly_node *node, const unsigned char *counts)
 {
     const oly_op_row *row = &oly_ops[node->op];
@@ -30,7 +30,7 @@ static int count(const oly_node *node, const unsigned char *counts)
     return n <= MOST_NODES ? n : 0;
 }
 
-/* Is it, or what it repeats, read elsewhere too? Single numbers need no copy: they lie everywhere. */
+/* Is it, or what it repeats, read elsewhere too? Scalars need no copy: every device has them. */
 static bool shared(const oly_node *node)
 {
     bool more = false;

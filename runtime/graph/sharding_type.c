@@ -1,4 +1,4 @@
-/* The sharding part of types: comparing, printing, from shardings and back. Declared in type.h. */
+/* The sharding part of types: comparison, text, conversion from shardings and back. Declared in type.h. */
 #include "graph/type.h"
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ oly_sharding oly_type_sharding(const oly_type *t)
 
 /* -- text ------------------------------------------------------------------------------------------------------------------ */
 
-/* One set of axes; `text` has room for it or is cut. Returns the length the whole has. */
+/* Writes one set of axes, truncated to the size of `text`. Returns the full length. */
 static int add_set(char *text, size_t size, oly_mesh mesh, char letter, unsigned set, bool first)
 {
     size_t at = 0;

@@ -1,4 +1,4 @@
-/* Which element types an operation takes: what elementwise.def says of its tile operation. Called by type rules and
+/* Which element types an operation accepts, by the elementwise.def row of its tile operation. Called by type rules and
  * compositions (ops.h). */
 #include "graph/ops.h"
 #include "core/error.h"

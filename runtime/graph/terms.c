@@ -3,13 +3,13 @@
 #include "graph/build.h"
 #include <string.h>
 
-/* Is dimension d cut into `terms` equal blocks over the axes of dimension 0 of the wide type? */
+/* Is dimension d split into `terms` equal blocks over the axes of dimension 0 of the wide type? */
 static bool is_cut(const oly_type *x, int d, const oly_type *wide)
 {
     return oly_axis_list_equal(&x->axes[d], &wide->axes[0]) && x->shape[d] % wide->shape[0] == 0;
 }
 
-/* Dimension d as two: the blocks, in front of all dimensions, and what lies in a block, in its place. */
+/* Splits dimension d in two: the block number, as the first dimension, and the position in the block, in its place. */
 static oly_status blocks_first(oly_graph *g, oly_node *x, int d, int64_t blocks, oly_node **out)
 {
     oly_type t = x->type;
@@ -102,7 +102,7 @@ static oly_status reshaped(oly_graph *g, oly_node *x, const oly_type *to, oly_no
     return oly_graph_add(g, OLY_OP_reshape, 1, &x, &p, out);
 }
 
-/* Is a type cut as another one, and beyond that only over axes of the terms? */
+/* Is one type split as the other, and beyond that only over axes of the terms? */
 static bool is_scattered(const oly_type *from, const oly_type *to, const oly_axis_list *terms)
 {
     for (int d = 0; d < from->rank; d++) {
@@ -116,8 +116,8 @@ static bool is_scattered(const oly_type *from, const oly_type *to, const oly_axi
     return true;
 }
 
-/* Terms side by side in dimension 0, one for each device along its axes, summed over those axes that dimension 0 of the wide
- * type has not, and sharded as that is. */
+/* The terms along dimension 0, one per device along its axes, summed over the axes that dimension 0 of the wide type
+ * does not have, and sharded as that is. */
 static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wide, oly_node **out)
 {
     const oly_axis_list had = x->type.axes[0];
@@ -155,7 +155,7 @@ static oly_status sum_over_others(oly_graph *g, oly_node *x, const oly_type *wid
     return reshaped(g, x, wide, out);
 }
 
-/* A sum that came from outside and goes on as one, elsewhere or over fewer axes: its terms do. */
+/* An unreduced input that is returned unreduced, elsewhere or over fewer axes: its terms are moved. */
 static oly_status moved_terms(oly_graph *g, const oly_node *node, const oly_type *wide, oly_sharding split,
                               oly_node **out)
 {

@@ -1,5 +1,4 @@
-/* Global types: size, equality, text, promotion with weak types, and the check that a shape is possible at all.
- */
+/* Global types: size, equality, text, promotion with weak types, and the check that a shape is possible at all. */
 #include "graph/type.h"
 #include "core/error.h"
 #include <inttypes.h>
@@ -30,7 +29,7 @@ void oly_type_text(oly_text *t, const oly_type *type)
     oly_text_add(t, "%s", oly_type_short(type));
 }
 
-/* Adds to the text in buffer[0..size), as far as there is room. */
+/* Appends to the text in buffer[0..size), truncated to what fits. */
 static void append(char *buffer, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void append(char *buffer, size_t size, const char *format, ...)
 {
@@ -41,7 +40,7 @@ static void append(char *buffer, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-/* Written without oly_text: messages must not need memory. 12 extents of 20 characters and a mesh's 12 names of 31 fit. */
+/* Without oly_text, as messages must not allocate. 12 extents of 20 characters and a mesh's 12 names of 31 fit. */
 const char *oly_type_short(const oly_type *t)
 {
     static __thread char buffers[8][1024];
@@ -62,15 +61,15 @@ const char *oly_type_short(const oly_type *t)
     return text;
 }
 
-/* JAX's lattice: bool < weak int < ints < weak float < floats. A weak type gives way to a type of its own or a
- * higher kind; against a lower kind it decides the kind, and the result stays weak. Weak floating meets int64
- * in float64, because float32 could not hold it. */
+/* JAX's lattice: bool < weak int < ints < weak float < floats. A weak type gives way to a type that is not weak, or to
+ * one of a higher kind; against a lower kind it decides the kind, and the result stays weak. Weak floating point and
+ * int64 give float64, as float32 could not hold the integers. */
 oly_dtype oly_promote(const oly_type *a, const oly_type *b, bool *weak)
 {
     const oly_type *number = a->weak ? a : b, *other = a->weak ? b : a;
     bool both = a->weak == b->weak;
     bool decides = !both && oly_dtype_kind(number->dtype) > oly_dtype_kind(other->dtype);
-    *weak = both ? a->weak : decides; /* last: it may lie in one of the types */
+    *weak = both ? a->weak : decides; /* last: it may be a member of one of the types */
     if (both)
         return oly_dtype_meet(a->dtype, b->dtype);
     if (!decides)

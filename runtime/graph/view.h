@@ -1,10 +1,11 @@
-/* Views: operations whose result has the operand's elements under other indexes. The table's detail of a VIEW row says which kind.
- * Callable from graph and above. */
+/* Views: operations whose result has the operand's elements under other indexes. The detail of a VIEW row in the table
+ * says which kind. Callable from graph and above. */
 #ifndef OLY_GRAPH_VIEW_H
 #define OLY_GRAPH_VIEW_H
 #include "graph/graph.h"
 
-/* Index i of a result dimension is element start + step * i of operand dimension `from`; -1: of none (the elements repeat). */
+/* Index i of a result dimension is element start + step * i of operand dimension `from`; -1: of none (the elements
+ * repeat). */
 typedef struct oly_view_dim {
     int from;
     int64_t start, step;

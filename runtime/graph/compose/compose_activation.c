@@ -1,9 +1,9 @@
-/* The activations of jax.nn, each as JAX writes it. */
+/* The activations of jax.nn, each written as JAX writes it. */
 #include "graph/compose/compose_math.h"
 #include "graph/compose/expression_words.h"
 #include <math.h>
 
-/* min(max(x, 0), 6.0), with its type. The slope is 1 strictly between the bounds, 0 elsewhere: that of clamp. */
+/* min(max(x, 0), 6.0), in its type. The slope is 1 strictly between the bounds and 0 elsewhere, that of clamp. */
 COMPOSE(relu6)
 {
     UNUSED;

@@ -1,11 +1,11 @@
-/* Compositions along one dimension: sorting, the largest elements, running results, places of the largest and smallest, places in
+/* Compositions along one dimension: sorting, the largest elements, running results, positions of extremes, searches in
  * sorted arrays. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* The dimension meant, after flattening where all are. */
+/* Resolves the dimension; flattens x where none is named. */
 static oly_status read_axis(oly_graph *g, oly_node **x, const oly_recipe *recipe, oly_params *p)
 {
     memset(p, 0, sizeof *p);
@@ -103,7 +103,8 @@ oly_status oly_compose_running(oly_graph *g, int n_in, oly_node *const *in, cons
     return oly_graph_add(g, recipe->op, 1, &x, &p, out);
 }
 
-/* -- where the largest is -------------------------------------------------------------------------------------------- */
+/* -- positions of extremes
+ * --------------------------------------------------------------------------------------------- */
 
 oly_status oly_compose_argreduce(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
@@ -137,12 +138,12 @@ oly_status oly_compose_argreduce(oly_graph *g, int n_in, oly_node *const *in, co
                         oly_ops[recipe->op].name, oly_type_short(x));
     if (count > INT32_MAX)
         p.dtype = OLY_INT64;
-    if (p.n_axes == 0) { /* of one element each */
+    if (p.n_axes == 0) { /* over dimensions of one element each */
         oly_node *zero;
         OLY_TRY(oly_build_number(g, p.dtype, 0, &zero));
         return oly_build_broadcast(g, zero, x->rank, x->shape, out);
     }
-    oly_node *line; /* of all dimensions: refused where the array in one line would be */
+    oly_node *line; /* of all dimensions: refused where the flattened array would be */
     int64_t all = oly_type_size(x);
     if (recipe->all_axes && x->mesh && x->mesh->explicit_axes)
         OLY_TRY(oly_build_reshape(g, in[0], 1, &all, &line));

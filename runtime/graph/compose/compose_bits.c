@@ -1,4 +1,4 @@
-/* Elements seen as others of the same bits. source: jax.lax.bitcast_convert_type */
+/* Reinterpreting the bits of elements. source: jax.lax.bitcast_convert_type */
 #include "graph/compose/compose_math.h"
 #include "graph/compose/expression.h"
 #include <string.h>
@@ -33,7 +33,7 @@ static oly_node *shifts(oly_expression *s, oly_dtype dtype, int rank, const int6
     return BINARY(mul, count, step);
 }
 
-/* One element into several, the low bits first. */
+/* Splits one element into several, the low bits first. */
 static oly_node *split(oly_expression *s, oly_node *x, oly_dtype narrow, int64_t pieces)
 {
     int64_t shape[OLY_MAX_RANK];
@@ -46,7 +46,7 @@ static oly_node *split(oly_expression *s, oly_node *x, oly_dtype narrow, int64_t
     return oly_expression_convert(s, BINARY(shift_right_logical, x, by), narrow);
 }
 
-/* The elements along the last dimension into one. */
+/* Joins the elements along the last dimension into one. */
 static oly_node *join(oly_expression *s, oly_node *x, oly_dtype wide)
 {
     oly_params p;
@@ -84,7 +84,7 @@ static oly_status refuse(const oly_node *x, oly_dtype to)
 oly_status oly_compose_bitcast(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
-    oly_expression sketch = {g, OLY_OK}, *s = &sketch;
+    oly_expression expression = {g, OLY_OK}, *s = &expression;
     oly_node *x = in[0];
     oly_dtype to = recipe->params.dtype;
     size_t old = oly_dtype_size(x->type.dtype), new = oly_dtype_size(to);

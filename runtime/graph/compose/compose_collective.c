@@ -1,4 +1,5 @@
-/* Compositions of collectives: operands made to vary, dimensions cut and joined for the tiled forms, the rows themselves. */
+/* Compositions of collectives: makes operands vary, splits and concatenates dimensions for the tiled forms, adds the
+ * rows themselves. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 #include "graph/varying.h"
@@ -13,7 +14,7 @@ static unsigned axes_of(const oly_recipe *recipe)
     return axes;
 }
 
-/* Typed as differing along the axes (or not, where types do not tell). */
+/* Types x as varying along the axes (nothing where types do not say). */
 static oly_status vary(oly_graph *g, oly_node *x, const oly_recipe *recipe, oly_node **out)
 {
     *out = x;
@@ -25,7 +26,7 @@ static int64_t devices(const oly_recipe *recipe)
     return oly_axis_list_parts(recipe->params.mesh, &recipe->params.over);
 }
 
-/* The row, told mesh, axes, permutation and these dimensions. */
+/* Adds the row with the recipe's mesh, axes and permutation, and these dimensions. */
 static oly_status apply(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, int dimension, int made,
                         oly_node **out)
 {
@@ -46,7 +47,7 @@ oly_status oly_compose_pvary(oly_graph *g, int n_in, oly_node *const *in, const 
     return vary(g, in[0], recipe, out);
 }
 
-/* Sums of narrow floating numbers are formed in float32 and rounded once. source: XLA's AllReducePromotion */
+/* Sums of narrow floating-point numbers are computed in float32 and rounded once. source: XLA's AllReducePromotion */
 static oly_status widened(oly_graph *g, oly_node **x)
 {
     oly_dtype dtype = oly_dtype_computed((*x)->type.dtype);
@@ -60,7 +61,7 @@ oly_status oly_compose_psum(oly_graph *g, int n_in, oly_node *const *in, const o
     bool sum = oly_ops[recipe->op].detail == OLY_COMBINE_SUM;
     if (sum && x->type.dtype == OLY_BOOL)
         OLY_TRY(oly_build_convert(g, x, OLY_INT32, false, &x));
-    if (oly_is_constant(x)) { /* known without asking anybody */
+    if (oly_is_constant(x)) { /* known without communication */
         oly_node *both[2] = {x, NULL};
         *out = x;
         if (!sum)
@@ -98,7 +99,7 @@ static oly_status check_dimension(const oly_recipe *recipe, const oly_type *x, i
     return OLY_OK;
 }
 
-/* Dimension d becomes two: [n, rest]. */
+/* Splits dimension d in two: [n, rest]. */
 static oly_status cut(oly_graph *g, oly_node *x, const oly_recipe *recipe, int d, oly_node **out)
 {
     int64_t shape[OLY_MAX_RANK], n = devices(recipe);
@@ -116,7 +117,7 @@ static oly_status cut(oly_graph *g, oly_node *x, const oly_recipe *recipe, int d
     return oly_build_reshape(g, x, t->rank + 1, shape, out);
 }
 
-/* Dimensions d and d + 1 become one. */
+/* Merges dimensions d and d + 1. */
 static oly_status join(oly_graph *g, oly_node *x, int d, oly_node **out)
 {
     int64_t shape[OLY_MAX_RANK];
@@ -127,7 +128,7 @@ static oly_status join(oly_graph *g, oly_node *x, int d, oly_node **out)
     return oly_build_reshape(g, x, t->rank - 1, shape, out);
 }
 
-/* Untiled: the dimension must have an element for each device. */
+/* The untiled form: the dimension must have one element per device. */
 static oly_status check_devices(const oly_recipe *recipe, const oly_type *x, int d)
 {
     if (x->shape[d] == devices(recipe))

@@ -1,4 +1,4 @@
-/* Complex numbers and their parts. Real numbers are complex ones without an imaginary part. */
+/* Complex numbers and their parts. A real number is its own real part. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 
@@ -30,7 +30,7 @@ oly_status oly_compose_complex(oly_graph *g, int n_in, oly_node *const *in, cons
                         "the parts of complex numbers are real numbers, not %s and %s; add them, or take oly_real",
                         oly_type_short(&in[0]->type), oly_type_short(&in[1]->type));
     oly_dtype part = oly_dtype_inexact(both[0]->type.dtype);
-    part = part == OLY_FLOAT64 ? part : OLY_FLOAT32; /* there are no complex numbers of narrower ones */
+    part = part == OLY_FLOAT64 ? part : OLY_FLOAT32; /* there are no narrower complex types */
     for (int k = 0; k < 2; k++)
         OLY_TRY(oly_build_convert(g, both[k], part, both[k]->type.weak, &both[k]));
     OLY_TRY(oly_build_common_shape(g, 2, both));

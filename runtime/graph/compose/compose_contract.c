@@ -1,5 +1,5 @@
-/* Products of two operands in the words of jax.numpy: all become one dot_general, whose parameters say which dimensions belong
- * together, so that nothing is reshaped before the planner sees how the operands are split. */
+/* Products of two operands, with jax.numpy's conventions: each becomes one dot_general, whose parameters pair the
+ * dimensions, so that nothing is reshaped before the planner sees how the operands are split. */
 #include "graph/compose/compose_contract.h"
 #include "graph/build.h"
 #include "graph/sharding_rule/sharding_rule.h"
@@ -60,7 +60,7 @@ oly_status oly_product_place(oly_graph *g, oly_node *x, const oly_recipe *recipe
 {
     *out = x;
     oly_sharding wanted = recipe->params.sharding;
-    bool typed = wanted && wanted->mesh->explicit_axes; /* the product's own type says it */
+    bool typed = wanted && wanted->mesh->explicit_axes; /* the product's own type carries it */
     return wanted && !typed ? oly_compose_place(g, 1, &x, recipe, out) : OLY_OK;
 }
 
@@ -116,13 +116,13 @@ static oly_status check_matrices(const oly_type *x, const oly_type *y)
     return OLY_OK;
 }
 
-/* How the leading dimensions of two operands meet. */
+/* How the leading dimensions of two operands are matched. */
 typedef struct matching {
-    bool squeeze[2][OLY_MAX_RANK]; /* operand's dimension of size 1 that repeats */
+    bool squeeze[2][OLY_MAX_RANK]; /* operand's dimensions of size 1 that are repeated */
     bool both[OLY_MAX_RANK];       /* result's dimensions that are 1 in both operands */
     oly_contraction c;             /* batch pairs, numbered without the squeezed dimensions */
     int n_batch, n_only[2];
-    int batch[OLY_MAX_RANK], only[2][OLY_MAX_RANK]; /* the result's dimensions they are */
+    int batch[OLY_MAX_RANK], only[2][OLY_MAX_RANK]; /* their dimensions of the result */
 } matching;
 
 static void match(const oly_type *const *type, int n, matching *m)
@@ -154,7 +154,7 @@ static void match(const oly_type *const *type, int n, matching *m)
     }
 }
 
-/* Where the dimensions of the product (batch, the first's, the second's) belong. */
+/* Where the dimensions of the product (batch, the first's, the second's) belong in the result. */
 static void places(const matching *m, int *place)
 {
     int at = 0;
@@ -165,7 +165,7 @@ static void places(const matching *m, int *place)
             place[at++] = m->only[o][k];
 }
 
-/* Brings them there, and puts back those of size 1. */
+/* Transposes them there, and reinserts those of size 1. */
 static oly_status arrange(oly_graph *g, oly_node *x, const matching *m, int n, const int *place, oly_node **out)
 {
     int axes[OLY_MAX_RANK], rank = x->type.rank, to = 0;
@@ -183,7 +183,7 @@ static oly_status arrange(oly_graph *g, oly_node *x, const matching *m, int n, c
     return oly_build_reshape(g, *out, wide, shape, out);
 }
 
-/* Over Explicit axes both operands have their leading dimensions split alike. */
+/* Over Explicit axes both operands must have their leading dimensions split alike. */
 static oly_status check_leading(const oly_type *x, const oly_type *y, int n, const matching *m)
 {
     for (int k = 0; k < m->n_batch && x->mesh && y->mesh; k++) {
@@ -224,7 +224,7 @@ oly_status oly_compose_matmul(oly_graph *g, int n_in, oly_node *const *in, const
     return oly_product_place(g, *out, recipe, out);
 }
 
-/* With a number, or an array without dimensions: the product of elements. */
+/* A product with a number, or with an array of rank 0: elementwise. */
 static oly_status scale(oly_graph *g, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     oly_node *both[2] = {in[0], in[1]};

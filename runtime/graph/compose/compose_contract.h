@@ -3,13 +3,14 @@
 #define OLY_GRAPH_COMPOSE_CONTRACT_H
 #include "graph/compose/compose.h"
 
-/* Element types a product of x may be asked to give: wider ones of its kind, and floating ones of integers. fails OLY_DTYPE */
+/* Element types that a product of x may be requested in: wider ones of its kind, and floating ones of integers. fails
+ * OLY_DTYPE */
 oly_status oly_product_check_type(oly_dtype x, oly_dtype wanted);
-/* Converts the operands (in place) to the type they meet in, or to the one the recipe wants. */
+/* Converts the operands (in place) to their promoted type, or to the one the recipe requests. */
 oly_status oly_product_operands(oly_graph *g, int n, oly_node **in, const oly_recipe *recipe);
-/* One dot_general. sharding: where its result is wanted, NULL. */
+/* One dot_general. sharding: the requested one of its result, or NULL. */
 oly_status oly_product(oly_graph *g, oly_node *a, oly_node *b, const oly_contraction *c, oly_sharding sharding,
                        oly_node **out);
-/* The result where the recipe wants it. */
+/* Places the result as the recipe requests. */
 oly_status oly_product_place(oly_graph *g, oly_node *x, const oly_recipe *recipe, oly_node **out);
 #endif

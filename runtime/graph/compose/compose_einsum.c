@@ -1,12 +1,13 @@
-/* Einsum as sums, diagonals and products of two: the order of jax.numpy.einsum, so that types, shardings and sums are its
- * own. Two operands at a time, in the order of least work; each pair is one dot_general. Of more than two, a sharding asked for
- * over Explicit axes makes the products between the planner's matter. */
+/* Einsum as sums, diagonals and products of two, in the order of jax.numpy.einsum, so that types, shardings and
+ * rounding are the same. Each product of a pair is one dot_general; pairs are chosen for the fewest operations. With
+ * more than two operands, the planner decides where intermediate products are placed, also when an Explicit sharding of
+ * the result is requested. */
 #include "graph/build.h"
 #include "graph/compose/compose_contract.h"
 #include "graph/einsum.h"
 #include <string.h>
 
-/* An operand, or a product of some, with the indices of its dimensions. */
+/* An operand or an intermediate product, with the indices of its dimensions. */
 typedef struct value {
     oly_node *node;
     int n;
@@ -17,9 +18,9 @@ typedef struct work {
     oly_graph *g;
     const oly_recipe *recipe;
     oly_einsum e;
-    oly_dtype dtype;       /* of sums and result */
-    bool whole;            /* one step makes the result: it may be told where that is wanted */
-    oly_sharding sum_lies; /* over Explicit axes, of one operand: where its sums lie */
+    oly_dtype dtype;           /* of sums and result */
+    bool whole;                /* a single step makes the result: it takes the requested sharding */
+    oly_sharding sum_sharding; /* over Explicit axes, one operand: the requested sharding of its sums */
 } work;
 
 static uint64_t set_of(int n, const uint8_t *index)
@@ -70,10 +71,10 @@ static oly_status sum_dimensions(const work *w, value *v, const bool *summed)
     oly_op op = v->node->type.dtype == OLY_BOOL ? OLY_OP_reduce_max : OLY_OP_reduce_sum;
     OLY_TRY(oly_graph_add(w->g, op, 1, &v->node, &p, &v->node));
     drop(v, summed);
-    return w->sum_lies ? oly_build_reshard(w->g, v->node, w->sum_lies, &v->node) : OLY_OK;
+    return w->sum_sharding ? oly_build_reshard(w->g, v->node, w->sum_sharding, &v->node) : OLY_OK;
 }
 
-/* Sums over indices that only this operand has, once. */
+/* Sums over the indices that only this operand has, and has once. */
 static oly_status sum_unique(const work *w, value *v, uint64_t indices, uint64_t others)
 {
     bool summed[OLY_MAX_RANK] = {false};
@@ -97,7 +98,7 @@ static oly_status index_along(oly_graph *g, const oly_type *x, int d, oly_node *
     return oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, out);
 }
 
-/* Zero but where the indexes along these dimensions are equal. */
+/* Zero except where the indexes along these dimensions are equal. */
 static oly_status keep_diagonal(oly_graph *g, value *v, int n, const int *dims)
 {
     oly_node *first, *zero, *choose[3];
@@ -117,7 +118,7 @@ static oly_status keep_diagonal(oly_graph *g, value *v, int n, const int *dims)
     return OLY_OK;
 }
 
-/* Indices that occur more than once: the diagonal stays, or its sum where nobody else wants the index. */
+/* Indices that occur more than once: takes the diagonal, or its sum where the index is not needed any more. */
 static oly_status take_diagonals(const work *w, value *v, uint64_t wanted)
 {
     for (int d = 0; d < v->n; d++) {
@@ -132,14 +133,14 @@ static oly_status take_diagonals(const work *w, value *v, uint64_t wanted)
         for (int k = 0; k < n - has(wanted, index); k++)
             summed[dims[k]] = true;
         OLY_TRY(sum_dimensions(w, v, summed));
-        d = -1; /* numbered anew */
+        d = -1; /* dimensions were renumbered */
     }
     return OLY_OK;
 }
 
 /* -- products of two --------------------------------------------------------------------------------------------------------- */
 
-/* Dimensions of size 1 whose index has another size in the other operand broadcast: they go. */
+/* Drops dimensions of size 1 whose index has another size in the other operand. */
 static oly_status squeeze(oly_graph *g, value *v, const value *other)
 {
     bool dropped[OLY_MAX_RANK] = {false};
@@ -152,7 +153,7 @@ static oly_status squeeze(oly_graph *g, value *v, const value *other)
     return OLY_OK;
 }
 
-/* The order of dimensions the product of these two would have: batch, then what is left of each. */
+/* The order of dimensions of the product of these two: batch, then the rest of each. */
 static void product_order(const value *a, const value *b, const value *batch, uint64_t contracted, value *result)
 {
     uint64_t gone = contracted | set_of(batch->n, batch->index);
@@ -170,8 +171,8 @@ static bool same_order(const value *a, const value *b)
     return a->n == b->n && memcmp(a->index, b->index, (size_t)a->n) == 0;
 }
 
-/* Where the product is wanted when the result, its dimensions in another order, is wanted at `s`. */
-static oly_status turned_sharding(oly_sharding s, const value *order, const value *result, oly_sharding *out)
+/* The sharding to request of the product when its transpose, the result, is requested at `s`. */
+static oly_status untransposed_sharding(oly_sharding s, const value *order, const value *result, oly_sharding *out)
 {
     *out = s;
     if (!s || same_order(order, result))
@@ -216,7 +217,7 @@ static oly_status multiply(const work *w, value *a, value *b, const value *resul
         }
     oly_sharding wanted = NULL;
     if (w->whole)
-        OLY_TRY(turned_sharding(w->recipe->params.sharding, &order, result, &wanted));
+        OLY_TRY(untransposed_sharding(w->recipe->params.sharding, &order, result, &wanted));
     oly_node *both[2] = {a->node, b->node};
     for (int o = 0; o < 2; o++)
         OLY_TRY(oly_build_convert(w->g, both[o], w->dtype, false, &both[o]));
@@ -224,7 +225,7 @@ static oly_status multiply(const work *w, value *a, value *b, const value *resul
     return oly_product(w->g, both[0], both[1], &c, wanted, &out->node);
 }
 
-static oly_status turn(oly_graph *g, value *v, const value *result)
+static oly_status to_result_order(oly_graph *g, value *v, const value *result)
 {
     int axes[OLY_MAX_RANK];
     for (int d = 0; d < result->n; d++)
@@ -234,7 +235,7 @@ static oly_status turn(oly_graph *g, value *v, const value *result)
     return OLY_OK;
 }
 
-/* One step: a value made of one or two others. b NULL: of one. */
+/* One step: computes a value from one operand (b NULL) or from two. */
 static oly_status combine(const work *w, value *a, value *b, const value *result, value *out)
 {
     uint64_t wanted = set_of(result->n, result->index);
@@ -243,7 +244,7 @@ static oly_status combine(const work *w, value *a, value *b, const value *result
         OLY_TRY(sum_unique(w, a, gone, 0));
         OLY_TRY(take_diagonals(w, a, wanted));
         *out = *a;
-        return turn(w->g, out, result);
+        return to_result_order(w->g, out, result);
     }
     OLY_TRY(squeeze(w->g, b, a));
     OLY_TRY(squeeze(w->g, a, b));
@@ -253,14 +254,14 @@ static oly_status combine(const work *w, value *a, value *b, const value *result
     OLY_TRY(take_diagonals(w, a, wanted | of_b));
     OLY_TRY(take_diagonals(w, b, wanted | set_of(a->n, a->index)));
     OLY_TRY(multiply(w, a, b, result, gone & set_of(a->n, a->index) & set_of(b->n, b->index), out));
-    return turn(w->g, out, result);
+    return to_result_order(w->g, out, result);
 }
 
 /* -- the order of products ---------------------------------------------------------------------------------------------------- */
 
 enum { MOST_SEARCHED = 6 }; /* operands for which every order is tried */
 
-/* The values that are left, as sets of indices; a product is appended behind the others. */
+/* The values left, as sets of indices; a product is appended. */
 typedef struct state {
     int n;
     uint64_t set[OLY_EINSUM_OPERANDS];
@@ -282,7 +283,7 @@ static double elements(const work *w, uint64_t set)
     return size;
 }
 
-/* A multiplication for each combination of indices, and an addition where some are summed over. */
+/* One multiplication per combination of indices, and one addition where some are summed over. */
 static double cost(const work *w, const state *s, int i, int j, uint64_t result)
 {
     uint64_t all = s->set[i] | s->set[j];
@@ -299,7 +300,7 @@ static state after(const state *s, int i, int j, uint64_t result)
     return next;
 }
 
-/* Least work to the end; the first pair on the way there. */
+/* The lowest total cost from here; the first pair on that path. */
 static double search(const work *w, const state *s, uint64_t result, double limit, int *first, int *second)
 {
     double best = -1;
@@ -326,7 +327,7 @@ static double search(const work *w, const state *s, uint64_t result, double limi
     return best;
 }
 
-/* Too many operands to try all orders: the cheapest next product. */
+/* With too many operands to try all orders: the cheapest next product. */
 static void choose_greedily(const work *w, const state *s, uint64_t result, int *first, int *second)
 {
     double best = -1;
@@ -355,7 +356,7 @@ static void choose(const work *w, int n, const value *values, const value *resul
         choose_greedily(w, &s, wanted, first, second);
 }
 
-/* The indices of a product that others, or the result, still need, in the order in which they occur. */
+/* The indices of a product that other operands or the result still need, in order of occurrence. */
 static oly_status product_indices(int n, const value *values, int i, int j, const value *result, value *of)
 {
     uint64_t needed = set_of(result->n, result->index), seen = 0;
@@ -391,7 +392,7 @@ oly_status oly_compose_einsum(oly_graph *g, int n_in, oly_node *const *in, const
     oly_sharding wanted = recipe->params.sharding;
     bool typed = wanted && wanted->mesh->explicit_axes;
     oly_type meet = in[0]->type;
-    w.sum_lies = typed && n_in == 1 ? wanted : NULL;
+    w.sum_sharding = typed && n_in == 1 ? wanted : NULL;
     for (int k = 0; k < n_in; k++) {
         oly_dtype before = meet.dtype;
         type[k] = &in[k]->type;

@@ -1,4 +1,4 @@
-/* Elementwise compositions: numbers and arrays meet in one type and shape, then the row is applied. */
+/* Elementwise compositions: operands are converted to one type and broadcast to one shape, then the row is added. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 
@@ -24,7 +24,7 @@ oly_status oly_compose_binary(oly_graph *g, int n_in, oly_node *const *in, const
     (void)n_in;
     oly_node *both[2] = {in[0], in[1]};
     OLY_TRY(oly_build_promoted(g, 2, both));
-    OLY_TRY(oly_op_takes(recipe->op, &both[0]->type)); /* before the shapes */
+    OLY_TRY(oly_op_takes(recipe->op, &both[0]->type)); /* before the shapes are compared */
     OLY_TRY(oly_build_common_shape(g, 2, both));
     return oly_build_apply(g, recipe->op, 2, both, out);
 }
@@ -40,7 +40,7 @@ oly_status oly_compose_divide(oly_graph *g, int n_in, oly_node *const *in, const
     return oly_build_apply(g, OLY_OP_div, 2, both, out);
 }
 
-/* x, or 0 where x is not above it: so the slope at 0 is 0 (that of max would be one half). 0 takes the type of x (of bools:
+/* x where x > 0, else 0: so the slope at 0 is 0 (that of max would be one half). 0 takes the type of x (of bools:
  * integers, as in JAX). */
 oly_status oly_compose_relu(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
@@ -65,7 +65,7 @@ oly_status oly_compose_where(oly_graph *g, int n_in, oly_node *const *in, const 
     return oly_build_apply(g, OLY_OP_select, 3, all, out);
 }
 
-/* To bool: whether it is not zero, also where only the imaginary part is. */
+/* Conversion to bool: x != 0, also where only the imaginary part is not zero. */
 oly_status oly_compose_astype(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;

@@ -1,6 +1,6 @@
-/* Compositions that read and write by value: take, x.at[...], dynamic slices, segment sums. Negative indexes, which count from the
- * end, and the shapes of JAX's functions are dealt with here; what indexes outside the array do is the gather's or scatter's
- * mode. */
+/* Compositions that read and write by value: take, x.at[...], dynamic slices, segment sums. They wrap negative indexes,
+ * which count from the end, and give results the shapes of JAX's functions; what an index outside the array does is the
+ * mode of the gather or scatter. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 #include "graph/sharding_rule/sharding_rule.h"
@@ -22,7 +22,7 @@ static oly_status check_integer(const oly_node *index)
     return OLY_OK;
 }
 
-/* Type that indexes into dimensions of x are worked in: int32 unless they, or the dimensions, are wider. */
+/* The type in which indexes into dimensions of x are computed: int32 unless they, or the dimensions, are wider. */
 static oly_dtype index_dtype(const oly_type *x, int n, oly_node *const *index)
 {
     bool wide = false;
@@ -50,13 +50,14 @@ static oly_status wrap_negative(oly_graph *g, oly_node *index, int64_t size, oly
     return oly_build_apply(g, OLY_OP_select, 3, (oly_node *[]){below, sum, index}, out);
 }
 
-/* Are its elements places in a line, counted from its beginning? */
+/* Are its elements positions counted from the beginning, and so never negative? */
 static bool gives_places(const oly_node *x)
 {
     return x->op == OLY_OP_argsort || x->op == OLY_OP_top_k || x->op == OLY_OP_searchsorted;
 }
 
-/* n indexes into the dimensions of x from `first` on: of one integer type, negative ones wrapped, broadcast to one shape. */
+/* n indexes into the dimensions of x from `first` on: converted to one integer type, negative ones wrapped, broadcast
+ * to one shape. */
 static oly_status read_indexes(oly_graph *g, const oly_type *x, int first, int n, oly_node *const *in, bool wrap,
                                oly_node **index)
 {
@@ -97,7 +98,7 @@ static oly_status gather(oly_graph *g, oly_node *x, int n, oly_node *const *inde
     return constrains ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
 }
 
-/* How the part that indexes mean is sharded over Explicit axes: as the indexes, then as the rest of the array. NULL: not at all. */
+/* The sharding of the indexed part over Explicit axes: as the indexes, then as the rest of the array. NULL: none. */
 static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index, int rank, oly_sharding *slice)
 {
     oly_type t = {.rank = rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
@@ -122,7 +123,7 @@ static oly_status slice_sharding(const oly_node *x, int n, const oly_node *index
     return *slice ? OLY_OK : OLY_MEMORY;
 }
 
-/* Have n indexes of leading dimensions, and what is left of the array, no element? */
+/* Does indexing n leading dimensions leave no elements? */
 static bool is_empty_part(const oly_node *x, int n, const oly_node *index)
 {
     bool empty = oly_type_size(&index->type) == 0;
@@ -145,7 +146,7 @@ static oly_status check_not_empty(const oly_type *x, int axis, const oly_type *i
     return OLY_OK;
 }
 
-/* No indexes: as in JAX, the result is new, and not split. */
+/* No indexes: as in JAX, the result is a new array that is not split. */
 static oly_status take_nothing(const oly_node *x, const oly_node *index, oly_params *p)
 {
     oly_type t = {.rank = x->type.rank - 1 + index->type.rank, .mesh = x->type.mesh ? x->type.mesh : index->type.mesh};
@@ -171,7 +172,7 @@ oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const o
     index_params(&p, recipe, 0, axis, 1);
     OLY_TRY(take_nothing(x, index, &p));
     OLY_TRY(gather(g, x, 1, &index, &p, out));
-    int rank = (*out)->type.rank, n_index = index->type.rank; /* the indexes' dimensions take the place of the axis */
+    int rank = (*out)->type.rank, n_index = index->type.rank; /* the indexes' dimensions replace the axis */
     for (int d = 0; d < axis; d++)
         order[to++] = n_index + d;
     for (int d = 0; d < n_index; d++)
@@ -181,7 +182,7 @@ oly_status oly_compose_take(oly_graph *g, int n_in, oly_node *const *in, const o
     return oly_build_transpose(g, *out, order, out);
 }
 
-/* Gives both operands the same extents in all dimensions but `axis`. */
+/* Broadcasts both operands to the same extents in all dimensions but `axis`. */
 static oly_status meet_but(oly_graph *g, oly_node **x, oly_node **index, int axis)
 {
     int64_t of_x[OLY_MAX_RANK], of_index[OLY_MAX_RANK];
@@ -214,7 +215,7 @@ static oly_status take_along(oly_graph *g, oly_node *x, oly_node *index, const o
     OLY_TRY(check_not_empty(&x->type, axis, &index->type));
     OLY_TRY(read_indexes(g, &x->type, axis, 1, &index, wrap, &index));
     OLY_TRY(meet_but(g, &x, &index, axis));
-    for (int d = 0, to = 0; d < rank; d++) { /* the axis last: the others are batches */
+    for (int d = 0, to = 0; d < rank; d++) { /* the axis last: the others are batch dimensions */
         int place = d == axis ? rank - 1 : to++;
         order[place] = d;
         back[d] = place;
@@ -247,7 +248,7 @@ static oly_status check_index_count(const oly_type *x, int n)
     return OLY_OK;
 }
 
-/* Over Explicit axes: is no leading dimension split, so that a slice there takes nothing from the others? */
+/* Over Explicit axes: is no leading dimension split, so that a slice of them keeps all other axes? */
 static bool keeps_axes(const oly_type *x, int n)
 {
     bool whole = x->mesh && x->mesh->explicit_axes;
@@ -274,7 +275,7 @@ oly_status oly_compose_at_get(oly_graph *g, int n_in, oly_node *const *in, const
     if (!p.sharding) {
         OLY_TRY(slice_sharding(in[0], n_in - 1, index[0], index[0]->type.rank + in[0]->type.rank - n_in + 1, &slice));
         if (one_slice)
-            p.sharding = slice; /* the rest of the array stays as it is split */
+            p.sharding = slice; /* the rest of the array keeps its sharding */
         if (is_empty_part(in[0], n_in - 1, index[0]))
             p.sharding = slice; /* nothing is looked up: nothing is ambiguous */
     }
@@ -295,7 +296,7 @@ static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node 
     oly_sharding slice = NULL;
     if (!p->sharding)
         OLY_TRY(slice_sharding(x, n, index[0], rank, &slice));
-    if (slice && is_empty_part(x, n, index[0])) { /* whatever the updates are split along */
+    if (slice && is_empty_part(x, n, index[0])) { /* however the updates are split */
         *out = x;
         return oly_build_broadcast(g, updates, rank, shape, &updates);
     }
@@ -313,7 +314,8 @@ static oly_status scatter(oly_graph *g, oly_op op, oly_node *x, int n, oly_node 
     return constrains ? oly_build_reshard(g, *out, p->sharding, out) : OLY_OK;
 }
 
-/* What is written is converted; what is combined meets x in a common type, and the result is converted back. */
+/* The operand of a set is converted; with other operations it is combined in a promoted type, and the result converted
+ * back. */
 oly_status oly_compose_at_update(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     int n = n_in - 2;
@@ -377,7 +379,8 @@ oly_status oly_compose_bincount(oly_graph *g, int n_in, oly_node *const *in, con
     return scatter(g, OLY_OP_scatter_add, zeros, 1, &index, one, &p, out);
 }
 
-/* -- parts that start anywhere --------------------------------------------------------------------------------------- */
+/* -- slices at computed positions
+ * -------------------------------------------------------------------------------------- */
 
 static oly_status read_starts(oly_graph *g, const oly_type *x, int n, oly_node *const *in, oly_node **start)
 {
@@ -389,7 +392,7 @@ static oly_status read_starts(oly_graph *g, const oly_type *x, int n, oly_node *
     return n == 0 ? OLY_OK : read_indexes(g, x, 0, n, in, true, start);
 }
 
-/* Starts that are known now make the part an ordinary slice: true, with start moved to lie inside. */
+/* Starts known at planning time make it an ordinary slice: true, with start clamped into the array. */
 static bool known_part(const oly_type *x, int n, oly_node *const *in, const int64_t *extent, oly_params *part)
 {
     memset(part, 0, sizeof *part);
@@ -454,8 +457,8 @@ oly_status oly_compose_dynamic_update_slice(oly_graph *g, int n_in, oly_node *co
     bool all_or_none = memcmp(x->shape, in[1]->type.shape, sizeof(int64_t) * (size_t)x->rank) == 0;
     if ((all_or_none && !x->mesh) || oly_type_size(&in[1]->type) == 0)
         return OLY_OK;
-    bool exact =
-        !x->mesh || !all[1]->type.mesh || oly_type_same_sharding(x, &all[1]->type); /* or the rule has to refuse it */
+    bool exact = !x->mesh || !all[1]->type.mesh ||
+                 oly_type_same_sharding(x, &all[1]->type); /* otherwise the rule has to refuse it */
     if (exact && known_part(x, n_in - 2, in + 2, in[1]->type.shape, &p))
         return oly_graph_add(g, OLY_OP_update, 2, all, &p, out);
     return oly_graph_add(g, OLY_OP_dynamic_update_slice, n_in, all, NULL, out);

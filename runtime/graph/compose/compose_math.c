@@ -1,5 +1,5 @@
-/* Mathematical functions of jax.numpy and jax.lax that are combinations of rows, each as JAX writes it: the classes of
- * errors, the special values and the gradients follow from that. */
+/* Mathematical functions of jax.numpy and jax.lax made of several rows, each written as JAX writes it, from which the
+ * error bounds, special values and gradients follow. */
 #include "graph/compose/compose_math.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include "graph/compose/expression_words.h"
@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* -- rows that want their operands so -------------------------------------------------------------------------------- */
+/* -- rows with converted operands
+ * ------------------------------------------------------------------------------------ */
 COMPOSE(numeric)
 {
     (void)n_in;
@@ -28,7 +29,7 @@ COMPOSE(numeric_binary)
     oly_expression_numeric_pair(s, &x, &y);
     DONE(oly_expression_binary(s, recipe->op, x, y));
 }
-/* jnp's: for unsigned numbers zeros come in from the left. */
+/* jnp's: unsigned numbers are shifted logically. */
 COMPOSE(right_shift)
 {
     UNUSED;
@@ -47,8 +48,8 @@ COMPOSE(logical)
     return oly_build_apply(g, recipe->op, 2, both, out);
 }
 
-/* -- to whole numbers ------------------------------------------------------------------------------------------------ */
-/* floor, ceil: whole numbers already are. */
+/* -- rounding ----------------------------------------------------------------------------------------------------- */
+/* floor, ceil: integers stay as they are. */
 COMPOSE(whole)
 {
     (void)n_in;
@@ -87,7 +88,7 @@ COMPOSE(round)
 }
 
 /* -- products ---------------------------------------------------------------------------------------------------------- */
-/* By repeated squaring, the factors in JAX's order. */
+/* Powers by repeated squaring, multiplied in JAX's order. */
 static oly_node *whole_power(oly_expression *s, oly_node *x, int64_t y)
 {
     bool inverse = y < 0;
@@ -104,7 +105,7 @@ static oly_node *whole_power(oly_expression *s, oly_node *x, int64_t y)
 }
 static oly_status compose_power(oly_graph *g, oly_node *x, int64_t y, oly_node **out)
 {
-    if (x->type.unreduced || x->type.reduced) /* as products it might be defined: JAX's integer_pow is not */
+    if (x->type.unreduced || x->type.reduced) /* as products it might be defined, but JAX's integer_pow is not */
         return oly_sharding_fail_types("integer_pow", &x->type, NULL, "unsupported",
                                        "an integer power is not defined on unreduced sums ({U:...}) nor on values that "
                                        "are reduced along axes ({R:...}); move the operand with oly_reshard first");
@@ -124,7 +125,7 @@ COMPOSE(integer_pow)
     (void)n_in;
     return compose_power(g, in[0], recipe->params.dimension, out);
 }
-/* Whole powers of whole numbers are chosen by the bits of y: where shapes are equal, y must be split wherever x is. */
+/* Integer powers select by the bits of y: where shapes are equal, y must be split wherever x is. */
 static oly_status check_choice(const oly_type *x, const oly_type *y)
 {
     if (!x->mesh || !y->mesh || y->rank == 0 || oly_axes_same(x, y) || x->rank != y->rank ||
@@ -139,7 +140,7 @@ static oly_status check_choice(const oly_type *x, const oly_type *y)
                                            d);
     return OLY_OK;
 }
-/* A whole number as exponent: by products. */
+/* An integer exponent: by products. */
 COMPOSE(power)
 {
     (void)n_in, (void)recipe;
@@ -192,7 +193,7 @@ static oly_status refuse_complex(const char *what, const oly_node *x)
                         what, oly_type_short(&x->type));
     return OLY_OK;
 }
-/* Towards zero for integers, as lax.div. */
+/* Truncates for integers, as lax.div. */
 COMPOSE(quotient)
 {
     UNUSED;
@@ -222,7 +223,7 @@ COMPOSE(floor_divide)
     oly_node *differ = BINARY(ne, UNARY(sign, x), UNARY(sign, y)), *rest = BINARY(ne, BINARY(rem, x, y), WHOLE(0));
     DONE(SELECT(BINARY(and, differ, rest), BINARY(sub, quotient, WHOLE(1)), quotient));
 }
-/* An integer remainder by zero is by one. */
+/* The divisor of an integer remainder: 1 in place of 0. */
 static oly_node *not_zero(oly_expression *s, oly_node *y)
 {
     bool whole = y && oly_kind_of(y) == OLY_KIND_INTEGER;
@@ -248,14 +249,14 @@ COMPOSE(fmod)
 }
 
 /* -- bounds ------------------------------------------------------------------------------------------------------------- */
-/* recipe.op: gt or lt; the other one where one is NaN. */
+/* recipe.op: gt or lt; where one operand is NaN, the other. */
 COMPOSE(ignoring_nan)
 {
     (void)n_in;
     BEGIN oly_node *mine = oly_expression_binary(s, recipe->op, in[0], in[1]);
     DONE(SELECT(BINARY(or, mine, BINARY(ne, in[1], in[1])), in[0], in[1]));
 }
-/* in: lowest, x, highest. The bounds have x's type, and its shape or none. */
+/* in: lowest, x, highest. The bounds have x's type, and its shape or rank 0. */
 COMPOSE(clamp)
 {
     UNUSED;
@@ -386,13 +387,14 @@ COMPOSE(hypot)
     oly_node *length = SELECT(zero, larger, BINARY(mul, larger, UNARY(sqrt, BINARY(add, one, ratio))));
     DONE(SELECT(infinite, NUMBER(INFINITY), length));
 }
-/* sin(pi x) / (pi x). At zero the first terms of the series, of an operand that is zero everywhere: for the derivatives. */
+/* sin(pi x) / (pi x). At zero the first terms of the series, of an operand that is zero everywhere, for the sake of the
+ * derivatives. */
 COMPOSE(sinc)
 {
     UNUSED;
     BEGIN oly_node *x = oly_expression_floating(s, in[0]), *zero = BINARY(eq, x, WHOLE(0)),
-                   *turned = BINARY(mul, NUMBER(M_PI), x);
-    oly_node *safe = SELECT(zero, WHOLE(1), turned), *z = UNARY(square, SELECT(zero, turned, WHOLE(0)));
+                   *angle = BINARY(mul, NUMBER(M_PI), x);
+    oly_node *safe = SELECT(zero, WHOLE(1), angle), *z = UNARY(square, SELECT(zero, angle, WHOLE(0)));
     oly_node *series = BINARY(add, BINARY(mul, z, NUMBER(1.0 / 120)), NUMBER(-1.0 / 6));
     series = BINARY(add, BINARY(mul, z, series), WHOLE(1));
     DONE(SELECT(zero, series, BINARY(div, UNARY(sin, safe), safe)));
@@ -409,7 +411,7 @@ COMPOSE(angle)
 }
 
 /* -- choosing --------------------------------------------------------------------------------------------------------------- */
-/* in: which, then the cases; beyond the first and last, those. */
+/* in: the index, then the cases; an index out of range selects the first or last. */
 COMPOSE(select_n)
 {
     (void)recipe;

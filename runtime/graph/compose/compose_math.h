@@ -5,7 +5,7 @@
 
 /* compose_math.c */
 oly_compose oly_compose_numeric;         /* recipe.op; bools become int32 */
-oly_compose oly_compose_floating_binary; /* recipe.op of two operands made floating */
+oly_compose oly_compose_floating_binary; /* recipe.op of two operands converted to floating point */
 oly_compose oly_compose_numeric_binary;  /* recipe.op of two operands, bools become int32 */
 oly_compose oly_compose_logical;         /* recipe.op of two truths */
 oly_compose oly_compose_right_shift;

@@ -47,7 +47,7 @@ static oly_node *constant(oly_expression *s, oly_dtype dtype, int64_t value)
     return s->status == OLY_OK ? out : NULL;
 }
 
-/* Two uint32 as one word, the first in the upper half. */
+/* Joins two uint32 to one word, the first in the upper half. */
 static oly_node *joined(oly_expression *s, oly_node *first, oly_node *second)
 {
     oly_node *upper = oly_expression_convert(s, first, OLY_UINT64);
@@ -109,7 +109,7 @@ static oly_node *bits(oly_expression *s, oly_node *word, size_t bytes, int rank,
     return oly_expression_convert(s, x, bytes == 1 ? OLY_UINT8 : bytes == 2 ? OLY_UINT16 : OLY_UINT32);
 }
 
-/* A row of the result's type: a node of a key, moved where the result is to be. */
+/* Completes a row of the result's type (a node of a key) and places it as requested. */
 static oly_status finish(oly_expression *s, oly_node *x, const oly_recipe *recipe, oly_node **out)
 {
     OLY_TRY(oly_expression_done(s, x, out));
@@ -196,7 +196,8 @@ oly_status oly_compose_random_bits(oly_graph *g, int n_in, oly_node *const *in, 
     return finish(&s, bits(&s, word, oly_dtype_size(p->dtype), p->rank, p->shape), recipe, out);
 }
 
-/* -- from 0 to 1 ------------------------------------------------------------------------------------------------------ */
+/* -- the unit interval
+ * -------------------------------------------------------------------------------------------------- */
 
 static oly_node *number(oly_expression *s, oly_dtype dtype, double value)
 {
@@ -213,7 +214,7 @@ static oly_status check_floating(oly_dtype dtype, const char *what)
     return OLY_OK;
 }
 
-/* Bits of a mantissa behind the exponent of 1, less 1. Fractions of less than 8 bits are taken from 8 bits. */
+/* Random bits as the mantissa of a number in [1, 2), minus 1. Mantissas of less than 8 bits are taken from 8 bits. */
 oly_node *oly_random_unit(oly_expression *s, oly_node *word, oly_dtype dtype, int rank, const int64_t *shape)
 {
 #define UNIT(number, T, digits, least)                                                                                 \
@@ -237,7 +238,7 @@ oly_node *oly_random_unit(oly_expression *s, oly_node *word, oly_dtype dtype, in
     return oly_expression_binary(s, OLY_OP_sub, x, number(s, dtype, 1));
 }
 
-/* x * y + z as XLA does it: rounded once. */
+/* x * y + z rounded once, as XLA computes it. */
 static oly_node *fused(oly_expression *s, oly_node *x, oly_node *y, oly_node *z)
 {
     oly_node *all[3] = {x, y, z};
@@ -274,7 +275,7 @@ static oly_node *between_numbers(oly_expression *s, oly_node *word, oly_dtype dt
     return between(s, word, dtype, number(s, dtype, low), number(s, dtype, high), rank, shape);
 }
 
-/* Operands of a distribution repeat to the shape asked for, and do not widen it. */
+/* Parameters of a distribution broadcast to the requested shape, and do not extend it. */
 static oly_status check_parameter(const oly_node *x, const oly_params *p)
 {
     oly_type wanted = {.dtype = x->type.dtype, .rank = p->rank};
@@ -304,7 +305,8 @@ oly_status oly_compose_random_uniform(oly_graph *g, int n_in, oly_node *const *i
     return finish(&s, between(&s, word, p->dtype, in[1], in[2], p->rank, p->shape), recipe, out);
 }
 
-/* -- what a type is like ---------------------------------------------------------------------------------------------- */
+/* -- properties of types
+ * ------------------------------------------------------------------------------------------------- */
 
 /* The number after -1. */
 static double after_minus_one(oly_dtype dtype)
@@ -354,7 +356,7 @@ oly_status oly_compose_random_truncated_normal(oly_graph *g, int n_in, oly_node 
     }
     oly_node *u = between(&s, word, p->dtype, error[0], error[1], p->rank, p->shape);
     oly_node *x = oly_expression_binary(&s, OLY_OP_mul, root, oly_expression_unary(&s, OLY_OP_erf_inv, u));
-    for (int k = 0; k < 2; k++) { /* rounding does not lead out */
+    for (int k = 0; k < 2; k++) { /* so that rounding stays in range */
         oly_node *far = number(&s, p->dtype, k == 0 ? INFINITY : -INFINITY);
         oly_node *inside = oly_expression_binary(&s, OLY_OP_nextafter, end[k], far);
         x = oly_expression_binary(&s, k == 0 ? OLY_OP_max : OLY_OP_min, x, inside);
@@ -466,13 +468,13 @@ oly_status oly_compose_random_rademacher(oly_graph *g, int n_in, oly_node *const
 
 /* -- integers --------------------------------------------------------------------------------------------------------- */
 
-/* What offsets are worked in: as many bits as the type has, at least 32. */
-static oly_dtype worked_in(oly_dtype dtype)
+/* The type in which offsets are computed: as many bits as `dtype` has, at least 32. */
+static oly_dtype offset_dtype(oly_dtype dtype)
 {
     return oly_dtype_size(dtype) == 8 ? OLY_UINT64 : OLY_UINT32;
 }
 
-/* The least and the greatest of an integer type; a uint64 as the bits of an int64. */
+/* The smallest and the largest value of an integer type; a uint64 as the bits of an int64. */
 static int64_t least_of(oly_dtype dtype)
 {
     return oly_dtype_is_signed(dtype) ? INT64_MIN >> (64 - 8 * oly_dtype_size(dtype)) : 0;
@@ -481,12 +483,12 @@ static int64_t greatest_of(oly_dtype dtype)
 {
     return (int64_t)(UINT64_MAX >> (64 - 8 * oly_dtype_size(dtype) + oly_dtype_is_signed(dtype)));
 }
-static bool reaches_beyond(oly_dtype a, oly_dtype b) /* is a's greatest above b's? */
+static bool reaches_beyond(oly_dtype a, oly_dtype b) /* is a's largest value above b's? */
 {
     return (uint64_t)greatest_of(a) > (uint64_t)greatest_of(b);
 }
 
-/* An integer in another type; what does not fit becomes the nearest that does. */
+/* Conversion to another integer type that saturates. */
 static oly_node *clipped(oly_expression *s, oly_node *x, oly_dtype dtype)
 {
     if (!x)
@@ -499,7 +501,7 @@ static oly_node *clipped(oly_expression *s, oly_node *x, oly_dtype dtype)
     return oly_expression_convert(s, x, dtype);
 }
 
-/* A number that was written, as whole; false: an array. */
+/* The value of an integer constant; false: an array. */
 static bool written(const oly_node *x, int64_t *value)
 {
     if (!x || !oly_is_constant(x))
@@ -508,7 +510,7 @@ static bool written(const oly_node *x, int64_t *value)
     return true;
 }
 
-/* How many numbers there are from low to high, in what offsets are worked in (0: as many as that has), and low. */
+/* How many integers there are from low to high, in the type of offsets (0: all of it), and low. */
 typedef struct span {
     oly_node *low, *count;
 } span;
@@ -520,12 +522,12 @@ static span written_span(oly_expression *s, int64_t low, int64_t high, oly_dtype
     low = low < least ? least : dtype != OLY_UINT64 && low > greatest ? greatest : low;
     high = high < least ? least : beyond ? greatest : high;
     uint64_t count = high > low ? (uint64_t)high - (uint64_t)low + beyond : 1;
-    return (span){constant(s, dtype, low), constant(s, worked_in(dtype), (int64_t)count)};
+    return (span){constant(s, dtype, low), constant(s, offset_dtype(dtype), (int64_t)count)};
 }
 
 static span computed_span(oly_expression *s, oly_node *low, oly_node *high, oly_dtype dtype)
 {
-    oly_dtype width = worked_in(dtype);
+    oly_dtype width = offset_dtype(dtype);
     if (!low || !high)
         return (span){NULL, NULL};
     if (oly_dtype_kind(low->type.dtype) != OLY_KIND_INTEGER)
@@ -551,18 +553,19 @@ static span computed_span(oly_expression *s, oly_node *low, oly_node *high, oly_
     return (span){low, oly_expression_select(s, any, count, one)};
 }
 
-/* Twice as many bits as there are in an offset, modulo the count: (h * 2^bits + l) % n = ((h % n) * (2^bits % n) + l % n) % n. */
+/* Twice as many bits as an offset has, modulo the count: (h * 2^bits + l) % n = ((h % n) * (2^bits % n) + l % n) %
+ * n. */
 oly_node *oly_random_integers(oly_expression *s, oly_node *word, oly_node *low, oly_node *high, oly_dtype dtype,
                               int rank, const int64_t *shape)
 {
     int64_t a, b;
-    size_t bytes = oly_dtype_size(worked_in(dtype));
+    size_t bytes = oly_dtype_size(offset_dtype(dtype));
     span n = written(low, &a) && written(high, &b) ? written_span(s, a, b, dtype) : computed_span(s, low, high, dtype);
     oly_node *x[2];
     for (int k = 0; k < 2; k++)
         x[k] =
             oly_expression_binary(s, OLY_OP_rem, bits(s, oly_random_subkey(s, word, k), bytes, rank, shape), n.count);
-    oly_node *root = constant(s, worked_in(dtype), (int64_t)1 << (4 * bytes));
+    oly_node *root = constant(s, offset_dtype(dtype), (int64_t)1 << (4 * bytes));
     root = oly_expression_binary(s, OLY_OP_rem, root, n.count);
     oly_node *factor = oly_expression_binary(s, OLY_OP_rem, oly_expression_binary(s, OLY_OP_mul, root, root), n.count);
     oly_node *offset = oly_expression_binary(s, OLY_OP_add, oly_expression_binary(s, OLY_OP_mul, x[0], factor), x[1]);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One composition as an expression. */
+/* Another composition as part of an expression. */
 static oly_node *composed(oly_expression *s, oly_compose *compose, int n, oly_node *const *in, const oly_recipe *recipe)
 {
     oly_node *out = NULL;
@@ -35,7 +35,7 @@ static oly_node *argsorted(oly_expression *s, oly_node *x)
     return composed(s, oly_compose_argsort, 1, &x, &r);
 }
 
-/* Indexes lie inside. */
+/* The indexes are in range. */
 static oly_node *taken(oly_expression *s, oly_node *x, oly_node *index, int axis)
 {
     oly_recipe r;
@@ -68,8 +68,8 @@ static oly_status finish(oly_expression *s, oly_node *x, const oly_recipe *recip
 
 /* -- permutations ----------------------------------------------------------------------------------------------------- */
 
-/* Which element comes where, of n: sorted by random bits, several times where those alone would repeat too often. NULL in a
- * good sketch: as they are. */
+/* A random permutation of n: sorted by random bits, several times where one sort would have too many equal keys. NULL
+ * with the status OLY_OK: the identity. */
 static oly_node *order(oly_expression *s, oly_node *word, int64_t n)
 {
     int rounds = n > 1 ? (int)ceil(3 * log((double)n) / log((double)UINT32_MAX)) : 0;
@@ -112,7 +112,7 @@ oly_status oly_compose_random_permutation(oly_graph *g, int n_in, oly_node *cons
 
 /* -- categories ------------------------------------------------------------------------------------------------------- */
 
-/* The largest of logits and Gumbel noise along an axis. The shape asked for ends in that of the other dimensions. */
+/* The argmax of logits plus Gumbel noise along an axis. The requested shape ends in that of the other dimensions. */
 oly_status oly_compose_random_categorical(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
                                           oly_node **out)
 {
@@ -154,7 +154,7 @@ oly_status oly_compose_random_categorical(oly_graph *g, int n_in, oly_node *cons
 
 /* -- samples ---------------------------------------------------------------------------------------------------------- */
 
-/* With probabilities, put back: where a random share of the sum falls among the running sums. */
+/* With probabilities and replacement: searches a random share of the sum in the running sums. */
 static oly_node *by_share(oly_expression *s, oly_node *word, oly_node *p, int rank, const int64_t *shape)
 {
     oly_recipe r;
@@ -177,7 +177,7 @@ static oly_node *by_share(oly_expression *s, oly_node *word, oly_node *p, int ra
     return oly_expression_convert(s, index, oly_default_int());
 }
 
-/* With probabilities, not put back: the largest of log(p) and Gumbel noise. */
+/* With probabilities, without replacement: the largest of log(p) plus Gumbel noise. */
 static oly_node *by_noise(oly_expression *s, oly_node *word, oly_node *p, int64_t count)
 {
     oly_node *noise = oly_random_gumbels(s, word, p->type.dtype, 1, p->type.shape);

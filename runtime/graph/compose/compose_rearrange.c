@@ -1,4 +1,5 @@
-/* Compositions that put elements elsewhere: padding, turning round, rolling, repeating, stacking, diagonals and triangles. */
+/* Compositions that rearrange elements: padding, reversing, cyclic shifts, repeating, stacking, diagonals and
+ * triangles. */
 #include "graph/compose/compose_rearrange.h"
 #include "core/min_max.h"
 #include "graph/build.h"
@@ -30,9 +31,11 @@ static oly_status join(oly_graph *g, int n, oly_node *const *parts, int d, oly_n
     return n == 1 ? OLY_OK : oly_graph_add(g, OLY_OP_concatenate, n, parts, &p, out);
 }
 
-/* -- padding and turning round ---------------------------------------------------------------------------------------- */
+/* -- padding and reversing
+ * -------------------------------------------------------------------------------------------- */
 
-/* Extent of dimension d after padding: low + high + elements with their gaps. fails OLY_SHAPE, OLY_OVERFLOW */
+/* Extent of dimension d after padding: low + high + elements with the gaps between them. fails OLY_SHAPE,
+ * OLY_OVERFLOW */
 static oly_status padded_extent(const oly_type *x, const oly_params *p, int d, int64_t *extent)
 {
     int64_t n = x->shape[d], covered = 0;
@@ -138,7 +141,7 @@ oly_status oly_compose_roll(oly_graph *g, int n_in, oly_node *const *in, const o
     const oly_type *x = &in[0]->type;
     const oly_params *p = &recipe->params;
     *out = in[0];
-    if (recipe->all_axes) { /* as one line */
+    if (recipe->all_axes) { /* flattened */
         int64_t n = oly_type_size(x);
         OLY_TRY(oly_build_reshape(g, in[0], 1, &n, out));
         OLY_TRY(roll_axis(g, *out, 0, p->start[0], out));
@@ -154,9 +157,9 @@ oly_status oly_compose_roll(oly_graph *g, int n_in, oly_node *const *in, const o
 
 /* -- repeating -------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_COPIES = 16 }; /* joined by one concatenation, which asks each device only for what it holds */
+enum { MOST_COPIES = 16 }; /* joined by one concatenation, which reads on each device only what that device needs */
 
-/* `count` copies of x after each other along d. */
+/* `count` copies of x one after the other along d. */
 static oly_status copies_along(oly_graph *g, oly_node *x, int d, int64_t count, oly_node **out)
 {
     oly_node *parts[MOST_COPIES];
@@ -186,7 +189,7 @@ static oly_status check_product(const oly_type *x, int d, int64_t n, int64_t tim
     return OLY_OK;
 }
 
-/* Copies of blocks do not lie in blocks: over explicit axes the program says where they go. */
+/* The copies of a split dimension are not split alike: over Explicit axes the program must say how. */
 static oly_status check_not_sharded(const oly_type *x, int d, int64_t times, const char *rule)
 {
     if (!x->mesh || x->axes[d].n == 0)
@@ -198,7 +201,7 @@ static oly_status check_not_sharded(const oly_type *x, int d, int64_t times, con
         times, d, oly_type_short(x), rule);
 }
 
-/* Dimensions of size 1 are broadcast, others joined to themselves. */
+/* Dimensions of size 1 are broadcast, others concatenated with themselves. */
 static oly_status tile_axis(oly_graph *g, oly_node *x, int d, int64_t times, oly_node **out)
 {
     int64_t shape[OLY_MAX_RANK];
@@ -232,8 +235,8 @@ oly_status oly_compose_tile(oly_graph *g, int n_in, oly_node *const *in, const o
     return OLY_OK;
 }
 
-/* Element by element: a new dimension after the axis is broadcast and merged with it. Dimensions around the axis are merged
- * first where there is no room for another. */
+/* A new dimension after the axis is broadcast and merged with it. Dimensions around the axis are merged first where the
+ * rank would be too large. */
 oly_status oly_compose_repeat(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -410,7 +413,7 @@ oly_status oly_compose_diff(oly_graph *g, int n_in, oly_node *const *in, const o
 
 /* -- diagonals and triangles ------------------------------------------------------------------------------------------ */
 
-/* Where column - row >= k (or == k) in the last two of the dimensions of `shape`: bools. */
+/* Where column - row >= k (or == k) in the last two dimensions of `shape`: bools. */
 static oly_status compare_places(oly_graph *g, int rank, const int64_t *shape, int64_t k, oly_op op, oly_node **out)
 {
     oly_params p;
@@ -424,7 +427,7 @@ static oly_status compare_places(oly_graph *g, int rank, const int64_t *shape, i
     p.dimension = rank - 1;
     OLY_TRY(oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, &both[0]));
     int64_t far = shape[rank - 1] > shape[rank - 2] ? shape[rank - 1] : shape[rank - 2];
-    k = k > far ? far : k < -far ? -far : k; /* further away is all the same, and must not overflow */
+    k = k > far ? far : k < -far ? -far : k; /* beyond that nothing changes, and k must not overflow */
     if (k != 0) {
         OLY_TRY(oly_build_number(g, p.dtype, (double)k, &offset));
         OLY_TRY(oly_build_broadcast(g, offset, rank, shape, &sum[1]));
@@ -463,7 +466,7 @@ oly_status oly_compose_tri(oly_graph *g, int n_in, oly_node *const *in, const ol
     return oly_build_convert(g, *out, t.dtype, false, out);
 }
 
-/* condition ? x : 0, or the other way round. */
+/* condition ? x : 0, or with the two exchanged. */
 static oly_status keep_where(oly_graph *g, oly_node *condition, oly_node *x, bool keep, oly_node **out)
 {
     oly_node *zero, *all[3] = {condition, x, x};
@@ -492,7 +495,7 @@ oly_status oly_compose_triu(oly_graph *g, int n_in, oly_node *const *in, const o
     return keep_where(g, upper, in[0], true, out);
 }
 
-/* The axes of a recipe become the last two. */
+/* Moves the recipe's axes to the end. */
 static oly_status matrix_last(oly_graph *g, oly_node *x, const oly_recipe *recipe, oly_node **out)
 {
     int axis[2], order[OLY_MAX_RANK], n = 0;
@@ -510,7 +513,7 @@ static oly_status matrix_last(oly_graph *g, oly_node *x, const oly_recipe *recip
     return oly_build_transpose(g, x, order, out);
 }
 
-/* Over Explicit axes no elements come from nowhere: only the other dimensions say how they are split. */
+/* An empty diagonal over Explicit axes: the other dimensions alone say how it is split. */
 static oly_status empty_diagonal(oly_graph *g, const oly_node *x, oly_node **out)
 {
     oly_type t = x->type;
@@ -525,7 +528,7 @@ static oly_status empty_diagonal(oly_graph *g, const oly_node *x, oly_node **out
     return oly_build_broadcast_to(g, *out, t.rank, t.shape, sharding, out);
 }
 
-/* The rows and columns the diagonal crosses, as one line in which its elements are evenly spaced. */
+/* The rows and columns that the diagonal crosses, flattened, where its elements are evenly spaced. */
 oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -566,7 +569,7 @@ oly_status oly_compose_diagonal(oly_graph *g, int n_in, oly_node *const *in, con
     return p.shape[rank - 2] == shape[rank - 2] ? OLY_OK : oly_graph_add(g, OLY_OP_slice, 1, &x, &p, out);
 }
 
-/* A vector on a diagonal of zeros. */
+/* A matrix of zeros with x as a diagonal. */
 oly_status oly_compose_diag(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     const oly_type *x = &in[0]->type;
@@ -593,7 +596,7 @@ oly_status oly_compose_diag(oly_graph *g, int n_in, oly_node *const *in, const o
     along.params.step[0] = 1;
     OLY_TRY(oly_build_number(g, x->dtype, 0, &both[1]));
     OLY_TRY(oly_compose_pad(g, 2, both, &along, &line));
-    OLY_TRY(oly_build_reshape(g, line, 2, (int64_t[]){t.shape[0], 1}, &line)); /* element i for row i */
+    OLY_TRY(oly_build_reshape(g, line, 2, (int64_t[]){t.shape[0], 1}, &line)); /* element i in row i */
     OLY_TRY(oly_build_broadcast(g, line, 2, t.shape, &line));
     OLY_TRY(compare_places(g, 2, t.shape, k, OLY_OP_eq, &places));
     return keep_where(g, places, line, true, out);
@@ -604,7 +607,7 @@ oly_status oly_compose_trace(oly_graph *g, int n_in, oly_node *const *in, const 
     (void)n_in;
     oly_node *x, *places;
     OLY_TRY(matrix_last(g, in[0], recipe, &x));
-    if (x->type.rank == 2) /* the mask of more dimensions is broadcast, and moves */
+    if (x->type.rank == 2) /* for higher ranks the mask is broadcast, and moves */
         OLY_TRY(oly_build_check_masked("trace", &x->type));
     OLY_TRY(compare_places(g, x->type.rank, x->type.shape, recipe->params.start[0], OLY_OP_eq, &places));
     OLY_TRY(keep_where(g, places, x, true, &x));
@@ -619,8 +622,8 @@ oly_status oly_compose_trace(oly_graph *g, int n_in, oly_node *const *in, const 
 
 /* -- evenly spaced numbers -------------------------------------------------------------------------------------------- */
 
-/* in: start and stop, numbers or arrays of rank 0; params.shape[0]: how many; start[0]: 1 when stop is the last of them. As
- * start * (1 - t) + stop * t, with the last one exact. */
+/* in: start and stop, numbers or arrays of rank 0; params.shape[0]: how many; start[0]: 1 if stop is the last of them.
+ * Computed as start * (1 - t) + stop * t, with an exact last element. */
 oly_status oly_compose_linspace(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in;
@@ -668,7 +671,7 @@ oly_status oly_compose_linspace(oly_graph *g, int n_in, oly_node *const *in, con
     return oly_build_convert(g, *out, dtype, false, out);
 }
 
-/* in: the first number and the distance to the next; params.shape[0] of them. */
+/* in: the first number and the step; params.shape[0] of them. */
 oly_status oly_compose_progression(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe,
                                    oly_node **out)
 {

@@ -1,10 +1,10 @@
-/* Reductions: which dimensions, in which type, and the dimensions of size 1 that keepdims leaves. */
+/* Reductions: over which dimensions, in which type, and the dimensions of size 1 that keepdims leaves. */
 #include "graph/compose/compose.h"
 #include "graph/build.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* The dimensions meant, ascending, into p; their product into `count`. */
+/* Reads the reduced dimensions, ascending, into p, and the product of their extents into `count`. */
 static oly_status read_axes(const oly_type *x, const oly_recipe *recipe, oly_params *p, int64_t *count)
 {
     bool reduced[OLY_MAX_RANK] = {false};
@@ -25,7 +25,8 @@ static oly_status read_axes(const oly_type *x, const oly_recipe *recipe, oly_par
     return OLY_OK;
 }
 
-/* Over Explicit axes a reshape cannot tell which of several dimensions of size 1 is the one that is split: here they keep their places. */
+/* Over Explicit axes a reshape cannot tell which of several dimensions of size 1 is split: reinserts them by a
+ * broadcast. */
 static oly_status keep_places(oly_graph *g, const oly_params *p, int rank, const int64_t *shape, oly_node **out)
 {
     oly_params to;
@@ -59,15 +60,15 @@ static oly_status keep_dimensions(oly_graph *g, const oly_type *x, const oly_par
     return oly_build_reshape(g, *out, x->rank, shape, out);
 }
 
-/* May the reduction convert elements as it reads them, so that there is no converted array? Where products are, gradients need that
- * one. */
+/* May the reduction convert elements as it reads them, without storing a converted array? Not products, whose gradients
+ * need one. */
 static bool converts(oly_op op, oly_dtype from, oly_dtype to)
 {
     bool real = oly_dtype_kind(from) != OLY_KIND_COMPLEX && oly_dtype_kind(to) != OLY_KIND_COMPLEX;
     return from != to && real && (op == OLY_OP_reduce_sum || oly_dtype_kind(to) == OLY_KIND_INTEGER);
 }
 
-/* The reduction itself, in this type. */
+/* The reduction itself, in `dtype`. */
 static oly_status apply(oly_graph *g, oly_op op, oly_node *x, oly_dtype dtype, const oly_recipe *recipe, int64_t *count,
                         oly_node **out)
 {
@@ -85,7 +86,7 @@ static oly_status apply(oly_graph *g, oly_op op, oly_node *x, oly_dtype dtype, c
     *out = x;
     oly_sharding to = recipe->params.sharding;
     bool finishes = to && oly_ops[op].detail == OLY_COMBINE_SUM && to->mesh->explicit_axes && p.n_axes > 0;
-    p.sharding = finishes ? to : NULL; /* a sum may stay unfinished; others move when they are done */
+    p.sharding = finishes ? to : NULL; /* a sum may stay unreduced; other reductions are moved when complete */
     if (p.n_axes > 0)
         OLY_TRY(oly_graph_add(g, op, 1, &x, &p, out));
     if (to && !finishes)

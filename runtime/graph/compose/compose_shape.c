@@ -8,7 +8,7 @@
 
 /* -- other extents --------------------------------------------------------------------------------------- */
 
-/* Works out an extent of -1 in `shape` from the elements of x. */
+/* Resolves an extent of -1 in `shape` from the number of elements of x. */
 static oly_status complete_shape(const oly_type *x, const oly_recipe *recipe, oly_type *shape)
 {
     const oly_params *p = &recipe->params;
@@ -93,8 +93,8 @@ oly_status oly_compose_broadcast(oly_graph *g, int n_in, oly_node *const *in, co
 
 /* -- parts ----------------------------------------------------------------------------------------------- */
 
-/* The part of a recipe: parameters of the node (without the marks of dropped dimensions) and the shape without
- * those. */
+/* Reads the slice of a recipe: parameters of the node (without the marks of dropped dimensions), and the shape without
+ * those dimensions. */
 static oly_status read_part(const oly_type *x, const oly_recipe *recipe, oly_params *part, oly_type *shape)
 {
     const oly_params *p = &recipe->params;
@@ -114,13 +114,13 @@ static oly_status read_part(const oly_type *x, const oly_recipe *recipe, oly_par
     return OLY_OK;
 }
 
-/* Turns the dimensions that the recipe takes backwards. */
-static oly_status turn_part(oly_graph *g, const oly_recipe *recipe, oly_node **x)
+/* Reverses the dimensions with a negative step. */
+static oly_status reverse_part(oly_graph *g, const oly_recipe *recipe, oly_node **x)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
     for (int d = 0; d < recipe->params.rank; d++)
-        if (recipe->params.axes[d] == OLY_PART_TURNED && recipe->params.shape[d] > 1)
+        if (recipe->params.axes[d] == OLY_PART_REVERSED && recipe->params.shape[d] > 1)
             p.axes[p.n_axes++] = d;
     return p.n_axes == 0 ? OLY_OK : oly_graph_add(g, OLY_OP_rev, 1, x, &p, x);
 }
@@ -142,7 +142,7 @@ oly_status oly_compose_slice(oly_graph *g, int n_in, oly_node *const *in, const 
     OLY_TRY(read_part(&x->type, recipe, &part, &shape));
     if (!is_whole(&x->type, &part))
         OLY_TRY(oly_graph_add(g, OLY_OP_slice, 1, in, &part, &x));
-    OLY_TRY(turn_part(g, recipe, &x));
+    OLY_TRY(reverse_part(g, recipe, &x));
     return oly_build_reshape(g, x, shape.rank, shape.shape, out);
 }
 
@@ -160,13 +160,13 @@ oly_status oly_compose_update(oly_graph *g, int n_in, oly_node *const *in, const
     if (oly_type_size(&shape) == 0)
         return OLY_OK;
     OLY_TRY(oly_build_reshape(g, both[1], part.rank, part.shape, &both[1]));
-    OLY_TRY(turn_part(g, recipe, &both[1]));
+    OLY_TRY(reverse_part(g, recipe, &both[1]));
     *out = both[1];
-    bool lies_so = !x->mesh || oly_type_same_sharding(x, &both[1]->type);
-    return is_whole(x, &part) && lies_so ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
+    bool is_placed = !x->mesh || oly_type_same_sharding(x, &both[1]->type);
+    return is_whole(x, &part) && is_placed ? OLY_OK : oly_graph_add(g, OLY_OP_update, 2, both, &part, out);
 }
 
-/* Operands agree in all dimensions but `along`. */
+/* Operands must agree in all dimensions but `along`. */
 static oly_status check_concatenable(int n, oly_node *const *in, int along)
 {
     const oly_type *first = &in[0]->type;
@@ -206,9 +206,9 @@ oly_status oly_compose_concatenate(oly_graph *g, int n_in, oly_node *const *in, 
     return n_in == 1 ? OLY_OK : oly_graph_add(g, OLY_OP_concatenate, n_in, all, &p, out);
 }
 
-/* -- making and placing ---------------------------------------------------------------------------------- */
+/* -- creating and placing -------------------------------------------------------------------------------- */
 
-/* Bools count as numbers do: 0, 1, 2, ... converted. */
+/* For bool, numbers are converted: 0, 1, 1, ... */
 oly_status oly_compose_iota(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     (void)n_in, (void)in;
@@ -247,8 +247,8 @@ oly_status oly_compose_reshard(oly_graph *g, int n_in, oly_node *const *in, cons
     return oly_build_reshard(g, in[0], to, out);
 }
 
-/* A constraint that names Auto axes only, on a mesh that has Explicit ones too, says nothing of those: *out has them as the type
- * of x does. Unchanged when it names one. */
+/* A constraint that names Auto axes only, on a mesh with Explicit ones, leaves those as they are: *out has them as the
+ * type of x does. A constraint that names an Explicit axis is unchanged. */
 static oly_status keep_explicit(const oly_type *x, oly_sharding s, oly_sharding *out)
 {
     oly_type named = {.rank = x->rank};
@@ -275,7 +275,7 @@ static oly_status keep_explicit(const oly_type *x, oly_sharding s, oly_sharding 
     return *out ? OLY_OK : OLY_MEMORY;
 }
 
-/* On Explicit axes the sharding is known: it is only checked. */
+/* Over Explicit axes the sharding is known: it is only checked. */
 oly_status oly_compose_constraint(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
     oly_sharding s = recipe->params.sharding;

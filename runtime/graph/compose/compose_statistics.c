@@ -1,4 +1,5 @@
-/* Compositions on top of reductions: any, all, variance, logsumexp, softmax, one-hot vectors. See compose_statistics.h. */
+/* Compositions built on reductions: any, all, variance, logsumexp, softmax, one-hot vectors. See
+ * compose_statistics.h. */
 #include "graph/compose/compose_statistics.h"
 #include "graph/build.h"
 #include <inttypes.h>
@@ -27,7 +28,8 @@ oly_status oly_compose_all(oly_graph *g, int n_in, oly_node *const *in, const ol
     return truth(g, OLY_OP_reduce_and, in[0], recipe, out);
 }
 
-/* -- spread ----------------------------------------------------------------------------------------------------------- */
+/* -- variance
+ * --------------------------------------------------------------------------------------------------------- */
 
 static oly_status reduced(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, bool keepdims, oly_node **out)
 {
@@ -44,14 +46,14 @@ static oly_status binary(oly_graph *g, oly_op op, oly_node *x, oly_node *y, oly_
     return oly_build_apply(g, op, 2, both, out);
 }
 
-/* How many elements are put together into one. */
+/* How many elements are reduced to one. */
 static int64_t elements_each(const oly_type *x, const oly_recipe *recipe)
 {
     int64_t n = 1;
     for (int k = 0; k < recipe->params.n_axes && !recipe->all_axes; k++) {
         int axis = recipe->params.axes[k];
         if (axis < -x->rank || axis >= x->rank)
-            return 1; /* the reduction says what is wrong */
+            return 1; /* the reduction reports what is wrong */
         n *= x->shape[axis < 0 ? axis + x->rank : axis];
     }
     return recipe->all_axes ? oly_type_size(x) : n;
@@ -93,14 +95,14 @@ oly_status oly_compose_std(oly_graph *g, int n_in, oly_node *const *in, const ol
 
 /* -- exponentials ----------------------------------------------------------------------------------------------------- */
 
-/* The largest of x, reduced dimensions kept; of nothing, -inf. Gradients do not see it. */
+/* The largest of x, reduced dimensions kept; -inf where there are none. A constant to gradients. */
 static oly_status largest(oly_graph *g, oly_node *x, const oly_recipe *recipe, oly_node **out)
 {
     if (elements_each(&x->type, recipe) > 0) {
         OLY_TRY(reduced(g, OLY_OP_reduce_max, x, recipe, true, out));
         return oly_build_apply(g, OLY_OP_stop_gradient, 1, out, out);
     }
-    /* the sum of nothing has the shape */
+    /* the sum over no elements has the shape */
     oly_node *infinity;
     OLY_TRY(reduced(g, OLY_OP_reduce_sum, x, recipe, true, out));
     OLY_TRY(oly_build_number(g, x->type.dtype, -INFINITY, &infinity));
@@ -126,7 +128,7 @@ oly_status oly_compose_logsumexp(oly_graph *g, int n_in, oly_node *const *in, co
     oly_node *x, *top, *rest;
     OLY_TRY(oly_build_floating(g, in[0], &x));
     top = x;
-    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX) /* real parts say how large exponentials become */
+    if (oly_dtype_kind(x->type.dtype) == OLY_KIND_COMPLEX) /* real parts bound the exponentials */
         OLY_TRY(oly_build_apply(g, OLY_OP_real, 1, &x, &top));
     OLY_TRY(largest(g, top, recipe, &top));
     OLY_TRY(finite_or_zero(g, top, &top));
@@ -204,7 +206,7 @@ oly_status oly_compose_one_hot(oly_graph *g, int n_in, oly_node *const *in, cons
     OLY_TRY(oly_build_convert(g, in[0], p.dtype, false, &both[0]));
     OLY_TRY(oly_graph_add(g, OLY_OP_broadcast, 1, &both[0], &spread_out, &both[0]));
     OLY_TRY(oly_graph_add(g, OLY_OP_iota, 0, NULL, &p, &both[1]));
-    if (x->reduced) { /* the numbers of the classes are whole everywhere: the two do not meet */
+    if (x->reduced) { /* the class numbers are replicated everywhere, so the two cannot be combined */
         wider.mesh = x->mesh;
         oly_sharding whole = oly_type_sharding(&wider);
         if (!whole)

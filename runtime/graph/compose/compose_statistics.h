@@ -1,12 +1,12 @@
-/* Compositions on top of reductions, as compose.h: truth of all or any, spread, exponentials that sum to one. Dimensions
- * are named as for oly_compose_reduce. */
+/* Compositions built on reductions, see compose.h: all and any, variance, normalised exponentials. Dimensions are named
+ * as for oly_compose_reduce. */
 #ifndef OLY_GRAPH_COMPOSE_STATISTICS_H
 #define OLY_GRAPH_COMPOSE_STATISTICS_H
 #include "graph/compose/compose.h"
 
 oly_compose oly_compose_any;
 oly_compose oly_compose_all;
-oly_compose oly_compose_var; /* params.start[0]: taken off the number of elements */
+oly_compose oly_compose_var; /* params.start[0]: subtracted from the number of elements */
 oly_compose oly_compose_std;
 oly_compose oly_compose_logsumexp;
 oly_compose oly_compose_softmax;     /* keepdims is not read */

@@ -1,16 +1,16 @@
-/* Padding with an array's own elements (oly_pad_mode): a dimension is continued on both sides by blocks of what it holds, block
- * 1 next to it, block 2 beyond, and so on: slices, turned round or not, joined. See compose_rearrange.h. */
+/* Padding with an array's own elements (oly_pad_mode): on both sides a dimension is continued by blocks of its own
+ * elements (block 1 next to it, block 2 beyond, ...), which are slices, reversed or not. See compose_rearrange.h. */
 #include "graph/compose/compose_rearrange.h"
 #include "graph/build.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* Elements [begin, end) of dimension d, turned round or not. */
-static oly_status stretch(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, bool turned, oly_node **out)
+/* Elements [begin, end) of dimension d, reversed or not. */
+static oly_status stretch(oly_graph *g, oly_node *x, int d, int64_t begin, int64_t end, bool reversed, oly_node **out)
 {
     oly_params p;
     OLY_TRY(oly_rearrange_part(g, x, d, begin, end, out));
-    if (!turned || end - begin == 1)
+    if (!reversed || end - begin == 1)
         return OLY_OK;
     memset(&p, 0, sizeof p);
     p.axes[p.n_axes++] = d;
@@ -21,19 +21,19 @@ static oly_status stretch(oly_graph *g, oly_node *x, int d, int64_t begin, int64
 static oly_status block(oly_graph *g, oly_node *x, int d, oly_surround mode, int64_t k, bool before, int64_t wanted,
                         int64_t *taken, oly_node **out)
 {
-    bool turned = mode != OLY_SURROUND_WRAP && k % 2 == 1, skips = mode == OLY_SURROUND_REFLECT;
-    /* reflected elements do not stand twice beside each other: a block lacks the one that is there already */
-    bool first = turned == before;
+    bool reversed = mode != OLY_SURROUND_WRAP && k % 2 == 1, skips = mode == OLY_SURROUND_REFLECT;
+    /* a reflected edge element is not repeated: the block leaves it out */
+    bool first = reversed == before;
     int64_t begin = skips && first, end = x->type.shape[d] - (skips && !first);
     *taken = end - begin < wanted ? end - begin : wanted;
-    if (before == turned)
+    if (before == reversed)
         end = begin + *taken;
     else
         begin = end - *taken;
-    return stretch(g, x, d, begin, end, turned, out);
+    return stretch(g, x, d, begin, end, reversed, out);
 }
 
-/* One element, as often as wanted. */
+/* One edge element, repeated. */
 static oly_status copies(oly_graph *g, oly_node *x, int d, bool before, int64_t wanted, oly_node **out)
 {
     int64_t n = x->type.shape[d], shape[OLY_MAX_RANK];
@@ -43,7 +43,7 @@ static oly_status copies(oly_graph *g, oly_node *x, int d, bool before, int64_t 
     return oly_build_broadcast(g, *out, x->type.rank, shape, out);
 }
 
-/* y (x so far) continued by `wanted` elements on one side. */
+/* Extends y (x so far) by `wanted` elements on one side. */
 static oly_status surround(oly_graph *g, oly_node *x, int d, oly_surround mode, bool before, int64_t wanted,
                            oly_node **y)
 {

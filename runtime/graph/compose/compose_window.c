@@ -1,4 +1,4 @@
-/* Compositions of sliding windows: convolutions in any order of dimensions, those of vectors, pooling. */
+/* Compositions of sliding windows: convolutions with any order of dimensions, convolutions of vectors, pooling. */
 #include "graph/build.h"
 #include "graph/compose/compose_contract.h"
 #include "graph/conv_notation.h"
@@ -21,8 +21,8 @@ static oly_status convolution(oly_graph *g, oly_node *const *in, const oly_slidi
     return oly_build_convert(g, *out, dtype, (*out)->type.weak, out);
 }
 
-/* The sharding of a result whose dimension d is dimension order[d] of what the convolution gives. */
-static oly_status turned_back(oly_sharding s, const oly_conv_dims *dims, oly_sharding *out)
+/* The sharding to request of the convolution when its transpose, the result, is requested at `s`. */
+static oly_status untransposed(oly_sharding s, const oly_conv_dims *dims, oly_sharding *out)
 {
     *out = s;
     if (!s)
@@ -53,7 +53,7 @@ oly_status oly_compose_conv(oly_graph *g, int n_in, oly_node *const *in, const o
             "space",
             oly_type_short(x), oly_type_short(k), OLY_MAX_WINDOW);
     OLY_TRY(oly_conv_dims_read(recipe->notation, x->rank, &dims));
-    OLY_TRY(turned_back(recipe->params.sharding, &dims, &inside));
+    OLY_TRY(untransposed(recipe->params.sharding, &dims, &inside));
     OLY_TRY(oly_product_operands(g, 2, both, recipe));
     OLY_TRY(oly_build_transpose(g, both[0], dims.operand, &both[0]));
     OLY_TRY(oly_build_transpose(g, both[1], dims.kernel, &both[1]));
@@ -64,7 +64,7 @@ oly_status oly_compose_conv(oly_graph *g, int n_in, oly_node *const *in, const o
 
 /* -- vectors --------------------------------------------------------------------------------------------------------------- */
 
-static oly_status turn(oly_graph *g, oly_node *x, oly_node **out)
+static oly_status reverse(oly_graph *g, oly_node *x, oly_node **out)
 {
     oly_params p;
     memset(&p, 0, sizeof p);
@@ -83,7 +83,7 @@ static oly_status check_vectors(const oly_type *x, const oly_type *y)
     return OLY_OK;
 }
 
-/* The longer one is slid over. mode: recipe.params.dimension, 0 full, 1 same, 2 valid. */
+/* Slides the shorter over the longer. Mode: recipe.params.dimension, 0 full, 1 same, 2 valid. */
 static oly_status slide(oly_graph *g, oly_node *x, oly_node *y, const oly_recipe *recipe, oly_node **out)
 {
     int64_t n = y->type.shape[0], shape[3] = {1, 1, x->type.shape[0]};
@@ -118,12 +118,12 @@ static oly_status vectors(oly_graph *g, oly_node *const *in, const oly_recipe *r
 
 oly_status oly_compose_convolve(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {
-    oly_node *both[2], *turned;
+    oly_node *both[2], *reversed;
     (void)n_in;
     OLY_TRY(vectors(g, in, recipe, both));
     int longer = both[0]->type.shape[0] < both[1]->type.shape[0];
-    OLY_TRY(turn(g, both[1 - longer], &turned));
-    return slide(g, both[longer], turned, recipe, out);
+    OLY_TRY(reverse(g, both[1 - longer], &reversed));
+    return slide(g, both[longer], reversed, recipe, out);
 }
 
 oly_status oly_compose_correlate(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
@@ -136,7 +136,7 @@ oly_status oly_compose_correlate(oly_graph *g, int n_in, oly_node *const *in, co
     if (both[0]->type.shape[0] >= both[1]->type.shape[0])
         return slide(g, both[0], both[1], recipe, out);
     OLY_TRY(slide(g, both[1], both[0], recipe, out));
-    return turn(g, *out, out);
+    return reverse(g, *out, out);
 }
 
 /* -- pooling ---------------------------------------------------------------------------------------------------------------- */

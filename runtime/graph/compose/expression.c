@@ -25,7 +25,7 @@ oly_node *oly_expression_unary(oly_expression *s, oly_op op, oly_node *x)
     return add(s, op, 1, &x, NULL);
 }
 
-/* Promotes and broadcasts what is there. */
+/* Promotes and broadcasts the operands that are not NULL. */
 static bool meet(oly_expression *s, int n_promoted, oly_node **promoted, int n, oly_node **all)
 {
     for (int k = 0; k < n; k++)
@@ -117,7 +117,7 @@ void oly_expression_numeric_pair(oly_expression *s, oly_node **x, oly_node **y)
     promote_pair(s, x, y, oly_expression_numeric);
 }
 
-/* Nothing is less than itself. */
+/* x < x: false everywhere. */
 oly_node *oly_expression_all(oly_expression *s, oly_node *x, bool value)
 {
     oly_node *never = oly_expression_binary(s, OLY_OP_lt, x, x);

@@ -1,8 +1,8 @@
-/* Nodes as expressions, for compositions of several nodes: operands meet in one type and shape as those of jax.numpy
- * functions do, and once something has failed every function here passes NULL on, so that a composition reads like its
- * formula and looks at the status at the end. Private to compose_*.c. */
-#ifndef OLY_GRAPH_SKETCH_H
-#define OLY_GRAPH_SKETCH_H
+/* Nodes as expressions, for compositions of several nodes. Operands are promoted and broadcast as by jax.numpy
+ * functions; after a failure every function here passes NULL on, so a composition reads like its formula and checks the
+ * status once, at the end. Private to compose_*.c. */
+#ifndef OLY_GRAPH_EXPRESSION_H
+#define OLY_GRAPH_EXPRESSION_H
 #include "graph/build.h"
 
 typedef struct oly_expression {
@@ -10,19 +10,19 @@ typedef struct oly_expression {
     oly_status status;
 } oly_expression;
 
-/* One operand, as it is. */
+/* One operand, unchanged. */
 oly_node *oly_expression_unary(oly_expression *s, oly_op op, oly_node *x);
 /* Two operands (or three), promoted and broadcast. */
 oly_node *oly_expression_binary(oly_expression *s, oly_op op, oly_node *x, oly_node *y);
 oly_node *oly_expression_select(oly_expression *s, oly_node *condition, oly_node *x, oly_node *y);
-/* A number as the program would write it: weak, floating or whole. */
+/* A number as the program would write it: weak, floating or integer. */
 oly_node *oly_expression_number(oly_expression *s, double value);
 oly_node *oly_expression_whole(oly_expression *s, int64_t value);
-/* To another type; to floating point (jnp's promote_args_inexact); bools to int32 (promote_args_numeric). */
+/* Conversions: to a type; to floating point (jnp's promote_args_inexact); of bools to int32 (promote_args_numeric). */
 oly_node *oly_expression_convert(oly_expression *s, oly_node *x, oly_dtype dtype);
 oly_node *oly_expression_floating(oly_expression *s, oly_node *x);
 oly_node *oly_expression_numeric(oly_expression *s, oly_node *x);
-/* Both to the type they meet in, floating (numeric), in place. */
+/* Converts both to their promoted type, floating (numeric), in place. */
 void oly_expression_floating_pair(oly_expression *s, oly_node **x, oly_node **y);
 void oly_expression_numeric_pair(oly_expression *s, oly_node **x, oly_node **y);
 /* False (true) in the shape and with the sharding of x. */

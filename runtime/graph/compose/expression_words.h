@@ -1,10 +1,10 @@
-/* Short words for compositions written with expressions (graph/compose/expression.h), in files that hold nothing else: s is the
- * expression, g, in, recipe and out the arguments of the composition. */
-#ifndef OLY_GRAPH_SKETCH_WORDS_H
-#define OLY_GRAPH_SKETCH_WORDS_H
+/* Short names for files of nothing but compositions written as expressions (graph/compose/expression.h): s is the
+ * expression; g, in, recipe and out are the arguments of the composition. */
+#ifndef OLY_GRAPH_EXPRESSION_WORDS_H
+#define OLY_GRAPH_EXPRESSION_WORDS_H
 #include "graph/compose/expression.h"
 
-#define BEGIN            oly_expression sketch = {g, OLY_OK}, *s = &sketch;
+#define BEGIN            oly_expression expression = {g, OLY_OK}, *s = &expression;
 #define DONE(result)     return oly_expression_done(s, result, out)
 #define UNARY(op, x)     oly_expression_unary(s, OLY_OP_##op, x)
 #define BINARY(op, x, y) oly_expression_binary(s, OLY_OP_##op, x, y)

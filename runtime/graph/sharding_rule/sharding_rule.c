@@ -1,4 +1,5 @@
-/* Sharding types: the mesh of a node, what holds for every operation, and what the rules share. See sharding_rule.h. */
+/* Sharding types: the mesh of a node, checks common to all operations, and helpers of the rules. See
+ * sharding_rule.h. */
 #include "graph/sharding_rule/sharding_rule.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +44,8 @@ oly_status oly_sharding_fail_types(const char *name, const oly_type *x, const ol
     return st;
 }
 
-/* -- what rules share -------------------------------------------------------------------------------------------------------- */
+/* -- helpers of the rules
+ * ----------------------------------------------------------------------------------------------------- */
 
 bool oly_axes_merge(oly_axis_list *into, const oly_axis_list *axes)
 {
@@ -108,7 +110,7 @@ oly_status oly_sharding_refuse_marks(const oly_node *node)
     return oly_sharding_refuse_sums(node);
 }
 
-/* Axes along which a value is the same everywhere. */
+/* Axes along which a value is replicated. */
 static unsigned replicated_axes(const oly_type *x)
 {
     unsigned used = x->unreduced | x->reduced | x->varying;
@@ -118,7 +120,7 @@ static unsigned replicated_axes(const oly_type *x)
     return ~used;
 }
 
-/* A value without dimensions, repeated for all elements: it adapts to the others. */
+/* A broadcast rank-0 value: it adapts to the other operands. */
 static bool is_number(const oly_node *x)
 {
     return x->type.rank == 0 || (x->op == OLY_OP_broadcast && x->in[0]->type.rank == 0);
@@ -153,9 +155,10 @@ oly_status oly_sharding_unsplit(const oly_node *node, int k, int d, const char *
     return oly_sharding_fail(node, rule, "dimension %d of operand %d %s; move it with oly_reshard", d, k, what);
 }
 
-/* -- what holds for all ------------------------------------------------------------------------------------------------------ */
+/* -- checks common to all operations
+ * ---------------------------------------------------------------------------------------- */
 
-/* The mesh of the operands (one for all that have one), else that of an explicit output sharding. */
+/* The mesh of the operands (the same for all that have one), else that of an explicit output sharding. */
 static oly_status find_mesh(const oly_node *node, oly_mesh *mesh)
 {
     oly_sharding out = node->params.sharding;

@@ -1,4 +1,4 @@
-/* Sharding types of elementwise operations, and of whatever its factors describe well enough. */
+/* Sharding types of elementwise operations, and of all that are described by their factors. */
 #include "graph/factors.h"
 #include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>
@@ -11,7 +11,7 @@ static oly_status conflict(const oly_node *node, int d)
                              d);
 }
 
-/* Operands of the result's rank, dimension by dimension: none gives way to axes. */
+/* Merges operands of the result's rank dimension by dimension; differing axes are an error. */
 static oly_status merge_dimensions(oly_node *node)
 {
     oly_type *t = &node->type;
@@ -21,7 +21,7 @@ static oly_status merge_dimensions(oly_node *node)
             if (!oly_axes_merge(&t->axes[d], &x->axes[d]))
                 return conflict(node, d);
     }
-    return oly_sharding_once(node); /* before sums over devices are looked at */
+    return oly_sharding_once(node); /* before unreduced operands are checked */
 }
 
 oly_status oly_sharding_rule_elementwise(oly_node *node)
@@ -31,7 +31,7 @@ oly_status oly_sharding_rule_elementwise(oly_node *node)
     return oly_sharding_refuse_sums(node);
 }
 
-/* Of two sums over the same devices: the sum of the parts. */
+/* Two unreduced operands over the same axes: the partial sums are added. */
 oly_status oly_sharding_rule_add(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *y = &node->in[1]->type;
@@ -45,7 +45,7 @@ oly_status oly_sharding_rule_add(oly_node *node)
     return OLY_OK;
 }
 
-/* Of a sum over devices and a factor that all of them have ({R:...}). */
+/* An unreduced operand and a factor that is replicated along its axes ({R:...}). */
 oly_status oly_sharding_rule_mul(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *y = &node->in[1]->type;
@@ -62,7 +62,7 @@ oly_status oly_sharding_rule_mul(oly_node *node)
     return OLY_OK;
 }
 
-/* Conversions keep everything. */
+/* Conversions keep the sharding. */
 oly_status oly_sharding_rule_same(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type;
@@ -72,7 +72,7 @@ oly_status oly_sharding_rule_same(oly_node *node)
     return OLY_OK;
 }
 
-/* The bounds say nothing. */
+/* The bounds do not count. */
 oly_status oly_sharding_rule_clamp(oly_node *node)
 {
     const oly_type *x = &node->in[1]->type;
@@ -80,7 +80,7 @@ oly_status oly_sharding_rule_clamp(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-/* Branches must be sharded alike, and so must the condition unless it is one number for all. */
+/* Branches must be sharded alike, and so must the condition unless it has rank 0. */
 oly_status oly_sharding_rule_select(oly_node *node)
 {
     const oly_type *which = &node->in[0]->type, *first = NULL;
@@ -121,7 +121,7 @@ static oly_status merge_factors(oly_node *node)
     return OLY_OK;
 }
 
-/* Equal factors are split alike, reduced ones vanish. */
+/* Dimensions with equal factors are split alike; the axes of reduced ones are dropped. */
 oly_status oly_sharding_rule_by_factors(oly_node *node)
 {
     if (oly_ops[node->op].factors[0] == '.')

@@ -8,7 +8,8 @@ static void keep_axes(oly_node *node, const oly_type *x)
         node->type.axes[d] = x->axes[d];
 }
 
-/* -- along one dimension, which must be in one piece ------------------------------------------------------------------------ */
+/* -- along one dimension, which must not be split
+ * --------------------------------------------------------------------------- */
 
 static oly_status along(oly_node *node, int d, const char *rule, const char *what)
 {
@@ -51,7 +52,7 @@ static bool is_indexed(const oly_params *p, int d)
     return false;
 }
 
-/* Operands in[first] to in[last] that share the leading batch dimensions with in[0]: their axes meet. */
+/* Merges the axes of the batch dimensions that operands in[0] to in[last] share. */
 static oly_status merge_batch(oly_node *node, int last, const char *rule, oly_axis_list *axes)
 {
     for (int d = 0; d < node->params.n_batch; d++)
@@ -64,7 +65,7 @@ static oly_status merge_batch(oly_node *node, int last, const char *rule, oly_ax
     return OLY_OK;
 }
 
-/* The array is not split where it is indexed, nor the indexes (and updates) along dimensions of their own. */
+/* The array must not be split along indexed dimensions, nor the indexes (and updates) along dimensions of their own. */
 static oly_status check_indexed(const oly_node *node, int last, const char *rule)
 {
     const oly_params *p = &node->params;
@@ -120,7 +121,7 @@ oly_status oly_sharding_rule_scatter(oly_node *node)
     return OLY_OK;
 }
 
-/* Places lie as what is sought does, wherever the sorted array is. */
+/* Positions are sharded as the values searched for, however the sorted array is. */
 oly_status oly_sharding_rule_searchsorted(oly_node *node)
 {
     OLY_TRY(merge_batch(node, 1, "gather_ambiguous", node->type.axes));
@@ -129,7 +130,7 @@ oly_status oly_sharding_rule_searchsorted(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-/* A part that starts anywhere keeps the axes, as a slice does. */
+/* A slice at a computed position keeps the axes, as any slice does. */
 oly_status oly_sharding_rule_dynamic_slice(oly_node *node)
 {
     keep_axes(node, &node->in[0]->type);

@@ -1,4 +1,4 @@
-/* Sharding types inside shard_map: along which manual axes a value may vary, and what the other axes do. */
+/* Sharding types inside shard_map: along which Manual axes a value may vary, and what the other axes do. */
 #include "graph/sharding_rule/sharding_rule.h"
 
 static unsigned over(const oly_node *node)

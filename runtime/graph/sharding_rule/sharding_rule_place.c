@@ -2,10 +2,10 @@
 #include "graph/sharding_rule/sharding_rule.h"
 #include <string.h>
 
-/* What the program asks for, on whatever mesh. */
+/* The requested sharding, on any mesh. */
 oly_status oly_sharding_rule_place(oly_node *node)
 {
-    if (node->params.settled) { /* into or out of shard_map; oly_sharding_settle does the rest */
+    if (node->params.settled) { /* at the boundary of shard_map: oly_sharding_settle does the rest */
         OLY_TRY(oly_sharding_rule_by_factors(node));
         node->type.mesh = node->params.sharding->mesh;
         return OLY_OK;
@@ -15,13 +15,13 @@ oly_status oly_sharding_rule_place(oly_node *node)
     return OLY_OK;
 }
 
-/* What the program asks for, of the Explicit axes. */
+/* The requested sharding, over Explicit axes. */
 oly_status oly_sharding_rule_reshard(oly_node *node)
 {
     return oly_sharding_take_out(node);
 }
 
-/* Nothing is explicit any more, but for what is Manual around. */
+/* Drops Explicit axes; Manual ones stay. */
 oly_status oly_sharding_rule_untyped(oly_node *node)
 {
     oly_mesh mesh = node->type.mesh;
@@ -35,14 +35,14 @@ oly_status oly_sharding_rule_untyped(oly_node *node)
     return node->type.mesh ? OLY_OK : OLY_MEMORY;
 }
 
-/* Loops and branches have no value: their results do. */
+/* Loops and branches have no value: their results have. */
 oly_status oly_sharding_rule_region(oly_node *node)
 {
     (void)node;
     return OLY_OK;
 }
 
-/* A carry comes out as it went in, the result of a branch as all branches make it. */
+/* A carry comes out as it went in; a branch's result is as all branches return it. */
 oly_status oly_sharding_rule_result(oly_node *node)
 {
     const oly_node *from = node->in[0];

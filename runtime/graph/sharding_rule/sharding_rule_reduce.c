@@ -1,4 +1,4 @@
-/* Sharding types of reductions and of contractions: what is summed away vanishes with its axes. */
+/* Sharding types of reductions and contractions: the axes of reduced dimensions are dropped. */
 #include "graph/sharding_rule/sharding_rule.h"
 
 static bool is_reduced(const oly_params *p, int d)
@@ -23,7 +23,7 @@ oly_status oly_sharding_rule_reduce(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-/* A sum may stay unfinished along the axes that split what it sums over. */
+/* A sum may stay unreduced along the axes that split the dimensions it sums over. */
 oly_status oly_sharding_rule_reduce_sum(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type;
@@ -50,7 +50,7 @@ oly_status oly_sharding_rule_reduce_sum(oly_node *node)
 
 /* -- products ---------------------------------------------------------------------------------------------------------------- */
 
-/* Pairs of dimensions of the two operands: split alike, or one of them not at all. */
+/* Paired dimensions of the two operands must be split alike, or one of them not at all. */
 static oly_status check_pairs(const oly_node *node, int n, const uint8_t (*pair)[OLY_MAX_RANK], const char *rule,
                               const char *which)
 {
@@ -65,7 +65,7 @@ static oly_status check_pairs(const oly_node *node, int n, const uint8_t (*pair)
     return OLY_OK;
 }
 
-/* A product may stay a sum over the axes that split the summed dimensions of both operands. */
+/* A product may stay unreduced over axes that split summed dimensions of both operands. */
 static oly_status check_unfinished(const oly_node *node)
 {
     const oly_contraction *c = &node->params.contraction;
@@ -92,7 +92,7 @@ static bool is_paired(int d, int n, const uint8_t *dimensions)
     return false;
 }
 
-/* Dimensions that stay keep the axes; batch dimensions those of the first operand. */
+/* Free dimensions keep their axes; batch dimensions have those of the first operand. */
 static void keep_free(oly_node *node)
 {
     const oly_contraction *c = &node->params.contraction;
@@ -115,7 +115,7 @@ oly_status oly_sharding_rule_dot_general(oly_node *node)
     if (oly_sharding_asked(node)) {
         OLY_TRY(check_unfinished(node));
         OLY_TRY(oly_sharding_take_out(node));
-        node->type.reduced = 0; /* a product is an ordinary value */
+        node->type.reduced = 0; /* a product is not marked reduced */
         return OLY_OK;
     }
     OLY_TRY(check_pairs(node, c->n_batch, c->batch, "batch_conflict", "batch"));
@@ -132,7 +132,7 @@ oly_status oly_sharding_rule_dot_general(oly_node *node)
 
 /* -- windows ----------------------------------------------------------------------------------------------------------------- */
 
-/* Windows gather what lies around: the dimensions they run over keep their axes. */
+/* Windows read neighbouring elements: the dimensions they slide along keep their axes. */
 oly_status oly_sharding_rule_window(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type;
@@ -141,7 +141,7 @@ oly_status oly_sharding_rule_window(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-/* [batch, features, ...] by [features out, features, ...]: the kernel is everywhere, and so are all features. */
+/* [batch, features, ...] by [features out, features, ...]: kernel and features must not be split. */
 oly_status oly_sharding_rule_conv(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *kernel = &node->in[1]->type;

@@ -1,9 +1,10 @@
-/* Sharding types of operations that move elements: transposes, repetitions, slices and updates, concatenation, reshapes. */
+/* Sharding types of operations that rearrange elements: transposes, broadcasts, slices and updates, concatenation,
+ * reshapes. */
 #include "graph/sharding_rule/sharding_rule.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* Linear in one operand, and every element of the result is one of it: sums over devices stay sums. */
+/* Linear, and every result element is one of the operand: unreduced values stay unreduced. */
 static void keep_sums(oly_node *node, const oly_type *x)
 {
     node->type.unreduced = x->unreduced;
@@ -19,7 +20,7 @@ oly_status oly_sharding_rule_transpose(oly_node *node)
     return OLY_OK;
 }
 
-/* New dimensions are not split, unless an output sharding says so. */
+/* New dimensions are not split unless an output sharding says so. */
 oly_status oly_sharding_rule_broadcast(oly_node *node)
 {
     const oly_params *p = &node->params;
@@ -39,7 +40,7 @@ oly_status oly_sharding_rule_slice(oly_node *node)
     return OLY_OK;
 }
 
-/* Elements run the other way round: data moves, the axes stay. */
+/* The axes stay; elements move. */
 oly_status oly_sharding_rule_rev(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type;
@@ -47,7 +48,7 @@ oly_status oly_sharding_rule_rev(oly_node *node)
     return oly_sharding_refuse_marks(node);
 }
 
-/* The array that a value is written into stays as it is; an array made without a mesh becomes as the value is. */
+/* The array that is written into keeps its sharding; one made without a mesh takes the value's. */
 static oly_status update(oly_node *node, bool fits, const char *how)
 {
     const oly_type *x = &node->in[0]->type, *value = &node->in[1]->type;
@@ -68,7 +69,7 @@ oly_status oly_sharding_rule_dynamic_update(oly_node *node)
     return update(node, oly_axes_same(&node->in[0]->type, &node->in[1]->type), "exactly");
 }
 
-/* As a value that is repeated for the part: dimensions that are not split become as those of the array. */
+/* The value as if broadcast to the part: its unsplit dimensions take the array's axes. */
 oly_status oly_sharding_rule_update(oly_node *node)
 {
     const oly_type *x = &node->in[0]->type, *value = &node->in[1]->type;
@@ -108,8 +109,9 @@ static oly_status refuse_reshape(const oly_node *node)
                              oly_type_short(&node->type));
 }
 
-/* The dimensions of the longer shape in groups that make one dimension of the shorter each: group[i] of them for dimension i.
- * At most one group may have more than one member. 1: so it is; 0: no; -1: there are two such groups. */
+/* Groups the dimensions of the longer shape so that each group's product is one dimension of the shorter: group[i] of
+ * them for dimension i. At most one group may have several members. 1: possible; 0: not; -1: there are two such
+ * groups. */
 static int group_dimensions(int n_short, const int64_t *shorter, int n_long, const int64_t *longer, int *group)
 {
     int ones = 0, several = 0, i = 0, j = 0;
@@ -126,7 +128,8 @@ static int group_dimensions(int n_short, const int64_t *shorter, int n_long, con
         if (product != shorter[i]) {
             if (++several > 1)
                 return -1;
-            while (product != shorter[i] || (j < n_long && longer[j] == 1)) { /* ones behind belong to the group */
+            while (product != shorter[i] ||
+                   (j < n_long && longer[j] == 1)) { /* trailing dimensions of size 1 belong to the group */
                 if (product > shorter[i])
                     return 0;
                 if (product == shorter[i] && i + 1 < n_short && longer[j] == shorter[i + 1])
@@ -142,7 +145,7 @@ static int group_dimensions(int n_short, const int64_t *shorter, int n_long, con
     return i == n_short;
 }
 
-/* Hands axes to n dimensions, major first: each takes whole axes until it is used up. */
+/* Distributes axes over n dimensions, major first: each takes whole axes until it is used up. */
 static bool hand_out(oly_mesh mesh, const oly_axis_list *axes, int n, const int64_t *shape, oly_axis_list *to)
 {
     int next = 0;
@@ -170,7 +173,7 @@ static bool split_one(oly_node *node, const int *group)
     return true;
 }
 
-/* A dimension behind one that is not split may not be split. */
+/* In a merged dimension, none may be split behind one that is not. */
 static bool merge_one(oly_node *node, const int *group)
 {
     const oly_type *x = &node->in[0]->type;

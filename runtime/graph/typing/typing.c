@@ -1,5 +1,5 @@
-/* The type rules of the table. Compositions (compose.h) catch a user's mistakes first, with messages in the
- * words of the call; the messages here name the row, and guard whatever else makes nodes. */
+/* The type rules of the table. Compositions (compose.h) report a user's mistakes first, in terms of the call; the
+ * messages here name the row and guard against other makers of nodes. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"
 #include <inttypes.h>
@@ -13,7 +13,7 @@ static const oly_type *operand(const oly_node *node, int k)
     return &node->in[k]->type;
 }
 
-/* Shape of the parameters, element type of the node as set. */
+/* Sets the shape, keeping the node's element type. */
 static oly_status set_shape(oly_node *node, int rank, const int64_t *shape)
 {
     if (rank < 0 || rank > OLY_MAX_RANK)
@@ -44,7 +44,7 @@ oly_status oly_typing_same(oly_node *node)
     return OLY_OK;
 }
 
-/* The parts of complex numbers; others are their own real part. */
+/* The real part's type: of real types the same. */
 oly_status oly_typing_parts(oly_node *node)
 {
     OLY_TRY(oly_op_takes(node->op, operand(node, 0)));
@@ -146,7 +146,7 @@ oly_status oly_typing_convert(oly_node *node)
     return OLY_OK;
 }
 
-/* Reductions give a type of their own: what came from C numbers no longer gives way. */
+/* Results of reductions are not weak. */
 oly_status oly_typing_reduce(oly_node *node)
 {
     const oly_params *p = &node->params;
@@ -219,7 +219,7 @@ oly_status oly_typing_broadcast(oly_node *node)
     return OLY_OK;
 }
 
-/* The part named by start, shape and step lies inside `whole`. */
+/* Checks that the part given by start, shape and step is inside `whole`. */
 static oly_status check_part(const oly_node *node, const oly_type *whole)
 {
     const oly_params *p = &node->params;
@@ -290,7 +290,7 @@ oly_status oly_typing_place(oly_node *node)
     return oly_sharding_check_constraint(node->params.sharding, node->type.rank);
 }
 
-/* Checks one value a loop hands over: what it is and what the body makes of it. */
+/* Checks that the body returns a loop's value with the type it has. */
 static oly_status check_carry(const oly_type *is, const oly_type *body, const char *what, int number)
 {
     if (oly_type_equal(is, body) && !oly_type_same_sharding(is, body))
@@ -308,7 +308,7 @@ static oly_status check_carry(const oly_type *is, const oly_type *body, const ch
         what, number, oly_type_short(is), oly_type_short(body));
 }
 
-/* A loop has no value of its own (its type stays empty); result nodes take its carries out. */
+/* A loop has no value of its own (its type stays empty); result nodes extract its carries. */
 oly_status oly_typing_loop(oly_node *node)
 {
     const oly_params *p = &node->params;
@@ -330,7 +330,7 @@ oly_status oly_typing_loop(oly_node *node)
     return OLY_OK;
 }
 
-/* Nor has a branch. */
+/* The same for a branch. */
 oly_status oly_typing_branch(oly_node *node)
 {
     const oly_params *p = &node->params;

@@ -1,5 +1,5 @@
-/* The type rules the table names, oly_typing_<rule>: each checks a node's operands and parameters and fills its
- * type. Called by oly_graph_add through the table only. */
+/* The type rules the table names, oly_typing_<rule>: each checks a node's operands and parameters and sets its type.
+ * Called only by oly_graph_add, through the table. */
 #ifndef OLY_GRAPH_TYPING_H
 #define OLY_GRAPH_TYPING_H
 #include "graph/ops.h"

@@ -1,4 +1,4 @@
-/* The type rules of collectives. A collective is told the axes (params.mesh, over); n below is how many devices those have. */
+/* The type rules of collectives over the axes params.over of params.mesh; n below is how many devices those have. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"
 #include <inttypes.h>

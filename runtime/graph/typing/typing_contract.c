@@ -1,10 +1,10 @@
-/* The type rules of products, and the reading of their parameters that all share (contract.h). */
+/* The type rules of products, and the reading of their parameters that others share (contract.h). */
 #include "graph/contract.h"
 #include "graph/typing/typing.h"
 #include <inttypes.h>
 #include <string.h>
 
-/* Gives the dimensions that one list names their role. */
+/* Gives the dimensions in one list their role. */
 static oly_status mark(const oly_type *type, int operand, oly_dim_role role, int n, const uint8_t *named,
                        oly_contraction_dims *dims)
 {

@@ -85,7 +85,7 @@ oly_status oly_typing_argreduce(oly_node *node)
     return OLY_OK;
 }
 
-/* The first n_batch dimensions of two operands are the same. */
+/* The first n_batch dimensions of two operands must be equal. */
 static oly_status check_batch(const oly_node *node, int a, int b)
 {
     const oly_type *x = operand(node, a), *y = operand(node, b);
@@ -112,7 +112,7 @@ oly_status oly_typing_searchsorted(oly_node *node)
 
 /* -- by value -------------------------------------------------------------------------------------------------------- */
 
-/* What a gather from in[0] with the indexes in[1] ... in[n_axes] gives. */
+/* The type of a gather from in[0] with the indexes in[1] ... in[n_axes]. */
 static oly_status gathered(const oly_node *node, oly_type *result)
 {
     const oly_params *p = &node->params;
@@ -169,7 +169,8 @@ oly_status oly_typing_scatter(oly_node *node)
     return OLY_OK;
 }
 
-/* Operands from `first` on are indexes, one for each dimension of in[0] but the batch dimensions, which are all they have. */
+/* Operands from `first` on are start indexes, one per dimension of in[0] but the batch dimensions, which are all they
+ * have. */
 static oly_status check_starts(const oly_node *node, int first)
 {
     const oly_type *x = operand(node, 0);

@@ -1,4 +1,4 @@
-/* Type rules of the rows behind random numbers. As typing.c: called by oly_graph_add through the table only. */
+/* Type rules of the rows behind random numbers. As typing.c: called only by oly_graph_add, through the table. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"
 
@@ -7,7 +7,7 @@ oly_status oly_typing_position(oly_node *node)
     node->params.dtype = OLY_UINT64;
     node->params.dimension = 0;
     OLY_TRY(oly_typing_given(node));
-    node->params.dimension = -1; /* what the tile operation calls it */
+    node->params.dimension = -1; /* for the tile operation: no dimension */
     return OLY_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Type rules of padding and turning round. As typing.c: called by oly_graph_add through the table only. */
+/* Type rules of padding and reversing. As typing.c: called only by oly_graph_add, through the table. */
 #include "graph/typing/typing.h"
 #include "graph/graph.h"
 #include <inttypes.h>

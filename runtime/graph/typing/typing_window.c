@@ -24,7 +24,7 @@ oly_status oly_window_places(const oly_sliding_window *w, int d, int64_t n, int6
     return OLY_OK;
 }
 
-/* The numbers of a window, each small enough to be multiplied. */
+/* Checks the numbers of a window; each must be small enough to be multiplied. */
 static oly_status check_window(const oly_node *node, int rank)
 {
     const oly_sliding_window *w = node->params.window;
