@@ -12,8 +12,9 @@
  * duplicates MPI_COMM_WORLD, finds the ranks on this node. A process started alone is a job of one (MPI still
  * initialised only if the environment shows a launcher, so that a plain ./program starts fast). */
 oly_status oly_world_start(int *argc, char ***argv);
-/* Whether MPI may access the memory of the buffers; otherwise every message is packed. Called before any exchange is made. */
-void oly_exchange_direct(bool allowed);
+/* Chooses the transport of this job's exchanges (transport.h). host_memory: may the host, and MPI, use the memory of buffers?
+ * Otherwise every message is packed. Before any exchange is made. */
+void oly_transport_choose(bool host_memory);
 /* Instead of oly_world_start, for simulation: this process is rank 0 of that many ranks that do not exist. Nothing can be sent. */
 oly_status oly_world_imagine(int ranks, int node_ranks);
 bool oly_world_has_peers(void); /* is there another rank? */
@@ -167,6 +168,7 @@ typedef struct oly_ticket {
     int n_shared;
     const oly_shared_set *sets;
 } oly_ticket;
+enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
 
 /* Posts the receives, packs and sends. send_base[b], receive_base[b]: base pointer of buffer b. Large contiguous pieces are
  * sent in place: they must not change before oly_exchange_finish. */

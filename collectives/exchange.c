@@ -1,12 +1,12 @@
-/* Sends boxes of local buffers to other ranks and receives theirs: built once (exchange_make.c), replayed without allocation.
- * Used by runtime/run.
+/* Sends boxes of local buffers to other ranks and receives theirs: built once (exchange_make.c), replayed without allocation. The
+ * protocol over a transport (transport.h), which moves the bytes. Used by runtime/run.
  *
- *   small message   | ticket 128 bytes | pieces packed one after the other |
- *   big message     | ticket |   and, with a tag of its own,   | pieces, in chunks of a sixteenth of OLYMPUS_EXCHANGE_MEMORY |
+ *   small message   | ticket 128 bytes | boxes packed one after the other |
+ *   big message     | ticket |   and, with a tag of its own,   | boxes, in chunks of a sixteenth of OLYMPUS_EXCHANGE_MEMORY |
  *
  * The size of the payload alone decides which is used, so both sides agree, and chunks are cut at the same bytes on both. A
- * large contiguous payload needs no staging: it is sent from the buffer and received into the buffer, on each side
- * independently. The others are packed and unpacked chunk by chunk. If the total to be sent, or received, is more than half of
+ * large payload that the transport takes from the buffer, or puts into it, needs no staging, on each side independently. The
+ * others are packed and unpacked chunk by chunk. If the total to be sent, or received, is more than half of
  * the limit, chunks are sent in rounds: each waits for the memory of an earlier one (exchange_rounds); the other side need not
  * know. Payloads are received only after their ticket has been checked, so that a message of another call never overwrites an
  * array; and every receive of a first message has room for the longest one, because not every MPI survives a message that is
@@ -21,19 +21,13 @@
 #include "core/text.h"
 #include <string.h>
 
-/* Staging of a failed exchange: MPI may write to that of receives and read that of sends for as long as the job lasts, which is not
- * long, so it is left to MPI. */
+/* What a transport may still read or write of a failed exchange's memory is left to it: the job is about to end. */
 static void abandon(oly_exchange *x)
 {
-    int finalized = 0;
     bool in_block = false, in_staging = false;
-    MPI_Finalized(&finalized);
-    for (int i = 0; i < x->n_requests && !finalized; i++) {
-        if (x->requests[i] == MPI_REQUEST_NULL)
+    for (int i = 0; i < x->n_requests; i++) {
+        if (!oly_transport_get()->give_up(x->requests, i))
             continue;
-        if (x->slots[i].receives)
-            MPI_Cancel(&x->requests[i]);
-        MPI_Request_free(&x->requests[i]);
         in_staging = in_staging || x->slots[i].at < 0;
         in_block = in_block || x->slots[i].at >= 0;
     }
@@ -95,68 +89,39 @@ void oly_exchange_stop(oly_exchange *x)
 
 /* -- start ----------------------------------------------------------------------------------------------- */
 
-/* Bytes begin to end of piece k that are in the chunk; false: none. */
-static bool part_of(const exchange_slot *chunk, int k, int64_t *begin, int64_t *end)
-{
-    const exchange_message *m = chunk->message;
-    int64_t first = chunk->at - m->positions[k], last = first + chunk->bytes;
-    *begin = first > 0 ? first : 0;
-    *end = last < m->walks[k].bytes ? last : m->walks[k].bytes;
-    return *begin < *end;
-}
-
-static void pack(const exchange_slot *chunk, char *packed, void *const *base)
-{
-    const exchange_message *m = chunk->message;
-    int64_t begin, end;
-    for (int k = 0; k < m->n_pieces; k++)
-        if (part_of(chunk, k, &begin, &end))
-            /* first messages are received into staging, before base pointers are known: they never come here */
-            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-            oly_walk_pack(&m->walks[k], begin, end, m->sources ? m->sources[k] : base[m->walks[k].buffer],
-                          packed + m->positions[k] + begin - chunk->at);
-}
-
-static void unpack(const exchange_slot *chunk, const char *packed, void *const *base)
-{
-    const exchange_message *m = chunk->message;
-    int64_t begin, end;
-    for (int k = 0; k < m->n_pieces; k++)
-        if (part_of(chunk, k, &begin, &end))
-            oly_walk_unpack(&m->walks[k], begin, end, base[m->walks[k].buffer],
-                            packed + m->positions[k] + begin - chunk->at);
-}
-
-/* The bytes of a request for MPI. */
-static char *bytes_of(const oly_exchange *x, const exchange_slot *slot, void *const *base)
+/* The chunk of a request. */
+static oly_chunk chunk_of(const oly_exchange *x, const exchange_slot *slot, void *const *base)
 {
     const exchange_message *m = slot->message;
-    if (slot->at < 0)
-        return m->staging;
-    if (slot->memory >= 0)
-        return x->block + slot->memory;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as above */
-    return (char *)base[m->walks[0].buffer] + m->walks[0].offset + slot->at;
+    oly_chunk c = {.payload = &m->payload, .room = slot->bytes, .base = base};
+    if (slot->at < 0) {
+        c.host = m->staging;
+        c.head = TICKET;
+        c.end = m->big ? 0 : m->payload.bytes;
+        c.tag = OLY_TAG_TICKET;
+    } else {
+        c.host = slot->memory < 0 ? NULL : x->block + slot->memory;
+        c.begin = slot->at;
+        c.end = slot->at + slot->bytes;
+        c.tag = m->tag;
+    }
+    return c;
 }
 
-/* Posts request i to MPI; it is packed. */
+/* Begins request i. */
 static oly_status post(oly_exchange *x, int i, void *const *base)
 {
     exchange_slot *slot = &x->slots[i];
-    exchange_message *m = slot->message;
-    bool ticket = slot->at < 0;
-    char *bytes = bytes_of(x, slot, base);
+    const oly_transport *transport = oly_transport_get();
+    oly_chunk c = chunk_of(x, slot, base);
     slot->done = false;
-    if (!slot->receives && slot->memory >= 0)
-        pack(slot, bytes, base);
-    int tag = ticket ? OLY_TAG_TICKET : m->tag, room = ticket ? OLY_FIRST_MESSAGE_BYTES : slot->bytes;
-    int code = slot->receives
-                   ? MPI_Irecv(bytes, room, MPI_BYTE, m->peer, tag, oly_world_comm(), &x->requests[i])
-                   : MPI_Isend(bytes, slot->bytes, MPI_BYTE, m->peer, tag, oly_world_comm(), &x->requests[i]);
-    if (code == MPI_SUCCESS)
-        return OLY_OK;
-    oly_world_break(OLY_MPI);
-    return oly_mpi_failed(slot->receives ? "MPI_Irecv" : "MPI_Isend", code);
+    if (slot->receives) {
+        c.room = slot->at < 0 ? OLY_FIRST_MESSAGE_BYTES : c.room;
+        return transport->receive(x->requests, i, &c);
+    }
+    if (c.host && c.begin < c.end)
+        transport->pack(&c);
+    return transport->send(x->requests, i, &c);
 }
 
 static oly_status post_chunks(oly_exchange *x, const exchange_message *m, void *const *base)
@@ -183,7 +148,7 @@ static oly_status go_on(oly_exchange *x, bool receives, void *const *base)
 
 static bool goes_in_rounds(const oly_exchange *x, const exchange_slot *slot)
 {
-    return x->rounds[slot->receives].n > 0 && !slot->message->direct;
+    return x->rounds[slot->receives].n > 0 && !slot->message->in_place;
 }
 
 static void begin_replay(oly_exchange *x)
@@ -196,7 +161,7 @@ static void begin_replay(oly_exchange *x)
         m->left = 1 + m->n_chunks;
         m->arrived = m->sent = false;
         if (m->big)
-            m->tag = oly_world_payload_tag(m->peer, i < x->n_receives);
+            m->tag = oly_world_payload_tag(m->payload.peer, i < x->n_receives);
     }
 }
 
@@ -216,13 +181,11 @@ static oly_status start_send(oly_exchange *x, int i, const oly_ticket *ticket, v
     const exchange_slot *first = &x->slots[x->n_receives + i];
     memcpy(m->staging, ticket, TICKET);
     if (ticket->n_shared > 0) {
-        uint64_t shared = shared_with(ticket, m->peer);
+        uint64_t shared = shared_with(ticket, m->payload.peer);
         memcpy(m->staging + offsetof(oly_ticket, shared), &shared, sizeof shared);
     }
-    for (int k = 0; k < m->n_pieces && m->sources; k++)
-        m->sources[k] = base[m->walks[k].buffer];
-    if (!m->big)
-        pack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
+    for (int k = 0; k < m->payload.n_boxes && m->payload.sources; k++)
+        m->payload.sources[k] = base[m->payload.box[k].buffer];
     m->sent = true;
     OLY_TRY(post(x, x->n_receives + i, base));
     return goes_in_rounds(x, first) ? OLY_OK : post_chunks(x, m, base);
@@ -297,7 +260,7 @@ static bool has_come(const oly_exchange *x, int peer)
 {
     for (int k = 0; x->left > 0 && k <= x->stage; k++)
         for (int i = 0; x->stages[k] && i < x->stages[k]->n_receives; i++)
-            if (x->stages[k]->receives[i].peer == peer)
+            if (x->stages[k]->receives[i].payload.peer == peer)
                 return k < x->stage || (x->running && x->stages[k]->receives[i].left == 0);
     return x->left == 0;
 }
@@ -313,7 +276,7 @@ oly_status oly_exchange_send(oly_exchange *x, int peer)
     if (peer < 0)
         return start_sends(x, &x->ticket, x->base);
     for (int i = 0; i < x->n_sends && x->rounds[0].n == 0; i++) /* rounds have their own order: all at the end */
-        if (x->sends[i].peer == peer && !x->sends[i].sent)
+        if (x->sends[i].payload.peer == peer && !x->sends[i].sent)
             OLY_TRY(start_send(x, i, &x->ticket, x->base));
     return OLY_OK;
 }
@@ -327,52 +290,44 @@ static oly_status check_ticket(const exchange_message *m, const oly_ticket *mine
 {
     oly_ticket theirs = {0}, expected = *mine;
     memcpy(&theirs, m->staging, TICKET);
-    expected.shared = mine->n_shared > 0 ? shared_with(mine, m->peer) : 0;
+    expected.shared = mine->n_shared > 0 ? shared_with(mine, m->payload.peer) : 0;
     if (memcmp(&theirs, &expected, OLY_TICKET_COMPARED) == 0)
         return OLY_OK;
     theirs.call[sizeof theirs.call - 1] = 0;
-    return oly_divergence_met(m->peer, &expected, &theirs);
+    return oly_divergence_met(m->payload.peer, &expected, &theirs);
 }
 
 static oly_status wrong_length(const exchange_message *m, const oly_ticket *mine)
 {
     return oly_fail(OLY_DIVERGED,
                     "rank %d is in %s and expects %lld bytes from rank %d, which sent a different number: %s",
-                    oly_world_rank(), mine->call, (long long)m->bytes, m->peer, same_order);
+                    oly_world_rank(), mine->call, (long long)m->payload.bytes, m->payload.peer, same_order);
 }
 
-static oly_status check_message(const exchange_slot *slot, const MPI_Status *status, int code, const oly_ticket *mine)
+static oly_status check_message(const exchange_slot *slot, int bytes, const oly_ticket *mine)
 {
     const exchange_message *m = slot->message;
-    if (code != MPI_SUCCESS)
-        return oly_mpi_failed("receiving a message of an exchange", code);
-    int count = 0;
-    MPI_Get_count(status, MPI_BYTE, &count);
-    if (slot->at < 0 && count >= TICKET)
+    if (slot->at < 0 && bytes >= TICKET)
         OLY_TRY(check_ticket(m, mine));
-    oly_hear(m->peer, mine);
-    return count == slot->bytes ? OLY_OK : wrong_length(m, mine);
+    oly_hear(m->payload.peer, mine);
+    return bytes == slot->bytes ? OLY_OK : wrong_length(m, mine);
 }
 
 /* -- finish ---------------------------------------------------------------------------------------------- */
 
-/* Request i is complete. */
-static oly_status complete(oly_exchange *x, int i, const MPI_Status *status, int code, const oly_ticket *mine,
-                           void *const *base)
+/* A request is complete. */
+static oly_status complete(oly_exchange *x, const oly_completion *done, const oly_ticket *mine, void *const *base)
 {
-    exchange_slot *slot = &x->slots[i];
+    exchange_slot *slot = &x->slots[done->request];
     exchange_message *m = slot->message;
     x->left--;
     m->left--;
     slot->done = true;
-    if (!slot->receives && code != MPI_SUCCESS)
-        return oly_mpi_failed("sending a message of an exchange", code);
     if (slot->receives) {
-        OLY_TRY(check_message(slot, status, code, mine));
-        if (slot->memory >= 0)
-            unpack(slot, x->block + slot->memory, base);
-        else if (!m->big)
-            unpack(&(exchange_slot){.message = m, .bytes = (int)m->bytes}, m->staging + TICKET, base);
+        OLY_TRY(check_message(slot, done->bytes, mine));
+        oly_chunk c = chunk_of(x, slot, base);
+        if (c.host && c.begin < c.end)
+            oly_transport_get()->unpack(&c);
         m->arrived = true;
     }
     if (goes_in_rounds(x, slot))
@@ -391,7 +346,7 @@ static void name_late(const void *exchange, oly_late *late)
         if (i == x->n_receives && late->n > 0)
             break;
         if (m->left > 0)
-            oly_late_add(late, m->peer);
+            oly_late_add(late, m->payload.peer);
     }
 }
 
@@ -424,7 +379,7 @@ static void ask_late(const oly_exchange *x)
     x = x->running ? x->running : x;
     for (int i = 0; i < x->n_receives + x->n_sends && asked < ASKED; i++)
         if (oly_exchange_message(x, i)->left > 0) {
-            oly_divergence_ask(oly_exchange_message(x, i)->peer);
+            oly_divergence_ask(oly_exchange_message(x, i)->payload.peer);
             asked++;
         }
 }
@@ -476,16 +431,9 @@ static oly_status complete_some(oly_exchange *x, const oly_ticket *ticket, void 
 {
     if (x->stages)
         return complete_stages(x, n);
-    *n = 0;
-    int code = MPI_Testsome(x->n_requests, x->requests, n, x->indices, x->statuses);
-    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS)
-        return oly_mpi_failed("MPI_Testsome", code);
-    if (*n == MPI_UNDEFINED)
-        *n = 0;
-    for (int k = 0; k < *n; k++) {
-        int error = code == MPI_SUCCESS ? MPI_SUCCESS : x->statuses[k].MPI_ERROR;
-        OLY_TRY(complete(x, x->indices[k], &x->statuses[k], error, ticket, base));
-    }
+    OLY_TRY(oly_transport_get()->test(x->requests, x->n_requests, n, x->done));
+    for (int k = 0; k < *n; k++)
+        OLY_TRY(complete(x, &x->done[k], ticket, base));
     if (x->left == 0)
         give_block(x);
     return OLY_OK;
@@ -635,7 +583,7 @@ oly_status oly_exchange_await(oly_exchange *x, int peer)
 {
     oly_status status = x->stages ? await_in_stages(x, peer) : OLY_OK;
     for (int i = 0; i < x->n_receives && status == OLY_OK; i++)
-        if (x->receives[i].peer == peer)
+        if (x->receives[i].payload.peer == peer)
             status = complete_all(x, &x->receives[i].left, &x->ticket, x->base);
     if (status != OLY_OK)
         oly_world_break(status);

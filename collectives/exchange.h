@@ -1,21 +1,17 @@
 /* What an exchange is. For exchange_make.c, which makes it, and exchange.c, which replays it, only. */
 #ifndef OLY_COLLECTIVES_EXCHANGE_H
 #define OLY_COLLECTIVES_EXCHANGE_H
+#include "transport.h"
 #include "world.h"
-#include "pack.h"
 
-enum { TICKET = OLY_TICKET_BYTES, SMALL_BYTES = OLY_FIRST_MESSAGE_BYTES - TICKET };
+enum { TICKET = OLY_TICKET_BYTES };
 _Static_assert(TICKET == 128, "the ticket travels between programs built apart");
 
 typedef struct exchange_message {
-    int peer, n_pieces;
-    oly_walk *walks;
-    int64_t *positions; /* offset of each piece in the payload */
-    int64_t bytes;      /* payload */
-    bool big;
-    bool direct;               /* large, and contiguous in the buffer */
+    oly_payload payload;
+    bool big;                  /* the payload is not in the first message */
+    bool in_place;             /* large, and the transport does without packing it */
     char *staging;             /* the ticket, then the payload unless large */
-    void **sources;            /* owned; sent in rounds: address of each piece's buffer, in this replay */
     int first_chunk, n_chunks; /* its requests beyond the ticket's */
     int tag;                   /* of the chunks, in this replay */
     int left;                  /* requests not complete, in this replay */
@@ -57,10 +53,9 @@ struct oly_exchange {
     int64_t block_bytes;
     char *block;               /* of staging.h, while it is started; NULL: not needed */
     exchange_rounds rounds[2]; /* of sends, of receives */
-    exchange_slot *slots;      /* owned: one piece of memory with the three below */
-    MPI_Status *statuses;
-    MPI_Request *requests;
-    int *indices;
+    exchange_slot *slots;      /* owned: one piece of memory with the two below */
+    oly_completion *done;      /* [n_requests] */
+    void *requests;            /* the transport's */
     /* while it is left pending */
     oly_exchange *next_left;
     oly_ticket ticket;

@@ -36,35 +36,29 @@ typedef struct lists {
 
 static oly_status place_pieces(exchange_message *m, const oly_message *from, size_t element_bytes, lists *left)
 {
-    m->walks = left->walks;
-    m->positions = left->positions;
-    left->walks += m->n_pieces;
-    left->positions += m->n_pieces;
-    for (int k = 0; k < m->n_pieces; k++) {
-        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, left->loops, &m->walks[k]));
-        left->loops += 2 * m->walks[k].loops;
+    oly_payload *p = &m->payload;
+    p->box = left->walks;
+    p->at = left->positions;
+    left->walks += p->n_boxes;
+    left->positions += p->n_boxes;
+    for (int k = 0; k < p->n_boxes; k++) {
+        OLY_TRY(oly_walk_make(&from->pieces[k], element_bytes, left->loops, &p->box[k]));
+        left->loops += 2 * p->box[k].loops;
         if (is_shared(from, k)) {
             int j = from->same[k];
-            if (j >= k || m->walks[j].bytes != m->walks[k].bytes)
+            if (j >= k || p->box[j].bytes != p->box[k].bytes)
                 return oly_fail(OLY_INVALID,
                                 "exchange: piece %d is declared the same as piece %d, which is not an "
                                 "earlier one of the same size",
                                 k, j);
-            m->positions[k] = m->positions[j];
+            p->at[k] = p->at[j];
             continue;
         }
-        m->positions[k] = m->bytes;
-        if (__builtin_add_overflow(m->bytes, m->walks[k].bytes, &m->bytes))
-            return oly_fail(OLY_OVERFLOW, "exchange: the bytes for rank %d do not fit 64 bits", m->peer);
+        p->at[k] = p->bytes;
+        if (__builtin_add_overflow(p->bytes, p->box[k].bytes, &p->bytes))
+            return oly_fail(OLY_OVERFLOW, "exchange: the bytes for rank %d do not fit 64 bits", p->peer);
     }
     return OLY_OK;
-}
-
-static bool direct_allowed = true;
-
-void oly_exchange_direct(bool allowed)
-{
-    direct_allowed = allowed;
 }
 
 static oly_status make_message(exchange_message *m, const oly_message *from, size_t element_bytes, lists *left)
@@ -74,19 +68,19 @@ static oly_status make_message(exchange_message *m, const oly_message *from, siz
                         "exchange: %d pieces between rank %d and rank %d of %d: it must be another rank of "
                         "the job",
                         from->n_pieces, oly_world_rank(), from->peer, oly_world_size());
-    m->peer = from->peer;
-    m->n_pieces = from->n_pieces;
+    m->payload.peer = from->peer;
+    m->payload.n_boxes = from->n_pieces;
     OLY_TRY(place_pieces(m, from, element_bytes, left));
-    m->big = m->bytes > SMALL_BYTES;
-    m->direct = direct_allowed && m->big && m->n_pieces == 1 && m->walks[0].loops == 0;
-    m->n_chunks = m->big ? (int)((m->bytes - 1) / chunk_bytes() + 1) : 0;
+    m->big = m->payload.bytes > oly_transport_get()->small_bytes;
+    m->in_place = m->big && oly_transport_get()->in_place(&m->payload);
+    m->n_chunks = m->big ? (int)((m->payload.bytes - 1) / chunk_bytes() + 1) : 0;
     return OLY_OK;
 }
 
 /* Bytes of a message's staging. A receiver has room for the longest first message; pages never written to take no memory. */
 static int64_t staging_bytes(const exchange_message *m, bool receives)
 {
-    int64_t bytes = TICKET + (m->big ? 0 : m->bytes);
+    int64_t bytes = TICKET + (m->big ? 0 : m->payload.bytes);
     bytes = receives && bytes < OLY_FIRST_MESSAGE_BYTES ? OLY_FIRST_MESSAGE_BYTES : bytes;
     return (bytes + 63) / 64 * 64;
 }
@@ -112,10 +106,13 @@ static void describe_slots(oly_exchange *x, int number)
 {
     exchange_message *m = oly_exchange_message(x, number);
     bool receives = number < x->n_receives;
-    x->slots[number] = (exchange_slot){
-        .message = m, .receives = receives, .at = -1, .bytes = TICKET + (m->big ? 0 : (int)m->bytes), .memory = -1};
+    x->slots[number] = (exchange_slot){.message = m,
+                                       .receives = receives,
+                                       .at = -1,
+                                       .bytes = TICKET + (m->big ? 0 : (int)m->payload.bytes),
+                                       .memory = -1};
     for (int c = 0; c < m->n_chunks; c++) {
-        int64_t at = c * chunk_bytes(), rest = m->bytes - at;
+        int64_t at = c * chunk_bytes(), rest = m->payload.bytes - at;
         x->slots[m->first_chunk + c] = (exchange_slot){.message = m,
                                                        .receives = receives,
                                                        .at = at,
@@ -133,15 +130,16 @@ static oly_status make_slots(oly_exchange *x)
         oly_exchange_message(x, i)->first_chunk = x->n_requests;
         x->n_requests += oly_exchange_message(x, i)->n_chunks;
     }
-    size_t n = (size_t)x->n_requests;
-    x->slots = oly_calloc(n, sizeof *x->slots + sizeof *x->statuses + sizeof *x->requests + sizeof *x->indices);
-    if (n > 0 && !x->slots)
-        return oly_out_of_memory(n * sizeof *x->slots, "the requests of an exchange");
-    x->statuses = (MPI_Status *)(x->slots + n);
-    x->requests = (MPI_Request *)(x->statuses + n);
-    x->indices = (int *)(x->requests + n);
-    for (int i = 0; i < x->n_requests; i++)
-        x->requests[i] = MPI_REQUEST_NULL;
+    if (x->n_requests == 0)
+        return OLY_OK;
+    size_t n = (size_t)x->n_requests, of_transport = oly_transport_get()->make(x->n_requests, NULL);
+    size_t bytes = n * (sizeof *x->slots + sizeof *x->done) + of_transport;
+    x->slots = oly_calloc(1, bytes);
+    if (!x->slots)
+        return oly_out_of_memory(bytes, "the requests of an exchange");
+    x->done = (oly_completion *)(x->slots + n);
+    x->requests = x->done + n;
+    oly_transport_get()->make(x->n_requests, x->requests);
     for (int i = 0; i < n_messages; i++)
         describe_slots(x, i);
     return OLY_OK;
@@ -152,7 +150,7 @@ static oly_status make_slots(oly_exchange *x)
 /* The distance to the other end of a message, cyclically over all ranks. */
 static int distance_of(const exchange_slot *slot)
 {
-    int n = oly_world_size(), away = slot->message->peer - oly_world_rank();
+    int n = oly_world_size(), away = slot->message->payload.peer - oly_world_rank();
     return ((slot->receives ? -away : away) + n) % n;
 }
 
@@ -167,7 +165,7 @@ static int in_round_order(const void *a, const void *b, void *context)
 static void place_at_once(oly_exchange *x, bool receives)
 {
     for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
-        if (x->slots[i].receives == receives && !x->slots[i].message->direct) {
+        if (x->slots[i].receives == receives && !x->slots[i].message->in_place) {
             x->slots[i].memory = x->block_bytes;
             x->block_bytes += (x->slots[i].bytes + 63) / 64 * 64;
         }
@@ -182,7 +180,7 @@ static oly_status place_in_rounds(oly_exchange *x, bool receives, int n)
     if (!r->order)
         return oly_out_of_memory(sizeof *r->order * (size_t)n, "the rounds of an exchange");
     for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
-        if (x->slots[i].receives == receives && !x->slots[i].message->direct)
+        if (x->slots[i].receives == receives && !x->slots[i].message->in_place)
             r->order[r->n++] = i;
     qsort_r(r->order, (size_t)r->n, sizeof *r->order, in_round_order, x->slots);
     r->n_buffers = (int)(limit_one_way() / chunk_bytes());
@@ -190,10 +188,10 @@ static oly_status place_in_rounds(oly_exchange *x, bool receives, int n)
         x->slots[r->order[k]].memory = x->block_bytes + (k % r->n_buffers) * chunk_bytes();
     x->block_bytes += r->n_buffers * chunk_bytes();
     for (int i = 0; i < x->n_sends && !receives; i++) {
-        exchange_message *m = &x->sends[i];
-        m->sources = oly_calloc((size_t)m->n_pieces, sizeof *m->sources);
-        if (!m->sources)
-            return oly_out_of_memory((size_t)m->n_pieces * sizeof *m->sources, "the rounds of an exchange");
+        oly_payload *p = &x->sends[i].payload;
+        p->sources = oly_calloc((size_t)p->n_boxes, sizeof *p->sources);
+        if (!p->sources)
+            return oly_out_of_memory((size_t)p->n_boxes * sizeof *p->sources, "the rounds of an exchange");
     }
     return OLY_OK;
 }
@@ -204,7 +202,7 @@ static oly_status make_block(oly_exchange *x)
         int64_t bytes = 0;
         int n = 0;
         for (int i = x->n_receives + x->n_sends; i < x->n_requests; i++)
-            if (x->slots[i].receives == (bool)receives && !x->slots[i].message->direct) {
+            if (x->slots[i].receives == (bool)receives && !x->slots[i].message->in_place) {
                 bytes += (x->slots[i].bytes + 63) / 64 * 64;
                 n++;
             }
@@ -222,8 +220,8 @@ static int list_buffers(int *buffers, int n_messages, const exchange_message *me
     enum { LOOKED_BACK = 8 };
     int n = 0;
     for (int i = 0; i < n_messages; i++)
-        for (int k = 0; k < messages[i].n_pieces; k++) {
-            int buffer = messages[i].walks[k].buffer, j = n - 1, least = n > LOOKED_BACK ? n - LOOKED_BACK : 0;
+        for (int k = 0; k < messages[i].payload.n_boxes; k++) {
+            int buffer = messages[i].payload.box[k].buffer, j = n - 1, least = n > LOOKED_BACK ? n - LOOKED_BACK : 0;
             while (j >= least && buffers[j] != buffer)
                 j--;
             if (j < least)
@@ -325,14 +323,14 @@ static oly_status copy_messages(oly_exchange *x, const oly_exchange *like)
     x->sends = moved(like->sends, by);
     x->buffers = moved(like->buffers, by);
     for (int i = 0; i < x->n_receives + x->n_sends; i++) {
-        exchange_message *m = oly_exchange_message(x, i);
-        m->walks = moved(m->walks, by);
-        m->positions = moved(m->positions, by);
-        m->staging = NULL;
-        m->sources = NULL;
-        for (int k = 0; m->walks && k < m->n_pieces; k++) {
-            m->walks[k].extent = moved((void *)m->walks[k].extent, by);
-            m->walks[k].stride = moved((void *)m->walks[k].stride, by);
+        oly_payload *p = &oly_exchange_message(x, i)->payload;
+        oly_exchange_message(x, i)->staging = NULL;
+        p->box = moved(p->box, by);
+        p->at = moved(p->at, by);
+        p->sources = NULL;
+        for (int k = 0; p->box && k < p->n_boxes; k++) {
+            p->box[k].extent = moved((void *)p->box[k].extent, by);
+            p->box[k].stride = moved((void *)p->box[k].stride, by);
         }
     }
     return OLY_OK;
@@ -353,8 +351,8 @@ oly_status oly_exchange_make_like(const oly_exchange *like, int n, const int *fr
     x->big = like->big;
     oly_status status = copy_messages(x, like);
     for (int i = 0; status == OLY_OK && i < x->n_receives + x->n_sends; i++)
-        for (int k = 0; k < oly_exchange_message(x, i)->n_pieces; k++) {
-            int *buffer = &oly_exchange_message(x, i)->walks[k].buffer;
+        for (int k = 0; k < oly_exchange_message(x, i)->payload.n_boxes; k++) {
+            int *buffer = &oly_exchange_message(x, i)->payload.box[k].buffer;
             *buffer = other_buffer(*buffer, n, from, to, width);
         }
     for (int k = 0; status == OLY_OK && k < x->n_sent + x->n_received; k++)
@@ -409,7 +407,7 @@ void oly_exchange_free(oly_exchange *x)
         oly_exchange_free(x->stages[k]);
     oly_release(x->stages);
     for (int i = 0; x->rounds[0].order && i < x->n_sends; i++)
-        oly_release(x->sends[i].sources);
+        oly_release(x->sends[i].payload.sources);
     oly_release(x->receives);
     oly_release(x->staging);
     oly_release(x->rounds[0].order);
@@ -424,7 +422,7 @@ static int64_t sum_of_bytes(const exchange_message *messages, int n)
 {
     int64_t bytes = 0;
     for (int i = 0; i < n; i++)
-        bytes += messages[i].bytes;
+        bytes += messages[i].payload.bytes;
     return bytes;
 }
 
@@ -448,7 +446,7 @@ int oly_exchange_peers(const oly_exchange *x)
     int n = x->n_receives;
     for (int i = 0; i < x->n_sends; i++) {
         int j = 0;
-        while (j < x->n_receives && x->receives[j].peer != x->sends[i].peer)
+        while (j < x->n_receives && x->receives[j].payload.peer != x->sends[i].payload.peer)
             j++;
         n += j == x->n_receives;
     }

@@ -6,6 +6,7 @@
 #include "world.h"
 #include "divergence.h"
 #include "staging.h"
+#include "transport.h"
 #include "core/error.h"
 #include "core/option.h"
 #include "core/text.h"
@@ -288,17 +289,11 @@ oly_status oly_world_start(int *argc, char ***argv)
 /* The rank of an exchange message that was never received here, and its ticket; -1 if there is none. */
 static int stray_message(oly_ticket *ticket)
 {
-    MPI_Status status;
-    MPI_Message message;
-    int found = 0, rank = -1;
     char *bytes = oly_malloc(OLY_FIRST_MESSAGE_BYTES);
-    if (bytes)
-        MPI_Improbe(MPI_ANY_SOURCE, OLY_TAG_TICKET, world.comm, &found, &message, &status);
-    if (found) {
-        MPI_Mrecv(bytes, OLY_FIRST_MESSAGE_BYTES, MPI_BYTE, &message, &status);
+    int rank = bytes ? oly_transport_get()->stray(bytes) : -1;
+    if (rank >= 0) {
         memcpy(ticket, bytes, OLY_TICKET_BYTES);
         ticket->call[sizeof ticket->call - 1] = 0;
-        rank = status.MPI_SOURCE;
     }
     oly_release(bytes);
     return rank;

@@ -20,12 +20,6 @@ enum {
     OLY_TAG_PUSH,    /* a value sent without a request (values.c) */
     OLY_TAG_INQUIRY, /* what ranks of other nodes are doing (inquiry.c) */
 };
-/* Bytes of a ticket that are sent, and the part of them that must be equal on both sides. */
-enum { OLY_TICKET_BYTES = offsetof(oly_ticket, n_shared), OLY_TICKET_COMPARED = offsetof(oly_ticket, call) };
-/* The longest first message. A longer payload is a separate message and need not be packed: between two ranks of a node
- * 16 KiB then take 1.1 times as long as MPI_Sendrecv, packed 1.9 times; 8 KiB take the same either way. */
-enum { OLY_FIRST_MESSAGE_BYTES = (8 << 10) + OLY_TICKET_BYTES };
-
 /* A duplicate of MPI_COMM_WORLD that returns errors; MPI_COMM_NULL in a job of one rank. */
 MPI_Comm oly_world_comm(void);
 /* Tag of the next large payload to or from a rank. Both sides count them and start their exchanges in the same order, so they

@@ -89,7 +89,7 @@ static oly_status start(int *argc, char ***argv)
     const oly_simulation *job = oly_is_simulated() ? oly_simulation_get() : NULL;
     OLY_TRY(oly_platform_choose(job != NULL));
     OLY_TRY(job ? oly_world_imagine(job->ranks, job->node_ranks) : oly_world_start(argc, argv));
-    oly_exchange_direct(oly_platform_get()->host_memory);
+    oly_transport_choose(oly_platform_get()->host_memory);
     oly_abort_hook = oly_world_abort;
     oly_error_set_rank(oly_world_rank(), oly_world_size());
     oly_options_report_unknown();

@@ -1,0 +1,106 @@
+/* Transports: how boxes get from the devices of this process to those of others. A table of functions with one implementation
+ * per file, chosen at start beside the platform:
+ *
+ *   transport_mpi.c   messages of MPI between processes, through host memory
+ *
+ * An exchange (communicator.h) is the protocol above, the same for every transport: which message is sent when, the ticket in
+ * front of each and its check, divergence, stages, memory for packed bytes, and waiting with a time limit (exchange.c,
+ * exchange_make.c). The transport moves bytes:
+ *
+ *   protocol                                       transport
+ *   an exchange is made                            make, in_place
+ *   it starts: memory, tickets                     receive (first messages); pack and send (all messages)
+ *   it advances or is waited for: time limit       test
+ *     a first message is there: check its ticket     unpack; or receive, where the payload follows in chunks
+ *     a chunk is there: check its length             unpack, if it was packed
+ *   it fails                                       give_up
+ *
+ *   first message   | ticket | payload, if it has at most `small_bytes` |
+ *   chunks          | the payload otherwise, cut at the same bytes on both sides |
+ *
+ * Partial results are boxes like all others. The order in which they are added is part of a result, so no transport adds them:
+ * they are received, and reduced between two stages of the exchange (oly_exchange_outline.between).
+ *
+ * Called by exchange.c and exchange_make.c only, in the thread that interprets a plan, while the buffers are open for kernels
+ * and messages (oly_platform.open). README.md says how to add one. */
+#ifndef OLY_COLLECTIVES_TRANSPORT_H
+#define OLY_COLLECTIVES_TRANSPORT_H
+#include "pack.h"
+
+/* The boxes of a message, packed one after the other. The same boxes, in the same order, at both ends. */
+typedef struct oly_payload {
+    int peer;      /* the other process */
+    int n_boxes;   /* here: received boxes at the same position are copies of the same bytes */
+    oly_walk *box; /* [n_boxes] */
+    int64_t *at;   /* [n_boxes] position of each in the packed bytes */
+    int64_t bytes; /* packed */
+    void **
+        sources; /* owned; [n_boxes] addresses of the boxes' buffers, where the message is packed later than it starts, or NULL */
+} oly_payload;
+
+/* What is sent or received at once: part of a payload. Between two processes, chunks with the same tag arrive in the order in
+ * which they are sent; those with different tags in any order. */
+typedef struct oly_chunk {
+    const oly_payload *payload;
+    int64_t begin, end; /* of the payload's packed bytes */
+    char *host; /* `head` bytes and the packed bytes, in host memory; NULL: sent from the buffer or received into it */
+    int head;   /* the ticket's bytes; 0: no first message */
+    int room;   /* bytes to send; or to receive, at most */
+    int tag;
+    void *const *base; /* of each buffer, on its device */
+} oly_chunk;
+
+typedef struct oly_completion {
+    int request;
+    int bytes; /* received */
+} oly_completion;
+
+/* The most that `small_bytes` may be. A longer payload need not be packed: between two ranks of a node 16 KiB then take 1.1 times as
+ * long as MPI_Sendrecv, packed 1.9 times; 8 KiB take the same either way. */
+enum { OLY_MOST_SMALL_BYTES = 8 << 10, OLY_FIRST_MESSAGE_BYTES = OLY_TICKET_BYTES + OLY_MOST_SMALL_BYTES };
+
+typedef struct oly_transport {
+    const char *name; /* "mpi"; the same on all ranks */
+    int small_bytes;  /* payloads up to this size travel behind their ticket */
+
+    /* Prepares memory for requests 0 to n - 1 of an exchange. Returns its size; memory NULL: that only. */
+    size_t (*make)(int n, void *requests);
+    /* Can this payload be sent from its buffer, or received into it, without being packed in host memory? Not asked of small ones. */
+    bool (*in_place)(const oly_payload *p);
+
+    /* The boxes' bytes begin to end, from the devices to c->host + c->head, and back. */
+    void (*pack)(const oly_chunk *c);
+    void (*unpack)(const oly_chunk *c);
+
+    /* Begin request k, and return. What c->host and the buffers hold must stay until it is complete. fail OLY_MPI. */
+    oly_status (*send)(void *requests, int k, const oly_chunk *c);
+    oly_status (*receive)(void *requests, int k, const oly_chunk *c);
+    /* Which requests have completed since the last call: n_done of them. Advances all; does not wait. fails OLY_MPI. */
+    oly_status (*test)(void *requests, int n, int *n_done, oly_completion *done);
+    /* Gives up request k of an exchange that has failed. True: its memory may still be read or written, as long as the process lives. */
+    bool (*give_up)(void *requests, int k);
+    /* Takes a first message that nothing here receives: its sender, which has diverged; -1: there is none. bytes: as many as a first
+     * message may have. */
+    int (*stray)(void *bytes);
+} oly_transport;
+
+extern const oly_transport oly_transport_mpi;
+
+/* The transport of this job. */
+const oly_transport *oly_transport_get(void);
+/* Makes the next job's transport this one, in place of MPI. Before oly_init; NULL takes it back. For transports that are not part
+ * of the library, such as the one of the tests. */
+void oly_transport_register(const oly_transport *transport);
+
+/* -- for transports through host memory (transport.c) ------------------------------------------------------------------- */
+/* May the host, and MPI, use the memory of buffers where it is? Otherwise every message is packed. */
+bool oly_transport_host_memory(void);
+/* The address of box k's buffer. */
+static inline void *oly_chunk_buffer(const oly_chunk *c, int k)
+{
+    return c->payload->sources ? c->payload->sources[k] : c->base[c->payload->box[k].buffer];
+}
+/* Pack and unpack by loops of the host. */
+void oly_host_pack(const oly_chunk *c);
+void oly_host_unpack(const oly_chunk *c);
+#endif
