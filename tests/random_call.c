@@ -3,8 +3,7 @@
 #include <math.h>
 #include <inttypes.h>
 
-/* -- tables
- * ------------------------------------------------------------------------------------------------------- */
+/* -- tables ------------------------------------------------------------------------------------------------ */
 const call_of_one random_ones[] = {
     {"oly_neg", oly_neg, KEEPS_ERROR},
     {"oly_abs", oly_abs, KEEPS_ERROR},
@@ -49,8 +48,7 @@ static const char *const loop_step_text[] = {
     "c = oly_update(c, \"0\", oly_slice(c, \"-1\"))",
 };
 
-/* -- running an instruction
- * --------------------------------------------------------------------------------------- */
+/* -- running an instruction -------------------------------------------------------------------------------- */
 typedef struct loop_context {
     const instruction *call;
     oly_array captured;
@@ -153,8 +151,7 @@ oly_array run_instruction(const program *p, int k, const oly_array *values, bool
     return NULL;
 }
 
-/* -- printing
- * ---------------------------------------------------------------------------------------------------- */
+/* -- printing ---------------------------------------------------------------------------------------------- */
 static void print_extents(FILE *file, int n, const int64_t *shape)
 {
     for (int d = 0; d < n; d++)

@@ -8,8 +8,7 @@
 
 enum { LARGEST_VALUE = 6000, LARGEST_INPUT = 2500 };
 
-/* -- random numbers
- * ----------------------------------------------------------------------------------------------- */
+/* -- random numbers ---------------------------------------------------------------------------------------- */
 static uint64_t next_random(program *p) /* splitmix64 */
 {
     uint64_t z = p->random += 0x9e3779b97f4a7c15u;
@@ -85,8 +84,7 @@ oly_sharding random_sharding(program *p, int rank)
     return (oly_named_axes)(mesh, rank, lists);
 }
 
-/* -- what came out
- * ------------------------------------------------------------------------------------------------ */
+/* -- what came out ----------------------------------------------------------------------------------------- */
 static bool is_inexact(const value *v)
 {
     return element_is_inexact(v->dtype);
@@ -127,8 +125,7 @@ static double error_of_sum(const value *result, bool integral, double n, double 
     return n * error + n * n * size * step + n * size * epsilon(result);
 }
 
-/* -- drawing instructions: each fills `s` and says whether it makes sense
- * ----------------------------------------- */
+/* -- drawing instructions: each fills `s` and says whether it makes sense ---------------------------------- */
 static int any_value(program *p)
 {
     if (one_in(p, 2) && p->n > 3) /* recent ones make chains */
@@ -554,8 +551,7 @@ static bool draw(program *p, instruction *s)
     }
 }
 
-/* -- errors
- * ------------------------------------------------------------------------------------------------------ */
+/* -- errors ------------------------------------------------------------------------------------------------ */
 
 /* How far the result may be from another run's; negative when it is not worth comparing. */
 static double error_of_reduction(const instruction *s, const value *x, const value *v)
@@ -661,8 +657,7 @@ static double error_of(const program *p, const instruction *s, const value *v)
     }
 }
 
-/* -- programs
- * ---------------------------------------------------------------------------------------------------- */
+/* -- programs ---------------------------------------------------------------------------------------------- */
 
 /* Reads the result of the reference run; false when it is too large, or of no use. */
 static bool keep(program *p, oly_array x)

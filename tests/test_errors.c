@@ -38,8 +38,7 @@ static oly_array ones(oly_dtype dtype, int rank, int64_t a, int64_t b)
     return oly_ones_shape(dtype, rank, (int64_t[]){a, b});
 }
 
-/* -- shapes and types
- * -------------------------------------------------------------------------------------- */
+/* -- shapes and types -------------------------------------------------------------------------------------- */
 static void shapes_that_do_not_fit(void **state)
 {
     (void)state;
@@ -177,8 +176,7 @@ static void notations_that_cannot_be_read(void **state)
     FAILS(oly_named, !oly_named(oly_make_mesh("x=2"), "x y"), OLY_PARSE, "column 3");
 }
 
-/* -- places
- * ------------------------------------------------------------------------------------------------ */
+/* -- places ------------------------------------------------------------------------------------------------ */
 static void devices_and_shardings_that_do_not_fit(void **state)
 {
     (void)state;
@@ -353,8 +351,7 @@ static void empty_arrays_and_shards_are_valid(void **state)
     assert_int_equal(oly_last_status(), OLY_OK);
 }
 
-/* -- functions and loops
- * ----------------------------------------------------------------------------------- */
+/* -- functions and loops ----------------------------------------------------------------------------------- */
 static oly_array escaped;
 
 static void fetches(const oly_array *in, oly_array *out, void *user)
@@ -500,8 +497,7 @@ static void another_thread_is_refused_during_a_call(void **state)
     assert_int_equal(oly_last_status(), OLY_OK);
 }
 
-/* -- one error, kept
- * ------------------------------------------------------------------------------------- */
+/* -- one error, kept --------------------------------------------------------------------------------------- */
 static void doubled(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

@@ -7,8 +7,7 @@
 #include <olympus.h>
 #include <unistd.h>
 
-/* -- data on other processes
- * ------------------------------------------------------------------------------- */
+/* -- data on other processes ------------------------------------------------------------------------------- */
 static oly_array spread(void)
 {
     oly_array x = oly_reshape(oly_arange(24, OLY_FLOAT32), 6, 4);
@@ -201,8 +200,7 @@ static void nothing_is_computed_after_a_difference(void **state)
     oly_clear_error();
 }
 
-/* -- programs that fail
- * ------------------------------------------------------------------------------------ */
+/* -- programs that fail ------------------------------------------------------------------------------------ */
 static void print_last_error(void)
 {
     fprintf(stderr, "rank %d got %s: %s\n", oly_process_index(), oly_status_name(oly_last_status()), oly_last_error());

@@ -4,8 +4,7 @@
 #include "layout/layout.h"
 #include <inttypes.h>
 
-/* -- splits
- * ------------------------------------------------------------------------------------------------ */
+/* -- splits ------------------------------------------------------------------------------------------------ */
 
 /* n elements over an axis of `parts` devices. */
 static oly_split canonical(int parts, int64_t n)
@@ -140,8 +139,7 @@ static void splits_are_equal_when_their_cuts_are(void **state)
     assert_true(oly_split_equal(&one, &whole, 5));
 }
 
-/* -- boxes
- * ------------------------------------------------------------------------------------------------- */
+/* -- boxes ------------------------------------------------------------------------------------------------- */
 static const char *box_text(const oly_box *b)
 {
     static char text[200];
@@ -231,8 +229,7 @@ static void boxes_intersect_and_contain(void **state)
     assert_int_equal(oly_box_count(&scalar), 1);
 }
 
-/* -- shardings
- * --------------------------------------------------------------------------------------------- */
+/* -- shardings --------------------------------------------------------------------------------------------- */
 static void equal_placements_are_equivalent(void **state)
 {
     (void)state;
@@ -298,8 +295,7 @@ static void specs_print_as_in_jax(void **state)
     assert_string_equal(text, "SingleDeviceSharding(device=CpuDevice(id=3))");
 }
 
-/* -- notations that are wrong
- * ------------------------------------------------------------------------------ */
+/* -- notations that are wrong ------------------------------------------------------------------------------ */
 static void check_error(bool made, const char *text, const char *status, const char *message)
 {
     if (made)

@@ -19,8 +19,7 @@ static void fail_program(const program *p, const char *how)
     fail_msg("seed %" PRIu64 ", %s", p->seed, how);
 }
 
-/* -- comparing
- * ----------------------------------------------------------------------------------------------- */
+/* -- comparing --------------------------------------------------------------------------------------------- */
 static bool same_element(const value *v, const void *data, int64_t i)
 {
     if (v->dtype == OLY_INT64 || v->dtype == OLY_UINT64)
@@ -75,8 +74,7 @@ static void check_value(const program *p, int k, oly_array x, const char *how)
     free(data);
 }
 
-/* -- the ways to run a program
- * ------------------------------------------------------------------------------ */
+/* -- the ways to run a program ----------------------------------------------------------------------------- */
 static void place_inputs(const program *p, oly_array *values)
 {
     for (int k = 0; k < p->n; k++) {

@@ -1,12 +1,12 @@
-/* Comparing versions, builds and options of all ranks at start. A few numbers of each rank travel always; what a message needs only
- * when they differ. See agree.h. */
+/* Comparing versions, builds and options of all ranks at start. A few numbers of each rank are always exchanged; what a
+ * message needs beyond them only when they differ. See agree.h. */
 #include "array/agree.h"
 #include "communicator.h"
 #include "core/build.h"
 #include "core/error.h"
 #include "core/option.h"
 
-/* Of every version the same bytes, so that versions can be told apart. */
+/* The same bytes in every version, so that versions can tell each other apart. */
 typedef struct greeting {
     uint32_t version, option_bytes, mixed, unused;
     uint64_t program, library, options;
@@ -28,7 +28,7 @@ static greeting own_greeting(void)
                       .options = oly_options_fingerprint()};
 }
 
-/* Those that two ranks have to tell of each other. */
+/* Differences for which two ranks have to describe themselves. */
 typedef enum difference { NONE, VERSION, LIBRARY, PROGRAM, OPTIONS } difference;
 
 static difference compare(const greeting *zero, const greeting *other)
@@ -55,7 +55,7 @@ static oly_status describe_builds(const char *what, const char *zero, uint64_t z
         what, zero, (unsigned long long)zero_build, rank, other, (unsigned long long)other_build);
 }
 
-/* Both ranks show what they have to everybody. */
+/* The two ranks send their descriptions to all. */
 static oly_status describe(difference d, const greeting *all, int rank)
 {
     if (d == VERSION)

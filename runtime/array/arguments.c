@@ -1,4 +1,4 @@
-/* Arguments that are not what they should be. See arguments.h. */
+/* Checks of arguments. See arguments.h. */
 #include "array/arguments.h"
 
 oly_status oly_refuse_operand(void)

@@ -1,5 +1,6 @@
-/* How public functions begin that take arrays: they look at the tags of what they are given, raise an error and return it (OLY_OK:
- * none). Arrays that are deleted pass: what they are may be asked, and whoever reads them says more (oly_array_readable). */
+/* The first lines of public functions that take arrays: they check the tags of their arguments, raise an error and
+ * return it (OLY_OK: none). Deleted arrays pass: their type may be queried, and whoever reads them says more
+ * (oly_array_readable). */
 #ifndef OLY_ARRAY_ARGUMENTS_H
 #define OLY_ARRAY_ARGUMENTS_H
 #include "array/array.h"
@@ -23,7 +24,7 @@ static inline oly_status oly_need_operand(const oly_operand *x)
         return oly_need_array(x->array);
     return x->kind == 'b' || x->kind == 'i' || x->kind == 'f' || x->kind == 'c' ? OLY_OK : oly_refuse_operand();
 }
-/* Lists of n: their number, the list itself, and what is in it. */
+/* Lists of n: n itself, the list pointer, and every entry. */
 oly_status oly_check_arrays(int n, const oly_array *list);
 static inline oly_status oly_need_arrays(int n, const oly_array *list)
 {
@@ -33,11 +34,11 @@ static inline oly_status oly_need_arrays(int n, const oly_array *list)
     return __builtin_expect(good == n, 1) ? OLY_OK : oly_check_arrays(n, list);
 }
 oly_status oly_need_operands(int n, const oly_operand *list);
-/* A list of n numbers; how many there may be is somebody else's question. */
+/* A list of n numbers; the caller checks the upper limit of n. */
 oly_status oly_need_numbers(int n, const void *list);
-/* Each of them over some mesh, or NULL. */
+/* Each must have a mesh or be NULL. */
 oly_status oly_need_shardings(int n, const oly_sharding *list);
-/* Addresses of variables; what these hold is not looked at. */
+/* Addresses of variables; their contents are not read. */
 oly_status oly_check_places(int n, oly_array *const *list);
 static inline oly_status oly_need_places(int n, oly_array *const *list)
 {
@@ -46,10 +47,10 @@ static inline oly_status oly_need_places(int n, oly_array *const *list)
         good++;
     return __builtin_expect(good == n, 1) ? OLY_OK : oly_check_places(n, list);
 }
-/* After an error the variables become NULL. Returns the status. */
+/* After an error sets the variables to NULL. Returns the status. */
 oly_status oly_clear_after(oly_status status, int n, oly_array *const *places);
-/* The same for a list; n may be anything where the list is NULL. */
+/* The same for a list; n is not read where the list is NULL. */
 oly_status oly_clear_list_after(oly_status status, int n, oly_array *list);
-/* A list for n results, which become NULL. */
+/* A list for n results, which are set to NULL. */
 oly_status oly_need_room(int n, oly_array *results);
 #endif

@@ -1,4 +1,4 @@
-/* Array handles: making, sharing, freeing, asking. See array.h. */
+/* Array handles: creation, sharing, release, queries. See array.h. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "core/short_lock.h"
@@ -7,24 +7,24 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Dead handles are kept for a while, without their data, so that using a donated or freed array is an error instead of a
- * wild pointer. The one that died first is the next to be used again: a program that replays plans allocates no handles. */
+/* Dead handles are kept for a while, without their data, so that use of a donated or freed array is an error instead of
+ * a wild pointer. The oldest is reused first: a program that replays plans allocates no handles. */
 enum { LEAST_DEAD = 192, MOST_DEAD = 256 };
 static oly_array dead[MOST_DEAD];  /* a ring */
-static unsigned n_dead, n_revived; /* handles that ever came in, and that went out */
+static unsigned n_dead, n_revived; /* handles ever added, and ever taken out */
 static oly_short_lock dead_lock = OLY_SHORT_LOCK_INIT;
-/* Those that have been dead for longer and are to be used by anybody: what tracing a thousand operations takes, and would give
- * to the system and get back each time. A chain through owned.next. */
+/* Handles that left the ring and are free for reuse, chained through owned.next: as many as tracing a thousand
+ * operations takes, which would otherwise be freed and allocated each time. */
 enum { MOST_SPARE = 4096 };
 static oly_owned *spare;
 static int n_spare;
-static atomic_uint_fast64_t n_values; /* ever made */
+static atomic_uint_fast64_t n_values; /* ever created */
 
-/* Those of traced arrays, which have no shards. */
+/* Keeps handles of traced arrays, which have no shards, for reuse. */
 static bool keep_spare(oly_array x)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return x == NULL; /* none: uses of freed handles shall be seen */
+    return x == NULL; /* under checkers: none, so that uses of freed handles are seen */
 #endif
     if (x->room > 0 || n_spare == MOST_SPARE)
         return false;
@@ -34,7 +34,7 @@ static bool keep_spare(oly_array x)
     return true;
 }
 
-/* Not by the buffer's size: one that was given away may be larger than what is in it now. */
+/* By type and box: a donated buffer may be larger than its present contents. */
 static size_t bytes_of(oly_array x, int s)
 {
     int position;
@@ -84,7 +84,7 @@ static void destroy(oly_owned *object)
     oly_bury(oldest);
 }
 
-/* The handle that has been dead for longest, if enough others are kept and it has room. */
+/* Reuses the oldest dead handle if enough others are kept and it has room for the shards. */
 static oly_array revive(int n_shards)
 {
     oly_array x = NULL;
@@ -372,6 +372,6 @@ void oly_free(oly_array x)
     OLY_ENTER();
     if (oly_need_array_or_null(x) != OLY_OK)
         return;
-    if (x && x->owned.scope) /* else it is dead already */
+    if (x && x->owned.scope) /* otherwise it is dead already */
         oly_scope_drop(&x->owned);
 }

@@ -1,5 +1,5 @@
-/* oly_switch and oly_cond: every branch is recorded as a graph of its own; all take the same inputs: the values given, then
- * whatever any of them uses from outside. */
+/* oly_switch and oly_cond: every branch is recorded as a graph of its own. All take the same inputs: the given
+ * operands, then the captures of all branches. */
 #include "array/alone.h"
 #include "array/arguments.h"
 #include "graph/varying.h"
@@ -13,7 +13,7 @@ typedef struct request {
     void *user;
 } request;
 
-/* What the branches before used from outside are inputs of this one too, in the same order. */
+/* Captures of the branches before become inputs of this one too, in the same order. */
 static oly_status take_captures(oly_trace *t, const oly_trace *before, int from)
 {
     for (int k = from; before && k < before->n_captures; k++) {
@@ -76,7 +76,7 @@ static oly_status add_branch(const request *r, oly_trace *outer, oly_node *index
     params.branches = graphs;
     OLY_TRY(oly_graph_add(outer->graph, OLY_OP_branch, n, operands, &params, &node));
     for (int b = 0; b < r->n_branches; b++)
-        traces[b].graph = NULL; /* the node's now */
+        traces[b].graph = NULL; /* the node owns it now */
     for (int k = 0; k < r->n_out; k++) {
         oly_node *result;
         oly_params which;

@@ -1,4 +1,5 @@
-/* The public collectives: which axes are meant, and the composition that makes the nodes (graph/compose/compose_collective.c). */
+/* The public collectives: resolve the axes and choose the composition that makes the nodes
+ * (graph/compose/compose_collective.c). */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
@@ -9,7 +10,7 @@
 
 /* -- axes ------------------------------------------------------------------------------------------------------------ */
 
-/* The first axis tells whose axes are meant. */
+/* The first axis determines the mesh. */
 static oly_status find_mesh(oly_recipe *recipe, const char *name)
 {
     const oly_manual *m = oly_manual_with_axis(oly_trace_current(), name);
@@ -44,7 +45,7 @@ static oly_status add_axis(oly_recipe *recipe, const char *name, const char *tex
     return OLY_OK;
 }
 
-/* Fills mesh and axes of the recipe: "x", "x, y", "(x, y)". */
+/* Reads axes ("x", "x, y", "(x, y)") into the recipe, with their mesh. */
 static oly_status read_axes(const char *text, oly_recipe *recipe)
 {
     char word[OLY_AXIS_NAME];

@@ -17,7 +17,7 @@ void oly_key_begin(oly_key *k)
 {
     struct {
         oly_mesh uncommitted,
-            context; /* where work without committed arrays runs; what values made without a sharding get */
+            context; /* where work without committed arrays runs; the sharding of values made without one */
         int64_t wide;
     } head = {oly_mesh_uncommitted(), oly_mesh_context(), oly_types_are_wide()};
     k->bytes = 0;
@@ -172,7 +172,7 @@ void oly_compiled_free(oly_compiled *c)
 
 /* -- planning ------------------------------------------------------------------------------------------------------------- */
 
-/* OLYMPUS_EXPLAIN: "1" and "text", "json", "dot", each perhaps with ":FILE". */
+/* OLYMPUS_EXPLAIN: "1", "text", "json" or "dot", each optionally followed by ":FILE". */
 static bool explain_form(const char *asked, oly_explain_form *form, const char **path)
 {
     static const char *const names[] = {"1", "text", "json", "dot"};
@@ -258,7 +258,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     if (st == OLY_OK) {
         st = explain_if_asked(plan);
         for (int k = 0; st == OLY_OK && k < plan->n_outputs; k++)
-            if (c->shown[k]) /* as the plan cuts them: over axes that types do not tell too */
+            if (c->shown[k]) /* as the plan splits them, also over axes that types do not name */
                 st = oly_sums_shown(plan->outputs[k].sharding, &c->shown[k]);
         if (st == OLY_OK)
             st = oly_program_new(plan, &c->program);
@@ -274,7 +274,7 @@ oly_status oly_compile(oly_trace *t, int n_in, const oly_array *in, const oly_sh
     return OLY_OK;
 }
 
-/* So that those that have no part in the results know them. */
+/* The origin of the results, by which processes without a part in them know them. */
 static oly_origin origin_of_call(const oly_compiled *c, int n_in, const oly_array *in)
 {
     oly_origin o = {.call = oly_program_plan(c->program)->fingerprint};
@@ -289,7 +289,7 @@ static oly_origin origin_of_call(const oly_compiled *c, int n_in, const oly_arra
 
 /* -- running --------------------------------------------------------------------------------------------------------------- */
 
-/* The handle of a sum over devices: without the dimension of the terms. */
+/* The handle of an unreduced result: without the dimension of the terms. */
 static oly_array new_sum(const oly_plan_value *v, oly_sharding shown, int n_shards)
 {
     oly_type type = v->type;
@@ -309,7 +309,7 @@ static oly_status run(oly_compiled *c, int n_in, const oly_array *in, const int 
     for (int k = 0; k < n_in + c->n_captures; k++) {
         oly_array x = k < n_in ? in[k] : c->captured[k - n_in];
         c->inputs[k] = x->shard;
-        if (plan->distributed) /* else nobody compares */
+        if (plan->distributed) /* otherwise nobody compares */
             c->known[k] = x->identity;
     }
     for (int k = 0; k < n_out; k++) {

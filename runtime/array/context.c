@@ -1,4 +1,5 @@
-/* The context mesh and the default device, shardings of bare specs over it, and moving values along Explicit axes. */
+/* The context mesh and the default device, shardings of specs over the context mesh, and moving values along Explicit
+ * axes. */
 #include "array/context.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"

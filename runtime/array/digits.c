@@ -1,6 +1,6 @@
-/* Decimal digits of floating-point values (digits.h). The shortest text is found by asking printf for more and
- * more digits until strtof or strtod reads the value back; glibc rounds exactly, so that texts cut off earlier
- * are exact too. */
+/* Decimal digits of floating-point values (digits.h). The shortest text is found by asking printf for more and more
+ * digits until strtof or strtod reads the value back; glibc rounds exactly, so texts with fewer digits are exact
+ * too. */
 #include "digits.h"
 #include "core/element.h"
 #include "core/text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most significant digits that a value can need. */
+/* Significant digits that suffice for any value. */
 enum { DOUBLE_DIGITS = 17 };
 static const int most_digits[] = {
     [OLY_PRECISION_DOUBLE] = DOUBLE_DIGITS, [OLY_PRECISION_SINGLE] = 9, [OLY_PRECISION_HALF] = 5};
@@ -29,7 +29,7 @@ static bool reads_back(const char *text, double value, oly_precision of)
     return (of == OLY_PRECISION_HALF ? oly_real_rounded(OLY_FLOAT16, read) : read) == value;
 }
 
-/* Splits printf's "-d.ddde+XX". */
+/* Parses printf's "-d.ddde+XX". */
 static decimal split(const char *text)
 {
     decimal d = {.negative = text[0] == '-'};
@@ -41,7 +41,7 @@ static decimal split(const char *text)
     return d;
 }
 
-/* Adds one to the last digit of "-d.ddde+XX"; false where that needs another digit in front. */
+/* Increments the last digit of "-d.ddde+XX"; false where that carries beyond the first digit. */
 static bool step_up(char *text)
 {
     for (char *at = strchr(text, 'e') - 1; at >= text && *at != '-'; at--) {
@@ -56,8 +56,8 @@ static bool step_up(char *text)
     return false;
 }
 
-/* At a power of two the neighbour above lies twice as far away as the one below, so that a text above may read
- * back where the nearest one, below, does not. */
+/* At a power of two the next number above is twice as far away as the one below, so a text above may read back where
+ * the nearest one, below, does not. */
 static bool is_power_of_two(double value)
 {
     int exponent;
@@ -77,7 +77,7 @@ static decimal shortest(double value, oly_precision of)
     }
 }
 
-/* Of the digits, or of the exact value rounded there. */
+/* Of the shortest digits, or of the exact value rounded there. */
 static decimal with_decimals(double value, oly_precision of, int least, int most)
 {
     decimal d = shortest(value, of);
@@ -92,7 +92,7 @@ static decimal with_decimals(double value, oly_precision of, int least, int most
     return d;
 }
 
-/* Takes away zeros at the end of the decimals; the point stays. */
+/* Removes trailing zeros of the decimals; the point stays. */
 static void trim_zeros(char *text)
 {
     char *end = text + strlen(text);
@@ -100,7 +100,7 @@ static void trim_zeros(char *text)
         *--end = 0;
 }
 
-/* Digits with the point behind the first and an exponent. */
+/* Digits with the point after the first, and an exponent. */
 static void place_exponent(char *out, const decimal *d, bool keep_point, int exponent_digits)
 {
     const char *point = keep_point || d->n_digits > 1 ? "." : "";
@@ -116,7 +116,7 @@ void oly_digits_scientific(char *out, double value, oly_precision of, int least,
     place_exponent(out, &d, true, exponent_digits);
 }
 
-/* Digits before and behind the point where the exponent puts it: 12345 and exponent 1 give 12.345. */
+/* Digits with the point where the exponent puts it: 12345 and exponent 1 give 12.345. */
 static void place_point(char *out, const decimal *d)
 {
     int n = 0;

@@ -1,5 +1,5 @@
-/* The decimal digits of floating-point values, as NumPy chooses them: the fewest that read back as the same
- * value, or, past a given number of decimals, the exact value rounded there. Used by format.c only. */
+/* The decimal digits of floating-point values, as NumPy chooses them: the fewest that read back as the same value or,
+ * beyond a given number of decimals, the exact value rounded there. Used by format.c only. */
 #ifndef OLY_ARRAY_DIGITS_H
 #define OLY_ARRAY_DIGITS_H
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 /* Longest text written: sign, 309 integer digits or 17 decimals, point, exponent. */
 #define OLY_DIGITS_TEXT 352
 
-/* What the value is of: fewer digits identify a float32, still fewer a float16. */
+/* The type of the value: a float32 needs fewer digits, a float16 still fewer. */
 typedef enum oly_precision { OLY_PRECISION_DOUBLE, OLY_PRECISION_SINGLE, OLY_PRECISION_HALF } oly_precision;
 
 /* All write a terminated text of a finite value into `out` (OLY_DIGITS_TEXT bytes). */
@@ -17,7 +17,7 @@ typedef enum oly_precision { OLY_PRECISION_DOUBLE, OLY_PRECISION_SINGLE, OLY_PRE
 void oly_digits_scientific(char *out, double value, oly_precision of, int least, int most, int exponent_digits);
 /* ddd.ddd with at most `most` decimals; the point stays. */
 void oly_digits_positional(char *out, double value, oly_precision of, int most);
-/* How one number stands in a sentence, as Python's repr(float): "0.5", "3.0", "1e-05"; scientific from `large`
- * on and below 1e-4. nan and inf are allowed here. */
+/* One number in a sentence, as Python's repr(float): "0.5", "3.0", "1e-05"; scientific from `large` on and below 1e-4.
+ * nan and inf are allowed here. */
 void oly_digits_alone(char *out, double value, oly_precision of, double large);
 #endif

@@ -1,4 +1,4 @@
-/* Operations into the open trace, or through the plan cache: the same composition either way. See dispatch.h. */
+/* Operations into the open trace, or through the plan cache, by the same composition. See dispatch.h. */
 #include "array/dispatch.h"
 #include "array/arguments.h"
 #include "array/manual.h"
@@ -46,7 +46,7 @@ static oly_status into_trace(oly_trace *t, oly_compose *compose, int n_in, const
         OLY_TRY(operand_node(t, &in[k], &nodes[k]));
     oly_recipe inside;
     const oly_manual *manual = recipe->params.sharding ? oly_manual_around(t) : NULL;
-    if (manual) { /* what is said of the mesh is meant of the one inside */
+    if (manual) { /* a sharding over the mesh means the mesh inside the map */
         inside = *recipe;
         recipe = &inside;
         OLY_TRY(oly_manual_sharding(manual, &inside.params.sharding));
@@ -132,7 +132,7 @@ static oly_status eager(oly_compose *compose, int n_in, const oly_operand *in, c
     return st;
 }
 
-/* Does a C integer meet 64-bit numbers, or are they the default? */
+/* Is there a 64-bit operand, or are 64-bit types the default? */
 static bool is_wide(int n_in, const oly_operand *in)
 {
     bool wide = oly_default_int() != OLY_INT32;
@@ -143,8 +143,8 @@ static bool is_wide(int n_in, const oly_operand *in)
     return wide;
 }
 
-/* A C integer among operands has to fit the default integer type, as in JAX, or 64 bits where it meets such. (Unsigned ones beyond int64_t
- * have come as negative numbers.) */
+/* A C integer operand must fit the default integer type, as in JAX, or 64 bits beside a 64-bit operand. (Unsigned ones
+ * beyond int64_t have arrived as negative numbers.) */
 static oly_status check_numbers(int n_in, const oly_operand *in)
 {
     for (int k = 0; k < n_in; k++) {

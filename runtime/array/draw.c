@@ -1,8 +1,7 @@
-/* Pictures of shardings in text (draw.h). The sizes of cells follow jax/_src/debugging.py: the whole array is
- * 10 lines high and as many columns, times 2.5, as its shape says; cells get their share of it. A table wider than the screen
- * gives way as those of rich, which JAX draws with: the widest columns first, and labels continue on further lines. Unlike JAX,
- * columns shrink no further than their labels where a word of these would not be seen whole, blocks may be uneven, and boxes without
- * elements are left out. */
+/* Pictures of shardings in text (draw.h). The sizes of cells follow jax/_src/debugging.py: the whole array is 10 lines
+ * high, and its width in columns is 2.5 times that by its shape; cells get their share. A table wider than the screen
+ * shrinks as those of rich, which JAX draws with: the widest columns first, and labels wrap. Unlike JAX, columns do not
+ * shrink below the longest word of their labels, blocks may be uneven, and boxes without elements are left out. */
 #include "array/draw.h"
 #include "core/error.h"
 #include "core/min_max.h"
@@ -23,12 +22,12 @@ typedef struct grid {
     int rank;
     const int64_t *shape;
     int n[2];   /* rows, columns */
-    bool tight; /* columns are as wide as their labels, and no wider than they must be */
+    bool tight; /* columns are as wide as their labels, and no wider than needed */
     band *bands[2];
-    const oly_draw_cell **at; /* n[0] x n[1]; NULL where nothing stands */
+    const oly_draw_cell **at; /* n[0] x n[1]; NULL: empty */
 } grid;
 
-/* A cell as the grid sees it: 1-D arrays have one row. */
+/* 1-D arrays have one row. */
 static int64_t cell_start(const oly_draw_cell *cell, int rank, int side)
 {
     return rank == 2 ? cell->start[side] : side == 0 ? 0 : cell->start[0];
@@ -74,8 +73,7 @@ typedef struct padding {
     int left, right, above, below;
 } padding;
 
-/* Columns and lines around the label that JAX gives a cell: its share of the picture, less the label and the
- * frame. */
+/* The space that JAX leaves around a cell's label: the cell's share of the picture without label and frame. */
 static padding pad_cell(int rank, const int64_t *shape, const oly_draw_cell *cell)
 {
     double aspect = (double)(rank == 2 ? shape[1] : 1) / (double)shape[0];
@@ -94,7 +92,7 @@ static const oly_draw_cell *cell_at(const grid *g, int i, int j)
 
 /* -- labels on several lines: as rich wraps text ---------------------------------------------------------- */
 
-/* Length of the word at `text` with the spaces behind it; *bare: without. */
+/* Length of the word at `text` with trailing spaces; *bare: without. */
 static int word_length(const char *text, int *bare)
 {
     int n = (int)strcspn(text, " ");
@@ -102,7 +100,7 @@ static int word_length(const char *text, int *bare)
     return n + (int)strspn(text + n, " ");
 }
 
-/* Characters of the next line of at most `width` columns, and spaces at its end; a line has a word at least. */
+/* Characters of the next line of at most `width` columns, trailing spaces included; a line has at least one word. */
 static int next_line(const char *from, int width)
 {
     int n = 0, bare;
@@ -123,7 +121,7 @@ static int longest_word(const char *label)
     return most;
 }
 
-/* Lines that the label takes; *widest: columns of the longest. */
+/* Lines of the wrapped label; *widest: columns of the longest. */
 static int count_lines(const char *label, int width, int *widest)
 {
     int n = 0;
@@ -138,7 +136,7 @@ static int count_lines(const char *label, int width, int *widest)
 
 /* -- widths --------------------------------------------------------------------------------------------- */
 
-/* Takes `excess` columns off those bands that are `size` wide, at most `most` off each, alike. */
+/* Takes `excess` columns from the bands that are `size` wide, in equal shares of at most `most`. */
 static void reduce(grid *g, int size, int excess, int most)
 {
     int left = 0;
@@ -148,7 +146,7 @@ static void reduce(grid *g, int size, int excess, int most)
         band *column = &g->bands[1][j];
         if (column->size != size)
             continue;
-        int share = excess / left, more = excess % left * 2; /* rounded to the nearest, of two to the even one */
+        int share = excess / left, more = excess % left * 2; /* rounded to the nearest, ties to even */
         share += more > left || (more == left && share % 2);
         share = share < most ? share : most;
         column->size -= share;
@@ -157,7 +155,7 @@ static void reduce(grid *g, int size, int excess, int most)
     }
 }
 
-/* The widest columns give way first. */
+/* Shrinks the widest columns first. */
 static void collapse_columns(grid *g, int room)
 {
     for (;;) {
@@ -185,7 +183,7 @@ static void tighten_columns(grid *g, int64_t total, int64_t room)
     }
 }
 
-/* Is every word of the labels seen whole, beside the space around it? */
+/* Is every word of the labels visible, with the space around it? */
 static bool shows_labels(const grid *g)
 {
     for (int i = 0; i < g->n[0]; i++)
@@ -213,7 +211,7 @@ static void widen_columns(grid *g)
         }
 }
 
-/* A table wider than the screen gives way. */
+/* Shrinks a table that is wider than the screen. */
 static void shrink_columns(grid *g)
 {
     int room = SCREEN_WIDTH - 1 - g->n[1];
@@ -244,7 +242,7 @@ typedef struct fitted {
     int before;              /* columns in front of it */
 } fitted;
 
-/* JAX centres a label between its padding, so that an odd space goes to the right. */
+/* JAX centres a label between its padding, so an odd space goes to the right. */
 static fitted fit(const grid *g, const oly_draw_cell *cell, int columns)
 {
     padding pad = pad_cell(g->rank, g->shape, cell);
@@ -301,7 +299,7 @@ static void draw_rule(oly_text *text, const grid *g, const char *left, const cha
     oly_text_add(text, "%s\n", right);
 }
 
-/* One line of a cell; *at: what is left of its label. */
+/* One line of a cell; *at: the rest of its label. */
 static void draw_cell(oly_text *text, const oly_draw_cell *cell, const fitted *f, int line, int columns,
                       const char **at)
 {
@@ -392,8 +390,7 @@ static int by_box_and_id(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Cells of the sorted holders; each label is a stretch of `labels`, terminated, whose offset stands in
- * `offsets`. */
+/* Merges the sorted holders into cells; each label is a terminated string in `labels` at the offset in `offsets`. */
 static int group_holders(const char *platform, int n, const holder *holders, oly_draw_cell *cells, size_t *offsets,
                          oly_text *labels)
 {
@@ -418,7 +415,7 @@ oly_status oly_draw_sharding(oly_text *text, const char *platform, int rank, con
                              const int64_t *starts, const int64_t *extents, const int *ids)
 {
     if (rank != 1 && rank != 2)
-        return oly_draw_cells(text, rank, shape, 0, NULL); /* which says what is wrong */
+        return oly_draw_cells(text, rank, shape, 0, NULL); /* which reports what is wrong */
     size_t n = (size_t)n_devices;
     oly_text labels = {.chars = NULL};
     holder *holders = oly_calloc(n + 1, sizeof *holders);

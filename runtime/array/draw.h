@@ -5,14 +5,14 @@
 #include <olympus/base.h>
 #include "core/text.h"
 
-/* A box of a 1-D or 2-D array and what is written in it ("CPU 0,4"). Entry 1 is not read for rank 1. */
+/* A box of a 1-D or 2-D array and its label ("CPU 0,4"). Entry 1 is not read for rank 1. */
 typedef struct oly_draw_cell {
     int64_t start[2], extent[2];
     const char *label; /* borrowed */
 } oly_draw_cell;
 
-/* Appends the table; every line ends with a newline. Cells stand in a grid of the starts that occur, in any
- * order; boxes without elements are skipped, and labels are never cut. fails  OLY_SHAPE unless rank is 1 or 2;
+/* Appends the table; every line ends with a newline. Cells form a grid of the starts that occur and may be given in any
+ * order; boxes without elements are skipped, and labels are never truncated. fails OLY_SHAPE unless rank is 1 or 2;
  * OLY_MEMORY */
 oly_status oly_draw_cells(oly_text *text, int rank, const int64_t *shape, int n_cells, const oly_draw_cell *cells);
 

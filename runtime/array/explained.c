@@ -13,7 +13,7 @@ static bool missing(oly_fn f, int n_in, const oly_array *in)
     return !f;
 }
 
-/* Writes the text, and frees it. */
+/* Prints the text and frees it. */
 static oly_status print(FILE *file, oly_text *t)
 {
     if (!file) {
@@ -25,11 +25,10 @@ static oly_status print(FILE *file, oly_text *t)
     return failed ? oly_fail(OLY_IO, "the explanation cannot be written: %s", strerror(errno)) : OLY_OK;
 }
 
-/* -- names of arguments ------------------------------------------------------------------------------------------------ */
+/* -- names of arguments ------------------------------------------------------------------------------------ */
 
-static _Thread_local const char
-    *written;                        /* the arguments of the explanation that comes next, as the program has them */
-static _Thread_local int not_inputs; /* so many in front */
+static _Thread_local const char *written; /* the arguments of the next explanation as written in the program */
+static _Thread_local int not_inputs;      /* how many of them come before the inputs */
 
 void oly_explain_names(const char *arguments, int skipped)
 {
@@ -38,7 +37,7 @@ void oly_explain_names(const char *arguments, int skipped)
     not_inputs = skipped;
 }
 
-/* The text's parts between commas that no bracket or quotation mark holds; those of more than 40 characters have no name. */
+/* Splits the text at commas outside brackets and quotation marks; parts of more than 40 characters get no name. */
 static int split_names(char *text, const char **names, int most)
 {
     int n = 0, open = 0;

@@ -1,4 +1,4 @@
-/* Reading arrays: waiting, copying to host memory, gathering over processes, shards. */
+/* Reading arrays: waiting, copying to host memory, gathering from processes, shards. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
@@ -11,7 +11,7 @@
 #include "run/execute.h"
 #include <string.h>
 
-/* The local boxes cover the array when the distinct ones add up to it. */
+/* The local boxes cover the array if the distinct ones add up to its size. */
 static bool covered(oly_array x)
 {
     int64_t found = 0;
@@ -28,7 +28,7 @@ static bool covered(oly_array x)
     return found == oly_type_size(&x->type) && (x->n_shards > 0);
 }
 
-/* Copies shard s, which holds the elements of box b, to where they belong in the whole array. */
+/* Copies shard s, which holds the elements of box b, to its position in the whole array. */
 static oly_status fetch_shard(oly_array x, int s, const oly_box *b, char *buffer)
 {
     size_t element = oly_dtype_size(x->type.dtype), bytes = (size_t)oly_box_count(b) * element;
@@ -114,7 +114,7 @@ double(oly_item)(oly_array x)
     OLY_ENTER(0);
     if (oly_need_array(x) != OLY_OK)
         return 0;
-    double element = 0; /* room for one */
+    double element = 0; /* large enough for any type */
     if (!x)
         return 0;
     oly_status st = oly_array_readable(x);
@@ -130,7 +130,7 @@ double(oly_item)(oly_array x)
     return oly_raise(st) == OLY_OK ? oly_real_at(x->type.dtype, &element) : 0;
 }
 
-/* The first device of `mesh` of each process that has one, in the order of processes; *result NULL where it is out of memory. */
+/* The first device in `mesh` of each process that has one, by process number; *result NULL on lack of memory. */
 static oly_status device_of_each_owner(oly_mesh mesh, oly_mesh *result)
 {
     int n = oly_mesh_processes(), total = oly_mesh_total_devices(), owners = 0;
@@ -151,7 +151,7 @@ static oly_status device_of_each_owner(oly_mesh mesh, oly_mesh *result)
     return *result ? OLY_OK : oly_kept_status();
 }
 
-/* Brings the array to the processes of its mesh. They take part. */
+/* Gathers the array on the processes of its mesh, which all take part. */
 static oly_status gather_among_owners(oly_array x, bool leaves_out, void *buffer)
 {
     oly_mesh owners = NULL;
@@ -171,7 +171,7 @@ static oly_status gather_among_owners(oly_array x, bool leaves_out, void *buffer
     return st;
 }
 
-/* This process has no part of the array. */
+/* For a process that has no part of the array: asks one that has. */
 static oly_status ask(oly_array x, void *buffer)
 {
     uint64_t origin = oly_origin_of(x);

@@ -1,10 +1,9 @@
 /* The text of arrays, as NumPy 2 and JAX print them (format.h).
  *
- * Two walks over the elements that will be printed. The first finds out how wide an element is (all get one
- * width, so that columns stand under each other; both parts of complex numbers have their own) and whether floats are
- * written with exponents; the second
- * writes lines and brackets. The rules are those of NumPy 2.4's arrayprint: 8 decimals, 75 columns, 3 elements
- * at each end of a summarised dimension. */
+ * Two walks over the elements that are printed. The first finds the width of an element (one for all, so that columns
+ * are aligned; the two parts of complex numbers have their own) and whether floats need exponents; the second writes
+ * lines and brackets. The rules are those of NumPy 2.4's arrayprint: 8 decimals, 75 columns, 3 elements at each end of
+ * a summarised dimension. */
 #include "array/format.h"
 #include "array/digits.h"
 #include "core/dtype_list.h"
@@ -18,15 +17,15 @@
 
 enum { LINE_WIDTH = 75, EDGE_ITEMS = 3, SUMMARISE_ABOVE = 1000, DECIMALS = 8 };
 
-/* Largest value that is written without exponent, by NumPy 2.4: in arrays and alone. */
+/* Smallest value written with an exponent, by NumPy 2.4: in arrays and alone. */
 static const double array_limit[] = {1e8, 1e6, 1e3}; /* by oly_precision */
 static const double alone_limit[] = {1e16, 1e6, 1e3};
 
-/* Columns of the floats of an array, or of one part of its complex numbers: what the first walk finds. */
+/* Columns of the floats of an array, or of one part of its complex numbers, as found by the first walk. */
 typedef struct columns {
     bool scientific;
     bool plus;           /* positive numbers get a sign: imaginary parts */
-    int left, right;     /* columns before and behind the point; right is 0 for what has no point */
+    int left, right;     /* columns before and after the point; right is 0 where there is no point */
     int exponent_digits; /* of the longest exponent */
 } columns;
 
@@ -38,19 +37,19 @@ typedef struct printer {
     const char *data;
     bool summarise;
     columns of[2]; /* [1]: of imaginary parts */
-    int part;      /* which part the first walk looks at */
+    int part;      /* the part that the first walk reads */
     /* The line being written. */
     const char *separator;
-    int indent; /* columns in front of the first bracket */
+    int indent; /* columns before the first bracket */
     int column;
     bool wrapped; /* there is more than one line */
-    int spaces;   /* held back: dropped where a line ends */
+    int spaces;   /* pending: dropped where a line ends */
 } printer;
 
 /* -- elements ----------------------------------------------------------------------------------------- */
 
-/* Of numbers with a point and their parts. The other narrow types are not among them: NumPy does not know them, and writes each
- * element as its own text. */
+/* Types formatted with a point, and their parts. The 8-bit floating types are not among them: NumPy does not know them
+ * and writes each element with its own text. */
 static bool is_float(oly_dtype dtype)
 {
     return dtype == OLY_FLOAT16 || dtype == OLY_FLOAT32 || dtype == OLY_FLOAT64;
@@ -77,7 +76,7 @@ static double float_at(const printer *p, int64_t index, int part)
     return oly_real_at(dtype, p->data + index * (int64_t)oly_dtype_size(p->dtype) + part * bytes);
 }
 
-/* Of uint64 the bits. */
+/* A uint64 as its bits. */
 static int64_t integer_at(oly_dtype dtype, const void *data, int64_t index)
 {
 #define INTEGER(a, number, name, s, T, ...)                                                                            \
@@ -113,7 +112,7 @@ static void walk(printer *p, int axis, int64_t index, visitor *visit, void *foun
 /* -- first walk: widths ------------------------------------------------------------------------------- */
 
 typedef struct range {
-    double low, high;                    /* of the sizes of non-zero finite values; low > high when there are none */
+    double low, high;                    /* magnitudes of non-zero finite values; low > high if there are none */
     bool any_special, negative_infinite; /* nan or inf; -inf */
 } range;
 
@@ -138,7 +137,7 @@ static double rounded_to_half(double value)
     return oly_real_rounded(OLY_FLOAT16, value);
 }
 
-/* One float with exponents needed makes all of them have one. NumPy compares in the array's own type. */
+/* One float that needs an exponent gives all of them one. NumPy compares in the array's own type. */
 static bool needs_exponents(oly_precision of, const range *r)
 {
     if (r->low > r->high)
@@ -182,7 +181,7 @@ static void measure_float(printer *p, int64_t index, void *found)
         widen(&c->exponent_digits, (long)strlen(letter) - 2);
 }
 
-/* Columns behind the integer part of a float: point, decimals, exponent with letter and sign. */
+/* Columns after the integer part of a float: point, decimals, exponent with letter and sign. */
 static int columns_behind(const columns *c)
 {
     return 1 + c->right + (c->scientific ? 2 + c->exponent_digits : 0);
@@ -226,7 +225,7 @@ static void measure(printer *p)
     if (is_complex(p->dtype))
         measure_floats(p, 1);
     if (p->dtype == OLY_BOOL && p->rank > 0)
-        widen(&p->of[0].left, 5); /* NumPy gives True the width of False even where there is no False */
+        widen(&p->of[0].left, 5); /* as NumPy: the width of False even where all are True */
 }
 
 /* -- second walk: lines and brackets ------------------------------------------------------------------ */
@@ -285,7 +284,7 @@ static word float_word(const printer *p, int64_t index, int part)
     return w;
 }
 
-/* Both parts, the spaces between them kept. */
+/* Both parts; the spaces between them stay. */
 static word complex_word(const printer *p, int64_t index)
 {
     word w = float_word(p, index, 0), imaginary = float_word(p, index, 1);
@@ -320,12 +319,11 @@ static word element_word(const printer *p, int64_t index)
     return w;
 }
 
-/* Puts a word on the line, or on a new one where it does not fit (unless the line is empty: that would not
- * help). */
+/* Appends a word to the line, or to a new one where it does not fit (unless the line is empty). */
 static void put_word(printer *p, const word *w, int axis)
 {
     int indent = p->indent + axis + 1;
-    /* Room for the separator or the bracket that follows; the brackets further out need theirs too. */
+    /* Leave room for the separator or closing bracket that follows, and for the outer brackets. */
     int limit = LINE_WIDTH - (p->separator[0] == ',' ? 1 : 0) - axis - 1;
     if (p->column > indent && p->column + w->before + w->length + w->behind > limit)
         new_lines(p, 1, indent);
@@ -334,7 +332,7 @@ static void put_word(printer *p, const word *w, int axis)
     put_spaces(p, w->behind);
 }
 
-/* Between two rows of the dimension `axis`, or two elements of the last one. */
+/* Between two rows of dimension `axis`, or two elements of the last one. */
 static void put_separator(printer *p, int axis)
 {
     if (axis == p->rank - 1) {
@@ -394,7 +392,7 @@ static void put_array(printer *p)
 
 /* -- one number ---------------------------------------------------------------------------------------- */
 
-/* A part of a complex number: without the zero that a whole real number has behind its point. */
+/* A part of a complex number, without the zero after a whole number's point. */
 static void put_part(printer *p, oly_precision of, int part, bool plus)
 {
     char number[OLY_DIGITS_TEXT];
@@ -427,7 +425,7 @@ static void put_alone(printer *p, oly_precision of)
     put(p, number);
 }
 
-/* -- the whole ---------------------------------------------------------------------------------------- */
+/* -- the whole text ------------------------------------------------------------------------------------ */
 
 static oly_status begin(printer *p, oly_dtype dtype, int rank, const int64_t *shape, const void *data, bool *empty)
 {
@@ -435,7 +433,7 @@ static oly_status begin(printer *p, oly_dtype dtype, int rank, const int64_t *sh
         return oly_fail(OLY_INVALID,
                         "text of an array: rank %d and element type %d; rank is 0 to %d and the type one of %d", rank,
                         (int)dtype, OLY_MAX_RANK, OLY_N_DTYPES);
-    double size = 1; /* as a double: only compared, and shapes may be larger than memory */
+    double size = 1; /* as a double: only compared, and shapes may exceed memory */
     for (int axis = 0; axis < rank; axis++) {
         if (shape[axis] < 0)
             return oly_fail(OLY_INVALID, "text of an array: dimension %d has the extent %" PRId64 ", which is negative",
@@ -497,8 +495,8 @@ oly_status oly_format_repr(oly_text *text, oly_dtype dtype, int rank, const int6
         measure(&p);
         put_array(&p);
     }
-    /* JAX counts the last line without "Array(" when it is the only one; where the type does not fit it writes
-     * as many spaces as "Array(" is long, but no newline. */
+    /* JAX counts the last line without "Array(" when it is the only one; where the type does not fit, it writes as many
+     * spaces as "Array(" is long, but no newline. */
     char type[32];
     snprintf(type, sizeof type, "dtype=%s)", oly_dtype_name(dtype));
     int last_line = p.column - (p.wrapped ? 0 : p.indent) + 2;

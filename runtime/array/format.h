@@ -1,6 +1,6 @@
-/* The text of values: NumPy 2's str(), JAX's repr(), and numbers inside sentences. Pure functions over host
- * memory, callable from runtime/array and above. When an array of more than 1000 elements is summarised, only
- * the elements that are printed are read. */
+/* The text of values: NumPy 2's str(), JAX's repr(), and numbers inside sentences. Pure functions over host memory,
+ * callable from runtime/array and above. Of a summarised array (more than 1000 elements) only the printed elements are
+ * read. */
 #ifndef OLY_ARRAY_FORMAT_H
 #define OLY_ARRAY_FORMAT_H
 #include <olympus/array.h>

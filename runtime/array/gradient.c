@@ -1,6 +1,6 @@
-/* oly_grad and its kin: functions derived from functions. The inner function is recorded into a graph of its own, so that its
- * arguments are values of their own, whatever else uses the arrays; derivatives are added to that graph, and the graph
- * becomes part of the one being recorded. */
+/* oly_grad and its relatives: functions derived from functions. The inner function is recorded into a graph of its own,
+ * so that its arguments are separate values whatever else uses the arrays; derivatives are added to that graph, which
+ * then becomes part of the one being recorded. */
 #include "array/dispatch.h"
 #include "array/arguments.h"
 #include "graph/build.h"
@@ -17,19 +17,19 @@ typedef enum kind { GRADIENT, VALUE_AND_GRADIENT, PULLBACK, PUSHFORWARD, ONCE_MO
 typedef struct derivation {
     kind kind;
     int n;
-    int argnum[]; /* different ones: as many as the function has arguments, at most */
+    int argnum[]; /* distinct: at most as many as the function has arguments */
 } derivation;
 
-/* The inner function recorded: its arguments and results, and what is given beside (cotangents, tangents). */
+/* The recorded inner function: its arguments and results, and the further inputs (cotangents, tangents). */
 typedef struct recording {
     const derivation *how;
     oly_graph *g;
     int n_in, n_out, n_given;
     oly_node **in, **out, **given;
-    oly_node **by; /* the arguments differentiated by */
+    oly_node **by; /* the arguments differentiated with respect to */
 } recording;
 
-/* -- what may be differentiated -------------------------------------------------------------------------------------- */
+/* -- checks ------------------------------------------------------------------------------------------------ */
 static oly_status check_by(const oly_type *x, int number)
 {
     if (oly_differentiable(x->dtype))
@@ -75,7 +75,7 @@ static oly_status zeros_where_none(oly_graph *g, int n, oly_node *const *like, o
     return OLY_OK;
 }
 
-/* The weakness of the number that a gradient starts from is not the gradient's. */
+/* The gradient does not inherit the weakness of the number 1 it starts from. */
 static oly_status end_weakness(oly_graph *g, const oly_node *by, oly_node **gradient)
 {
     oly_params p;
@@ -183,7 +183,7 @@ static oly_status record_derivative(oly_fn f, const oly_array *in, oly_trace *t)
     return OLY_OK;
 }
 
-/* A loop of one iteration whose captures are the arguments: its gradient computes the iteration once more. */
+/* A loop of one iteration that captures the arguments: its gradient computes the iteration again. */
 static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_node *const *in, oly_node **out)
 {
     oly_node **inside, **operands, *loop;
@@ -224,7 +224,7 @@ static oly_status insert_once_more(oly_graph *g, oly_graph *from, int n, oly_nod
     return st;
 }
 
-/* What was recorded becomes part of the trace outside. */
+/* Inserts the recorded graph into the outer trace. */
 static oly_status insert(oly_fn f, const oly_array *in, oly_trace *outer, oly_trace *t, oly_array *out)
 {
     oly_node **nodes, **results;
@@ -264,8 +264,8 @@ static void run(const oly_array *in, oly_array *out, void *user)
     oly_raise(derive(user, in, out));
 }
 
-/* -- making them ----------------------------------------------------------------------------------------------------- */
-/* No more numbers than `most`. */
+/* -- creating derived functions ---------------------------------------------------------------------------- */
+/* Reads at most `most` numbers. */
 static oly_status read_notation(const char *text, int most, derivation *how)
 {
     oly_scanner s = oly_scan_begin(text);
@@ -282,7 +282,7 @@ static oly_status read_notation(const char *text, int most, derivation *how)
 static oly_status read_arguments(oly_fn f, const oly_gradient_options *options, derivation *how)
 {
     bool all = how->kind == PULLBACK || how->kind == PUSHFORWARD;
-    int most = f->n_in + 1; /* of so many one does not exist or is named twice */
+    int most = f->n_in + 1; /* one more than can be valid: the excess is reported as missing or repeated */
     if (how->kind == ONCE_MORE)
         return OLY_OK;
     if (options->argnums)

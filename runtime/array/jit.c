@@ -113,7 +113,7 @@ oly_status oly_function_record(oly_fn f, const oly_array *in, oly_array *out)
     return check_outputs(f, out);
 }
 
-/* An uncommitted input goes where in_shardings says. */
+/* Places an uncommitted input as in_shardings says. */
 static oly_status place_input(oly_fn f, int k, const oly_array *in, oly_graph *g, oly_node **node)
 {
     oly_sharding s = f->in_shardings ? f->in_shardings[k] : NULL;
@@ -220,13 +220,13 @@ oly_status oly_function_plan(oly_fn f, int n_in, const oly_array *in, const oly_
     return OLY_OK;
 }
 
-/* Inside another function the inner one is recorded in place. */
+/* A call inside another function records the inner one in place. */
 static oly_status call_traced(oly_fn f, int n_in, const oly_array *in, oly_array *out)
 {
     if (n_in != f->n_in)
         return oly_fail(OLY_INVALID, "%s takes %d arrays, but %d were given", f->name, f->n_in, n_in);
     OLY_TRY(oly_function_record(f, in, out));
-    for (int k = 0; k < f->n_out; k++) /* handles of its own: an input handed back may be donated below */
+    for (int k = 0; k < f->n_out; k++) /* new handles: an input handed back may be donated below */
         if (!(out[k] = oly_array_share(out[k])))
             return OLY_MEMORY;
     return OLY_OK;
@@ -255,7 +255,7 @@ static bool missing(oly_fn f, int n_in, const oly_array *in)
     return !f;
 }
 
-/* The input that output k takes the place of, its variable holding it: -1, or one that no output before takes. */
+/* The input that output k replaces because its variable holds it and no earlier output replaces it; -1: none. */
 static int donated_to(oly_array held, int n_in, const oly_array *in, int k, const int *donated)
 {
     int j = 0;

@@ -1,9 +1,9 @@
-/* Arrays that lie as another one does (olympus/shape.h: oly_full_like and its kin). */
+/* Arrays placed like another one (olympus/shape.h: oly_full_like and its relatives). */
 #include "array/manual.h"
 #include "array/arguments.h"
 #include <olympus/shape.h>
 
-/* Inside a function: over Explicit axes split as x is, over Manual ones typed as differing where x may. */
+/* Inside a function: over Explicit axes split as x is, over Manual ones varying where x does. */
 static oly_array full_like_traced(oly_trace *t, oly_array x, oly_operand value)
 {
     oly_type type = x->type;
@@ -28,6 +28,5 @@ oly_array oly_full_like_of(oly_array x, oly_operand value)
     if (!placed || !x->sharding->mesh->explicit_axes)
         return oly_full_sharded(value, x->type.dtype, placed ? x->sharding : NULL, x->type.rank, x->type.shape);
     oly_array full = oly_full_sharded(value, x->type.dtype, oly_type_sharding(&x->type), x->type.rank, x->type.shape);
-    return full ? oly_device_put(full, x->sharding)
-                : NULL; /* along the axes that are not Explicit, too: nothing is sent */
+    return full ? oly_device_put(full, x->sharding) : NULL; /* over all kinds of axes: nothing is sent */
 }

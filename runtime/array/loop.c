@@ -1,12 +1,12 @@
-/* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries, and what it
- * uses from outside. The condition of a while loop is one carry more, which the body makes anew at its end. */
+/* oly_fori and oly_while: the body is recorded once as a graph of its own, whose inputs are the counter, the carries
+ * and the captures. The condition of a while loop is one more carry, which the body recomputes at its end. */
 #include "array/alone.h"
 #include "array/arguments.h"
 #include "graph/varying.h"
 #include <olympus/transform.h>
 #include <string.h>
 
-/* What is looped: of the functions either `counted`, or the other two. */
+/* What to loop over: either `counted`, or the other two functions. */
 typedef struct request {
     int64_t lower, upper;
     oly_loop_body counted;
@@ -34,7 +34,7 @@ static oly_status check_carry(const oly_type *before, const oly_node *after, int
         k, oly_type_short(before), oly_type_short(&after->type));
 }
 
-/* Inside shard_map: a carry varies along the same axes all the time. */
+/* Inside shard_map: a carry must vary along the same axes in every iteration. */
 static oly_status check_varying(oly_graph *g, const oly_type *before, int k, oly_node **after)
 {
     if ((*after)->type.varying & ~before->varying)
@@ -46,7 +46,7 @@ static oly_status check_varying(oly_graph *g, const oly_type *before, int k, oly
     return before->varying ? oly_build_vary(g, *after, before->mesh, before->varying, after) : OLY_OK;
 }
 
-/* The condition for these carries, in the open trace. */
+/* Records the condition for these carries into the open trace. */
 static oly_status record_condition(const request *r, oly_trace *t, const oly_array *carry, oly_node **node)
 {
     unsigned before = oly_raised_count();
@@ -97,7 +97,7 @@ static oly_status record_body(const request *r, oly_trace *t, oly_node *const *i
     return oly_graph_output(t->graph, node);
 }
 
-/* The loop node and its results, in the trace outside. */
+/* Adds the loop node and its results to the outer trace. */
 static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly_node **init, oly_array *out)
 {
     oly_node **operands, *loop;
@@ -114,7 +114,7 @@ static oly_status add_loop(const request *r, oly_trace *outer, oly_trace *t, oly
     params.upper = r->upper;
     params.predicate = r->condition ? n_carry : 0;
     OLY_TRY(oly_graph_add(outer->graph, OLY_OP_loop, n_carry + t->n_captures, operands, &params, &loop));
-    t->graph = NULL; /* the node's now */
+    t->graph = NULL; /* the node owns it now */
     for (int k = 0; k < r->n_carry; k++) {
         oly_node *result;
         oly_params which;

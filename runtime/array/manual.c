@@ -1,4 +1,4 @@
-/* Recording functions that are mapped, in whatever trace is open. See manual.h. */
+/* Recording mapped functions into the open trace. See manual.h. */
 #include "array/manual.h"
 #include "graph/varying.h"
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Public functions that are one operation of one or two operands: what operations.c and operations_math.c are written with. */
+/* Public functions that are one operation of one or two operands: the macros that define them in operations.c and
+ * operations_math.c. */
 #ifndef ARRAY_OPERATIONS_H
 #define ARRAY_OPERATIONS_H
 #include "array/dispatch.h"

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 
-/* -- whom meshes leave out ----------------------------------------------------------------------------------------------- */
+/* -- which processes a mesh leaves out --------------------------------------------------------------------- */
 
 static void mark(oly_mesh mesh, bool *in)
 {
@@ -11,13 +11,14 @@ static void mark(oly_mesh mesh, bool *in)
         in[oly_mesh_process_of(oly_mesh_device_id(mesh, position))] = true;
 }
 
-/* All devices from the first one on. */
+/* Is it all devices, in order? */
 static bool is_everyone(oly_mesh mesh)
 {
     return !mesh->devices && oly_mesh_process_of(mesh->n_devices - 1) == oly_mesh_processes() - 1;
 }
 
-/* Out of memory: as if nobody were. Then others may ask in vain, which they are told. */
+/* Does some process own no device of these meshes? Out of memory: no. Others may then ask for values in vain, which
+ * they are told. */
 static bool leave_out(int n_meshes, const oly_mesh *meshes)
 {
     int n = oly_mesh_processes(), covered = 0;
@@ -59,18 +60,18 @@ int oly_mesh_keeper(oly_mesh mesh)
     return oly_mesh_process_of(oly_mesh_device_id(mesh, 0));
 }
 
-/* -- calls that make arrays of a process's own data ------------------------------------------------------------------------ */
+/* -- calls that make arrays of a process's own data -------------------------------------------------------- */
 
 typedef struct made {
     struct made *next;
-    uint64_t call; /* with its place */
+    uint64_t call; /* with its source line */
     uint64_t times;
 } made;
 
 enum { BUCKETS = 1024 };
-static made *buckets[BUCKETS]; /* owned; one for each such call of the program text */
+static made *buckets[BUCKETS]; /* owned; one entry for each such call in the program text */
 
-/* How many times this one has been made, now included; 0: out of memory. */
+/* How many arrays this call has made, this one included; 0: out of memory. */
 static uint64_t count(uint64_t call)
 {
     made **at = &buckets[call % BUCKETS], *m = *at;
@@ -96,7 +97,7 @@ void oly_origins_forget(void)
 
 /* -- origins ------------------------------------------------------------------------------------------------------------- */
 
-/* Of what all processes give alike; not 0. */
+/* Marks an origin that all processes compute alike; never 0. */
 static uint64_t shared(uint64_t origin)
 {
     origin &= ~(uint64_t)OLY_ORIGIN_OWN;
@@ -116,8 +117,8 @@ uint64_t oly_origin_of_data(const void *data, size_t bytes)
     return shared(oly_hash(bytes, data, bytes));
 }
 
-/* An array of this process alone is known by what is in it: other processes have copies of it. The hash that is kept with its buffer
- * belongs to the thread that runs calls. */
+/* An array of this process alone is identified by its contents: other processes have copies of it. The hash is cached
+ * with its buffer, which the thread that runs calls owns. */
 static uint64_t contents_of(oly_array x)
 {
     if (x->n_shards != 1 || x->deleted)

@@ -1,4 +1,4 @@
-/* Arrays from host memory, and moving arrays to shardings. */
+/* Arrays from host memory, and moving arrays to other shardings. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
@@ -25,8 +25,8 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
         return oly_fail(OLY_INVALID, "the data of %s is NULL", oly_type_short(&type));
     oly_sharding s = oly_sharding_uncommitted();
     const int *positions;
-    int n =
-        s ? oly_mesh_local_positions(s->mesh, &positions) : 0; /* 0 or 1: the default device may be another process's */
+    int n = s ? oly_mesh_local_positions(s->mesh, &positions)
+              : 0; /* 0 or 1: the default device may belong to another process */
     oly_buffer *b = n ? oly_buffer_take(oly_mesh_local_device(s->mesh, 0), bytes) : NULL;
     if (n && !b)
         return oly_buffer_fail(bytes, "an array from host memory");
@@ -38,7 +38,7 @@ static oly_status from_host(const void *data, oly_dtype dtype, int rank, const i
     }
     if (n)
         (*out)->shard[0] = b;
-    if (oly_mesh_leaves_out(s->mesh)) /* others than the default device's process have the data, and no array */
+    if (oly_mesh_leaves_out(s->mesh)) /* processes other than the default device's have the data, but no array */
         (*out)->identity.origin = oly_origin_of_data(data, bytes);
     return OLY_OK;
 }
@@ -55,7 +55,7 @@ oly_array(oly_from_host)(const void *data, oly_dtype dtype, int rank, const int6
 
 /* -- moving --------------------------------------------------------------------------------------------------------- */
 
-/* Does every process of the job own a device of the mesh, and is there more than one process? */
+/* Does every one of several processes of the job own a device of the mesh? */
 static bool spans_all_processes(oly_mesh mesh)
 {
     int n = oly_mesh_processes(), covered = 0, last = -1;
@@ -72,7 +72,7 @@ static bool spans_all_processes(oly_mesh mesh)
     return covered == n;
 }
 
-/* Every process cuts its own copy of an uncommitted array up, so the copies must be equal. */
+/* Every process splits its own copy of an uncommitted array, so the copies must be equal. */
 static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
 {
     if (!oly_world_has_peers() || x->graph || !x->sharding->mesh->everywhere || oly_trace_current() ||
@@ -80,7 +80,7 @@ static oly_status check_same_everywhere(oly_array x, oly_sharding sharding)
         return OLY_OK;
     OLY_TRY(oly_array_readable(x));
     int n = oly_world_size();
-    oly_queue_drain(); /* the gathering below must not meet traffic of the lane in another thread */
+    oly_queue_drain(); /* the gathering below must not run while another thread's queued exchanges do */
     oly_array_wait(x);
     size_t bytes = (size_t)oly_type_size(&x->type) * oly_dtype_size(x->type.dtype);
     uint64_t mine = 0, *all = oly_malloc(sizeof *all * (size_t)n);
@@ -105,7 +105,7 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     OLY_ENTER(NULL);
     if (oly_need_array(x) != OLY_OK || oly_need_or_null(sharding, OLY_HANDLE_SHARDING) != OLY_OK)
         return NULL;
-    if (!sharding) { /* as it is */
+    if (!sharding) { /* unchanged */
         oly_array same = x->graph ? x : oly_array_share(x);
         if (!same)
             oly_raise(OLY_MEMORY);
@@ -127,7 +127,7 @@ oly_array(oly_device_put)(oly_array x, oly_sharding sharding)
     return oly_dispatch(oly_compose_place, 1, &operand, &recipe);
 }
 
-/* What processes make together of what each of them has is a call of theirs. */
+/* Gives an array of per-process data an origin: processes create it together, by one call. */
 static oly_status note_made(oly_array x, uint64_t how)
 {
     uint64_t event = oly_hash_mix(how, (uint64_t)x->type.dtype << 8 | (uint64_t)x->type.rank),
@@ -144,9 +144,10 @@ static oly_status note_made(oly_array x, uint64_t how)
     return OLY_OK;
 }
 
-/* -- from each process's part ------------------------------------------------------------------------------------------------- */
+/* -- from each process's part ------------------------------------------------------------------------------ */
 
-/* Along one dimension, where the box's range begins in the local part: local ranges follow each other in global order. */
+/* Where the box's range begins in the local part, along one dimension: local ranges follow each other in global
+ * order. */
 static int64_t local_start(const oly_box *boxes, int n, int d, int64_t lo)
 {
     int64_t start = 0;
@@ -184,7 +185,7 @@ static oly_status copy_shard(oly_array x, int s, const oly_box *boxes, int n, co
     return oly_buffer_unmap(x->shard[s], OLY_ACCESS_WRITE, bytes, host);
 }
 
-/* The type of an array that is put together of parts, checked. */
+/* The checked type of an array assembled from parts. */
 static oly_status given_type(oly_sharding sharding, oly_dtype dtype, int rank, const int64_t *shape, oly_type *type)
 {
     if ((unsigned)dtype >= OLY_N_DTYPES)
@@ -251,7 +252,7 @@ oly_array(oly_from_local)(oly_sharding sharding, oly_dtype dtype, int rank, cons
 
 /* -- from one array on each device -------------------------------------------------------------------------------------------- */
 
-/* Which of the local positions the array lies at. */
+/* Finds the local position of the device that holds the array. */
 static oly_status find_place(const oly_type *type, oly_sharding sharding, oly_array x, int k, int n,
                              const int *positions, int *s)
 {
@@ -294,7 +295,7 @@ static oly_status check_part(const oly_type *type, const oly_box *box, oly_array
                     oly_type_short(&part));
 }
 
-/* Holds the buffer of every part, at its position. */
+/* Takes a reference to the buffer of every part, at its position. */
 static oly_status share_parts(oly_array whole, const oly_type *type, const oly_array *parts)
 {
     const int *positions;

@@ -1,4 +1,4 @@
-/* Pictures of matrices as PNG files (png.h). One row of pixels is made and written at a time. */
+/* Pictures of matrices as PNG files (png.h). One row of pixels is computed and written at a time. */
 #include "array/png.h"
 #include "core/error.h"
 #include "core/min_max.h"
@@ -18,9 +18,9 @@
 
 enum { GREY = 128 };
 
-/* Equally spaced points of the colour scale. Their lightness (CIE L*: 0 to 98, in nearly equal steps) carries
- * the value, so that the picture reads the same in grey; hue goes from blue over red to yellow. Between them
- * colours are mixed. */
+/* Equally spaced points of the colour scale. Their lightness (CIE L*: 0 to 98, in nearly equal steps) carries the
+ * value, so the picture reads the same in grey; hue goes from blue over red to yellow. Colours in between are
+ * interpolated. */
 static const unsigned char scale[][3] = {
     {0, 0, 4},      {28, 16, 68},   {80, 18, 123},   {130, 37, 129},  {181, 54, 122},
     {229, 80, 100}, {251, 135, 97}, {254, 194, 135}, {252, 253, 191},
@@ -48,7 +48,7 @@ typedef struct picture {
     int64_t height, width; /* of the matrix */
     double low, high;
     int64_t rows, columns; /* after averaging */
-    int factor;            /* pixels per side of what is left of an element */
+    int factor;            /* pixels per element along each side */
 } picture;
 
 static int64_t averaged_side(int64_t side, int64_t longest)
@@ -70,7 +70,7 @@ static void choose_size(picture *p)
 
 /* -- rows ----------------------------------------------------------------------------------------------- */
 
-/* Mean of the elements that pixel (i, j) stands for; NaN when one of them is. */
+/* Mean of the elements of pixel (i, j); NaN if one of them is. */
 static double mean_at(const picture *p, int64_t i, int64_t j)
 {
     int64_t top = i * p->height / p->rows, bottom = (i + 1) * p->height / p->rows;
@@ -94,7 +94,7 @@ static void fill_row(const picture *p, int64_t i, unsigned char *pixels)
 
 /* -- libpng --------------------------------------------------------------------------------------------- */
 
-/* What libpng's callbacks know. libpng leaves by longjmp, so everything that lives across it is in here. */
+/* State of libpng's callbacks. libpng returns by longjmp, so everything that must survive it is in here. */
 typedef struct writer {
     const picture *picture;
     FILE *file;
@@ -149,7 +149,7 @@ static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 
 static void flush_bytes(png_structp png)
 {
-    (void)png; /* fclose does, and is checked */
+    (void)png; /* fclose flushes, and is checked */
 }
 
 static void write_rows(writer *w)
@@ -210,7 +210,7 @@ static oly_status write_file(const picture *p, const char *path, FILE *file)
     return cannot_write(path, w.reason[0] ? w.reason : "libpng does not start");
 }
 
-/* A picture takes the place of a file, and of nothing else: no device, no folder, nothing that a link points to. */
+/* Only a regular file may be replaced: no device, no folder, not the target of a link. */
 static oly_status check_target(const char *path)
 {
     struct stat found;
@@ -221,7 +221,7 @@ static oly_status check_target(const char *path)
 
 enum { SUFFIX = sizeof ".0123456789abcdef" };
 
-/* Creates a file beside the picture that was not there, so nobody else has put it there. NULL: errno tells. */
+/* Creates a new file beside the picture; it fails if the name exists. NULL: see errno. */
 static FILE *open_fresh(const char *path, char *name, size_t size)
 {
     static unsigned made;
@@ -241,7 +241,7 @@ static FILE *open_fresh(const char *path, char *name, size_t size)
     return file;
 }
 
-/* Beside the picture first, so that it appears whole or not at all. */
+/* Written beside its path first, so that the picture appears whole or not at all. */
 static oly_status write_and_rename(const picture *p, const char *path, char *temporary, size_t size)
 {
     OLY_TRY(check_target(path));

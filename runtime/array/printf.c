@@ -1,5 +1,5 @@
-/* The engine of oly_printf (printf.h): one conversion at a time goes to the C library, with an argument of the
- * type it names. */
+/* The engine of oly_printf (printf.h): hands one conversion at a time to the C library, with an argument of its
+ * type. */
 #include "array/printf.h"
 #include "core/error.h"
 #include <limits.h>
@@ -7,17 +7,17 @@
 #include <string.h>
 #include <wchar.h>
 
-/* A va_list that can be handed on and read further by the caller. */
+/* A va_list that can be passed on and then read further by the caller. */
 typedef struct reader {
     va_list list;
 } reader;
 
-/* In the order they are looked for: hh before h. */
+/* In matching order: hh before h. */
 typedef enum length { CHAR, SHORT, LONG_LONG, LONG, SIZE, INTMAX, POINTER_DIFFERENCE, LONG_DOUBLE, PLAIN } length;
 static const char *const length_text[] = {"hh", "h", "ll", "l", "z", "j", "t", "L", ""};
 
 typedef struct conversion {
-    char flags[8];        /* each of them at most once */
+    char flags[8];        /* each at most once */
     int width, precision; /* -1: not given */
     length length;
     char letter;
@@ -69,7 +69,7 @@ static bool read_conversion(const char **at, reader *arguments, conversion *c)
         if (!read_number(at, arguments, &c->width))
             return false;
         if (c->width < 0) {
-            add_flag(c, '-'); /* a negative width from a star means: to the left */
+            add_flag(c, '-'); /* a negative width from a star means left-aligned */
             c->width = -c->width;
         }
     }
@@ -78,7 +78,7 @@ static bool read_conversion(const char **at, reader *arguments, conversion *c)
         if (!read_number(at, arguments, &c->precision))
             return false;
         if (c->precision < 0)
-            c->precision = -1; /* a negative one from a star means: none given */
+            c->precision = -1; /* a negative precision from a star means none given */
     }
     c->length = read_length(at);
     c->letter = **at;
@@ -89,7 +89,7 @@ static bool read_conversion(const char **at, reader *arguments, conversion *c)
 
 /* -- writing it --------------------------------------------------------------------------------------- */
 
-/* printf's own text for the conversion, without stars. */
+/* Writes the conversion for printf, stars replaced. */
 static void spell(const conversion *c, char *out, size_t size)
 {
     int n = snprintf(out, size, "%%%s", c->flags);
@@ -108,11 +108,13 @@ static void add_integer(oly_text *text, const char *format, length l, reader *ar
     case SIZE: oly_text_add_local(text, format, va_arg(arguments->list, size_t)); break;
     case INTMAX: oly_text_add_local(text, format, va_arg(arguments->list, intmax_t)); break;
     case POINTER_DIFFERENCE: oly_text_add_local(text, format, va_arg(arguments->list, ptrdiff_t)); break;
-    default: oly_text_add_local(text, format, va_arg(arguments->list, int)); break; /* char and short come as int */
+    default:
+        oly_text_add_local(text, format, va_arg(arguments->list, int));
+        break; /* char and short are passed as int */
     }
 }
 
-/* False for what is no conversion, or has a length that does not go with it. */
+/* False for an unknown conversion, or a length that it does not take. */
 static bool add_conversion(oly_text *text, const conversion *c, reader *arguments)
 {
     char format[64];

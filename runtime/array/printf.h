@@ -5,11 +5,11 @@
 #include <olympus/base.h>
 #include "core/text.h"
 
-/* Letters of objects; each takes one pointer. (%A is taken from hexadecimal floats, which %a still prints, and
- * %S from wide strings, which are %ls.) */
+/* Letters of objects; each takes one pointer. (%A replaces hexadecimal floats, which %a still prints, and %S wide
+ * strings, which %ls prints.) */
 #define OLY_PRINT_LETTERS "ADMRST"
 
-/* Appends the text of what a letter got; `object` may be NULL. */
+/* Appends the text of a letter's object, which may be NULL. */
 typedef oly_status (*oly_print_handler)(oly_text *text, char letter, void *object);
 
 /* Appends `format` with its conversions replaced: d i u x X o c s p f F e E g G a with flags, width, precision

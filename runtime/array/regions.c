@@ -1,4 +1,5 @@
-/* Regions with other Explicit axes: values lose the sharding part of their types on one side and take it on the other. */
+/* Regions with other Explicit axes: values lose the sharding part of their types on one side and gain it on the
+ * other. */
 #include "array/alone.h"
 #include "array/arguments.h"
 #include "graph/build.h"

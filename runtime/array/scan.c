@@ -1,5 +1,5 @@
-/* oly_scan: a counted loop whose carries are the program's and, behind them, one stack for each result; an iteration takes the
- * slice of every xs at its number and writes the results into the stacks. */
+/* oly_scan: a counted loop whose carries are the program's and one stack for each result; iteration i takes slice i of
+ * every xs and writes its results into the stacks. */
 #include "array/manual.h"
 #include "array/arguments.h"
 #include <olympus/index.h>
@@ -13,7 +13,7 @@ typedef struct scanning {
     int n_carry, n_x, n_y;
     const oly_array *xs;
     void *user;
-    oly_array *x, *y; /* of the iteration that is being recorded */
+    oly_array *x, *y; /* of the iteration being recorded */
 } scanning;
 
 /* Element i of a stack. */
@@ -43,7 +43,7 @@ static oly_array with_element(oly_array stack, oly_array i, oly_array value)
     return slice ? (oly_dynamic_update_slice)(stack, slice, rank, starts) : NULL;
 }
 
-/* The body once; s->y[] holds its results. */
+/* Calls the body once; s->y[] holds its results. */
 static void apply(const scanning *s, oly_array i, oly_array *carry)
 {
     for (int k = 0; k < s->n_x; k++)
@@ -91,7 +91,7 @@ static oly_status record_types(const scanning *s, oly_trace *t, const oly_array 
     return OLY_OK;
 }
 
-/* What the body makes of these carries: a recording that is thrown away. */
+/* The types that the body returns for these carries, by a recording that is discarded. */
 static oly_status find_types(const scanning *s, const oly_array *carry, oly_type *types)
 {
     oly_trace t;
@@ -126,7 +126,7 @@ static oly_status check(const scanning *s, const oly_array *carry)
     return OLY_OK;
 }
 
-/* Zeros for so many values of a type; over Explicit axes they are split as each of them is. */
+/* Zeros for `length` values of a type; over Explicit axes split as each of them is. */
 static oly_status new_stack(const oly_type *one, int64_t length, oly_array *stack)
 {
     oly_type all = *one;

@@ -1,5 +1,5 @@
-/* oly_shard_map: the function is recorded as a graph on one device's types, which is then batched (transform/batch.h) over the
- * mesh axes into the graph around. */
+/* oly_shard_map: the function is recorded as a graph on one device's types, which is then batched (transform/batch.h)
+ * over the mesh axes into the outer graph. */
 #include "array/manual.h"
 #include "array/arguments.h"
 #include "core/scan.h"
@@ -13,8 +13,8 @@ typedef struct request {
     oly_mesh given;
     const char *const *in_specs, *const *out_specs;
     oly_shard_map_options options;
-    /* found out on the way */
-    oly_mesh around; /* the mesh there */
+    /* computed on the way */
+    oly_mesh around; /* the outer mesh */
     oly_manual inside;
     oly_batch_axes axes;
     oly_sharding *in, *out, everywhere; /* of the arguments, of the results */
@@ -40,7 +40,7 @@ static oly_status read_axis_names(const char *text, oly_mesh mesh, uint32_t *axe
     return oly_scan_end(&s) ? OLY_OK : oly_scan_expected(&s, "',' or the end");
 }
 
-/* The mesh as it is around the map and inside it, and the axes that become manual. */
+/* The mesh outside and inside the map, and the axes that become Manual. */
 static oly_status choose_axes(request *r, const oly_trace *outer)
 {
     const oly_manual *around = oly_manual_around(outer);
@@ -87,7 +87,7 @@ static oly_status read_spec(const request *r, oly_mesh mesh, const char *which, 
     return *sharding ? OLY_OK : OLY_MEMORY;
 }
 
-/* An input whose type says how it is sharded must be sharded as the spec says: nothing that is explicit moves unasked. */
+/* An input with an explicit sharding must be sharded as the spec says: nothing explicit moves unless requested. */
 static oly_status check_explicit(const request *r, int k, const oly_type *type)
 {
     if (type->mesh && type->unreduced & r->axes.all)

@@ -1,4 +1,4 @@
-/* Arrays as text and pictures for people: the public printing functions on top of format.c, draw.c, printf.c and png.c. */
+/* Arrays as text and pictures: the public printing functions, on top of format.c, draw.c, printf.c and png.c. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/draw.h"
@@ -19,7 +19,7 @@ static bool addressable(oly_array x, void *data)
     return oly_array_fetch(x, data) == OLY_OK;
 }
 
-/* Like JAX: what cannot be fetched prints its type. */
+/* As JAX: an array that cannot be fetched prints its type. */
 static void text_of_remote(oly_text *t, oly_array x)
 {
     oly_text_add(t, "Array(shape=(");
@@ -92,7 +92,7 @@ static int print_v(FILE *file, const char *format, va_list arguments)
     int n = (int)t.length;
     if (st == OLY_OK && fwrite(oly_text_chars(&t), 1, t.length, file) != t.length)
         st = oly_fail(OLY_IO, "writing %zu bytes of text failed", t.length);
-    fflush(file); /* lines of several processes stay whole */
+    fflush(file); /* so that lines of several processes do not mix */
     oly_text_free(&t);
     return oly_raise(st) == OLY_OK ? n : -1;
 }
@@ -204,7 +204,7 @@ oly_status(oly_visualize)(FILE *file, oly_array x)
 
 /* -- pictures ----------------------------------------------------------------------------------------------------------------- */
 
-/* Processes that have no part of the picture hear from the one that has written it. */
+/* Processes without a part of the picture learn the status from the one that wrote it. */
 static oly_status tell_of_picture(oly_array values, const char *path, oly_status st)
 {
     uint64_t origin = oly_origin_of(values), id = origin ? oly_hash_text(origin, path) : 0;
@@ -235,7 +235,7 @@ static oly_status write_picture(const char *path, oly_array values, const float 
     return left_out ? tell_of_picture(values, path, st) : st;
 }
 
-/* The range is one process's alone to use, and the same on all. (The path may be another: processes may have folders of their own.) */
+/* The range must be the same on all processes. (The path may differ: processes may have folders of their own.) */
 static oly_status note_range(oly_mesh mesh, double low, double high)
 {
     oly_identity noted;

@@ -4,13 +4,13 @@
 #include "core/scan.h"
 #include <inttypes.h>
 
-/* One range as written; what is missing takes its default. */
+/* One range as written; missing parts have their defaults. */
 typedef struct range {
     int64_t start, limit, step;
     bool has_start, has_limit;
 } range;
 
-/* Counts from the end when negative, then clips to first..last, as Python does. */
+/* Negative indexes count from the end; then clips to first..last, as Python does. */
 static int64_t clipped(int64_t i, int64_t n, int64_t first, int64_t last)
 {
     if (i < 0)
@@ -28,7 +28,7 @@ static void set_forwards(oly_params *part, int d, int64_t n, const range *r)
     part->axes[d] = OLY_PART_KEPT;
 }
 
-/* The same elements forwards, and a mark. */
+/* The same elements in ascending order, marked as reversed. */
 static void set_backwards(oly_params *part, int d, int64_t n, const range *r)
 {
     int64_t start = r->has_start ? clipped(r->start, n, -1, n - 1) : n - 1;
@@ -59,7 +59,7 @@ static bool number_ahead(oly_scanner *s)
     return (c >= '0' && c <= '9') || c == '-' || c == '+';
 }
 
-/* What follows the first colon of a range. */
+/* Reads what follows the first colon of a range. */
 static oly_status read_range(oly_scanner *s, range *r)
 {
     if (number_ahead(s)) {
@@ -102,7 +102,7 @@ static oly_status read_item(oly_scanner *s, int d, int64_t n, oly_params *part)
     return OLY_OK;
 }
 
-/* "..." stands for the dimensions that the items after it leave. */
+/* "..." stands for the dimensions that the other items leave. */
 static oly_status count_items(oly_scanner s, int rank, int *items)
 {
     bool dots = false;
@@ -137,7 +137,7 @@ oly_status oly_slice_notation(const char *text, int rank, const int64_t *shape, 
     part->rank = rank;
     for (bool more = !oly_scan_end(&s); more;) {
         if (oly_scan_peek(&s) == '.') {
-            s.at += 3; /* count_items has seen all three */
+            s.at += 3; /* count_items has checked all three */
             for (int left = rank - items; left > 0; left--, d++)
                 set_range(part, d, shape[d], &whole);
         } else {

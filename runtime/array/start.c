@@ -1,4 +1,4 @@
-/* Starting and ending: brings the layers up in order and takes them down again. */
+/* Start and end of the library: initialises the layers in order and finalises them in reverse. */
 #include "array/agree.h"
 #include "array/array.h"
 #include "array/dispatch.h"
@@ -25,11 +25,11 @@
 
 static bool started;
 
-/* What every process tells the others of itself. */
+/* What every process sends the others at start. */
 typedef struct greeting {
     int32_t devices;
     oly_platform_name platform;
-    oly_rates_known rates; /* rank 0's are everybody's */
+    oly_rates_known rates; /* all use rank 0's */
 } greeting;
 
 static oly_status meet(const oly_rates_known *rates)
@@ -63,7 +63,7 @@ static oly_status meet(const oly_rates_known *rates)
     return st;
 }
 
-/* The same for a job that is only thought of. */
+/* The same for a simulated job. */
 static oly_status imagine(const oly_simulation *job, const oly_rates_known *rates)
 {
     OLY_TRY(oly_devices_start_alike(job->ranks, oly_platform_get()->devices(), 0, oly_platform_get()->device_name));
@@ -105,7 +105,7 @@ static oly_status start(int *argc, char ***argv)
     return OLY_OK;
 }
 
-/* A child has a copy of everything but the threads, and MPI knows nothing of it: calls would wait for ever. */
+/* A forked child has a copy of everything but the threads, and MPI does not know it: calls would hang. */
 static void end_in_child(void)
 {
     if (!started)
@@ -133,7 +133,7 @@ void oly_init(int *argc, char ***argv)
     oly_status st = start(argc, argv);
     if (st == OLY_OK)
         return;
-    oly_set_error_mode(OLY_ERRORS_ABORT); /* nothing works without it, whatever the error mode */
+    oly_set_error_mode(OLY_ERRORS_ABORT); /* nothing works without the library, whatever the error mode */
     oly_raise(st);
 }
 
@@ -165,7 +165,7 @@ int oly_finalize(void)
     oly_arena_trim();
     if (oly_world_finish() != OLY_OK)
         status = 1;
-    status = status || oly_error_unseen(); /* what others have told */
+    status = status || oly_error_unseen(); /* errors reported by other processes */
     oly_devices_stop();
     oly_machine_forget();
     oly_simulation_forget();

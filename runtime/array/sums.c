@@ -1,14 +1,14 @@
-/* Sums over devices ({U:x}) at the edges of plans. Inside a plan such a value is an ordinary one that may be finished wherever the
- * program wants it. As an array, every device along x holds one term: seen from the plan, an array with a dimension more in
- * front, split over x, that is summed on the way in. On the way out the terms of sums and products stay
- * where they are; of other values the devices at 0 along x get the value, the others zeros.
- * Called where arrays enter and leave traces. */
+/* Unreduced values ({U:x}) as inputs and outputs of plans. Inside a plan they are ordinary values that are reduced
+ * where the program requests it. As an array, every device along x holds one term: to the plan, an array with one more
+ * leading dimension, split over x, that is summed when it enters. When they leave, the terms of sums and products stay
+ * where they are; of other values the devices at 0 along x get the value, the others zeros. Called where arrays enter
+ * and leave traces. */
 #include "array/trace.h"
 #include "graph/build.h"
 #include "graph/terms.h"
 #include <string.h>
 
-/* The type and sharding with the terms side by side in dimension 0. */
+/* The type and sharding of the terms, with dimension 0 for them. */
 static oly_status with_terms(const oly_type *t, oly_sharding s, oly_type *wide, oly_sharding *split)
 {
     oly_spec spec = {.n_dims = t->rank + 1, .reduced = s->spec.reduced};
@@ -54,7 +54,7 @@ oly_status oly_sums_input(oly_graph *g, oly_array x, oly_node **node)
     return oly_graph_add(g, OLY_OP_reduce_sum, 1, node, &p, node);
 }
 
-/* `x` repeated for every term, where the terms are. */
+/* Repeats `x` for every term, on the devices of the terms. */
 static oly_status repeat(oly_graph *g, oly_node *x, const oly_type *wide, oly_sharding split, oly_node **out)
 {
     oly_params p;
@@ -82,8 +82,8 @@ static oly_status is_first_term(oly_graph *g, const oly_type *wide, oly_node **o
     return oly_build_apply(g, OLY_OP_eq, 2, both, out);
 }
 
-/* One output, whose terms are placed by the unreduced axes. The terms are not split over Auto axes: the handle does not record such a
- * split of that dimension. */
+/* One output, whose terms are placed by the unreduced axes. The terms are not split over Auto axes: the handle does not
+ * record such a split of that dimension. */
 static oly_status output_terms(oly_graph *g, oly_node *x, oly_sharding split)
 {
     oly_params p;

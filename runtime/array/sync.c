@@ -9,7 +9,7 @@
 #include <olympus.h>
 #include <string.h>
 
-/* A number on every device, made of the name. */
+/* An array with this number, derived from the name, on every device. */
 static oly_array spread(uint32_t number)
 {
     int64_t n = oly_device_count(), here = oly_local_device_count();
@@ -27,7 +27,8 @@ static oly_array spread(uint32_t number)
     return x;
 }
 
-/* Have all processes made the same calls, also on parts of the devices, and also if these sent nothing? */
+/* Checks that all processes have made the same calls, including calls on part of the devices and calls that sent
+ * nothing. */
 static oly_status meet_all(void)
 {
     oly_queue_drain();
@@ -45,9 +46,9 @@ oly_status(oly_sync)(const char *name)
         return oly_raise(oly_fail(OLY_INVALID, "the name is NULL; give one that identifies this place"));
     if (oly_trace_current())
         return oly_raise(oly_fail(OLY_TRACE, "a function is being recorded: wait before or after it is called"));
-    if (!oly_platform_get()->computes) /* nothing that one could wait for */
+    if (!oly_platform_get()->computes) /* nothing to wait for */
         return OLY_OK;
-    unsigned before = oly_raised_count(); /* what was kept earlier does not matter here */
+    unsigned before = oly_raised_count(); /* errors raised before do not matter here */
     oly_scope_open();
     oly_array numbers = spread((uint32_t)oly_hash_text(0, name));
     oly_array least = numbers ? oly_min_with(oly_operand_array(numbers), (oly_reduce_options){0}) : NULL;

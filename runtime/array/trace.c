@@ -1,4 +1,4 @@
-/* Open traces and what they capture. See trace.h. */
+/* Open traces and their captures. See trace.h. */
 #include "array/trace.h"
 #include "array/manual.h"
 
@@ -37,7 +37,8 @@ void oly_trace_release(oly_trace *t)
     t->n_captures = t->capture_room = 0;
 }
 
-/* The same data? Values by their number (handles may come and go, and a process may have no shards), traced ones by their node. */
+/* Do both handles stand for the same value? Values are compared by identity (handles come and go, and a process may
+ * have no shards), traced ones by node. */
 static bool same_value(oly_array held, oly_array x)
 {
     return held->graph == x->graph && (x->graph ? held->node == x->node : held->identity.value == x->identity.value);
@@ -51,7 +52,7 @@ static bool is_open(const oly_trace *t, const oly_graph *g)
     return false;
 }
 
-/* For one capture more. */
+/* For one more capture. */
 static oly_status make_room(oly_trace *t)
 {
     if (t->n_captures < t->capture_room)
@@ -91,7 +92,7 @@ oly_status oly_trace_node(oly_trace *t, oly_array x, oly_node **node)
             return OLY_OK;
         }
     OLY_TRY(make_room(t));
-    oly_array kept = oly_array_hold(x); /* the handle may be one of a scope inside */
+    oly_array kept = oly_array_hold(x); /* the handle may belong to an inner scope */
     if (!kept)
         return OLY_MEMORY;
     oly_type type = x->type;

@@ -1,12 +1,12 @@
-/* Agreeing on a status by an array of all that each process has to say. See unanimous.h. */
+/* Agreeing on a status by an array of what each process reports. See unanimous.h. */
 #include "array/unanimous.h"
 #include <olympus.h>
 #include <string.h>
 
 enum { STATUS_SHIFT = 24 }; /* above the number of a process */
 
-/* The mesh's devices in ascending order, so that those of a process stand together; *here of them are this process's. NULL: out of
- * memory. */
+/* The mesh's devices in ascending order, so that those of a process are adjacent; *here of them are this process's.
+ * NULL: out of memory. */
 static int *sorted_devices(oly_mesh mesh, int64_t *here)
 {
     int total = oly_mesh_total_devices(), n = 0;
@@ -28,7 +28,7 @@ static int *sorted_devices(oly_mesh mesh, int64_t *here)
     return devices;
 }
 
-/* A number on each of these devices, this process's on its own. */
+/* This process's number on each of its devices. */
 static oly_array spread(uint32_t number, int n, const int *devices, int64_t here)
 {
     int64_t all = n;

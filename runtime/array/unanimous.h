@@ -3,7 +3,8 @@
 #define OLY_ARRAY_UNANIMOUS_H
 #include "array/array.h"
 
-/* The worst status of the processes that have devices in the mesh, all of which call this; those that were fine get a message that
- * names one that was not; a process without devices in it keeps its own. Communicates, if there are others. */
+/* The worst status of the processes that own devices of the mesh, all of which call this. Those without an error get a
+ * message that names one that has; a process without devices of it keeps its own status. Communicates if there are
+ * others. */
 oly_status oly_unanimous(oly_mesh mesh, oly_status mine, const char *what);
 #endif

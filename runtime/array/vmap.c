@@ -10,7 +10,7 @@ typedef struct request {
     oly_mapping m;
     oly_vmap_options options;
     const int *in_axes, *out_axes;
-    struct oly_mesh_impl named; /* the batch as an axis for collectives; no devices */
+    struct oly_mesh_impl named; /* a named batch as a mesh axis for collectives; no devices */
     oly_batch_axes axes;
 } request;
 
@@ -23,7 +23,7 @@ static oly_status dimension(const request *r, const char *what, int k, const oly
     return OLY_OK;
 }
 
-/* The type of one element; the batch's size is that of all inputs. */
+/* The type of one element; all inputs must have the same batch size. */
 static oly_status element_type(request *r, int k, const oly_type *whole, oly_type *one)
 {
     int d;

@@ -72,8 +72,7 @@ static unsigned label_of(const flipping *s, const oly_node *node)
     return s->label[node->index] & ~s->same[node->index];
 }
 
-/* -- dimensions across an operation
- * --------------------------------------------------------------------------------------- */
+/* -- dimensions across an operation ------------------------------------------------------------------------ */
 
 /* The result dimension that operand dimension e of a view or reduction becomes; -1: none. */
 static int result_dim(const oly_node *node, int e)
@@ -393,8 +392,7 @@ static bool drop_regions(flipping *s, bool *any)
     return dropped;
 }
 
-/* -- the rewritten graph
- * ---------------------------------------------------------------------------------------------------- */
+/* -- the rewritten graph ----------------------------------------------------------------------------------- */
 
 /* Where a part starts when both it and the whole are reversed. */
 static int64_t reversed_start(int64_t whole, int64_t start, int64_t step, int64_t n)
@@ -504,8 +502,7 @@ static oly_status make_all(flipping *s, unsigned *need)
     return oly_graph_sort(g);
 }
 
-/* -- the pass
- * ----------------------------------------------------------------------------------------------------------- */
+/* -- the pass ---------------------------------------------------------------------------------------------- */
 
 static oly_status flip(oly_graph *g, bool *any)
 {

@@ -138,8 +138,7 @@ oly_status oly_graph_sort(oly_graph *g)
     return OLY_OK;
 }
 
-/* -- nodes that matter only to gradients
- * ----------------------------------------------------------------------------- */
+/* -- nodes that matter only to gradients ------------------------------------------------------------------- */
 
 static oly_node *meant(oly_node *node)
 {

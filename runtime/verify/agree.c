@@ -1,4 +1,4 @@
-/* A minimum over devices, planned like any. See agree.h. */
+/* A minimum over devices, planned like any other. See agree.h. */
 #include "verify/agree.h"
 #include "verify/held.h"
 #include <string.h>
@@ -14,7 +14,7 @@ static oly_status least_of(const oly_type *type, oly_graph *g)
     return oly_graph_output(g, node);
 }
 
-/* One row for each device, with what its process knows. */
+/* One row for each device, with its process's values. */
 static oly_status make_rows(oly_mesh mesh, int n, const double *values, oly_held **rows)
 {
     oly_spec spec = {.n_dims = 1};

@@ -1,6 +1,6 @@
-/* What a difference comes from: the first operation whose value differs, and the optimisation without which nothing does. Both are
- * found by planning the program again: with the values of operations among its results, and with one optimisation after the other
- * turned off. All processes do the same. */
+/* The cause of a difference: the first operation whose value differs, and the optimisation without which nothing does.
+ * Both are found by planning the program again: with the values of operations as further results, and with one
+ * optimisation disabled after the other. All processes do the same. */
 #include "core/optimisation.h"
 #include "verify/program.h"
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 enum {
     MOST_TOGETHER = 4096, /* operations whose values can be results of one plan */
-    MOST_ALONE = 64       /* that are tried one by one, where it is right then */
+    MOST_ALONE = 64       /* that are tried one by one if together they are right */
 };
 
 /* -- the program with other results ---------------------------------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static oly_status run_with(oly_verification *v, const extra *more, oly_held **ou
         if (k < v->n_outputs)
             wanted[k] = v->wanted[k];
         else
-            st = oly_finished_sharding(&v->graph->nodes[more->node[k - v->n_outputs]]->type, &wanted[k]);
+            st = oly_reduced_sharding(&v->graph->nodes[more->node[k - v->n_outputs]]->type, &wanted[k]);
     if (st == OLY_OK)
         st = plan_with(v, more, wanted, &p);
     oly_release(wanted);
@@ -69,7 +69,7 @@ static bool has_value(const oly_node *n)
     return oly_ops[n->op].lowering != OLY_LOWER_INPUT && !oly_is_constant(n) && oly_graph_results(n) < 0;
 }
 
-/* The first of some operations that differs when they are results; -1: none. values, expected: of all nodes. */
+/* The first of these operations that differs when they are results; -1: none. values, expected: of all nodes. */
 static oly_status first_of(oly_verification *v, const extra *some, const oly_expected *expected, int *found,
                            oly_difference *difference)
 {
@@ -93,7 +93,7 @@ static oly_status search(oly_verification *v, int n, const int *nodes, const oly
                          oly_difference *difference)
 {
     OLY_TRY(first_of(v, &(extra){n, nodes}, expected, found, difference));
-    for (int k = 0; k < n && k < MOST_ALONE && *found < 0; k++) /* with all of them it is planned otherwise */
+    for (int k = 0; k < n && k < MOST_ALONE && *found < 0; k++) /* planned with fewer results, it may differ */
         OLY_TRY(first_of(v, &(extra){1, &nodes[k]}, expected, found, difference));
     return OLY_OK;
 }
@@ -161,7 +161,7 @@ static oly_status find_remedy(oly_verification *v, const oly_expected *expected,
     return OLY_OK;
 }
 
-/* -- what is said ----------------------------------------------------------------------------------------------------------- */
+/* -- the message ------------------------------------------------------------------------------------------- */
 
 static void add_number(oly_text *t, oly_dtype dtype, const double *x)
 {

@@ -5,13 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN = 8 }; /* times what the disturbed evaluations differ by */
+enum { MARGIN = 8 }; /* factor on the differences between the disturbed evaluations */
 
-/* All of one value where the plan has put it. */
+/* One value as the plan has placed it. */
 typedef struct subject {
     oly_held *got;
     oly_held *exact, *disturbed[OLY_DISTURBED];
-    double allowed; /* by which an element may differ; 0: not at all */
+    double allowed; /* largest difference of an element; 0: none */
 } subject;
 
 static void forget(subject *s)
@@ -49,7 +49,7 @@ static oly_box box_of(const subject *s, int shard)
     return oly_layout_box(&l, positions[shard]);
 }
 
-/* Not by the buffers' sizes: one that was given away may be larger than what is in it now. */
+/* By type and box: a donated buffer may be larger than its present contents. */
 static int64_t elements_of(const subject *s, int shard)
 {
     oly_box box = box_of(s, shard);
@@ -61,7 +61,7 @@ static const char *element_of(const oly_held *x, int shard, int64_t i)
     return (const char *)x->host[shard] + i * (int64_t)oly_dtype_size(x->is.type.dtype);
 }
 
-/* By how much roundings have moved any element that this process has. */
+/* The largest change that disturbed roundings made to any element of this process. */
 static double disturbance(const subject *s)
 {
     oly_dtype dtype = s->got->is.type.dtype;
@@ -83,7 +83,7 @@ static bool is_right(const subject *s, int shard, int64_t i)
     return s->disturbed[0] && oly_element_distance(dtype, got, exact) <= s->allowed;
 }
 
-/* Number of element i of a box in the whole array. */
+/* Position of element i of a box in the whole array. */
 static int64_t number_of(const oly_box *b, const oly_type *t, int64_t i)
 {
     int64_t number = 0, stride = 1;
@@ -112,7 +112,7 @@ static void note(const subject *s, int shard, int64_t i, int64_t number, oly_dif
     }
 }
 
-/* The first wrong element that this process has. */
+/* The first wrong element on this process. */
 static void look(const subject *s, oly_difference *first)
 {
     const oly_type *t = &s->got->is.type;
@@ -139,7 +139,7 @@ static double plain(double x)
     return isnan(x) ? 0x1p1000 : x;
 }
 
-/* Of the differences that processes have found, the first one. */
+/* The first of the differences that processes have found. */
 static oly_status agree_on(oly_mesh mesh, oly_difference *first)
 {
     double place[2] = {first->any ? first->which : INFINITY, first->any ? (double)first->element : INFINITY};

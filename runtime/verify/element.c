@@ -9,7 +9,7 @@ int oly_element_parts(oly_dtype dtype)
     return oly_dtype_kind(dtype) == OLY_KIND_COMPLEX ? 2 : 1;
 }
 
-/* The part as an element of its own: its type and where it is. */
+/* A part as an element of its own: its type and address. */
 static const char *find_part(oly_dtype *dtype, const void *element, int part)
 {
     oly_dtype real = oly_dtype_real(*dtype);

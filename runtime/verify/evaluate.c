@@ -1,17 +1,17 @@
-/* Operation by operation. See evaluate.h. */
+/* Evaluation operation by operation. See evaluate.h. */
 #include "verify/evaluate.h"
 #include "core/hash.h"
 #include "verify/rounding.h"
 #include <string.h>
 
-/* A node planned for operands that are placed so. */
+/* The plan of a node for operands placed like this. */
 typedef struct one_plan {
     struct one_plan *next;
-    oly_program *program, *magnitude; /* owned; magnitude: NULL until it is asked for */
+    oly_program *program, *magnitude; /* owned; magnitude: NULL until first needed */
     oly_plan_value placed[];          /* [operands] type: not set */
 } one_plan;
 
-/* A graph, and what has been planned of it. */
+/* A graph and the plans of its nodes. */
 typedef struct frame {
     const oly_graph *graph;
     one_plan **plans;       /* [n_nodes] */
@@ -24,10 +24,10 @@ struct oly_evaluator {
     frame *top;
     oly_mesh mesh; /* of the whole plan */
     bool taps;
-    /* of the evaluation under way */
+    /* state of the current evaluation */
     uint64_t disturbed, n_disturbed;
     double scale;
-    int loops; /* counted ones around */
+    int loops; /* nesting depth of counted loops */
 };
 
 /* -- frames --------------------------------------------------------------------------------------------------------------- */
@@ -108,8 +108,8 @@ void oly_evaluator_expect(oly_evaluator *e, oly_mesh mesh, bool taps)
 
 /* -- one operation -------------------------------------------------------------------------------------------------------- */
 
-/* A number that was repeated for all elements adapts to operands that are reduced along axes; so does a value without a mesh, as which
- * it comes where only its type is seen. */
+/* A broadcast number adapts to operands that are reduced along axes; so does a value without a mesh, which is what it
+ * looks like where only its type is known. */
 static oly_type type_of_input(const oly_node *n, const oly_node *operand)
 {
     oly_type t = operand->type;
@@ -136,7 +136,7 @@ static oly_status add_node(oly_graph *g, const oly_node *n)
     return oly_graph_output(g, made);
 }
 
-/* The operands that are inputs of the node's own graph. */
+/* The operands that become inputs of the node's own graph. */
 static int inputs_of(const oly_node *n, oly_held *const *operand, oly_held **in)
 {
     int n_in = 0;
@@ -152,7 +152,7 @@ static oly_status plan_node(const oly_node *n, oly_held *const *in, oly_program 
     oly_graph *g = oly_graph_new(oly_ops[n->op].name);
     oly_status st = g ? add_node(g, n) : OLY_MEMORY;
     if (st == OLY_OK)
-        st = oly_finished_sharding(&n->type, &wanted);
+        st = oly_reduced_sharding(&n->type, &wanted);
     if (st != OLY_OK) {
         oly_graph_free(g);
         return st;
@@ -188,7 +188,7 @@ static oly_status find_plan(oly_evaluator *e, frame *f, const oly_node *n, int n
     return OLY_OK;
 }
 
-/* As large as the terms of each element are. operand: constants, too. */
+/* Evaluates the magnitude of the terms of each element. operand: constants included. */
 static oly_status find_magnitude(one_plan *p, const oly_node *n, oly_held *const *operand, const oly_held *result,
                                  oly_held **magnitude)
 {
@@ -213,7 +213,8 @@ static oly_status disturb(oly_evaluator *e, one_plan *p, const oly_node *n, oly_
     return st;
 }
 
-/* Inside shard_map the same grid has other types of axes, which arrays of one call may not differ in: those of the whole plan. */
+/* Inside shard_map the same grid has axes of other types, but all arrays of one call must agree: gives the value the
+ * mesh of the whole plan. */
 static oly_status retype(const oly_evaluator *e, oly_held *x)
 {
     oly_sharding s = x->is.sharding;
@@ -223,7 +224,7 @@ static oly_status retype(const oly_evaluator *e, oly_held *x)
     return x->is.sharding ? OLY_OK : OLY_MEMORY;
 }
 
-/* The mesh whose axes are in the types of the operation; NULL: outside of regions of Explicit axes. */
+/* The mesh whose axes the types of the operation name; NULL: outside regions of Explicit axes. */
 static oly_mesh mesh_of_types(const oly_node *n)
 {
     oly_mesh mesh = n->type.mesh;
@@ -232,8 +233,8 @@ static oly_mesh mesh_of_types(const oly_node *n)
     return mesh;
 }
 
-/* What leaves a region of Explicit axes is an array like others again, though still placed over their mesh; what comes into one meets
- * arrays over it. */
+/* A value that leaves a region of Explicit axes is an ordinary array again, though placed over their mesh; one that
+ * enters meets arrays over it. */
 static oly_status retype_operands(const oly_node *n, int n_in, oly_held **in)
 {
     oly_mesh types = mesh_of_types(n);
@@ -280,7 +281,7 @@ static oly_status evaluate_one(oly_evaluator *e, frame *f, const oly_node *n, ol
 
 /* -- graphs --------------------------------------------------------------------------------------------------------------- */
 
-/* A node's value, or the results of a loop or branch; operands and results: lists of references. */
+/* A node's value, or the results of a loop or branch; operands and results are lists of references. */
 typedef struct computed {
     oly_held *value;
     oly_held **results;
@@ -297,7 +298,7 @@ static void drop_list(oly_held **list, int n)
     }
 }
 
-/* Does another iteration follow? What else the answer depends on is noted in *reordered. */
+/* Does another iteration follow? *reordered: the answer depends on reordered values. */
 static bool goes_on(const oly_params *p, oly_held *const *carry, int64_t i, bool *reordered)
 {
     if (!p->predicate)
@@ -385,7 +386,7 @@ static int input_number(const oly_graph *g, const oly_node *n)
     return -1;
 }
 
-/* lists: room for the operands, twice. */
+/* lists: room for twice the operands. */
 static oly_status compute(oly_evaluator *e, frame *f, const oly_node *n, oly_held *const *in, computed *all,
                           oly_held **lists)
 {

@@ -1,21 +1,23 @@
-/* Evaluates a graph operation by operation: each node is a plan of its own, made without optimisations; the bodies of loops are
- * evaluated once for each iteration, of branches that is which the index names. So it shares nothing with the plan of the whole graph
- * but kernels, the partitioning of single operations, and movements between shardings. Private to runtime/verify. */
+/* Evaluates a graph operation by operation: each node has a plan of its own, made without optimisations; bodies of
+ * loops are evaluated once per iteration, of branches the one that the index selects. It shares nothing with the plan
+ * of the whole graph but kernels, the partitioning of single operations, and transfers between shardings. Private to
+ * runtime/verify. */
 #ifndef OLY_VERIFY_EVALUATE_H
 #define OLY_VERIFY_EVALUATE_H
 #include "verify/held.h"
 
 typedef struct oly_evaluator oly_evaluator;
 
-/* The graph is not changed and must stay. */
+/* The graph is not changed and must outlive the evaluator. */
 oly_status oly_evaluator_new(const oly_graph *g, oly_evaluator **e);
 void oly_evaluator_free(oly_evaluator *e); /* NULL allowed */
-/* What the plan of the whole graph is like. mesh: most values'. taps: sums in loops may be computed with fused multiply-adds (see
- * oly_rounding_of). */
+/* Properties of the plan to compare with. mesh: of most values. taps: sums in loops may be computed with fused
+ * multiply-adds (see oly_rounding_of). */
 void oly_evaluator_expect(oly_evaluator *e, oly_mesh mesh, bool taps);
 
-/* One evaluation. disturbed: 0, or the seed with which all that may be computed in another order is moved by its rounding, times
- * `scale`. values[node]: what each node of the outermost graph is, shared, NULL for those without a value; or NULL. */
+/* One evaluation. disturbed: 0, or a seed: every result that may be computed in another order is then moved by its
+ * rounding error times `scale`. values[node]: the value of each node of the outermost graph, shared, NULL for those
+ * without one; or NULL. */
 typedef struct oly_evaluation {
     oly_held *const *in; /* [inputs] */
     uint64_t disturbed;

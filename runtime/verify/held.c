@@ -180,7 +180,7 @@ oly_status oly_held_plan(oly_graph *g, oly_held *const *in, const oly_sharding *
     return st == OLY_OK ? oly_program_new(plan, program) : st;
 }
 
-oly_status oly_finished_sharding(const oly_type *t, oly_sharding *wanted)
+oly_status oly_reduced_sharding(const oly_type *t, oly_sharding *wanted)
 {
     oly_type done = *t;
     *wanted = NULL;

@@ -11,7 +11,8 @@ static bool has_fractions(oly_dtype dtype)
     return kind == OLY_KIND_FLOAT || kind == OLY_KIND_COMPLEX;
 }
 
-/* Is it rounded otherwise as part of a fused sum? A change of sign is exact there, too, and a conversion is no part of one. */
+/* Is it rounded differently as part of a fused sum? A negation is exact there too, and a conversion is never part of
+ * one. */
 static bool is_fused(oly_op op)
 {
     switch (oly_linearity_of(op)) {
@@ -43,7 +44,7 @@ oly_rounding oly_rounding_of(const oly_node *n, bool in_taps)
     }
 }
 
-/* Terms of one element of the result, at most. */
+/* Upper bound of the terms of one element of the result. */
 static double terms_of(const oly_node *n)
 {
     double in = (double)oly_type_size(&n->in[0]->type), out = (double)oly_type_size(&n->type);
@@ -102,7 +103,7 @@ oly_status oly_rounding_graph(const oly_node *n, oly_graph **g)
     return st;
 }
 
-/* -- moving elements ------------------------------------------------------------------------------------------------------ */
+/* -- disturbing elements ----------------------------------------------------------------------------------- */
 
 /* From -1 to 1. */
 static double draw(uint64_t seed, uint64_t number)
@@ -121,7 +122,7 @@ typedef struct walk {
     const char *magnitude; /* NULL: x's own */
 } walk;
 
-/* Elements i to i + n, which are next to each other in the whole array, too. */
+/* Elements i to i + n, which are adjacent in the whole array too. */
 static void disturb_generic(const walk *w, int64_t i, int64_t number, int64_t n)
 {
     for (int64_t last = i + n; i < last; i++, number++) {
@@ -138,7 +139,7 @@ static void disturb_generic(const walk *w, int64_t i, int64_t number, int64_t n)
     }
 }
 
-/* The same for most: loops over fields spend their time here. */
+/* The common case, fast: loops over fields spend their time here. */
 static void disturb_floats(const walk *w, int64_t i, int64_t number, int64_t n)
 {
     float *x = (float *)w->x;

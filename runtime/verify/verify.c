@@ -4,11 +4,11 @@
 #include "device/platform.h"
 #include <string.h>
 
-enum { SURELY = 64 }; /* a difference of reordered values must stay one when roundings are so many times as large */
+enum { SURELY = 64 }; /* a difference of reordered values must persist with disturbances this many times as large */
 
 /* -- making --------------------------------------------------------------------------------------------------------------- */
 
-/* More than one operation to be planned together? */
+/* Does it have more than one operation to plan together? */
 static bool is_worth_it(const oly_graph *g)
 {
     int n = 0;
@@ -150,7 +150,7 @@ oly_status oly_differ(oly_verification *v, bool nodes, int n, oly_held *const *g
     return oly_compare(v->mesh, n, got, v->wider[nodes], first);
 }
 
-/* -- around the run ------------------------------------------------------------------------------------------------------- */
+/* -- before and after the run ------------------------------------------------------------------------------ */
 
 oly_status oly_verify_before(oly_verification *v, oly_buffer *const *const *inputs)
 {
@@ -160,7 +160,7 @@ oly_status oly_verify_before(oly_verification *v, oly_buffer *const *const *inpu
     return OLY_OK;
 }
 
-/* Has the plan a loop whose sums are fused multiply-adds? */
+/* Does the plan have a loop whose sums are fused multiply-adds? */
 static bool has_taps(const oly_block *b)
 {
     bool any = false;
@@ -194,7 +194,7 @@ static oly_status compare_bytes(const oly_buffer *a, const oly_buffer *b, size_t
     return st;
 }
 
-/* Inputs that were not given away are what they were. */
+/* Checks that inputs that were not donated have not changed. */
 static oly_status check_inputs(const oly_verification *v, oly_buffer *const *const *inputs, const int *donated)
 {
     for (int k = 0; k < v->n_inputs; k++)

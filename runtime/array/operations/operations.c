@@ -1,6 +1,6 @@
-/* The public operations on values: elementwise, reductions. Each reads its arguments into a recipe
- * and hands it to oly_dispatch with the composition that makes the nodes (graph/compose/compose.h); shapes, element
- * types and their errors live there. operations_shape.c has those that make or move elements. */
+/* The public elementwise operations and reductions. Each reads its arguments into a recipe and hands it to oly_dispatch
+ * with the composition that makes the nodes (graph/compose/compose.h), which checks shapes and element types.
+ * operations_shape.c has those that create or move elements. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/operations.h"

@@ -1,5 +1,5 @@
-/* The public operations along one dimension: sorting, running results, places of the largest and smallest. As in operations.c,
- * each fills a recipe for oly_dispatch. */
+/* The public operations along one dimension: sorting, running results, positions of extremes. As in operations.c, each
+ * fills a recipe for oly_dispatch. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
@@ -39,7 +39,7 @@ oly_array oly_argsort_with(oly_operand x, int axis, oly_along_options options)
     return oly_dispatch(oly_compose_argsort, 1, &x, &recipe);
 }
 
-/* Over Explicit axes, operands that are sorted together lie alike, and nowhere along the axis. */
+/* Over Explicit axes, operands that are sorted together must be sharded alike, and not along the axis. */
 static oly_status check_together(int n, const oly_array *operands, int axis)
 {
     const oly_type *first = NULL;
@@ -72,7 +72,7 @@ oly_status(oly_sort_together)(int n, const oly_array *operands, int axis, int nu
     OLY_TRY(oly_need_arrays(n, operands));
     for (int k = 0; k < n; k++)
         keys[k] = oly_operand_array(operands[k]);
-    for (int k = num_keys; k < n; k++) /* the keys are looked at with the indexes that sort them */
+    for (int k = num_keys; k < n; k++) /* the keys are checked when the indexes that sort them are computed */
         if (oly_rank(operands[k]) != oly_rank(operands[0]) ||
             memcmp(oly_shape(operands[k]), oly_shape(operands[0]), sizeof(int64_t) * (size_t)oly_rank(operands[0])) !=
                 0)
@@ -163,7 +163,7 @@ RUNNING(oly_cummax_with, cummax)
 RUNNING(oly_cummin_with, cummin)
 RUNNING(oly_cumlogsumexp_with, cumlogsumexp)
 
-/* -- where the largest is -------------------------------------------------------------------------------------------- */
+/* -- positions of extremes --------------------------------------------------------------------------------- */
 static oly_array argreduce(oly_op op, oly_operand x, const oly_reduce_options *options)
 {
     oly_recipe recipe;

@@ -1,5 +1,5 @@
-/* The public products: each reads its arguments into a recipe for oly_dispatch (see operations.c); shapes and element types are
- * the compositions' business (graph/compose/compose_contract.c, compose_einsum.c). */
+/* The public products: each reads its arguments into a recipe for oly_dispatch (see operations.c); the compositions
+ * check shapes and element types (graph/compose/compose_contract.c, compose_einsum.c). */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"
@@ -13,7 +13,7 @@ static void begin(oly_recipe *recipe, oly_dtype wanted, oly_sharding sharding)
 {
     memset(recipe, 0, sizeof *recipe); /* recipes are hashed and compared as memory */
     recipe->op = OLY_OP_dot_general;
-    recipe->dtype_given = wanted != OLY_BOOL; /* bools are only ever combined to bools */
+    recipe->dtype_given = wanted != OLY_BOOL; /* a product of bools is always bool */
     recipe->params.dtype = wanted;
     recipe->params.sharding = sharding;
 }

@@ -62,7 +62,7 @@ oly_array(oly_take_along_axis)(oly_array x, oly_array indices, int axis, const c
     return take(oly_compose_take_along, x, oly_operand_array(indices), axis, mode);
 }
 
-/* Array, indexes and, for updates, what is written. */
+/* Array, indexes and, for updates, the new values. */
 static oly_array at(oly_compose *compose, oly_op op, oly_array x, int n, const oly_operand *indexes,
                     const oly_operand *updates, const oly_at_options *options)
 {
@@ -130,7 +130,7 @@ oly_array(oly_bincount)(oly_array x, int64_t length)
     return oly_dispatch(oly_compose_bincount, 1, &in, &recipe);
 }
 
-/* -- parts that start anywhere --------------------------------------------------------------------------------------- */
+/* -- slices at computed positions -------------------------------------------------------------------------- */
 static oly_status check_counts(int n, int rank)
 {
     if (n < 0 || n > OLY_MAX_RANK || rank < 0 || rank > OLY_MAX_RANK)

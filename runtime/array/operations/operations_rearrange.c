@@ -1,5 +1,5 @@
-/* The public operations that put elements elsewhere (olympus/shape.h). As in operations.c, each fills a recipe for
- * oly_dispatch; several are others with their arguments worked out. */
+/* The public operations that rearrange elements (olympus/shape.h). As in operations.c, each fills a recipe for
+ * oly_dispatch; several compute the arguments of others. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/context.h"
@@ -42,7 +42,7 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_recipe *recipe)
     return OLY_OK;
 }
 
-/* A null handle, or the error's. */
+/* Raises the error and returns a null handle. */
 static oly_array refuse(oly_status status)
 {
     oly_raise(status);
@@ -113,7 +113,7 @@ oly_array(oly_atleast)(oly_array x, int rank)
     return oly_reshape_shape(x, rank, shape);
 }
 
-/* An axis counted from the front, for an array's rank. */
+/* Normalises an axis for an array's rank. */
 static oly_status front(oly_array x, int axis, int *out)
 {
     int rank = oly_rank(x);
@@ -181,7 +181,7 @@ oly_array(oly_broadcast_in_dim_sharded)(oly_operand x, oly_sharding out, int ran
     return oly_dispatch(oly_compose_broadcast_in_dim, 1, &x, &recipe);
 }
 
-/* -- more of the same -------------------------------------------------------------------------------------------------- */
+/* -- padding and repeating --------------------------------------------------------------------------------- */
 oly_array(oly_pad)(oly_operand x, oly_operand value, const int64_t *low, const int64_t *high, const int64_t *between)
 {
     OLY_ENTER(NULL);
@@ -424,7 +424,7 @@ oly_array(oly_trace_of)(oly_array x, int64_t k, int a, int b)
     return diagonal(oly_compose_trace, x, k, a, b);
 }
 
-/* -- numbers in a row ----------------------------------------------------------------------------------------------------- */
+/* -- sequences --------------------------------------------------------------------------------------------- */
 oly_array oly_iota_shape(oly_dtype dtype, int dimension, int rank, const int64_t *shape)
 {
     OLY_ENTER(NULL);

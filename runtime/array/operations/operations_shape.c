@@ -1,4 +1,4 @@
-/* The public operations that make or move elements: filled arrays, reshape, slices, updates, concatenation,
+/* The public operations that create or move elements: filled arrays, reshape, slices, updates, concatenation,
  * placement. As in operations.c, each fills a recipe for oly_dispatch. */
 #include "array/array.h"
 #include "array/arguments.h"
@@ -24,9 +24,7 @@ static oly_status read_shape(int rank, const int64_t *shape, oly_params *p)
     return OLY_OK;
 }
 
-/* -- making
- * -----------------------------------------------------------------------------------------------------------
- */
+/* -- creating --------------------------------------------------------------------------------------------- */
 oly_array(oly_arange)(int64_t n, oly_dtype dtype)
 {
     OLY_ENTER(NULL);
@@ -176,9 +174,7 @@ oly_array oly_broadcast_sharded_shape(oly_operand x, oly_sharding out, int rank,
     return oly_dispatch(oly_compose_broadcast, 1, &x, &recipe);
 }
 
-/* -- parts
- * ------------------------------------------------------------------------------------------------------------
- */
+/* -- slices and updates ----------------------------------------------------------------------------------- */
 oly_array(oly_slice)(oly_array x, const char *slices)
 {
     OLY_ENTER(NULL);
@@ -205,7 +201,7 @@ oly_array(oly_slice_ranges)(oly_array x, const int64_t *start, const int64_t *li
     return oly_dispatch(oly_compose_slice, 1, &in, &recipe);
 }
 
-/* One dimension by the notation, the others whole. */
+/* Slices one dimension by the notation; the others stay whole. */
 static oly_array slice_along(oly_array x, int axis, const char *item)
 {
     char text[4 * OLY_MAX_RANK + 96] = "";

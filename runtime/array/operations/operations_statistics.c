@@ -1,4 +1,5 @@
-/* The public operations made of reductions (olympus/statistics.h). As in operations.c, each fills a recipe for oly_dispatch. */
+/* The public operations built on reductions (olympus/statistics.h). As in operations.c, each fills a recipe for
+ * oly_dispatch. */
 #include "array/array.h"
 #include "array/arguments.h"
 #include "array/dispatch.h"

@@ -23,7 +23,7 @@ static oly_status too_many(const char *text)
                     OLY_MAX_WINDOW);
 }
 
-/* "2, 1", or n numbers, or nothing: then n is 0. */
+/* Reads "2, 1", or n numbers; neither given: n is 0. */
 static oly_status read_list(const char *text, int n, const int64_t *numbers, list *l)
 {
     *l = (list){0};
@@ -43,7 +43,7 @@ static oly_status read_list(const char *text, int n, const int64_t *numbers, lis
     return oly_scan_end(&s) ? OLY_OK : oly_scan_expected(&s, "\",\" or the end");
 }
 
-/* Puts a list into a member of the window; one that was not given is all ones. */
+/* Copies a list into a member of the window; a list that was not given is all ones. */
 static oly_status set_list(const list *l, const char *what, const oly_sliding_window *w, int64_t *member)
 {
     if (l->n != 0 && l->n != w->rank)
@@ -92,7 +92,7 @@ static oly_status read_pairs(oly_scanner *s, oly_sliding_window *w)
     return OLY_OK;
 }
 
-/* As many places as strides leave of `size` elements. */
+/* Padding with which a window has ceil(size / stride) positions. */
 static oly_status pad_same(oly_sliding_window *w, const int64_t *size, bool lower)
 {
     for (int d = 0; d < w->rank; d++) {

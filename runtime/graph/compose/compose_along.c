@@ -103,8 +103,7 @@ oly_status oly_compose_running(oly_graph *g, int n_in, oly_node *const *in, cons
     return oly_graph_add(g, recipe->op, 1, &x, &p, out);
 }
 
-/* -- positions of extremes
- * --------------------------------------------------------------------------------------------- */
+/* -- positions of extremes --------------------------------------------------------------------------------- */
 
 oly_status oly_compose_argreduce(oly_graph *g, int n_in, oly_node *const *in, const oly_recipe *recipe, oly_node **out)
 {

@@ -379,8 +379,7 @@ oly_status oly_compose_bincount(oly_graph *g, int n_in, oly_node *const *in, con
     return scatter(g, OLY_OP_scatter_add, zeros, 1, &index, one, &p, out);
 }
 
-/* -- slices at computed positions
- * -------------------------------------------------------------------------------------- */
+/* -- slices at computed positions -------------------------------------------------------------------------- */
 
 static oly_status read_starts(oly_graph *g, const oly_type *x, int n, oly_node *const *in, oly_node **start)
 {

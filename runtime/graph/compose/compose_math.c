@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* -- rows with converted operands
- * ------------------------------------------------------------------------------------ */
+/* -- rows with converted operands -------------------------------------------------------------------------- */
 COMPOSE(numeric)
 {
     (void)n_in;

@@ -196,8 +196,7 @@ oly_status oly_compose_random_bits(oly_graph *g, int n_in, oly_node *const *in, 
     return finish(&s, bits(&s, word, oly_dtype_size(p->dtype), p->rank, p->shape), recipe, out);
 }
 
-/* -- the unit interval
- * -------------------------------------------------------------------------------------------------- */
+/* -- the unit interval ------------------------------------------------------------------------------------- */
 
 static oly_node *number(oly_expression *s, oly_dtype dtype, double value)
 {
@@ -305,8 +304,7 @@ oly_status oly_compose_random_uniform(oly_graph *g, int n_in, oly_node *const *i
     return finish(&s, between(&s, word, p->dtype, in[1], in[2], p->rank, p->shape), recipe, out);
 }
 
-/* -- properties of types
- * ------------------------------------------------------------------------------------------------- */
+/* -- properties of types ----------------------------------------------------------------------------------- */
 
 /* The number after -1. */
 static double after_minus_one(oly_dtype dtype)

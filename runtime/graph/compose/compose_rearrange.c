@@ -31,8 +31,7 @@ static oly_status join(oly_graph *g, int n, oly_node *const *parts, int d, oly_n
     return n == 1 ? OLY_OK : oly_graph_add(g, OLY_OP_concatenate, n, parts, &p, out);
 }
 
-/* -- padding and reversing
- * -------------------------------------------------------------------------------------------- */
+/* -- padding and reversing --------------------------------------------------------------------------------- */
 
 /* Extent of dimension d after padding: low + high + elements with the gaps between them. fails OLY_SHAPE,
  * OLY_OVERFLOW */

@@ -28,8 +28,7 @@ oly_status oly_compose_all(oly_graph *g, int n_in, oly_node *const *in, const ol
     return truth(g, OLY_OP_reduce_and, in[0], recipe, out);
 }
 
-/* -- variance
- * --------------------------------------------------------------------------------------------------------- */
+/* -- variance ---------------------------------------------------------------------------------------------- */
 
 static oly_status reduced(oly_graph *g, oly_op op, oly_node *x, const oly_recipe *recipe, bool keepdims, oly_node **out)
 {

@@ -44,8 +44,7 @@ oly_status oly_sharding_fail_types(const char *name, const oly_type *x, const ol
     return st;
 }
 
-/* -- helpers of the rules
- * ----------------------------------------------------------------------------------------------------- */
+/* -- helpers of the rules ---------------------------------------------------------------------------------- */
 
 bool oly_axes_merge(oly_axis_list *into, const oly_axis_list *axes)
 {
@@ -155,8 +154,7 @@ oly_status oly_sharding_unsplit(const oly_node *node, int k, int d, const char *
     return oly_sharding_fail(node, rule, "dimension %d of operand %d %s; move it with oly_reshard", d, k, what);
 }
 
-/* -- checks common to all operations
- * ---------------------------------------------------------------------------------------- */
+/* -- checks common to all operations ----------------------------------------------------------------------- */
 
 /* The mesh of the operands (the same for all that have one), else that of an explicit output sharding. */
 static oly_status find_mesh(const oly_node *node, oly_mesh *mesh)

@@ -20,8 +20,7 @@ oly_status oly_sharding_rule_apply(oly_node *node);
  * In sharding_rule_manual.c. */
 void oly_sharding_settle(oly_node *node);
 
-/* -- helpers of the rules
- * ------------------------------------------------------------------------------------------------ */
+/* -- helpers of the rules ---------------------------------------------------------------------------------- */
 
 /* The message "add of float32[8@x], float32[8@y]: WHAT [rule]", from all operands of the node. */
 oly_status oly_sharding_fail(const oly_node *node, const char *rule, const char *what, ...)

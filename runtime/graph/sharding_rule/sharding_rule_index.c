@@ -8,8 +8,7 @@ static void keep_axes(oly_node *node, const oly_type *x)
         node->type.axes[d] = x->axes[d];
 }
 
-/* -- along one dimension, which must not be split
- * --------------------------------------------------------------------------- */
+/* -- along one dimension, which must not be split ---------------------------------------------------------- */
 
 static oly_status along(oly_node *node, int d, const char *rule, const char *what)
 {
