@@ -34,25 +34,28 @@ export MPICH_CC := $(CC)
 endif
 
 # -- sources ------------------------------------------------------------------------------------------------------------
-sources      := $(sort $(wildcard runtime/*/*.c runtime/*/*/*.c collectives/*.c launch/*.c kernels/*.c))
-cpu_kernels  := $(sort $(wildcard kernels/cpu/*.c))
-examples     := $(sort $(wildcard examples/*.c))
-bench        := $(sort $(wildcard bench/*.c))
-oracle       := $(sort $(wildcard tests/oracle*.c))
-tests        := $(sort $(wildcard tests/test_*.c))
-long_runs    := $(sort $(wildcard tests/long/*.c))
-fuzzers      := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-soak         := $(sort $(wildcard tests/soak/*.c))
+# In folders of any depth.
+files         = $(sort $(shell find $1 -name '$2' ! -path '*/.*'))
+cpu_kernels  := $(call files,kernels/cpu,*.c)
+guards       := $(call files,launch/guard,*.c)
+sources      := $(filter-out $(cpu_kernels) $(guards),$(call files,runtime collectives launch kernels,*.c))
+examples     := $(call files,examples,*.c)
+bench        := $(filter-out bench/peers/%,$(call files,bench,*.c))
+oracle       := $(call files,tests/oracle_runner,*.c)
+tests        := $(call files,tests,test_*.c)
+long_runs    := $(call files,tests/long,*.c)
+fuzzers      := $(call files,tests/fuzz,fuzz_*.c)
+soak         := $(call files,tests/soak,*.c)
 soak_fuzzer  := tests/soak/fuzz_programs.c
-everywhere   := $(sort $(wildcard tests/ops_reference*.c))
-test_helpers := $(filter-out $(oracle) $(tests) $(everywhere),$(sort $(wildcard tests/*.c)))
-headers      := $(sort $(wildcard include/*.h include/olympus/*.h runtime/*/*.h runtime/*/*/*.h collectives/*.h launch/*.h launch/guard/*.h kernels/*.h \
-                kernels/cpu/*.h examples/*.h bench/*.h tests/*.h tests/fuzz/*.h tests/soak/*.h))
-guards       := $(sort $(wildcard launch/guard/*.c))
+everywhere   := $(call files,tests/operations/reference,*.c)
+test_helpers := $(call files,tests/support,*.c)
+headers      := $(call files,include runtime collectives launch kernels examples bench tests,*.h)
 every_source := $(sources) $(guards) $(cpu_kernels) $(examples) $(bench) $(oracle) $(tests) $(everywhere) $(long_runs) $(test_helpers) $(fuzzers) $(soak) \
                 tests/fuzz/driver.c
 
-programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(tests:%.c=$(BUILD)/%) \
+# The programs of tests are beside each other, wherever their sources are.
+test_program  = $(addprefix $(BUILD)/tests/,$(basename $(notdir $1)))
+programs := $(examples:%.c=$(BUILD)/%) $(if $(bench),$(BUILD)/bench/bench) $(call test_program,$(tests)) \
             $(if $(oracle),$(BUILD)/tests/oracle) $(if $(soak),$(BUILD)/tests/soak/soak)
 protected := $(filter-out %_mpi,$(examples:examples/%.c=$(BUILD)/tests/protected/%))
 guard    := $(BUILD)/launch/olyguard
@@ -139,7 +142,7 @@ campaign: $(BUILD)/tests/soak/soak ## given numbers of random programs; PARTS="1
 	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/soak/campaign.sh $(PARTS)
 
 divergence: $(BUILD)/tests/test_divergence $(BUILD)/tests/test_divergence_parts $(BUILD)/tests/test_divergence_calls ## every program in which one rank differs; LAYOUTS="4x2 8x4" (2, 4, 8 ranks x 1 to 4 devices); on an idle machine
-	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/divergence.sh $(LAYOUTS)
+	@MPIRUN=$(MPIRUN) BUILD=$(BUILD) tests/ranks/divergence.sh $(LAYOUTS)
 
 soak-jax: $(BUILD)/tests/soak/soak ## asks JAX 0.10.2, which it installs in the build folder, for the operations of COUNT=100 random programs
 	@test -x $(BUILD)/jax/bin/python || python3 -m venv $(BUILD)/jax
@@ -203,7 +206,7 @@ $(BUILD)/examples/%.o: examples/%.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)$(compile) -Iinclude $(CFLAGS) -c $< -o $@
 
-$(BUILD)/tests/soak/%.o: inside += -Itests
+$(BUILD)/tests/%.o: inside += -Itests/support -Itests/operations/reference
 $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -211,11 +214,11 @@ $(BUILD)/tests/%.o: tests/%.c $(BUILD)/flags
 
 # A caller of every public function, made of the declarations in the headers.
 every_call := $(BUILD)/tests/every_call.h
-$(every_call): tests/make-every-call $(wildcard include/olympus/*.h)
+$(every_call): tests/operations/make-every-call $(wildcard include/olympus/*.h)
 	@mkdir -p $(@D)
 	$(Q)$< $(filter %.h,$^) > $@
-$(BUILD)/tests/test_every_call.o: $(every_call)
-$(BUILD)/tests/test_every_call.o: CFLAGS += -I$(BUILD)/tests
+$(BUILD)/tests/operations/test_every_call.o: $(every_call)
+$(BUILD)/tests/operations/test_every_call.o: CFLAGS += -I$(BUILD)/tests
 
 define kernels_for
 $(BUILD)/kernels/cpu/%.$1.o: kernels/cpu/%.c $(BUILD)/flags
@@ -246,8 +249,8 @@ $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-# Examples on the platform of tests/platform_protected.c.
-$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(BUILD)/tests/platform_protected.o $(library)
+# Examples on the platform of tests/support/platform_protected.c.
+$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(BUILD)/tests/support/platform_protected.o $(library)
 	@mkdir -p $(@D)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
@@ -256,11 +259,11 @@ $(fuzzers:%.c=$(BUILD)/%): %: %.o $(BUILD)/tests/fuzz/driver.o $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-$(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer),$(soak)) tests/check_element.c tests/check_races.c) $(library)
+$(BUILD)/tests/soak/soak: $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(soak_fuzzer),$(soak)) tests/support/check_element.c tests/support/check_races.c) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@
 
-$(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/check_element.c tests/check_races.c) $(library)
+$(BUILD)/tests/soak/fuzz_programs: $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/soak/main.c,$(soak)) tests/support/check_element.c tests/support/check_races.c) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(with_clang) $(link) $(LDFLAGS) $(filter %.o,$^) $(library) $(libs) -fsanitize=fuzzer -o $@
 
@@ -274,14 +277,17 @@ $(guard): $(guards:%.c=$(BUILD)/%.o)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(Q)$(link) $(LDFLAGS) -Wl,--as-needed $^ -o $@
 
-# Calls of these functions from one file to another pass these tests, which count them (tests/count_work.h).
+# Calls of these functions from one file to another pass these tests, which count them (tests/support/count_work.h).
 counted := oly_split_cut oly_split_part_of oly_split_part_at oly_layout_box oly_region_box oly_box_intersect oly_box_count oly_box_contains \
     oly_box_equal oly_mesh_coordinates oly_mesh_position oly_mesh_process_of oly_malloc oly_calloc oly_arena_take
 $(BUILD)/tests/test_growth $(BUILD)/tests/test_growth_sums $(BUILD)/tests/test_simulate_movements $(BUILD)/tests/test_simulate_reductions: LDFLAGS += $(counted:%=-Wl,--wrap=%)
 $(BUILD)/tests/test_ops_everywhere $(BUILD)/tests/test_pairs: $(everywhere:%.c=$(BUILD)/%.o)
-$(tests:%.c=$(BUILD)/%): %: %.o $(test_helpers:%.c=$(BUILD)/%.o) $(library)
-	$(call say,LD,$(@:$(BUILD)/%=%))
-	$(link_program) $(cmocka_libs) -o $@
+define test_of
+$(call test_program,$1): $(1:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o) $(library)
+	$$(call say,LD,$$(@:$(BUILD)/%=%))
+	$$(link_program) $$(cmocka_libs) -o $$@
+endef
+$(foreach test,$(tests),$(eval $(call test_of,$(test))))
 
 $(BUILD)/tests/oracle: $(oracle:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o) $(library)
 	$(call say,LD,$(@:$(BUILD)/%=%))
@@ -302,7 +308,7 @@ demo: library $(guard) $(examples:%.c=$(BUILD)/%) ## runs three examples on seve
 
 # -- looking at the source ----------------------------------------------------------------------------------------------
 layers: ## checks that includes point only downward
-	@tests/test_layers.sh
+	@tests/project/test_layers.sh
 
 # ctags writes tags (vi and most editors), etags TAGS (Emacs): of Universal Ctags, Exuberant Ctags or Emacs; those that are there.
 CTAGS ?= ctags

@@ -8,7 +8,7 @@ core files do as well).
 
 The build and `make install` put it next to the shared library, as libolympus.so...-gdb.py, from where gdb loads it if the folder is
 in its auto-load safe path; else, and for programs linked with libolympus.a, `source` it. It reads structures by the names of their
-members: tests/test_gdb.sh fails where they have changed."""
+members: tests/project/test_gdb.sh fails where they have changed."""
 
 import struct
 

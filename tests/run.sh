@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the test programs and says how they did: tests/run.sh [NAME...]     (all of them, or test_NAME, NAME, NAME.sh)
 #
-# Each tests/test_*.c (already built) runs once per size named in its first line, see tests/check.h; each tests/test_*.sh
+# Each test_*.c below tests/ (already built) runs once per size named in the line "run:" at its top, see tests/support/check.h; each test_*.sh
 # runs once (exit status 77: skipped). One line per run, output only of those that fail. The last line is
 # "N passed, N failed, N skipped", counted in test functions where a program tells them and in programs where not.
 #
@@ -37,12 +37,12 @@ suite_start=$EPOCHREALTIME
 seconds_since() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.2f", b - a }'; }
 
 # option NAME FILE: the value of NAME=... in the "run:" line of a source, or nothing.
-option() { sed -n "1,2s/.*run:.*[[:space:]]$1=\([0-9,]*\).*/\1/p" "$2" | head -n 1; }
+option() { sed -n "1,3s/.*run:.*[[:space:]]$1=\([0-9,]*\).*/\1/p" "$2" | head -n 1; }
 
 # sizes FILE: lines "RANKS DEVICES_PER_RANK" ("-": not set) to run a program with.
 sizes() {
     local ranks devices
-    if sed -n 1p "$1" | grep -q 'run:.*[[:space:]]layouts'; then
+    if sed -n 1,3p "$1" | grep -q 'run:.*[[:space:]]layouts'; then
         printf '%s\n' '1 8' '2 4' '4 2' '8 1'
         return
     fi
@@ -156,8 +156,8 @@ wanted() {
 
 names=("$@")
 n_found=0
-shopt -s nullglob
-for source in tests/test_*.c tests/oracle.[c] tests/test_*.sh; do
+# By name, programs before scripts, in folders of any depth.
+for source in $(find tests -name 'test_*.c' -printf '1 %f %p\n' -o -name 'test_*.sh' -printf '2 %f %p\n' | LC_ALL=C sort | cut -d' ' -f3); do
     name=$(basename "$source" .c)
     wanted "$name" || continue
     n_found=$((n_found + 1))

@@ -27,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 # Tests whose figures depend on time, wrap functions, or look at other things than results.
 WITHOUT = {'growth', 'growth_sums', 'simulate_movements', 'simulate_reductions', 'every_float', 'environment', 'device', 'waits',
            'communicator', 'errors_ranks', 'core', 'many_devices'}
-# Those that need messages between processes run on all the sizes that their first lines name, others on the first.
+# Those that need messages between processes run on all the sizes that their lines "run:" name, others on the first.
 RANKS = {'overlap', 'halo', 'communication', 'communication_loops', 'communication_products', 'stages', 'levels',
              'scatter_levels', 'reshard_random', 'random_programs', 'march_random', 'sort_split', 'contract', 'control', 'explicit',
              'march', 'accumulate', 'dynamic_parts', 'captures', 'divergence', 'part_meshes', 'split_axes', 'enlarge', 'fold_order'}
@@ -46,14 +46,18 @@ def setting(name, otherwise):
     return float(os.environ.get(name, otherwise))
 
 
+def source_of(name):
+    return next(iter(glob.glob('tests/**/test_%s.c' % name, recursive=True)), '')
+
+
 def devices_of(name):
-    found = re.search(r'run:.* devices=(\d+)', read('tests/test_%s.c' % name).split('\n', 1)[0])
+    found = re.search(r'run:.* devices=(\d+)', '\n'.join(read(source_of(name)).split('\n')[:3]))
     return int(found.group(1)) if found else 8
 
 
 def sizes_of(name):
     """Numbers of processes."""
-    first = read('tests/test_%s.c' % name).split('\n', 1)[0]
+    first = '\n'.join(read(source_of(name)).split('\n')[:3])
     found = re.search(r'run:.* ranks=([\d,]+)', first)
     return [int(r) for r in found.group(1).split(',')] if found else [1, 2, 4, 8] if re.search('run:.* layouts', first) else [1]
 
@@ -82,15 +86,14 @@ def link(folder, build, name, objects):
 
 
 def objects_of(build, name):
-    helpers = [build + '/tests/' + os.path.basename(p)[:-2] + '.o' for p in glob.glob('tests/*.c')
-               if not re.match(r'tests/(test_|oracle|ops_reference)', p)]
+    helpers = glob.glob(build + '/tests/support/*.o')
     if name == 'soak':
         own = [p for p in glob.glob(build + '/tests/soak/*.o') if not p.endswith('/fuzz_programs.o')]
-        return own, [build + '/tests/check_element.o']
+        return own, [build + '/tests/support/check_element.o', build + '/tests/support/check_races.o']
     if name == 'oracle':
-        return glob.glob(build + '/tests/oracle*.o'), helpers
-    more = glob.glob(build + '/tests/ops_reference*.o') if name in ('ops_everywhere', 'pairs') else []
-    return ['%s/tests/test_%s.o' % (build, name)], helpers + more
+        return glob.glob(build + '/tests/oracle_runner/*.o'), helpers
+    more = glob.glob(build + '/tests/operations/reference/*.o') if name in ('ops_everywhere', 'pairs') else []
+    return ['%s/%s.o' % (build, source_of(name)[:-2])], helpers + more
 
 
 # -- running -----------------------------------------------------------------------------------------------------------------------
@@ -175,8 +178,8 @@ class Test:
 
 
 def tests_of(folder, build):
-    names = [os.path.basename(p)[5:-2] for p in sorted(glob.glob('tests/test_*.c'))]
-    names = [n for n in names if n not in WITHOUT and os.path.exists('%s/tests/test_%s.o' % (build, n))] + ['oracle']
+    names = [os.path.basename(p)[5:-2] for p in sorted(glob.glob('tests/**/test_*.c', recursive=True))]
+    names = [n for n in names if n not in WITHOUT and os.path.exists('%s/%s.o' % (build, source_of(n)[:-2]))] + ['oracle']
     found = []
     for n in names:
         own, helpers = objects_of(build, n)
@@ -187,11 +190,11 @@ def tests_of(folder, build):
             found += [Test(program, 'oracle-' + f.split('/')[-2], 1, 16, digest(own), [f]) for f in glob.glob('tests/oracle/*/')
                       if not f.endswith('/make_cases/')]
         else:
-            more = glob.glob('tests/plans/*.txt') if n == 'plans' else []
+            more = glob.glob('tests/plan/expected/*.txt') if n == 'plans' else []
             found += [Test(program, n, r, devices_of(n) // r, digest(own + more))
                       for r in (sizes_of(n) if n in RANKS else sizes_of(n)[:1])]
-    plans = 'tests/test_plans_random.sh'
-    found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plans/random/*'), *objects_of(build, 'soak')[0]])))
+    plans = 'tests/plan/test_plans_random.sh'
+    found.append(Test(plans, 'plans_random', 1, 8, digest([plans, *glob.glob('tests/plan/expected/random/*'), *objects_of(build, 'soak')[0]])))
     found[-1].build = folder
     return sorted((t for t in found if t.try_without(folder)), key=lambda t: t.seconds)
 

@@ -1,0 +1,68 @@
+#!/bin/bash
+# run: timeout=900
+# Devices whose memory the host cannot touch (tests/support/platform_protected.c): the oracle and the examples give on them what they give
+# on a CPU, so nothing reads or writes a buffer without mapping it. Ranks with different platforms are refused.
+#   PROGRAMS="toy control"  only these examples       LAYOUTS="1x8 2x4"  on these       ORACLE=  without the oracle
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${BUILD:-build}
+MPIRUN=${MPIRUN:-mpirun}
+command -v "$MPIRUN" >/dev/null || { echo "no $MPIRUN: skipped"; exit 77; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+passed=0 failed=0
+
+# result STATUS NAME: counts it, and shows $scratch/why where it is not 0.
+result() {
+    if [[ $1 == 0 ]]; then
+        passed=$((passed + 1))
+        echo "ok       $2"
+    else
+        failed=$((failed + 1))
+        echo "FAIL     $2"
+        head -n 20 "$scratch/why" | sed 's/^/      | /'
+    fi
+}
+
+# on LAYOUT PROGRAM [ARGUMENT...]
+on() {
+    local layout=$1
+    shift
+    launch/olyrun -n "${layout%x*}" -d "${layout#*x}" --timeout 200 "$@" </dev/null
+}
+
+# The same text, in any order of the processes, but for speeds.
+text_of() { sed 's/[0-9.]* [GM]point\/s//; s/[0-9.]* Gflop\/s//; s/[0-9.e-]* s\b//g' | sort; }
+
+programs='toy sharded_computation tour explicit arrays control placement grad checkpoint random_numbers shard_map heat1d
+    heat2d:--size:97:--steps:33 gray_scott:--size:64:--steps:37 maxwell2d:--size:65:--steps:37'
+for layout in ${LAYOUTS:-1x8 2x4}; do
+    for program in ${PROGRAMS-$programs}; do
+        IFS=: read -ra words <<<"$program"
+        on "$layout" "$build/examples/${words[0]}" "${words[@]:1}" 2>&1 | text_of >"$scratch/wanted"
+        PROTECTED=1 on "$layout" "$build/tests/protected/${words[0]}" "${words[@]:1}" >"$scratch/all" 2>&1
+        status=$?
+        text_of <"$scratch/all" >"$scratch/got"
+        { echo "exit status $status"; diff "$scratch/wanted" "$scratch/got"; } >"$scratch/why"
+        [[ $status == 0 ]] && cmp -s "$scratch/wanted" "$scratch/got"
+        result $? "$program $layout"
+    done
+    [[ ${ORACLE-yes} ]] || continue
+    PROTECTED=1 on "$layout" "$build/tests/oracle" tests/oracle/{toy,viz,heat,prog,auto,reshard,grad,types,train} >"$scratch/why" 2>&1
+    status=$?
+    tail -n 1 "$scratch/why"
+    result $status "oracle $layout"
+done
+
+# Rank 0 on the one, rank 1 on the other.
+mixed() {
+    local limits=()
+    "$MPIRUN" --version 2>&1 | grep -q 'Open MPI' && limits=(--timeout 60)
+    ! "$MPIRUN" "${limits[@]}" -n 1 env PROTECTED=1 "$build/tests/protected/toy" : -n 1 env -u PROTECTED "$build/tests/protected/toy" \
+        </dev/null >"$scratch/why" 2>&1 &&
+        grep -q 'of rank 0 are of platform "protected", those of rank 1 of "cpu"; .*OLY_DIVERGED' "$scratch/why"
+}
+mixed
+result $? 'ranks of two platforms'
+echo "CHECK: $passed passed, $failed failed, 0 skipped"
+[[ $failed == 0 ]]

@@ -1,0 +1,73 @@
+#!/bin/sh
+# What launch/install-dependencies and launch/olyrun promise. A folder of stand-ins for apt-get, mpirun and others comes first
+# in PATH, so nothing is installed. Prints a line per check; exit status 1 when one fails.
+# shellcheck disable=SC2016,SC2317 # the stand-ins expand their variables themselves
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# check NAME STATUS PATTERN COMMAND...: runs the command, compares its exit status, looks for the pattern in what it prints.
+check() {
+    name=$1 wanted=$2 pattern=$3
+    shift 3
+    output=$("$@" 2>&1)
+    status=$?
+    if [ $status = "$wanted" ] && printf '%s\n' "$output" | grep -q -e "$pattern"; then
+        echo "ok    $name"
+    else
+        echo "FAIL  $name: exit status $status, wanted $wanted and '$pattern' in: $output"
+        failed=1
+    fi
+}
+
+# stand_in NAME SCRIPT
+stand_in() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$folder/$1"
+    chmod +x "$folder/$1"
+}
+with_stand_ins() { PATH="$folder:$PATH" "$@"; }
+
+install=launch/install-dependencies
+check 'help of install-dependencies' 0 '--check' $install --help
+check 'unknown argument' 2 'unknown argument --frobnicate' $install --frobnicate
+check 'all there is quiet' 0 '^$' $install --check
+
+stand_in pkg-config 'case $* in "--exists hwloc" | *\ *\ *) exit 1 ;; esac'
+stand_in apt-get 'echo "$0 $*" >>"$folder/log"; exit "${apt_status:-0}"'
+stand_in id 'echo "${user:-0}"'
+stand_in sudo 'echo "sudo: a password is required" >&2; exit 1'
+export folder
+check 'check names what is missing' 1 'install -y --no-install-recommends libhwloc-dev$' with_stand_ins $install --check
+check 'check installs nothing' 1 '' test -e "$folder/log"
+check 'root installs what is missing' 0 '^installing: libhwloc-dev$' with_stand_ins $install
+check 'and only that' 0 'apt-get install -y --no-install-recommends libhwloc-dev$' cat "$folder/log"
+check 'a user without sudo gets the command' 1 'sudo apt-get update && sudo apt-get install' env user=1000 PATH="$folder:$PATH" $install
+check 'a failure of apt-get is told' 1 'apt-get failed' env apt_status=100 PATH="$folder:$PATH" $install
+stand_in sudo 'shift; exec "$@"'
+check 'a user with sudo installs' 0 '^installing: libhwloc-dev$' env user=1000 PATH="$folder:$PATH" $install
+
+run=launch/olyrun
+check 'help of olyrun' 0 'usage: olyrun -n RANKS' $run --help
+check 'olyrun wants a number of ranks' 2 'needs a positive number' $run -n two true
+check 'olyrun wants a program' 2 'which program' $run -n 2
+check 'olyrun wants ranks' 2 'how many ranks' $run true
+check 'exit status is passed on' 7 '' $run -n 2 sh -c 'exit 7'
+check 'devices reach the ranks' 0 '^devices 3$' $run -n 2 -d 3 sh -c 'echo devices $OLYMPUS_NUM_CPU_DEVICES; sleep 0.1'
+check 'a missing mpirun is told' 127 'does not run' env MPIRUN="$folder/none" $run -n 2 true
+
+check 'version of olyrun' 0 '^olyrun (Olympus) [0-9.]*$' $run --version
+check 'a limit that is no time' 2 'needs a time' $run --time 1:x -n 2 true
+check 'a limit of nothing' 2 'needs a time above 0' $run --time 0:00 -n 2 true
+check 'a limit is kept' 124 'the time limit of 1 s is reached' $run --time 1 -n 1 sleep 30
+
+stand_in open 'case $1 in --version) echo "mpirun (Open MPI) 4.1.4" ;; *) echo "$*"; env | grep OMPI_MCA ;; esac'
+stand_in hydra 'case $1 in --version) echo "HYDRA build details" ;; *) echo "$*" ;; esac'
+check 'arguments for Open MPI' 0 '^-n 3 program -n 5$' env MPIRUN="$folder/open" $run --timeout 9 -n 3 program -n 5
+check 'arguments for MPICH' 0 '^-n 3 program --time 4$' env MPIRUN="$folder/hydra" $run --time 0:09 -n 3 program --time 4
+check 'a lost host is noticed' 0 'oob_tcp_keepalive_time=20' env MPIRUN="$folder/open" $run -n 3 program
+check 'more ranks than cores yield' 0 'mpi_yield_when_idle=1' env -u OMPI_MCA_mpi_yield_when_idle MPIRUN="$folder/open" $run -n 99999 program
+check 'what the user has set stays' 0 'binding_policy=core' env OMPI_MCA_hwloc_base_binding_policy=core MPIRUN="$folder/open" $run -n 2 program
+
+exit $failed
