@@ -250,7 +250,8 @@ $(examples:%.c=$(BUILD)/%) $(long_runs:%.c=$(BUILD)/%): %: %.o $(library)
 	$(link_program) -o $@
 
 # Examples on the platform of tests/support/platform_protected.c.
-$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(BUILD)/tests/support/platform_protected.o $(library)
+protected_platform := $(BUILD)/tests/support/platform_protected.o $(BUILD)/tests/support/late_streams.o
+$(protected): $(BUILD)/tests/protected/%: $(BUILD)/examples/%.o $(protected_platform) $(library)
 	@mkdir -p $(@D)
 	$(call say,LD,$(@:$(BUILD)/%=%))
 	$(link_program) -o $@

@@ -170,11 +170,3 @@ oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(co
     }
     return follow_users(r, uses);
 }
-
-oly_status oly_submit_to_all(oly_run *r, void (*compute)(const oly_device_work *w), const void *what, size_t bytes)
-{
-    oly_device_set uses[OLY_MOST_LATE_DEVICES];
-    for (int d = 0; d < r->plan->n_devices; d++)
-        uses[d] = oly_one_device(d);
-    return oly_submit(r, uses, compute, what, bytes);
-}

@@ -19,6 +19,11 @@ static inline oly_device_set oly_one_device(int device)
 {
     return (oly_device_set)1 << device;
 }
+/* Of a place in memory; none if it is nowhere. */
+static inline oly_device_set oly_device_with(const oly_run *r, int cell)
+{
+    return cell < 0 ? 0 : oly_one_device(oly_cell_device(r->plan, cell));
+}
 
 /* What a device is to do of a step. */
 typedef struct oly_device_work {
@@ -33,9 +38,6 @@ typedef struct oly_device_work {
  * device does. */
 oly_status oly_submit(oly_run *r, const oly_device_set *uses, void (*compute)(const oly_device_work *w),
                       const void *what, size_t bytes);
-/* The same for all devices of the plan, which use only their own memory. */
-oly_status oly_submit_to_all(oly_run *r, void (*compute)(const oly_device_work *w), const void *what, size_t bytes);
-
 oly_status oly_drain_device(const oly_run *r, int device);
 oly_status oly_drain_late(const oly_run *r); /* every device of the plan, also after one has failed */
 static inline oly_status oly_drain(const oly_run *r)

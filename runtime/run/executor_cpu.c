@@ -161,10 +161,38 @@ static void compute_device(const oly_device_work *w)
             run_chunk(&s, w->device, c);
 }
 
+/* The memories that device d uses: operands of which each process has one copy are read where that is. */
+static oly_device_set uses_of(const oly_run *r, const oly_step *step, int d)
+{
+    oly_device_set uses = oly_one_device(d);
+    const oly_place *in = NULL;
+    int n = 0;
+    switch (step->kind) {
+    case OLY_STEP_TILE: in = step->tile.device[d].loads, n = step->tile.program.n_loads; break;
+    case OLY_STEP_REDUCE: in = &step->reduce.device[d].in, n = 1; break;
+    case OLY_STEP_LOCAL: in = step->local.device[d].in, n = step->local.device[d].task.n_in; break;
+    default: uses |= oly_device_with(r, step->gemm.device[d].a.base) | oly_device_with(r, step->gemm.device[d].b.base);
+    }
+    for (int k = 0; k < n; k++)
+        uses |= oly_device_with(r, in[k].base);
+    return uses;
+}
+
+static oly_status submit_step(oly_run *r, const oly_step *step)
+{
+    oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
+    spread s = {.step = step};
+    for (; s.phase < phases_of(step); s.phase++)
+        for (int d = 0; d < r->plan->n_devices; d++)
+            if (!uses[d] && chunks_on(&s, d) > 0)
+                uses[d] = uses_of(r, step, d);
+    return oly_submit(r, uses, compute_device, step, sizeof *step);
+}
+
 oly_status oly_compute(oly_run *r, const oly_step *step)
 {
     if (oly_platform_is_late())
-        return oly_submit_to_all(r, compute_device, step, sizeof *step);
+        return submit_step(r, step);
     for (int phase = 0; phase < phases_of(step); phase++)
         run_spread(r, step, phase);
     return OLY_OK;
@@ -210,9 +238,8 @@ static oly_status submit_copies(oly_run *r, const copying *c)
 {
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     for (int k = 0; k < c->n; k++) {
-        int to = oly_cell_device(r->plan, c->copies[k].to.base),
-            from = oly_cell_device(r->plan, c->copies[k].from.base);
-        uses[to] |= oly_one_device(to) | oly_one_device(from);
+        int to = oly_cell_device(r->plan, c->copies[k].to.base);
+        uses[to] |= oly_one_device(to) | oly_device_with(r, c->copies[k].from.base);
     }
     return oly_submit(r, uses, copy_to_device, c, sizeof *c);
 }
@@ -287,9 +314,9 @@ static oly_status submit_sums(oly_run *r, const folding *f)
         const oly_reduction_work *g = &f->groups[k];
         oly_device_set *by = &uses[summing_device(r, g)];
         for (int j = 0; j < g->n_sources; j++)
-            *by |= oly_one_device(oly_cell_device(r->plan, g->source_base[j]));
+            *by |= oly_device_with(r, g->source_base[j]);
         for (int j = 0; j < g->n_outs; j++)
-            *by |= oly_one_device(oly_cell_device(r->plan, g->out_base[j]));
+            *by |= oly_device_with(r, g->out_base[j]);
     }
     return oly_submit(r, uses, sum_on_device, f, sizeof *f);
 }

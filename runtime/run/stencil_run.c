@@ -57,6 +57,12 @@ static bool run_tile(const oly_passes *p, int device, int i)
     return true;
 }
 
+static oly_device_set uses(const oly_passes *p, int device)
+{
+    (void)p;
+    return oly_one_device(device);
+}
+
 /* The first pass has the steps that are left over. */
 static int begin_pass(oly_passes *p, int64_t at, int next)
 {
@@ -87,7 +93,7 @@ size_t oly_stencil_tile_bytes(const oly_plan *plan, const oly_step *step)
 
 oly_status oly_run_stencil(oly_run *r, const oly_step *step)
 {
-    static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
+    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, run_tile};
     sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step}};
     return oly_run_passes(&s.passes);
 }

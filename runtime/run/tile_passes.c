@@ -28,13 +28,21 @@ static void compute_device(const oly_device_work *w)
         p->kind->tile(p, w->device, i);
 }
 
+static oly_status submit_tiles(oly_passes *p)
+{
+    oly_device_set uses[OLY_MOST_LATE_DEVICES];
+    for (int d = 0; d < p->run->plan->n_devices; d++)
+        uses[d] = p->kind->tiles_on(p, d) > 0 ? p->kind->uses(p, d) : 0;
+    return oly_submit(p->run, uses, compute_device, p, p->bytes);
+}
+
 static oly_status run_tiles(oly_passes *p, oly_tile_part part)
 {
     int total = 0;
     p->part = part;
     p->base = p->run->base;
     if (oly_platform_is_late())
-        return oly_submit_to_all(p->run, compute_device, p, p->bytes);
+        return submit_tiles(p);
     p->under_way = part == OLY_TILES_EARLY && oly_exchange_any_left();
     for (int d = 0; d < p->run->plan->n_devices; d++)
         total += p->kind->tiles_on(p, d);

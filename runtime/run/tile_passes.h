@@ -7,6 +7,7 @@
  * Private to runtime/run. */
 #ifndef OLY_RUN_TILE_PASSES_H
 #define OLY_RUN_TILE_PASSES_H
+#include "run/device_order.h"
 #include "run/interpret.h"
 
 typedef enum oly_tile_part { OLY_TILES_ALL, OLY_TILES_EARLY, OLY_TILES_LATE } oly_tile_part;
@@ -16,7 +17,8 @@ typedef struct oly_pass_kind {
     /* Sets up the pass that begins at step `at` of the loop and writes the fields numbered `next` (0 or 1), or the results if it
      * is the last one (p->last, set here). Returns its steps. */
     int (*begin)(oly_passes *p, int64_t at, int next);
-    int (*tiles_on)(const oly_passes *p, int device); /* an upper limit for those of p->part */
+    int (*tiles_on)(const oly_passes *p, int device);        /* an upper limit for those of p->part */
+    oly_device_set (*uses)(const oly_passes *p, int device); /* the devices whose memory its tiles use */
     /* Computes tile i of a device in memory of oly_tile_begin; false if it is none of p->part. */
     bool (*tile)(const oly_passes *p, int device, int i);
 } oly_pass_kind;

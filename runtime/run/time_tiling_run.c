@@ -283,6 +283,15 @@ static int tiles_on(const oly_passes *p, int device)
     return (int)n;
 }
 
+static oly_device_set uses(const oly_passes *p, int device)
+{
+    const oly_tiling *m = ((const march_sweep *)p)->march;
+    oly_device_set set = oly_one_device(device);
+    for (int k = 0; k < m->form.n_fixed; k++)
+        set |= oly_device_with(p->run, m->device[device].fixed[k].base);
+    return set;
+}
+
 static bool run_tile(const oly_passes *p, int device, int i)
 {
     const march_sweep *s = (const march_sweep *)p;
@@ -371,7 +380,7 @@ static int begin_pass(oly_passes *p, int64_t at, int next)
 
 oly_status oly_run_march(oly_run *r, const oly_step *step)
 {
-    static const oly_pass_kind kind = {begin_pass, tiles_on, run_tile};
+    static const oly_pass_kind kind = {begin_pass, tiles_on, uses, run_tile};
     march_sweep s = {.passes = {.kind = &kind, .bytes = sizeof s, .run = r, .step = step},
                      .march = step->stencil.march};
     return oly_run_passes(&s.passes);

@@ -1,8 +1,10 @@
-/* A platform for tests: a CPU whose devices have memories of their own, which the host cannot touch. Every buffer has pages of its own,
- * without access rights but while the executor or a message uses it (open, close) and inside read, write and copy. Whoever forgets to
- * map a buffer ends with a fault, and a line that names the buffer. Linked with every test program and with the examples in
- * build/tests/protected; PROTECTED=1 chooses it before main. */
+/* A platform for tests: a CPU whose devices have memories of their own, which the host cannot touch, and compute late
+ * (late_streams.h). Every buffer has pages of its own, without access rights but while work of a device that was said to use it or a
+ * message uses it (open, close) and inside read, write and copy. Whoever forgets to map a buffer ends with a fault, and a line that
+ * names the buffer; whoever forgets to wait gets wrong values. Linked with every test program and with the examples in
+ * build/tests/protected; PROTECTED=1 chooses it before main, PROTECTED=at_once the same with devices that compute at once. */
 #include "platform_protected.h"
+#include "late_streams.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,9 +45,9 @@ static void say_whose(const char *address)
         if (address >= data && address < data + b->pages)
             snprintf(
                 line, sizeof line,
-                "protected platform: byte %td of buffer %d (%zu bytes in memory %d) is used by the host, outside of "
-                "the executor and without oly_buffer_map\n",
-                address - data, b->number, b->bytes, b->memory);
+                "protected platform: byte %td of buffer %d (%zu bytes in memory %d) is used outside of work on that "
+                "memory and without oly_buffer_map (LATE_SEED=%u)\n",
+                address - data, b->number, b->bytes, b->memory, late_seed());
     }
     if (*line && write(STDERR_FILENO, line, strlen(line)) < 0)
         _exit(2);
@@ -183,10 +185,19 @@ const oly_platform platform_protected = {.name = "protected",
                                          .write = write_bytes,
                                          .copy = copy,
                                          .open = open_block,
-                                         .close = close_block};
+                                         .close = close_block,
+                                         .submit = late_submit,
+                                         .record = late_record,
+                                         .wait = late_wait,
+                                         .drain = late_drain};
 
 static void __attribute__((constructor)) choose(void)
 {
-    if (getenv("PROTECTED"))
-        oly_platform_register(&platform_protected);
+    static oly_platform at_once;
+    const char *which = getenv("PROTECTED");
+    if (!which)
+        return;
+    at_once = platform_protected;
+    at_once.submit = NULL;
+    oly_platform_register(strcmp(which, "at_once") == 0 ? &at_once : &platform_protected);
 }

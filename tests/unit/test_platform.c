@@ -193,7 +193,7 @@ static void touching_a_protected_buffer_names_it(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(n > 0);
     text[n] = 0;
-    assert_non_null(strstr(text, "byte 12 of buffer 0 (128 bytes in memory 0) is used by the host"));
+    assert_non_null(strstr(text, "byte 12 of buffer 0 (128 bytes in memory 0) is used outside of work on that memory"));
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
 }
 
