@@ -197,6 +197,9 @@ def answer(r):
         return jnp.einsum("bij,bjk->bik", *x)
     if op == "crossed":
         return jnp.einsum("ij,kj->ki", *x)
+    if op == "contract":
+        text = ["".join(chr(c) for c in r[k] if c) for k in ("low", "high", "step")]
+        return jnp.einsum("%s,%s->%s" % tuple(text), *x)
     if op in ("correlate", "convolve"):
         return getattr(jnp, op)(*x, r["mode"])
     if op == "conv_many":

@@ -83,6 +83,10 @@ bool is_float(oly_dtype dtype)
 {
     return dtype > OLY_UINT64 && dtype < OLY_COMPLEX64;
 }
+bool is_narrow(oly_dtype dtype)
+{
+    return dtype >= OLY_FLOAT8_E4M3FN && dtype <= OLY_BFLOAT16;
+}
 bool is_integer(oly_dtype dtype)
 {
     return dtype >= OLY_INT8 && dtype <= OLY_UINT64;
@@ -93,17 +97,21 @@ bool is_complex(oly_dtype dtype)
 }
 
 /* Said again here, and not asked of the library: the parent of the processes that run programs never starts it. */
-oly_dtype common_type(const program *p, oly_dtype a, oly_dtype b)
+oly_dtype common_type(program *p, oly_dtype a, oly_dtype b)
 {
 #define BYTES(a, number, name, s, T, ...) sizeof(T),
     static const int bytes[] = {OLY_EVERY_TYPE(BYTES, )};
     if (a == b)
         return a;
     if (is_complex(a) || is_complex(b)) {
+        if (bytes[a] == 1 ? is_float(a) : bytes[b] == 1 && is_float(b))
+            refuse(p, "8 bits meet others by conversion only");
         bool wide = a == OLY_FLOAT64 || b == OLY_FLOAT64 || a == OLY_COMPLEX128 || b == OLY_COMPLEX128;
         return wide ? OLY_COMPLEX128 : OLY_COMPLEX64;
     }
     if (is_float(a) || is_float(b)) {
+        if (is_float(a) && is_float(b) && (bytes[a] == 1 || bytes[b] == 1))
+            refuse(p, "8 bits meet others by conversion only");
         if (is_float(a) && is_float(b))
             return bytes[a] == bytes[b] ? OLY_FLOAT32 : bytes[a] > bytes[b] ? a : b;
         return is_float(a) ? a : b;
@@ -146,6 +154,8 @@ double lowest_bit(double x)
 static int mantissa_bits(oly_dtype dtype)
 {
     switch (dtype) {
+    case OLY_FLOAT8_E4M3FN: return 4;
+    case OLY_FLOAT8_E5M2: return 3;
     case OLY_FLOAT16: return 11;
     case OLY_BFLOAT16: return 8;
     case OLY_FLOAT32:
@@ -163,6 +173,10 @@ bool exact_in(oly_dtype dtype, double x)
     if (dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128) /* what has all 53 bits may have been rounded on its way */
         return fabs(x) < 1e200 && fabs(x) < lowest_bit(x) * 0x1p50;
     double most = dtype == OLY_FLOAT16 ? 65504 : 1e30, least = dtype == OLY_FLOAT16 ? 0x1p-13 : 0x1p-100;
+    if (dtype == OLY_FLOAT8_E4M3FN)
+        most = 448, least = 0x1p-6;
+    if (dtype == OLY_FLOAT8_E5M2)
+        most = 57344, least = 0x1p-14;
     return fabs(x) <= most && fabs(x) >= least && fabs(x) < lowest_bit(x) * ldexp(1, mantissa_bits(dtype));
 }
 

@@ -7,10 +7,11 @@
 
 oly_dtype any_dtype(program *p)
 {
-    static const oly_dtype types[] = {OLY_FLOAT32, OLY_INT32,     OLY_FLOAT64,  OLY_BOOL,   OLY_UINT8,
-                                      OLY_INT64,   OLY_FLOAT16,   OLY_INT8,     OLY_UINT32, OLY_INT16,
-                                      OLY_UINT16,  OLY_COMPLEX64, OLY_BFLOAT16, OLY_UINT64, OLY_COMPLEX128};
-    static const int weight[] = {60, 30, 16, 10, 5, 5, 4, 3, 3, 3, 2, 6, 3, 2, 3};
+    static const oly_dtype types[] = {OLY_FLOAT32,       OLY_INT32,      OLY_FLOAT64,  OLY_BOOL,   OLY_UINT8,
+                                      OLY_INT64,         OLY_FLOAT16,    OLY_INT8,     OLY_UINT32, OLY_INT16,
+                                      OLY_UINT16,        OLY_COMPLEX64,  OLY_BFLOAT16, OLY_UINT64, OLY_COMPLEX128,
+                                      OLY_FLOAT8_E4M3FN, OLY_FLOAT8_E5M2};
+    static const int weight[] = {60, 30, 16, 10, 5, 5, 4, 3, 3, 3, 2, 6, 3, 2, 3, 2, 2};
     return types[weighted(&p->choices, sizeof types / sizeof *types, weight)];
 }
 

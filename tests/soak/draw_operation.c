@@ -192,6 +192,47 @@ static bool draw_large_product(program *p, statement *s)
     return s->in[1] != NOTHING;
 }
 
+static void shuffle(program *p, int n, int64_t *letters)
+{
+    for (int k = n - 1; k > 0; k--) {
+        int j = below(&p->choices, k + 1);
+        int64_t other = letters[j];
+        letters[j] = letters[k];
+        letters[k] = other;
+    }
+}
+
+/* einsum: any number of dimensions that both have, which the result keeps (a batch) or which are summed over; dimensions of
+ * one operand, which the result rarely leaves out; all in any order. Letters: a, b, ... of the first operand, x, y of the second. */
+static bool draw_contract(program *p, statement *s, int a, int b)
+{
+    int n = p->rank_of[a], n_second = 0, n_out = 0;
+    int64_t shape[MOST_RANK];
+    if (n < 1 || n > 4)
+        return false;
+    for (int d = 0; d < n; d++) {
+        s->low[d] = 'a' + d;
+        bool shared = below(&p->choices, 3) != 0, summed = shared ? !one_in(&p->choices, 4) : one_in(&p->choices, 8);
+        if (shared)
+            s->high[n_second++] = s->low[d];
+        if (!summed)
+            s->step[n_out++] = s->low[d];
+    }
+    for (int k = below(&p->choices, 3); k > 0 && n_second < 4 && n_out < 4; k--) {
+        s->high[n_second++] = 'w' + k;
+        if (!one_in(&p->choices, 8))
+            s->step[n_out++] = 'w' + k;
+    }
+    if (n_second == 0)
+        return false;
+    shuffle(p, n_second, s->high);
+    shuffle(p, n_out, s->step);
+    for (int d = 0; d < n_second; d++)
+        shape[d] = s->high[d] < 'w' ? p->shape_of[a][s->high[d] - 'a'] : any_extent(p);
+    s->in[1] = fitted(p, b, n_second, shape);
+    return s->in[1] != NOTHING;
+}
+
 static bool draw_product(program *p, statement *s)
 {
     if (p->products)
@@ -257,6 +298,7 @@ static bool draw_product(program *p, statement *s)
         break;
     }
     case OP_conv_many: return draw_conv_many(p, s, a, b);
+    case OP_contract: return draw_contract(p, s, a, b);
     default:
         s->n_in = 1;
         s->mode = SAME + below(&p->choices, 2);

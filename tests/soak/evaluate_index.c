@@ -130,8 +130,7 @@ static array *written(program *p, const statement *s, const array *a, const arra
     magnitude += (double)by->size * biggest(value);
     if (s->op == OP_at_add && a->error == 0 && value->error == 0 && !exact_sum(a->dtype, magnitude, lowest))
         refuse(p, "not exact");
-    if (s->op == OP_at_add && (a->dtype == OLY_FLOAT16 || a->dtype == OLY_BFLOAT16) &&
-        magnitude > 256 * fmin(lowest, 1))
+    if (s->op == OP_at_add && is_narrow(a->dtype) && magnitude > 256 * fmin(lowest, 1))
         refuse(p, "narrow");
     y->error = s->op == OP_at_add && (a->error > 0 || value->error > 0)
                    ? a->error + (double)by->size * (value->error + magnitude * element_epsilon(a->dtype))
@@ -202,7 +201,7 @@ static array *dynamic_part(program *p, const statement *s, int member)
 static array *segments(program *p, const statement *s, const array *a, const array *ids)
 {
     if (a->rank < 1 || ids->rank != 1 || ids->shape[0] != a->shape[0] || !indexes(p, ids) || a->dtype == OLY_BOOL ||
-        a->dtype == OLY_FLOAT16 || a->dtype == OLY_BFLOAT16)
+        is_narrow(a->dtype))
         return refuse(p, "ids"), NULL;
     int64_t shape[MOST_RANK], row = a->shape[0] ? a->size / a->shape[0] : 0;
     memcpy(shape, a->shape, sizeof shape);

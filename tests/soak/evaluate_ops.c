@@ -79,7 +79,7 @@ array *converted_array(program *p, const array *a, oly_dtype dtype)
         memcpy(new_tangent(y), a->t, sizeof *a->t * (size_t)a->size);
         y->t_error = a->t_error;
     }
-    if (a->t && (is_complex(dtype) || dtype == OLY_FLOAT16 || dtype == OLY_BFLOAT16))
+    if (a->t && (is_complex(dtype) || is_narrow(dtype)))
         refuse(p, "no slopes here");
     finish_array(p, y);
     return y;

@@ -334,6 +334,15 @@ static array *windowed(program *p, const array *a, int64_t n, int mode, double f
     return mapped(a, a->dtype, a->rank + 1, shape, fill, window_source, &w);
 }
 
+static const char *letters_of(const int64_t *list, char text[static MOST_RANK + 1])
+{
+    int n = 0;
+    while (n < MOST_RANK && list[n])
+        text[n] = (char)list[n], n++;
+    text[n] = 0;
+    return text;
+}
+
 array *evaluate_product(program *p, const statement *s, array *const *a)
 {
     array *x = a[0], *z = s->n_in > 1 ? a[1] : NULL, *w, flat[2];
@@ -351,6 +360,10 @@ array *evaluate_product(program *p, const statement *s, array *const *a)
         const char *const *r = ranks[x->rank][z->rank];
         return einsum(p, x, r[0], z, r[1], r[2]);
     case OP_batched: return einsum(p, x, "bij", z, "bjk", "bik");
+    case OP_contract: {
+        char as[MOST_RANK + 1], bs[MOST_RANK + 1], out[MOST_RANK + 1];
+        return einsum(p, x, letters_of(s->low, as), z, letters_of(s->high, bs), letters_of(s->step, out));
+    }
     case OP_crossed: return einsum(p, x, "ij", z, "kj", "ki");
     case OP_outer:
     case OP_vdot:

@@ -80,6 +80,20 @@ const char *slices_text(const statement *s)
     return text;
 }
 
+const char *einsum_text(const statement *s)
+{
+    static char text[3 * MOST_RANK + 4];
+    int n = 0;
+    for (int part = 0; part < 3; part++) {
+        const int64_t *letters = part == 0 ? s->low : part == 1 ? s->high : s->step;
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s", part == 0 ? "" : part == 1 ? "," : "->");
+        for (int d = 0; d < MOST_RANK && letters[d]; d++)
+            text[n++] = (char)letters[d];
+    }
+    text[n] = 0;
+    return text;
+}
+
 static oly_operand number_of(const statement *s)
 {
     return s->number == floor(s->number) ? oly_operand_int((int64_t)s->number) : oly_operand_float(s->number);
@@ -185,6 +199,7 @@ static oly_array call_product(const program *p, const statement *s, const oly_ar
     case OP_outer: return oly_outer(x[0], x[1]);
     case OP_vdot: return oly_vdot(x[0], x[1]);
     case OP_batched: return oly_einsum("bij,bjk->bik", x[0], x[1]);
+    case OP_contract: return oly_einsum(einsum_text(s), x[0], x[1]);
     case OP_crossed: return oly_einsum("ij,kj->ki", x[0], x[1]);
     case OP_correlate: return oly_correlate(x[0], x[1], modes[s->mode]);
     case OP_convolve: return oly_convolve(x[0], x[1], modes[s->mode]);

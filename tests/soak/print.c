@@ -111,6 +111,7 @@ static int print_part(FILE *f, const program *p, const statement *s, const char 
         else
             fprintf(f, "%s", modes[s->mode]);
         return 1;
+    case 'e': fprintf(f, "%s", einsum_text(s)); return 1;
     case 'R': print_reduction(f, s); return 1;
     case 'S': print_sharding(f, &s->place[0], p->rank_of[s->in[0]]); return 1;
     case 'W': print_sharding(f, &s->place[0], MOST_RANK); return 1;
@@ -139,10 +140,9 @@ static void print_operation(FILE *f, const program *p, const statement *s)
 /* -- inputs -------------------------------------------------------------------------------------------------------------------- */
 static void print_input(FILE *f, const statement *s)
 {
-    static const char *const c_types[] = {"bool",     "int8_t",   "int16_t",  "int32_t",        "int64_t",
-                                          "uint8_t",  "uint16_t", "uint32_t", "uint64_t",       "uint16_t",
-                                          "uint16_t", "float",    "double",   "float _Complex", "double _Complex"};
-    bool placed = s->place[0].mesh >= 0, half = s->dtype == OLY_FLOAT16 || s->dtype == OLY_BFLOAT16;
+#define C_TYPE(a, number, name, s, T, ...) #T,
+    static const char *const c_types[] = {OLY_EVERY_TYPE(C_TYPE, )};
+    bool placed = s->place[0].mesh >= 0, half = is_narrow(s->dtype);
     array *a = input_array(s);
     fprintf(f, "    v%d = ", s->out[0]);
     if (placed)

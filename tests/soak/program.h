@@ -164,9 +164,10 @@ bool much_taken(void);
 int64_t elements_of(int rank, const int64_t *shape);
 array *new_array(oly_dtype dtype, int rank, const int64_t *shape);
 double *new_tangent(array *a);
-bool refuse(program *p, const char *why);                          /* false */
-bool is_float(oly_dtype dtype);                                    /* real */
-oly_dtype common_type(const program *p, oly_dtype a, oly_dtype b); /* that two meet in */
+bool refuse(program *p, const char *why);                    /* false */
+bool is_float(oly_dtype dtype);                              /* real */
+oly_dtype common_type(program *p, oly_dtype a, oly_dtype b); /* that two meet in; refuses those that do not */
+bool is_narrow(oly_dtype dtype);                             /* a float of 8 or 16 bits */
 bool is_integer(oly_dtype dtype);
 bool is_complex(oly_dtype dtype);
 bool same_type(const array *a, const array *b);
@@ -248,6 +249,8 @@ oly_sharding sharding_of(const program *p, const placement *place, int rank, con
 const char *axes_text(const mesh_text *m, int n, const int *axes); /* "x, y" */
 const char *spec_text(const placement *place, int rank);           /* "x, (y,z)" */
 const char *slices_text(const statement *s);
+/* The notation of OP_contract: the letters of its operands and of its result are in `low`, `high`, `step`, ended by 0. */
+const char *einsum_text(const statement *s);
 
 /* -- drawing: draw.c, draw_operand.c, draw_operation.c, draw_region.c ---------------------------------------------------------- */
 enum { ANYTHING, FIELDS, LINEAR, SMOOTH };
