@@ -54,7 +54,7 @@ static const oly_isa_table *chosen = &tables[N_TABLES - 1];
 oly_status oly_kernels_choose(const char *isa)
 {
     char known[64] = "";
-    openblas_set_num_threads(1); /* the library's own threads compute the chunks */
+    openblas_set_num_threads(1); /* our own threads compute the chunks */
     for (int i = 0; i < N_TABLES; i++) {
         if (!runs[i]())
             continue;
@@ -75,7 +75,7 @@ const char *oly_kernels_isa(void)
     return chosen->name;
 }
 
-/* -- passing on ----------------------------------------------------------------------------------------------------- */
+/* -- forwarding ---------------------------------------------------------------------------------------------------- */
 
 void oly_tile_run(const oly_tile_program *program, const oly_tile_box *box, const oly_tile_operand *loads,
                   const oly_tile_operand *stores, int chunk, int n_chunks)

@@ -126,10 +126,10 @@ size_t oly_reduce_scratch(const oly_reduce_task *t);
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 
-/* out[i] = fold of n_sources contiguous arrays, elements [begin, end): sequentially, ((s0 op s1) op s2) ..., for more than 16
- * within groups of 16 and then over the groups, or as a tree of adjacent pairs, (s0 op s1) op (s2 op s3). out may be one of the
- * sources. counts: nested folds: with counts {4, 2} sources are [4][2]: for each of the 2 the 4 are folded, then the 2 results;
- * n_counts at most 4, product = n_sources. */
+/* out[i] = reduction of n_sources contiguous arrays, elements [begin, end): sequentially, ((s0 op s1) op s2) ..., for
+ * more than 16 within groups of 16 and then over the groups, or as a tree of adjacent pairs, (s0 op s1) op (s2 op s3).
+ * out may be one of the sources. counts: nested reductions: with counts {4, 2} sources are [4][2]: for each of the 2
+ * the 4 are reduced, then the 2 results; n_counts at most 4, product = n_sources. */
 void oly_combine(oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts, const int *counts,
                  const void *const *sources, void *out, int64_t begin, int64_t end);
 /* Writes the identity of the combiner n times. */

@@ -23,15 +23,16 @@ typedef struct oly_stencil_tile {
                          * (cpu/stencil_1d.c); 0 elsewhere */
 } oly_stencil_tile;
 
-typedef void oly_stencil_work(const oly_stencil_tile *tile);
+typedef void oly_stencil_kernel(const oly_stencil_tile *tile);
 
 /* kernel.h, oly_taps_run: of one type. */
-typedef void oly_stencil_taps_work(int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n);
+typedef void oly_stencil_taps_kernel(int n_taps, const double *coefficient, const void *const *in, void *out,
+                                     int64_t n);
 
 typedef struct oly_stencil_table {
-    oly_stencil_work *line[2]; /* float32, float64: one dimension, three neighbouring taps */
-    oly_stencil_work *wave[2]; /* anything else */
-    oly_stencil_taps_work *taps[2];
+    oly_stencil_kernel *line[2]; /* float32, float64: one dimension, three neighbouring taps */
+    oly_stencil_kernel *wave[2]; /* anything else */
+    oly_stencil_taps_kernel *taps[2];
 } oly_stencil_table;
 
 extern const oly_stencil_table oly_stencil_table_base;

@@ -1,6 +1,6 @@
-/* Where the largest or smallest element is, among the dimensions that are reduced. Compiled once per instruction set; gives
- * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so that the first of equal ones wins;
- * nothing is larger or smaller than a NaN. Results that lie side by side are found together. */
+/* Positions of the largest or smallest element over the reduced dimensions. Compiled once per instruction set; gives
+ * oly_argreduce_run_<isa>, called through local.c. Elements are taken in row-major order, so the first of equal ones
+ * wins; nothing is larger or smaller than a NaN. Adjacent results are computed together. */
 #include "local_table.h"
 #include <string.h>
 
@@ -8,7 +8,7 @@ enum { WIDTH = 256 };
 
 #define SAME(x) (x)
 
-/* Row of `width` candidates, `column` apart, with number `number`: takes those that are better. first: takes all. */
+/* A row of `width` candidates, `column` apart, all numbered `number`: takes those that are better. first: takes all. */
 typedef void take_row(int64_t width, void *best, int64_t *number, const void *in, int64_t column, int64_t at,
                       bool first);
 /* The same for n elements of one result, with numbers from `at` on. */
@@ -17,7 +17,7 @@ typedef void take_run(int64_t n, void *best, int64_t *number, const void *in, in
 /* Is x better than y? */
 typedef bool beats(const void *x, const void *y);
 
-/* A: the type compared in */
+/* A: the type in which elements are compared */
 #define BETTER(name, op, d, T, A, of)                                                                                  \
     static void name##_row_##d(int64_t width, void *best, int64_t *number, const void *in, int64_t column, int64_t at, \
                                bool first)                                                                             \
@@ -70,7 +70,7 @@ static take_row *const rows[2][OLY_N_DTYPES] = {CELLS(largest_row), CELLS(smalle
 static beats *const beating[2][OLY_N_DTYPES] = {CELLS(largest_beats), CELLS(smallest_beats)};
 static take_run *const runs[2][OLY_N_DTYPES] = {CELLS(largest_run), CELLS(smallest_run)};
 
-/* The dimensions of the operand, sorted into those that stay and those that go. */
+/* The dimensions of the operand, separated into kept and reduced. */
 typedef struct box {
     int n_kept, n_reduced;
     int64_t kept[OLY_MAX_RANK], kept_stride[OLY_MAX_RANK];
@@ -102,7 +102,7 @@ static box box_of(const oly_local_task *t)
     return b;
 }
 
-/* The elements of one or more results, of which the first is at `in`: the reduced dimensions but the last one by one. */
+/* Finds one or more results, the first at `in`: iterates over all reduced dimensions but the last. */
 static void find(const oly_local_task *t, const box *b, int64_t width, int64_t column, const char *in, double *best,
                  int64_t *number)
 {
@@ -137,7 +137,7 @@ static void store_numbers(const oly_local_task *t, void *out, int64_t at, int64_
             ((int32_t *)out)[at + j] = (int32_t)number[j];
 }
 
-/* The elements found, as they are compared in, as elements. */
+/* Converts the elements found back to their type. */
 static void store_elements(oly_dtype dtype, void *out, int64_t at, int64_t n, const void *best)
 {
     size_t bytes = oly_element_bytes[dtype];
@@ -177,9 +177,9 @@ void OLY_ISA_NAME(oly_argreduce_run)(const oly_local_task *t, const void *const 
     }
 }
 
-/* -- of several devices ---------------------------------------------------------------------------------------------- */
+/* -- over several devices ------------------------------------------------------------------------------------------ */
 
-/* The better of what parts found: of equal elements the one with the smaller number. */
+/* The better of the devices' results: of equal elements the one with the smaller number. */
 void OLY_ISA_NAME(oly_pick_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,
                                 int chunk, int n_chunks)
 {

@@ -1,11 +1,12 @@
-/* Elements arranged anew along a dimension, for sorting lines that are spread over devices (plan/lower/lower_sort.c): a part made
- * longer by elements that come after all others, the numbers of a part's elements in the whole line, elements in an order that
- * was found. Compiled once per instruction set; gives oly_arrange_run_<isa>, called through local.c. */
+/* Rearranging elements along a dimension, for sorting lines that are distributed over devices
+ * (plan/lower/lower_sort.c): extends a part by elements that sort last, numbers a part's elements within the whole
+ * line, takes elements in a computed order. Compiled once per instruction set; gives oly_arrange_run_<isa>, called
+ * through local.c. */
 #include "local_table.h"
 #include <math.h>
 #include <string.h>
 
-/* An element that none comes after: true, the largest integer, a NaN in each part. */
+/* An element after which none sorts: true, the largest integer, NaN in each part. */
 static void write_last(oly_dtype dtype, void *to)
 {
 #define LAST_INTEGER(a, number, name, s, T, U, S, W, least, most) static const T last_##s = most;
@@ -22,7 +23,7 @@ static void write_last(oly_dtype dtype, void *to)
     memcpy(to, values[dtype], oly_element_bytes[dtype]);
 }
 
-/* Of a line of the result the elements from `first` on, n of them; `to` is where the first of these goes. */
+/* Elements [first, first + n) of a line of the result; `to` is where the first of them goes. */
 typedef struct segment {
     const oly_local_task *t;
     const char *in[2]; /* the lines */
@@ -72,8 +73,8 @@ static void number(const segment *s)
     }
 }
 
-/* Numbers from the end of the whole line become those from its beginning. */
-static void turn(const segment *s)
+/* Converts numbers counted from the end of the whole line to numbers from its beginning. */
+static void count_from_start(const segment *s)
 {
     int64_t stride = s->t->out.stride[s->t->dimension], last = s->t->out.size[s->t->dimension] - 1;
     for (int64_t i = 0; i < s->n; i++)
@@ -92,7 +93,7 @@ static void take(const segment *s)
         copy_one(bytes, s->to + i * step,
                  s->in[0] + index_at(s->in[1], index->dtype, (s->first + i) * index->stride[d]) * stride);
     if (s->t->reverse)
-        turn(s);
+        count_from_start(s);
 }
 
 void OLY_ISA_NAME(oly_arrange_run)(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase,

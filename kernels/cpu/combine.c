@@ -1,11 +1,12 @@
-/* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which folds whole
- * arrays. Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
+/* The combiners (sum, product, largest, smallest, bitwise and, or) on contiguous elements, and oly_combine, which
+ * reduces whole arrays with them. Compiled once per instruction set; gives oly_combiners_<isa>, used by reduce.c. */
 #include "table.h"
 #include "cpu/vector_math.h"
 #include <string.h>
 
 /* -- one pair of elements; integers wrap, NaN wins ------------------------------------------------------------------ */
-/* <op>_INTEGER, <op>_FLOAT, and <op>_<suffix> for complex numbers, of each op of combiner_list.h; U: the type arithmetic is done in. */
+/* <op>_INTEGER, <op>_FLOAT, and <op>_<suffix> for complex numbers, of each op of combiner_list.h; U: the type of the
+ * arithmetic. */
 #define ADD_INTEGER(T, U, a, b)      ((T)((U)(a) + (U)(b)))
 #define ADD_FLOAT(T, U, a, b)        ((T)((a) + (b)))
 #define MULTIPLY_INTEGER(T, U, a, b) ((T)((U)(a) * (U)(b)))
@@ -17,7 +18,7 @@
 #define AND_INTEGER(T, U, a, b)      ((T)((a) & (b)))
 #define OR_INTEGER(T, U, a, b)       ((T)((a) | (b)))
 
-/* Complex numbers are ordered by the real part, then by the imaginary one; what is not a number wins, wherever it stands. */
+/* Complex numbers are ordered by the real part, then by the imaginary one; a NaN wins in either part. */
 #define BEFORE(a, b)                (__real__(a) == __real__(b) ? __imag__(a) < __imag__(b) : __real__(a) < __real__(b))
 #define LARGER_COMPLEX(T, U, a, b)  ((a) != (a) || ((b) == (b) && BEFORE(b, a)) ? (a) : (b))
 #define SMALLER_COMPLEX(T, U, a, b) ((a) != (a) || ((b) == (b) && BEFORE(a, b)) ? (a) : (b))
@@ -32,7 +33,7 @@
 
 #define LANES 64
 
-/* An element type S(T, U), U the type arithmetic is done in, under one combiner. */
+/* Element type S(T, U), U the type of its arithmetic, under one combiner. */
 #define COMBINER(name, s, T, U, op)                                                                                    \
     static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
     {                                                                                                                  \
@@ -78,7 +79,7 @@
         *(T *)out = lane[0];                                                                                           \
     }
 
-/* Narrow types are rounded after each pair; whole reductions of them are worked in float32 (reduce.c). */
+/* Narrow types are rounded after each pair; whole reductions of them are computed in float32 (reduce.c). */
 #define NARROW_PAIR(name, s, T, op, to_float, of_float)                                                                \
     static void name##_pair_##s(int64_t n, void *out, const void *px, const void *py)                                  \
     {                                                                                                                  \
@@ -112,7 +113,7 @@ OLY_WIDE_TYPES(WIDE_COMBINERS, )
 OLY_NARROW_TYPES(NARROW_COMBINERS, )
 OLY_COMPLEX_TYPES(COMPLEX_COMBINERS, )
 
-/* Only `pair` is there for narrow types. */
+/* Narrow types have only `pair`. */
 #define WIDE_CELLS(form, number, name, as_bool, ...)                                                                   \
     [OLY_COMBINE_##number] = {[OLY_BOOL] = as_bool##_##form##_b8,                                                      \
                               OLY_INTEGER_TYPES(OLY_CELL, name##_##form) OLY_WIDE_TYPES(OLY_CELL, name##_##form)       \
@@ -132,11 +133,11 @@ const oly_combine_table OLY_ISA_NAME(oly_combiners) = {
     .chain = CELLS(chain),
     .lanes = CELLS(lanes)};
 
-/* -- folds of whole arrays ------------------------------------------------------------------------------------------ */
-#define GROUP 16  /* of positions that are folded one after the other, where there are more: see kernel.h */
-#define PIECE 512 /* elements worked at a time: one piece for each level of folding stays in L1 */
+/* -- reductions of whole arrays ------------------------------------------------------------------------------------ */
+#define GROUP 16  /* positions combined one after the other, if there are more: see kernel.h */
+#define PIECE 512 /* elements at a time: one piece per level of the reduction stays in L1 */
 
-typedef struct fold {
+typedef struct nested {
     void (*pair)(int64_t, void *, const void *, const void *);
     bool in_pairs;
     const int *counts;
@@ -144,42 +145,42 @@ typedef struct fold {
     int stride[4]; /* sources from one position to the next of each level */
     int64_t at, n; /* the elements */
     size_t bytes;  /* of one */
-} fold;
+} nested;
 
-static const char *fold_level(const fold *f, int level, int first, char *out);
+static const char *reduce_levels(const nested *f, int level, int first, char *out);
 
-/* `count` positions of a level from `first` on: where the result is. It is made in `out` unless it is a source's own. */
-static const char *fold_some(const fold *f, int level, int first, int count, char *out)
+/* Reduces `count` positions of a level from `first` on. Returns where the result is: `out`, or a source if there is
+ * only one. */
+static const char *reduce_positions(const nested *f, int level, int first, int count, char *out)
 {
     char other[PIECE * 16] __attribute__((aligned(64)));
     const char *left, *right;
     if (count == 1)
-        return fold_level(f, level - 1, first, out);
-    int span =
-        1; /* in pairs: what a tree of adjacent pairs puts together first; else groups of 16, groups of these, ... */
+        return reduce_levels(f, level - 1, first, out);
+    int span = 1; /* in pairs: the left subtree of a tree of adjacent pairs; else groups of 16, groups of these, ... */
     for (int of = f->in_pairs ? 2 : GROUP; span * of < count;)
         span *= of;
-    left = fold_some(f, level, first, span, out);
+    left = reduce_positions(f, level, first, span, out);
     for (int i = span; i < count; i += span) {
-        right = fold_some(f, level, first + i * f->stride[level], count - i < span ? count - i : span, other);
+        right = reduce_positions(f, level, first + i * f->stride[level], count - i < span ? count - i : span, other);
         f->pair(f->n, out, left, right);
         left = out;
     }
     return left;
 }
 
-/* All positions of levels 0..level of the sources that start at `first`. */
-static const char *fold_level(const fold *f, int level, int first, char *out)
+/* Reduces all positions of levels 0..level of the sources that start at `first`. */
+static const char *reduce_levels(const nested *f, int level, int first, char *out)
 {
     if (level < 0)
         return (const char *)f->sources[first] + (size_t)f->at * f->bytes;
-    return fold_some(f, level, first, f->counts[level], out);
+    return reduce_positions(f, level, first, f->counts[level], out);
 }
 
 void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, bool in_pairs, int n_counts, const int *counts,
                                const void *const *sources, void *out, int64_t begin, int64_t end)
 {
-    fold f = {
+    nested f = {
         OLY_ISA_NAME(oly_combiners).pair[c][dtype], in_pairs, counts, sources, {0}, 0, 0, oly_element_bytes[dtype]};
     char result[PIECE * 16] __attribute__((aligned(64))); /* out may be one of the sources */
     for (int level = n_counts - 1, stride = 1; level >= 0; level--) {
@@ -188,6 +189,6 @@ void OLY_ISA_NAME(oly_combine)(oly_combiner c, oly_dtype dtype, bool in_pairs, i
     }
     for (f.at = begin; f.at < end; f.at += PIECE) {
         f.n = end - f.at < PIECE ? end - f.at : PIECE;
-        memcpy((char *)out + (size_t)f.at * f.bytes, fold_level(&f, n_counts - 1, 0, result), (size_t)f.n * f.bytes);
+        memcpy((char *)out + (size_t)f.at * f.bytes, reduce_levels(&f, n_counts - 1, 0, result), (size_t)f.n * f.bytes);
     }
 }

@@ -1,9 +1,9 @@
-/* Tile operations that move or make elements: conversion between element types, select, counting, and strided loads and
- * stores. Compiled once per instruction set; gives oly_convert_<isa>, used by tile.c and copy.c. */
+/* Tile operations that move or create elements: conversion between element types, select, counting, and strided loads
+ * and stores. Compiled once per instruction set; gives oly_convert_<isa>, used by tile.c and copy.c. */
 #include "table.h"
 #include <string.h>
 
-/* An element of 16 bytes, aligned as a complex128 of the program may be. */
+/* A 16-byte element with the alignment of the program's complex128. */
 typedef struct sixteen {
     uint64_t low, high;
 } sixteen;
@@ -32,8 +32,8 @@ enum { OLY_NARROW_TYPES(NUMBER, ) };
         }                                                                                                              \
     }
 #define TO_PLAIN(from, number, name, to, ...) LOOP(from, to, (element_##to)x)
-/* The first float that is too large, 2^7 for int8. Conversions truncate and saturate; NaN gives 0. Those to unsigned types go by
- * way of int64: processors convert to signed ones. */
+/* The first float that is too large, 2^7 for int8. Conversions truncate and saturate; NaN gives 0. Conversions to
+ * unsigned types go through int64: CPUs convert to signed types. */
 #define BEYOND(most) ((float)(((most) >> 1) + 1) * 2)
 #define TO_SIGNED(from, number, name, to, T, U, S, W, least, most)                                                     \
     LOOP(from, to, x >= BEYOND(most) ? most : x <= -BEYOND(most) ? least : x != x ? 0 : (T)x)
@@ -64,7 +64,7 @@ OLY_AGAIN(OLY_WIDE_TYPES(OF_WIDE, ))
 OLY_NARROW_TYPES(OF_NARROW, )
 OLY_AGAIN(OLY_COMPLEX_TYPES(OF_COMPLEX, ))
 
-/* In two steps, a piece at a time, by way of the type `by`; to the type itself as it is. */
+/* In two steps through the type `by`, a piece at a time; the type to itself as a copy. */
 #define TWO_STEPS(from, by, to, same)                                                                                  \
     static void from##_to_##to(int n, void *out, const void *in, UNUSED(y), UNUSED(z))                                 \
     {                                                                                                                  \
@@ -104,7 +104,7 @@ OLY_INTEGER_TYPES(BY_F64, c128)
 OLY_NARROW_TYPES(BY_F64, c128)
 
 /* -- select --------------------------------------------------------------------------------------------------------- */
-/* Element types do not matter, only their sizes. sc, sx, sy: 1, or 0 where the operand is one element for all. */
+/* By element size alone. sc, sx, sy: 1, or 0 where the operand is one element for all. */
 #define SELECT(size, T, mask)                                                                                          \
     static void select_##size##_##mask(int n, void *out, const void *pc, const void *px, const void *py)               \
     {                                                                                                                  \
@@ -134,7 +134,7 @@ SELECTS(4, uint32_t)
 SELECTS(8, uint64_t)
 SELECTS(16, sixteen)
 
-/* -- bits as they are ------------------------------------------------------------------------------------------------ */
+/* -- copies of bits ------------------------------------------------------------------------------------------------ */
 #define COPY(size)                                                                                                     \
     static void copy_##size(int n, void *out, const void *x, const void *unused __attribute__((unused)),               \
                             const void *unused2 __attribute__((unused)))                                               \

@@ -1,21 +1,23 @@
-/* Convolutions as matrix products: what every tap of every feature sees from a strip of places is laid out as rows, and the
- * kernel's rows are multiplied by it, large floating ones by OpenBLAS. Compiled once per instruction set; gives
- * oly_convolve_run_<isa>, called through local.c. Each element of the result is summed in the order of the kernel's elements. */
+/* Convolutions as matrix products: the elements that every tap of every feature reads for a strip of positions are
+ * written as the rows of a matrix, which the kernel's rows are multiplied by; large floating-point products use
+ * OpenBLAS. Compiled once per instruction set; gives oly_convolve_run_<isa>, called through local.c. Each element of
+ * the result is summed in the order of the kernel's elements. */
 #include "cpu/strip.h"
 #include "cpu/window_line.h"
 #include <cblas.h>
 
-#define DEPTH 128 /* rows of seen elements laid out together */
+#define DEPTH 128 /* rows of operand elements written at a time */
 #define ROWS  OLY_CONVOLVE_ROWS
 #define STRIP OLY_CONVOLVE_STRIP
 
-/* One block of the result: features [row, row + rows) of one group, places [place, place + width) of one batch element. */
+/* One block of the result: features [row, row + rows) of one group, positions [place, place + width) of one batch
+ * element. */
 typedef struct block {
     const oly_local_task *t;
     oly_slide slide;
     int64_t batch, row, rows, place, width; /* in the result's box */
     int64_t seen_batch, seen_feature;       /* in the operand's box: those that feature 0 of the kernel belongs to */
-    int64_t depth;                          /* features of the kernel by taps */
+    int64_t depth;                          /* features of the kernel times taps */
     bool blas;
 } block;
 
@@ -47,7 +49,8 @@ static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t 
         continue;                                                                                                      \
     }
 
-/* x: the operand's feature `seen_feature` of the batch element; w: the kernel's row `row`; out: the block's first element. */
+/* x: the operand's feature `seen_feature` of the batch element; w: the kernel's row `row`; out: the block's first
+ * element. */
 #define CONVOLVE(s, T, MADD, BLAS, p)                                                                                  \
     OLY_STRIP(s, T, MADD)                                                                                              \
     OLY_WINDOW_LINE(s, T)                                                                                              \
@@ -75,7 +78,7 @@ static void kernel_offsets(const block *b, int64_t from, int64_t depth, int64_t 
                 strip_##s(depth, b->width, out + i * b->slide.places, rows + i * DEPTH, 1, seen, STRIP);               \
         }                                                                                                              \
     }
-/* Unsigned integers stand for the signed ones; narrow types are converted before. */
+/* Unsigned integers represent the signed ones; narrow types have been converted. */
 #define CONVOLVE_INTEGERS(a, number, name, s, T, U, S, W, ...) CONVOLVE(U, U, WRAPPED_##W, BLAS_NONE, )
 OLY_UNSIGNED_TYPES(CONVOLVE_INTEGERS, )
 CONVOLVE(f32, float, FUSED_F32, BLAS_REAL, s)
@@ -107,7 +110,7 @@ static void run_block(const block *b, const void *const *in, void *result)
     }
 }
 
-/* Sets which part of the operand the block's group sees. */
+/* Finds the part of the operand that the block's group reads. */
 static void find_group(block *b, int64_t group)
 {
     const oly_local_operand *x = &b->t->in[0], *w = &b->t->in[1];

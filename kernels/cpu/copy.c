@@ -1,5 +1,6 @@
-/* Copies between strided boxes. Compiled once per instruction set; gives oly_copy_run_<isa>. Dimensions are put in the order of
- * the destination's memory and merged; then rows are copied, or blocks transposed where the source runs the other way. */
+/* Copies between strided boxes. Compiled once per instruction set; gives oly_copy_run_<isa>. Dimensions are sorted in
+ * the order of the destination's memory and merged; then rows are copied, or blocks transposed where the source is
+ * dense in another dimension. */
 #include "table.h"
 #include <string.h>
 
@@ -20,7 +21,7 @@ static void arrange(copy *c, const oly_copy_task *t)
 {
     c->rank = 0;
     c->bytes = t->element_bytes;
-    for (int d = 0; d < t->rank; d++) { /* insertion: largest stride of the destination first */
+    for (int d = 0; d < t->rank; d++) { /* insertion sort: largest stride of the destination first */
         if (t->extent[d] == 1)
             continue;
         int at = c->rank++;
@@ -51,7 +52,8 @@ static void arrange(copy *c, const oly_copy_task *t)
     }
 }
 
-/* Leaves part `chunk` of the dimension that is best cut: the outermost that is long enough, else the longest. */
+/* Restricts the copy to part `chunk` of the best dimension to split: the outermost that is long enough, else the
+ * longest. */
 static bool take_chunk(copy *c, const char **from, char **to, int chunk, int n_chunks)
 {
     int cut = 0;
@@ -119,7 +121,7 @@ static void rows_any(size_t bytes, int64_t rows, int64_t columns, char *to, int6
             memcpy(to + (r * to_row + c * to_column) * size, from + (r * from_row + c * from_column) * size, bytes);
 }
 
-/* The plane of dimension `row` and the last. */
+/* Copies the plane of dimension `row` and the last one. */
 static void copy_plane(const copy *c, int row, char *to, const char *from)
 {
     int last = c->rank - 1;

@@ -1,7 +1,7 @@
-/* The formulas of elementwise.def for floating elements, float32 and float64 (narrower ones are computed as float32:
- * tile_narrow.c), and their loops (elementwise_loops.h): oly_elementwise_float_<isa>. Compiled once per instruction set; used by
- * the tile interpreter. Formulas are static inline functions of one element, chosen by type; the compiler makes vector code of
- * the loops. */
+/* The formulas of elementwise.def for floating-point elements, float32 and float64 (narrower ones are computed as
+ * float32: tile_narrow.c), and their loops (elementwise_loops.h): oly_elementwise_float_<isa>. Compiled once per
+ * instruction set; used by the tile interpreter. Formulas are static inline functions of one element, selected by type;
+ * the compiler vectorises the loops. */
 #include "table.h"
 #include "cpu/elementwise_float.h"
 #include "cpu/math_single.h"
@@ -32,7 +32,7 @@
 #define OLY_JOIN(x, y)    BY_FLOAT(complex_of, x)(x, y)
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
-/* Of equal numbers max takes +0 before -0, min -0. */
+/* Of equal numbers max prefers +0 to -0, min -0 to +0. */
 #define ZERO_FORMULAS(s, T, U)                                                                                         \
     static inline T common_bits_##s(T x, T y)                                                                          \
     {                                                                                                                  \
@@ -100,7 +100,7 @@ ZERO_FORMULAS(f64, double, uint64_t)
         return (x != x) | (x < y) ? x : x == y ? any_bits_##s(x, y) : y;                                               \
     }
 
-/* A complex number of its parts, infinite ones and -0 too. */
+/* A complex number from its parts, infinities and -0 included. */
 #define JOIN_FORMULA(s, T)                                                                                             \
     static inline T _Complex complex_of_##s(T real, T imaginary)                                                       \
     {                                                                                                                  \

@@ -1,7 +1,7 @@
-/* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h): oly_elementwise_complex_<isa>.
- * Compiled once per instruction set; used by the tile interpreter. Products are the plain formula, as in XLA (vector_math.h);
- * quotients are scaled (the compiler's), so that they overflow only where the result does. Order is by real part, then by
- * imaginary part. */
+/* The formulas of elementwise.def for complex elements, and their loops (elementwise_loops.h):
+ * oly_elementwise_complex_<isa>. Compiled once per instruction set; used by the tile interpreter. Products use the
+ * plain formula, as in XLA (vector_math.h); quotients are scaled (the compiler's), so that they overflow only where the
+ * result does. Order is by real part, then by imaginary part. */
 #include "table.h"
 #include "cpu/elementwise_complex.h"
 #include "cpu/vector_math.h"

@@ -1,4 +1,4 @@
-/* What the files of complex formulas share: their element types and choice by type. */
+/* Element types, and selection of formulas by type, for the files of complex formulas. */
 #ifndef OLY_ELEMENTWISE_COMPLEX_H
 #define OLY_ELEMENTWISE_COMPLEX_H
 #include "table.h"

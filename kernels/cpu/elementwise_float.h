@@ -1,5 +1,5 @@
-/* What the files of floating formulas share: their element types, float32 and float64 (narrower ones are computed as
- * float32: tile_narrow.c), choice by type, and tiles with elements beyond a formula's bound. */
+/* For the files of floating-point formulas: element types, float32 and float64 (narrower ones are computed as float32:
+ * tile_narrow.c), selection by type, and tiles with elements beyond a formula's bound. */
 #ifndef OLY_ELEMENTWISE_FLOAT_H
 #define OLY_ELEMENTWISE_FLOAT_H
 #include "cpu/vector_math.h"
@@ -8,7 +8,7 @@
 #define INTEGER_TYPES(X, ...)
 #define FLOAT_TYPES(X, ...) OLY_WIDE_TYPES(ROW_TYPE, (X, __VA_ARGS__))
 #define COMPLEX_TYPES(X, ...)
-/* For rows that take the bits of narrow types: bits_<s> of math_whole.h. */
+/* For rows that operate on the bits of narrow types: bits_<s> of math_whole.h. */
 #define NARROW_TYPES(X, ...)                      OLY_NARROW_TYPES(BITS_TYPE, (X, __VA_ARGS__))
 #define BITS_TYPE(given, number, name, s, T, ...) ROW_CALL(s, bits_##s, OLY_##number, ROW_REST given)
 typedef float part_f32;
@@ -19,7 +19,7 @@ typedef double _Complex pair_f64;
 #define BY_FLOAT(name, x) _Generic((x), float : name##_f32, double : name##_f64)
 
 /* -- tiles with elements beyond a formula's bound ------------------------------------------------------------------- */
-/* Is some element farther from zero than `bound`, or NaN? Bits of magnitudes order like the magnitudes. */
+/* Does some element exceed `bound` in magnitude, or is NaN? The bits of magnitudes order as the magnitudes do. */
 #define BEYOND(s, T, U)                                                                                                \
     static inline bool beyond_##s(int n, const T *x, T bound)                                                          \
     {                                                                                                                  \
@@ -36,8 +36,8 @@ typedef double _Complex pair_f64;
 BEYOND(f32, float, uint32_t)
 BEYOND(f64, double, uint64_t)
 
-/* True when some element is far; the tile is then done here: blocks of 64 by the near formula, the far ones again. The block
- * is kept because out may be x. */
+/* True if some element is far; the tile is then computed here: blocks of 64 by the near formula, then the far elements
+ * again. The block is copied first because out may be x. */
 #define FAR(name, s, T, abs_of, BOUND, near, careful)                                                                  \
     static bool name##_##s(int n, T *out, const T *x)                                                                  \
     {                                                                                                                  \
@@ -56,7 +56,7 @@ BEYOND(f64, double, uint64_t)
         }                                                                                                              \
         return true;                                                                                                   \
     }
-/* The same, the whole tile by a formula that is vector code too and where both hold gives the same bits. */
+/* The same, but the whole tile by a formula that vectorises too, and agrees with the near one where both hold. */
 #define FAR_WHOLE(name, s, T, BOUND, whole)                                                                            \
     static bool name##_##s(int n, T *out, const T *x)                                                                  \
     {                                                                                                                  \

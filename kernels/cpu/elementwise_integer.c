@@ -20,8 +20,8 @@
 #define OLY_GE(x, y)      ((x) >= (y))
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
-/* Integers wrap: their arithmetic is that of U, an unsigned type of the same size, or of 32 bits: narrower ones would be
- * promoted to int. */
+/* Integers wrap: the arithmetic is that of U, an unsigned type of the same size or, for narrower ones, of 32 bits,
+ * because they would be promoted to int. */
 #define INTEGER_FORMULAS(is_negative, number, name, s, T, UNSIGNED, S, U, ...)                                         \
     static inline T negative_##s(T x)                                                                                  \
     {                                                                                                                  \

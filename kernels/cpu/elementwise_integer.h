@@ -1,4 +1,4 @@
-/* What the files of bool and integer formulas share: their element types and choice by type. */
+/* Element types, and selection of formulas by type, for the files of bool and integer formulas. */
 #ifndef OLY_ELEMENTWISE_INTEGER_H
 #define OLY_ELEMENTWISE_INTEGER_H
 #include "table.h"

@@ -1,9 +1,9 @@
-/* The loops of elementwise.def, or of the rows named as ELEMENTWISE_ROWS: for each row and element type, one for each pattern of
- * scalar operands, and the table of them. Included at the end of each elementwise*.c, which defines its formulas (OLY_ADD(x, y),
- * ...), its element types as BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list of X(short name, C
- * type, dtype, ...) made by ROW_TYPE from core/dtype_list.h, empty where the types are another file's, and ELEMENTWISE_TABLE, the
- * table's name. part_<short name> is the
- * type of a complex number's parts, for other types the type itself; pair_<short name> the complex type of two floats. */
+/* The loops of elementwise.def, or of the rows given as ELEMENTWISE_ROWS: one for each row, element type and pattern of
+ * scalar operands, and the table of them. Included at the end of each elementwise*.c, which defines its formulas
+ * (OLY_ADD(x, y), ...); its element types BOOL_TYPES, INTEGER_TYPES, FLOAT_TYPES and COMPLEX_TYPES(X, ...), each a list
+ * of X(short name, C type, dtype, ...) made by ROW_TYPE from core/dtype_list.h, empty where the types are another
+ * file's; and ELEMENTWISE_TABLE, the table's name. part_<short name> is the type of a complex number's parts, for other
+ * types the type itself; pair_<short name> the complex type of two floats. */
 
 /* A row of dtype_list.h as X(short name, C type, dtype, ...); given: (X, ...). */
 #define ROW_TYPE(given, number, name, s, T, ...) ROW_CALL(s, T, OLY_##number, ROW_REST given)
@@ -74,7 +74,8 @@
 #define COMPARE_LOOP(s, T, dtype, name, value) PAIR_LOOPS(s, T, uint8_t, name, value)
 #define JOIN_LOOP(s, T, dtype, name, value)    PAIR_LOOPS(s, T, pair_##s, name, value)
 
-/* Blocks by the near formula, the elements for which it does not hold again. A block of its own: out may be x or y. */
+/* Blocks by the near formula, then the elements for which it does not hold again. The block is copied first because out
+ * may be x or y. */
 #define FAR_PAIR_LOOP(s, T, name, near, is_far, careful, variant, sx, sy)                                              \
     static void name##_##variant##_##s(int n, void *out, const void *px, const void *py, UNUSED_OPERAND)               \
     {                                                                                                                  \

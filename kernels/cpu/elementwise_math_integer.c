@@ -18,7 +18,8 @@
 #define OLY_SHIFT_RIGHT_ARITHMETIC(x, y) BY_NUMBER(shift_sign, x)(x, y)
 
 /* -- formulas ------------------------------------------------------------------------------------------------------- */
-/* Sums of neighbouring bits, pairs, fours, ...; the number of zeros in front is that of the bits above the highest one. */
+/* Sums of neighbouring bits, pairs, fours, ...; the leading zeros are the zeros that remain when all bits below the
+ * highest one are set. */
 static inline uint32_t count_uint32_t(uint32_t x)
 {
     x -= x >> 1 & 0x55555555u;

@@ -1,12 +1,12 @@
-/* Elements and parts read at positions that are known only when running. Compiled once per instruction set; gives
+/* Reading elements and slices at positions known only at run time. Compiled once per instruction set; gives
  * oly_gather_run_<isa>, oly_dynamic_slice_run_<isa> and oly_dynamic_update_run_<isa>, called through local.c. */
 #include "local_index.h"
 #include <math.h>
 #include <string.h>
 
-/* -- windows: what is left of the operand when some of its dimensions are indexed -------------------------------------- */
+/* -- windows: the dimensions of the operand that are not indexed --------------------------------------------------- */
 
-/* Copies a window into a dense one. */
+/* Copies a window to a dense one. */
 #define COPY(size, T)                                                                                                  \
     static void copy_##size(const oly_window *w, char *to, const char *from)                                           \
     {                                                                                                                  \
@@ -65,7 +65,8 @@ static void (*const copy_of[17])(const oly_window *, char *, const char *) = {
 static void (*const fill_of[17])(const oly_window *, char *, const void *) = {
     [1] = fill_1, [2] = fill_2, [4] = fill_4, [8] = fill_8, [16] = fill_16};
 
-/* What an index outside the array gives: NaN (and no imaginary part), the lowest integer, the largest unsigned one, true. */
+/* The result of an index outside the array: NaN (imaginary part 0), the lowest integer, the largest unsigned one,
+ * true. */
 static void outside_value(oly_dtype dtype, void *value)
 {
 #define SIGNED_OUTSIDE(a, number, name, s, T, U, S, W, least, most)   static const T outside_##s = least;
@@ -84,7 +85,7 @@ static void outside_value(oly_dtype dtype, void *value)
     memcpy(value, values[dtype], oly_element_bytes[dtype]);
 }
 
-/* What a sum does not see: zero, of floating types with the sign that keeps the other operand's. */
+/* A value that does not change a sum: zero, for floating-point types the one that keeps the other operand's sign. */
 static void unseen_value(oly_dtype dtype, void *value)
 {
 #define NARROW_UNSEEN(a, number, name, s, T, ...)         static const T unseen_##s = (T)((T)-1 ^ (T)-1 >> 1);
@@ -100,7 +101,7 @@ static void unseen_value(oly_dtype dtype, void *value)
         memcpy(value, values[dtype], oly_element_bytes[dtype]);
 }
 
-/* Is this the part that speaks for indexes outside the array? The first one that has elements. */
+/* Is this the part that provides the result of indexes outside the array? The first one that has elements. */
 static bool is_first_part(const oly_local_task *t)
 {
     for (int a = 0; a < t->n_axes; a++)
@@ -140,9 +141,10 @@ void OLY_ISA_NAME(oly_gather_run)(const oly_local_task *t, const void *const *in
     }
 }
 
-/* -- parts that start anywhere ------------------------------------------------------------------------------------- */
+/* -- slices at computed positions ---------------------------------------------------------------------------------- */
 
-/* Where the part of `extent` elements asked for at element `offset` of the starts begins: moved to lie inside [0, size). */
+/* Start of the slice of `extent` elements whose start is element `offset` of the starts, clamped so that it is inside
+ * [0, size). */
 static int64_t start_of(const oly_local_operand *x, const void *start, int64_t offset, int64_t size, int64_t extent)
 {
     int64_t at = oly_index_at(x, start, offset);
@@ -150,7 +152,7 @@ static int64_t start_of(const oly_local_operand *x, const void *start, int64_t o
     return at < 0 ? 0 : at;
 }
 
-/* Batches of the result's box, of which a chunk takes some, or a part of the only one. */
+/* Batches of the result's box; a chunk takes some of them, or a part of the only one. */
 typedef struct batches {
     int64_t begin, end;
     int chunk, n_chunks; /* of each */
@@ -165,7 +167,7 @@ static batches batches_of(const oly_local_task *t, int chunk, int n_chunks)
                   : (batches){n * chunk / n_chunks, n * (chunk + 1) / n_chunks, 0, 1};
 }
 
-/* The place in the result of what lies in this part of in[0], and what a sum does not see elsewhere. */
+/* Writes the part of the result that comes from this part of in[0], and elsewhere values that do not change a sum. */
 static void slice_part(const oly_local_task *t, const void *const *in, void *out, int phase, int chunk, int n_chunks)
 {
     const oly_local_operand *x = &t->in[0];
@@ -231,7 +233,7 @@ void OLY_ISA_NAME(oly_dynamic_slice_run)(const oly_local_task *t, const void *co
     }
 }
 
-/* What the part's box of batch k and the result's box share, as a copy; false: nothing. */
+/* The intersection of the part's box of batch k with the result's box, as a copy; false: empty. */
 static bool shared_part(const oly_local_task *t, const void *const *in, int64_t k, oly_copy_task *c,
                         int64_t *from_offset, int64_t *to_offset)
 {

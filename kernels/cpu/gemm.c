@@ -1,13 +1,13 @@
-/* Matrix products c = a b. Compiled once per instruction set; gives oly_gemm_run_<isa>. Large floating products go to
- * OpenBLAS; the others are worked here: each element of c from left to right over k with fused multiply-add (where the
- * instruction set has it), vector code running along a row of c, or along a column where c is narrow. A long dot product
- * alone is summed in lanes. */
+/* Matrix products c = a b. Compiled once per instruction set; gives oly_gemm_run_<isa>. Large floating-point products
+ * go to OpenBLAS; the others are computed here: each element of c from left to right over k with fused multiply-add
+ * (where the instruction set has it), vectorised along a row of c, or along a column where c is narrow. A single long
+ * dot product is summed in lanes. */
 #include "table.h"
 #include "cpu/strip.h"
 #include <cblas.h>
 
-#define STRIP       256 /* columns of c worked together: their sums stay in L1 */
-#define DEPTH       64  /* rows of a packed piece of b */
+#define STRIP       256 /* columns of c computed together: their sums stay in L1 */
+#define DEPTH       64  /* rows of a packed block of b */
 #define LANES       32  /* of a long dot product */
 #define LONG_DOT    4096
 #define NARROW_ROWS 16 /* of c, of narrow types, computed together */
@@ -17,10 +17,11 @@ typedef struct product {
     int64_t m, n, k, a_row, a_column, b_row, b_column, c_row;
 } product;
 
-/* What sums begin with. One product alone is given as it is: a zero keeps its sign. */
+/* Initial value of sums. If there is a single product it is the result as it is: a zero keeps its sign. */
 #define BEGIN(T, k) ((T)((k) == 1 ? -0.0 : 0.0))
 
-/* T: element type; MADD(acc, a, b). Unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
+/* T: element type; MADD(acc, a, b). Unsigned types represent the signed ones: the same bits, and wrapping is
+ * defined. */
 #define GEMM(s, T, MADD)                                                                                               \
     OLY_STRIP(s, T, MADD)                                                                                              \
     /* rows of c, a strip of columns at a time; a piece of b whose rows are not dense is packed first */               \
@@ -137,7 +138,7 @@ GEMM(c128, double _Complex, FUSED_C128)
 #define SUM(T, x, y) ((T)((x) | (y)))
 GEMM(b8, uint8_t, LOGICAL)
 
-/* Narrow types: pieces of a and b are widened, sums are of float32 and rounded once. Strides are of elements. */
+/* Narrow types: blocks of a and b are widened, sums are float32 and rounded once. Strides are in elements. */
 static void widen_line(oly_dtype dtype, int64_t n, float *out, const char *from, int64_t stride)
 {
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
@@ -228,7 +229,7 @@ static void run_block(const oly_gemm_task *t, const oly_gemm_shape *shape, const
     }
 }
 
-/* Where matrix product number `batch` of all loops begins. */
+/* The start of matrix product number `batch` of all loops. */
 typedef struct start {
     int64_t a, b, c;
 } start;

@@ -1,4 +1,5 @@
-/* What gather.c and scatter.c share: reading indexes, and windows (the dimensions of an operand that are not indexed). */
+/* Shared by gather.c and scatter.c: reading indexes, and windows (the dimensions of an operand that are not
+ * indexed). */
 #ifndef OLY_LOCAL_INDEX_H
 #define OLY_LOCAL_INDEX_H
 #include "local_table.h"
@@ -8,11 +9,11 @@ static inline int64_t oly_index_at(const oly_local_operand *x, const void *base,
     return x->dtype == OLY_INT64 ? ((const int64_t *)base)[offset] : ((const int32_t *)base)[offset];
 }
 
-/* -- the positions that are indexed ---------------------------------------------------------------------------------- */
+/* -- indexed positions --------------------------------------------------------------------------------------------- */
 
-enum { OLY_POSITIONS = 512 }; /* looked at together */
+enum { OLY_POSITIONS = 512 }; /* read at a time */
 
-/* One index operand, and the dimension of the array that it leads along: of `size` elements, of which [low, high) count. */
+/* One index operand and the dimension of the array that it indexes: `size` elements, of which [low, high) are here. */
 typedef struct oly_index_axis {
     const oly_local_operand *at;
     const void *base;
@@ -25,13 +26,13 @@ typedef struct oly_positions {
     oly_index_mode mode;
     int rank, n_batch, n_axes;
     int64_t extent[OLY_MAX_RANK];
-    int64_t count, per_batch;    /* positions; those with the same batch */
+    int64_t count, per_batch;    /* positions; those of one batch */
     const int64_t *batch_stride; /* of the array */
     bool even;                   /* positions of a batch are evenly spaced in all operands that have them */
     oly_index_axis axis[OLY_MAX_RANK];
 } oly_positions;
 
-/* Distance of positions that follow each other; *even becomes false when they are not evenly spaced. */
+/* Distance of consecutive positions; *even becomes false where they are not evenly spaced. */
 static inline int64_t oly_position_step(const oly_positions *p, const int64_t *stride, bool *even)
 {
     int64_t step = 0, next = 0;
@@ -49,7 +50,8 @@ static inline int64_t oly_position_step(const oly_positions *p, const int64_t *s
     return step;
 }
 
-/* Positions in `array`, the box of operand 0 or of the result. updates: an operand with their dimensions in front, or NULL. */
+/* Positions in `array`, the box of operand 0 or of the result. updates: an operand whose leading dimensions they are,
+ * or NULL. */
 static inline oly_positions oly_positions_of(const oly_local_task *t, const void *const *in,
                                              const oly_local_operand *array, const oly_local_operand *updates)
 {
@@ -78,7 +80,8 @@ static inline oly_positions oly_positions_of(const oly_local_task *t, const void
     return p;
 }
 
-/* Positions from k on, at most `most`, that belong to one batch and are evenly spaced in each operand; *step in one of them. */
+/* How many positions from k on, at most `most`, belong to one batch and are evenly spaced in each operand; *step in one
+ * of them. */
 static inline int64_t oly_positions_length(const oly_positions *p, int64_t k, int64_t most)
 {
     int64_t run = p->even || p->rank == p->n_batch ? p->per_batch : p->extent[p->rank - 1], left = run - k % run;
@@ -93,7 +96,7 @@ static inline int64_t oly_positions_step(const oly_positions *p, const int64_t *
     return oly_position_step(p, stride, &unused);
 }
 
-/* An index outside [0, n), as the mode has it. */
+/* An index outside [0, n) by the mode. */
 static inline int64_t oly_index_inside(oly_index_mode mode, int64_t n, int64_t index)
 {
     if (mode == OLY_INDEX_WRAP)
@@ -116,7 +119,8 @@ static inline int64_t oly_index_inside(oly_index_mode mode, int64_t n, int64_t i
         offset[j] += (index - x->origin) * x->stride;                                                                  \
     }
 
-/* Where n positions (oly_positions_length) from k on lead. state: 1 to the offset, 0 outside the array, -1 to another part. */
+/* Resolves n positions (oly_positions_length) from k on. state: 1 with an offset, 0 outside the array, -1 in another
+ * part. */
 static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64_t n, int64_t *offset, int8_t *state)
 {
     int64_t batch =
@@ -139,7 +143,7 @@ static inline void oly_positions_follow(const oly_positions *p, int64_t k, int64
 
 /* -- windows --------------------------------------------------------------------------------------------------------- */
 
-/* Dimensions merged where they are evenly spaced; always at least one. `count`: runs along the last one. */
+/* The window's dimensions, merged where evenly spaced; always at least one. `count`: rows along the last one. */
 typedef struct oly_window {
     int rank;
     int64_t extent[OLY_MAX_RANK], stride[OLY_MAX_RANK];
@@ -178,7 +182,7 @@ static inline void oly_window_end(oly_window *w)
         w->count *= w->extent[d];
 }
 
-/* The window of operand 0 whose elements are the trailing dimensions of `box`. */
+/* The window of operand 0 that consists of the trailing dimensions of `box`. */
 static inline oly_window oly_window_of(const oly_local_task *t, const int64_t *stride, const oly_local_operand *box)
 {
     oly_window w = {0};

@@ -1,4 +1,4 @@
-/* Tangent and inverse trigonometric functions of one element, as vector_math.h: no branches, no tables. For
+/* Tangent and inverse trigonometric functions of one element, as vector_math.h: no branches, no tables. Used by
  * elementwise_math.c. The float64 tangent has the coefficients and the scheme of FreeBSD's msun (k_tan.c). */
 #ifndef OLY_MATH_ANGLE_H
 #define OLY_MATH_ANGLE_H
@@ -11,7 +11,7 @@
 #define TAN_PI_8      0x1.a827999fcef32p-2
 
 /* -- tangent -------------------------------------------------------------------------------------------------------- */
-/* sin(r) and cos(r) for |r| <= pi/4, to float32's needs: 2^-42. */
+/* sin(r) and cos(r) for |r| <= pi/4, error 2^-42: enough for float32. */
 INLINE double quarter_sine(double r)
 {
     double z = r * r, p = POLYNOMIAL(z, -0x1.aa283bea75579p-26, 0x1.71d9a9b87993fp-19, -0x1.a019fd9ae7168p-13,
@@ -49,7 +49,7 @@ INLINE double tangent_quadrant(double r, double tail, uint64_t quadrant)
     double t = x + rest;
     /* near pi/4: from tan(pi/4 - x) */
     double v = odd ? -1 : 1, of_big = v - 2 * (x - (t * t / (t + v) - rest));
-    /* -1 / (x + rest), the sum's rounding taken into account */
+    /* -1 / (x + rest), corrected for the rounding of the sum */
     double high = of_bits(bits_of(t) & 0xffffffff00000000), low = rest - (high - x), inverse = -1 / t;
     double i = of_bits(bits_of(inverse) & 0xffffffff00000000);
     double of_odd = FMA(inverse, FMA(i, low, 1 + i * high), i);
@@ -105,7 +105,7 @@ INLINE float acos_f32(float x)
     double y = FMA(s, arc_sine_short(z), s);
     return (float)(x > 0.5f ? 2 * y : x < -0.5f ? 2 * (HALF_PI - y) : HALF_PI - y);
 }
-/* s and what the square root's rounding left out, times q. */
+/* Returns s q(z) plus the rounding error of the square root; s in *s. */
 INLINE double arc_sine_parts(double a, double near, double *s)
 {
     bool big = a > 0.5;
@@ -127,8 +127,8 @@ INLINE double acos_f64(double x)
 }
 
 /* -- arc tangent ---------------------------------------------------------------------------------------------------- */
-/* The angle of (ax, ay), both >= 0, mirrored at the vertical axis if `negative`: eighths of the circle and the rest, an
- * arc tangent of at most tan(pi/8). */
+/* The angle of (ax, ay), both >= 0, mirrored at the vertical axis if `negative`: eighths of the circle, and the arc
+ * tangent of at most tan(pi/8) for the rest. */
 typedef struct arc {
     double t, turn, sign; /* angle = turn pi/4 + sign atan(t) */
 } arc;

@@ -1,5 +1,6 @@
-/* The error function, its complement and its inverse of one element, as vector_math.h: no branches, no tables. For
- * elementwise_math.c. The inverses have M. Giles's polynomials (Approximating the erfinv function, 2012), as JAX's do. */
+/* The error function, its complement and its inverse of one element, as vector_math.h: no branches, no tables. Used by
+ * elementwise_math.c. The inverses have M. Giles's polynomials (Approximating the erfinv function, 2012), as JAX's
+ * do. */
 #ifndef OLY_MATH_ERROR_H
 #define OLY_MATH_ERROR_H
 #include "cpu/math_exponential.h"
@@ -25,7 +26,7 @@ INLINE double erf_near(double x)
                           0x1.f9a326c233146p-14, -0x1.c02db3feeb579p-11, 0x1.565bcd0e6502dp-8, -0x1.b82ce312889bap-6,
                           0x1.ce2f21a042bdep-4, -0x1.812746b0379e7p-2, 0x1.20dd750429b6dp+0);
 }
-/* erfc(a) for 0.45 <= a <= 27.5: 2^-54; the square enters in full. */
+/* erfc(a) for 0.45 <= a <= 27.5: 2^-54; the square is not rounded. */
 INLINE double erfc_far(double a)
 {
     double t = (a - 3) / (a + 3);
@@ -51,7 +52,7 @@ INLINE double erfc_f64(double x)
     return fabs(x) < 0.5 ? near : x < 0 ? 2 - far : far;
 }
 
-/* JAX's, bit for bit: normal random numbers are made from it. */
+/* JAX's, bit for bit: normal random numbers depend on it. */
 INLINE float erf_inv_f32(float x)
 {
     static const float near_zero[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
@@ -68,7 +69,8 @@ INLINE float erf_inv_f32(float x)
         p = fused(p, w, near ? near_zero[i] : near_one[i]);
     return a == 1 ? x * (float)INFINITY : p * x;
 }
-/* JAX's log(1 + x) for -1 <= x <= 0. Near zero its polynomials are wrong by up to 2^-46, and normal random numbers with them. */
+/* JAX's log(1 + x) for -1 <= x <= 0. Near zero its polynomials are off by up to 2^-46, and so normal random numbers
+ * depend on them. */
 INLINE double log1p_as_jax(double x)
 {
     double x2 = x * x;

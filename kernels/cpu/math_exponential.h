@@ -1,6 +1,6 @@
-/* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh, logaddexp,
- * cbrt. As vector_math.h: no branches, no tables; float32 in double and rounded once (log1p and expm1 apart), float64 within about
- * 2 ulp. For elementwise_math.c. */
+/* Exponential functions and their inverses of one element: exp2, expm1, log1p, sinh, cosh, asinh, acosh, atanh,
+ * logaddexp, cbrt. As vector_math.h: no branches, no tables; float32 is computed in double and rounded once (except
+ * log1p and expm1), float64 is within about 2 ulp. Used by elementwise_math.c. */
 #ifndef OLY_MATH_EXPONENTIAL_H
 #define OLY_MATH_EXPONENTIAL_H
 #include "cpu/math_single.h"
@@ -52,8 +52,8 @@ INLINE double expm1_f64(double x)
     double y = expm1_of(exponential_of(clamp(x, -60, 710)));
     return x == 0 ? x : y;
 }
-/* In single precision: 0.984 ulp. 2^k (e^r - 1) + (2^k - 1), where k = 0 reaches up to 0.6 because for k = 1 much would cancel. */
-#define NEAR_EXPM1_F32 16.6f /* beyond, 2^k - 1 has no room for the 1 */
+/* In single precision: 0.984 ulp. 2^k (e^r - 1) + (2^k - 1); k = 0 extends to 0.6 because k = 1 would cancel there. */
+#define NEAR_EXPM1_F32 16.6f /* beyond, 2^k - 1 rounds to 2^k */
 INLINE float expm1_f32(float x)
 {
     float y = x < -20 ? -20 : x, shifted = fused(y, SHORT_LOG2_E, WITH_BIAS);
@@ -73,8 +73,8 @@ INLINE float expm1_whole_f32(float x)
     return x > NEAR_EXPM1_F32 ? far : near;
 }
 
-/* sinh a = (t + t / (1 + t)) / 2 with t = e^a - 1; cosh a = e^a / 2 + 1 / (2 e^a). Far out e^a / 2, which overflows later
- * than e^a. */
+/* sinh a = (t + t / (1 + t)) / 2 with t = e^a - 1; cosh a = e^a / 2 + 1 / (2 e^a). For large a e^a / 2 as one scaling,
+ * which overflows later than e^a. */
 INLINE double sinh_f64(double x)
 {
     double a = clamp(fabs(x), 0, 712);
@@ -104,7 +104,7 @@ INLINE float cosh_f32(float x)
 }
 
 /* -- logarithms ----------------------------------------------------------------------------------------------------- */
-/* log(1 + x): that of the rounded sum u, and what the sum lost over u. */
+/* log(1 + x): the logarithm of the rounded sum u, plus the rounding error of the sum over u. */
 INLINE double log1p_f64(double x)
 {
     double u = 1 + x, back = u - 1, lost = (1 - (u - back)) + (x - back);
@@ -120,7 +120,7 @@ INLINE double log1p_f64(double x)
     return x == 0 ? x : y;
 }
 
-/* JAX's formulas in float32, bit for bit on normal numbers: normal random numbers are made from them. */
+/* JAX's formulas in float32, bit for bit on normal numbers: normal random numbers depend on them. */
 INLINE float log_as_jax(float number)
 {
     const float infinity = INFINITY;
@@ -206,7 +206,8 @@ INLINE float logaddexp_f32(float x, float y)
 }
 
 /* -- cube root ------------------------------------------------------------------------------------------------------ */
-/* |x| = m 2^k, k = 3 q + r; a polynomial in m (2^-27), cut to 26 bits so that its square is exact, and one step of Halley's. */
+/* |x| = m 2^k, k = 3 q + r; a polynomial in m (2^-27), truncated to 26 bits so that its square is exact, and one step
+ * of Halley's method. */
 INLINE double cbrt_f64(double x)
 {
     double a = fabs(x), k;
@@ -227,7 +228,7 @@ INLINE float cbrt_f32(float x)
     return (float)cbrt_f64(x);
 }
 
-/* -- rounding errors apart, the definition ---------------------------------------------------------------------------- */
+/* -- definitions, except for rounding ------------------------------------------------------------------------------ */
 INLINE float rsqrt_f32(float x)
 {
     return (float)(1 / __builtin_sqrt((double)x));

@@ -1,11 +1,11 @@
-/* The logarithm of the gamma function and its derivative of one element. float32: in double, without branches, for vector
- * code; float64: element by element. For elementwise_math.c. */
+/* The logarithm of the gamma function and its derivative of one element. float32: in double, without branches,
+ * vectorisable; float64: element by element. Used by elementwise_math.c. */
 #ifndef OLY_MATH_GAMMA_H
 #define OLY_MATH_GAMMA_H
 #include "cpu/math_angle.h"
 #include "cpu/math_whole.h"
 
-/* |sin(pi x)| and, beside it, |cos(pi x)| with the sign that makes the quotient cot(pi x). */
+/* |sin(pi x)|, and |cos(pi x)| with the sign that makes the quotient cot(pi x). */
 INLINE double sine_of_turns(double x, double *cosine)
 {
     double f = x - round_f64(x), a = fabs(f), r = a > 0.25 ? 0.5 - a : a; /* exact */
@@ -15,8 +15,8 @@ INLINE double sine_of_turns(double x, double *cosine)
     return a > 0.25 ? c : s;
 }
 
-/* For x >= 1/2: between 1.5 and 2.5 a polynomial that has the zero at 2; below, from x + 1; beyond, Stirling's series at 8
- * or more, from x + 6 if need be. For x < 1/2 by reflection: log(pi / |sin(pi x)|) - lgamma(1 - x). */
+/* For x >= 1/2: between 1.5 and 2.5 a polynomial with the zero at 2 factored out; below, from x + 1; above, Stirling's
+ * series at 8 or more, from x + 6 if necessary. For x < 1/2 by reflection: log(pi / |sin(pi x)|) - lgamma(1 - x). */
 INLINE float lgamma_f32(float number)
 {
     double x = number, cosine;
@@ -34,7 +34,7 @@ INLINE float lgamma_f32(float number)
         i * POLYNOMIAL(i * i, 1 / 156.0, -691 / 360360.0, 1 / 1188.0, -1 / 1680.0, 1 / 1260.0, -1 / 360.0, 1 / 12.0);
     double far = ((y - 0.5) * log_f64(y) - y) + (0x1.d67f1c864beb5p-1 + series);
     double product = z * (z + 1) * (z + 2) * (z + 3) * (z + 4) * (z + 5);
-    double factor = central ? up ? z : 1 : shift ? product : 1; /* the logarithm to take away */
+    double factor = central ? up ? z : 1 : shift ? product : 1; /* subtracted as a logarithm */
     double sine = sine_of_turns(x, &cosine);
     factor = reflect ? 4 * QUARTER_PI * factor / sine : 1 / factor;
     double value = central ? middle : far, result = (reflect ? -value : value) + log_f64(factor);
@@ -42,8 +42,8 @@ INLINE float lgamma_f32(float number)
     return (float)((x <= 0) & (round_f64(x) == x) ? INFINITY : result);
 }
 
-/* For x >= 1/2 the asymptotic series at 8 or more, from x + 8 if need be: digamma(x) = digamma(x + 8) - sum of 1 / (x + i).
- * For x < 1/2 by reflection: digamma(1 - x) - pi cot(pi x). */
+/* For x >= 1/2 the asymptotic series at 8 or more, from x + 8 if necessary: digamma(x) = digamma(x + 8) - sum of 1 / (x
+ * + i). For x < 1/2 by reflection: digamma(1 - x) - pi cot(pi x). */
 INLINE float digamma_f32(float number)
 {
     double x = number, cosine;
@@ -72,7 +72,7 @@ static inline double lgamma_f64(double x)
     return lgamma_r(x, &sign);
 }
 
-/* digamma on [1, 2]: its zero taken out; the rest: 2^-53. */
+/* digamma on [1, 2]: its zero factored out; the other factor: 2^-53. */
 static inline double digamma_central(double x)
 {
     double p = POLYNOMIAL(x - 1.5, -0x1.6b107f71aa124p-13, 0x1.104c9d0897b58p-12, -0x1.3db05b36d9a48p-13,

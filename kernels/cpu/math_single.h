@@ -1,12 +1,13 @@
-/* Functions of one float32 worked in single precision, twice the lanes of the double formulas of vector_math.h: no branches, no
- * tables. For elementwise*.c. The same operations in the same order on every instruction set, each multiply-add fused, so
- * the bits are the same. Errors are the largest over all 2^32 arguments (EVERY_FLOAT=1 build/tests/test_every_float). */
+/* Functions of one float32 in single precision, with twice the lanes of the double formulas of vector_math.h: no
+ * branches, no tables. Used by elementwise*.c. The same operations in the same order on every instruction set, each
+ * multiply-add fused, so the bits are the same. Errors are the largest over all 2^32 arguments (EVERY_FLOAT=1
+ * build/tests/test_every_float). */
 #ifndef OLY_MATH_SINGLE_H
 #define OLY_MATH_SINGLE_H
 #include "cpu/vector_math.h"
 
-/* a * b + c rounded once, on every processor. Without the instruction: the product is exact in double, the sum is rounded to
- * odd there, which makes the second rounding right. */
+/* a * b + c rounded once, on every CPU. Without the instruction: the product is exact in double, and the sum is rounded
+ * to odd there, which makes the second rounding correct. */
 INLINE float fused(float a, float b, float c)
 {
 #ifdef __FP_FAST_FMAF
@@ -31,7 +32,8 @@ INLINE float of_word(uint32_t u)
     return x;
 }
 
-/* Adding it rounds to an integer and leaves that integer in the low bits; WITH_BIAS: 127 more, so that a shift gives 2^k. */
+/* Adding it rounds to an integer and leaves that integer in the low bits; WITH_BIAS: plus 127, so that a shift gives
+ * 2^k. */
 #define SHORT_ROUNDER 0x1.8p23f
 #define WITH_BIAS     (SHORT_ROUNDER + 127)
 #define SHORT_LOG2_E  0x1.715476p+0f
@@ -39,7 +41,7 @@ INLINE float of_word(uint32_t u)
 #define SHORT_LN2_LO  0x1.7f7d1cp-20f
 
 /* -- exp: 0.91 ulp ------------------------------------------------------------------------------------------------------- */
-/* (e^r - 1) / r for |r| <= ln(2)/2: e^r is 2^-28 off. */
+/* (e^r - 1) / r for |r| <= ln(2)/2: error of e^r 2^-28. */
 INLINE float exponential_slope(float r)
 {
     float h = fused(r, 0x1.6b7796p-10f, 0x1.12305ep-7f);
@@ -48,7 +50,7 @@ INLINE float exponential_slope(float r)
     h = fused(r, h, 0.5f);
     return fused(r, h, 1);
 }
-/* For |x| up to this, e^x and its reciprocal are far from both ends of the range. */
+/* For |x| up to this, e^x and its reciprocal are far from overflow and underflow. */
 #define NEAR_EXP_F32 87.0f
 INLINE float exp_f32(float x)
 {
@@ -56,7 +58,7 @@ INLINE float exp_f32(float x)
     float r = fused(-k, SHORT_LN2_LO, fused(-k, SHORT_LN2_HI, x)), power = of_word(word_of(shifted) << 23);
     return fused(r, exponential_slope(r), 1) * power;
 }
-/* For every x: the power of two in two factors. */
+/* For every x: multiplies by the power of two in two steps. */
 INLINE float exp_whole_f32(float x)
 {
     float low = x < -104.5f ? -104.5f : x, y = low > 89 ? 89 : low;
@@ -67,8 +69,8 @@ INLINE float exp_whole_f32(float x)
 }
 
 /* -- sigmoid: 2.5 ulp ---------------------------------------------------------------------------------------------------- */
-/* Rounded after each step, as XLA's 1 / (1 + exp(-x)) is: the last digits that JAX programs print depend on it. Far below zero,
- * where that exp overflows, exp(x) itself. */
+/* Rounded after each step, as XLA's 1 / (1 + exp(-x)): the last digits printed by JAX programs depend on it. Far below
+ * zero, where that exp overflows, exp(x) itself. */
 INLINE float sigmoid_f32(float x)
 {
     return 1 / (1 + exp_f32(-x));
@@ -112,7 +114,7 @@ INLINE float log_of_normal(float x, float more)
     q = fused(f, q, -0x1.fffefcp-3f);
     q = fused(f, q, 0x1.555506p-2f);
     q = fused(f, q, -0.5f);
-    /* what k ln(2) + f loses, and what ln(2) is beyond 17 bits, go to the small terms */
+    /* the rounding error of k ln(2) + f, and the bits of ln(2) beyond 17, are added to the small terms */
     float sum = fused(k, 0x1.62e4p-1f, f), lost = fused(k, 0x1.62e4p-1f, -sum) + f;
     return sum + fused(z, q, fused(k, 0x1.7f7d1cp-20f, lost));
 }
@@ -126,8 +128,8 @@ INLINE float log_f32(float x)
 }
 
 /* -- error function: 0.99 ulp --------------------------------------------------------------------------------------------- */
-/* x + x P(x^2) near zero, else 1 - e^(-|x| Q(|x|)); from 3.93 on 1. What -|x| Q(|x|)
- * loses when rounded would show, so it is not. */
+/* x + x P(x^2) near zero, else 1 - e^(-|x| Q(|x|)); 1 from 3.93 on. The product |x| Q(|x|) is not rounded: its error
+ * would be visible. */
 INLINE float erf_f32(float x)
 {
     float a = __builtin_fabsf(x), b = a > 3.93f ? 3.93f : a, z = a * a;

@@ -1,9 +1,9 @@
-/* Rounding, remainders, neighbours and bits of one element. For elementwise_math.c and math_gamma.h. */
+/* Rounding, remainders, adjacent numbers and bits of one element. Used by elementwise_math.c and math_gamma.h. */
 #ifndef OLY_MATH_WHOLE_H
 #define OLY_MATH_WHOLE_H
 #include "cpu/vector_math.h"
 
-/* -- to whole numbers ------------------------------------------------------------------------------------------------ */
+/* -- rounding ------------------------------------------------------------------------------------------------------ */
 /* Ties to even. Without the instruction: adding 1.5 2^23 (2^52) rounds. */
 INLINE float round_f32(float x)
 {
@@ -23,7 +23,7 @@ INLINE double round_f64(double x)
     return __builtin_rint(x);
 #endif
 }
-/* From the nearest whole number to others. */
+/* Other roundings, from the nearest integer. */
 #define FROM_ROUNDED(s, T, abs_of, copysign_of)                                                                        \
     INLINE T ceil_##s(T x)                                                                                             \
     {                                                                                                                  \
@@ -75,7 +75,7 @@ INLINE bool remainder_far_f64(double x, double y)
     return !(fabs(x) * 0x1p-50 < fabs(y)) | !(fabs(x) < 0x1p990) | (fabs(y) < 0x1p-900) | (y != y);
 }
 
-/* -- neighbours ------------------------------------------------------------------------------------------------------- */
+/* -- adjacent numbers ---------------------------------------------------------------------------------------------- */
 /* The next number from x towards y, in the order of the bits; infinity: the bits of infinity. */
 #define NEXT_AFTER(s, T, U, I, bits, infinity)                                                                         \
     INLINE T next_after_##s(T number, T towards)                                                                       \
@@ -97,7 +97,7 @@ INLINE bool remainder_far_f64(double x, double y)
     }
 NEXT_AFTER(f32, float, uint32_t, int32_t, 32, 0x7f800000u)
 NEXT_AFTER(f64, double, uint64_t, int64_t, 64, 0x7ff0000000000000u)
-/* Narrow types as their bits, each in a C type of its own, so that a formula can be chosen by type. */
+/* Narrow types as their bits, each in a C type of its own, so that a formula can be selected by type. */
 #define NARROW_NEXT_AFTER(a, number, name, s, T, of, to, top, ...)                                                     \
     typedef enum __attribute__((packed)) { largest_##s = (T)-1 } bits_##s;                                             \
     _Static_assert(sizeof(bits_##s) == sizeof(T), "bits of " name);                                                    \

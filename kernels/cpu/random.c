@@ -1,18 +1,18 @@
-/* Tile operations behind random numbers: the block function Threefry-2x32 (20 rounds) on words of two 32-bit halves, the first
- * of them in the upper half, and x * y + z rounded once. Compiled once per instruction set; gives oly_random_<isa>, used by
- * the tile interpreters. */
+/* Tile operations behind random numbers: the block function Threefry-2x32 (20 rounds) on words of two 32-bit halves,
+ * the first in the upper half, and x * y + z rounded once. Compiled once per instruction set; gives oly_random_<isa>,
+ * used by the tile interpreters. */
 #include "table.h"
 
 #define UNUSED(name) const void *name __attribute__((unused))
 
 /* -- Threefry --------------------------------------------------------------------------------------------------------- */
-static inline uint32_t turned(uint32_t x, int by)
+static inline uint32_t rotated(uint32_t x, int by)
 {
     return x << by | x >> (32 - by);
 }
 
-#define ROUND(by) x0 += x1, x1 = turned(x1, by) ^ x0
-/* Four rounds, then the next two of the three words of the key, and how many groups there were. */
+#define ROUND(by) x0 += x1, x1 = rotated(x1, by) ^ x0
+/* Four rounds, then two of the three words of the key and the number of groups so far are added. */
 #define EVEN_GROUP(a, b, count) ROUND(13), ROUND(15), ROUND(26), ROUND(6), x0 += a, x1 += b + count
 #define ODD_GROUP(a, b, count)  ROUND(17), ROUND(29), ROUND(16), ROUND(24), x0 += a, x1 += b + count
 
@@ -32,8 +32,8 @@ static inline void threefry(uint32_t k0, uint32_t k1, uint32_t *first, uint32_t 
 #define JOINED(first, second) ((uint64_t)(first) << 32 | (second))
 #define MIXED(first, second)  ((first) ^ (second))
 
-/* Words are taken apart a block at a time, so that the rounds run on full vectors of halves. sk, sc: 1, or 0 where the operand
- * is one element for all. */
+/* Words are split into halves a block at a time, so that the rounds run on full vectors of halves. sk, sc: 1, or 0
+ * where the operand is one element for all. */
 #define BLOCK 64
 #define BLOCKS(name, T, result_of, variant, sk, sc)                                                                    \
     static void name##_##variant(int n, void *out, const void *pk, const void *pc, UNUSED(z))                          \

@@ -1,20 +1,19 @@
 /* Reductions of strided boxes. Compiled once per instruction set; gives oly_reduce_run_<isa> and oly_reduce_finish_<isa>.
  *
- * The elements that make one result are taken in row-major order; how they are put together depends on extents alone:
- *   fewer than 64:                              one after the other;
- *   the last dimension kept:                    a tree of adjacent pairs ((a+b)+(c+d));
- *   else                                        each run (the reduced dimensions after the last kept one) in blocks of 4096,
- *                                               a block in 64 lanes, the lanes by halves, blocks and then runs as trees of
- *                                               adjacent pairs.
- * Narrow elements are widened to float32 as they are gathered, as are those that the task has converted, and results
- * rounded where they are put.
+ * The elements of one result are taken in row-major order; the order in which they are combined depends on extents alone:
+ *   fewer than 64:             one after the other;
+ *   the last dimension kept:   a tree of adjacent pairs ((a+b)+(c+d));
+ *   else                       each run (the reduced dimensions after the last kept one) in blocks of 4096: a block in 64
+ *                              lanes, the lanes by halves, blocks and then runs as trees of adjacent pairs.
+ * Narrow elements are widened to float32 as they are gathered, as are elements that the task converts; results are
+ * rounded when stored.
  * A tree over a sequence that arrives piece by piece is a binary counter: level l holds the result of 2^l leaves. */
 #include "table.h"
 #include <string.h>
 
-#define WIDTH  1024  /* most results worked side by side */
+#define WIDTH  1024  /* most results computed side by side */
 #define ROOM   65536 /* bytes for the levels of a tree over rows */
-#define BLOCK  4096  /* elements of a run put together at once */
+#define BLOCK  4096  /* elements of a run combined at once */
 #define SMALL  64    /* fewer elements: one after the other */
 #define LEVELS 44
 
@@ -27,11 +26,11 @@ typedef struct dims {
 typedef struct reduction {
     dims kept, outer, run;
     oly_reduce_shape shape;
-    int64_t bytes;             /* of an element on its way */
-    int64_t in_bytes;          /* of one in memory, before it is widened */
+    int64_t bytes;             /* of an element in registers */
+    int64_t in_bytes;          /* of an element in memory, before it is widened */
     int64_t out_bytes;         /* of a result */
-    oly_tile_function *widen;  /* NULL: elements stay as they are */
-    oly_tile_function *narrow; /* of results; NULL when there will be a second phase, too */
+    oly_tile_function *widen;  /* NULL: not widened */
+    oly_tile_function *narrow; /* of results; NULL if a second phase follows */
     void (*pair)(int64_t, void *, const void *, const void *);
     void (*eight)(int64_t, void *, const void *, int64_t);
     void (*chain)(int64_t, void *, const void *);
@@ -62,7 +61,7 @@ static int64_t offset_at(const dims *d, int64_t index)
     }
     return d->rank > 0 ? offset + index * d->stride[0] : 0;
 }
-/* Elements from `index` on that are evenly spaced, at most `most`. */
+/* How many elements from `index` on are evenly spaced, at most `most`. */
 static int64_t even_length(const dims *d, int64_t index, int64_t most)
 {
     if (d->rank == 0)
@@ -78,7 +77,7 @@ static int64_t last_stride(const dims *d)
     return d->rank > 0 ? d->stride[d->rank - 1] : 0;
 }
 
-/* Copies elements [begin, begin + n) of the dimensions, from `base`, into a dense place. */
+/* Copies elements [begin, begin + n) of the dimensions, from `base`, to dense memory. */
 static void gather_dims(const reduction *r, const dims *d, const char *base, int64_t begin, int64_t n, char *out)
 {
     for (int64_t done = 0; done < n;) {
@@ -99,7 +98,7 @@ static void gather_dims(const reduction *r, const dims *d, const char *base, int
     }
 }
 
-/* Writes n results. */
+/* Stores n results. */
 static void put(const reduction *r, int64_t n, char *out, const char *results)
 {
     if (r->narrow)
@@ -111,12 +110,12 @@ static void put(const reduction *r, int64_t n, char *out, const char *results)
 /* -- trees over sequences ------------------------------------------------------------------------------------------- */
 
 typedef struct counter {
-    int64_t leaves; /* taken so far */
+    int64_t leaves; /* added so far */
     int64_t n;      /* elements of a leaf */
     char *level;    /* [LEVELS][n] */
 } counter;
 
-/* Where the next leaf is to be written before count_leaf. */
+/* Where to write the next leaf before count_leaf. */
 static char *leaf_place(const reduction *r, const counter *c)
 {
     return c->level + __builtin_popcountll((unsigned long long)c->leaves) * c->n * r->bytes;
@@ -131,7 +130,7 @@ static void count_leaf(const reduction *r, counter *c)
     }
     c->leaves++;
 }
-/* Puts the levels together, the shortest first; the result is at c->level. */
+/* Combines the levels, the shortest first; the result is at c->level. */
 static void count_end(const reduction *r, counter *c)
 {
     for (int held = __builtin_popcountll((unsigned long long)c->leaves); held > 1; held--) {
@@ -142,10 +141,10 @@ static void count_end(const reduction *r, counter *c)
 
 /* -- results side by side: a tree over rows -------------------------------------------------------------------------- */
 
-/* The kept elements worked together: where they are. */
+/* Kept elements computed together: where they are. */
 typedef struct row {
     int64_t first, n;
-    bool dense; /* beside each other in memory: rows need no copy */
+    bool dense; /* adjacent in memory: rows need no copy */
 } row;
 
 /* Row k of the sequence into place. */
@@ -154,7 +153,7 @@ static void copy_row(const reduction *r, const dims *sequence, const row *w, int
     gather_dims(r, &r->kept, r->in + offset_at(sequence, k) * r->in_bytes, w->first, w->n, place);
 }
 
-/* Elements [begin, end) of the sequence, for the results of w, one after the other into out. */
+/* Combines elements [begin, end) of the sequence one after the other, for the results of w, into out. */
 static void chain_of_rows(const reduction *r, const dims *sequence, const row *w, int64_t begin, int64_t end, char *out)
 {
     char place[WIDTH * 8] __attribute__((aligned(64))), wide[WIDTH * 8] __attribute__((aligned(64)));
@@ -190,7 +189,7 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
         }
         count_leaf(r, &c);
     }
-    /* fewer than eight: their own tree, which joins as the last leaf */
+    /* fewer than eight rows: a tree of their own, which joins as the last leaf */
     if (k < end) {
         counter rest = {0, w->n, rows};
         for (; k < end; k++) {
@@ -208,7 +207,7 @@ static void tree_of_rows(const reduction *r, const dims *sequence, const row *w,
 static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, int64_t begin,
                         int64_t end, char *out)
 {
-    int levels = 3; /* of the tree: one for each leaf of eight rows that waits, and the last leaf */
+    int levels = 3; /* of the tree: one per level, and the last leaf */
     for (int64_t leaves = (end - begin) / 8; leaves > 0; leaves /= 2)
         levels++;
     int64_t width = ROOM / (levels * r->bytes) / 16 * 16;
@@ -228,7 +227,7 @@ static void reduce_rows(const reduction *r, const dims *sequence, int64_t kept_b
 
 /* -- results one by one: runs --------------------------------------------------------------------------------------- */
 
-/* Elements [begin, end) of the run at `base`, into one element. */
+/* Combines elements [begin, end) of the run at `base` to one element. */
 static void reduce_run(const reduction *r, const char *base, int64_t begin, int64_t end, char *out)
 {
     char block[BLOCK * 16] __attribute__((aligned(64))), level[LEVELS * 16] __attribute__((aligned(16)));
@@ -250,7 +249,7 @@ static void reduce_run(const reduction *r, const char *base, int64_t begin, int6
     memcpy(out, level, (size_t)r->bytes);
 }
 
-/* One result: runs [outer_begin, outer_end), of each the elements [begin, end). */
+/* One result: of the runs [outer_begin, outer_end) the elements [begin, end) each. */
 static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, int64_t outer_end, int64_t begin,
                        int64_t end, char *out)
 {
@@ -265,7 +264,7 @@ static void reduce_one(const reduction *r, int64_t kept, int64_t outer_begin, in
     put(r, 1, out, level);
 }
 
-/* Fewer than 64 elements a result, the last of them beside each other. */
+/* Fewer than 64 elements per result, adjacent in the last dimension. */
 static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_begin, int64_t kept_end, char *out)
 {
     int64_t n = r->shape.outer * r->shape.run;
@@ -281,7 +280,7 @@ static void reduce_small(const reduction *r, const dims *sequence, int64_t kept_
     }
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------ */
+/* -- the task ------------------------------------------------------------------------------------------------------ */
 
 static void describe(reduction *r, const oly_reduce_task *t, dims *sequence)
 {
@@ -367,7 +366,7 @@ void OLY_ISA_NAME(oly_reduce_finish)(const oly_reduce_task *t, void *out, void *
     const oly_reduce_shape *s = &r.shape;
     if (s->parts <= 1)
         return;
-    for (int64_t span = 1; span < s->parts; span *= 2) /* in place: partial p takes in partial p + span */
+    for (int64_t span = 1; span < s->parts; span *= 2) /* in place: partial p is combined with partial p + span */
         for (int64_t p = 0; p + span < s->parts; p += 2 * span) {
             char *left = (char *)scratch + p * s->kept * r.bytes;
             r.pair(s->kept, left, left, left + span * s->kept * r.bytes);

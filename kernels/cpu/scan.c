@@ -1,8 +1,8 @@
-/* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension. Compiled
- * once per instruction set; gives oly_scan_run_<isa>, called through local.c.
- * Lines that lie side by side are scanned together, row by row. A long line is cut into parts (oly_scan_parts): first the
- * result of each part alone, then each part again, beginning with the results of those before it. Narrow types are
- * computed as float, cumlogsumexp as double, and rounded once. */
+/* Running sums, products, largest and smallest elements, and logarithms of sums of exponentials, along one dimension.
+ * Compiled once per instruction set; gives oly_scan_run_<isa>, called through local.c. Adjacent lines are scanned
+ * together, row by row. A long line is split into parts (oly_scan_parts): first the result of each part alone, then
+ * each part again, starting from the results of those before it. Narrow types are computed as float, cumlogsumexp as
+ * double, and rounded once. */
 #include "local_table.h"
 #include "two_elements.h"
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum {
     WIDTH = 256, /* most lines scanned together */
-    FEW = 8,     /* lines scanned together that lie far apart: enough that additions do not wait for each other */
+    FEW = 8,     /* lines that are far apart scanned together: enough to hide the latency of additions */
 };
 
 #define LOG_ADD_EXP(A, x, y) log_add_exp(x, y)
@@ -23,8 +23,8 @@ static double log_add_exp(double x, double y)
     return larger + log1p(exp(-fabs(distance)));
 }
 
-/* `width` lines of n elements; rows are `row` apart and begin with `first`, columns `column` apart. carry: the results so far,
- * in the type worked in; `begun` says whether there are any. out may be NULL: only the carry is wanted. */
+/* `width` lines of n elements; rows are `row` apart and start with `first`, columns `column` apart. carry: the results
+ * so far, in the type of the computation; `begun`: whether there are any. out NULL: only the carry is computed. */
 typedef struct block {
     int64_t width, n;
     const char *in;
@@ -149,9 +149,9 @@ OLY_COMPLEX_TYPES(COMPLEX_SCANS, )
 static scan_block *const scan_of[5][OLY_N_DTYPES] = CELLS();
 static join_carries *const join_of[5][OLY_N_DTYPES] = CELLS(join_);
 
-/* -- the whole ------------------------------------------------------------------------------------------------------- */
+/* -- lines --------------------------------------------------------------------------------------------------------- */
 
-/* Where block `column` of the lines begins: those of one dimension (the last that is not scanned) side by side. */
+/* Where block `column` of the lines starts: lines of one dimension (the last that is not scanned) side by side. */
 typedef struct lines {
     int beside;            /* that dimension; -1: none */
     int64_t width;         /* of blocks along it */
@@ -173,7 +173,7 @@ static lines lines_of(const oly_local_task *t)
     return l;
 }
 
-/* Row-major number among all dimensions but two. */
+/* Offset by the row-major number among all dimensions but two. */
 static int64_t offset_without(const oly_local_operand *x, const int64_t *extent, int a, int b, int64_t index)
 {
     int64_t offset = 0;
@@ -186,7 +186,7 @@ static int64_t offset_without(const oly_local_operand *x, const int64_t *extent,
     return offset;
 }
 
-/* Elements [begin, end) of the lines of one block; without an output only the carry. */
+/* Elements [begin, end) of the lines of one block; without an output only the carry is computed. */
 static block block_at(const oly_local_task *t, const lines *l, int64_t number, const void *in, void *out, int64_t begin,
                       int64_t end)
 {
@@ -214,7 +214,7 @@ static block block_at(const oly_local_task *t, const lines *l, int64_t number, c
     return b;
 }
 
-/* What changes nothing, of the type worked in. Sums begin with -0, which leaves zeros of both signs as they are. */
+/* The identity, in the type of the computation. Sums start with -0, which leaves zeros of both signs as they are. */
 #define FILL(A, value)                                                                                                 \
     for (int64_t j = 0; j < n; j++)                                                                                    \
         ((A *)carry)[j] = (A)(value);                                                                                  \
@@ -237,9 +237,9 @@ static void neutral(int op, oly_dtype worked, int64_t n, void *carry)
     }
 }
 
-/* -- with other devices ---------------------------------------------------------------------------------------------- */
+/* -- over several devices ------------------------------------------------------------------------------------------ */
 
-/* Offset in operand or result x of the first line of a block, in the dimensions but the one that is worked. */
+/* Offset in operand or result x of the first line of a block, in all dimensions but the scanned one. */
 static int64_t block_offset(const oly_local_task *t, const lines *l, int64_t number, const oly_local_operand *x)
 {
     int64_t first = number % l->columns * l->width, row = number / l->columns;
@@ -247,7 +247,7 @@ static int64_t block_offset(const oly_local_task *t, const lines *l, int64_t num
     return l->beside >= 0 ? offset + first * x->stride[l->beside] : offset;
 }
 
-/* Results of the parts before this one, put together: false when there are none. */
+/* Combines the results of the parts before this one: false if there are none. */
 static bool carry_of(const oly_local_task *t, const lines *l, int64_t number, int64_t width, const void *parts,
                      char *carry)
 {
@@ -267,7 +267,7 @@ static bool carry_of(const oly_local_task *t, const lines *l, int64_t number, in
     return begin != t->part;
 }
 
-/* The results of a part alone. */
+/* The results of one part. */
 static void store_carry(const oly_local_task *t, const lines *l, int64_t number, int64_t width, const char *carry,
                         void *out)
 {
@@ -277,9 +277,9 @@ static void store_carry(const oly_local_task *t, const lines *l, int64_t number,
         memcpy((char *)out + (to + j * column) * bytes, carry + j * bytes, (size_t)bytes);
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------- */
+/* -- the task ------------------------------------------------------------------------------------------------------ */
 
-/* Elements [begin, end) of a block, beginning with the results `before` (NULL: none), which become those at the end. */
+/* Elements [begin, end) of a block, starting from `carry`, which becomes the result at the end. */
 static void scan_part(const oly_local_task *t, const block *b, char *carry, bool begun)
 {
     block with = *b;
@@ -306,8 +306,8 @@ static void scan_blocks(const oly_local_task *t, const lines *l, int64_t first, 
     }
 }
 
-/* Part `part` of long lines. Phase 0: its results alone, into scratch; phase 1: its elements, from the results of those before it;
- * or, partial, the results of all parts together. */
+/* Part `part` of long lines. Phase 0: its result, into scratch; phase 1: its elements, from the results of the parts
+ * before it. If the task is partial, the result of all parts together. */
 static void scan_long(const oly_local_task *t, const lines *l, const void *const *in, void *out, void *scratch,
                       int phase, int part, int parts)
 {

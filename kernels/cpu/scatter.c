@@ -1,8 +1,7 @@
-/* Elements written, or combined with others, at positions that are known only when running. Compiled once per instruction set;
- * gives oly_scatter_run_<isa>, called through local.c.
- * Every chunk owns a part of the result, cut along one dimension (oly_scatter_cut): it copies that part of the operand, then
- * goes through all positions in order and applies those that fall into it. So an element sees its updates in their order,
- * however many chunks or devices there are. */
+/* Writing elements, or combining them with others, at positions known only at run time. Compiled once per instruction
+ * set; gives oly_scatter_run_<isa>, called through local.c. Every chunk owns a part of the result, split along one
+ * dimension (oly_scatter_cut): it copies that part of the operand, then visits all positions in order and applies those
+ * in its part. So an element gets its updates in their order, for any number of chunks or devices. */
 #include "local_index.h"
 #include "two_elements.h"
 #include <string.h>
@@ -88,7 +87,7 @@ static void at_set_16(int64_t n, void *to, const int64_t *offset, const int8_t *
             y[offset[i]] = x[i * from_stride];
 }
 
-/* Setting looks at sizes only; bool: adding and max are or, multiplying and min are and. */
+/* A set depends on sizes only; bool: add and max are or, multiply and min are and. */
 #define BY_SIZE(f, T)                                                                                                  \
     (sizeof(T) == 1 ? f##_1 : sizeof(T) == 2 ? f##_2 : sizeof(T) == 4 ? f##_4 : sizeof(T) == 8 ? f##_8 : f##_16)
 #define SET_CELL(f, number, name, s, T, ...) [OLY_##number] = BY_SIZE(f, T),
@@ -106,7 +105,7 @@ static combine_at *const combine_at_of[5][OLY_N_DTYPES] = CELLS(at_);
 
 /* -- one chunk's part ------------------------------------------------------------------------------------------------ */
 
-/* The result's box, cut along one dimension: elements [low, high) of it, as numbers within the box. */
+/* The result's box, split along one dimension: elements [low, high) of it, numbered within the box. */
 typedef struct part {
     int dimension;
     int64_t low, high;
@@ -142,13 +141,14 @@ static void copy_part(const oly_local_task *t, const part *p, const void *in, vo
     (&c, (char *)out + to * (int64_t)c.element_bytes, (const char *)in + from * (int64_t)c.element_bytes, 0, 1);
 }
 
-/* The part of what several results add up to: where the operand's box is its elements, elsewhere what a sum does not see. */
+/* Initialises a part of the result: with operand 0's elements where its box is, elsewhere with values that do not
+ * change a sum. */
 static void begin_part(const oly_local_task *t, const part *p, const void *in, void *out)
 {
     const oly_local_operand *x = &t->in[0], *y = &t->out;
     oly_copy_task c = {.element_bytes = oly_element_bytes[x->dtype], .rank = x->rank};
     int64_t from = 0, to = 0, runs = 1, run = 1, bytes = (int64_t)c.element_bytes;
-    int cut = p->dimension; /* of rank 0 there is none */
+    int cut = p->dimension; /* none in rank 0 */
     int64_t low = p->low, high = p->high;
     for (int d = 0; d < y->rank; d++)
         *(d < cut ? &runs : &run) *= d == cut ? high - low : y->extent[d];
@@ -184,7 +184,7 @@ static bool has_batch(const part *p, const oly_positions *positions, int64_t k)
     return batch >= p->low && batch < p->high;
 }
 
-/* Two windows at once: where updates are read and where they go, of the dimensions that are not indexed. */
+/* Two windows at once, of the dimensions that are not indexed: where updates are read and where they go. */
 typedef struct windows {
     int rank;
     int64_t extent[OLY_MAX_RANK], to[OLY_MAX_RANK], from[OLY_MAX_RANK];

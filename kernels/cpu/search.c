@@ -1,6 +1,6 @@
-/* Finding places in sorted lines by bisection. Compiled once per instruction set; gives oly_search_run_<isa>, called through
- * local.c. Zeros of both signs are equal, NaN come after everything else and are equal to each other, as sort.c has them; of
- * complex elements the real part decides, then the imaginary one. */
+/* Finding positions in sorted lines by bisection. Compiled once per instruction set; gives oly_search_run_<isa>, called
+ * through local.c. Zeros of both signs are equal, NaNs come after everything else and are equal to each other, as in
+ * sort.c; complex elements compare by the real part, then by the imaginary one. */
 #include "local_table.h"
 #include <complex.h>
 
@@ -16,7 +16,8 @@
 
 enum { TOGETHER = 8 }; /* searches whose reads overlap */
 
-/* For each of `m` (at most TOGETHER) elements sought, how many of the n of a line come before it; after: also those equal to it. */
+/* For each of `m` (at most TOGETHER) elements, how many of the n of a line come before it; after: also those equal to
+ * it. */
 typedef void search(int64_t n, const void *line, int64_t stride, int m, const void *const *sought, bool after,
                     int64_t *found);
 

@@ -1,20 +1,19 @@
-/* Sorting lines, where their elements were, and the largest of them. Compiled once per instruction set; gives oly_sort_run_<isa>
- * and oly_argsort_run_<isa>, called through local.c.
- * Elements become unsigned numbers in the same order ("keys"); short lines of keys are merged, long ones sorted digit by
- * digit. Zeros of both signs have one key, and so have all NaN; where a line has such elements they are put back, in the
- * order they had, afterwards. */
+/* Sorting lines, the positions of sorted elements, and the largest elements. Compiled once per instruction set; gives
+ * oly_sort_run_<isa> and oly_argsort_run_<isa>, called through local.c. Elements become unsigned numbers in the same
+ * order ("keys"); short lines of keys are merged, long ones sorted by radix. Zeros of both signs have the same key, as
+ * have all NaNs; in lines with such elements they are restored afterwards, in their original order. */
 #include "local_table.h"
 #include <string.h>
 
 enum {
     RUN = 24,          /* sorted by insertion */
-    MOST_MERGED = 768, /* longer lines: digit by digit */
+    MOST_MERGED = 768, /* longer lines: radix sort */
     FEW = 32,          /* largest elements kept in order while a line is read */
 };
 
 /* -- keys alone ------------------------------------------------------------------------------------------------------ */
 
-/* Sorts n keys at a, with room for as many at b; returns which of the two has the result. */
+/* Sorts n keys at a, with n more as scratch at b; returns which of the two has the result. */
 #define SORT_KEYS(k, K)                                                                                                \
     static void insert_##k(int64_t n, K *a)                                                                            \
     {                                                                                                                  \
@@ -71,7 +70,7 @@ enum {
         return a;                                                                                                      \
     }
 
-/* Counts become places. False: one digit for all, nothing to do. */
+/* Turns counts into positions. False: all keys have the same digit, nothing to do. */
 static bool begin_digits(int64_t n, int64_t *count, int digit)
 {
     int64_t at = 0;
@@ -89,8 +88,7 @@ SORT_KEYS(w8, uint64_t)
 
 /* -- keys with numbers ----------------------------------------------------------------------------------------------- */
 
-/* Sorts keys and the numbers that go with them, stably. The keys come out at whichever place; the numbers at the place
- * returned. */
+/* Sorts keys with their numbers, stably. The keys end in either buffer, the numbers in the one returned. */
 #define SORT_PAIRS(k, K, i4, I)                                                                                        \
     static I *pairs_##k##_##i4(int64_t n, K *a, K *b, I *x, I *y)                                                      \
     {                                                                                                                  \
@@ -137,13 +135,13 @@ SORT_PAIRS(w8, uint64_t, i8, uint64_t)
 /* What loading a line found. */
 typedef struct kinds {
     int64_t negative, zeros, nans; /* less than zero, zeros of either sign, NaN */
-    bool special;                  /* a NaN or a zero with a sign */
+    bool special;                  /* a NaN, or a zero with a sign */
 } kinds;
 
-/* n elements at a distance of `stride` as keys. total: NaN and zeros as their bits have them. */
+/* n elements at a distance of `stride` as keys. total: NaNs and zeros ordered by their bits. */
 typedef void load_keys(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k);
 typedef void store_keys(int64_t n, void *out, int64_t stride, const void *key);
-/* Puts the zeros and NaN of a line where they belong among the n elements of out. */
+/* Restores the zeros and NaNs of a line at their positions among the n elements of out. */
 typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64_t in_stride, const kinds *k);
 
 #define INTEGER_KEYS(d, T, U, K, top)                                                                                  \
@@ -163,7 +161,7 @@ typedef void restore(int64_t n, void *out, int64_t stride, const void *in, int64
             to[i * stride] = (U)((U)x[i] ^ (U)(top));                                                                  \
     }
 
-/* U: the bits; sign and the bits of infinity. Negative numbers have their bits turned over, others the sign set. */
+/* U: the bits; sign and the bits of infinity. Negative numbers have all bits inverted, others the sign bit set. */
 #define FLOAT_KEYS(d, U, K, sign, infinity)                                                                            \
     static void load_##d(int64_t n, void *key, const void *in, int64_t stride, bool total, kinds *k)                   \
     {                                                                                                                  \
@@ -232,16 +230,17 @@ static const struct {
         OLY_WIDE_TYPES(FLOAT_CELL, ) OLY_COMPLEX_TYPES(PART_CELL, ) /* of one part of a complex number */
 };
 
-/* -- where elements were --------------------------------------------------------------------------------------------- */
+/* -- positions ----------------------------------------------------------------------------------------------------- */
 
-/* What orders a line: the real elements at a distance of `stride` from `base`. A complex operand is two of them. */
+/* What a line is sorted by: the real elements at a distance of `stride` from `base`. A complex operand is two of
+ * them. */
 typedef struct part {
     oly_dtype dtype;
     const char *base;
     int64_t stride;
 } part;
 
-/* Room for sorting n keys with their numbers: two places each. */
+/* Memory for sorting n keys with their numbers: two buffers each. */
 typedef struct room {
     char *key[2];
     void *number[2];
@@ -314,7 +313,7 @@ static int parts_of(const oly_local_operand *x, const char *base, int64_t stride
 
 /* -- the largest ----------------------------------------------------------------------------------------------------- */
 
-/* The `count` largest of n, when they are few: kept in order while the line is read. Returns how many there are. */
+/* The `count` largest of n, if few: kept in order while the line is read. Returns how many there are. */
 #define LARGEST(k, K)                                                                                                  \
     static int64_t largest_##k(int64_t n, int64_t count, const K *key, int64_t *places)                                \
     {                                                                                                                  \
@@ -336,12 +335,12 @@ static int parts_of(const oly_local_operand *x, const char *base, int64_t stride
 LARGEST(w4, uint32_t)
 LARGEST(w8, uint64_t)
 
-/* Of a line of elements, or (in[1]) of what parts of a line have found: these come with their numbers, negative ones do not
- * count. `places` is where an element lies in the line. */
+/* Of a line of elements, or of results of parts of a line, which come with their numbers (in[1]); negative numbers are
+ * skipped. `places` is the position of an element in the line. */
 typedef struct candidates {
     const oly_local_task *t;
-    const char *element, *number; /* the lines in in[0] and in[1]; NULL: an element's number is its place */
-    char *out, *values;           /* values NULL: not wanted */
+    const char *element, *number; /* the lines in in[0] and in[1]; NULL: an element's number is its position */
+    char *out, *values;           /* values NULL: not requested */
     int64_t value_stride;
 } candidates;
 
@@ -372,7 +371,7 @@ static void store_place(const candidates *c, int64_t k, int64_t place)
         memcpy(c->values + k * c->value_stride * bytes, c->element + place * x->stride[d] * bytes, (size_t)bytes);
 }
 
-/* Keys of the candidates that count, and their places: how many. */
+/* Keys of the candidates that count, and their positions. Returns how many. */
 #define TOP_K(k, K, i4, I)                                                                                             \
     static void top_k_##k##_##i4(const candidates *c, int64_t n, int64_t count, room *r)                               \
     {                                                                                                                  \
@@ -392,7 +391,7 @@ static void store_place(const candidates *c, int64_t k, int64_t place)
             for (int64_t i = 0; i < have; i++)                                                                         \
                 store_place(c, i, (int64_t)place[few[i]]);                                                             \
         } else {                                                                                                       \
-            for (int64_t i = 0; i < m / 2; i++) { /* backwards, so that of equal ones the first comes last */          \
+            for (int64_t i = 0; i < m / 2; i++) { /* reversed, so that of equal ones the first comes last */           \
                 K a = key[i];                                                                                          \
                 I b = place[i];                                                                                        \
                 key[i] = key[m - 1 - i];                                                                               \
@@ -433,7 +432,7 @@ static void top_k_line(const oly_local_task *t, const char *const *in, char *out
 
 /* -- lines ----------------------------------------------------------------------------------------------------------- */
 
-/* One line: its numbers in order. */
+/* One line: the sorted positions. */
 static void argsort_line(const oly_local_task *t, const char *const *in, char *out, char *scratch)
 {
     int d = t->dimension, n_parts = 0;

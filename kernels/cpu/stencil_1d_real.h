@@ -6,17 +6,17 @@
 #else
 #define DEPTH 4 /* 16 registers */
 #endif
-#define ROUND 9 /* values move on through 2 * DEPTH + 1 registers: after as many vectors each is back, without copies */
+#define ROUND 9 /* values rotate through 2 * DEPTH + 1 registers: then each is back in its own, without copies */
 
-/* Vectors of each level at the two positions before the present one. */
+/* Vectors of each level at the two positions before the current one. */
 typedef struct NAME(levels) {
     V before[DEPTH], last[DEPTH];
 } NAME(levels);
 
-/* A vector (and lanes of it) whose values stay: the fixed point beside the update region, and its copy among the ghosts. */
+/* A vector with lanes whose values are fixed: the point beside the update region, and its copy among the ghosts. */
 typedef struct NAME(stay) {
     int64_t vector;
-    V lanes; /* all bits set where the value stays */
+    V lanes; /* all bits set where the value is fixed */
 } NAME(stay);
 
 static inline __attribute__((always_inline)) V NAME(combine)(int kind, V left, V middle, V right, const V c[3])
@@ -32,7 +32,8 @@ static inline __attribute__((always_inline)) V NAME(combine)(int kind, V left, V
     return NAME(fused)(c[2], u[order[2]], NAME(fused)(c[1], u[order[1]], c[0] * u[order[0]]));
 }
 
-/* Vectors [begin, end) through `steps` levels; each becomes the value, steps later, of the vector `steps` to its left. */
+/* Passes vectors [begin, end) through `steps` levels; each is replaced by the value, after these steps, of the vector
+ * `steps` to its left. */
 static inline __attribute__((always_inline)) void NAME(flow)(V *row, int64_t begin, int64_t end, NAME(levels) * levels,
                                                              const V coefficient[3], int kind, int steps)
 {
@@ -99,8 +100,8 @@ static NAME(flow_function) *const
     NAME(flows)[KINDS][DEPTH + 1] = {ROW(LMR), ROW(LRM),         ROW(MLR),           ROW(MRL),         ROW(RLM),
                                      ROW(RML), ROW(SHARED_LEFT), ROW(SHARED_MIDDLE), ROW(SHARED_RIGHT)};
 
-/* The same for the few vectors near the ends of the row and near fixed points: those stay, and nothing is written before
- * vector 0. */
+/* The same for the few vectors near the ends of the row and near fixed points: those keep their values, and nothing is
+ * written before vector 0. */
 static __attribute__((noinline)) void NAME(trickle)(V *row, int64_t begin, int64_t end, NAME(levels) * levels,
                                                     const V *c, int kind, int steps, const NAME(stay) * stays,
                                                     int n_stays)
@@ -128,7 +129,7 @@ static void NAME(pass)(V *row, int64_t columns, const V *c, int kind, int steps,
     memset(&levels, 0, sizeof levels);
     NAME(refresh_ghosts)(row, columns, steps);
     int64_t k = -steps, end = columns + steps;
-    int64_t slow = steps + 1; /* vector 0 may hold a fixed point: levels meet it at 1 ... steps */
+    int64_t slow = steps + 1; /* vector 0 may hold a fixed point: levels reach it at 1 ... steps */
     NAME(trickle)(row, k, slow, &levels, c, kind, steps, stays, n_stays);
     k = slow;
     for (int i = 0; i <= n_stays; i++) {
@@ -144,7 +145,7 @@ static void NAME(pass)(V *row, int64_t columns, const V *c, int kind, int steps,
     }
 }
 
-/* The fixed points beside the update region, where the window holds them; at most three. */
+/* The fixed points beside the update region that are in the window; at most three vectors. */
 static int NAME(find_stays)(const oly_stencil_tile *t, int64_t columns, NAME(stay) * stays)
 {
     int n = 0;
@@ -159,8 +160,8 @@ static int NAME(find_stays)(const oly_stencil_tile *t, int64_t columns, NAME(sta
     return n;
 }
 
-/* All steps of the tile, with coefficients c. Values are held times `scale`. Stops and says false once the underflow flag
- * is up, where `exact` asks for that. */
+/* All steps of the tile, with coefficients c. Values are stored times `scale`. If `exact`, stops and returns false once
+ * the underflow flag is set. */
 static bool NAME(attempt)(const oly_stencil_tile *t, const V *c, int kind, REAL scale, bool exact)
 {
     int64_t count = t->window_hi[2] - t->window_lo[2], columns = NAME(columns)(count);
@@ -181,7 +182,7 @@ static bool NAME(attempt)(const oly_stencil_tile *t, const V *c, int kind, REAL 
     return true;
 }
 
-static void NAME(work)(const oly_stencil_tile *t)
+static void NAME(compute)(const oly_stencil_tile *t)
 {
     V c[3];
     if (t->side != 0) {

@@ -1,14 +1,14 @@
 /* Two dimensions, the cross of five points with shared products: four rows at a time, in registers. Compiled once per
- * instruction set (OLY_ISA names which). Called by stencil_wave.c of the same set only, which lays out the rows.
+ * instruction set (OLY_ISA names which). Called only by stencil_wave.c of the same set, which lays out the rows.
  *
- * What stencil_1d.c says of coefficients that are powers of two holds here: rows hold q = side * u, and
+ * As in stencil_1d.c, where coefficients are powers of two, rows hold q = side * u, and
  *
  *      q' = side * ((((q[middle] * middle/side + q[first]) + q[second]) + q[third]) + q[fourth])
  *
- * in the order of the taps: one fused, one product and three plain additions instead of five operations on the multiplying
- * ports. Loads would then be the limit (five for each result), so walking along four rows keeps the left, middle and right
- * vectors of all of them in registers: six loads for four results. A result replaces the vector above it, which was read a
- * moment before for the last time. */
+ * in the order of the taps: one fused multiply-add, one product and three plain additions instead of five operations on the
+ * multiplication ports. Loads would then be the limit (five per result), so the kernel moves along four rows and keeps the
+ * left, middle and right vectors of all of them in registers: six loads for four results. A result replaces the vector
+ * above it, which has just been read for the last time. */
 #include "stencil_table.h"
 #include "stencil_2d.h"
 #include <string.h>

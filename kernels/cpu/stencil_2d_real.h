@@ -1,4 +1,4 @@
-/* The walk of stencil_2d.c for one element type; included there, once per type. */
+/* The loop of stencil_2d.c for one element type; included there, once per type. */
 #include "stencil_vector.h"
 
 static inline __attribute__((always_inline)) void NAME(walk)(V *const rows[6], int64_t columns, V side, V ratio,

@@ -1,21 +1,22 @@
-/* The strip layout of the stencil kernels, and the ways into and out of it. Included once for float and once for double, as
+/* The strip layout of the stencil kernels, and conversion to and from it. Included once for float and once for double, as
  * stencil_vector.h.
  *
- * A row of `count` points is kept as `columns` vectors; lane l of vector k is point l * columns + k. So each lane walks along
- * its own strip of the row, the neighbours of a vector are whole vectors, and no load is unaligned:
+ * A row of `count` points is stored as `columns` vectors; lane l of vector k is point l * columns + k. So each lane has its
+ * own strip of the row, the neighbours of a vector are whole vectors, and no load is unaligned:
  *
  *      point   0 1 2 3 4 5 6 7 8 9 a b        columns = 3, 4 lanes
  *      vector  0: 0 3 6 9    1: 1 4 7 a    2: 2 5 8 b
  *
- * On either side of a row lie ghosts: vector -1 is vector columns-1 moved up a lane, vector `columns` is vector 0 moved
- * down a lane. What enters the first and the last lane there is some value of the row; it spoils as many points per step at
- * the ends of the window as the taps reach, which are those that no longer count. Lanes past `count` repeat the last point. */
+ * On either side of a row are ghosts: vector -1 is vector columns-1 shifted up one lane, vector `columns` is vector 0
+ * shifted down one lane. The first and the last lane get an arbitrary value of the row there; per step it invalidates as
+ * many points at the ends of the window as the taps reach, which are not used any more. Lanes past `count` repeat the last
+ * point. */
 
 #include "stencil_vector.h"
 
 typedef JOIN(bits, REAL_BYTES) NAME(mask) __attribute__((vector_size(STENCIL_VECTOR_BYTES), may_alias));
 
-/* All bits of one lane. */
+/* All bits set in one lane. */
 static inline V NAME(only_lane)(int64_t lane)
 {
     NAME(mask) m = {0};
@@ -23,14 +24,15 @@ static inline V NAME(only_lane)(int64_t lane)
     return (V)m;
 }
 
-/* Lanes of a where the mask is set, of b elsewhere. */
+/* Lanes of a where the mask is set, else of b. */
 static inline V NAME(choose)(V lanes, V a, V b)
 {
     NAME(mask) m = (NAME(mask))lanes;
     return (V)((m & (NAME(mask))a) | (~m & (NAME(mask))b));
 }
 
-/* STAGES(X): X(distance, indices that gather the low half of each pair, the high half); MOVE_UP, MOVE_DOWN: one lane. */
+/* STAGES(X): X(distance, indices that gather the low half of each pair, the high half); MOVE_UP, MOVE_DOWN: by one
+ * lane. */
 #if LANES == 2
 #define STAGES(X) X(1, (0, 2), (1, 3))
 #define MOVE_UP   (0, 0)
@@ -63,7 +65,7 @@ static inline V NAME(choose)(V lanes, V a, V b)
 #define SHUFFLE(a, b, ...)   __builtin_shufflevector(a, b, __VA_ARGS__)
 #define SHUFFLE_(a, b, list) SHUFFLE(a, b, UNWRAP list)
 
-/* Square transposition of LANES vectors. */
+/* Transposes a square of LANES vectors. */
 static inline __attribute__((always_inline)) void NAME(transpose)(V m[LANES])
 {
 #define STAGE(distance, low, high)                                                                                     \
@@ -85,26 +87,26 @@ static inline void NAME(refresh_ghosts)(V *row, int64_t columns, int n)
     }
 }
 
-/* Vectors a row of `count` points takes: enough for the ghosts to come from one lane away. */
+/* Vectors of a row of `count` points: enough for ghosts to come from the adjacent lane. */
 static inline int64_t NAME(columns)(int64_t count)
 {
     int64_t columns = (count + LANES - 1) / LANES, least = LANES > OLY_STENCIL_GHOSTS ? LANES : OLY_STENCIL_GHOSTS;
     return columns < least ? least : columns;
 }
 
-/* Where point x of a row is kept, in elements. */
+/* Position of point x of a row, in elements. */
 static inline int64_t NAME(element)(int64_t x, int64_t columns)
 {
     return x % columns * LANES + x / columns;
 }
 
-/* Blocks of LANES columns; the last one overlaps the one before, so that there is no remainder. */
+/* Blocks of LANES columns; the last one overlaps the one before, so there is no remainder. */
 #define FOR_EACH_SQUARE(k, columns)                                                                                    \
     for (int64_t k = 0; k < (columns);                                                                                 \
          k = k + LANES < (columns) && k + 2 * LANES > (columns) ? (columns)-LANES : k + LANES)
 
-/* Brings `count` points into strip layout, times `scale`. They go through `spare`, room for a row, so that the strips of
- * the last lanes need no care. */
+/* Copies `count` points into strip layout, times `scale`, through `spare` (one row), so that the last lanes need no
+ * special case. */
 static void NAME(fill)(V *row, int64_t columns, const REAL *from, int64_t count, REAL scale, REAL *spare)
 {
     V factor = NAME(spread)(scale);
@@ -124,7 +126,7 @@ static void NAME(fill)(V *row, int64_t columns, const REAL *from, int64_t count,
     }
 }
 
-/* Takes points [begin, end) of a row out of strip layout, times `scale`, to to[0], to[1], ... */
+/* Copies points [begin, end) of a row out of strip layout, times `scale`, to to[0], to[1], ... */
 static void NAME(drain)(const V *row, int64_t columns, REAL *to, int64_t begin, int64_t end, REAL scale, REAL *spare)
 {
     V factor = NAME(spread)(scale);

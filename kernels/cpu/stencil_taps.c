@@ -1,6 +1,6 @@
-/* Rows of sums of taps, for linear forms that read several fields: out[i] = sum over taps of coefficient[t] * in[t][i], added as
- * the other stencil kernels add. Compiled once per instruction set (OLY_ISA names which). Called through that set's table by
- * kernels/stencil.c only. */
+/* Sums of taps along rows, for linear forms that read several fields: out[i] = sum over taps of coefficient[t] *
+ * in[t][i], added in the order of the other stencil kernels. Compiled once per instruction set (OLY_ISA names which).
+ * Called through that set's table by kernels/stencil.c only. */
 #include "stencil_table.h"
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
 
-oly_stencil_taps_work PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
+oly_stencil_taps_kernel PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
 
 void PASTE(oly_stencil_taps_f32_, OLY_ISA)(int n_taps, const double *coefficient, const void *const *in, void *out,
                                            int64_t n)

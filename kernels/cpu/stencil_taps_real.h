@@ -3,7 +3,7 @@
 
 enum { NAME(AT_ONCE) = 4 * LANES };
 
-/* So many vectors at a time: that each waits for its own sums only. */
+/* Several vectors at a time hide the latency of additions. */
 static inline __attribute__((always_inline)) void NAME(add_taps)(int n_taps, const V *c, const void *const *in,
                                                                  REAL *out, int64_t i)
 {

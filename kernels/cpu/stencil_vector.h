@@ -1,6 +1,6 @@
-/* Vectors of the widest kind of the instruction set that is compiled for, for the stencil kernels. Included once for float
- * and once for double by each of them, with REAL, REAL_BYTES and SUFFIX defined. Multiplication and addition are fused where
- * the instruction set can; elsewhere they are two operations, everywhere. */
+/* The widest vectors of the instruction set being compiled for, for the stencil kernels. Included once for float and
+ * once for double by each of them, with REAL, REAL_BYTES and SUFFIX defined. Multiplication and addition are fused if
+ * the instruction set has that; if not, they are two operations, everywhere. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b)  JOIN_(a, b)
@@ -44,5 +44,5 @@ static inline __attribute__((always_inline)) V NAME(fused)(V a, V b, V c)
 
 static inline V NAME(spread)(REAL x)
 {
-    return x - (V){0}; /* minus: keeps -0 */
+    return x - (V){0}; /* subtraction keeps -0 */
 }

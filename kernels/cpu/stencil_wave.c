@@ -1,29 +1,29 @@
 /* Stencils of any taps in one to three dimensions: a wavefront through time over one tile. Compiled once per instruction
  * set (OLY_ISA names which); holds that set's table. Called through the table by kernels/stencil.c only.
  *
- * Level s is the field after s steps. The front walks up the slabs, `block` slabs at a time; behind it, level s+1 follows
- * level s by as many slabs as the taps reach up, so every level works on values that were made a moment ago:
+ * Level s is the field after s steps. The front moves up the slabs, `block` slabs at a time; behind it, level s+1 follows
+ * level s by as many slabs as the taps reach up, so every level reads values that have just been computed:
  *
  *      slab      0 1 2 3 4 5 6 7 8 9
- *      level 0   . . . . . . . . L L     L: brought in (strip layout)
- *      level 1   . . . . . . . 1 1       1, 2: swept now
- *      level 2   . . . . . . 2 2         then brought out, where it is the last level
+ *      level 0   . . . . . . . . L L     L: loaded (strip layout)
+ *      level 1   . . . . . . . 1 1       1, 2: computed now
+ *      level 2   . . . . . . 2 2         then stored, if it is the last level
  *
- * Slab y of level s lives in slot (y - s * shift) mod slots: shift is the reach downwards, so that a new slab takes the place
- * of the lowest slab that it is made from, or one more where it is made from points of that slab which the sweep has passed.
+ * Slab y of level s is kept in slot (y - s * shift) mod slots: shift is the reach downwards, so that a new slab replaces
+ * the lowest slab that it is computed from, or one more where it reads points of that slab which the sweep has passed.
  * All live slabs together are steps * (reach + shift) + block of them, sized for the caches by stencil.c.
  *
- * Slabs that follow each other in memory are swept as one line of vectors, ghosts included (their values are garbage until
- * they are made anew), so the loop that counts is long and has no remainders. Points that do not change (rows and columns
- * beside the update region) are put back after the sweep.
+ * Slabs that are adjacent in memory are swept as one line of vectors, ghosts included (their values are garbage until
+ * they are recomputed), so the hot loop is long and has no remainders. Fixed points (rows and columns beside the update
+ * region) are restored after the sweep.
  *
- * A tap list is worked with one fused multiply-add per tap, in the order given; the cross of two dimensions has a faster way
+ * A tap list takes one fused multiply-add per tap, in the given order; the cross of two dimensions has a faster kernel
  * where its products are shared (stencil_2d.c).
  *
- * Measured (Zen 3 at 3.2 GHz, float, processor time of one core that had other programs to serve): 2-D cross 4096^2
- * 6.9 Gpoint/s shared, 5.1 in the general way; the walk of stencil_2d.c alone 15.5 in the first-level cache
- * and 13.3 from the second. 3-D cross 256^3 1.9. Gained: wide rows in three dimensions (560 points instead of 160, 1.7 times),
- * 32 steps instead of 16 in two (1.3 times). Made no difference: prefetching the next rows, bringing rows in strip by strip
+ * Measured (Zen 3 at 3.2 GHz, float, CPU time of one core shared with other programs): 2-D cross 4096^2 6.9 Gpoint/s
+ * shared, 5.1 by fused multiply-adds; the loop of stencil_2d.c alone 15.5 in the first-level cache and 13.3 from the
+ * second. 3-D cross 256^3 1.9. What helped: wide rows in three dimensions (560 points instead of 160, 1.7 times), 32 steps
+ * instead of 16 in two (1.3 times). What made no difference: prefetching the next rows, loading rows strip by strip
  * instead of as one piece, eight slabs at a time. */
 #include "stencil_table.h"
 #include "stencil_2d.h"
@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The five points of two dimensions that stencil_2d.c has a way for: products shared, the middle among the first two. */
+/* The five points of two dimensions that stencil_2d.c supports: products shared, the middle among the first two. */
 static bool is_shared_cross(const oly_stencil_tile *t)
 {
     int distance = 0, middle = 0;
@@ -56,11 +56,11 @@ static bool is_shared_cross(const oly_stencil_tile *t)
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
 
-oly_stencil_work PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA);
-oly_stencil_taps_work PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
+oly_stencil_kernel PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA);
+oly_stencil_taps_kernel PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA);
 
 const oly_stencil_table PASTE(oly_stencil_table_, OLY_ISA) = {
     .line = {PASTE(oly_stencil_line_f32_, OLY_ISA), PASTE(oly_stencil_line_f64_, OLY_ISA)},
-    .wave = {work_f32, work_f64},
+    .wave = {compute_f32, compute_f64},
     .taps = {PASTE(oly_stencil_taps_f32_, OLY_ISA), PASTE(oly_stencil_taps_f64_, OLY_ISA)},
 };

@@ -9,29 +9,29 @@ typedef struct NAME(wave) {
     REAL scale;
     int order[4]; /* of the neighbours, for it */
     V *slots;
-    bool alternate;      /* one slab in all: levels take turns in its two slots */
-    int64_t turned;      /* slots passed in whole rounds before the present front */
+    bool alternate;      /* a single slab: levels alternate between its two slots */
+    int64_t wrapped;     /* slots passed in whole rounds before the current front */
     REAL *spare, *saved; /* room for one row; for the fixed columns of a block */
     V coefficient[OLY_STENCIL_TAPS];
     int64_t in_slab[OLY_STENCIL_TAPS];     /* offset of a tap within a slab, in vectors */
-    int64_t fixed[2 * OLY_STENCIL_GHOSTS]; /* elements of a row that stay, by place in strip layout */
+    int64_t fixed[2 * OLY_STENCIL_GHOSTS]; /* elements of a row that are fixed, by position in strip layout */
     int n_fixed;
 } NAME(wave);
 
-/* Sets the wave up for a front. All it touches lies within `slots` of the lowest slab of the last level, so that one
- * subtraction then finds a slot, where a division would. */
-static void NAME(turn)(NAME(wave) * w, int64_t front)
+/* Sets the wave up for a front. All slabs it uses are within `slots` of the lowest slab of the last level, so that one
+ * subtraction finds a slot, where a division would be needed. */
+static void NAME(set_front)(NAME(wave) * w, int64_t front)
 {
     const oly_stencil_tile *t = w->tile;
     int64_t lowest = front - (int64_t)t->steps * t->above[0] - t->window_lo[0];
-    w->turned = lowest > 0 ? lowest / t->slots * t->slots : 0;
+    w->wrapped = lowest > 0 ? lowest / t->slots * t->slots : 0;
 }
 
 static inline int64_t NAME(slot)(const NAME(wave) * w, int64_t y, int level)
 {
     const oly_stencil_tile *t = w->tile;
     int64_t behind = w->alternate ? (t->steps - level) & 1 : t->steps - level;
-    int64_t slot = y - t->window_lo[0] + behind * t->shift - w->turned;
+    int64_t slot = y - t->window_lo[0] + behind * t->shift - w->wrapped;
     return slot < t->slots ? slot : slot - t->slots;
 }
 
@@ -41,7 +41,7 @@ static inline V *NAME(place)(const NAME(wave) * w, int64_t y, int level)
     return w->slots + NAME(slot)(w, y, level) * w->slab + w->ghosts;
 }
 
-/* Slabs from y on that lie one after the other in memory, at most n. */
+/* How many slabs from y on are contiguous in memory, at most n. */
 static int64_t NAME(unbroken)(const NAME(wave) * w, int64_t y, int level, int64_t n)
 {
     int64_t slot = NAME(slot)(w, y, level);
@@ -72,7 +72,7 @@ SWEEP(8)
 SWEEP(9)
 #undef SWEEP
 
-/* Any number of taps: eight sums at a time, so that the additions of one need not wait for each other. */
+/* Any number of taps: eight sums at a time, to hide the latency of additions. */
 static __attribute__((noinline)) void NAME(sweep_many)(const V *const *in, const V *c, V *out, int64_t n, int n_taps)
 {
     int64_t p = 0;
@@ -117,8 +117,8 @@ static void NAME(sweep)(const V *const *in, const V *c, V *out, int64_t n, int n
 
 /* -- one level ---------------------------------------------------------------------------------------------------- */
 
-/* The part of dimension d that a level has to know, and the part of it that is computed: the update grown by what the
- * remaining steps reach. */
+/* The part of dimension d that a level must have, and the part of it that is computed: the update region extended by
+ * the reach of the remaining steps. */
 static inline int64_t NAME(known_lo)(const oly_stencil_tile *t, int d, int level)
 {
     int64_t lo = t->update_lo[d] - (int64_t)(t->steps - level) * t->below[d];
@@ -140,7 +140,7 @@ static inline int64_t NAME(swept_hi)(const oly_stencil_tile *t, int d, int level
     return hi < t->fixed_hi[d] ? hi : t->fixed_hi[d];
 }
 
-/* Slab y keeps its rows [lo, hi) from the level before. */
+/* Copies rows [lo, hi) of slab y from the level before. */
 static void NAME(carry_rows)(const NAME(wave) * w, int64_t y, int level, int64_t lo, int64_t hi)
 {
     V *to = NAME(place)(w, y, level) - w->ghosts;
@@ -149,13 +149,13 @@ static void NAME(carry_rows)(const NAME(wave) * w, int64_t y, int level, int64_t
         memcpy(to + lo * w->row, from + lo * w->row, (size_t)((hi - lo) * w->row) * sizeof(V));
 }
 
-/* Row r of the rows that a sweep makes: of the n-th slab, or of the one slab from row lo on. */
+/* Row r of the rows that a sweep computes: of the n-th slab, or of the single slab from row lo on. */
 static inline V *NAME(row_of)(const NAME(wave) * w, int64_t y, int64_t r, int level, int64_t lo)
 {
     return w->rows > 1 ? NAME(place)(w, y, level) + (lo + r) * w->row : NAME(place)(w, y + r, level);
 }
 
-/* The sweep of stencil_2d.c: four rows at a time, and what is left in the general way with the same products. */
+/* The sweep of stencil_2d.c: four rows at a time, and the rest tap by tap with the same products. */
 static void NAME(sweep_cross)(const NAME(wave) * w, int64_t y, int64_t n, int level)
 {
     const oly_stencil_tile *t = w->tile;
@@ -187,7 +187,7 @@ static void NAME(sweep_taps)(const NAME(wave) * w, int64_t y, int64_t n, int lev
     NAME(sweep)(in, w->coefficient, out, (n - 1) * w->slab + (hi - lo - 1) * w->row + w->columns, t->n_taps);
 }
 
-/* Computes rows [lo, hi) of n slabs from y on. Slabs of several rows come one at a time. */
+/* Computes rows [lo, hi) of n slabs from y on. Slabs of several rows are computed one at a time. */
 static void NAME(sweep_slabs)(const NAME(wave) * w, int64_t y, int64_t n, int level, int64_t lo, int64_t hi)
 {
     int64_t n_rows = n * (hi - lo);
@@ -209,7 +209,7 @@ static void NAME(sweep_slabs)(const NAME(wave) * w, int64_t y, int64_t n, int le
     }
 }
 
-/* Slabs [begin, end) of a level, from the level before. */
+/* Computes slabs [begin, end) of a level from the level before. */
 static void NAME(make_level)(const NAME(wave) * w, int level, int64_t begin, int64_t end)
 {
     const oly_stencil_tile *t = w->tile;
@@ -267,7 +267,7 @@ static void NAME(prepare)(NAME(wave) * w, const oly_stencil_tile *t, bool shared
     w->columns = NAME(columns)(count);
     w->row = w->columns + 2 * w->ghosts;
     while ((w->row * STENCIL_VECTOR_BYTES + 320) % 4096 <
-           640) /* rows near the same place of pages get in each other's way */
+           640) /* rows at nearly the same offset within pages conflict in the cache */
         w->row++;
     w->rows = t->window_hi[1] - t->window_lo[1];
     w->slab = w->rows * w->row;
@@ -298,14 +298,14 @@ static void NAME(prepare)(NAME(wave) * w, const oly_stencil_tile *t, bool shared
         w->fixed[w->n_fixed++] = NAME(element)(x - t->window_lo[2], w->columns);
 }
 
-/* The whole tile; false when products were not exact, which is only looked for where they are shared. */
+/* The whole tile; false if products were not exact, which is checked only where they are shared. */
 static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
 {
     NAME(wave) wave;
     NAME(prepare)(&wave, t, shared);
     for (int64_t front = t->window_lo[0]; front - (int64_t)t->steps * t->above[0] < t->update_hi[0];
          front += t->block) {
-        NAME(turn)(&wave, front);
+        NAME(set_front)(&wave, front);
         for (int64_t y = front; y < front + t->block && y < t->window_hi[0]; y++)
             NAME(bring_in)(&wave, y);
         for (int s = 1; s <= t->steps; s++) {
@@ -322,7 +322,7 @@ static bool NAME(attempt)(const oly_stencil_tile *t, bool shared)
     return true;
 }
 
-static void NAME(work)(const oly_stencil_tile *t)
+static void NAME(compute)(const oly_stencil_tile *t)
 {
     if (is_shared_cross(t)) {
         fexcept_t before;

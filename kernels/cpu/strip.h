@@ -1,14 +1,17 @@
-/* The innermost loop of products: sums along a row of the result. What gemm.c and convolve.c share; inside kernels/cpu. */
+/* The innermost loop of products: sums along a row of the result. Shared by gemm.c and convolve.c; inside
+ * kernels/cpu. */
 #ifndef OLY_CPU_STRIP_H
 #define OLY_CPU_STRIP_H
 #include "table.h"
 #include "cpu/vector_math.h"
 
-/* acc + a * b for each kind of element; unsigned types stand for the signed ones: the same bits, and wrapping is defined. */
+/* acc + a * b for each kind of element; unsigned types represent the signed ones: the same bits, and wrapping is
+ * defined. */
 #define FUSED_F32(acc, a, b) FMAF(a, b, acc)
 #define FUSED_F64(acc, a, b) FMA(a, b, acc)
 #define LOGICAL(acc, a, b)   ((acc) | ((a) & (b)))
-/* By the type in which integers wrap (core/dtype_list.h): narrow ones would be promoted to int, which must not overflow. */
+/* By the type in which integers wrap (core/dtype_list.h): narrow ones would be promoted to int, which must not
+ * overflow. */
 #define WRAPPED_uint32_t(acc, a, b) ((uint32_t)(acc) + (uint32_t)(a) * (uint32_t)(b))
 #define WRAPPED_uint64_t(acc, a, b) ((acc) + (a) * (b))
 #define FUSED_C64(acc, a, b)        COMPLEX_FUSED(acc, a, b, FMAF)

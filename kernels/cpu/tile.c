@@ -1,25 +1,26 @@
-/* The tile interpreter: works an elementwise program over a box by tiles that stay in L1. Compiled once per instruction set;
- * gives oly_tile_run_<isa>.
+/* The tile interpreter: runs an elementwise program over a box by tiles that stay in L1. Compiled once per instruction
+ * set; gives oly_tile_run_<isa>.
  *
- * Dimensions that every operand runs through evenly are merged first. Then a tile is either
- *   a row    of the innermost dimension: loads and stores of stride 1 need no copy, registers point at memory, and an operand
- *            that stands still along the row is one element for the whole tile; or
- *   a block  of several dimensions, when rows are short or an operand runs across them: loads are gathered, stores scattered.
- * Operands of instructions that are one element for all make a result that is one element ("scalar"): worked once per tile,
- * or once and for all when they change nowhere. Each register's value lives in a slot (a piece of `memory`), at its load, or
- * at the place it will be stored to. */
+ * Dimensions along which every operand is evenly spaced are merged first. Then a tile is either
+ *   a row    of the innermost dimension: loads and stores of stride 1 need no copy, registers point to memory, and an
+ *            operand that is constant along the row is one element for the whole tile; or
+ *   a block  of several dimensions, if rows are short or an operand is dense in another dimension: loads are gathered,
+ *            stores scattered.
+ * An instruction whose operands are one element for all has such a result too ("scalar"): computed once per tile, or once
+ * per box if it is constant. Each register's value is kept in a slot (a part of `memory`), in the memory of its load, or
+ * in that of the store it goes to. */
 #include "tile_small.h"
 #include <string.h>
 
 #define MEMORY_BYTES 65536 /* all slots */
-#define GOOD_BYTES   24576 /* slots of this size leave L1 room for what streams through */
+#define GOOD_BYTES   24576 /* slots of this size leave L1 room for streamed data */
 #define SHORT_ROW    64
 #define MOST_SLOTS   (OLY_TILE_REGISTERS + 2)
 #define NO_SLOT      (-1)
 
-typedef enum extent_class { VECTOR, ROW_SCALAR, CONSTANT } extent_class; /* how much one register stands for */
+typedef enum extent_class { VECTOR, ROW_SCALAR, CONSTANT } extent_class; /* for how many elements one register stands */
 
-/* A load, a store or an iota: where it is and how it moves. The strides of an iota are of its value. */
+/* A load, a store or an iota: where it is and its strides (of an iota: those of its value). */
 typedef struct operand {
     char *base;
     int64_t stride[OLY_MAX_RANK];
@@ -32,10 +33,10 @@ typedef struct operand {
 } operand;
 
 typedef struct step {
-    oly_tile_call call; /* function NULL: nothing to do but name the place (constants), or iota */
-    char *place;        /* slot, or the scalar's own place */
+    oly_tile_call call; /* function NULL: only sets the address (constants), or an iota */
+    char *place;        /* slot, or the address of a scalar */
     int16_t in[3], out;
-    int16_t store; /* writes straight to this store's memory; -1: to place */
+    int16_t store; /* writes directly to the memory of this store; -1: to place */
     int16_t slot;
     int16_t iota; /* its operand; -1 */
     uint8_t to, kind, dies;
@@ -60,7 +61,7 @@ typedef struct run {
 
 /* -- the box -------------------------------------------------------------------------------------------------------- */
 
-/* Merges dimension d into the last one kept, or keeps it. */
+/* Merges dimension d into the last kept one, or keeps it. */
 static void take_dimension(run *r, const int64_t *stride, int64_t extent)
 {
     bool merges = r->rank > 0;
@@ -74,7 +75,7 @@ static void take_dimension(run *r, const int64_t *stride, int64_t extent)
         r->operands[k].stride[r->rank - 1] = stride[k];
 }
 
-/* What an iota's value grows by along dimension d. */
+/* The increment of an iota's value along dimension d. */
 static int64_t iota_stride(const oly_tile_instruction *c, const oly_tile_box *box, int d)
 {
     int64_t stride = 1;
@@ -110,7 +111,7 @@ static void collapse(run *r, const oly_tile_box *box, const oly_tile_operand *lo
                 stride[k++] = iota_stride(&p->instructions[i], box, d);
         take_dimension(r, stride, box->extent[d]);
     }
-    if (r->rank == 0) { /* one element: any stride will do */
+    if (r->rank == 0) { /* one element: any stride is fine */
         r->rank = 1;
         r->extent[0] = 1;
         for (int k = 0; k < r->n_operands; k++)
@@ -142,7 +143,7 @@ static void name_operands(run *r, const oly_tile_box *box, const oly_tile_operan
             (o++)->origin = iota_origin(&p->instructions[i], box);
 }
 
-/* True when loads or stores run across the innermost dimension and along another. *along: that one. */
+/* Are loads or stores dense in a dimension other than the innermost? *along: that one. */
 static bool runs_across(const run *r, int *along)
 {
     for (int k = 0; k < r->n_loads + r->n_stores; k++) {
@@ -173,7 +174,7 @@ static void choose_form(run *r)
     }
 }
 
-/* Evenly long pieces of at most `most`, whole multiples of 16 where there are several. */
+/* Length of equal pieces of at most `most`, multiples of 16 if there are several. */
 static int64_t even_piece(int64_t extent, int64_t most)
 {
     if (extent <= most)
@@ -207,9 +208,10 @@ static void cut_into_tiles(run *r, int64_t most)
     }
 }
 
-/* -- the program: which function, which place ----------------------------------------------------------------------- */
+/* -- the program: functions and addresses -------------------------------------------------------------------------- */
 
-/* From the last instruction to the first: which operands are read there for the last time, and who writes the stores. */
+/* From the last instruction to the first: which operands are read for the last time, and which instruction writes each
+ * store. */
 static void find_last_uses(run *r)
 {
     const oly_tile_program *p = r->program;
@@ -237,7 +239,7 @@ static void find_last_uses(run *r)
     }
 }
 
-/* A load that shares memory with a store may be read in place only as long as nothing was stored: else it is copied. */
+/* A load that shares memory with a store can be read in place only before the store: otherwise it is copied. */
 static void copy_overwritten_loads(run *r)
 {
     const oly_tile_program *p = r->program;
@@ -273,7 +275,8 @@ static void give_slot(run *r, int reg)
     r->slot_of[reg] = NO_SLOT;
 }
 
-/* Gives a vector result its slot: that of an operand of the same size that dies here, or a fresh one. */
+/* Assigns a slot to a vector result: that of an operand of the same size that is read for the last time here, or a new
+ * one. */
 static void place_result(run *r, step *t, const oly_tile_instruction *c)
 {
     int16_t slot = NO_SLOT;
@@ -377,7 +380,7 @@ static int64_t offset_of(const run *r, const tile *t, const operand *o)
     return offset;
 }
 
-/* Moves a tile between a dense place and an operand's, two dimensions at a time. */
+/* Copies a tile between dense memory and an operand's, two dimensions at a time. */
 static void move_tile(const run *r, const tile *t, const operand *o, char *memory, char *dense, bool store)
 {
     const oly_convert_table *moves = &OLY_ISA_NAME(oly_convert);
@@ -436,7 +439,7 @@ static void store_tile(run *r, const tile *t)
             continue;
         char *to = o->base + offset_of(r, t, o) * o->bytes;
         const char *from = r->at[o->reg];
-        if (r->kind[o->reg] != VECTOR) { /* one element for all: spread it first */
+        if (r->kind[o->reg] != VECTOR) { /* one element for all: broadcast it first */
             char spread[OLY_TILE * 16] __attribute__((aligned(64)));
             OLY_ISA_NAME(oly_convert).fill[o->bytes](t->n, spread, from);
             move_tile(r, t, o, to, spread, true);
@@ -468,7 +471,7 @@ static void run_tile(run *r, const tile *t, char *memory, size_t slot_bytes)
     store_tile(r, t);
 }
 
-/* -- the whole ------------------------------------------------------------------------------------------------------ */
+/* -- the whole box ------------------------------------------------------------------------------------------------- */
 
 static void set_tile(const run *r, int64_t number, tile *t)
 {
@@ -483,7 +486,7 @@ static void set_tile(const run *r, int64_t number, tile *t)
     }
 }
 
-/* Elements of a tile: as many as leave the slots in L1, and never more than fit `memory`. */
+/* Elements of a tile: as many as keep the slots in L1, and fit `memory`. */
 static int64_t most_elements(const run *r)
 {
     if (r->n_slots == 0)

@@ -1,6 +1,6 @@
-/* Tile operations on narrow floating types (core/dtype_list.h): the operands are widened to float32, worked by its function and rounded, a
- * short piece at a time that stays in L1. So every row of elementwise.def that takes float32 takes these too. Compiled once per
- * instruction set; called by the tile interpreters. */
+/* Tile operations on narrow floating-point types (core/dtype_list.h): the operands are widened to float32, computed by
+ * its function and rounded, in short pieces that stay in L1. So every row of elementwise.def that takes float32 takes
+ * these too. Compiled once per instruction set; called by the tile interpreters. */
 #include "tile_small.h"
 
 enum { PIECE = 256 };

@@ -1,13 +1,13 @@
-/* Elementwise programs on a handful of contiguous elements: no tiles, no plan, just the instructions one after the other. A call on
- * four elements is all overhead, and most of the general interpreter's (tile.c) goes into deciding how to cut the box. Compiled
- * once per instruction set; called by tile.c first. */
+/* Elementwise programs on a handful of contiguous elements: no tiles, just the instructions one after the other. A call
+ * on four elements is all overhead, and the general interpreter (tile.c) spends most of it on deciding how to split the
+ * box. Compiled once per instruction set; tile.c calls it first. */
 #include "tile_small.h"
 #include <string.h>
 
 enum { MOST_ELEMENTS = 64, MOST_INSTRUCTIONS = 16 };
 
-/* One element for the whole box, or all of them in row-major order. */
-static bool stands_still(const oly_tile_box *box, const oly_tile_operand *o)
+/* Is the operand one element for the whole box? If not, it must be dense (is_dense). */
+static bool is_one_element(const oly_tile_box *box, const oly_tile_operand *o)
 {
     for (int d = 0; d < box->rank; d++)
         if (o->stride[d] != 0 && box->extent[d] > 1)
@@ -43,7 +43,7 @@ bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly
     for (int l = 0; l < program->n_loads; l++) {
         int reg = program->load_register[l];
         at[reg] = loads[l].base;
-        one[reg] = stands_still(box, &loads[l]);
+        one[reg] = is_one_element(box, &loads[l]);
         if (!one[reg] && !is_dense(box, &loads[l]))
             return false;
     }

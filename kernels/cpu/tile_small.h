@@ -3,7 +3,7 @@
 #define OLY_KERNEL_TILE_SMALL_H
 #include "table.h"
 
-/* How an instruction is worked. */
+/* How an instruction is computed. */
 typedef struct oly_tile_call {
     oly_tile_function *function;
     uint8_t narrow;  /* the operands' type, when it is a narrow one and the function's float32; else 0 */
@@ -11,7 +11,7 @@ typedef struct oly_tile_call {
     uint8_t scalars; /* with `narrow`: bit k: operand k is one element for all */
 } oly_tile_call;
 
-/* Widens the operands, calls the function, and rounds the result where it is of the operands' type (tile_narrow.c). */
+/* Widens the operands, calls the function, and rounds the result if it has the operands' type (tile_narrow.c). */
 void OLY_ISA_NAME(oly_tile_narrow)(const oly_tile_call *call, int n, void *out, const void *x, const void *y);
 
 /* The call of an instruction; bit k of scalars: operand k is one element for all. */
@@ -54,7 +54,7 @@ static inline void oly_tile_apply(const oly_tile_call *call, int n, void *out, c
         call->function(n, out, x, y, z);
 }
 
-/* Works the whole box when it is small and plain; false: it did nothing. */
+/* Computes the whole box if it is small and contiguous; false: nothing was done. */
 bool OLY_ISA_NAME(oly_tile_run_small)(const oly_tile_program *program, const oly_tile_box *box,
                                       const oly_tile_operand *loads, const oly_tile_operand *stores);
 #endif

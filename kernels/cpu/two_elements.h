@@ -1,5 +1,5 @@
-/* Two elements made one: what kernels that combine elements in order share (scan.c,
- * scatter.c). A: the type that is worked in. */
+/* Combining two elements: shared by kernels that combine elements in order (scan.c, scatter.c). A: the type of the
+ * computation. */
 #ifndef OLY_TWO_ELEMENTS_H
 #define OLY_TWO_ELEMENTS_H
 #include <complex.h>

@@ -1,22 +1,23 @@
-/* Mathematical functions of one element, written so that loops over them become vector code on every instruction set: no
- * branches, no tables. For elementwise.c. float32 functions compute in double and round once, so they are (nearly always)
- * correctly rounded, apart from those of math_single.h; float64 functions are within about 1 ulp. Polynomials are Chebyshev
- * interpolations on the reduced interval with the relative errors noted; sine and cosine kernels and the logarithm of float64
- * have the coefficients of FreeBSD's msun (k_sin.c, k_cos.c, e_log.c). Arithmetic must not be contracted or reassociated. */
+/* Mathematical functions of one element, written so that loops over them vectorise on every instruction set: no
+ * branches, no tables. Used by elementwise.c. float32 functions compute in double and round once, so they are (nearly
+ * always) correctly rounded, except those of math_single.h; float64 functions are within about 1 ulp. Polynomials are
+ * Chebyshev interpolations on the reduced interval with the relative errors noted; sine and cosine kernels and the
+ * logarithm of float64 have the coefficients of FreeBSD's msun (k_sin.c, k_cos.c, e_log.c). Arithmetic must not be
+ * contracted or reassociated. */
 #ifndef OLY_VECTOR_MATH_H
 #define OLY_VECTOR_MATH_H
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* Loops become vector code only when everything in them is inlined. */
+/* Loops vectorise only if everything in them is inlined. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* a * b + c, rounded once where the instruction set can. */
+/* a * b + c, rounded once if the instruction set can. */
 #ifdef __FP_FAST_FMA
 #define FMA(a, b, c)  __builtin_fma(a, b, c)
 #define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-/* What a * b lacks when rounded to p: exact. */
+/* The rounding error of p = a * b: exact. */
 #define PRODUCT_ERROR(a, b, p) __builtin_fma(a, b, -(p))
 #else
 #define FMA(a, b, c)           ((a) * (b) + (c))
@@ -31,8 +32,8 @@ INLINE double product_error(double a, double b, double p)
 }
 #endif
 
-/* x y of complex numbers. Which products are fused is written out: GCC 12 fuses them in vector code alone, whatever it was
- * told of contraction. */
+/* x y of complex numbers. Which products are fused is explicit: GCC 12 would fuse them in vector code alone, whatever
+ * its option for contraction. */
 #define COMPLEX_PRODUCT(x, y, fma_of)                                                                                  \
     __builtin_complex(fma_of(__real__(x), __real__(y), -(__imag__(x) * __imag__(y))),                                  \
                       fma_of(__real__(x), __imag__(y), __imag__(x) * __real__(y)))
@@ -103,7 +104,7 @@ INLINE double expm1_long(double r)
     q = FMA(r, q, 0.5);
     return FMA(r * r, q, r);
 }
-/* e^x for -700 < x < 700, to float32's needs. */
+/* e^x for -700 < x < 700, accurate enough for float32. */
 INLINE double exp_short(double x)
 {
     double k = FMA(x, LOG2_E, ROUNDER) - ROUNDER;
@@ -153,7 +154,7 @@ INLINE double log_f64(double x)
 }
 
 /* -- sine and cosine ------------------------------------------------------------------------------------------------
- * Near forms, for |x| below the bounds; farther away, sine_far and cosine_far (any size, not for vector code). */
+ * Near forms, for |x| below the bounds; beyond, sine_far and cosine_far (any size, not vectorised). */
 #define NEAR_F32 0x1p40f
 #define NEAR_F64 0x1p30
 
@@ -182,7 +183,7 @@ INLINE float sine_f32(float x)
 {
     double shifted = FMA((double)x, 0x1.45f306dc9c883p-2, ROUNDER); /* 1/pi */
     double r = minus_pi(x, shifted - ROUNDER);
-    return (float)sine_short(of_bits(bits_of(r) ^ bits_of(shifted) << 63)); /* sine is odd: the sign may go first */
+    return (float)sine_short(of_bits(bits_of(r) ^ bits_of(shifted) << 63)); /* sine is odd: the sign is applied first */
 }
 INLINE float cosine_f32(float x)
 {
@@ -226,7 +227,7 @@ INLINE double sine_shifted_f64(double x, uint64_t shift)
     double q = k * 0x1.1a62633145c07p-54, e = PRODUCT_ERROR(k, 0x1.1a62633145c07p-54, q);
     double high = r - q, back = r - high;
     double tail = ((back - q) - e) - k * -0x1.f1976b7ed8fbcp-110;
-    double low = r - (high + back); /* both errors of the difference: |r| may be below |q| */
+    double low = r - (high + back); /* both rounding errors of the difference: |r| may be below |q| */
     return sine_quadrant(high, tail + low, bits_of(shifted) + shift);
 }
 INLINE double sine_f64(double x)
@@ -238,8 +239,8 @@ INLINE double cosine_f64(double x)
     return sine_shifted_f64(x, 1);
 }
 
-/* Payne and Hanek: multiplies by the bits of 2/pi that matter. 2/pi follows 64 zero bits, so that small exponents may look
- * to the left of the point. */
+/* Payne and Hanek: multiplies by the relevant bits of 2/pi. 64 zero bits precede 2/pi, so that small exponents can read
+ * bits left of the binary point. */
 static const uint32_t two_over_pi[] = {
     0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
     0xfe5163ab, 0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
@@ -257,7 +258,7 @@ static inline uint64_t two_over_pi_bits(int from)
 static inline double reduce_far(double x, double *tail, uint64_t *quadrant)
 {
     uint64_t u = bits_of(x), m = (u & 0x000fffffffffffff) | 0x0010000000000000;
-    int from = (int)(u >> 52 & 2047) - 1075 - 2 + 64; /* bits with weight 4 and above after the product fall away */
+    int from = (int)(u >> 52 & 2047) - 1075 - 2 + 64; /* bits with weight 4 and above after the product are dropped */
     unsigned __int128 a = (unsigned __int128)m * two_over_pi_bits(from + 64);
     unsigned __int128 b = (unsigned __int128)m * two_over_pi_bits(from + 128);
     uint64_t top = m * two_over_pi_bits(from) + (uint64_t)(a >> 64), middle = (uint64_t)a;
@@ -268,7 +269,7 @@ static inline double reduce_far(double x, double *tail, uint64_t *quadrant)
     top = top << 2 | middle >> 62; /* the fraction: 192 bits */
     middle = middle << 2 | low >> 62;
     bool negative = top >> 63 != 0;
-    if (negative) { /* nearer to the next quadrant */
+    if (negative) { /* closer to the next quadrant */
         top = ~top;
         middle = ~middle;
         *quadrant += 1;
@@ -329,13 +330,13 @@ INLINE double tanh_f64(double x)
 }
 INLINE double sigmoid_f64(double x)
 {
-    double e = exp_f64(-fabs(x)); /* of the side that does not overflow */
+    double e = exp_f64(-fabs(x)); /* on the side that does not overflow */
     return (x >= 0 ? 1 : e) / (1 + e);
 }
 
 /* -- power ---------------------------------------------------------------------------------------------------------- */
-/* The special cases of C's pow, given the magnitude |x|^y that is right for 0 < |x| < inf, |x| != 1. Conditions on y alone
- * are masks: as branches they would be moved out of loops over x, which then stay scalar. */
+/* The special cases of C's pow, given the magnitude |x|^y that is right for 0 < |x| < inf, |x| != 1. Conditions on y
+ * alone are masks: as branches they would be hoisted out of loops over x, which then would not vectorise. */
 INLINE double power_special(double x, double y, double magnitude)
 {
     const uint64_t nan = 0x7ff8000000000000;

@@ -1,5 +1,5 @@
-/* Sliding windows whose elements are combined: sum, product, largest, smallest. Compiled once per instruction set; gives
- * oly_window_run_<isa>, called through local.c. Elements are combined in the order of the window's. */
+/* Sliding windows whose elements are combined: sum, product, largest, smallest. Compiled once per instruction set;
+ * gives oly_window_run_<isa>, called through local.c. Elements are combined in the order of the window. */
 #include "cpu/window_line.h"
 
 enum { STRIP = 256 };
@@ -13,7 +13,7 @@ typedef struct pair {
 } pair;
 OLY_WINDOW_LINE(128, pair)
 
-/* `identity` is of the element's size, and so are the elements at x and out. */
+/* `identity`, x and out point to elements of the same size. */
 static void line(const oly_slide *s, int bytes, const int64_t *tap, int64_t first, int64_t n, const void *x,
                  const void *identity, void *out)
 {

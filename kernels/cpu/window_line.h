@@ -1,5 +1,5 @@
-/* What convolve.c and window.c share: the elements that one tap of a sliding window sees, for a run of places, written side by
- * side. Inside kernels/cpu. */
+/* Shared by convolve.c and window.c: writes the elements that one tap of a sliding window reads, for a run of
+ * positions, side by side. Inside kernels/cpu. */
 #ifndef OLY_CPU_WINDOW_LINE_H
 #define OLY_CPU_WINDOW_LINE_H
 #include "local_table.h"
@@ -48,7 +48,7 @@ static inline oly_slide oly_slide_of(const oly_local_task *t)
     return s;
 }
 
-/* Row-major number to indexes. */
+/* Converts a row-major number to indexes. */
 static inline void oly_slide_indexes(const oly_slide *s, const int64_t *extent, int64_t number, int64_t *index)
 {
     for (int d = s->rank - 1; d >= 0; d--) {
@@ -57,8 +57,8 @@ static inline void oly_slide_indexes(const oly_slide *s, const int64_t *extent, 
     }
 }
 
-/* Where the row of the operand begins that the tap sees from this row of places: offset of its element 0 in all dimensions but
- * the last. False: padding. */
+/* Finds the operand's row that the tap reads for this row of positions: the offset of its element 0 in all dimensions
+ * but the last. False: padding. */
 static inline bool oly_slide_row(const oly_slide *s, const int64_t *place, const int64_t *tap, int64_t *offset)
 {
     *offset = 0;
@@ -83,8 +83,8 @@ static inline int64_t oly_slide_until(int64_t from, int64_t by, int64_t least, i
     return k < n ? k : n;
 }
 
-/* line_<bits>: out[0, n) for the places [first, first + n) of the result's box, as tap `tap` sees them; x points to the operand's
- * box, in the dimensions in front of the window's at the place wanted. `padding`: the element there. */
+/* line_<bits>: out[0, n) for positions [first, first + n) of the result's box, as tap `tap` reads them; x points to the
+ * operand's box, at the position in the dimensions before the window's. `padding`: the element there. */
 #define OLY_WINDOW_LINE(bits, T)                                                                                       \
     static void run_##bits(const oly_slide *s, int64_t at, const T *row, T padding, int64_t n, T *out)                 \
     {                                                                                                                  \
