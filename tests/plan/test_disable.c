@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/optimisation.h"
 #include "halo_programs.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include "random_program.h"
 #include <inttypes.h>
 #include <math.h>
@@ -164,13 +164,13 @@ static void reading_neighbours(void **state)
 
 static void advance(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(2, 2 + STEPS, p->body, p->n_fields, out, NULL);
 }
 
-static oly_dtype field_type(const march_program *p, int field)
+static oly_dtype field_type(const time_tiling_program *p, int field)
 {
     if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
         return OLY_INT32;
@@ -180,11 +180,11 @@ static oly_dtype field_type(const march_program *p, int field)
 static void loops_over_fields(void **state)
 {
     (void)state;
-    for (const march_program *p = march_programs; p->name; p++)
+    for (const time_tiling_program *p = time_tiling_programs; p->name; p++)
         for (int k = 0; k < PLACEMENTS; k++)
             OLY_SCOPE
             {
-                oly_array in[2 * MARCH_MOST];
+                oly_array in[2 * TIME_TILING_MOST];
                 if (placements[k].rank != p->rank)
                     continue;
                 for (int j = 0; j < p->n_fields + p->n_fixed; j++) {

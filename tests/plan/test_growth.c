@@ -6,7 +6,7 @@
 #include "check.h"
 #include "count_work.h"
 #include "halo_programs.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include <math.h>
 #include <olympus.h>
 
@@ -60,11 +60,11 @@ static void star_steps(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 50, star_step, 1, out, user);
 }
 
-static void march_steps(const oly_array *in, oly_array *out, void *user)
+static void time_tiling_steps(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(0, 50, p->body, p->n_fields, out, NULL);
 }
 
@@ -129,7 +129,7 @@ static long work_of(const program *p, bool turned)
         OLY_SCOPE
         {
             const oly_plan *plan = NULL;
-            oly_array in[MARCH_MOST * 2];
+            oly_array in[TIME_TILING_MOST * 2];
             make_operands(p, turned, in);
             oly_fn f = oly_jit(p->function, p->n_in, p->n_out, .user = p->user);
             work_done();
@@ -155,11 +155,11 @@ static void find_programs(void)
         *p = (program){"", star_steps, (void *)&stars[k], stars[k].rank, 1, 1, NULL};
         snprintf(p->name, sizeof p->name, "%s", stars[k].name);
     }
-    for (const march_program *m = march_programs; m->name; m++) {
+    for (const time_tiling_program *m = time_tiling_programs; m->name; m++) {
         program *p = &programs[n_programs++];
         bool integers = strcmp(m->name, "automaton") == 0 || strcmp(m->name, "life") == 0;
         *p = (program){"",
-                       march_steps,
+                       time_tiling_steps,
                        (void *)m,
                        m->rank,
                        m->n_fields + m->n_fixed,
@@ -167,7 +167,7 @@ static void find_programs(void)
                        integers                            ? whole
                        : strcmp(m->name, "two_sizes") == 0 ? two_sizes
                                                            : NULL};
-        snprintf(p->name, sizeof p->name, "march %s", m->name);
+        snprintf(p->name, sizeof p->name, "time tiling %s", m->name);
     }
     for (const halo_program *h = halo_programs; h->name; h++) {
         program *p = &programs[n_programs++];

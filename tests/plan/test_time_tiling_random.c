@@ -1,7 +1,7 @@
 /* run: layouts  Loops over fields with random bodies of rolls, updates, padding, concatenations, masks and products: the same bits on
  * eight devices as on one, for any number of steps between exchanges, and the values of single steps. Fields of one shape, and of
  * shapes that differ by one or two elements, as on staggered grids.
- *   MARCH_CASES=first,last   others */
+ *   TIME_TILING_CASES=first,last   others */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
@@ -273,7 +273,7 @@ static void check_case(int number, bool staggered)
 static void check_cases(int first, int last, bool staggered)
 {
     static const char *const passes[] = {"3", "2", "0"};
-    const char *cases = getenv("MARCH_CASES");
+    const char *cases = getenv("TIME_TILING_CASES");
     int next = last - first + 30;
     if (cases) {
         sscanf(cases, "%d,%d", &first, &last);
@@ -348,7 +348,7 @@ static void looking_at_fields_changes_no_bit(void **state)
 {
     static const char *const passes[] = {"1", "3", "0", "5"};
     char *bits[CASES] = {NULL};
-    int number = getenv("MARCH_CASES") ? atoi(getenv("MARCH_CASES")) : 200;
+    int number = getenv("TIME_TILING_CASES") ? atoi(getenv("TIME_TILING_CASES")) : 200;
     (void)state;
     for (int p = 0; p < 4; p++) {
         setenv("OLYMPUS_HALO_STEPS", passes[p], 1);

@@ -1,8 +1,8 @@
 /* Bodies of loops that advance fields on a grid: bounded and periodic, linear and not, in the ways that users write them. */
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include <stddef.h>
 
-oly_array march_fixed[MARCH_MOST];
+oly_array time_tiling_fixed[TIME_TILING_MOST];
 
 #define BODY(name)                                                                                                     \
     static void name##_step(oly_array *c, oly_array i);                                                                \
@@ -104,13 +104,13 @@ BODY(ends_differ)
 BODY(coefficient)
 {
     oly_array u = c[0];
-    c[0] = oly_update(u, "1:-1", oly_add(at(u, "1:-1"), oly_mul(at(march_fixed[0], "1:-1"), bend(u))));
+    c[0] = oly_update(u, "1:-1", oly_add(at(u, "1:-1"), oly_mul(at(time_tiling_fixed[0], "1:-1"), bend(u))));
 }
 
 BODY(masked)
 {
     oly_array u = c[0], next = oly_add(u, oly_mul(0.2, oly_sub(oly_roll(u, 1, 0), u)));
-    c[0] = oly_mul(oly_where(oly_gt(march_fixed[0], 0.4), next, u), march_fixed[1]);
+    c[0] = oly_mul(oly_where(oly_gt(time_tiling_fixed[0], 0.4), next, u), time_tiling_fixed[1]);
 }
 
 BODY(mask_of_numbers)
@@ -199,13 +199,13 @@ BODY(jacobi)
 {
     oly_array u = c[0];
     oly_array next = oly_mul(
-        0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))), at(march_fixed[0], "1:-1, 1:-1")));
+        0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))), at(time_tiling_fixed[0], "1:-1, 1:-1")));
     c[0] = oly_update(u, "1:-1, 1:-1", next);
 }
 
 BODY(columns_differ)
 {
-    oly_array u = c[0], factor = at(march_fixed[0], "1, :");
+    oly_array u = c[0], factor = at(time_tiling_fixed[0], "1, :");
     c[0] = oly_add(u, oly_mul(oly_mul(0.1, factor), around(u)));
 }
 
@@ -280,7 +280,7 @@ static void a_plate_of_lines(oly_array i, oly_array *carry, void *user)
     carry[0] = oly_mul(0.5, oly_add(u, oly_squeeze(space, 1)));
 }
 
-const march_program march_programs[] = {
+const time_tiling_program time_tiling_programs[] = {
     {"wave", 1, 2, 0, 1, wave, false},
     {"ring_wave", 1, 2, 0, 1, ring_wave, false},
     {"fisher", 1, 1, 0, 1, fisher, false},

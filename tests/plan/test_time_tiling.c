@@ -1,9 +1,9 @@
 /* run: layouts  What loops over fields promise: the values of single steps on one device; the same bits for every number of steps
  * between exchanges, on every mesh; and as many exchanges as there are passes.
- *   MARCH_PROGRAM=name  only this one
- *   MARCH_LIST=1        prints what each moves, and goes on after a failure */
+ *   TIME_TILING_PROGRAM=name  only this one
+ *   TIME_TILING_LIST=1        prints what each moves, and goes on after a failure */
 #include "check.h"
-#include "march_programs.h"
+#include "time_tiling_programs.h"
 #include <inttypes.h>
 #include <math.h>
 
@@ -38,14 +38,14 @@ static int64_t size_of(const placement *p)
 }
 
 /* Of what type are the fields of a program? */
-static oly_dtype dtype_of(const march_program *p, int field)
+static oly_dtype dtype_of(const time_tiling_program *p, int field)
 {
     if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
         return OLY_INT32;
     return strcmp(p->name, "two_sizes") == 0 && field == 1 ? OLY_FLOAT64 : OLY_FLOAT32;
 }
 
-static oly_array make(const march_program *p, const placement *at, int which)
+static oly_array make(const time_tiling_program *p, const placement *at, int which)
 {
     int64_t n = size_of(at);
     float *data = malloc(sizeof *data * (size_t)n);
@@ -60,24 +60,24 @@ static oly_array make(const march_program *p, const placement *at, int which)
 
 static void advance(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     oly_fori(2, 2 + STEPS, p->body, p->n_fields, out, NULL);
 }
 
 /* One step as a function of its own. */
 static void step(const oly_array *in, oly_array *out, void *user)
 {
-    const march_program *p = user;
+    const time_tiling_program *p = user;
     memcpy(out, in, sizeof *out * (size_t)p->n_fields);
-    memcpy(march_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
+    memcpy(time_tiling_fixed, in + p->n_fields, sizeof *in * (size_t)p->n_fixed);
     p->body(in[p->n_fields + p->n_fixed], out, NULL);
 }
 
-static void run_alone(const march_program *p, const placement *at, oly_array *fields)
+static void run_alone(const time_tiling_program *p, const placement *at, oly_array *fields)
 {
-    oly_array in[2 * MARCH_MOST], out[MARCH_MOST], *wanted[MARCH_MOST];
+    oly_array in[2 * TIME_TILING_MOST], out[TIME_TILING_MOST], *wanted[TIME_TILING_MOST];
     int n = p->n_fields + p->n_fixed;
     oly_fn f = oly_jit(step, n + 1, p->n_fields, .user = (void *)p, .name = p->name);
     for (int k = 0; k < n; k++)
@@ -98,22 +98,22 @@ static void run_alone(const march_program *p, const placement *at, oly_array *fi
 
 static int complaints;
 
-static void complain(const march_program *p, const placement *at, const char *steps, const char *what, int64_t got)
+static void complain(const time_tiling_program *p, const placement *at, const char *steps, const char *what, int64_t got)
 {
     char text[300];
     snprintf(text, sizeof text, "%s of (%d, %d, %d) by %s over %s, %s steps a pass: %s %" PRId64, p->name,
              (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], at->spec, at->mesh, steps, what, got);
     complaints++;
-    if (!getenv("MARCH_LIST"))
+    if (!getenv("TIME_TILING_LIST"))
         fail_msg("%s", text);
     printf("WRONG %s\n", text);
 }
 
 /* bits: what every number of steps a pass has to give, found by the first. */
-static void check_program(const march_program *p, const placement *at, const char *steps_a_pass, oly_array *alone,
+static void check_program(const time_tiling_program *p, const placement *at, const char *steps_a_pass, oly_array *alone,
                           char **bits)
 {
-    oly_array in[2 * MARCH_MOST], out[MARCH_MOST] = {NULL}, *wanted[MARCH_MOST];
+    oly_array in[2 * TIME_TILING_MOST], out[TIME_TILING_MOST] = {NULL}, *wanted[TIME_TILING_MOST];
     oly_mesh mesh = oly_make_mesh(at->mesh);
     oly_plan_costs costs;
     int n = p->n_fields + p->n_fixed;
@@ -133,7 +133,7 @@ static void check_program(const march_program *p, const placement *at, const cha
             if (oly_item(oly_max(apart)) > 1e-5)
                 complain(p, at, steps_a_pass, "values differ in field", k);
             oly_fn f_one = oly_jit(advance, n, p->n_fields, .user = (void *)p, .name = p->name);
-            oly_array one_in[2 * MARCH_MOST], one[MARCH_MOST] = {NULL}, *one_wanted[MARCH_MOST];
+            oly_array one_in[2 * TIME_TILING_MOST], one[TIME_TILING_MOST] = {NULL}, *one_wanted[TIME_TILING_MOST];
             for (int j = 0; j < n; j++)
                 one_in[j] = make(p, at, j);
             for (int j = 0; j < p->n_fields; j++)
@@ -157,7 +157,7 @@ static void check_program(const march_program *p, const placement *at, const cha
     int fixed = 2 * p->n_fixed;                   /* before the loop: to where the loop reads it, and its margins */
     if (!p->apart && costs.collectives > passes * (1 + two) + fixed)
         complain(p, at, steps_a_pass, "exchanges:", costs.collectives);
-    if (getenv("MARCH_LIST"))
+    if (getenv("TIME_TILING_LIST"))
         printf("%s %s (%d,%d,%d) %s: %" PRId64 " bytes in %" PRId64 " exchanges\n", p->name, at->spec,
                (int)at->shape[0], (int)at->shape[1], (int)at->shape[2], steps_a_pass, costs.wire_bytes,
                costs.collectives);
@@ -167,8 +167,8 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
 {
     static const char *const passes[] = {"1", "", "2", "3", "7"};
     enum { N_PLACEMENTS = sizeof placements / sizeof *placements };
-    static char *bits[MARCH_PROGRAMS][N_PLACEMENTS][MARCH_MOST];
-    const char *only = getenv("MARCH_PROGRAM");
+    static char *bits[TIME_TILING_PROGRAMS][N_PLACEMENTS][TIME_TILING_MOST];
+    const char *only = getenv("TIME_TILING_PROGRAM");
     (void)state;
     for (size_t s = 0; s < sizeof passes / sizeof *passes; s++) {
         setenv("OLYMPUS_HALO_STEPS", passes[s], 1);
@@ -176,21 +176,21 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
             unsetenv("OLYMPUS_HALO_STEPS");
         oly_init(NULL, NULL);
         oly_set_error_mode(OLY_ERRORS_RETURN);
-        for (const march_program *p = march_programs; p->name; p++)
+        for (const time_tiling_program *p = time_tiling_programs; p->name; p++)
             for (size_t k = 0; k < N_PLACEMENTS; k++)
                 if (placements[k].rank == p->rank && (!only || strcmp(only, p->name) == 0))
                     OLY_SCOPE
                     {
-                        oly_array alone[MARCH_MOST];
+                        oly_array alone[TIME_TILING_MOST];
                         if (s == 0)
                             run_alone(p, &placements[k], alone);
-                        check_program(p, &placements[k], passes[s], alone, bits[p - march_programs][k]);
+                        check_program(p, &placements[k], passes[s], alone, bits[p - time_tiling_programs][k]);
                     }
         assert_int_equal(complaints, 0);
         assert_int_equal(oly_finalize(), 0);
     }
     unsetenv("OLYMPUS_HALO_STEPS");
-    for (int k = 0; k < MARCH_PROGRAMS * N_PLACEMENTS * MARCH_MOST; k++)
+    for (int k = 0; k < TIME_TILING_PROGRAMS * N_PLACEMENTS * TIME_TILING_MOST; k++)
         free((&bits[0][0][0])[k]);
 }
 
