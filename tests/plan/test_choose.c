@@ -155,7 +155,7 @@ static int64_t bytes_of(product p, const char **text)
     return costs.wire_bytes;
 }
 
-static void products_follow_the_prices(void **state)
+static void products_follow_the_costs(void **state)
 {
     (void)state;
     if (oly_process_count() > 1)
@@ -288,7 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(random_programs_never_move_more, start, finish),
-        cmocka_unit_test_setup_teardown(products_follow_the_prices, start, finish),
+        cmocka_unit_test_setup_teardown(products_follow_the_costs, start, finish),
         cmocka_unit_test_setup_teardown(small_work_is_done_everywhere, start, finish),
         cmocka_unit_test_setup_teardown(choices_are_the_same_every_time, start, finish),
         cmocka_unit_test_setup_teardown(large_graphs_are_chosen_in_linear_time, start, finish),

@@ -18,7 +18,7 @@ static void independent(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(product, other);
 }
 
-static void work_goes_on_while_messages_fly(void **state)
+static void independent_work_overlaps_messages(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=8");
@@ -97,7 +97,7 @@ static void stencil(const oly_array *in, oly_array *out, void *user)
     out[0] = carry[0];
 }
 
-static void interiors_are_worked_while_margins_fly(void **state)
+static void interiors_overlap_the_halo_exchange(void **state)
 {
     static const char *const meshes[][2] = {{"x=8, y=1", "x, y"}, {"x=4, y=2", "x, y"}, {"x=2, y=4", "y, x"}};
     (void)state;
@@ -419,7 +419,7 @@ static void addend_and_rows(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_abs(oly_add(oly_sub(in[2], a), oly_mul(b, in[2])));
 }
 
-static void delayed_sums_have_one_order_on_every_layout(void **state)
+static void deferred_sums_have_one_order_on_every_layout(void **state)
 {
     enum { N = 96, DEVICES = 8 };
     float a[DEVICES * N], b[DEVICES * N], x[N], got[N];
@@ -503,7 +503,7 @@ static void three_reductions(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sub(oly_add(oly_max2(most, least), oly_mul(2, sum)), oly_sum(in[1], OLY_AXES(0)));
 }
 
-static void different_reductions_wait_apart(void **state)
+static void different_reductions_are_deferred_separately(void **state)
 {
     (void)state;
     static const char *const specs[][2] = {{"x", "x"},         {"x", "y"},    {"(x,y)", "x"},
@@ -531,7 +531,7 @@ static void one_sum_of_rows(const oly_array *in, oly_array *out, void *user)
 }
 
 /* Two sums that are added move as much as one, along the first axis of the mesh and along the second. */
-static void sums_wait_along_any_axis(void **state)
+static void sums_are_deferred_along_any_axis(void **state)
 {
     (void)state;
     oly_mesh mesh = oly_make_mesh("x=4, y=2");
@@ -622,15 +622,15 @@ static void dimensions_in_front_change_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(work_goes_on_while_messages_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(independent_work_overlaps_messages, check_open, check_close),
         cmocka_unit_test_setup_teardown(exchanges_of_a_loop_overlap, check_open, check_close),
-        cmocka_unit_test_setup_teardown(interiors_are_worked_while_margins_fly, check_open, check_close),
+        cmocka_unit_test_setup_teardown(interiors_overlap_the_halo_exchange, check_open, check_close),
         cmocka_unit_test_setup_teardown(what_stays_the_same_leaves_loops, check_open, check_close),
         cmocka_unit_test_setup_teardown(reductions_move_past_what_is_linear, check_open, check_close),
-        cmocka_unit_test_setup_teardown(delayed_sums_have_one_order_on_every_layout, check_open, check_close),
+        cmocka_unit_test_setup_teardown(deferred_sums_have_one_order_on_every_layout, check_open, check_close),
         cmocka_unit_test_setup_teardown(reshapes_gather_nothing, check_open, check_close),
-        cmocka_unit_test_setup_teardown(different_reductions_wait_apart, check_open, check_close),
-        cmocka_unit_test_setup_teardown(sums_wait_along_any_axis, check_open, check_close),
+        cmocka_unit_test_setup_teardown(different_reductions_are_deferred_separately, check_open, check_close),
+        cmocka_unit_test_setup_teardown(sums_are_deferred_along_any_axis, check_open, check_close),
         cmocka_unit_test_setup_teardown(axes_have_no_rank, check_open, check_close),
         cmocka_unit_test_setup_teardown(dimensions_in_front_change_nothing, check_open, check_close),
     };

@@ -76,7 +76,7 @@ static void masked(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_rev(oly_mul(oly_tril(oly_rev(in[0], 0), 0), 2), 0);
 }
 
-static void nothing_is_turned(void **state)
+static void nothing_is_reversed(void **state)
 {
     (void)state;
     assert_int_equal(moves_of(pairs, "x", 0), 0);
@@ -96,7 +96,7 @@ static void both(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(x, oly_mul(in[0], x));
 }
 
-static void what_others_read_is_turned_once(void **state)
+static void what_others_read_is_reversed_once(void **state)
 {
     (void)state;
     assert_int_equal(moves_of(both, "x", 0), 1);
@@ -105,8 +105,8 @@ static void what_others_read_is_turned_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_turned),
-        cmocka_unit_test(what_others_read_is_turned_once),
+        cmocka_unit_test(nothing_is_reversed),
+        cmocka_unit_test(what_others_read_is_reversed_once),
     };
     return cmocka_run_group_tests(tests, check_open, check_close);
 }

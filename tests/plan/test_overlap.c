@@ -235,7 +235,7 @@ static __attribute__((noinline)) char *explained(oly_fn f, oly_array in)
 
 /* Blocks of one tile have nothing to work early. Where messages take long, their borders become tiles of their own; where they
  * take no time, and in one process, nothing changes. Bits never do. */
-static void borders_are_cut_off_where_messages_take_long(void **state)
+static void borders_become_tiles_where_messages_are_slow(void **state)
 {
     static const row r = {plate_step, 2, {1700, 130}, "x=8", "x, None", 0};
     (void)state;
@@ -424,7 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(overlapped_loops_have_the_bits_of_one_device, setup, teardown),
         cmocka_unit_test_setup_teardown(overlapped_fields_have_the_bits_of_one_device, setup, teardown),
-        cmocka_unit_test_setup_teardown(borders_are_cut_off_where_messages_take_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(borders_become_tiles_where_messages_are_slow, setup, teardown),
         cmocka_unit_test_setup_teardown(inner_tiles_come_before_the_wait, setup, teardown),
     };
     return CHECK_MAIN(tests);

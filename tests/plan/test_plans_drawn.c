@@ -424,7 +424,7 @@ static void plans_are_the_expected_ones(void **state)
     assert_true(same);
 }
 
-static void sums_are_finished_as_expected(void **state)
+static void sums_are_reduced_as_expected(void **state)
 {
     (void)state;
     char *lines = NULL;
@@ -443,6 +443,6 @@ static void sums_are_finished_as_expected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_the_expected_ones),
-                                       cmocka_unit_test(sums_are_finished_as_expected)};
+                                       cmocka_unit_test(sums_are_reduced_as_expected)};
     return CHECK_MAIN(tests);
 }

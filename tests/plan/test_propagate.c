@@ -247,7 +247,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void results_lie_as_the_rules_say(void **state)
+static void results_are_placed_as_the_rules_say(void **state)
 {
     (void)state;
     int wrong = 0;
@@ -346,7 +346,7 @@ static void open_dimensions_are_for_constraints_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(results_lie_as_the_rules_say, setup, teardown),
+        cmocka_unit_test_setup_teardown(results_are_placed_as_the_rules_say, setup, teardown),
         cmocka_unit_test_setup_teardown(wanted_results_decide, setup, teardown),
         cmocka_unit_test_setup_teardown(explicit_axes_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(meshes_of_the_same_devices_share_a_grid, setup, teardown),

@@ -168,7 +168,7 @@ static void check_row(const row *r, bool product)
     free(got);
 }
 
-static void every_element_is_the_documented_fold(void **state)
+static void every_element_is_the_documented_reduction(void **state)
 {
     (void)state;
     setenv("OLYMPUS_CHOOSE", "0", 1);
@@ -256,7 +256,7 @@ static void a_thousand_positions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_is_the_documented_fold),
+        cmocka_unit_test(every_element_is_the_documented_reduction),
         cmocka_unit_test(rounds_change_nothing),
         cmocka_unit_test(sums_from_outside_go_in_parts),
         cmocka_unit_test(a_thousand_positions),

@@ -98,7 +98,8 @@ static void run_alone(const time_tiling_program *p, const placement *at, oly_arr
 
 static int complaints;
 
-static void complain(const time_tiling_program *p, const placement *at, const char *steps, const char *what, int64_t got)
+static void complain(const time_tiling_program *p, const placement *at, const char *steps, const char *what,
+                     int64_t got)
 {
     char text[300];
     snprintf(text, sizeof text, "%s of (%d, %d, %d) by %s over %s, %s steps a pass: %s %" PRId64, p->name,
@@ -216,7 +217,7 @@ static void shine_on(const oly_array *in, oly_array *out, void *user)
 /* An exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 of e and 4 of h
  * from below, 4 and 3 from above. Blocks
  * of n + 1 elements are cut elsewhere than those of n: they go home in the end. */
-static void staggered_fields_go_together(void **state)
+static void staggered_fields_share_an_exchange(void **state)
 {
     static const struct {
         int more, exchanges;
@@ -317,7 +318,7 @@ static void keep_all(const oly_array *in, oly_array *out, void *user)
 }
 
 /* Every four steps one exchange of the field, one of four sums, one of four maxima. */
-static void what_is_only_looked_at_goes_together(void **state)
+static void observations_share_an_exchange(void **state)
 {
     (void)state;
     setenv("OLYMPUS_HALO_STEPS", "4", 1);
@@ -365,7 +366,7 @@ static void keep_plates(const oly_array *in, oly_array *out, void *user)
 }
 
 /* So many steps at once that little is computed twice, along whichever dimension it would be. */
-static void narrow_fields_go_fewer_steps_at_once(void **state)
+static void narrow_fields_take_fewer_steps_at_once(void **state)
 {
     (void)state;
     static const struct {
@@ -401,7 +402,7 @@ static void smooth_all(const oly_array *in, oly_array *out, void *user)
 }
 
 /* A carry of other extents that goes its own way is no field, and does not keep the field from going many steps at once. */
-static void carries_of_other_extents_go_beside(void **state)
+static void carries_of_other_extents_are_no_fields(void **state)
 {
     (void)state;
     enum { N = 16384, FEWER = 9 };
@@ -426,9 +427,9 @@ static void carries_of_other_extents_go_beside(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_go_together),
-    cmocka_unit_test(what_is_only_looked_at_goes_together),    cmocka_unit_test(narrow_fields_go_fewer_steps_at_once),
-    cmocka_unit_test(carries_of_other_extents_go_beside),      cmocka_unit_test(elements_nobody_needs_read_nothing),
+    cmocka_unit_test(many_steps_give_the_bits_of_single_ones), cmocka_unit_test(staggered_fields_share_an_exchange),
+    cmocka_unit_test(observations_share_an_exchange),          cmocka_unit_test(narrow_fields_take_fewer_steps_at_once),
+    cmocka_unit_test(carries_of_other_extents_are_no_fields),  cmocka_unit_test(elements_nobody_needs_read_nothing),
 };
 
 int main(void)

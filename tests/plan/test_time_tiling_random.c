@@ -344,7 +344,7 @@ static void check_looks(int number, bool staggered, char **bits)
     *bits = all;
 }
 
-static void looking_at_fields_changes_no_bit(void **state)
+static void observing_fields_changes_no_bit(void **state)
 {
     static const char *const passes[] = {"1", "3", "0", "5"};
     char *bits[CASES] = {NULL};
@@ -380,7 +380,7 @@ static void fields_of_several_shapes_do_too(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bodies_give_the_same_everywhere),
     cmocka_unit_test(fields_of_several_shapes_do_too),
-    cmocka_unit_test(looking_at_fields_changes_no_bit),
+    cmocka_unit_test(observing_fields_changes_no_bit),
 };
 
 int main(void)

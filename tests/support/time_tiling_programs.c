@@ -198,8 +198,8 @@ BODY(plate_wave)
 BODY(jacobi)
 {
     oly_array u = c[0];
-    oly_array next = oly_mul(
-        0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))), at(time_tiling_fixed[0], "1:-1, 1:-1")));
+    oly_array next = oly_mul(0.25, oly_add(oly_add(around_inner(u), oly_mul(4, at(u, "1:-1, 1:-1"))),
+                                           at(time_tiling_fixed[0], "1:-1, 1:-1")));
     c[0] = oly_update(u, "1:-1, 1:-1", next);
 }
 

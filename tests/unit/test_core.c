@@ -591,7 +591,7 @@ static void messages_name_the_column(void **state)
 
 /* -- arenas, fingerprints, the machine --------------------------------------------------------- */
 
-static void pieces_are_aligned_cleared_and_apart(void **state)
+static void allocations_are_aligned_cleared_and_disjoint(void **state)
 {
     static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 5000, 100003, 3, 2000003, 17};
     oly_arena arena = {0};
@@ -701,7 +701,7 @@ int main(void)
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(tokens_are_read_one_by_one),
         cmocka_unit_test(messages_name_the_column),
-        cmocka_unit_test_teardown(pieces_are_aligned_cleared_and_apart, restore_mode),
+        cmocka_unit_test_teardown(allocations_are_aligned_cleared_and_disjoint, restore_mode),
         cmocka_unit_test(fingerprints_tell_memory_apart),
         cmocka_unit_test(the_machine_has_cores_and_caches),
         cmocka_unit_test(places_keep_the_end_of_their_path),

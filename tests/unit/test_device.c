@@ -345,7 +345,7 @@ static void end(void)
     oly_workers_stop();
 }
 
-static void jobs_keep_order_on_devices_and_lane(void **state)
+static void jobs_keep_order_on_devices_and_communication_queue(void **state)
 {
     static const int threads[] = {1, 2, 3};
     enum { JOBS = 5000 };
@@ -535,7 +535,7 @@ int main(void)
         cmocka_unit_test(a_region_uses_sleeping_workers),
         cmocka_unit_test(any_thread_may_open_a_region),
         cmocka_unit_test(slots_of_ended_threads_are_given_again),
-        cmocka_unit_test(jobs_keep_order_on_devices_and_lane),
+        cmocka_unit_test(jobs_keep_order_on_devices_and_communication_queue),
         cmocka_unit_test(a_hundred_thousand_tiny_jobs),
         cmocka_unit_test(different_devices_overlap),
         cmocka_unit_test(small_jobs_run_on_the_caller),

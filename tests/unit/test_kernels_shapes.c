@@ -354,14 +354,14 @@ static void check_folds(void)
                 }
             }
 }
-static void folds_add_every_source_also_in_place(void **unused)
+static void combine_adds_every_source_also_in_place(void **unused)
 {
     (void)unused, on_each(check_folds);
 }
 
 /* [4][2] sources: (((s0+s2)+s4)+s6) + (((s1+s3)+s5)+s7), or in pairs ((s0+s2)+(s4+s6)) + ((s1+s3)+(s5+s7)). Seven sources in
  * pairs: ((s0+s1)+(s2+s3)) + ((s4+s5)+s6). */
-static void check_fold_order(void)
+static void check_combine_order(void)
 {
     float x[8][9], y[9];
     const void *source[8];
@@ -386,9 +386,9 @@ static void check_fold_order(void)
         assert_true(y[i] == four + ((x[4][i] + x[5][i]) + x[6][i]));
     }
 }
-static void folds_have_a_fixed_order(void **unused)
+static void combine_has_a_fixed_order(void **unused)
 {
-    (void)unused, on_each(check_fold_order);
+    (void)unused, on_each(check_combine_order);
 }
 
 /* -- matrix products ------------------------------------------------------------------------------------------------ */
@@ -569,8 +569,8 @@ int main(void)
         cmocka_unit_test(short_sums_add_one_after_the_other),
         cmocka_unit_test(sums_do_not_depend_on_strides),
         cmocka_unit_test(nan_wins_in_max_and_min),
-        cmocka_unit_test(folds_add_every_source_also_in_place),
-        cmocka_unit_test(folds_have_a_fixed_order),
+        cmocka_unit_test(combine_adds_every_source_also_in_place),
+        cmocka_unit_test(combine_has_a_fixed_order),
         cmocka_unit_test(products_of_any_shape_and_order_are_exact_on_integers),
         cmocka_unit_test(products_of_any_stride_are_exact_on_integers),
         cmocka_unit_test(small_products_go_left_to_right_fused),

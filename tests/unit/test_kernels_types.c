@@ -138,7 +138,7 @@ static void check_narrow_types(void)
                 check_narrow(of_two[k], 2, dtype, scalars);
         }
 }
-static void narrow_floats_are_worked_as_float32(void **unused)
+static void narrow_floats_are_computed_in_float32(void **unused)
 {
     (void)unused, on_each(check_narrow_types);
 }
@@ -244,7 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conversions_truncate_saturate_and_wrap),
         cmocka_unit_test(select_takes_any_mix_of_scalars),
-        cmocka_unit_test(narrow_floats_are_worked_as_float32),
+        cmocka_unit_test(narrow_floats_are_computed_in_float32),
         cmocka_unit_test(complex_numbers_are_those_of_c),
     };
     return CHECK_MAIN(tests);

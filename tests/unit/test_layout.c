@@ -107,7 +107,7 @@ static void slices_stay_where_their_array_is(void **state)
     check_slice(&merged, 30, 3, 2);
 }
 
-static void embedding_undoes_slicing(void **state)
+static void embedding_inverts_slicing(void **state)
 {
     (void)state;
     for (int64_t offset = 0; offset < 12; offset++) {
@@ -382,7 +382,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(sizes_near_the_limit_do_not_overflow, check_start, check_finish),
     cmocka_unit_test_setup_teardown(the_part_of_an_element_holds_it, check_start, check_finish),
     cmocka_unit_test_setup_teardown(slices_stay_where_their_array_is, check_start, check_finish),
-    cmocka_unit_test_setup_teardown(embedding_undoes_slicing, check_start, check_finish),
+    cmocka_unit_test_setup_teardown(embedding_inverts_slicing, check_start, check_finish),
     cmocka_unit_test_setup_teardown(splits_are_equal_when_their_cuts_are, check_start, check_finish),
     cmocka_unit_test_setup_teardown(boxes_are_as_in_the_table, check_start, check_finish),
     cmocka_unit_test_setup_teardown(boxes_tile_the_array, check_start, check_finish),

@@ -84,7 +84,7 @@ static void the_order_is_the_documented_one(void **state)
 }
 
 /* Partials large enough for every process to fold a slice of them. */
-static void slices_are_folded_in_the_same_order(void **state)
+static void slices_are_reduced_in_the_same_order(void **state)
 {
     enum { LENGTH = 12000 };
     static float data[DEVICES * LENGTH], sums[LENGTH], partials[DEVICES];
@@ -162,7 +162,7 @@ static void every_device_has_the_result(void **state)
 }
 
 /* Results that stay cut over all the devices: every one folds its own part, of 40 partials. */
-static void scattered_parts_are_folded_in_the_same_order(void **state)
+static void scattered_parts_are_reduced_in_the_same_order(void **state)
 {
     enum { LENGTH = 4001 };
     static float data[DEVICES * LENGTH], got[LENGTH], partials[DEVICES];
@@ -205,9 +205,9 @@ static void listed_by_the_first_run_it_is_the_same(void **state)
 {
     setenv("OLYMPUS_DIRECT_PROCESSES", "1", 1);
     the_order_is_the_documented_one(state);
-    slices_are_folded_in_the_same_order(state);
+    slices_are_reduced_in_the_same_order(state);
     every_device_has_the_result(state);
-    scattered_parts_are_folded_in_the_same_order(state);
+    scattered_parts_are_reduced_in_the_same_order(state);
     unsetenv("OLYMPUS_DIRECT_PROCESSES");
 }
 
@@ -215,9 +215,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_the_documented_one),
-        cmocka_unit_test(slices_are_folded_in_the_same_order),
+        cmocka_unit_test(slices_are_reduced_in_the_same_order),
         cmocka_unit_test(every_device_has_the_result),
-        cmocka_unit_test(scattered_parts_are_folded_in_the_same_order),
+        cmocka_unit_test(scattered_parts_are_reduced_in_the_same_order),
         cmocka_unit_test(listed_by_the_first_run_it_is_the_same),
     };
     return CHECK_MAIN(tests);
