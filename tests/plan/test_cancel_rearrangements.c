@@ -1,5 +1,5 @@
-/* run: layouts  What the planner leaves out before it plans: rearrangements that elementwise operations later undo, and masks that
- * would be sent where every device can make them. Bytes, and values: those of one device. */
+/* run: layouts  What the planner removes before it plans: rearrangements that cancel across elementwise operations, and
+ * the transfer of masks that every device can compute. Bytes, and values: those of one device. */
 #include "check_communication.h"
 #include "check_session.h"
 
@@ -53,7 +53,7 @@ static void loops_too(void **state)
     assert_int_equal(check_steps_with(CHECK_MOVES, in_a_loop, "x=8", "x", 64, 4), 0);
 }
 
-/* Not what others read, nor other dimensions, nor another order. */
+/* Not with other readers, nor along other dimensions, nor in another order. */
 static void partly_cancelled(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -75,7 +75,7 @@ static void others_stay(void **state)
     assert_true(check_steps_with(CHECK_MOVES, regrouped_otherwise, "x=8", "None, x", 16, 32) > 0);
 }
 
-/* A gradient through the sum of the diagonal: one number for each device, and a mask of indexes. */
+/* A gradient through the sum of the diagonal: one number per device, and a mask of indexes. */
 static void diagonal_loss(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -89,7 +89,7 @@ static void diagonal_gradient(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_apply(oly_grad(loss), in[0]);
 }
 
-/* Rows count from the end in one place, split, and in another, whole. */
+/* Row numbers counted from the end for a split reader and for a replicated one. */
 static void shared_mask(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

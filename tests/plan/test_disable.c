@@ -1,7 +1,6 @@
-/* run: ranks=1,2 devices=8  What OLYMPUS_DISABLE promises: every optimisation has a name; without it programs have the same bits,
- * but where docs/semantics.md 10 says that roundings change; unknown names are an error that lists the known ones.
- *   DISABLE=name     only this one
- *   RANDOM_SEED=n    of the first random program */
+/* run: ranks=1,2 devices=8  OLYMPUS_DISABLE: every optimisation has a name; without it programs have the same bits,
+ * except where docs/semantics.md 10 says that rounding changes; unknown names are an error that lists the known ones.
+ * DISABLE=name: only this one. RANDOM_SEED=n: of the first random program. */
 #include "check.h"
 #include "core/error.h"
 #include "core/optimisation.h"
@@ -13,7 +12,7 @@
 
 enum { RANDOM_PROGRAMS = 12, MOST_OUT = 8, STEPS = 5 };
 
-/* -- a program on arrays that are there --------------------------------------------------------------------------------- */
+/* -- a program with its inputs ------------------------------------------------------------------------------------- */
 
 typedef struct subject {
     const char *name;
@@ -22,7 +21,7 @@ typedef struct subject {
     void *user;
     int n_in, n_out;
     const oly_array *in;
-    const double *error; /* [n_out] by how much another order of a sum may change it; NULL: not at all */
+    const double *error; /* [n_out] largest effect of another order of sums; NULL: none */
     bool rounds;         /* its loop is computed with fused multiply-adds where it is recognised */
 } subject;
 
@@ -58,7 +57,7 @@ static void run(const subject *s, oly_optimisations off, bits *b)
     }
 }
 
-/* Is every element as near as another order of sums may lead it? */
+/* Is every element within the effect of another order of sums? */
 static bool is_near(const bits *a, const bits *b, int k, double error)
 {
     oly_dtype dtype = a->dtype[k];
@@ -85,7 +84,7 @@ static oly_optimisations one(oly_optimisation x)
     return (oly_optimisations)1 << x;
 }
 
-/* Without what changes the roundings of loops, everything else changes nothing; and with it neither. */
+/* Without the optimisations that change roundings of loops, all others change nothing; nor do they with those. */
 static void try_all(const subject *s)
 {
     static const oly_optimisations loops =
@@ -284,7 +283,7 @@ static void names_are_read(void **state)
     oly_drop_message();
 }
 
-/* Those that are off are off for whatever is planned meanwhile, and no longer. */
+/* Optimisations can be disabled for all that is planned meanwhile, and no longer. */
 static void some_can_be_off_for_a_while(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
-/* run: ranks=1 timeout=60  Planning programs that read their neighbours' elements takes a process as much work for 100,000 devices as
- * for hundreds, and at most about twice that for eight, which exchange nothing: counted in calls of the arithmetic that all of it is
- * made of and in memory taken, which, unlike time, are the same every time (the Makefile has the linker pass these calls here).
- *   GROWTH_LIST=1   prints every program with its work for each size of machine, and goes on after a failure */
+/* run: ranks=1 timeout=60  Planning programs that read their neighbours' elements takes a process as much work for 100,000
+ * devices as for hundreds, and at most about twice that for eight, which exchange nothing: counted in calls of the arithmetic
+ * functions and in allocated memory, which, unlike time, are reproducible (the Makefile has the linker wrap these calls).
+ *   GROWTH_LIST=1   prints every program with its work for each size of machine, and continues after a failure */
 #include "array/function.h"
 #include "check.h"
 #include "count_work.h"
@@ -12,7 +12,7 @@
 
 /* -- programs ---------------------------------------------------------------------------------------------------------------- */
 
-/* Sums over the neighbours up to `reach` away along each of `rank` dimensions: inside, or round and round. */
+/* Sums over the neighbours up to `reach` away along each of `rank` dimensions: bounded or periodic. */
 typedef struct star {
     const char *name;
     int rank, reach;
@@ -82,7 +82,7 @@ typedef struct program {
     const oly_dtype *types; /* NULL: all are float32 */
 } program;
 
-/* As near a cube as the number of devices allows. */
+/* As close to a cube as the number of devices allows. */
 static void shape_mesh(int rank, int *size)
 {
     for (int d = 0, left = oly_device_count(); d < rank; left /= size[d++]) {
@@ -92,7 +92,7 @@ static void shape_mesh(int rank, int *size)
     }
 }
 
-/* Cut unevenly; the devices numbered along the first dimension, or the last. */
+/* Split unevenly; devices numbered along the first dimension, or the last. */
 static int make_operands(const program *p, bool turned, oly_array *in)
 {
     static const char *const names[] = {"x", "y", "z"};
@@ -125,7 +125,7 @@ static int make_operands(const program *p, bool turned, oly_array *in)
 static long work_of(const program *p, bool turned)
 {
     long work = 0;
-    for (int repeat = 0; repeat < 2; repeat++) /* the first one also makes what lasts */
+    for (int repeat = 0; repeat < 2; repeat++) /* the first one also creates cached data */
         OLY_SCOPE
         {
             const oly_plan *plan = NULL;

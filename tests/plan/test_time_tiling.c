@@ -1,7 +1,7 @@
-/* run: layouts  What loops over fields promise: the values of single steps on one device; the same bits for every number of steps
- * between exchanges, on every mesh; and as many exchanges as there are passes.
+/* run: layouts  Loops over fields: the values of single steps on one device; the same bits for every number of steps between
+ * exchanges, on every mesh; and as many exchanges as passes.
  *   TIME_TILING_PROGRAM=name  only this one
- *   TIME_TILING_LIST=1        prints what each moves, and goes on after a failure */
+ *   TIME_TILING_LIST=1        prints what each moves, and continues after a failure */
 #include "check.h"
 #include "time_tiling_programs.h"
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static int64_t size_of(const placement *p)
     return n;
 }
 
-/* Of what type are the fields of a program? */
+/* The element type of a program's field. */
 static oly_dtype dtype_of(const time_tiling_program *p, int field)
 {
     if (strcmp(p->name, "automaton") == 0 || strcmp(p->name, "life") == 0)
@@ -110,7 +110,7 @@ static void complain(const time_tiling_program *p, const placement *at, const ch
     printf("WRONG %s\n", text);
 }
 
-/* bits: what every number of steps a pass has to give, found by the first. */
+/* bits: the result for every number of steps per pass, set by the first. */
 static void check_program(const time_tiling_program *p, const placement *at, const char *steps_a_pass, oly_array *alone,
                           char **bits)
 {
@@ -129,7 +129,7 @@ static void check_program(const time_tiling_program *p, const placement *at, con
         size_t bytes = (size_t)size_of(at) * (dtype_of(p, k) == OLY_FLOAT64 ? 8 : 4);
         char *data = malloc(bytes), *expected = malloc(bytes);
         oly_process_allgather(out[k], data, bytes);
-        if (!bits[k]) { /* the first: of single steps, compared with those of a function without a loop */
+        if (!bits[k]) { /* the first: of single steps, compared with a function without a loop */
             oly_array apart = oly_abs(oly_sub(oly_astype(out[k], OLY_FLOAT64), oly_astype(alone[k], OLY_FLOAT64)));
             if (oly_item(oly_max(apart)) > 1e-5)
                 complain(p, at, steps_a_pass, "values differ in field", k);
@@ -155,7 +155,7 @@ static void check_program(const time_tiling_program *p, const placement *at, con
     }
     int pass = atoi(steps_a_pass), passes = pass ? (STEPS + pass - 1) / pass : STEPS;
     bool two = strcmp(p->name, "two_sizes") == 0; /* elements of two sizes: two exchanges */
-    int fixed = 2 * p->n_fixed;                   /* before the loop: to where the loop reads it, and its margins */
+    int fixed = 2 * p->n_fixed; /* before the loop: to the layout in which the loop reads it, and its margins */
     if (!p->apart && costs.collectives > passes * (1 + two) + fixed)
         complain(p, at, steps_a_pass, "exchanges:", costs.collectives);
     if (getenv("TIME_TILING_LIST"))
@@ -195,7 +195,7 @@ static void many_steps_give_the_bits_of_single_ones(void **state)
         free((&bits[0][0][0])[k]);
 }
 
-/* Light along a line: e on its points, h between them or also beyond the ends. */
+/* Maxwell's equations in one dimension: e on the grid points, h between them or also beyond the ends. */
 static void shine(oly_array i, oly_array *carry, void *user)
 {
     (void)i;
@@ -214,9 +214,9 @@ static void shine_on(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, shine, 2, out, user);
 }
 
-/* An exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 of e and 4 of h
- * from below, 4 and 3 from above. Blocks
- * of n + 1 elements are cut elsewhere than those of n: they go home in the end. */
+/* One exchange for all fields every four steps, of what four steps read across each of the seven borders: 4 elements of
+ * e and 4 of h from below, 4 and 3 from above. Blocks of n + 1 elements are split differently from those of n: they are
+ * moved back in the end. */
 static void staggered_fields_share_an_exchange(void **state)
 {
     static const struct {
@@ -252,8 +252,8 @@ static void staggered_fields_share_an_exchange(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* Carries of other extents feed each other. An instance may have elements that no device needs; their operands are not exchanged and
- * must not be read. Only a sanitizer sees such a read. */
+/* Carries of other extents feed each other. An instance may have elements that no device needs; their operands are not
+ * exchanged and must not be read. Only a sanitizer sees such a read. */
 static void feed(oly_array i, oly_array *carry, void *user)
 {
     static const int64_t low[] = {5, 0}, none[] = {0, 0};
@@ -297,7 +297,7 @@ static void elements_nobody_needs_read_nothing(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* Heat that is fed as time goes by, and what is kept of every step. */
+/* A heat equation with a source that depends on time, and a record of every step. */
 static void keep(oly_array i, oly_array *carry, void *user)
 {
     (void)user;
@@ -349,7 +349,7 @@ static void observations_share_an_exchange(void **state)
     unsetenv("OLYMPUS_HALO_STEPS");
 }
 
-/* The same of a plate. */
+/* The same in two dimensions. */
 static void keep_plate(oly_array i, oly_array *carry, void *user)
 {
     (void)user;
@@ -365,7 +365,7 @@ static void keep_plates(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, keep_plate, 2, out, user);
 }
 
-/* So many steps at once that little is computed twice, along whichever dimension it would be. */
+/* As many steps per pass as cause little redundant computation, along whichever dimension it would be. */
 static void narrow_fields_take_fewer_steps_at_once(void **state)
 {
     (void)state;
@@ -401,7 +401,8 @@ static void smooth_all(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 12, smooth_beside, 2, out, user);
 }
 
-/* A carry of other extents that goes its own way is no field, and does not keep the field from going many steps at once. */
+/* A carry of other extents that is independent of the field is not one of the fields, and does not prevent time
+ * tiling. */
 static void carries_of_other_extents_are_no_fields(void **state)
 {
     (void)state;

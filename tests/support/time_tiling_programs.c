@@ -1,4 +1,5 @@
-/* Bodies of loops that advance fields on a grid: bounded and periodic, linear and not, in the ways that users write them. */
+/* Bodies of loops that advance fields on a grid: bounded and periodic, linear and not, in the ways that users write
+ * them. */
 #include "time_tiling_programs.h"
 #include <stddef.h>
 
@@ -55,7 +56,7 @@ BODY(burgers)
     c[0] = oly_sub(u, oly_mul(0.05, oly_sub(at_faces, oly_roll(at_faces, 1, 0))));
 }
 
-/* Differences are read further on only: nothing below a block is wanted. */
+/* Reads only elements of higher index: no margin below a block. */
 BODY(ahead)
 {
     oly_array u = c[0], step = oly_sub(u, oly_roll(u, 1, 0));
@@ -135,7 +136,7 @@ BODY(rolled_then_fixed)
     c[0] = oly_update(oly_update(next, "0:1", at(u, "0:1")), "-1:", oly_mul(2, at(u, "-1:")));
 }
 
-/* Electric and magnetic field, each half a cell from the other; what is new of one drives the other. */
+/* Electric and magnetic field, each half a cell from the other; the new values of one drive the other. */
 BODY(line_of_light)
 {
     oly_array e = c[0], h = c[1];
@@ -255,7 +256,7 @@ BODY(space_padded)
     c[0] = oly_add(oly_mul(0.4, u), oly_mul(0.1, sum));
 }
 
-/* -- what is something else --------------------------------------------------------------------------------------------- */
+/* -- not time-tiled ------------------------------------------------------------------------------------------------ */
 
 BODY(with_a_sum)
 {
@@ -263,7 +264,7 @@ BODY(with_a_sum)
     c[0] = oly_div(oly_add(u, oly_roll(u, 1, 0)), oly_sum(oly_abs(u)));
 }
 
-/* Dimensions of one element come and go. */
+/* Dimensions of one element are inserted and dropped. */
 static void a_row_of_one(oly_array i, oly_array *carry, void *user)
 {
     (void)i, (void)user;

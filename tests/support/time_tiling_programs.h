@@ -7,10 +7,10 @@ enum { TIME_TILING_MOST = 4, TIME_TILING_PROGRAMS = 40 }; /* at most */
 
 typedef struct time_tiling_program {
     const char *name;
-    int rank, n_fields, n_fixed; /* fixed: arrays from outside that the body reads, in time_tiling_fixed */
+    int rank, n_fields, n_fixed; /* fixed: captured arrays that the body reads, in time_tiling_fixed */
     int reach;                   /* of a step, in elements */
     oly_loop_body body;
-    bool apart; /* its steps communicate one by one: it is none of the loops that advance many at once */
+    bool apart; /* its steps communicate one by one: it is not time-tiled */
 } time_tiling_program;
 extern const time_tiling_program time_tiling_programs[]; /* ends with a row without a name */
 extern oly_array time_tiling_fixed[TIME_TILING_MOST];
