@@ -176,17 +176,23 @@ int oly_gemm_chunks(const oly_gemm_task *t)
     return (int)oly_smaller(blocks, chunks_for(work, ENOUGH_WORK));
 }
 
-bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_gemm_part *part)
+/* A chunk is one block: there are as many (oly_gemm_divide makes blocks of at least ENOUGH_WORK). */
+int oly_gemm_parts(const oly_gemm_task *t)
 {
     oly_gemm_shape s = oly_gemm_divide(t);
-    int64_t blocks = s.row_blocks * s.column_blocks;
-    int64_t first = blocks * chunk / n_chunks, last = blocks * (chunk + 1) / n_chunks - 1;
-    if (oly_gemm_batches(t) != 1 || last < first)
-        return false;
-    int64_t low = first / s.column_blocks, high = last / s.column_blocks;
-    part->row = low * s.rows;
-    part->rows = oly_smaller(t->m, (high + 1) * s.rows) - part->row;
-    part->column = low == high ? first % s.column_blocks * s.columns : 0;
-    part->columns = (low == high ? oly_smaller(t->n, (last % s.column_blocks + 1) * s.columns) : t->n) - part->column;
-    return true;
+    int chunks = oly_gemm_chunks(t);
+    return oly_gemm_batches(t) == 1 && chunks == s.row_blocks * s.column_blocks ? chunks : 0;
+}
+
+oly_gemm_part oly_gemm_part_at(const oly_gemm_task *t, int k)
+{
+    oly_gemm_shape s = oly_gemm_divide(t);
+    int64_t row = k / s.column_blocks * s.rows, column = k % s.column_blocks * s.columns;
+    return (oly_gemm_part){row, oly_smaller(t->m - row, s.rows), column, oly_smaller(t->n - column, s.columns)};
+}
+
+int oly_gemm_chunk_of(const oly_gemm_task *t, const oly_gemm_part *part)
+{
+    oly_gemm_shape s = oly_gemm_divide(t);
+    return (int)(part->row / s.rows * s.column_blocks + part->column / s.columns);
 }

@@ -122,7 +122,6 @@ typedef struct oly_reduce_task {
 } oly_reduce_task;
 #define OLY_REDUCE_PARTS 64
 int oly_reduce_chunks(const oly_reduce_task *t);
-size_t oly_reduce_scratch(const oly_reduce_task *t);
 void oly_reduce_run(const oly_reduce_task *t, const void *in, void *out, void *scratch, int chunk, int n_chunks);
 void oly_reduce_finish(const oly_reduce_task *t, void *out, void *scratch);
 
@@ -150,11 +149,6 @@ typedef struct oly_gemm_task {
     int64_t outer[2 * OLY_MAX_RANK], a_outer[2 * OLY_MAX_RANK], b_outer[2 * OLY_MAX_RANK], c_outer[2 * OLY_MAX_RANK];
 } oly_gemm_task;
 int oly_gemm_chunks(const oly_gemm_task *t);
-/* The rows and columns of c that a chunk computes; false: it belongs to several products. */
-typedef struct oly_gemm_part {
-    int64_t row, rows, column, columns;
-} oly_gemm_part;
-bool oly_gemm_chunk_part(const oly_gemm_task *t, int chunk, int n_chunks, oly_gemm_part *part);
 void oly_gemm_run(const oly_gemm_task *t, const void *a, const void *b, void *c, int chunk, int n_chunks);
 
 /* -- copies ---------------------------------------------------------------------------------------------------------- */
@@ -194,8 +188,6 @@ typedef struct oly_stencil_field {
     int64_t border_lo[3], border_hi[3]; /* cells at the ends of the written part that are tiles of their own; 0: none */
 } oly_stencil_field;
 
-/* The most steps of one pass for a block of this extent (the margin is steps * radius), from the cache sizes. */
-int oly_stencil_steps(const oly_stencil *s, const int64_t *extent);
 /* The number of tiles of one pass, from shape and steps alone. */
 int oly_stencil_chunks(const oly_stencil *s, const oly_stencil_field *f, int steps);
 /* The inner tiles, which read nothing beyond [write_lo, write_hi) on some sides (bit 2d of `sides`: below in dimension d, bit
@@ -219,11 +211,15 @@ void oly_stencil_run(const oly_stencil *s, const oly_stencil_field *f, int steps
 /* A row of a sum of taps of several fields, added in the same order: out[i] = sum over taps of coefficient[t] * in[t][i], for n
  * elements of float32 or float64. `out` is none of the rows. */
 void oly_taps_run(oly_dtype dtype, int n_taps, const double *coefficient, const void *const *in, void *out, int64_t n);
-/* True if there is a kernel for it (dtype, rank, taps, radius up to 4). */
-bool oly_stencil_supported(const oly_stencil *s);
 
 /* -- along whole dimensions, and by value ----------------------------------------------------------------------------- */
 #include "local.h"
+
+/* -- what plans ask --------------------------------------------------------------------------------------------------- */
+#include "planning.h"
+
+/* The chunk that computes this part of a product's result, one of those of oly_gemm_part_at. */
+int oly_gemm_chunk_of(const oly_gemm_task *t, const oly_gemm_part *part);
 
 /* -- choosing -------------------------------------------------------------------------------------------------------- */
 /* Chooses the instruction set ("base", "avx2", "avx512", or "" for the best of this CPU). fails OLY_INVALID: unknown, or not

@@ -115,10 +115,9 @@ typedef struct oly_local_task {
 
 /* A task has phases, each divided into chunks; a phase begins when the one before has ended. in[k] points to the first element of
  * operand k's box, and may be NULL if that is empty. Only for scatters and updates may `out` be in[0]. scratch holds
- * oly_local_scratch bytes, 8-byte aligned. */
+ * oly_local_scratch bytes (planning.h), 8-byte aligned. */
 int oly_local_phases(const oly_local_task *t);
 int oly_local_chunks(const oly_local_task *t, int phase);
-size_t oly_local_scratch(const oly_local_task *t);
 void oly_local_run(const oly_local_task *t, const void *const *in, void *out, void *scratch, int phase, int chunk,
                    int n_chunks);
 double oly_local_work_of(const oly_local_task *t); /* approximate element-operations */

@@ -216,6 +216,12 @@ oly_stencil_share oly_stencil_divide(const oly_stencil *s, const oly_stencil_fie
     return r;
 }
 
+oly_stencil_points oly_stencil_points_of(const oly_stencil *s, const oly_stencil_field *f, int steps, unsigned sides)
+{
+    oly_stencil_share share = oly_stencil_divide(s, f, steps, sides);
+    return (oly_stencil_points){share.points, share.inner_points};
+}
+
 /* The overall number of part k of a box of parts. */
 static int number_in(const oly_stencil_share *t, const int64_t *lo, const int64_t *hi, int64_t k)
 {

@@ -178,6 +178,8 @@ oly_status oly_program_new(oly_plan *plan, oly_program **program)
     p->plan = plan;
     oly_status st = bind(p);
     if (st == OLY_OK)
+        st = oly_executor_prepare(plan);
+    if (st == OLY_OK)
         st = oly_together_set(plan, &p->set);
     if (st != OLY_OK) {
         oly_program_free(p);

@@ -9,6 +9,12 @@
 
 /* -- preparing a plan ------------------------------------------------------------------------------------------------- */
 
+/* Sets `prepared` of every step, once, before the first run: how this executor divides its work. In the plan's arena.
+ * fails OLY_MEMORY. */
+oly_status oly_executor_prepare(oly_plan *plan);
+/* The same for a level of a reduction, which is listed at its first run; of one that is prepared: nothing. */
+oly_status oly_executor_prepare_level(const oly_plan *plan, oly_reduction_level *level);
+
 /* Memory that a run takes on its first device, beside its slots: for the tiles of stencil passes. 0: none. */
 size_t oly_executor_workspace(const oly_plan *plan);
 
@@ -18,11 +24,17 @@ size_t oly_executor_workspace(const oly_plan *plan);
 
 /* Steps of kind TILE, REDUCE and LOCAL, and products without their exchange. */
 oly_status oly_compute(oly_run *r, const oly_step *step);
-/* Between devices of this process. work: element-operations, by which it is decided whether threads share it. */
-oly_status oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work);
+/* Phase k of a product whose result is sent in parts. */
+oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k);
+/* Between devices of this process, of a step or level. work: element-operations, by which it is decided whether threads share it. */
+oly_status oly_run_copies(oly_run *r, const struct oly_prepared *prepared, const oly_copy_work *copies, int n,
+                          double work);
 /* Adds partial results of devices, by the step's combiner. */
 oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, const oly_reduction_work *groups,
                             double work);
+/* Copies and sums of a level whose messages have arrived: what oly_exchange_outline.between calls, on the thread that waits.
+ * staged: an oly_staged_reduction; base: of every buffer. */
+void oly_compute_level(const void *staged, int stage, void *const *base);
 /* Stencil loops: oly_run_stencil, oly_run_march in stencil_run.h. */
 
 /* -- values that control flow needs: conditions, counters, results of loops. They drain the device. ------------------------- */

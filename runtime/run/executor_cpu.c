@@ -3,11 +3,11 @@
 #include "run/executor.h"
 #include "run/device_order.h"
 #include "run/messages.h"
+#include "run/prepare_cpu.h"
 #include "run/stencil_run.h"
 #include "run/tile_memory.h"
 #include "device/platform.h"
 #include "device/workers.h"
-#include "plan/reduce/reduction_tree.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -62,19 +62,10 @@ typedef struct spread {
 static int chunks_on(const void *list, int device)
 {
     const spread *s = list;
-    switch (s->step->kind) {
-    case OLY_STEP_TILE: return s->step->tile.device[device].chunks;
-    case OLY_STEP_REDUCE:
-        if (s->phase)
-            return s->step->reduce.device[device].scratch_base >= 0;
-        return s->step->reduce.device[device].chunks;
-    case OLY_STEP_GEMM: return s->step->gemm.device[device].chunks;
-    case OLY_STEP_LOCAL: return s->step->local.device[device].chunks[s->phase];
-    default: return 0;
-    }
+    return s->step->prepared->chunks[s->phase][device];
 }
 
-static void run_tile(void *const *base, const oly_step *step, const oly_tile_work *w, int chunk)
+static void run_tile(void *const *base, const oly_step *step, const oly_tile_work *w, int chunk, int n_chunks)
 {
     oly_tile_operand loads[OLY_TILE_REGISTERS], stores[OLY_TILE_REGISTERS];
     const oly_tile_program *p = &step->tile.program;
@@ -87,23 +78,32 @@ static void run_tile(void *const *base, const oly_step *step, const oly_tile_wor
         stores[k].base = at(base, &w->stores[k]);
         memcpy(stores[k].stride, w->stores[k].stride, strides);
     }
-    oly_tile_run(p, &w->box, loads, stores, chunk, w->chunks);
+    oly_tile_run(p, &w->box, loads, stores, chunk, n_chunks);
 }
 
-static void run_local(void *const *base, const oly_local_work *w, int phase, int chunk)
+static void run_local(void *const *base, const oly_local_work *w, int phase, int chunk, int n_chunks)
 {
     const void *in[OLY_LOCAL_MOST];
     for (int k = 0; k < w->task.n_in; k++)
         in[k] = w->in[k].base < 0 ? NULL : at(base, &w->in[k]);
     void *scratch = w->scratch_base >= 0 ? base[w->scratch_base] : NULL;
-    oly_local_run(&w->task, in, base[w->out_base], scratch, phase, chunk, w->chunks[phase]);
+    oly_local_run(&w->task, in, base[w->out_base], scratch, phase, chunk, n_chunks);
+}
+
+static void run_gemm(void *const *base, const oly_step *step, int device, int chunk, int n_chunks)
+{
+    const oly_gemm_work *w = &step->gemm.device[device];
+    const oly_prepared *p = step->prepared;
+    oly_gemm_run(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base],
+                 p->only ? p->only[device][chunk] : chunk, p->only ? p->of[device] : n_chunks);
 }
 
 static void run_chunk(const spread *s, int device, int chunk)
 {
     void *const *base = s->base;
+    int n_chunks = chunks_on(s, device);
     if (s->step->kind == OLY_STEP_TILE) {
-        run_tile(base, s->step, &s->step->tile.device[device], chunk);
+        run_tile(base, s->step, &s->step->tile.device[device], chunk, n_chunks);
     } else if (s->step->kind == OLY_STEP_REDUCE) {
         const oly_reduce_work *w = &s->step->reduce.device[device];
         void *out = (char *)base[w->out_base] + w->out_offset;
@@ -111,13 +111,11 @@ static void run_chunk(const spread *s, int device, int chunk)
         if (s->phase)
             oly_reduce_finish(&w->task, out, scratch);
         else
-            oly_reduce_run(&w->task, at(base, &w->in), out, scratch, chunk, w->chunks);
+            oly_reduce_run(&w->task, at(base, &w->in), out, scratch, chunk, n_chunks);
     } else if (s->step->kind == OLY_STEP_LOCAL) {
-        run_local(base, &s->step->local.device[device], s->phase, chunk);
+        run_local(base, &s->step->local.device[device], s->phase, chunk, n_chunks);
     } else {
-        const oly_gemm_work *w = &s->step->gemm.device[device];
-        oly_gemm_run(&w->task, at(base, &w->a), at(base, &w->b), base[w->out_base], w->only ? w->only[chunk] : chunk,
-                     w->only ? w->of : w->chunks);
+        run_gemm(base, s->step, device, chunk, n_chunks);
     }
 }
 
@@ -133,7 +131,6 @@ static void spread_body(void *context, int i)
 static void run_spread(oly_run *r, const oly_step *step, int phase)
 {
     spread s = {r, r->base, step, phase, oly_is_under_way(r), {chunks_on, &s, 0}};
-    int total = 0;
     if (step->work < WORTH_SHARING || oly_workers_count() == 1) {
         for (int d = 0; d < r->plan->n_devices; d++)
             for (int c = 0, n = chunks_on(&s, d); c < n; c++) {
@@ -143,20 +140,13 @@ static void run_spread(oly_run *r, const oly_step *step, int phase)
             }
         return;
     }
-    for (int d = 0; d < r->plan->n_devices; d++)
-        total += chunks_on(&s, d);
-    oly_parallel(total, spread_body, &s);
-}
-
-static int phases_of(const oly_step *step)
-{
-    return step->kind == OLY_STEP_REDUCE ? 2 : step->kind == OLY_STEP_LOCAL ? step->local.phases : 1;
+    oly_parallel(step->prepared->total[phase], spread_body, &s);
 }
 
 static void compute_device(const oly_device_work *w)
 {
     spread s = {.run = w->run, .base = w->base, .step = w->what};
-    for (; s.phase < phases_of(s.step); s.phase++)
+    for (; s.phase < s.step->prepared->phases; s.phase++)
         for (int c = 0, n = chunks_on(&s, w->device); c < n; c++)
             run_chunk(&s, w->device, c);
 }
@@ -182,7 +172,7 @@ static oly_status submit_step(oly_run *r, const oly_step *step)
 {
     oly_device_set uses[OLY_MOST_LATE_DEVICES] = {0};
     spread s = {.step = step};
-    for (; s.phase < phases_of(step); s.phase++)
+    for (; s.phase < step->prepared->phases; s.phase++)
         for (int d = 0; d < r->plan->n_devices; d++)
             if (!uses[d] && chunks_on(&s, d) > 0)
                 uses[d] = uses_of(r, step, d);
@@ -193,9 +183,18 @@ oly_status oly_compute(oly_run *r, const oly_step *step)
 {
     if (oly_platform_is_late())
         return submit_step(r, step);
-    for (int phase = 0; phase < phases_of(step); phase++)
+    for (int phase = 0; phase < step->prepared->phases; phase++)
         run_spread(r, step, phase);
     return OLY_OK;
+}
+
+oly_status oly_compute_phase(oly_run *r, const oly_step *product, int k)
+{
+    oly_step part = *product;
+    part.gemm.device = product->gemm.phases[k].device;
+    part.work = product->gemm.phases[k].work;
+    part.prepared = &product->prepared->parts[k];
+    return oly_compute(r, &part);
 }
 
 /* -- copies ------------------------------------------------------------------------------------------------------------- */
@@ -203,25 +202,32 @@ oly_status oly_compute(oly_run *r, const oly_step *step)
 typedef struct copying {
     void *const *base;
     const oly_copy_work *copies;
+    const int *chunks; /* [n] */
     int n;
     pieces pieces;
 } copying;
 
-static int chunks_of_copy(const void *copies, int k)
+static int chunks_of_copy(const void *chunks, int k)
 {
-    return ((const oly_copy_work *)copies)[k].chunks;
+    return ((const int *)chunks)[k];
 }
 
-static void run_copy(void *const *base, const oly_copy_work *c, int chunk)
+static void run_copy(void *const *base, const oly_copy_work *c, int chunk, int n_chunks)
 {
-    oly_copy_run(&c->task, at(base, &c->to), at(base, &c->from), chunk, c->chunks);
+    oly_copy_run(&c->task, at(base, &c->to), at(base, &c->from), chunk, n_chunks);
+}
+
+static void run_all_chunks(void *const *base, const oly_copy_work *c, int n_chunks)
+{
+    for (int chunk = 0; chunk < n_chunks; chunk++)
+        run_copy(base, c, chunk, n_chunks);
 }
 
 static void copy_body(void *context, int i)
 {
     copying *c = context;
     int chunk, k = piece_of(&c->pieces, i, &chunk);
-    run_copy(c->base, &c->copies[k], chunk);
+    run_copy(c->base, &c->copies[k], chunk, c->chunks[k]);
 }
 
 /* The receiving device copies. */
@@ -229,9 +235,8 @@ static void copy_to_device(const oly_device_work *w)
 {
     const copying *c = w->what;
     for (int k = 0; k < c->n; k++)
-        for (int chunk = 0;
-             chunk < c->copies[k].chunks && oly_cell_device(w->run->plan, c->copies[k].to.base) == w->device; chunk++)
-            run_copy(w->base, &c->copies[k], chunk);
+        if (oly_cell_device(w->run->plan, c->copies[k].to.base) == w->device)
+            run_all_chunks(w->base, &c->copies[k], c->chunks[k]);
 }
 
 static oly_status submit_copies(oly_run *r, const copying *c)
@@ -244,21 +249,17 @@ static oly_status submit_copies(oly_run *r, const copying *c)
     return oly_submit(r, uses, copy_to_device, c, sizeof *c);
 }
 
-oly_status oly_run_copies(oly_run *r, const oly_copy_work *copies, int n, double work)
+oly_status oly_run_copies(oly_run *r, const oly_prepared *prepared, const oly_copy_work *copies, int n, double work)
 {
-    copying c = {r->base, copies, n, {chunks_of_copy, copies, 0}};
-    int total = 0;
+    copying c = {r->base, copies, prepared->copies, n, {chunks_of_copy, prepared->copies, 0}};
     if (oly_platform_is_late())
         return submit_copies(r, &c);
-    for (int k = 0; k < n; k++)
-        total += copies[k].chunks;
     if (work >= WORTH_SHARING && oly_workers_count() > 1) {
-        oly_parallel(total, copy_body, &c);
+        oly_parallel(prepared->total_copied, copy_body, &c);
         return OLY_OK;
     }
     for (int k = 0; k < n; k++)
-        for (int chunk = 0; chunk < copies[k].chunks; chunk++)
-            run_copy(r->base, &copies[k], chunk);
+        run_all_chunks(r->base, &copies[k], c.chunks[k]);
     return OLY_OK;
 }
 
@@ -281,14 +282,28 @@ static int parts_of(const void *groups, int k)
     return (int)((g->end - g->begin + FOLD_PART - 1) / FOLD_PART);
 }
 
+/* Elements [begin, end) of a group's result, on all its devices. */
+static void sum_group(const oly_reduction_work *g, oly_combiner combiner, oly_dtype dtype, void *const *base,
+                      int64_t begin, int64_t end)
+{
+    const void *sources[OLY_REDUCTION_GROUP];
+    size_t element = oly_dtype_size(dtype);
+    for (int k = 0; k < g->n_sources; k++)
+        sources[k] = (char *)base[g->source_base[k]] + g->source_offset[k];
+    void *out = base[g->out_base[0]];
+    oly_combine(combiner, dtype, g->in_pairs, g->n_counts, g->counts, sources, out, begin, end);
+    for (int k = 1; k < g->n_outs && begin < end; k++)
+        memcpy((char *)base[g->out_base[k]] + (size_t)begin * element, (char *)out + (size_t)begin * element,
+               (size_t)(end - begin) * element);
+}
+
 static void fold_body(void *context, int i)
 {
     folding *f = context;
     int part, k = piece_of(&f->pieces, i, &part);
     const oly_reduction_work *g = &f->groups[k];
     int64_t begin = g->begin + (int64_t)part * FOLD_PART;
-    oly_reduction_group_run(g, f->combiner, f->dtype, f->base, begin,
-                            begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
+    sum_group(g, f->combiner, f->dtype, f->base, begin, begin + FOLD_PART < g->end ? begin + FOLD_PART : g->end);
 }
 
 /* The first device that gets the result of a group sums it. */
@@ -303,7 +318,7 @@ static void sum_on_device(const oly_device_work *w)
     for (int k = 0; k < f->n; k++) {
         const oly_reduction_work *g = &f->groups[k];
         if (summing_device(w->run, g) == w->device)
-            oly_reduction_group_run(g, f->combiner, f->dtype, w->base, g->begin, g->end);
+            sum_group(g, f->combiner, f->dtype, w->base, g->begin, g->end);
     }
 }
 
@@ -337,6 +352,19 @@ oly_status oly_compute_sums(oly_run *r, const oly_step *step, int n_groups, cons
     for (int i = 0; i < total; i++)
         fold_body(&f, i);
     return OLY_OK;
+}
+
+/* On one thread: a level is computed inside the exchange that has received it. */
+void oly_compute_level(const void *staged, int stage, void *const *base)
+{
+    const oly_staged_reduction *s = staged;
+    const oly_reduction_level *level = &s->levels->level[stage / s->stages];
+    if (stage % s->stages) /* results have arrived, which need nothing more */
+        return;
+    for (int k = 0; k < level->n_copies; k++)
+        run_all_chunks(base, &level->copies[k], oly_copy_chunks(&level->copies[k].task));
+    for (int g = 0; g < level->n_groups; g++)
+        sum_group(&level->groups[g], s->combiner, s->dtype, base, level->groups[g].begin, level->groups[g].end);
 }
 
 /* -- memory --------------------------------------------------------------------------------------------------------------- */

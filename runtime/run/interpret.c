@@ -27,22 +27,19 @@ static oly_status run_move(oly_run *r, const oly_step *step)
     const oly_ticket *ticket = step->alone ? &r->ticket : ticket_of(r);
     if (step->exchange)
         OLY_TRY(start(r, step->exchange, ticket, step->starts));
-    OLY_TRY(oly_run_copies(r, step->move.copies, step->move.n_copies, step->work));
+    OLY_TRY(oly_run_copies(r, step->prepared, step->move.copies, step->move.n_copies, step->work));
     return step->exchange && !step->starts ? oly_messages_finish(r, step->exchange, ticket) : OLY_OK;
 }
 
 /* Blocks that go to one process after the other; what is made meanwhile is on its way. */
 static oly_status run_product(oly_run *r, const oly_step *step)
 {
-    OLY_TRY(oly_run_copies(r, step->gemm.copies, step->gemm.n_copies, step->work));
+    OLY_TRY(oly_run_copies(r, step->prepared, step->gemm.copies, step->gemm.n_copies, step->work));
     if (!step->exchange)
         return oly_compute(r, step);
     OLY_TRY(oly_messages_begin_pending(r, step->exchange, oly_next_ticket(r)));
     for (int k = 0; k < step->gemm.n_phases; k++) {
-        oly_step part = *step;
-        part.gemm.device = step->gemm.phases[k].device;
-        part.work = step->gemm.phases[k].work;
-        OLY_TRY(oly_compute(r, &part));
+        OLY_TRY(oly_compute_phase(r, step, k));
         OLY_TRY(oly_messages_send(r, step->exchange, step->gemm.phases[k].peer));
     }
     return OLY_OK;
@@ -65,7 +62,8 @@ static oly_status run_levels(oly_run *r, const oly_step *step)
         oly_reduction_level *level;
         OLY_TRY(oly_reduction_level_of(r->plan, step->fold.levels, k, &level));
         OLY_TRY(run_exchange(r, level->exchange, ticket_of(r)));
-        OLY_TRY(oly_run_copies(r, level->copies, level->n_copies, level->copied));
+        OLY_TRY(oly_executor_prepare_level(r->plan, level));
+        OLY_TRY(oly_run_copies(r, level->prepared, level->copies, level->n_copies, level->copied));
         OLY_TRY(oly_compute_sums(r, step, level->n_groups, level->groups, level->work));
         if (step->fold.sliced)
             OLY_TRY(run_exchange(r, level->second, ticket_of(r)));

@@ -40,7 +40,7 @@ layer() {
 }
 
 # The contracts of the two layers below everything that plans and runs; neither knows of arrays, MPI or instruction sets.
-kernel=(kernel.h elementwise.def elementwise_math.def)
+kernel=(kernel.h planning.h elementwise.def elementwise_math.def)
 of_kernels=(kernels/*.h kernels/*.def)
 of_kernels=("${of_kernels[@]#kernels/}")
 layer runtime/core      core/
@@ -84,6 +84,10 @@ complain "examples include the public header only" < <(
 
 complain "plans are made by what the table says of an operation, not by its name" < <(
     grep -nHE '(==|!=|case) *OLY_OP_' runtime/plan/*.c runtime/plan/*/*.c runtime/run/*.c /dev/null)
+
+complain "plans neither divide the work of kernels into chunks nor run kernels; what they ask of kernels is in kernels/planning.h" < <(
+    grep -nHE '\<chunks?\>|_chunks?\>|\<oly_((tile|reduce|gemm|copy|local|stencil|taps)_run|reduce_finish|combine|combine_identity|stencil_divide)\>' \
+        runtime/plan/*.[ch] runtime/plan/*/*.[ch])
 
 # upward_calls: "caller.c calls function, which is in callee.c", for each call from a room of the planner to a higher one. A file's room is
 # its folder; runtime/plan itself is the driver's.

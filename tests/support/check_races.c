@@ -1,7 +1,6 @@
-/* No plan may depend on the order in which threads run the parts of a step. Two copies of one step must not write the
- * same element, and none may read what another one writes; the same holds for the devices of an elementwise step.
- * Running rarely shows such a race, so plans are checked (oly_plan_damage is called with each). Used by all tests
- * (check.c) and random programs. */
+/* No plan may depend on the order in which threads run the parts of a step. Two copies of one step must not write the same element,
+ * and none may read what another one writes; nor may the devices of an elementwise step. A run shows such a race only now and then,
+ * so plans are checked instead (oly_plan_damage is called with each). Used by all tests (check.c) and random programs. */
 #include "check_races.h"
 #include "plan/model/steps.h"
 #include "plan/plan.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 2000000 }; /* of a step; larger ones would take too long */
+enum { MOST_ELEMENTS = 2000000 }; /* of a step; others would take too long */
 
 typedef struct part { /* the elements of a strided box in one buffer, and who writes or reads them */
     const oly_place *place;
@@ -19,7 +18,7 @@ typedef struct part { /* the elements of a strided box in one buffer, and who wr
     size_t element;
 } part;
 
-typedef struct writers { /* who wrote each element of a buffer: 0 nobody, else 1 + who */
+typedef struct writers { /* of the elements of one buffer: 0 nobody, else 1 + who */
     int64_t n;
     int *who;
 } writers;
@@ -40,7 +39,7 @@ static int64_t last_element(const part *x)
     return at;
 }
 
-/* Has another writer written one of these elements? Records what x writes. */
+/* Has somebody else written one of these elements? What x writes is noted. */
 static bool visit(writers *w, const part *x)
 {
     int64_t index[OLY_MAX_RANK] = {0}, count = count_of(x);
@@ -66,7 +65,7 @@ static void complain(const oly_step *s, const char *what)
     abort();
 }
 
-/* Checks the parts of one buffer, writers first. */
+/* Parts of one buffer, those that are written first. */
 static void look_at_buffer(const oly_step *s, const part *parts, int n)
 {
     writers w = {0};
@@ -123,10 +122,10 @@ static void look_at_tiles(const oly_plan *plan, const oly_step *s)
     int n = 0;
     for (int d = 0; d < plan->n_devices && parts; d++) {
         const oly_tile_work *w = &s->tile.device[d];
-        for (int k = 0; k < p->n_stores && w->chunks; k++)
+        for (int k = 0; k < p->n_stores && w->has_work; k++)
             parts[n++] = (part){&w->stores[k], w->box.rank,   d,
                                 true,          w->box.extent, oly_dtype_size((oly_dtype)p->store_dtype[k])};
-        for (int k = 0; k < p->n_loads && w->chunks; k++) {
+        for (int k = 0; k < p->n_loads && w->has_work; k++) {
             bool in_place = false; /* threads share the device's part: each may read what it writes itself */
             for (int j = 0; j < p->n_stores; j++)
                 in_place = in_place || memcmp(&w->loads[k], &w->stores[j], sizeof *w->loads) == 0;

@@ -40,7 +40,7 @@ static double tile_price(const oly_plan *plan, const oly_step *s)
     double bytes = 0, elements = 0;
     const oly_tile_program *program = &s->tile.program;
     for (int d = 0; d < plan->n_devices; d++)
-        elements = larger(elements, s->tile.device[d].chunks ? box_elements(&s->tile.device[d].box) : 0);
+        elements = larger(elements, s->tile.device[d].has_work ? box_elements(&s->tile.device[d].box) : 0);
     for (int k = 0; k < program->n_loads; k++)
         bytes += (double)oly_dtype_size((oly_dtype)program->load_dtype[k]);
     for (int k = 0; k < program->n_stores; k++)

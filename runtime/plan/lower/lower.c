@@ -274,7 +274,7 @@ static oly_status fill_device(tiler *t, const oly_tile_program *program, int dev
     }
     w->loads = loads;
     w->stores = stores;
-    w->chunks = oly_box_count(&b) ? oly_tile_chunks(program, &w->box) : 0;
+    w->has_work = oly_box_count(&b) > 0;
     return OLY_OK;
 }
 
@@ -378,6 +378,15 @@ oly_status oly_lower_group(oly_planner *p, oly_frame *f, oly_group *g)
 
 /* -- reductions ---------------------------------------------------------------------------------------------------- */
 
+/* Where there are results there is work, also if there is nothing to combine. */
+static bool has_results(const oly_reduce_task *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (!t->reduced[d] && t->extent[d] == 0)
+            return false;
+    return true;
+}
+
 static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_layout *in, const oly_reading *reading,
                                 int device, int slot, int scratch, oly_reduce_work *w, double *total)
 {
@@ -409,7 +418,7 @@ static oly_status reduce_device(oly_planner *p, const oly_node *n, const oly_lay
         w->in.offset = 0;
     }
     w->out_base = oly_cell(p->plan, device, slot);
-    w->chunks = oly_reduce_chunks(&w->task);
+    w->has_work = has_results(&w->task);
     size_t bytes = oly_reduce_scratch(&w->task);
     oly_slot *s = &p->plan->slots[scratch];
     s->device_bytes[device] = bytes;

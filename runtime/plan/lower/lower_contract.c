@@ -131,7 +131,6 @@ static void copy_side(oly_product *x, int o, int device, oly_place *place, side 
         }
         merge(runs[k]);
     }
-    w->chunks = oly_copy_chunks(&w->task);
     oly_slot *to = &x->p->plan->slots[slot];
     to->device_bytes[device] = (size_t)stride * element;
     to->bytes = to->device_bytes[device] > to->bytes ? to->device_bytes[device] : to->bytes;
@@ -269,7 +268,7 @@ static void device_part(oly_product *x, int device, int slot, oly_gemm_work *w, 
         w->a.base = w->b.base = w->out_base;
         t->k = 0; /* of several contracting dimensions another one may be empty */
     }
-    w->chunks = oly_gemm_chunks(t);
+    w->has_work = true;
     *total += work_of(t);
 }
 

@@ -189,8 +189,9 @@ static oly_status fill_device(oly_planner *p, const oly_local_step *s, int devic
     memcpy(t->axes, q->axes, sizeof t->axes);
     w->in = in;
     w->out_base = oly_cell(p->plan, device, s->slot);
-    for (int phase = 0; phase < oly_local_phases(t); phase++)
-        w->chunks[phase] = oly_local_chunks(t, phase);
+    w->has_work = true;
+    for (int d = 0; d < t->out.rank; d++)
+        w->has_work = w->has_work && t->out.extent[d] > 0;
     oly_slot *scratch = &p->plan->slots[s->scratch];
     scratch->device_bytes[device] = oly_local_scratch(t);
     if (scratch->device_bytes[device] > scratch->bytes)
@@ -207,20 +208,17 @@ oly_status oly_local_step_add(oly_planner *p, oly_frame *f, oly_local_step *s)
     OLY_PLAN_CHECK(s->scratch >= 0 ? work : NULL);
     p->plan->slots[s->scratch].block = f->block;
     double total = 0;
-    int phases = 1;
     for (int d = 0; d < p->plan->n_devices; d++) {
         OLY_TRY(fill_device(p, s, d, &work[d]));
         if (!work[d].in)
             continue;
         total += oly_local_work_of(&work[d].task);
-        phases = work[d].chunks[1] > 0 ? 2 : phases;
     }
     for (int k = 0; k < s->n_in; k++)
         oly_reading_use(p, &s->reading[k]);
     oly_step *step = oly_step_add(p, f->block, OLY_STEP_LOCAL, s->node, s->what);
     OLY_PLAN_CHECK(step);
     step->local.device = work;
-    step->local.phases = phases;
     step->work = total;
     oly_slot_use(p, s->scratch);
     oly_slot_use(p, s->slot);

@@ -51,7 +51,6 @@ static void fill_box(filler *w, int device, const oly_box *holds, const int64_t 
     }
     if (count == 0)
         return;
-    c->chunks = oly_copy_chunks(&c->task);
     w->work += (double)count;
     w->n++;
 }

@@ -232,7 +232,6 @@ static double shuffle(const oly_sorter *s, const oly_box *box, size_t element, o
     }
     memcpy(c->from.stride, c->task.from_stride, sizeof c->from.stride);
     memcpy(c->to.stride, c->task.to_stride, sizeof c->to.stride);
-    c->chunks = oly_copy_chunks(&c->task);
     return (double)oly_box_count(box);
 }
 

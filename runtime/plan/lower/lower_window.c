@@ -70,7 +70,7 @@ static oly_status fill_device(const oly_sliding *s, int device, int slot, oly_lo
                                   .window = window};
     work->in = in;
     work->out_base = oly_cell(p->plan, device, slot);
-    work->chunks[0] = oly_local_chunks(&work->task, 0);
+    work->has_work = oly_box_count(&out) > 0;
     return OLY_OK;
 }
 
@@ -90,7 +90,6 @@ static oly_status add_step(oly_sliding *s)
     oly_step *step = oly_step_add(p, s->f->block, OLY_STEP_LOCAL, s->node, oly_ops[s->node->op].name);
     OLY_PLAN_CHECK(step);
     step->local.device = work;
-    step->local.phases = 1;
     step->work = total;
     const oly_choice *choice = oly_value_of(s->f, s->node)->choice;
     if (choice && choice->differs)

@@ -85,7 +85,6 @@ static oly_status copy_terms(const finish *w, const oly_node *part, const oly_la
             c->task.from_stride[k] = c->from.stride[k];
             c->task.to_stride[k] = c->to.stride[k];
         }
-        c->chunks = oly_copy_chunks(&c->task);
         work += (double)oly_box_count(&box);
     }
     oly_slot_use(p, w->from_slot);

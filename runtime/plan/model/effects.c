@@ -41,15 +41,15 @@ static void copy_uses(const visitor *v, const oly_copy_work *copies, int n)
 
 static void tile_uses(const visitor *v, const oly_step *s, const oly_tile_work *w)
 {
-    for (int k = 0; w->chunks && k < s->tile.program.n_loads; k++)
+    for (int k = 0; w->has_work && k < s->tile.program.n_loads; k++)
         use_cell(v, w->loads[k].base, false);
-    for (int k = 0; w->chunks && k < s->tile.program.n_stores; k++)
+    for (int k = 0; w->has_work && k < s->tile.program.n_stores; k++)
         use_cell(v, w->stores[k].base, true);
 }
 
 static void reduce_uses(const visitor *v, const oly_reduce_work *w)
 {
-    if (w->chunks == 0 && w->scratch_base < 0)
+    if (!w->has_work)
         return;
     use_cell(v, w->in.base, false);
     use_cell(v, w->out_base, true);
@@ -58,7 +58,7 @@ static void reduce_uses(const visitor *v, const oly_reduce_work *w)
 
 static void local_uses(const visitor *v, const oly_local_work *w)
 {
-    if (w->chunks[0] + w->chunks[1] == 0)
+    if (!w->has_work)
         return;
     for (int k = 0; k < w->task.n_in; k++)
         use_cell(v, w->in[k].base, false);
@@ -74,7 +74,7 @@ static void device_uses(const visitor *v, const oly_step *s, int d)
         reduce_uses(v, &s->reduce.device[d]);
     else if (s->kind == OLY_STEP_LOCAL)
         local_uses(v, &s->local.device[d]);
-    else if (s->kind == OLY_STEP_GEMM && s->gemm.device[d].chunks) {
+    else if (s->kind == OLY_STEP_GEMM && s->gemm.device[d].has_work) {
         use_cell(v, s->gemm.device[d].a.base, false);
         use_cell(v, s->gemm.device[d].b.base, false);
         use_cell(v, s->gemm.device[d].out_base, true);

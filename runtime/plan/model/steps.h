@@ -39,7 +39,7 @@ typedef struct oly_place {
 typedef struct oly_tile_work {
     oly_tile_box box;
     const oly_place *loads, *stores;
-    int chunks;
+    bool has_work; /* false: nothing is computed on this device */
 } oly_tile_work;
 
 typedef struct oly_reduce_work {
@@ -48,19 +48,20 @@ typedef struct oly_reduce_work {
     int out_base;
     int64_t out_offset;
     int scratch_base; /* -1: none */
-    int chunks;       /* 0: this device has no work */
+    bool has_work;
 } oly_reduce_work;
 
 typedef struct oly_gemm_work {
     oly_gemm_task task;
     oly_place a, b;
     int out_base;
-    int chunks;
-    const int *only; /* [chunks] numbers among `of` chunks; NULL: all chunks */
-    int of;
+    bool has_work;
+    int n_parts;
+    const oly_gemm_part
+        *parts; /* of the result that are computed, some of those of oly_gemm_part_at; NULL: all of it */
 } oly_gemm_work;
 
-/* Some blocks of a product. After these the data for one process is complete and can be sent. */
+/* Some parts of a product. After these the data for one process is complete and can be sent. */
 typedef struct oly_gemm_phase {
     int peer; /* -1: the last phase */
     double work;
@@ -72,14 +73,13 @@ typedef struct oly_local_work {
     const oly_place *in; /* [n_in]; base -1: no elements */
     int out_base;
     int scratch_base; /* -1: none */
-    int chunks[2];    /* in each phase */
+    bool has_work;
 } oly_local_work;
 
 /* A copy between two devices of this process. */
 typedef struct oly_copy_work {
     oly_copy_task task;
     oly_place from, to;
-    int chunks;
 } oly_copy_work;
 
 enum { OLY_REDUCTION_GROUP = 64 }; /* most partial results that one fold combines */
@@ -104,7 +104,8 @@ typedef struct oly_reduction_level {
     int n_copies, n_groups;
     const oly_copy_work *copies;
     const oly_reduction_work *groups;
-    double work, copied; /* element-operations; elements copied, if worth distributing over threads */
+    double work, copied;                 /* element-operations; elements copied, if worth distributing over threads */
+    const struct oly_prepared *prepared; /* the executor's; NULL until it has prepared the level */
 } oly_reduction_level;
 
 /* Levels that run in order, each on the results of those before. A level is listed when it first runs, so that a
@@ -116,10 +117,22 @@ typedef struct oly_reduction_levels {
     const void *context;
 } oly_reduction_levels;
 
+/* All levels of a reduction in one exchange of several stages: what a level receives is combined before the next stage sends the
+ * results. The exchange calls `outline.between` after each stage, with this record as its context; the executor sets it. */
+typedef struct oly_staged_reduction {
+    oly_exchange_outline outline;
+    struct oly_plan *plan;
+    oly_reduction_levels *levels;
+    oly_combiner combiner;
+    oly_dtype dtype;
+    int stages; /* of each level: partial results and, if results are sliced, a second one */
+} oly_staged_reduction;
+
 /* One device's part of a stencil loop: `within` writes the other field with margins, `last` the result. */
 typedef struct oly_stencil_work {
     oly_stencil_field within, last;
-    unsigned late; /* sides whose margins arrive in messages: oly_stencil_divide; 0: a pass starts with all of them */
+    unsigned
+        late; /* sides whose margins arrive in messages, as bits: oly_stencil_points_of; 0: a pass starts with all of them */
 } oly_stencil_work;
 
 /* A box sent or received in a message. Its strides are those of all dimensions of the slot. */
@@ -171,6 +184,8 @@ typedef struct oly_step {
     bool begun;  /* REDUCTION: the exchange of partial results is already complete */
     bool alone;  /* MOVE: copies only, on every process, so it takes no message number */
     double work; /* element-operations on this process: decides whether a call is small */
+    const struct oly_prepared
+        *prepared; /* what the executor has prepared (run/executor.h), in the plan's arena; NULL: not yet */
     union {
         struct {
             oly_tile_program program;
@@ -188,7 +203,6 @@ typedef struct oly_step {
         } gemm;
         struct {
             const oly_local_work *device;
-            int phases;
         } local;
         struct {
             int n_copies;
@@ -208,6 +222,7 @@ typedef struct oly_step {
             const int *slots;             /* read by groups and levels, then those written; NULL: not listed */
             oly_reduction_levels *levels; /* NULL: none */
             int n_levels_run;             /* run by the step itself; the others by its exchange (reduction_tree.h) */
+            oly_staged_reduction *staged; /* the levels run by the exchange; NULL: none */
         } fold;
         struct {
             int64_t count, lower;

@@ -163,7 +163,6 @@ oly_status oly_add_copy(mover *m, int source_device, int device, const oly_box *
         c->task.from_stride[d] = c->from.stride[d];
         c->task.to_stride[d] = c->to.stride[d];
     }
-    c->chunks = oly_copy_chunks(&c->task);
     m->work += (double)oly_box_count(box);
     return OLY_OK;
 }

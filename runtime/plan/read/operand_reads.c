@@ -301,7 +301,6 @@ static oly_status copy_into(oly_planner *p, oly_frame *f, const oly_node *node, 
             c->to.stride[k] *= step[k];
             c->task.to_stride[k] = c->to.stride[k];
         }
-        c->chunks = oly_copy_chunks(&c->task);
         work += (double)oly_box_count(&from);
     }
     oly_reading_use(p, reading);
@@ -343,7 +342,7 @@ oly_status oly_fill(oly_planner *p, oly_frame *f, const oly_node *constant, cons
         for (int k = 0; k < b.rank; k++)
             work[d].box.extent[k] = b.hi[k] - b.lo[k];
         work[d].stores = store;
-        work[d].chunks = oly_tile_chunks(&program, &work[d].box);
+        work[d].has_work = oly_box_count(&b) > 0;
         total += (double)oly_box_count(&b);
     }
     oly_step *s = oly_step_add(p, f->block, OLY_STEP_TILE, node, "fill");

@@ -91,7 +91,6 @@ static void add_copy(scatterer *s, const oly_place *from, const oly_box *box, in
         c->task.from_stride[d] = from->stride[d];
         c->task.to_stride[d] = c->to.stride[d];
     }
-    c->chunks = oly_copy_chunks(&c->task);
 }
 
 /* The part of a box that is folded in round `round` of `n`, a contiguous run of its elements: some rows, or part of a

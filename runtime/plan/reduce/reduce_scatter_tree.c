@@ -268,7 +268,6 @@ static oly_status add_copies(lister *l, const oly_class_pieces *pieces, int from
             w->task.from_stride[d] = w->from.stride[d] = piece->from_stride[d];
             w->task.to_stride[d] = w->to.stride[d] = piece->to_stride[d];
         }
-        w->chunks = oly_copy_chunks(&w->task);
     }
     return OLY_OK;
 }

@@ -409,7 +409,6 @@ int oly_reduction_copies(const folder *f, const folded *v, int slot, oly_copy_wo
         c->task.from_stride[0] = c->task.to_stride[0] = 1;
         c->from = (oly_place){.base = oly_cell(plan, d, v->from), .stride = {1}};
         c->to = (oly_place){.base = oly_cell(plan, d, slot), .stride = {1}};
-        c->chunks = oly_copy_chunks(&c->task);
     }
     return n;
 }

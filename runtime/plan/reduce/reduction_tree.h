@@ -14,7 +14,4 @@ oly_status oly_reduction_levels_exchange(oly_plan *plan, oly_step *step, oly_lev
 /* Gets a level, listing it if necessary; those before it must be listed. */
 oly_status oly_reduction_level_of(const oly_plan *plan, oly_reduction_levels *levels, int number,
                                   oly_reduction_level **level);
-/* Folds elements of one group. base: of every buffer. */
-void oly_reduction_group_run(const oly_reduction_work *g, oly_combiner combiner, oly_dtype dtype, void *const *base,
-                             int64_t begin, int64_t end);
 #endif

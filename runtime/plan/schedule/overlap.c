@@ -1,6 +1,6 @@
 /* Splits steps that wait for messages into a part that needs none of them and the rest. Elementwise steps are cut
  * into the part that reads only the device's own elements (the interior of a stencil's block) and slabs around it;
- * matrix products into blocks of their result, which the kernel computes in any order. Every element is computed as
+ * matrix products into parts of their result, which the kernel computes in any order (product_parts.c). Every element is computed as
  * before, so no bit changes, and each process may split its own devices' work as it likes. Called by schedule.c. */
 #include "plan/cost/cost.h"
 #include "plan/schedule/scheduler.h"
@@ -177,7 +177,7 @@ static oly_status part_work(oly_planner *p, const oly_step *s, const oly_tile_wo
     }
     w->loads = loads;
     w->stores = stores;
-    w->chunks = oly_tile_chunks(program, &w->box);
+    w->has_work = true;
     return OLY_OK;
 }
 
@@ -221,7 +221,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
     OLY_PLAN_CHECK(inner);
     for (int d = 0; d < n_devices; d++) {
         const oly_tile_work *w = &s->tile.device[d];
-        if (w->chunks == 0)
+        if (!w->has_work)
             continue;
         if (!inner_part(s, w, n, moves, &inner[d]) || inner[d].rank == 0)
             return OLY_OK;
@@ -250,7 +250,7 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
         OLY_PLAN_CHECK(work);
         for (int d = 0; d < n_devices; d++) {
             const oly_tile_work *w = &s->tile.device[d];
-            if (w->chunks == 0)
+            if (!w->has_work)
                 continue;
             oly_ranges r = k < 0 ? inner[d] : slab(&w->box, &inner[d], k);
             OLY_TRY(part_work(p, s, w, &r, &work[d]));
@@ -263,24 +263,38 @@ static oly_status split_tile(oly_planner *p, const oly_step *s, int n, const oly
 
 /* -- matrix products ----------------------------------------------------------------------------------------------- */
 
-/* Whose messages some rows or columns of an operand need: one bit per entry of parts->peers; -1: unknown. */
-static int needs(const oly_place *at, int64_t first, int64_t count, int64_t stride, int64_t depth, int64_t along,
-                 int64_t element, int n, const oly_step *const *moves, const oly_parts *parts)
+/* What a product waits for. */
+typedef struct waiting {
+    const oly_step *move;
+    const oly_parts *parts; /* has the peers */
+} waiting;
+
+/* Some rows of the left operand, or columns of the right one. */
+typedef struct lines {
+    const oly_place *at;
+    int64_t first, count, stride;
+    int64_t length, along; /* elements of a line, and their stride */
+    int64_t element;       /* bytes */
+} lines;
+
+/* Whose messages bring elements of these lines: one bit per entry of parts->peers; -1: unknown. */
+static int senders_of(const waiting *w, const lines *l)
 {
-    oly_place place = {.base = at->base, .offset = at->offset + first * stride * element, .stride = {stride, along}};
-    oly_ranges all = {.rank = 2, .hi = {count, depth}}, late;
+    oly_place place = {.base = l->at->base,
+                       .offset = l->at->offset + l->first * l->stride * l->element,
+                       .stride = {l->stride, l->along}};
+    oly_ranges all = {.rank = 2, .hi = {l->count, l->length}}, late;
     int found = 0;
-    for (int m = 0; m < n; m++)
-        for (int k = 0; k < moves[m]->move.n_arrivals; k++) {
-            const oly_arrival *a = &moves[m]->move.arrivals[k];
-            if (a->piece.buffer != at->base)
-                continue;
-            if (!oly_find_readers(&a->piece, element, &place, &all, &late))
-                return -1;
-            for (int j = 0; oly_ranges_volume(&late) > 0 && j < parts->n_peers; j++)
-                if (parts->peers[j] == a->peer)
-                    found |= 1 << j;
-        }
+    for (int k = 0; k < w->move->move.n_arrivals; k++) {
+        const oly_arrival *a = &w->move->move.arrivals[k];
+        if (a->piece.buffer != l->at->base)
+            continue;
+        if (!oly_find_readers(&a->piece, l->element, &place, &all, &late))
+            return -1;
+        for (int j = 0; oly_ranges_volume(&late) > 0 && j < w->parts->n_peers; j++)
+            if (w->parts->peers[j] == a->peer)
+                found |= 1 << j;
+    }
     return found;
 }
 
@@ -314,72 +328,52 @@ static bool copies_late(const oly_step *s, const oly_step *move)
     return false;
 }
 
-/* The last peer that a chunk needs, counted from 1; 0: none; -1: unknown. */
-static int last_peer(const oly_gemm_work *w, int chunk, int n, const oly_step *const *moves, const oly_parts *parts)
+/* The last peer that a part of the result needs, counted from 1; 0: none; -1: unknown. */
+static int last_peer(const void *context, const oly_gemm_work *w, const oly_gemm_part *part)
 {
-    oly_gemm_part part;
-    int64_t element = (int64_t)oly_dtype_size(w->task.dtype);
-    if (!oly_gemm_chunk_part(&w->task, chunk, w->chunks, &part))
-        return -1;
-    int a = needs(&w->a, part.row, part.rows, w->task.a_row, w->task.k, w->task.a_column, element, n, moves, parts);
-    int b =
-        needs(&w->b, part.column, part.columns, w->task.b_column, w->task.k, w->task.b_row, element, n, moves, parts);
+    const waiting *moves = context;
+    const oly_gemm_task *t = &w->task;
+    int64_t element = (int64_t)oly_dtype_size(t->dtype);
+    int a = senders_of(moves, &(lines){&w->a, part->row, part->rows, t->a_row, t->k, t->a_column, element});
+    int b = senders_of(moves, &(lines){&w->b, part->column, part->columns, t->b_column, t->k, t->b_row, element});
     if (a < 0 || b < 0)
         return -1;
     int last = 0;
-    for (int j = 0; j < parts->n_peers; j++)
+    for (int j = 0; j < moves->parts->n_peers; j++)
         if ((a | b) >> j & 1)
             last = j + 1;
     return last;
 }
 
+/* Does computing the parts that need no message, or not the last one, hide enough of the transfer? */
+static bool splitting_pays(const oly_planner *p, const oly_step *s, const oly_product_phases *phases, int n_peers,
+                           double flight)
+{
+    int n = 0, total = phases->total;
+    for (int k = 0; k <= n_peers; k++)
+        n += phases->in_phase[k] > 0;
+    double gain = total ? oly_price_step(p->plan, s) * (total - phases->in_phase[n_peers]) / total : 0;
+    if (gain < least_seconds)
+        return false;
+    gain = gain < flight ? gain : flight;
+    return n >= 2 && gain >= n * step_seconds;
+}
+
 static oly_status split_gemm(oly_planner *p, const oly_step *s, int n, const oly_step *const *moves, double flight,
                              oly_parts *parts)
 {
-    int n_devices = p->plan->n_devices, total = 0, in_phase[OLY_MOST_PEERS + 1] = {0};
-    int **last = OLY_PLAN_NEW(p, int *, n_devices + 1);
-    OLY_PLAN_CHECK(last);
+    oly_product_phases phases;
     if (n != 1 || copies_late(s, moves[0]) || !find_peers(moves[0], parts))
         return OLY_OK;
-    for (int d = 0; d < n_devices; d++) {
-        const oly_gemm_work *w = &s->gemm.device[d];
-        last[d] = OLY_PLAN_NEW(p, int, w->chunks + 1);
-        OLY_PLAN_CHECK(last[d]);
-        for (int c = 0; c < w->chunks; c++, total++) {
-            last[d][c] = last_peer(w, c, n, moves, parts);
-            if (last[d][c] < 0)
-                return OLY_OK;
-            in_phase[last[d][c]]++;
-        }
-    }
-    int n_phases = 0;
-    for (int k = 0; k <= parts->n_peers; k++)
-        n_phases += in_phase[k] > 0;
-    double gain = total ? oly_price_step(p->plan, s) * (total - in_phase[parts->n_peers]) / total : 0;
-    if (gain < least_seconds)
+    OLY_TRY(oly_product_phases_of(p, s, last_peer, &(waiting){moves[0], parts}, &phases));
+    if (!phases.known || !splitting_pays(p, s, &phases, parts->n_peers, flight))
         return OLY_OK;
-    gain = gain < flight ? gain : flight;
-    if (n_phases < 2 || gain < n_phases * step_seconds)
-        return OLY_OK;
-    for (int phase = 0; phase <= parts->n_peers; phase++) {
-        if (in_phase[phase] == 0)
+    for (int k = 0; k <= parts->n_peers; k++) {
+        if (phases.in_phase[k] == 0)
             continue;
-        oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, n_devices);
-        OLY_PLAN_CHECK(work);
-        for (int d = 0; d < n_devices; d++) {
-            work[d] = s->gemm.device[d];
-            int *only = OLY_PLAN_NEW(p, int, work[d].chunks + 1), m = 0;
-            OLY_PLAN_CHECK(only);
-            for (int c = 0; c < work[d].chunks; c++)
-                if (last[d][c] == phase)
-                    only[m++] = c;
-            work[d].only = only;
-            work[d].of = work[d].chunks;
-            work[d].chunks = m;
-        }
-        add_part(parts, s, (double)in_phase[phase] / total, phase == 0 ? OLY_AFTER_START : phase - 1);
+        add_part(parts, s, (double)phases.in_phase[k] / phases.total, k == 0 ? OLY_AFTER_START : k - 1);
         oly_step *step = &parts->part[parts->n - 1].step;
-        step->gemm.device = work;
+        OLY_TRY(oly_product_phase_work(p, s, &phases, k, &step->gemm.device));
         if (parts->n > 1) /* the first part has made the copies */
             step->gemm.n_copies = 0;
     }

@@ -5,8 +5,8 @@
  *      process 1 of 4:   blocks of 2's rows | send to 2, blocks of 3's | send to 3, blocks of 0's | send to 0, its own
  *
  * All messages are one exchange with one number, so every process may decide for itself. Sums keep their order: the
- * process that reduces has all partial products before it starts, and blocks are those that the kernel uses for this
- * shape anyway. Called by schedule.c. */
+ * process that reduces has all partial products before it starts, and blocks are the kernel's own parts of this
+ * product (product_parts.c). Called by schedule.c. */
 #include "plan/cost/cost.h"
 #include "plan/schedule/scheduler.h"
 #include "core/optimisation.h"
@@ -19,8 +19,7 @@ typedef struct feeder {
     oly_planner *p;
     const oly_step *product, *move;
     int n_peers, peers[OLY_MOST_PEERS];
-    int **phase; /* [device][chunk] */
-    int in_phase[OLY_MOST_PEERS + 1], total;
+    oly_product_phases phases; /* by number of the first peer that is sent the part; the last: none */
 } feeder;
 
 /* Lists the peers in ring order. */
@@ -48,7 +47,7 @@ static bool sends_the_product(const feeder *f)
     for (int k = 0; k < f->move->move.n_departures; k++) {
         bool made = false;
         for (int d = 0; d < f->p->plan->n_devices; d++)
-            made = made || (f->product->gemm.device[d].chunks &&
+            made = made || (f->product->gemm.device[d].has_work &&
                             f->product->gemm.device[d].out_base == f->move->move.departures[k].piece.buffer);
         if (!made)
             return false;
@@ -56,18 +55,16 @@ static bool sends_the_product(const feeder *f)
     return true;
 }
 
-/* The first peer that a chunk is sent to; the number of peers: none; -1: unknown. */
-static int first_peer(const feeder *f, const oly_gemm_work *w, int chunk)
+/* The first peer that a part is sent to; the number of peers: none; -1: unknown. */
+static int first_peer(const void *context, const oly_gemm_work *w, const oly_gemm_part *part)
 {
-    oly_gemm_part part;
+    const feeder *f = context;
     int64_t element = (int64_t)oly_dtype_size(w->task.dtype);
     int first = f->n_peers;
-    if (!oly_gemm_chunk_part(&w->task, chunk, w->chunks, &part))
-        return -1;
     oly_place place = {.base = w->out_base,
-                       .offset = (part.row * w->task.c_row + part.column) * element,
+                       .offset = (part->row * w->task.c_row + part->column) * element,
                        .stride = {w->task.c_row, 1}};
-    oly_ranges all = {.rank = 2, .hi = {part.rows, part.columns}}, met;
+    oly_ranges all = {.rank = 2, .hi = {part->rows, part->columns}}, met;
     for (int k = 0; k < f->move->move.n_departures; k++) {
         const oly_arrival *a = &f->move->move.departures[k];
         if (a->piece.buffer != w->out_base)
@@ -81,54 +78,15 @@ static int first_peer(const feeder *f, const oly_gemm_work *w, int chunk)
     return first;
 }
 
-static oly_status find_phases(feeder *f, bool *known)
-{
-    int n_devices = f->p->plan->n_devices;
-    f->phase = OLY_PLAN_NEW(f->p, int *, n_devices + 1);
-    OLY_PLAN_CHECK(f->phase);
-    *known = true;
-    for (int d = 0; d < n_devices; d++) {
-        const oly_gemm_work *w = &f->product->gemm.device[d];
-        f->phase[d] = OLY_PLAN_NEW(f->p, int, w->chunks + 1);
-        OLY_PLAN_CHECK(f->phase[d]);
-        for (int c = 0; c < w->chunks; c++, f->total++) {
-            f->phase[d][c] = first_peer(f, w, c);
-            if (f->phase[d][c] < 0) {
-                *known = false;
-                return OLY_OK;
-            }
-            f->in_phase[f->phase[d][c]]++;
-        }
-    }
-    return OLY_OK;
-}
-
-/* The chunks of one phase, on every device. */
-static oly_status phase_work(const feeder *f, int phase, oly_gemm_work *work)
-{
-    for (int d = 0; d < f->p->plan->n_devices; d++) {
-        work[d] = f->product->gemm.device[d];
-        int *only = OLY_PLAN_NEW(f->p, int, work[d].chunks + 1), n = 0;
-        OLY_PLAN_CHECK(only);
-        for (int c = 0; c < work[d].chunks; c++)
-            if (f->phase[d][c] == phase)
-                only[n++] = c;
-        work[d].only = only;
-        work[d].of = work[d].chunks;
-        work[d].chunks = n;
-    }
-    return OLY_OK;
-}
-
 /* Can the computation after the first phase hide what has been sent? */
 static bool pays(const feeder *f, double flight)
 {
     int n = 0;
     for (int k = 0; k <= f->n_peers; k++)
-        n += f->in_phase[k] > 0;
+        n += f->phases.in_phase[k] > 0;
     if (n < 2)
         return false;
-    double gain = oly_price_step(f->p->plan, f->product) * (f->total - f->in_phase[0]) / f->total;
+    double gain = oly_price_step(f->p->plan, f->product) * (f->phases.total - f->phases.in_phase[0]) / f->phases.total;
     if (gain < least_seconds)
         return false;
     gain = gain < flight ? gain : flight;
@@ -139,22 +97,19 @@ oly_status oly_send_blocks_early(oly_planner *p, const oly_step *product, const 
                                  oly_step *fed, bool *done)
 {
     feeder f = {.p = p, .product = product, .move = move};
-    bool known;
     *done = false;
     if (!oly_enabled(OLY_OPTIMISATION_COLLECTIVE_MATMUL) || move->move.n_departures == 0 || product->exchange ||
         !find_peers(&f) || !sends_the_product(&f))
         return OLY_OK;
-    OLY_TRY(find_phases(&f, &known));
-    if (!known || !pays(&f, flight))
+    OLY_TRY(oly_product_phases_of(p, product, first_peer, &f, &f.phases));
+    if (!f.phases.known || !pays(&f, flight))
         return OLY_OK;
     oly_gemm_phase *phases = OLY_PLAN_NEW(p, oly_gemm_phase, f.n_peers + 1);
     OLY_PLAN_CHECK(phases);
     for (int k = 0; k <= f.n_peers; k++) {
-        oly_gemm_work *work = OLY_PLAN_NEW(p, oly_gemm_work, p->plan->n_devices);
-        OLY_PLAN_CHECK(work);
-        OLY_TRY(phase_work(&f, k, work));
-        phases[k] = (oly_gemm_phase){
-            .peer = k < f.n_peers ? f.peers[k] : -1, .work = product->work * f.in_phase[k] / f.total, .device = work};
+        phases[k] = (oly_gemm_phase){.peer = k < f.n_peers ? f.peers[k] : -1,
+                                     .work = product->work * f.phases.in_phase[k] / f.phases.total};
+        OLY_TRY(oly_product_phase_work(p, product, &f.phases, k, &phases[k].device));
     }
     *fed = *product;
     fed->exchange = move->exchange;

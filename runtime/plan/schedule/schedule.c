@@ -173,7 +173,7 @@ static int mover_of(const scheduler *s, const oly_step *step)
     for (int d = 0; d < s->p->plan->n_devices; d++) {
         const oly_tile_work *t = step->kind == OLY_STEP_TILE ? &step->tile.device[d] : NULL;
         const oly_gemm_work *g = step->kind == OLY_STEP_GEMM ? &step->gemm.device[d] : NULL;
-        int n = t && t->chunks ? step->tile.program.n_loads : g && g->chunks ? 2 : 0;
+        int n = t && t->has_work ? step->tile.program.n_loads : g && g->has_work ? 2 : 0;
         for (int k = 0; k < n; k++) {
             const oly_place *at = t ? &t->loads[k] : k ? &g->b : &g->a;
             int mover = at->base < 0 ? -1 : s->mover[oly_cell_slot(s->p->plan, at->base)];

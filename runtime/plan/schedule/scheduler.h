@@ -36,6 +36,21 @@ bool oly_find_readers(const oly_piece *piece, int64_t element, const oly_place *
 oly_status oly_split_step(oly_planner *p, const oly_step *s, int n, const oly_step *const *moves, double flight,
                           oly_parts *parts);
 
+/* -- product_parts.c -- */
+typedef struct oly_product_phases {
+    bool
+        known; /* false: the product does not divide into parts, or the phase of one is unknown; then nothing below is complete */
+    int **phase;                             /* [device][part] */
+    int in_phase[OLY_MOST_PEERS + 1], total; /* numbers of parts */
+} oly_product_phases;
+/* The phase in which a part can be computed, 0 to OLY_MOST_PEERS; -1: unknown. */
+typedef int oly_phase_of(const void *context, const oly_gemm_work *w, const oly_gemm_part *part);
+oly_status oly_product_phases_of(oly_planner *p, const oly_step *product, oly_phase_of *phase_of, const void *context,
+                                 oly_product_phases *found);
+/* What each device computes in one phase. */
+oly_status oly_product_phase_work(oly_planner *p, const oly_step *product, const oly_product_phases *phases, int phase,
+                                  const oly_gemm_work **work);
+
 /* -- overlap_scatter.c -- */
 /* Merges a product and the exchange of its result, which takes `flight` seconds, into one step that sends each
  * process its blocks as soon as they are computed, if that pays. *done says so; then `fed` is that step. */

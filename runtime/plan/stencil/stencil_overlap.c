@@ -72,12 +72,13 @@ static forecast foresee(const oly_plan *plan, const oly_step *s, const oly_stenc
 {
     forecast f = {0};
     for (int d = 0; d < plan->n_devices; d++) {
-        oly_stencil_share r = oly_stencil_divide(s->stencil.stencil, &work[d].within, s->stencil.pass, work[d].late);
-        double all = oly_price_operations(r.points * s->stencil.stencil->n_taps);
-        double early = oly_price_operations(r.inner_points * s->stencil.stencil->n_taps);
+        oly_stencil_points r =
+            oly_stencil_points_of(s->stencil.stencil, &work[d].within, s->stencil.pass, work[d].late);
+        double all = oly_price_operations(r.all * s->stencil.stencil->n_taps);
+        double early = oly_price_operations(r.early * s->stencil.stencil->n_taps);
         double seconds = all - early + (early > flight ? early : flight);
-        f.points += r.points;
-        f.early += r.inner_points;
+        f.points += r.all;
+        f.early += r.early;
         f.seconds = seconds > f.seconds ? seconds : f.seconds;
     }
     return f;

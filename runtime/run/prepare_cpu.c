@@ -1,0 +1,187 @@
+/* Prepares plans for the CPU executor: the numbers of chunks of every step, in the plan's arena. See executor.h and prepare_cpu.h. */
+#include "run/prepare_cpu.h"
+#include "run/executor.h"
+
+/* -- chunks of a device's work, by phase -------------------------------------------------------------------------------- */
+
+static int tile_chunks(const oly_step *s, int device)
+{
+    const oly_tile_work *w = &s->tile.device[device];
+    return w->has_work ? oly_tile_chunks(&s->tile.program, &w->box) : 0;
+}
+
+/* A second phase combines what the parts of the first have left in scratch memory. */
+static int reduce_chunks(const oly_step *s, int device, int phase)
+{
+    const oly_reduce_work *w = &s->reduce.device[device];
+    if (phase == 1)
+        return w->scratch_base >= 0;
+    return w->has_work ? oly_reduce_chunks(&w->task) : 0;
+}
+
+static int local_chunks(const oly_step *s, int device, int phase)
+{
+    const oly_local_work *w = &s->local.device[device];
+    return w->has_work ? oly_local_chunks(&w->task, phase) : 0;
+}
+
+static int gemm_chunks(const oly_gemm_work *w)
+{
+    return !w->has_work ? 0 : w->parts ? w->n_parts : oly_gemm_chunks(&w->task);
+}
+
+static int chunks_of(const oly_step *s, int device, int phase)
+{
+    switch (s->kind) {
+    case OLY_STEP_TILE: return tile_chunks(s, device);
+    case OLY_STEP_REDUCE: return reduce_chunks(s, device, phase);
+    case OLY_STEP_LOCAL: return local_chunks(s, device, phase);
+    case OLY_STEP_GEMM: return gemm_chunks(&s->gemm.device[device]);
+    default: return 0;
+    }
+}
+
+/* -- tables ----------------------------------------------------------------------------------------------------------- */
+
+static oly_status no_memory(void)
+{
+    return oly_out_of_memory(0, "a program");
+}
+
+static oly_status prepare_chunks(oly_plan *plan, const oly_step *s, oly_prepared *made)
+{
+    int most = s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL ? 2 : 1;
+    for (int phase = 0; phase < most; phase++) {
+        int *chunks = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
+        if (!chunks)
+            return no_memory();
+        for (int d = 0; d < plan->n_devices; d++)
+            made->total[phase] += chunks[d] = chunks_of(s, d, phase);
+        made->chunks[phase] = chunks;
+        made->phases = made->total[phase] > 0 ? phase + 1 : made->phases;
+    }
+    return OLY_OK;
+}
+
+/* The chunks of the parts that each device computes. */
+static oly_status prepare_parts(oly_plan *plan, const oly_gemm_work *work, oly_prepared *made)
+{
+    int **only = OLY_ARENA_NEW(&plan->arena, int *, plan->n_devices + 1);
+    int *of = OLY_ARENA_NEW(&plan->arena, int, plan->n_devices + 1);
+    if (!only || !of)
+        return no_memory();
+    for (int d = 0; d < plan->n_devices; d++) {
+        const oly_gemm_work *w = &work[d];
+        if (!w->has_work)
+            continue;
+        only[d] = OLY_ARENA_NEW(&plan->arena, int, w->n_parts + 1);
+        if (!only[d])
+            return no_memory();
+        for (int k = 0; k < w->n_parts; k++)
+            only[d][k] = oly_gemm_chunk_of(&w->task, &w->parts[k]);
+        of[d] = oly_gemm_chunks(&w->task);
+    }
+    made->only = (const int *const *)only;
+    made->of = of;
+    return OLY_OK;
+}
+
+static bool has_parts(const oly_plan *plan, const oly_gemm_work *work)
+{
+    for (int d = 0; d < plan->n_devices; d++)
+        if (work[d].parts)
+            return true;
+    return false;
+}
+
+static oly_status prepare_product(oly_plan *plan, const oly_step *s, oly_prepared *made)
+{
+    OLY_TRY(prepare_chunks(plan, s, made));
+    return has_parts(plan, s->gemm.device) ? prepare_parts(plan, s->gemm.device, made) : OLY_OK;
+}
+
+/* The phases of a product whose result is sent in parts. */
+static oly_status prepare_phases(oly_plan *plan, const oly_step *s, oly_prepared *made)
+{
+    oly_prepared *parts = OLY_ARENA_NEW(&plan->arena, oly_prepared, s->gemm.n_phases + 1);
+    if (!parts)
+        return no_memory();
+    for (int k = 0; k < s->gemm.n_phases; k++) {
+        oly_step phase = *s;
+        phase.gemm.device = s->gemm.phases[k].device;
+        OLY_TRY(prepare_product(plan, &phase, &parts[k]));
+    }
+    made->parts = parts;
+    return OLY_OK;
+}
+
+static oly_status prepare_copies(oly_plan *plan, const oly_copy_work *copies, int n, oly_prepared *made)
+{
+    int *chunks = OLY_ARENA_NEW(&plan->arena, int, n + 1);
+    if (!chunks)
+        return no_memory();
+    for (int k = 0; k < n; k++)
+        made->total_copied += chunks[k] = oly_copy_chunks(&copies[k].task);
+    made->copies = chunks;
+    return OLY_OK;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------ */
+
+static oly_status prepare_block(oly_plan *plan, const oly_block *b);
+
+static oly_status prepare_inner(oly_plan *plan, const oly_step *s)
+{
+    if (s->kind == OLY_STEP_LOOP)
+        return prepare_block(plan, s->loop.body);
+    for (int k = 0; s->kind == OLY_STEP_BRANCH && k < s->branch.n; k++)
+        OLY_TRY(prepare_block(plan, s->branch.blocks[k]));
+    for (int k = 0; s->kind == OLY_STEP_STENCIL && k < 2; k++)
+        OLY_TRY(prepare_block(plan, s->stencil.margins[k]));
+    return OLY_OK;
+}
+
+static oly_status prepare_step(oly_plan *plan, oly_step *s)
+{
+    OLY_TRY(prepare_inner(plan, s));
+    if (s->kind == OLY_STEP_REDUCTION && s->fold.staged)
+        s->fold.staged->outline.between = oly_compute_level;
+    bool computes = s->kind == OLY_STEP_TILE || s->kind == OLY_STEP_REDUCE || s->kind == OLY_STEP_LOCAL;
+    if (!computes && s->kind != OLY_STEP_GEMM && s->kind != OLY_STEP_MOVE)
+        return OLY_OK;
+    oly_prepared *made = OLY_ARENA_NEW(&plan->arena, oly_prepared, 1);
+    if (!made)
+        return no_memory();
+    s->prepared = made;
+    if (computes)
+        return prepare_chunks(plan, s, made);
+    if (s->kind == OLY_STEP_MOVE)
+        return prepare_copies(plan, s->move.copies, s->move.n_copies, made);
+    OLY_TRY(prepare_copies(plan, s->gemm.copies, s->gemm.n_copies, made));
+    return s->gemm.n_phases ? prepare_phases(plan, s, made) : prepare_product(plan, s, made);
+}
+
+static oly_status prepare_block(oly_plan *plan, const oly_block *b)
+{
+    for (int k = 0; b && k < b->n_steps; k++)
+        OLY_TRY(prepare_step(plan, &b->steps[k]));
+    return OLY_OK;
+}
+
+oly_status oly_executor_prepare(oly_plan *plan)
+{
+    return oly_platform_get()->computes ? prepare_block(plan, plan->main) : OLY_OK;
+}
+
+oly_status oly_executor_prepare_level(const oly_plan *plan, oly_reduction_level *level)
+{
+    oly_plan *lists = (oly_plan *)(uintptr_t)plan; /* safe: only the communication queue lists levels */
+    if (level->prepared)
+        return OLY_OK;
+    oly_prepared *made = OLY_ARENA_NEW(&lists->arena, oly_prepared, 1);
+    if (!made)
+        return no_memory();
+    OLY_TRY(prepare_copies(lists, level->copies, level->n_copies, made));
+    level->prepared = made;
+    return OLY_OK;
+}
