@@ -1,5 +1,5 @@
-/* Makes texts and hands them to a fuzzer:   fuzz_NAME [SECONDS [SEED]]     (default 10 seconds)
- * See fuzz.h. Texts are seeds and earlier accepted texts, mutated: characters and words put in, taken out, repeated, exchanged. */
+/* Makes texts and passes them to a fuzzer:   fuzz_NAME [SECONDS [SEED]]     (default 10 seconds). See fuzz.h. Texts are
+ * seeds and earlier accepted texts, mutated: characters and words inserted, removed, repeated, exchanged. */
 #include "fuzz.h"
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ void fuzz_broken(const char *condition, int line)
     abort();
 }
 
-/* Sanitizers that end by abort (abort_on_error=1) leave the text too. */
+/* Sanitizers that end by abort (abort_on_error=1) show the text too. */
 static void show_text(int signal_number)
 {
     static const char before[] = "fuzz: the text was \"", after[] = "\"\n";
@@ -94,7 +94,7 @@ static void mutate(char *text)
     case 1: splice(text, at, 1 + below(3), "", 0); break;
     case 2: splice(text, at, below(3), word, strlen(word)); break;
     case 3: splice(text, at, 1, &letter, 1); break;
-    case 4: /* repeats a piece */
+    case 4: /* repeats a part */
         length = below(length - at + 1);
         memcpy(piece, text + at, length);
         splice(text, below(at + 1), 0, piece, length);
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     signal(SIGABRT, show_text);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     do {
-        oly_init(NULL, NULL); /* anew now and then: meshes and shardings live until the end */
+        oly_init(NULL, NULL); /* restarts sometimes: meshes and shardings live until the end */
         oly_set_error_mode(OLY_ERRORS_RETURN);
         for (int k = 0; fuzz_seeds[k]; k++)
             try_text(fuzz_seeds[k]);

@@ -1,4 +1,4 @@
-/* Subscripts of oly_einsum. Of what is accepted the sum of all results is what plain loops over the letters give. */
+/* Subscripts of oly_einsum. For an accepted one the sum over the result is the sum by plain loops over the letters. */
 #include "fuzz.h"
 #include <ctype.h>
 #include <string.h>
@@ -8,7 +8,7 @@ const char *const fuzz_seeds[] = {
     " ij , jk -> k i ", "...,...->...", "ij->", NULL};
 const char *const fuzz_words[] = {"i", "j", "k", "->", ",", "...", " ", "ij", "ii", "-", ">", ".", "A", "->i", NULL};
 
-/* What every subscript stands for: a letter, or a place within "..." (numbers from 200 on, counted from the end). */
+/* Names for every subscript: a letter, or a position within "..." (numbers from 200 on, counted from the end). */
 static int read_term(const char **text, int rank, int *names)
 {
     int n = 0, letters = 0;
@@ -26,7 +26,7 @@ static int read_term(const char **text, int rank, int *names)
     return n;
 }
 
-/* Sum over all letters of the product of the two 3x3 operands: what all elements of any result add up to. */
+/* Sum over all letters of the product of the two 3x3 operands: the sum of all elements of any result. */
 static double total(const char *text, const double *x, const double *y, int n_operands)
 {
     int names[2][2], seen[4], n_seen = 0, at[2][2];

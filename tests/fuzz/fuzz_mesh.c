@@ -1,4 +1,4 @@
-/* Meshes: oly_make_mesh. What is accepted has as many devices as its axes say and prints. */
+/* Meshes: oly_make_mesh. An accepted text gives as many devices as its axes say, and prints. */
 #include "fuzz.h"
 #include <string.h>
 

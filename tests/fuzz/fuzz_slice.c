@@ -1,4 +1,4 @@
-/* Slices and axes: oly_slice and the axes of oly_sum. A part lies inside its array and has the shape the type says. */
+/* Slices and axes: oly_slice and the axes of oly_sum. A slice is inside its array and has the shape its type says. */
 #include "fuzz.h"
 
 const char *const fuzz_seeds[] = {"1:-1", ":", "::2, 1:3", "0, -1, 2", "..., 3",       "-3:, :2, ...",

@@ -1,5 +1,5 @@
-/* Partition specs: oly_named. What is accepted prints as a sharding, cuts any array into parts that cover it, and is the same
- * handle when asked for again. */
+/* Partition specs: oly_named. An accepted text prints as a sharding, splits any array into parts that cover it, and is
+ * the same handle when parsed again. */
 #include "fuzz.h"
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void check(oly_mesh mesh, const char *text)
     if (oly_last_status() == OLY_OK)
         FUZZ_CHECK(sum == 105 * 104 / 2);
     else
-        fuzz_check_refusal(); /* more dimensions, or a sum over devices that is not finished */
+        fuzz_check_refusal(); /* more dimensions, or an unreduced value */
 }
 
 void fuzz_try(const char *text)

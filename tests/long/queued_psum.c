@@ -15,7 +15,7 @@ enum { EACH = 4 };
 
 static const double start_value = 3, step = 0.25;
 
-/* The sum weighs 1e-3 for 256 elements, so the value tends to step / (0.5 - 0.256). */
+/* The sum has weight 1e-3 for 256 elements, so the value tends to step / (0.5 - 0.256). */
 static void next(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -29,7 +29,7 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Most memory ever used, in MiB. */
+/* Peak memory, in MiB. */
 static double memory(void)
 {
     struct rusage usage;

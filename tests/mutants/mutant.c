@@ -1,5 +1,5 @@
-/* Which mutant is there (OLY_MUTANT), and which ones the program came by: a byte for each in the file that OLY_MUTANT_REACHED names,
- * mapped, so that all processes of a job write to it and one that crashes has written, too. */
+/* Which mutant is active (OLY_MUTANT), and which ones the program has reached: a byte for each in the file that
+ * OLY_MUTANT_REACHED names, mapped, so that all processes of a job write to it, even those that crash. */
 #include "mutant.h"
 #include <fcntl.h>
 #include <stdlib.h>

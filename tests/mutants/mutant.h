@@ -1,5 +1,5 @@
-/* Included in front of every source that has mutants (plant.py); nothing else includes it. A mutant is a small change of the source
- * that is there when the environment says its number. */
+/* Included before every source that has mutants (plant.py); nothing else includes it. A mutant is a small change of the
+ * source that is active when the environment gives its number. */
 #ifndef OLY_MUTANT_H
 #define OLY_MUTANT_H
 extern int oly_mutant_active;

@@ -1,5 +1,5 @@
-/* run: layouts  Operations along one dimension: values against plain loops for lines short and long, the same bits in every layout
- * (sizes that do not divide, of 1 and of 0; the dimension itself split), and errors. */
+/* run: layouts  Operations along one dimension: values against plain loops for short and long lines, the same bits in
+ * every layout (sizes that do not divide, of 1 and of 0; the dimension itself split), and errors. */
 #include "check_layouts.h"
 #include "check_session.h"
 #include <complex.h>
@@ -58,7 +58,7 @@ static void test_sort_values(void **state)
             }
 }
 
-/* NaN, zeros of both signs and infinities in a long line: back where they belong, as they were. */
+/* NaN, zeros of both signs and infinities in a long line: at their sorted positions, with their bits. */
 static void test_sort_special(void **state)
 {
     (void)state;
@@ -308,7 +308,7 @@ static void test_other_ranks(void **state)
         }
 }
 
-/* A line that ends with most parts empty: the second half of a line over all devices. */
+/* A line whose last parts are empty: the second half of a line over all devices. */
 static oly_array half_sum(const oly_array *in)
 {
     return oly_cumsum(oly_slice(in[0], "45:"), 0, .reverse = true);
@@ -321,7 +321,7 @@ static oly_array half_min(const oly_array *in)
 {
     return oly_cummin(oly_slice(in[0], ":50"), 0, .reverse = true);
 }
-static oly_array half_logs(const oly_array *in) /* of zeros: logarithms of whole numbers, to a few digits */
+static oly_array half_logs(const oly_array *in) /* of zeros: logarithms of integers, to a few digits */
 {
     oly_array logs = oly_cumlogsumexp(oly_mul(oly_astype(oly_slice(in[0], "45:"), OLY_FLOAT32), 0), 0);
     return oly_astype(oly_add(oly_exp(logs), 0.5), OLY_INT32);

@@ -1,5 +1,5 @@
-/* run: layouts  Functions, loops, branches and derivatives of more arrays than a word has bits or a program registers, also from
- * outside. */
+/* run: layouts  Functions, loops, branches and derivatives of more arrays than a word has bits or a program has
+ * registers, captures included. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -12,7 +12,7 @@ static void value_of(oly_array x, float *value)
     assert_int_equal(oly_process_allgather(x, value, ROWS * sizeof *value), OLY_OK);
 }
 
-/* Array k is k + its indexes, every third of them cut. */
+/* Array k is k plus its indexes; every third one is split. */
 static void make_many(oly_array *x)
 {
     oly_sharding cut = oly_named(oly_make_mesh("x=8"), "x");
@@ -82,9 +82,9 @@ static void lists_are_replaced(void **state)
         old = x[7];
         assert_int_equal(oly_call_arrays(f, MANY, x, MANY, x), OLY_OK);
     }
-    CHECK_REFUSED(oly_add(old, 1), OLY_DELETED, "donated to the call"); /* so many handles are remembered */
+    CHECK_REFUSED(oly_add(old, 1), OLY_DELETED, "donated to the call"); /* as many handles are remembered */
     check_all(x, plus_three);
-    assert_true(traced <= 2); /* what comes out is committed */
+    assert_true(traced <= 2); /* results are committed */
     assert_int_equal(oly_call_arrays(f, MANY, x, MANY - 1, x), OLY_INVALID);
     assert_non_null(strstr(oly_last_error(), "gives 70 arrays, but 69 were asked for"));
     oly_clear_error();
@@ -194,7 +194,7 @@ static void a_branch_takes_any_number(void **state)
     check_all(out, from_the_end);
 }
 
-/* All read one value: more of them than one program of elementwise operations has registers for. */
+/* All read one value: more operations than one tile program has registers for. */
 static void around_one(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -256,7 +256,7 @@ static void gradients_by_any_number(void **state)
     check_all(out, slope);
 }
 
-/* What is the same in every iteration leaves a loop with more inputs than a word has bits. */
+/* Hoisting from a loop with more inputs than a word has bits. */
 static void step(oly_array i, oly_array *carry, void *user)
 {
     oly_array const *outside = user;
@@ -284,7 +284,7 @@ static void what_stays_the_same_leaves_the_loop(void **state)
     in[MANY - 1] = oly_device_put(in[MANY - 1], oly_named(oly_make_mesh("x=8"), "x"));
     oly_costs_n(&costs, oly_jit(ten_steps, MANY, MANY), MANY, in);
     assert_true(costs.collectives > 0);
-    assert_true(costs.collectives <= MANY + 1); /* none of them ten times */
+    assert_true(costs.collectives <= MANY + 1); /* none of them in every iteration */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* run: layouts  What products and einsum promise: the values that plain loops give, for random shapes and parameters, eager and
- * compiled, of operands that are views, and over a mesh x=2, y=4 however they are split. */
+/* run: layouts  Products and einsum: the values of plain loops, for random shapes and parameters, eager and compiled,
+ * of operands that are views, and over a mesh x=2, y=4 with any sharding. */
 #include "contract_cases.h"
 
 /* -- dot_general ------------------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void einsums(void **state)
     }
 }
 
-/* Operands that are read backwards along a dimension, compiled, so that the product sees the view: too large for the small kernels. */
+/* Operands reversed along a dimension, compiled, so that the product sees the view: too large for the small kernels. */
 static void reversed_rows(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;

@@ -1,4 +1,4 @@
-/* run: layouts  Derivatives of products and convolutions, which are linear in each operand, and both over a batch. */
+/* run: layouts  Derivatives of products and convolutions, which are linear in each operand; and both over a batch. */
 #include "contract_cases.h"
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-/* run: layouts  The notations of products, einsum, convolutions and windows, and what bad parameters get. */
+/* run: layouts  The notations of products, einsum, convolutions and windows, and errors of bad parameters. */
 #include "contract_cases.h"
 
 /* -- bad parameters ---- */

@@ -1,5 +1,5 @@
-/* run: layouts  Loops that a condition ends and branches that are chosen while running: alone, in compiled functions, in one
- * another, with sharded values and with arrays from outside. */
+/* run: layouts  While loops, and branches selected at run time: alone, in compiled functions, nested, with sharded
+ * values and with captures. */
 #include "check.h"
 #include "check_session.h"
 #include <math.h>
@@ -35,7 +35,7 @@ static void two_loops(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 3, writes_in_place, 1, out, NULL);
 }
 
-/* The second writes over what the first has left, and the result keeps that memory as long as its handle. */
+/* The second loop overwrites the first one's result, which keeps that memory as long as its handle. */
 static void a_loop_writes_over_the_result_of_another(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void a_loop_writes_over_the_result_of_another(void **state)
             assert_int_equal(oly_process_allgather(results[k], got, sizeof got), OLY_OK);
             for (int i = 0; i < 13; i++)
                 assert_float_equal(got[i], i < 3 ? i : i + n, 0);
-            oly_assign(&results[k], oly_mul(results[k], 5)); /* other values in memory that is free */
+            oly_assign(&results[k], oly_mul(results[k], 5)); /* other values in free memory */
         }
         assert_float_equal(total(x), 78, 0);
     }
@@ -89,7 +89,7 @@ static void a_condition_ends_a_loop(void **state)
         assert_int_equal((int)oly_item(carry[1]), times[k]);
         oly_array x = ramp(), n = oly_scalar(0, OLY_INT32);
         oly_fn f = oly_jit(until_limit, 2, 2, .user = &limit);
-        for (int again = 0; again < 3; again++) { /* odd and even numbers of iterations leave no trace */
+        for (int again = 0; again < 3; again++) { /* odd and even numbers of iterations alternate buffers */
             oly_array y = NULL, m = NULL;
             oly_call(f, OLY_IN(x, n), OLY_OUT(y, m));
             assert_float_equal(total(y), 78 * pow(2, times[k]), 0);
@@ -98,7 +98,7 @@ static void a_condition_ends_a_loop(void **state)
     }
 }
 
-/* Newton's square root, all elements until the last is good; the number it is of comes from outside. */
+/* Newton's square root, all elements until the last has converged; the operand is captured. */
 static oly_array not_good(const oly_array *carry, void *user)
 {
     oly_array wanted = *(oly_array *)user;
@@ -266,7 +266,7 @@ static void one_branch_is_run(void **state)
     expect_branch(0, out);
 }
 
-/* Branches in a loop: even iterations add one, odd ones turn. */
+/* Branches in a loop: even iterations add one, odd ones reverse. */
 static void alternate(oly_array i, oly_array *carry, void *user)
 {
     oly_array out[2], half = oly_astype(oly_mul(i, 0.5), OLY_INT32);
@@ -285,7 +285,7 @@ static void branches_lie_in_loops(void **state)
         assert_float_equal(x[i], ((i + 12) % 13 + 3), 0);
 }
 
-/* -- what is refused --------------------------------------------------------------------------------------------------- */
+/* -- errors -------------------------------------------------------------------------------------------------------- */
 
 static void expect_error(oly_status got, oly_status want, const char *a, const char *b)
 {

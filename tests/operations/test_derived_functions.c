@@ -1,4 +1,4 @@
-/* run: ranks=1,2 devices=8  Functions derived from functions: what they take and give, corners, Explicit axes, mistakes. */
+/* run: ranks=1,2 devices=8  Functions derived from functions: arguments and results, corners, Explicit axes, errors. */
 #include "check_session.h"
 #include <math.h>
 
@@ -33,7 +33,7 @@ static void values_and_other_results_come_along(void **state)
     assert_float_equal(oly_item(oly_slice(gradient, "2")), 4, 0);
 }
 
-/* An argument is a value of its own: what else uses the same array counts as constant. */
+/* An argument is a value of its own: other uses of the same array count as constant. */
 static void arguments_are_values_of_their_own(void **state)
 {
     (void)state;
@@ -148,7 +148,7 @@ static void corners_have_the_agreed_slopes(void **state)
     check_corner(7, 2, (float[]){0, 2}, (float[]){NAN, 0.5F});
 }
 
-/* A typed number made in the function, converted: what follows from it must be known to. */
+/* A typed number made in the function, converted: values computed from it depend on it. */
 static void by_a_number(const oly_array *in, oly_array *out, void *user)
 {
     oly_array number = oly_full_shape(OLY_ARG(2), OLY_FLOAT32, 0, NULL), wide = oly_astype(number, OLY_FLOAT64);

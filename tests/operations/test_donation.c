@@ -1,4 +1,4 @@
-/* run: ranks=1 devices=8.  A donated array is updated in place, and touching it afterwards is an error. */
+/* run: ranks=1 devices=8.  A donated array is updated in place, and using it afterwards is an error. */
 #include "check.h"
 #include "check_session.h"
 #include "core/error.h"
@@ -14,7 +14,7 @@ static void sine(const oly_array *in, oly_array *out, void *user)
 
 static void reversed_sum(const oly_array *in, oly_array *out, void *user)
 {
-    (void)user; /* reads elements that other devices hold: the old value is needed while the new one is written */
+    (void)user; /* reads elements of other devices: the old value is needed while the new one is written */
     out[0] = oly_add(in[0], oly_concatenate(0, oly_slice(in[0], "50:"), oly_slice(in[0], ":50")));
 }
 
@@ -55,7 +55,7 @@ static void data_that_others_hold_is_not_overwritten(void **state)
     assert_float_equal(oly_item(oly_sum(other)), 4950, 0);
 }
 
-/* An array put together from parts shares their memory; donated, it leaves them as they are. */
+/* An array assembled from parts shares their memory; donating it does not change them. */
 static void parts_of_an_array_are_shared(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void a_dead_handle_is_an_error(void **state)
     oly_set_error_mode(OLY_ERRORS_ABORT);
 }
 
-/* Replaying takes no memory from the system: not for buffers, and not for the results' handles. */
+/* Replay allocates nothing: no buffers, and no handles of results. */
 static void replayed_calls_allocate_nothing(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void later_part(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(oly_slice(in[0], "4096:"), -4095);
 }
 
-/* A result that is smaller fits into its operand, but threads that write it would overtake those that read. */
+/* A smaller result would fit into its operand, but threads that write it would overtake those that read. */
 static void smaller_results_take_no_place(void **state)
 {
     (void)state;

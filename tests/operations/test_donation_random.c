@@ -1,6 +1,6 @@
-/* run: layouts  Donation in random functions: each result combines two operands, which may be the same, converted, reshaped, turned,
- * and takes the place of an operand of any type, or of none. Whatever is written over what, the bits are those of the call that
- * donates nothing. */
+/* run: layouts  Donation in random functions: each result combines two operands, which may be the same, converted,
+ * reshaped, transposed, and replaces an operand of any type, or none. Whatever is overwritten, the bits are those of
+ * the call without donation. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -77,7 +77,7 @@ static void results_are_those_without_donation(void **state)
             }
             oly_fn f = oly_jit(combine_operands, OPERANDS, OPERANDS, .user = recipes);
             if (below(4) == 0)
-                in[1] = in[0]; /* given twice */
+                in[1] = in[0]; /* passed twice */
             oly_call_arrays(f, OPERANDS, in, OPERANDS, wanted);
             for (int k = 0; k < OPERANDS; k++) {
                 assert_int_equal(oly_process_allgather(wanted[k], wanted_bytes[k], sizeof wanted_bytes[k]), OLY_OK);

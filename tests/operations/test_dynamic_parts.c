@@ -1,5 +1,5 @@
-/* run: layouts  Parts of split arrays that start where only the run knows: values for every start, inside and outside the array,
- * and never the whole array on one device. */
+/* run: layouts  Slices of split arrays at computed positions: values for every start, in range and out of range, and no
+ * device ever receives the whole array. */
 #include "check.h"
 #include <olympus.h>
 
@@ -15,7 +15,7 @@ static const placement placements[] = {
     {"x=2, y=4", "y", 1, {23}, {1}},
     {"x=8", "x", 1, {5}, {2}}, /* empty blocks */
     {"x=4, y=2", "x, y", 2, {32, 32}, {3, 5}},
-    {"x=2, y=4", "x, y", 2, {13, 11}, {13, 4}}, /* all of one dimension */
+    {"x=2, y=4", "x, y", 2, {13, 11}, {13, 4}}, /* the whole of one dimension */
     {"x=2, y=4", "(y,x), None", 2, {40, 6}, {2, 6}},
     {"x=8", "None, x", 2, {6, 83}, {6, 20}},
 };
@@ -37,7 +37,7 @@ static void write(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_dynamic_update_slice(in[0], in[3], p->rank, starts);
 }
 
-/* In a loop, each step at another place: what was written before is read again. */
+/* In a loop, at another position in each step: what was written before is read again. */
 static void move_on(oly_array i, oly_array *carry, void *user)
 {
     const placement *p = user;
@@ -74,7 +74,7 @@ static oly_array make(const placement *p, const int64_t *shape, int first)
     return x;
 }
 
-/* As float32, which holds what make() makes, of any type. */
+/* As float32, which represents what make() makes, of any type. */
 static float *values_of(oly_array x)
 {
     size_t bytes = sizeof(float) * (size_t)oly_size(x);
@@ -138,7 +138,7 @@ static void loops_read_what_they_have_written(void **state)
         }
 }
 
-/* No device receives more than two copies of the part: nothing like the array. */
+/* No device receives more than two copies of the slice: nothing like the array. */
 static void no_device_gets_the_array(void **state)
 {
     (void)state;

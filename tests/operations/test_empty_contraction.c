@@ -1,5 +1,5 @@
-/* run: layouts  Products that sum over two dimensions, of which a split one is empty on some devices: their part of the sum is zero, not
- * what was in memory. Here it is the derivative of a product by a vector. */
+/* run: layouts  Products that sum over two dimensions, of which a split one is empty on some devices: their partial sum
+ * is zero, not uninitialised memory. Here it is the derivative of a product by a vector. */
 #include "check_session.h"
 
 enum { FIRST = 6, LAST = 9 };

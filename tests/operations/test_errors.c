@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8 timeout=300  What bad input gets: a status, and a message with the call, the caller's file and line, the
- * values and the rule; a null handle and nothing lost (memory that runs out: test_out_of_memory.c). */
+/* run: ranks=1 devices=8 timeout=300  Bad input: a status, and a message with the call, the caller's file and line, the
+ * values and the rule; a null handle, and nothing is lost (out of memory: test_out_of_memory.c). */
 #include "check_session.h"
 #include "core/error.h"
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After a failure: its status, the caller's line, the name of the call, and parts of the text. */
+/* Checks a failure: its status, the caller's line, the name of the call, and parts of the text. */
 static int inner_line; /* of the call that fails inside a traced function; 0: the line of FAILS */
 
 static void check_failure(int line, const char *call, bool failed, oly_status status, const char *const *parts)
@@ -118,7 +118,7 @@ static void sizes_that_overflow(void **state)
     FAILS(oly_reshape, !oly_reshape(one, huge, huge, -1), OLY_OVERFLOW, "1099511627776");
     FAILS(oly_arange, !oly_arange(INT64_MAX, OLY_INT64), OLY_OVERFLOW, "9223372036854775807");
     FAILS(oly_zeros, !oly_zeros(OLY_FLOAT64, huge, 64), OLY_MEMORY, "memory");
-    assert_true(oly_item(oly_sum(oly_ones(OLY_INT32, 5))) == 5); /* and all goes on */
+    assert_true(oly_item(oly_sum(oly_ones(OLY_INT32, 5))) == 5); /* and everything still works */
 }
 
 static void add_large(const oly_array *in, oly_array *out, void *user)
@@ -127,7 +127,7 @@ static void add_large(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_add(in[0], INT64_C(3000000000));
 }
 
-/* C integers fit the default integer, as in JAX 0.10.2, whatever they meet. */
+/* C integers must fit the default integer, as in JAX 0.10.2, whatever the other operands. */
 static void numbers_that_overflow(void **state)
 {
     (void)state;
@@ -176,7 +176,7 @@ static void notations_that_cannot_be_read(void **state)
     FAILS(oly_named, !oly_named(oly_make_mesh("x=2"), "x y"), OLY_PARSE, "column 3");
 }
 
-/* -- places ------------------------------------------------------------------------------------------------ */
+/* -- devices and shardings ----------------------------------------------------------------------------------------- */
 static void devices_and_shardings_that_do_not_fit(void **state)
 {
     (void)state;
@@ -225,10 +225,10 @@ static void devices_and_shardings_that_do_not_fit(void **state)
     assert_null(oly_get_shard(on_all, 8).data);
     assert_int_equal(oly_last_status(), OLY_INVALID);
     oly_clear_error();
-    assert_true(oly_item(oly_sum(oly_add(on_all, x))) == 16); /* the uncommitted one follows */
+    assert_true(oly_item(oly_sum(oly_add(on_all, x))) == 16); /* the uncommitted one is moved */
 }
 
-/* A handle that nobody set, before any error. */
+/* A handle that was never set, before any error. */
 static void null_handles(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void null_handles(void **state)
     FAILS(oly_stack, !oly_stack(3, x, x), OLY_SHAPE, "axis 3", "a new dimension of float32[2,2]", "-3 to 2");
 }
 
-/* Handles of another kind, which C passes on where it is told to or cannot know. */
+/* Handles of another kind, which C passes after a cast or as void *. */
 static void handles_of_another_kind(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void meshes_of_all_devices(void **state)
     FAILS(oly_mesh_from_devices, !oly_mesh_from_devices(-1, NULL, NULL, NULL), OLY_INVALID, "-1 axes");
 }
 
-/* Not the function behind the macro: with operands and options in structures it is the same operation. */
+/* Not the function behind the macro: with operands and options in structs it is the same operation. */
 static void messages_name_the_operation(void **state)
 {
     (void)state;
@@ -480,7 +480,7 @@ static void starts_a_thread(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_mul(in[0], 2);
 }
 
-/* This one is in a call of a function that is recorded. */
+/* One thread is in a call of a function that is recorded. */
 static void another_thread_is_refused_during_a_call(void **state)
 {
     (void)state;
@@ -490,9 +490,9 @@ static void another_thread_is_refused_during_a_call(void **state)
     assert_int_equal(oly_last_status(), OLY_STATE);
     assert_non_null(strstr(oly_last_error(), "another thread is in a call"));
     oly_clear_error();
-    assert_float_equal(oly_item(oly_sum(y)), 8, 0); /* no fault of this one */
+    assert_float_equal(oly_item(oly_sum(y)), 8, 0); /* does not affect this thread */
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, adds_one, x), 0); /* in turn */
+    assert_int_equal(pthread_create(&thread, NULL, adds_one, x), 0); /* one after the other */
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(oly_last_status(), OLY_OK);
 }
@@ -504,7 +504,7 @@ static void doubled(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_mul(in[0], 2);
 }
 
-/* Whatever was in them; and errors of before are not theirs. */
+/* Whatever they held before; and earlier errors do not matter. */
 static void results_of_failed_calls_are_null(void **state)
 {
     (void)state;

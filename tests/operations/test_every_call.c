@@ -1,6 +1,7 @@
-/* run: ranks=1 devices=1 timeout=300  Every public function with every wrong thing: NULL, handles that are gone or of another kind,
- * numbers out of range, texts that mean nothing; before oly_init and after oly_finalize; with errors returned and with errors that
- * end the job. Nothing crashes, and messages name the function and the line. Callers are made from the headers (every_call.h). */
+/* run: ranks=1 devices=1 timeout=300  Every public function with every kind of wrong argument: NULL, dead handles or
+ * handles of another kind, numbers out of range, meaningless texts; before oly_init and after oly_finalize; with errors
+ * returned and with errors that end the job. Nothing crashes, and messages name the function and the line. Callers are
+ * generated from the headers (every_call.h). */
 #include "check.h"
 #include "core/error.h"
 #include "core/handle.h"
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 /* -- values ------------------------------------------------------------------------------------------------------------
- * give_<type>(pick): with pick 0 one that is in order, with others one that is not. */
+ * give_<type>(pick): with pick 0 a valid one, with others an invalid one. */
 enum { FINE, NOT_GIVEN, GONE, OTHER_KIND, NONSENSE, PICKS, LIST = 64 };
 
 static struct {
@@ -27,7 +28,7 @@ static struct {
     char buffer[4096];
 } v;
 
-/* A handle: in order, NULL, gone, of another kind. */
+/* A handle: valid, NULL, dead, of another kind. */
 #define HANDLE(type, fine, gone, other)                                                                                \
     static type give_##type(int pick)                                                                                  \
     {                                                                                                                  \
@@ -366,10 +367,10 @@ static const char *const at_any_time[] = {
     "oly_print_options", "oly_set_error_mode", "oly_last_status", "oly_last_error",
     "oly_clear_error",   "oly_dtype_name",     "oly_dtype_size",  "oly_x64_enabled",
     "oly_promote_types", "oly_explain_names",  "oly_init",        NULL};
-/* They end or begin what this test needs, or look at the error that it looks at. */
+/* They start or end what this test needs, or read the error that it reads. */
 static const char *const not_here[] = {
     "oly_init", "oly_finalize", "oly_print_options", "oly_last_status", "oly_last_error", "oly_clear_error", NULL};
-/* "function parameter" where NULL means something. */
+/* "function parameter" where NULL is allowed. */
 static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_assign 1",
                                            "oly_free 0",
@@ -390,7 +391,7 @@ static const char *const null_is_fine[] = {"oly_keep 0",
                                            "oly_random_choice_of_shape 4",
                                            NULL};
 
-/* -- in a process of its own: a crash is seen, and all calls are gone through ------------------------------------------- */
+/* -- in a process of its own: crashes are detected, and all calls are tried ---------------------------------------- */
 
 static const caller *now;
 static char what[64];
@@ -402,7 +403,8 @@ static void complain(const char *text)
     complaints++;
 }
 
-/* The message begins with the function's name and a line of every_call.h; of functions recorded in it, with one of this file. */
+/* The message begins with the function's name and a line of every_call.h; of functions recorded there, with one of this
+ * file. */
 static void check_message(void)
 {
     const char *text = oly_last_error();
@@ -453,7 +455,7 @@ static bool is_handle(const char *kind)
                                              "oly_operand", NULL});
 }
 
-/* Is that an error whatever else is given? */
+/* Is that an error whatever the other arguments? */
 static bool must_fail(int parameter, int pick)
 {
     char place[80];
@@ -462,7 +464,7 @@ static bool must_fail(int parameter, int pick)
            (pick == OTHER_KIND || (pick == NOT_GIVEN && !among(place, null_is_fine)));
 }
 
-/* One wrong thing at a time; the first that fails is left in failing[]. */
+/* One wrong argument at a time; the first that crashes stays in failing[]. */
 static bool go_through(int *failing)
 {
     bool found = false;
@@ -489,7 +491,7 @@ static bool go_through(int *failing)
     return found;
 }
 
-/* What is raised when the library is not there. */
+/* Checks the error while the library is not initialised. */
 static void check_state(const char *text)
 {
     int picks[14] = {0};
@@ -525,7 +527,7 @@ static int with_the_job_ended(void)
     int failing[14];
     start();
     if (among(now->name, not_here) || !go_through(failing))
-        return 1; /* nothing to see; that is fine here */
+        return 1; /* no error; that is fine here */
     begin_call();
     fprintf(stderr, "HERE ");
     oly_set_error_mode(OLY_ERRORS_ABORT);
@@ -543,7 +545,7 @@ static int before_init_with_the_job_ended(void)
     return 2;
 }
 
-/* -- from outside ------------------------------------------------------------------------------------------------------- */
+/* -- the parent ---------------------------------------------------------------------------------------------------- */
 
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
 static void crash(int number)
@@ -552,7 +554,7 @@ static void crash(int number)
     _exit(99);
 }
 
-/* Exit status of the function in a process of its own, and what that wrote to standard error. */
+/* Exit status of the function in a process of its own, and what it wrote to standard error. */
 static int in_child(int (*function)(void), char *text, size_t size)
 {
     int ends[2], status;
@@ -565,7 +567,7 @@ static int in_child(int (*function)(void), char *text, size_t size)
         dup2(ends[1], 1);
         close(ends[0]);
         for (int k = 0; k < (int)(sizeof fatal / sizeof *fatal); k++)
-            signal(fatal[k], crash); /* in the place of cmocka's, which goes on with the next test */
+            signal(fatal[k], crash); /* replaces cmocka's handler, which continues with the next test */
         alarm(20);
         int result = function();
         fflush(NULL);
@@ -582,7 +584,7 @@ static int in_child(int (*function)(void), char *text, size_t size)
 
 static bool wanted(const caller *c)
 {
-    const char *only = getenv("EVERY_CALL"); /* the name of one */
+    const char *only = getenv("EVERY_CALL"); /* the name of a single function */
     return !only || strcmp(only, c->name) == 0;
 }
 
@@ -649,7 +651,7 @@ int main(void)
         cmocka_unit_test(errors_end_the_job),
         cmocka_unit_test(calls_before_init_end_the_job),
     };
-    char folder[] = "/tmp/every_call.XXXXXX"; /* some calls write a file of the name they are given */
+    char folder[] = "/tmp/every_call.XXXXXX"; /* some calls write a file with the name they are passed */
     if (!mkdtemp(folder) || chdir(folder) != 0)
         return 1;
     int failed = CHECK_MAIN(tests);

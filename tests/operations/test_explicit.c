@@ -1,5 +1,6 @@
-/* run: ranks=1,2 devices=8  Explicit axes: meshes and specs, types while tracing and at run time, values that stay where they are,
- * sums over devices, regions, and what is refused. The rules of single operations are the oracle's (tests/oracle/types). */
+/* run: ranks=1,2 devices=8  Explicit axes: meshes and specs, types while tracing and at run time, values that stay
+ * where they are, unreduced values, regions, and errors. The rules of single operations are the oracle's
+ * (tests/oracle/types). */
 #include "check.h"
 #include <olympus.h>
 #include <math.h>
@@ -49,7 +50,7 @@ static void expect_spec(int line, oly_array x, const char *wanted)
 }
 #define SPEC(x, wanted) expect_spec(__LINE__, x, wanted)
 
-/* Refused with this status, and a message that has these parts. */
+/* Checks that it failed with this status, and a message that has these parts. */
 static void expect_failure(int line, bool failed, oly_status status, const char *const *parts)
 {
     if (!failed || oly_last_status() != status)
@@ -271,7 +272,7 @@ static void stacks_are_split_as_what_they_hold(void **state)
     VALUES(ys[1], 0, 2, 4, 6, 8, 10, 12, 14, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/* -- sums over devices ----------------------------------------------------------------------------------------------------- */
+/* -- unreduced values ---------------------------------------------------------------------------------------------- */
 static void sums_wait(void **state)
 {
     (void)state;
@@ -298,7 +299,7 @@ static void sums_wait(void **state)
     REFUSED(oly_sum(a, .axes = "0", .out_sharding = oly_named(mesh, "unreduced={y}")), OLY_SHARDING, "[unreduced]");
 }
 
-/* Terms may be cut over automatic axes too, which types do not tell. */
+/* Terms may be split over Auto axes too, which types do not show. */
 static void terms_are_cut_further(void **state)
 {
     (void)state;
@@ -317,7 +318,7 @@ static void products_wait(void **state)
     oly_array p = oly_matmul(a, b, .out_sharding = oly_named(mesh, "x, None, unreduced={y}"));
     TYPE(p, "float32[2@x,2]{U:y}");
     VALUES(oly_reshard(p, oly_named(mesh, "x")), 280, 308, 728, 820);
-    /* not cut evenly, and made of another value: the same sum */
+    /* not split evenly, and of another value: the same sum */
     oly_array c = oly_device_put(oly_reshape(oly_arange(9, OLY_FLOAT32), 1, 9), oly_named(mesh, "None, y"));
     oly_array u = oly_sum(c, .out_sharding = oly_named(mesh, "unreduced={y}"));
     TYPE(u, "float32[]{U:y}");
@@ -354,8 +355,8 @@ static void regions_change_the_rules(void **state)
             OLY_SHARDING, "Explicit axes");
 }
 
-/* A region over another mesh than that of the arguments, or than none: results are over no Explicit axes, and explanations name the axes
- * of that mesh. */
+/* A region over another mesh than that of the arguments, or where they have none: results have no Explicit axes, and
+ * explanations name the axes of that mesh. */
 static void whole_and_back(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -387,7 +388,8 @@ static void regions_over_another_mesh(void **state)
     assert_int_equal(oly_last_status(), OLY_OK);
 }
 
-/* A function of arrays that are nowhere, which moves some to the mesh: also results whose types do not say so meet others there. */
+/* A function of uncommitted arrays, which moves some to the mesh: results whose types do not show it are combined with
+ * others there. */
 static void whole_ones(oly_array i, oly_array *carry, void *user)
 {
     (void)user;
@@ -409,7 +411,7 @@ static void results_stay_on_the_explicit_mesh(void **state)
     assert_int_equal(oly_last_status(), OLY_OK);
 }
 
-/* Like another array: split as it is, where it is. */
+/* full_like: split as the other array, on its devices. */
 static void like(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -473,7 +475,7 @@ static void uncommitted_work_runs_on_the_default_device(void **state)
     REFUSED(oly_add(placed, count("x", 4, 2)), OLY_DEVICES, "device [2]", "devices [0,1,2,3,4,5,6,7]");
 }
 
-/* Whatever says where a value is placed, what is reversed is reversed: the same functions over Explicit and over Auto axes. */
+/* Reversals give the same values over Explicit and over Auto axes, however values are placed. */
 static void reversing(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -543,7 +545,7 @@ static void reversed_is_reversed(void **state)
         }
 }
 
-/* Written values adapt where they are not split; what is asked of nothing is never ambiguous. The types are JAX's. */
+/* Written values adapt where they are not split; indexing with no elements is never ambiguous. The types are JAX's. */
 static void what_is_written_adapts(void **state)
 {
     (void)state;
@@ -575,7 +577,7 @@ static void what_is_written_adapts(void **state)
     VALUES(oly_slice(oly_reshard(oly_at_add(y, OLY_INDEXES(whole), 5), oly_named(mesh, "")), ":2, :2"), 0, 1, 8, 9);
 }
 
-/* A batched loop goes on for some elements and not for others, whose carries may be split. */
+/* A batched loop continues for some elements and not for others, whose carries may be split. */
 static oly_array is_below(const oly_array *in, void *user)
 {
     return oly_lt(in[1], (oly_array)user);
@@ -604,7 +606,8 @@ static void batched_loops_keep_split_carries(void **state)
     VALUES(oly_sum(oly_reshard(y, oly_named(mesh, "")), OLY_AXES(1, 2)), 28, 56, 112);
 }
 
-/* What is reduced meets what is reduced alike, and numbers, which adapt; a condition need not be reduced as its branches are. */
+/* Values marked reduced meet others reduced alike, and numbers, which adapt; a condition need not be marked as its
+ * branches are. */
 static void reduced_values_meet(void **state)
 {
     (void)state;
@@ -640,7 +643,7 @@ static void conditions_are_sharded_as_branches(void **state)
     REFUSED(oly_where(oly_gt(count("x", 8, 2), 3), plate, plate), OLY_SHARDING, "condition", "[select_conflict]");
 }
 
-/* Two elements over eight devices: the Auto axis has no part in a term. */
+/* Two elements over eight devices: the Auto axis does not split a term. */
 static void terms_are_not_split_over_auto_axes(void **state)
 {
     (void)state;

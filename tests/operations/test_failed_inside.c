@@ -1,6 +1,6 @@
-/* run: layouts  Functions of the program's in which a call fails (OLY_ERRORS_RETURN) and which go on with what they have: whatever
- * called them fails, too, and its results are NULL. A loop that was not recorded once left its carry as it was, and the function
- * around it handed that out. Functions that clear the error have handled it. */
+/* run: layouts  Functions of the program in which a call fails (OLY_ERRORS_RETURN) and which continue: whatever called
+ * them fails, too, and its results are NULL. A loop that could not be recorded once left its carry unchanged, and the
+ * enclosing function returned that. Functions that clear the error have handled it. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -17,7 +17,7 @@ static oly_array body_of(oly_array x)
     return oly_mul(x, 2);
 }
 
-/* -- the body in each place ------------------------------------------------------------------------------------------------ */
+/* -- the body, for each caller ------------------------------------------------------------------------------------- */
 static void one(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -62,7 +62,7 @@ static void same(const oly_array *in, oly_array *out, void *user)
     out[0] = in[0];
 }
 
-/* -- what calls it: the result is left in *x ---------------------------------------------------------------------------------- */
+/* -- the callers: the result is left in *x ------------------------------------------------------------------------- */
 static void in_loop(oly_array *x)
 {
     oly_fori(0, 2, counted, 1, x, NULL);
@@ -129,7 +129,7 @@ static caller *const callers[] = {in_loop, in_while, in_condition, in_scan,     
                                   in_map,  in_batch, in_function,  in_gradient, in_region};
 enum { CALLERS = sizeof callers / sizeof *callers };
 
-/* Keeps handing out an array, whatever became of the one it was to change. */
+/* Returns an array regardless of the failure of the call that should have changed it. */
 static void around(const oly_array *in, oly_array *out, void *user)
 {
     oly_array x = in[0];
@@ -178,7 +178,7 @@ static void a_carry_that_changes_fails_what_is_around_it(void **state)
     refuse(TURNS_TO_INTEGERS, OLY_DTYPE, "carry 0", 0, 2);
 }
 
-/* An error of before that nobody has cleared is no error of these calls. */
+/* An earlier error that was not cleared is no error of these calls. */
 static void an_older_error_is_not_theirs(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* run: ranks=1,2 devices=8  The 8-bit floating types: every value and rounding against ml_dtypes (tests/operations/float8), arithmetic through
- * float32, promotion, printing, reductions, derivatives, collectives and random numbers against JAX 0.10.2. */
+/* run: ranks=1,2 devices=8  The 8-bit floating types: every value and rounding against ml_dtypes
+ * (tests/operations/float8); arithmetic through float32, promotion, printing, reductions, derivatives, collectives and
+ * random numbers against JAX 0.10.2. */
 #include "check_element.h"
 #include "check_session.h"
 #include "graph/type.h"
@@ -31,7 +32,7 @@ static void start(void)
 
 /* -- the files ------------------------------------------------------------------------------------------------------- */
 
-/* The lines of one kind: bits of what is converted and of what comes out, NaN apart. */
+/* The lines of one kind: bits of operands and results, NaN separately. */
 typedef struct lines {
     int n;
     uint64_t from[MOST_LINES], to[MOST_LINES];
@@ -171,7 +172,7 @@ static void arithmetic_of_all_pairs_is_that_of_ml_dtypes(void **state)
     check_end();
 }
 
-/* The same elements, NaN of any kind being one. */
+/* The same elements, all NaNs being equal. */
 static void check_same(const char *what, oly_array got, oly_array want)
 {
     oly_dtype dtype = oly_dtype_of(want);
@@ -369,7 +370,7 @@ static void texts_and_results_are_those_of_jax(void **state)
 
 /* -- many devices ---------------------------------------------------------------------------------------------------- */
 
-/* Small whole numbers: all sums are exact. */
+/* Small integers: all sums are exact. */
 static oly_array waves(oly_dtype dtype, int64_t n)
 {
     oly_array x = oly_sub(oly_rem(oly_arange(n, OLY_INT32), 5), 2);

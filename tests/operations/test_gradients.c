@@ -1,6 +1,6 @@
-/* run: ranks=1,2 devices=8 timeout=300  Every operation's gradient against central differences, in float64, on whole and on
- * sharded operands; tangents and second derivatives by differences of gradients. The table of operations is walked: one
- * without a rule must be in a list here, one with a rule must have a sample. */
+/* run: ranks=1,2 devices=8 timeout=300  Every operation's gradient against central differences, in float64, on one
+ * device and on sharded operands; tangents and second derivatives by differences of gradients. The table of operations
+ * is checked: one without a rule must be in a list here, one with a rule must have a sample. */
 #include "check_session.h"
 #include "gradient_samples.h"
 #include "array/trace.h"
@@ -14,12 +14,12 @@ typedef gradient_sample sample;
 /* Rows without a derivative, and why. */
 static const char *const not_differentiable[] = {
     "nextafter", "reduce_window_prod", /* as in JAX */
-    "result",                          /* its loop or branch answers for it */
+    "result",                          /* its loop or branch has the rule */
 };
 
 /* -- the function and its numbers ------------------------------------------------------------------------------------ */
 
-/* The sum of all results, each with another weight, so that no element's cotangent is like another's. */
+/* The sum of all results with different weights, so that all elements have different cotangents. */
 static void loss(const oly_array *in, oly_array *out, void *user)
 {
     const sample *s = user;
@@ -28,7 +28,7 @@ static void loss(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(oly_mul(oly_reshape(y, -1), weights));
 }
 
-/* The sample as it is. */
+/* The sample itself. */
 static void value_of(const oly_array *in, oly_array *out, void *user)
 {
     const sample *s = user;
@@ -52,7 +52,7 @@ static void fill(const sample *s, int k, double *values)
     }
 }
 
-/* How operand k is split; 0: whole. */
+/* How operand k is split; 0: not. */
 static oly_array put(const sample *s, int k, const double *values, int way)
 {
     static const char *const split[2][MOST_IN] = {{"x, y", "y", "x", "y"}, {"y", "None, x", "None", "x"}};
@@ -188,7 +188,7 @@ static void gradients_agree_with_differences(void **state)
             check_sample(s, way);
 }
 
-/* With nothing to be saved, only every fourth iteration's carries are, and the last two come by themselves. */
+/* Without memory for carries only every fourth iteration's are saved, and the last two separately. */
 static void loops_save_less_when_told(void **state)
 {
     (void)state;
@@ -260,7 +260,7 @@ static void every_row_has_a_rule_and_a_sample(void **state)
         if (!rule && !is_listed(row))
             missing++, print_error("%s has no gradient rule and is not listed here\n", row);
         if (strcmp(row, "rough_log") == 0)
-            continue; /* the rule of log; of random numbers only */
+            continue; /* the rule of log; used by random numbers only */
         if (rule && rule != oly_vjp_zero && !has_sample(row))
             missing++, print_error("%s has a gradient rule and no sample here\n", row);
     }

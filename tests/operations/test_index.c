@@ -11,7 +11,7 @@ static oly_mesh mesh;
 static const int32_t wild[] = {0, 4, -1, -5, -6, 5, 100, -100, 2, 2};
 enum { N_WILD = sizeof wild / sizeof wild[0], N = 5 };
 
-/* Where an index leads; -1: outside. */
+/* The element an index refers to; -1: out of range. */
 static int led(int64_t i, const char *mode, bool wraps)
 {
     if (mode && !strcmp(mode, "wrap"))
@@ -68,7 +68,7 @@ static void test_unsigned_indexes(void **state)
     }
 }
 
-/* What stands for an element that is not there. */
+/* The values of elements that do not exist. */
 static void test_fill_values(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void test_mixed_updates(void **state)
     free(any);
 }
 
-/* -- parts that start anywhere --------------------------------------------------------------------------------------- */
+/* -- slices at computed positions ---------------------------------------------------------------------------------- */
 
 static void test_starts(void **state)
 {
@@ -344,7 +344,7 @@ static void test_more_layouts(void **state)
     check_layouts("along 1", along_1, 2, in, mesh, 6, more);
 }
 
-/* Few elements of many: each device looks in its part. Zeros of both signs and NaN come through as they are. */
+/* Few elements of many: each device looks in its own part. Zeros of both signs and NaN keep their bits. */
 static oly_array few(const oly_array *in)
 {
     return oly_take(in[0], in[1], 0, NULL);
@@ -483,7 +483,8 @@ static void test_errors(void **state)
     oly_clear_error();
 }
 
-/* Wherever array and updates are cut, over axes of which some are the other's: what was there stays, and every update comes. */
+/* Array and updates split in any way, over axes some of which the other uses: the array's elements stay, and every
+ * update is applied. */
 static void test_added_parts(void **state)
 {
     (void)state;
@@ -529,7 +530,7 @@ static void add_and_sum(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(oly_at_add(in[0], OLY_INDEXES(oly_full(1, OLY_INT32, 6)), oly_slice(in[1], "1:7")));
 }
 
-/* The array is cut over more axes than those its updates are added up over. */
+/* The array is split over more axes than those its updates are summed over. */
 static void test_sum_of_scattered(void **state)
 {
     (void)state;

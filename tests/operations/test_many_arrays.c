@@ -1,5 +1,5 @@
-/* run: layouts  Functions of hundreds of arrays, as models with many parameters are: calls, gradients, loops, branches, maps; and
- * calls with several outputs, which may hold anything before. */
+/* run: layouts  Functions of hundreds of arrays, like models with many parameters: calls, gradients, loops, branches,
+ * maps; and calls with several outputs, whose variables may hold anything before. */
 #include "check.h"
 #include "check_session.h"
 #include <olympus.h>
@@ -23,7 +23,7 @@ static void check_all(oly_array x, double expected)
 
 /* -- training ------------------------------------------------------------------------------------------------------- */
 
-/* Half the squares of how far parameter k is from k, and of the last argument from 1. */
+/* Half the squared distances of parameter k from k, and of the last argument from 1. */
 static void distance(const oly_array *p, oly_array *out, void *user)
 {
     (void)user;
@@ -33,7 +33,7 @@ static void distance(const oly_array *p, oly_array *out, void *user)
     out[0] = oly_mul(0.5, sum);
 }
 
-/* Parameters, then their momenta; the data from outside. */
+/* Parameters, then their momenta; the data is captured. */
 static void descend(oly_array i, oly_array *carry, void *user)
 {
     (void)i;

@@ -17,7 +17,7 @@ static void start(void)
         out[0] = (expression);                                                                                         \
     }
 
-/* -- through a map: the gradient of the sum of a map's result times weights ------------------------------------------ */
+/* -- through a map: the gradient of the weighted sum of a map's result --------------------------------------------- */
 typedef struct mapped {
     oly_function body;
     const char *in, *out;
@@ -75,7 +75,7 @@ static void collectives_have_their_transposes(void **state)
     check_end();
 }
 
-/* Gradients have the sharding of what they are by, also where axes are Explicit. */
+/* Gradients have the sharding of the arguments, also where axes are Explicit. */
 static void explicit_gradients(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void slopes_inside(void **state)
     oly_shard_map(slope_of_most, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
     CHECK_NEAR(y, 7);
     oly_shard_map(slope_of_own, NULL, row, OLY_IN(w, x), OLY_SPECS("", "i"), OLY_OUT(y), OLY_SPECS(""));
-    CHECK_NEAR(y, 28); /* w is one value: what every device makes of it counts */
+    CHECK_NEAR(y, 28); /* w is one value: every device's use of it counts */
     oly_shard_map_with(slope_inside, NULL, row, OLY_MANUAL(.unchecked = true), OLY_IN(w, x), OLY_SPECS("", "i"),
                        OLY_OUT(y), OLY_SPECS("i"));
     CHECK_NEAR(y, 0, 8, 16, 24, 32, 40, 48, 56); /* without checks sums are their own transposes, as in JAX */
@@ -145,7 +145,7 @@ static void slopes_inside(void **state)
     check_end();
 }
 
-/* -- maps of derivatives --------------------------------------------------------------------------------------------- */
+/* -- maps of derivatives ------------------------------------------------------------------------------------------- */
 static void cube(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -178,7 +178,7 @@ static void batches(void **state)
     check_end();
 }
 
-/* -- parts whose place varies: a matrix product that hands shards round, and its gradients ------------------------------- */
+/* -- parts whose position varies: a matrix product that passes shards around, and its gradients -------------------- */
 static oly_mesh pair;
 
 static void own_rows(const oly_array *in, oly_array *out, void *user)

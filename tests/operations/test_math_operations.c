@@ -1,5 +1,5 @@
-/* run: layouts  Mathematical operations on arrays: the same bits whole and cut unevenly, for every element type that the
- * operation takes; empty arrays; values that are easily got wrong; and what bad input gets. */
+/* run: layouts  Mathematical operations on arrays: the same bits on one device and split unevenly, for every element
+ * type that the operation takes; empty arrays; values that are easily wrong; and errors. */
 #include "check.h"
 #include <math.h>
 #include <olympus.h>
@@ -21,7 +21,7 @@ static int finish(void **state)
     return oly_finalize();
 }
 
-/* -- every function, whole and cut ---------------------------------------------------------------------------------- */
+/* -- every function, on one device and split ----------------------------------------------------------------------- */
 #define TWO(name)                                                                                                      \
     static oly_array name##_self(oly_operand x)                                                                        \
     {                                                                                                                  \

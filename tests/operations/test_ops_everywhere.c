@@ -1,10 +1,10 @@
-/* run: layouts timeout=300  Every operation, for each element type it takes and each instruction set of this
- * machine, on one device and sharded over eight, for sizes that divide, that do not, and of nothing; eager, compiled, in
- * oly_vmap and in oly_shard_map; against values computed in the simplest way (ops_reference_*.c). Operations and functions
- * that no row there names make it fail.
+/* run: layouts timeout=300  Every operation, for each element type it takes and each instruction set of this machine, on one
+ * device and sharded over eight, for sizes that divide, sizes that do not, and empty ones; eager, compiled, in oly_vmap and in
+ * oly_shard_map; against values computed in the simplest way (ops_reference_*.c). Operations and functions without a row there
+ * make it fail.
  *
- * Every row meets every type and instruction set; shardings, sizes and modes take turns. EVERYWHERE=all goes through all of
- * them (minutes), EVERYWHERE=sum through all of one function. */
+ * Every row is combined with every type and instruction set; shardings, sizes and modes take turns. EVERYWHERE=all runs all of
+ * them (minutes), EVERYWHERE=sum all of one function. */
 #include "check.h"
 #include "array/trace.h"
 #include "core/error.h"
@@ -19,7 +19,7 @@ static const row_list *const topics[] = {&ops_elementwise, &ops_reductions, &ops
                                          &ops_shapes,      &ops_indexes,    &ops_random,   &ops_programs};
 static const char *const instruction_sets[] = {"avx512", "avx2", "base"};
 static const int64_t sizes[][3] = {{8, 16, 8}, {7, 11, 5}, {3, 2, 1}, {5, 0, 3}, {5, 3, 0}, {1, 1, 9}};
-enum { DIVIDED = 1 }; /* so many sizes divide */
+enum { DIVIDED = 1 }; /* how many sizes divide */
 
 /* Over the mesh x=2, y=4, by rank. */
 static const char *const specs[][12] = {
@@ -44,7 +44,7 @@ typedef struct trial {
 static int failures, trials;
 static char everything[64]; /* EVERYWHERE */
 
-/* -- what is said of a failure ----------------------------------------------------------------------------------------- */
+/* -- messages ------------------------------------------------------------------------------------------------------ */
 static void complain(const trial *t, const char *what)
 {
     static const row *last;
@@ -73,7 +73,7 @@ static void index_of(const tensor *t, int64_t i, int64_t *at)
 
 static void compute(trial *t, int copy, const int64_t *size)
 {
-    static tensor seen[MOST_OPERANDS]; /* operands as the formula sees them */
+    static tensor seen[MOST_OPERANDS]; /* operands as the formula takes them */
     const char *text = t->row->shapes;
     int64_t at[OLY_MAX_RANK];
     bool more = true;
@@ -166,7 +166,7 @@ static void traced(const oly_array *in, oly_array *out, void *user)
     out[0] = r->call(in);
 }
 
-/* One copy is on each device: its first dimension is 1 there. */
+/* Each device has one copy: its first dimension is 1 there. */
 static void traced_on_device(const oly_array *in, oly_array *out, void *user)
 {
     const trial *t = user;
@@ -190,7 +190,7 @@ static oly_array operand_of(const trial *t, int k, int copies)
     return oly_from_host(data, first->dtype, first->rank + 1, shape);
 }
 
-/* Sharding k of the first operand; the others take other ones, and now and then stay uncommitted. 0: all stay. */
+/* Sharding k of the first operand; the others take other ones, and sometimes stay uncommitted. 0: all stay. */
 static oly_array placed(const trial *t, int k, oly_array x, oly_mesh mesh, bool batch)
 {
     char spec[64];
@@ -319,7 +319,7 @@ static void walk(const row *r, int turn, oly_mesh mesh, oly_mesh line)
                     refused(&t);
             } else if (all) {
                 all_of(&t, mesh, line);
-            } else if ((dtype + turn) % oly_process_count() == 0) { /* gathering over many processes takes time */
+            } else if ((dtype + turn) % oly_process_count() == 0) { /* gathering from many processes takes time */
                 some_of(&t, turn, mesh, line);
             }
         }
@@ -351,16 +351,16 @@ static void values_everywhere(void **state)
         fail_msg("%d of %d trials failed", failures, trials);
 }
 
-/* -- nothing is missing -------------------------------------------------------------------------------------------------- */
+/* -- completeness -------------------------------------------------------------------------------------------------- */
 
-/* Rows of ops.def that no value is computed for here. */
+/* Rows of ops.def without a value here. */
 static const char *const not_here[] = {
     "input",     /* every trial has some */
     "result",    /* with every loop and branch */
     "reshard",   /* of types: tests/operations/test_explicit.c, the oracle's family "types" */
-    "permute",   /* what ppermute is turned into, as the other collectives are into rows above */
+    "permute",   /* what ppermute is replaced by, as the other collectives are by rows above */
     "auto_axes", /* the oracle's family "types" */
-    "own_slice", /* what gradients of oly_all_gather make */
+    "own_slice", /* made by gradients of oly_all_gather */
 };
 
 static bool uses(const row *r, const char *op)

@@ -1,11 +1,12 @@
-/* run: layouts timeout=120  Every operation of the table after every other: f(g(x)) as one compiled function, sharded over Auto,
- * Explicit and mixed axes, evenly or not, with extents of 1 and of 0, against g and then f called one by one on one device.
+/* run: layouts timeout=120  Every operation of the table after every other: f(g(x)) as one compiled function, sharded over
+ * Auto, Explicit and mixed axes, evenly or not, with extents of 1 and of 0, against g and then f called one by one on one
+ * device.
  *
- * The rows are those of ops_reference_*.c. The result of g becomes an operand of f that can take it: converted where f does not take
- * its type, with dimensions of size 1 more or fewer where f takes another rank. A sample is run. PAIRS=seed=7:0/1 runs every pair that
- * fits once, in a form (size, types, mesh, sharding) that the seed says, in about a minute; seed=7:2/10 a tenth of that. PAIRS=all runs
- * every pair in every form (hours), PAIRS=3/100 a hundredth of that, PAIRS=cumsum the pairs of one function. What a failure begins
- * with runs it again. */
+ * The rows are those of ops_reference_*.c. The result of g becomes an operand of f that can take it: converted if f does not
+ * take its type, with dimensions of size 1 added or removed if f takes another rank. A sample is run. PAIRS=seed=7:0/1 runs
+ * every pair that fits once, in a form (size, types, mesh, sharding) chosen by the seed, in about a minute; seed=7:2/10 a tenth
+ * of that. PAIRS=all runs every pair in every form (hours), PAIRS=3/100 a hundredth of that, PAIRS=cumsum the pairs of one
+ * function. The first words of a failure's message run it again. */
 #include "check.h"
 #include "core/error.h"
 #include "ops_reference.h"
@@ -28,7 +29,7 @@ static const char *const specs[][9] = {
 };
 enum { SHARDINGS = 9, MOST_BYTES = 16 * 8 * MOST_ELEMENTS };
 
-/* What is run: in, g's operands and then f's without the one that g makes. */
+/* A pair: g's operands and then f's without the one that g computes. */
 typedef struct pair {
     const row *g, *f;
     int n_g, n_f, place;     /* of g's result among the operands of f */
@@ -43,7 +44,7 @@ static int trials, failures, refusals, unfit;
 static struct {
     unsigned pair, turn;
     int layout;
-} now; /* what is run, as PAIRS says it */
+} now; /* what is running, as PAIRS names it */
 
 /* -- the program ---------------------------------------------------------------------------------------------------------- */
 static oly_array fitted(const pair *p, oly_array x)
@@ -91,7 +92,7 @@ static bool allows(const row *r, const int64_t *size)
     return !is_large(r, size);
 }
 
-/* The first type of those f takes that is made, or one that the other is converted to. */
+/* The first type that f takes which is the given one, or which that is converted to. */
 static oly_dtype type_for(const row *r, oly_dtype made)
 {
     static const char order[] = "fiBbuhcF1234IUC";
@@ -113,7 +114,7 @@ static bool solve(const char *pattern, int rank, const int64_t *shape, int64_t *
         if (plain && *plain && found[plain - "mnk"] < 0)
             found["mnk"[plain - "mnk"] == 'm' ? 0 : "mnk"[plain - "mnk"] == 'n' ? 1 : 2] = shape[d];
     }
-    for (int d = 0; d < rank; d++) { /* of one that is a function of another */
+    for (int d = 0; d < rank; d++) { /* a dimension that is a function of another */
         static const char derived[] = "ASDELMHBTPC";
         int64_t most = shape[d] * 2 + 4;
         for (int of = 0; of < 2 && strchr(derived, pattern[d]); of++)
@@ -132,7 +133,7 @@ static bool solve(const char *pattern, int rank, const int64_t *shape, int64_t *
     return true;
 }
 
-/* Dimensions of size 1 are added in front, or leading dimensions become one. */
+/* Adds dimensions of size 1 in front, or merges leading dimensions. */
 static void take_rank(pair *p, oly_array made, int rank)
 {
     const int64_t *shape = oly_shape(made);
@@ -153,7 +154,7 @@ static int pattern_rank(const char *pattern)
     return (int)strspn(pattern, "mnkMLHDEPSABTC123456789");
 }
 
-/* The operands of f; false: none of them can be what g made. */
+/* The operands of f; false: none of them can be g's result. */
 static bool find_place(pair *p, oly_array made, int from)
 {
     const char *text = p->f->shapes;
@@ -250,7 +251,7 @@ static double magnitude(oly_array x)
     return largest(oly_dtype_of(x), data, oly_size(x));
 }
 
-/* Equal but for rounding: of numbers as large as the largest, or as `scale`. */
+/* Equal except for rounding, relative to the larger number, or to `scale`. */
 static bool is_near(oly_dtype dtype, const char *a, const char *b, int64_t i, double scale)
 {
     for (int part = 0; part < element_parts(dtype); part++) {
@@ -301,20 +302,20 @@ static void complain(const pair *p, const char *what)
     oly_clear_error();
 }
 
-/* Products of many numbers are nothing, or infinite, or both, as they are multiplied. */
+/* Products of many numbers underflow or overflow, or both on the way. */
 static bool multiplies(const row *r)
 {
     return strstr(r->name, "prod") != NULL;
 }
 
-/* Where numbers are nearly as large as a type holds, it is a matter of order which sums overflow. */
+/* Where numbers are close to the largest of a type, the order of a sum decides whether it overflows. */
 static bool may_overflow(oly_dtype dtype, double scale)
 {
     double most = dtype == OLY_FLOAT16 ? 65504 : dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128 ? 0x1p1023 : 0x1p127;
     return scale > most / 4096;
 }
 
-/* The sign of what is not a number is nobody's. */
+/* The sign of NaN is unspecified. */
 static bool reads_signs(const row *r)
 {
     return strstr(r->name, "sign") || strstr(r->name, "bitcast") || strstr(r->name, "nextafter");
@@ -333,8 +334,8 @@ static bool has_nan(oly_array x)
     return false;
 }
 
-/* Is it only that a sum was added up in another order, and what f makes of that? Then it is near what f makes of g's results call by
- * call, or of numbers next to them. */
+/* Is the difference only the rounding of a sum in another order, and what f makes of it? Then the result is near what f
+ * makes of g's results call by call, or of numbers next to them. */
 static bool is_rounding(const pair *p, const oly_array *there, const oly_array *here, oly_array first, oly_array got,
                         oly_array want)
 {
@@ -365,7 +366,7 @@ static bool is_rounding(const pair *p, const oly_array *there, const oly_array *
     return differs(got, 4, results, scale * factors) == -1;
 }
 
-/* Where types are explicit a pair may be refused; call by call as at once. */
+/* Where types are explicit a pair may be refused; call by call it must be, too. */
 static void check_refused(pair *p, oly_array got, const oly_array *there)
 {
     char message[600], type[2][200] = {"", ""};
@@ -379,7 +380,7 @@ static void check_refused(pair *p, oly_array got, const oly_array *there)
         snprintf(message, sizeof message, "is refused call by call only: %.300s", oly_last_error());
     oly_clear_error();
     if (strstr(message, "[mesh_conflict]"))
-        return; /* of operations that have their own */
+        return; /* operations that place their results themselves */
     if (status != eager)
         complain(p, message);
     else if (status != OLY_OK && status != OLY_SHARDING)
@@ -387,7 +388,8 @@ static void check_refused(pair *p, oly_array got, const oly_array *there)
     else if (status == OLY_OK) {
         oly_typeof(got, type[0], sizeof type[0]);
         oly_typeof(one_by_one, type[1], sizeof type[1]);
-        if (strcmp(type[0], type[1]) != 0 && !strstr(p->f->name, "_like")) { /* weak values lose theirs, as in JAX */
+        if (strcmp(type[0], type[1]) != 0 &&
+            !strstr(p->f->name, "_like")) { /* weak values lose their weakness, as in JAX */
             snprintf(message, sizeof message, "is %s compiled and %s call by call", type[0], type[1]);
             complain(p, message);
         }
@@ -414,7 +416,7 @@ static void compare(pair *p, const oly_array *here, oly_array first, oly_array w
     trials++;
     if (strstr(meshes[p->mesh], "explicit")) {
         if (has_own_mesh(p->f) || has_own_mesh(p->g))
-            return; /* which is another one */
+            return; /* which is a different message */
         refusals += !got;
         check_refused(p, got, there);
         if (!got)
@@ -431,7 +433,7 @@ static void compare(pair *p, const oly_array *here, oly_array first, oly_array w
     complain(p, text);
 }
 
-/* -- which are run -------------------------------------------------------------------------------------------------------- */
+/* -- selection ----------------------------------------------------------------------------------------------------- */
 static const row *rows[1000];
 static int n_rows;
 
@@ -443,7 +445,7 @@ static void find_rows(void)
             rows[n_rows++] = &topics[topic]->rows[i];
 }
 
-/* A type that g takes: each now and then, those that are used most more often. */
+/* A type that g takes: each sometimes, the most used ones more often. */
 static oly_dtype type_of(const row *r, unsigned turn)
 {
     if (turn % 2 && strchr(r->types, 'f'))
@@ -503,7 +505,7 @@ static unsigned mixed(unsigned x)
     return x ^ x >> 16;
 }
 
-/* The pair number `k` in one of its forms; on the sizes that fit first, from one that its number says. */
+/* Pair number `k` in one of its forms; of the sizes that fit, starting from one chosen by its number. */
 static void sample(unsigned k, unsigned salt)
 {
     unsigned turn = mixed(k * 2654435761u + salt);
@@ -543,13 +545,14 @@ static void pairs_are_what_their_operations_are(void **state)
     find_rows();
     unsigned all = (unsigned)n_rows * (unsigned)n_rows;
     if (!setting) {
-        unsigned processes = (unsigned)oly_process_count(); /* with many each takes longer; each number has its own */
+        unsigned processes =
+            (unsigned)oly_process_count(); /* with many each takes longer; each number has its own pairs */
         for (unsigned k = 0; k < SAMPLE / (1 + processes / 4); k++)
             sample(mixed(k * 7919u + processes) % all, processes);
     } else if (sscanf(setting, "%u,%d,%u,%d", &now.pair, &size, &now.turn, &layout) == 4) {
         run(rows[now.pair / (unsigned)n_rows], rows[now.pair % (unsigned)n_rows], size, now.turn, layout, 1);
     } else if (sscanf(setting, "seed=%u:%u/%u", &salt, &part, &parts) ==
-               3) { /* each pair once, in a form of the seed */
+               3) { /* each pair once, in a form chosen by the seed */
         for (unsigned k = part; k < all; k += parts)
             sample(k, salt);
     } else if (strcmp(setting, "all") == 0 || sscanf(setting, "%u/%u", &part, &parts) == 2) {

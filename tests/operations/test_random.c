@@ -1,4 +1,5 @@
-/* run: layouts  Random numbers: JAX's, bit for bit, on any sharding and any number of processes, without a byte sent. */
+/* run: layouts  Random numbers: JAX's, bit for bit, on any sharding and any number of processes, without
+ * communication. */
 #include "check_session.h"
 #include "core/error.h"
 #include <inttypes.h>
@@ -123,7 +124,7 @@ static void the_sharding_does_not_show(void **state)
         assert_memory_equal(whole, parts, sizeof whole);
         fetch(oly_random_bernoulli_sharded(key, 0.3, out, ROWS, COLUMNS), after, sizeof after);
         assert_memory_equal(before, after, sizeof before);
-        /* the same rows, whatever is before them */
+        /* the same rows, whatever precedes them */
         fetch(oly_random_uniform_sharded(key, OLY_FLOAT32, out, ROWS, COLUMNS), together, sizeof together);
         fetch(oly_random_uniform_shape(key, OLY_FLOAT32, oly_operand_int(0), oly_operand_int(1), NULL, 2, shape), alone,
               sizeof alone);
@@ -149,7 +150,7 @@ static void nothing_is_sent(void **state)
     assert_int_equal(costs.wire_bytes, 0);
 }
 
-/* -- the formulas of semantics 9, written down once more -------------------------------------------------------------- */
+/* -- the formulas of semantics 9, implemented independently -------------------------------------------------------- */
 static float log_of(float x)
 {
     int e;
@@ -229,7 +230,7 @@ static void normals_and_gumbels_follow_the_formulas(void **state)
     }
 }
 
-/* -- what they are like ---------------------------------------------------------------------------------------------- */
+/* -- statistics ---------------------------------------------------------------------------------------------------- */
 static void moments(void **state)
 {
     (void)state;
@@ -279,7 +280,7 @@ static void certain_events(void **state)
     CHECK_REFUSED(oly_random_bernoulli(key, oly_arange(50, OLY_INT32), 50), OLY_DTYPE, "floating");
 }
 
-/* Ends of the interval are never drawn, though rounding leads there: here one number in three would be one. */
+/* The bounds of the interval are never drawn, though rounding leads there: here one number in three would be one. */
 static void truncated_normals_lie_inside(void **state)
 {
     (void)state;

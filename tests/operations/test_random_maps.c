@@ -1,12 +1,12 @@
-/* run: ranks=1,2 devices=8  Random per-device programs: what oly_shard_map makes of them against every device worked out by itself
- * with plain loops. RANDOM_MAPS=n sets how many, RANDOM_MAPS_SEED the first; a failure prints its program. */
+/* run: ranks=1,2 devices=8  Random per-device programs: oly_shard_map against every device computed alone by plain
+ * loops. RANDOM_MAPS=n sets how many, RANDOM_MAPS_SEED the first; a failure prints its program. */
 #include "check.h"
 #include <olympus.h>
 #include <math.h>
 
 enum { DEVICES = 8, MOST_STEPS = 12, MOST_SIZE = 4096, MOST_RANK = 4 };
 
-/* -- values: what each device has ------------------------------------------------------------------------------------ */
+/* -- values of each device ----------------------------------------------------------------------------------------- */
 typedef struct value {
     int rank;
     int shape[MOST_RANK];
@@ -47,13 +47,13 @@ typedef struct step {
     int source[DEVICES]; /* -1: none */
 } step;
 
-/* May it be in a program whose derivative is checked: is its result a linear function of operands, plus a constant? */
+/* May it be in a program whose derivative is checked: is its result an affine function of its operands? */
 static bool is_linear(kind k)
 {
     return k != LARGER && k != PMAX;
 }
 
-/* A program: its inputs are values 0 to 2, each step makes one more. */
+/* A program: its inputs are values 0 to 2, each step computes one more. */
 typedef struct program {
     unsigned seed, random;
     int n_axes, size[3], n_devices;
@@ -133,7 +133,7 @@ static int other(const program *p, const step *s, int device, int n)
 
 /* -- steps by plain loops -------------------------------------------------------------------------------------------- */
 
-/* The index of an element, and the other way round. */
+/* The index of an element, and back. */
 static void unravel(const value *v, int at, int *i)
 {
     for (int d = v->rank - 1; d >= 0; d--) {
@@ -149,7 +149,7 @@ static int ravel(const value *v, const int *i)
     return at;
 }
 
-/* The element `at` of what device `me` makes; i is its index. */
+/* Element `at` of device `me`'s result; i is its index. */
 static float element(const program *p, const step *s, const value *y, int me, int at)
 {
     const value *a = &p->values[s->a], *b = &p->values[s->b];
@@ -200,10 +200,10 @@ static float element(const program *p, const step *s, const value *y, int me, in
         for (int k = 0; k < n; k++)
             total += a->data[other(p, s, me, k)][ravel(a, j)];
         return total;
-    case EXCHANGE: { /* my part of dimension d of every device, along dimension e */
+    case EXCHANGE: { /* this device's part of dimension d of every device, along dimension e */
         int from;
         if (s->tiled) {
-            int extent = y->shape[s->e] / n; /* what one device gives, along e */
+            int extent = y->shape[s->e] / n; /* one device's share, along e */
             from = i[s->e] / extent;
             j[s->e] = i[s->e] % extent;
             j[s->d] += number(p, s, me) * (a->shape[s->d] / n);
@@ -237,7 +237,7 @@ static bool same_shape(const value *a, const value *b)
     return a->rank == b->rank && memcmp(a->shape, b->shape, sizeof(int) * (size_t)a->rank) == 0;
 }
 
-/* The shape of what the step makes. False: it cannot be taken. */
+/* The shape of the step's result. False: the step is invalid. */
 static bool shape_of(const program *p, step *s, int *rank, int *shape)
 {
     const value *a = &p->values[s->a], *b = &p->values[s->b];
@@ -374,7 +374,7 @@ static void draw_inputs(program *p)
         value *v = new_value(p, 2, shape);
         step s = {0};
         draw_axes(p, s.axes, &s.n_axes);
-        s.n_axes -= draw(p, 3) == 0 ? s.n_axes : 0; /* some are the same everywhere */
+        s.n_axes -= draw(p, 3) == 0 ? s.n_axes : 0; /* some are equal everywhere */
         memcpy(p->in_axes[k], s.axes, sizeof s.axes);
         p->n_in_axes[k] = s.n_axes;
         strcpy(p->in_spec[k], s.n_axes ? "(" : "");
@@ -409,7 +409,7 @@ static void draw_program(program *p, unsigned seed)
         draw_step(p);
 }
 
-/* -- the same on Olympus --------------------------------------------------------------------------------------------- */
+/* -- the same on Olympus ------------------------------------------------------------------------------------------- */
 static oly_array shaped(oly_array x, int rank, const int *shape)
 {
     int64_t wide[MOST_RANK + 3];
@@ -472,7 +472,7 @@ static const char *axes_of(const program *p)
     return p->n_axes == 1 ? "x" : p->n_axes == 2 ? "x, y" : "x, y, z";
 }
 
-/* Every value of the program, each device's in its place of a leading dimension per mesh axis. */
+/* Every value of the program, each device's at its position along a leading dimension per mesh axis. */
 static void body(const oly_array *in, oly_array *out, void *user)
 {
     const program *p = user;
@@ -501,7 +501,7 @@ static void map(const oly_array *in, oly_array *out, void *user)
     oly_shard_map(body, user, mesh_of(p), 3, in, in_specs, p->n_steps, results, out_specs);
 }
 
-/* The whole of an input: the parts of the devices along its axes, one after another. */
+/* The whole input: the parts of the devices along its axes, one after another. */
 static oly_array whole(const program *p, int k)
 {
     static float all[MOST_SIZE];
@@ -534,7 +534,7 @@ static void describe(const program *p)
     }
 }
 
-/* False: says what is wrong. */
+/* False: prints the difference. */
 static bool compare(const program *p, int k, oly_array got, const char *how)
 {
     static float all[DEVICES * MOST_SIZE];
@@ -544,7 +544,7 @@ static bool compare(const program *p, int k, oly_array got, const char *how)
         fprintf(stderr, "%s: v%d: %s\n", how, 3 + k, oly_last_error());
         return false;
     }
-    /* a mesh of fewer devices may leave a process without any: then its copy is the others' */
+    /* a mesh of fewer devices may leave out a process: then it has a copy of the others' */
     if (oly_process_allgather(got, all, sizeof *all * (size_t)(size * p->n_devices)) != OLY_OK)
         return false;
     for (int me = 0; me < p->n_devices; me++)
@@ -564,7 +564,7 @@ static float weight(int at)
     return (float)(at * 5 % 7 - 3);
 }
 
-/* For the last value of all devices: each device's in its place of a leading dimension per mesh axis. */
+/* For the last value of all devices: each device's at its position along a leading dimension per mesh axis. */
 static oly_array weights_of(const program *p)
 {
     static float weights[DEVICES * MOST_SIZE];
@@ -580,7 +580,7 @@ static oly_array weights_of(const program *p)
     return p->explicit_axes ? oly_device_put(w, oly_named(mesh_of(p), axes_of(p))) : w;
 }
 
-/* The sum of the last value of all devices, with weights. */
+/* The weighted sum of the last value of all devices. */
 static void weighted(const oly_array *in, oly_array *out, void *user)
 {
     const program *p = user;
@@ -600,7 +600,7 @@ static double weighted_by_loops(const program *p)
     return total;
 }
 
-/* The program once more, on inputs of zero. */
+/* The program again, with inputs of zero. */
 static void again_on_zeros(program *p)
 {
     for (int k = 0; k < 3; k++)
@@ -612,7 +612,8 @@ static void again_on_zeros(program *p)
                 p->values[3 + k].data[me][at] = element(p, &p->steps[k], &p->values[3 + k], me, at);
 }
 
-/* The gradients inside the map: of the sum over all devices, by the shards. The fourth input has each device's weights. */
+/* The gradients inside the map: of the sum over all devices, by the shards. The fourth input has each device's
+ * weights. */
 static void body_of_gradients(const oly_array *in, oly_array *out, void *user)
 {
     const program *p = user;
@@ -631,7 +632,7 @@ static void gradients_inside(const oly_array *in, oly_array *out, void *user)
                   specs);
 }
 
-/* What a linear function gains from zero to x is the product of x and its gradient. */
+/* What an affine function gains from zero to x is the product of x and its gradient. */
 static bool check_product(const oly_array *in, const oly_array *gradient, double gain, const char *where)
 {
     double product = 0, scale = 1;

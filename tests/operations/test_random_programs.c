@@ -1,8 +1,8 @@
-/* run: layouts  What all operations promise: random programs give the same values sharded as on one device.
+/* run: layouts  All operations: random programs give the same values sharded as on one device.
  *
- * Each program (random_program.h) runs on one device first; then call by call on inputs sharded at random, and as
- * a compiled function, twice. Integers, bools and elementwise chains must agree exactly, sums of fractions up to
- * what another order may change.
+ * Each program (random_program.h) runs on one device first; then call by call on inputs sharded at random, and as a compiled
+ * function, twice. Integers, bools and elementwise chains must agree exactly, sums of fractions up to the effect of another
+ * order.
  *   RANDOM_SEED=n      seed of the first program; program k has seed n + k
  *   RANDOM_PROGRAMS=n  how many
  *   RANDOM_PRINT=1     print each program before it runs */
@@ -121,7 +121,7 @@ static void traced(const oly_array *in, oly_array *out, void *user)
         out[k] = values[run->out[k]];
 }
 
-/* Arguments are most inputs; results are what nothing else uses, and some more. */
+/* Most inputs are arguments; results are the values without users, and some more. */
 static void choose_ends(program *p, compiled_run *run)
 {
     bool used[MOST_VALUES] = {false};

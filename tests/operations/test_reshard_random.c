@@ -1,6 +1,6 @@
-/* run: layouts  Any sharding -> any other: random arrays walk from sharding to sharding, over the same devices, other meshes,
- * other orders, parts of the devices and single ones, uneven and empty, replicated in part, and as sums over devices that are not
- * finished. After every step each shard is compared with what this file computes alone: whose block is where, and each element.
+/* run: layouts  Any sharding to any other: random arrays walk from sharding to sharding, over the same devices, other meshes,
+ * other orders, some of the devices and single ones, uneven and empty, replicated in part, and unreduced. After every step
+ * each shard is compared with what this file computes alone: which block is where, and each element.
  *   RESHARD_SEED=n   seed of the first walk; walk k has seed n + k
  *   RESHARD_PAIRS=n  how many pairs of shardings (2,500 on each of four layouts)
  *   RESHARD_PRINT=1  print every step before it runs */
@@ -13,7 +13,7 @@
 
 enum { MOST_RANK = 4, MOST_AXES = 3, MOST_DEVICES = 8, WALK = 5, PAIRS = 2500, STAGED_PAIRS = 500, TEXT = 512 };
 
-/* A sharding, and what it was made of. */
+/* A sharding, and its parts. */
 typedef struct place {
     oly_sharding sharding;
     oly_mesh mesh;
@@ -21,7 +21,7 @@ typedef struct place {
     int n_devices, device[MOST_DEVICES];
     int n_axes, size[MOST_AXES];
     int n_of[MOST_RANK], axis_of[MOST_RANK][MOST_AXES]; /* axes of each dimension, major first */
-    unsigned unreduced;                                 /* axes over which it is a sum */
+    unsigned unreduced;                                 /* axes over which it is unreduced */
 } place;
 
 typedef struct walk {
@@ -30,7 +30,7 @@ typedef struct walk {
     int rank;
     int64_t shape[MOST_RANK];
     place at;
-    bool all_in_order;   /* meshes are of all devices as they come */
+    bool all_in_order;   /* meshes are of all devices in order */
     char told[4 * TEXT]; /* the last step */
 } walk;
 
@@ -163,7 +163,7 @@ static void draw_array(walk *w)
         w->shape[d] = below(w, 40) ? 1 + below(w, most[w->rank]) : 0;
 }
 
-/* -- what must be where ------------------------------------------------------------------------------------------------- */
+/* -- expected contents --------------------------------------------------------------------------------------------- */
 
 /* Balanced blocks: sizes differ by at most one, larger first. */
 static void block_of(const walk *w, const place *p, int position, int64_t *lo, int64_t *hi)
@@ -296,7 +296,7 @@ static void tell(walk *w, const place *from, const place *to)
         fprintf(stderr, "seed %" PRIu64 ": %s\n", w->seed, w->told);
 }
 
-/* -- what it costs ------------------------------------------------------------------------------------------------------ */
+/* -- costs --------------------------------------------------------------------------------------------------------- */
 
 static void place_again(const oly_array *in, oly_array *out, void *to)
 {
@@ -319,7 +319,7 @@ static int64_t bytes_at(const walk *w, const place *p, int position, const place
     return (all - shared) * (int64_t)oly_dtype_size(w->dtype);
 }
 
-/* No device needs memory beyond its blocks, and each receives what it has not got, once. */
+/* No device needs memory beyond its blocks, and each receives the elements it does not have, once. */
 static void check_costs(const walk *w, const place *to, oly_array x)
 {
     enum { ALIGNMENT = 256 };
@@ -360,7 +360,7 @@ static oly_array from_host(const walk *w, int which)
     return x;
 }
 
-/* A sum over devices whose terms add up to array `which`: each a row of an array that is split over the axes. */
+/* An unreduced value whose terms sum to array `which`: each a row of an array that is split over the axes. */
 static oly_array unfinished(walk *w, const place *p, int which, int n_terms)
 {
     oly_sharding sharding = p->sharding;
@@ -395,7 +395,7 @@ static oly_array unfinished(walk *w, const place *p, int which, int n_terms)
     return oly_sum(terms, .axes = "0", .out_sharding = sharding);
 }
 
-/* The start of a walk as a sum over devices: over fewer axes, then over none. */
+/* The start of a walk as an unreduced value: over fewer axes, then over none. */
 static oly_array finish_sum(walk *w, oly_array x)
 {
     for (unsigned left = w->at.unreduced; left;) {
@@ -437,7 +437,7 @@ static void run_walk(uint64_t seed, bool all_in_order)
     oly_array x[2] = {NULL};
     draw_array(&w);
     bool sum = below(&w, 8) == 0;
-    int n = sum || below(&w, 4) ? 1 : 2; /* the second goes through the plans of the first */
+    int n = sum || below(&w, 4) ? 1 : 2; /* the second replays the plans of the first */
     if (sum) {
         x[0] = start_as_sum(&w);
         check_array(&w, &w.at, 0, x[0]);
@@ -459,7 +459,7 @@ static void run_walk(uint64_t seed, bool all_in_order)
     }
 }
 
-/* As between thousands of processes: what all get goes from one to the next. */
+/* As between thousands of processes: gathers are trees. */
 static void gathers_go_in_stages(void **state)
 {
     (void)state;
@@ -489,14 +489,14 @@ static int64_t largest_block(const walk *w, const place *p)
     return most;
 }
 
-/* Moves an array and looks at what that has taken besides the array before and after: the process what messages are packed in
- * and, of a sum, parts of terms on their way to being one; nothing else. */
+/* Moves an array and checks the memory used besides the array before and after: the process's packed messages and, of a
+ * reduction, partial results; nothing else. */
 static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x)
 {
     int64_t limit = oly_option.exchange_memory << 20, slack = 4096;
     int64_t before = largest_block(w, &w->at), after = largest_block(w, to);
     oly_block_until_ready(x);
-    oly_pool_stop(); /* frees what is idle; the peak begins anew */
+    oly_pool_stop(); /* frees idle memory; the peak is reset */
     oly_staging_stop();
     oly_staging_peak();
     oly_array y = to->is_explicit ? oly_reshard(x, to->sharding) : oly_device_put(x, to->sharding);
@@ -506,7 +506,7 @@ static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x
     oly_pool_statistics s = oly_pool_statistics_get();
     int64_t extra = (int64_t)s.peak_bytes - (int64_t)s.in_use_bytes, packed = oly_staging_peak();
     int64_t extra_allowed = oly_local_device_count() * slack + (w->at.unreduced ? limit / 4 : 0);
-    extra_allowed += extra_allowed / 8; /* the pool's buffers come in sizes */
+    extra_allowed += extra_allowed / 8; /* the pool has size classes */
     char why[160];
     snprintf(why, sizeof why, "%" PRId64 " bytes besides blocks of %" PRId64 " and %" PRId64 ", %" PRId64 " packed",
              extra, before, after, packed);
@@ -515,7 +515,7 @@ static oly_array moved_within_bounds(const walk *w, const place *to, oly_array x
     return y;
 }
 
-/* Arrays of megabytes between two places, when exchanges may pack a mebibyte. */
+/* Arrays of megabytes between two shardings, with one mebibyte for packed messages. */
 static void large_arrays_go_in_rounds(void **state)
 {
     (void)state;
@@ -541,7 +541,7 @@ static void large_arrays_go_in_rounds(void **state)
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
 
-/* Sums over devices, of megabytes on each, are finished in rounds. */
+/* Unreduced values, of megabytes on each device, are reduced in rounds. */
 static void large_sums_are_finished_in_rounds(void **state)
 {
     (void)state;
@@ -585,7 +585,7 @@ static void turn_many(const oly_array *in, oly_array *out, void *user)
     }
 }
 
-/* Movements that do not depend on each other, each of which would pack as much as all of them may. */
+/* Independent transfers, each of which would pack as much as all of them may. */
 static void many_at_once_share_one_bound(void **state)
 {
     (void)state;

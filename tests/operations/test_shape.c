@@ -1,5 +1,5 @@
-/* run: layouts  Operations that put elements elsewhere, and those made of reductions: what the oracle's cases do not reach.
- * Values on uneven shardings, extremes of rank and size, bytes sent, errors. */
+/* run: layouts  Operations that rearrange elements, and those built on reductions: what the oracle's cases do not
+ * cover. Values on uneven shardings, extremes of rank and size, bytes sent, errors. */
 #include "check_communication.h"
 #include "check_session.h"
 #include "core/error.h"
@@ -78,7 +78,7 @@ static void elements_are_where_they_belong(void **state)
         check_rearrangements(line(6, oly_named(mesh, shardings[k])));
 }
 
-/* No dimension of one side is made of those of the other; the result shall be cut all the same. */
+/* No dimension of one side is made of those of the other; the result must be split all the same. */
 static void reshape_across(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -113,7 +113,7 @@ static void slices_run_backwards(void **state)
     }
 }
 
-/* Steps as long as numbers go take one element. */
+/* Steps as large as the number type allows take one element. */
 static void the_longest_steps(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void statistics_on_uneven_parts(void **state)
     assert_true(nan != nan);
 }
 
-/* Elements are converted as they are summed: no array of the wider type is made. */
+/* Elements are converted as they are summed: no array of the wider type is stored. */
 static void counted(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -243,7 +243,7 @@ static void sums_convert_as_they_read(void **state)
     free(steps);
 }
 
-/* -- what is sent ---------------------------------------------------------------------------------------------------- */
+/* -- communication ------------------------------------------------------------------------------------------------- */
 static void pad_and_back(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -306,7 +306,7 @@ static void mistakes_are_told(void **state)
     oly_clear_error();
 }
 
-/* Padding that takes away, with gaps: [0 1 ..] of n elements, against the line written out. */
+/* Negative padding, with gaps: [0 1 ..] of n elements, against an explicit list. */
 static void padding_of_both_signs(void **state)
 {
     (void)state;

@@ -179,7 +179,7 @@ static void types_tell_what_varies(void **state)
     check_end();
 }
 
-/* -- what is checked ------------------------------------------------------------------------------------------------- */
+/* -- checks -------------------------------------------------------------------------------------------------------- */
 static void fails(oly_array y, oly_status status, const char *words)
 {
     assert_null(y);
@@ -248,7 +248,7 @@ static void without_checks(void **state)
     check_end();
 }
 
-/* -- where maps stand ------------------------------------------------------------------------------------------------ */
+/* -- where maps may be --------------------------------------------------------------------------------------------- */
 static void halo(const oly_array *in, oly_array *out, void *user) /* a periodic three-point sum */
 {
     (void)user;
@@ -298,7 +298,7 @@ static void loop_that_changes(const oly_array *in, oly_array *out, void *user)
     oly_fori(0, 4, turns_varying, 1, out, user);
 }
 
-/* Whether a device goes on differs along one axis at first, and along both later. */
+/* Whether a device continues differs along one axis at first, and along both later. */
 static oly_array not_yet(const oly_array *carry, void *user)
 {
     (void)user;
@@ -360,7 +360,7 @@ static void inside_functions_and_with_captures(void **state)
     check_end();
 }
 
-/* -- some axes only -------------------------------------------------------------------------------------------------- */
+/* -- some axes Manual ---------------------------------------------------------------------------------------------- */
 static void half_manual(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -447,7 +447,7 @@ static void explicit_axes(void **state)
     y = map(look_at_both, mesh, x, "y, x", "");
     fails(y, OLY_SHARDING, "in_specs[0]");
     y = map(regroup, mesh, oly_device_put(oly_reshape(count(48), 8, 6), oly_named(mesh, "x")), "x", "");
-    assert_int_equal(oly_size(y), 24); /* shards may be reshaped in any way */
+    assert_int_equal(oly_size(y), 24); /* shards may be reshaped freely */
     y = map(scatter_yx, mesh, oly_device_put(count(64), oly_named(mesh, "(x, y)")), "(x, y)", "(x, y)");
     check_type(y, "int32[8@(x,y)]");
     y = map(gather_yx, mesh, oly_device_put(count(8), oly_named(mesh, "(x, y)")), "(x, y)", "");
@@ -455,7 +455,7 @@ static void explicit_axes(void **state)
     check_end();
 }
 
-/* -- meshes and arrays at the edge ------------------------------------------------------------------------------------ */
+/* -- corner cases of meshes and arrays ----------------------------------------------------------------------------- */
 BODY(sum_k, oly_psum(in[0], "k"))
 BODY(index_k, oly_add(in[0], oly_axis_index("k")))
 BODY(everything_k, oly_all_gather(oly_ppermute(in[0], "k", OLY_PAIRS({0, 0})), "k", .tiled = true))
@@ -510,7 +510,7 @@ static void narrow_sums_are_formed_in_float32(void **state)
     check_end();
 }
 
-/* Sums over devices one after the other, as partial products: the same bits in every arrangement of processes. */
+/* Sums over devices one after the other, as partial products: the same bits for every distribution over processes. */
 BODY(sum_of_sines, oly_psum(oly_sum(oly_sin(in[0])), "i"))
 
 static void same_bits(void **state)
@@ -543,7 +543,7 @@ static void mapped(const oly_array *in, oly_array *out, void *user)
     oly_shard_map(w->body, NULL, w->mesh, 1, in, &w->in, 1, (oly_array *[]){&out[0]}, &w->out);
 }
 
-/* Runs `words` through the explanation of a plan: "total: 1 collective, ..." */
+/* Searches `words` in the explanation of a plan: "total: 1 collective, ..." */
 static void expect_plan(oly_function body, oly_mesh mesh, oly_array x, const char *in, const char *out,
                         const char *words, int collectives)
 {

@@ -1,6 +1,7 @@
-/* run: layouts  Lines sorted where they are spread over devices: the same bits as on one device for every element type, ties,
- * NaN and zeros of both signs, up and down, several keys, uneven parts, several lines, any number of devices; nobody gathers a
- * line, fewer bytes move, memory stays that of a few parts, replays allocate nothing; counting in a sorted line that is spread. */
+/* run: layouts  Distributed sorting of lines: the same bits as on one device for every element type, ties, NaN and
+ * zeros of both signs, ascending and descending, several keys, uneven parts, several lines, any number of devices; no
+ * device gathers a line, fewer bytes move, memory stays that of a few parts, replays allocate nothing; searches in a
+ * sorted line that is distributed. */
 #include "check_communication.h"
 #include "device/memory.h"
 #include <inttypes.h>
@@ -33,7 +34,7 @@ static oly_array drawn(oly_dtype dtype, int rank, const int64_t *shape, bool man
             *to = bits & 1;
         } else if (!of_few || (dtype != OLY_FLOAT32 && dtype != OLY_FLOAT64 && dtype != OLY_COMPLEX64)) {
             if (!many)
-                bits = (bits % 6) * 0x4b4b4b4b4b4b4b4bu; /* of float16: 0x4b4b..., NaN among them with wider steps */
+                bits = (bits % 6) * 0x4b4b4b4b4b4b4b4bu; /* of float16: 0x4b4b..., some NaN with wider steps */
             memcpy(to, &bits, (size_t)(size < 8 ? size : 8));
             if (size == 16)
                 memcpy(to + 8, data + next() % (uint64_t)(k + 1) * 16, 8);
@@ -113,7 +114,7 @@ static void any_number_of_devices_and_elements(void **unused)
     oly_finalize();
 }
 
-/* Lines in the first, a middle and the last dimension, the others too small to be split instead, or split, too. */
+/* Lines in the first, a middle and the last dimension; the others too small to be split instead, or split, too. */
 static void several_lines(void **unused)
 {
     (void)unused;
@@ -137,7 +138,7 @@ static void several_keys(const oly_array *in, oly_array *out, void *user)
     oly_sort_together(3, in, 0, 2, out);
 }
 
-/* Looked at in the order of others, backwards; and in an order that is used otherwise, too. */
+/* Sorted by other keys, reversed; and by an order that has other uses, too. */
 static void arranged(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -171,7 +172,7 @@ static void what_follows_the_keys_is_not_gathered(void **unused)
     oly_finalize();
 }
 
-/* A sort, where its elements were, and a gradient that goes back to there. */
+/* A sort, its indexes, and a gradient through both. */
 static void weighed(const oly_array *in, oly_array *out, void *user)
 {
     (void)user;
@@ -241,13 +242,13 @@ static void keys_in_turn(void **unused)
             check_same(b[k], a[k], "arrays sorted together");
         char *steps = check_steps(f, 3, split);
         assert_int_equal(check_count(steps, "all-gather"), 0);
-        assert_int_equal(check_count(steps, "all-to-all"), 4); /* elements of one and of four bytes go apart */
+        assert_int_equal(check_count(steps, "all-to-all"), 4); /* elements of one and of four bytes move separately */
         free(steps);
     }
     oly_finalize();
 }
 
-/* -- what it takes ------------------------------------------------------------------------------------------------------ */
+/* -- costs --------------------------------------------------------------------------------------------------------- */
 
 static void sorted(const oly_array *in, oly_array *out, void *user)
 {
@@ -255,7 +256,7 @@ static void sorted(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sort(in[0], 0);
 }
 
-/* What the steps bring to a device. */
+/* What the steps transfer to a device. */
 static int64_t most_of_a_device(const char *steps)
 {
     double bytes = 0;
@@ -304,7 +305,7 @@ static void place_of(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_argsort(in[0], 0);
 }
 
-/* Few devices, small elements: gathering would move less, but a line is more than exchanges may take. */
+/* Few devices, small elements: gathering would move less, but a line exceeds what exchanges may hold. */
 static void large_lines_are_never_gathered(void **unused)
 {
     (void)unused;
@@ -336,7 +337,7 @@ static void large_lines_are_never_gathered(void **unused)
     unsetenv("OLYMPUS_EXCHANGE_MEMORY");
 }
 
-/* Whole results: who wants the line everywhere gathers it once. */
+/* Replicated results: the line is gathered once. */
 static void replicated(const oly_array *in, oly_array *out, void *user)
 {
     out[0] = oly_with_sharding_constraint(oly_sort(in[0], 0), oly_named((oly_mesh)user, ""));

@@ -1,5 +1,6 @@
-/* run: layouts  Updates of every second element or so: what is between stays, and threads that share the work do not write the two in
- * any order. Once the old elements could come after the new ones, on arrays large enough for several threads. */
+/* run: layouts  Updates of every second element or so: the elements in between stay, and threads that share the update
+ * do not write both kinds in any order. Once the old elements could be written after the new ones, in arrays large
+ * enough for several threads. */
 #include "check_session.h"
 #include <stdlib.h>
 
@@ -72,7 +73,7 @@ static void one_colour_of_a_plate(void **state)
 
 static int start(void **state)
 {
-    setenv("OLYMPUS_NUM_THREADS", "3", 1); /* however few cores there are */
+    setenv("OLYMPUS_NUM_THREADS", "3", 1); /* regardless of the number of cores */
     return check_start(state);
 }
 

@@ -1,5 +1,5 @@
-/* run: ranks=1 devices=8  Element types from the outside: every type into arrays and back, complex numbers and their parts, and
- * what 64-bit types change in calls that were planned before. */
+/* run: ranks=1 devices=8  Element types of public functions: every type into arrays and back, complex numbers and their
+ * parts, and 64-bit types enabled after calls were planned. */
 #include "check.h"
 #include "check_element.h"
 #include <olympus.h>
@@ -63,7 +63,7 @@ static void complex_numbers_and_parts(void **state)
         assert_true(oly_item(oly_convert_element_type(i, OLY_BOOL)) == 0);
         assert_true(oly_item(oly_where(i, 5, 6)) == 5);
         assert_true(oly_item(oly_logical_not(i)) == 0);
-        /* what JAX 0.10.2 makes of arrays and of numbers */
+        /* what JAX 0.10.2 returns for arrays and for numbers */
         oly_array no = oly_zeros(OLY_BOOL, 1), first = oly_zeros(OLY_INT32, 1);
         double _Complex number = __builtin_complex(0.0, 1.0);
         assert_true(oly_item(oly_update(no, ":", i)) == 0 && oly_item(oly_update(no, "0", number)) == 0);

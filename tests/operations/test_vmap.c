@@ -1,5 +1,5 @@
-/* run: ranks=1,2 devices=8  oly_vmap: values against the function element by element, loops and branches that elements disagree
- * about, nesting, errors. */
+/* run: ranks=1,2 devices=8  oly_vmap: values against the function element by element, loops and branches on which
+ * elements disagree, nesting, errors. */
 #include "check_session.h"
 #include <math.h>
 
@@ -21,7 +21,7 @@ static oly_array numbers(int64_t n)
 
 /* -- the same as element by element ---------------------------------------------------------------------------------- */
 
-/* One of nearly everything that has a rule: from [4,6] and [6,3]. */
+/* One operation of nearly every rule: from [4,6] and [6,3]. */
 static void many(const oly_array *in, oly_array *out, void *user)
 {
     static const int64_t low[] = {1, 0}, high[] = {0, 2};
@@ -152,7 +152,7 @@ static void chosen(const oly_array *in, oly_array *out, void *user) /* index, va
     oly_switch(in[0], 3, (oly_function[]){twice, negated, constant}, 1, &in[1], 1, out, user);
 }
 
-/* Chosen by and among values that elements have in common, beside one that differs. */
+/* Selected by and among values that are equal for all elements, beside one that differs. */
 static void chosen_for_all(const oly_array *in, oly_array *out, void *user) /* element, index, value */
 {
     chosen(in + 1, out, user);
@@ -185,7 +185,7 @@ static void loops_and_branches(void **state)
     check_end();
 }
 
-/* The same inside a shard_map: devices go on for different numbers of steps. */
+/* The same inside a shard_map: devices take different numbers of steps. */
 static void map_until(const oly_array *in, oly_array *out, void *user)
 {
     oly_array x = oly_reshape_shape(in[0], 0, NULL), results[2];

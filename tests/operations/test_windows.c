@@ -1,5 +1,5 @@
-/* run: layouts  What convolutions and windows promise: the values that plain loops give, for random shapes and parameters, eager
- * and compiled, of operands that are views, and over a mesh x=2, y=4 however they are split; and gradients of windows. */
+/* run: layouts  Convolutions and windows: the values of plain loops, for random shapes and parameters, eager and
+ * compiled, of operands that are views, and over a mesh x=2, y=4 with any sharding; and gradients of windows. */
 #include "contract_cases.h"
 
 static void convolutions(void **state)
@@ -31,7 +31,7 @@ static void pooled(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_sum(oly_mul(contract_apply_window(in), in[1]));
 }
 
-/* Sums and largest of windows inside x: the derivative by x, times x, is the value. */
+/* Sums and maxima of windows inside x: the derivative by x, times x, is the value. */
 static void gradients_of_windows(void **state)
 {
     (void)state;

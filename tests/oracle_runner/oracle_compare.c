@@ -1,5 +1,5 @@
-/* Compares arrays and text with what the oracle expects, by the rules of tests/oracle/README.md. Called by the checkers of the
- * oracle runner. */
+/* Compares arrays and text with the oracle's expected ones, by the rules of tests/oracle/README.md. Called by the
+ * checkers of the oracle runner. */
 #include "oracle.h"
 #include "core/dtype_list.h"
 #include "core/element.h"
@@ -55,7 +55,7 @@ static int64_t bits_of(oly_dtype dtype, const void *at)
     }
 }
 
-/* Place of a floating-point number in the order of all representable ones; both zeros have place 0. */
+/* Rank of a floating-point number among all representable ones; both zeros have rank 0. */
 static int64_t place(oly_dtype dtype, const void *at)
 {
     int64_t bits = bits_of(dtype, at), lowest = -1 - (INT64_MAX >> (64 - 8 * oly_dtype_size(dtype)));

@@ -1,4 +1,4 @@
-/* Oracle cases about derivatives: the case's statements are a function, of which products with its Jacobian are taken; and
+/* Oracle cases about derivatives: the case's statements are a function whose Jacobian products are computed; and
  * training loops, whose step is such a function. Called by the oracle runner. */
 #include "oracle_statements.h"
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int result_number(const oracle_run *run, const char *keyword, const char 
     return -1;
 }
 
-/* The array of a line, as large as the whole value; the planner puts it where it is wanted. */
+/* The array of a line, as large as the whole value; the planner places it. */
 static oly_array read_line(oracle_run *run, const oracle_line *line)
 {
     oracle_array host;
@@ -141,7 +141,7 @@ void oracle_check_gradient(oracle_run *run)
         oracle_check_pullback(&p, f);
 }
 
-/* -- the gradient of the sum of a result, and who holds what of it ----------------------------------------------------- */
+/* -- the gradient of the sum of a result, and its placement -------------------------------------------------------- */
 static void value_and_sum(const oly_array *in, oly_array *out, void *user)
 {
     oly_array result[ORACLE_MOST_OUTPUTS] = {NULL};
@@ -150,7 +150,7 @@ static void value_and_sum(const oly_array *in, oly_array *out, void *user)
     out[1] = result[0];
 }
 
-/* Each shard of this process covers the ranges that a `dev` line gives its device: "dev 0 [0:10,0:40]". */
+/* Each shard of this process covers the ranges that a `dev` line gives for its device: "dev 0 [0:10,0:40]". */
 static void check_ranges(oracle_run *run, oly_array x, const char *what)
 {
     const oracle_line *line;
@@ -185,7 +185,7 @@ void oracle_check_summed(oracle_run *run)
 
 /* -- training -------------------------------------------------------------------------------------------------------- */
 
-/* The step as a function: its results are the carried values, then the losses asked for. */
+/* The step as a function: its results are the carried values, then the requested losses. */
 typedef struct training {
     oracle_program program;
     int steps, n_carry, n_series;

@@ -1,5 +1,5 @@
-/* Oracle cases about explicit heat stencils. Each is written in two ways, and both run as a loop inside a compiled function
- * (one call from each expected step to the next) and call by call. Called by the oracle runner. */
+/* Oracle cases about explicit heat stencils. Each is written in two ways, and both run as a loop inside a compiled
+ * function (one call from each expected step to the next) and call by call. Called by the oracle runner. */
 #include "oracle.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct heat {
 
 /* -- one step -------------------------------------------------------------------------------------------------------- */
 
-/* Joins slices of x along the dimension they were cut. */
+/* Concatenates slices of x along the dimension they were taken from. */
 static oly_array join(int dimension, oly_array x, const char *first, const char *second)
 {
     return oly_concatenate(dimension, oly_slice(x, first), oly_slice(x, second));
@@ -43,7 +43,8 @@ static oly_array inner_2d(const heat *h, oly_array u)
                   oly_slice(u, "1:-1, :-2"), oly_slice(u, "1:-1, 2:"));
 }
 
-/* Fixed boundary. First way: a new inside is written into the array. Second: the boundary is put around it again. */
+/* Fixed boundary. First way: the new interior is written into the array. Second: the boundary is concatenated around
+ * it. */
 static oly_array fixed_1d(const heat *h, oly_array u)
 {
     oly_array inner = inner_1d(h, u);
@@ -61,7 +62,7 @@ static oly_array fixed_2d(const heat *h, oly_array u)
     return oly_concatenate(0, oly_slice(u, ":1"), rows, oly_slice(u, "-1:"));
 }
 
-/* Periodic. First way: the array rolled to each side. Second: wrapped once, then as if the boundary were fixed. */
+/* Periodic. First way: cyclic shifts in both directions. Second: padded once, then as with a fixed boundary. */
 static oly_array periodic_1d(const heat *h, oly_array u)
 {
     if (!h->second_way)

@@ -1,5 +1,5 @@
-/* The oracle runner, build/tests/oracle: runs the cases of tests/oracle (or folders like it) on Olympus and says how many came
- * out as expected. Every rank runs every case; a failure on any rank counts; rank 0 prints. */
+/* The oracle runner, build/tests/oracle: runs the cases of tests/oracle (or folders like it) on Olympus and counts how
+ * many have the expected results. Every rank runs every case; a failure on any rank counts; rank 0 prints. */
 #include "check_races.h"
 #include "oracle.h"
 #include <dirent.h>
@@ -27,7 +27,7 @@ static struct {
     int passed, failed, skipped;
     int n_reasons;
     reason reasons[MOST_REASONS];
-    char running[128]; /* the case; for a crash */
+    char running[128]; /* the current case; for a crash */
 } runner;
 
 /* -- outcomes -------------------------------------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ bool oracle_fail_call(oracle_run *run, const char *what)
     return false;
 }
 
-/* A rank that failed tells rank 0 why. */
+/* A rank that failed sends rank 0 the reason. */
 static void share_outcome(oracle_run *run)
 {
     int parallel = 0, rank = oly_process_index(), mine, first;
@@ -117,7 +117,7 @@ static void print_reasons(void)
 
 /* -- one case -------------------------------------------------------------------------------------------------------- */
 
-/* The keyword that tells a kind of case, in the order they are looked for. Without a checker: skipped. */
+/* The keyword of each kind of case, in matching order. Without a checker: skipped. */
 static const struct kind {
     const char *keyword;
     void (*check)(oracle_run *run);
@@ -161,7 +161,7 @@ static void report_case(const oracle_run *run)
         printf("%s %s%s%s\n", outcome, run->c->id, run->reason[0] ? ": " : "", run->reason);
 }
 
-/* Shares, reports and counts how a case went. */
+/* Shares, reports and counts the outcome of a case. */
 static void end_case(oracle_run *run, int counts[3])
 {
     oly_clear_error();
@@ -190,7 +190,7 @@ static void run_case(const oracle_family *family, const oracle_case *c, int coun
     end_case(&run, counts);
 }
 
-/* The table of promotions, where there is one, counts as one more case. */
+/* The table of promotions, if there is one, counts as one more case. */
 static void run_promotions(const oracle_family *family, const char *folder, int counts[3])
 {
     char id[64];
@@ -211,7 +211,7 @@ static void run_promotions(const oracle_family *family, const char *folder, int 
 }
 
 /* -- families -------------------------------------------------------------------------------------------------------- */
-/* The cells of the source texts with what they print: for people, and for the tests of the examples, which print the same. */
+/* Cells of source texts with their output: for people, and for the tests of the examples, which print the same. */
 static bool is_text_only(const oracle_family *family)
 {
     return family->n_cases > 0 && check_oracle_line(&family->cases[0], "seed", 0);
@@ -255,7 +255,7 @@ static int not_hidden(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A folder that is a family, or that contains families. */
+/* A folder that is a family, or contains families. */
 static void run_folder(const char *folder)
 {
     if (is_family(folder)) {
@@ -316,7 +316,7 @@ static void read_options(int argc, char **argv)
     }
 }
 
-/* Devices enough for all meshes, when the user has not said how many. */
+/* Enough devices for all meshes, unless the user has set a number. */
 static void choose_devices(void)
 {
     const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
@@ -328,7 +328,7 @@ static void choose_devices(void)
     setenv("OLYMPUS_NUM_CPU_DEVICES", devices, 0);
 }
 
-/* A crash still says where. */
+/* A crash still names the case. */
 static void crashed(int number)
 {
     static const char words[] = "\noracle: crashed in case ";

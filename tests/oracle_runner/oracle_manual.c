@@ -1,9 +1,9 @@
-/* Oracle cases whose statements are the body of a shard_map: values of the results and types inside. Called by the oracle
- * runner. */
+/* Oracle cases whose statements are the body of a shard_map: values of the results, and types inside. Called by the
+ * oracle runner. */
 #include "oracle_statements.h"
 #include <string.h>
 
-/* What the body is told. */
+/* Arguments of the body. */
 typedef struct body {
     oracle_program *p;
     bool checks_types;
@@ -38,7 +38,7 @@ static const char *spec_of(const oracle_line *line)
     return strcmp(spec, "-") == 0 ? "" : spec;
 }
 
-/* The shard_map itself, as oly_jit wants a function. */
+/* The shard_map itself, an oly_function. */
 static void run_map(const oly_array *in, oly_array *out, void *user)
 {
     body *b = user;

@@ -1,4 +1,4 @@
-/* Puts the operands of an oracle case where it says. Called by the checkers of the oracle runner. */
+/* Places the operands of an oracle case. Called by the checkers of the oracle runner. */
 #include "oracle.h"
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ oly_sharding oracle_sharding(oly_mesh mesh, const char *spec)
     return oly_named(mesh, text);
 }
 
-/* Cases about shardings give no elements: small numbers, no two neighbours alike. */
+/* Cases about shardings have no values: small numbers, no two neighbours equal. */
 static oly_array made_up(const oracle_array *host)
 {
     int64_t n = 1;

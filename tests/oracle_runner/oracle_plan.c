@@ -1,14 +1,14 @@
-/* Oracle cases about the planner: which shardings it chooses, who holds what, and how much its plans move, beside XLA's
- * partitioner. Called by the oracle runner. */
+/* Oracle cases about the planner: which shardings it chooses, the contents of the shards, and how much its plans move,
+ * compared with XLA's partitioner. Called by the oracle runner. */
 #include "oracle.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what XLA does --------------------------------------------------------------------------------------------------- */
+/* -- XLA's plans --------------------------------------------------------------------------------------------------- */
 
-/* Of one of its two propagators. */
+/* The plan of one of its two propagators. */
 typedef struct other_plan {
     int64_t wire, collectives;
     bool there;
@@ -31,8 +31,8 @@ static other_plan other_plan_of(const oracle_case *c, const char *backend)
     return plan;
 }
 
-/* The better of the two, fewer bytes, then fewer collectives, among those whose results have the shardings of ours; of all when
- * none has (a propagator may leave out a sharding that the program fixes: its plan is then one of another program). */
+/* The better of the two (fewer bytes, then fewer collectives) among those whose results have our shardings; of both if
+ * none has (a propagator may ignore a sharding that the program fixes: its plan is then one of another program). */
 static other_plan best_other(const oracle_case *c, const bool *same)
 {
     other_plan a = other_plan_of(c, "shardy"), b = other_plan_of(c, "gspmd");
@@ -45,8 +45,8 @@ static other_plan best_other(const oracle_case *c, const bool *same)
     return !b.there || a.wire < b.wire || (a.wire == b.wire && a.collectives <= b.collectives) ? a : b;
 }
 
-/* Ours may move no more, and with as many bytes need no more collectives. Every process counts its own devices: with several
- * the sum is not at hand and nothing is said. */
+/* Ours may move no more, and with as many bytes need no more collectives. Every process counts its own devices: with
+ * several processes the sum is not known and nothing is compared. */
 static void compare_costs(oracle_run *run, const oly_plan_costs *ours, other_plan theirs, const char *what)
 {
     if (!theirs.there || oly_process_count() > 1)
@@ -76,7 +76,8 @@ static bool read_ranges(const char *word, int rank, int64_t *start, int64_t *ext
     return rank == 0 ? strcmp(word, "[]") == 0 : strcmp(word, "]") == 0;
 }
 
-/* The shards of this process lie where column `column` of the `dev` lines says, and hold what the global array has there. */
+/* Checks that the shards of this process are placed as column `column` of the `dev` lines says, and hold the elements
+ * of the global array there. */
 static bool check_shards(oracle_run *run, oly_array x, int column, const float *all)
 {
     int rank = oly_rank(x);
@@ -156,8 +157,8 @@ void oracle_check_reshard(oracle_run *run)
 
 /* -- family auto ----------------------------------------------------------------------------------------------------- */
 
-/* The values of the sharded program are those of the same program on one device, in double precision: some of the programs
- * magnify what float32 rounds. */
+/* Compares the values of the sharded program with those of the same program on one device, in double precision: some of
+ * the programs magnify the rounding of float32. */
 static void compare_values(oracle_run *run, oly_array sharded, oly_array alone, const char *name)
 {
     if (!alone || !sharded || oly_size(alone) == 0)
@@ -204,13 +205,13 @@ static void compare_all_values(oracle_run *run, const oracle_program *p)
         oracle_fail_call(run, "running in double precision");
         return;
     }
-    alone.mesh = NULL; /* constraints have nothing to cut on one device */
+    alone.mesh = NULL; /* on one device constraints split nothing */
     oracle_program_run(alone.in, single, &alone);
     for (int k = 0; (line = check_oracle_line(run->c, "ret", k)); k++)
         compare_values(run, sharded[k], single[k], line->words[1]);
 }
 
-/* Whether a propagator chose this sharding for the result, too. *theirs: what it chose. */
+/* Did a propagator choose this sharding for the result, too? *theirs: what it chose. */
 static bool chosen_by(oracle_run *run, const oracle_program *p, const char *backend, const char *name, oly_array result,
                       const char **theirs)
 {
@@ -219,7 +220,7 @@ static bool chosen_by(oracle_run *run, const oracle_program *p, const char *back
         if (strcmp(line->words[1], backend) != 0 || strcmp(line->words[2], name) != 0)
             continue;
         if (strcmp(line->words[3], "?") == 0)
-            return false; /* a sharding that no spec can say */
+            return false; /* a sharding that no spec can express */
         *theirs = line->words[3];
         return oly_sharding_equivalent(oly_sharding_of(result), oracle_sharding(p->mesh, line->words[3]),
                                        oly_rank(result), oly_shape(result));

@@ -6,7 +6,7 @@ typedef oracle_program program;
 
 /* -- before running -------------------------------------------------------------------------------------------------- */
 
-/* False: skipped, because Olympus has not all that the case needs. */
+/* False: skipped, because Olympus lacks something the case needs. */
 bool oracle_program_possible(oracle_run *run)
 {
     for (int k = 0; k < run->c->n_lines; k++) {
@@ -67,7 +67,7 @@ bool oracle_program_state(program *p, const oracle_line *line)
             continue;
         call.name[call.n] = line->words[k];
         call.arg[call.n] = oracle_program_find(p, line->words[k]);
-        complete = complete && call.arg[call.n]; /* else an earlier statement failed */
+        complete = complete && call.arg[call.n]; /* otherwise an earlier statement failed */
         call.n++;
     }
     complete = read_wrt(p, check_oracle_value(line, "wrt"), &call) && complete;
@@ -126,7 +126,7 @@ static void run_compiled(program *p, oly_array *results)
     oly_call(f, p->n_in, p->in, p->n_out, wanted);
 }
 
-/* -- judging --------------------------------------------------------------------------------------------------------- */
+/* -- comparing ----------------------------------------------------------------------------------------------------- */
 static void compare_results(program *p, const oly_array *results, const char *how)
 {
     const oracle_line *line;

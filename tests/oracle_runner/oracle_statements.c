@@ -1,5 +1,5 @@
-/* The table of statements: the name the oracle uses (tests/oracle/README.md) and the function of Olympus it is. A statement
- * that is not here is skipped. Called by oracle_program.c. */
+/* The table of statements: the oracle's name (tests/oracle/README.md) and the function of Olympus. A statement that is
+ * not here is skipped. Called by oracle_program.c. */
 #include "oracle_statements.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int oracle_number(const oracle_call *call, const char *key, int missing)
     return text ? atoi(text) : missing;
 }
 
-/* The lists as the functions want them. */
+/* The lists in the form that the functions take. */
 int oracle_small_numbers(const oracle_call *call, const char *key, int *list)
 {
     int64_t wide[OLY_MAX_RANK];
@@ -45,8 +45,7 @@ oly_sharding oracle_out(const oracle_call *call)
 
 oly_dtype oracle_dtype_of(const oracle_call *call)
 {
-    return (oly_dtype)check_oracle_dtype(
-        oracle_attribute(call, "dtype")); /* known: the program was looked through before */
+    return (oly_dtype)check_oracle_dtype(oracle_attribute(call, "dtype")); /* known: checked before the program runs */
 }
 
 oly_operand oracle_value_of(const oracle_call *call)
@@ -57,7 +56,7 @@ oly_operand oracle_value_of(const oracle_call *call)
     return floating ? oly_operand_float(strtod(text, NULL)) : oly_operand_int(strtoll(text, NULL, 10));
 }
 
-/* -- statements of their own shape ----------------------------------------------------------------------------------- */
+/* -- statements with functions of their own ------------------------------------------------------------------------ */
 static oly_array constant(const oracle_call *call)
 {
     return oly_scalar_of(oracle_value_of(call), oracle_dtype_of(call));
@@ -124,7 +123,7 @@ static oly_array constraint(const oracle_call *call)
     return sharding ? oly_with_sharding_constraint(call->arg[0], sharding) : NULL;
 }
 
-/* Functions that want an array where the others take an operand. */
+/* Functions that take an array where the others take an operand. */
 static oly_array reduce(const oracle_statement *statement, const oracle_call *call)
 {
     int axes[OLY_MAX_RANK], n = oracle_small_numbers(call, "axes", axes);

@@ -26,7 +26,7 @@ typedef struct oracle_statement {
     void (*several)(const oracle_call *call, oly_array *results); /* statements with more than one result */
 } oracle_statement;
 
-extern const oracle_statement oracle_statements_first[]; /* the first issue's */
+extern const oracle_statement oracle_statements_first[]; /* the most basic ones */
 extern const oracle_statement oracle_statements_complex[];
 extern const oracle_statement oracle_statements_sharding[];
 extern const oracle_statement oracle_statements_gradient[];
@@ -37,18 +37,18 @@ extern const oracle_statement oracle_statements_contract[];
 extern const oracle_statement oracle_statements_math[]; /* mathematical functions, activations, bits */
 extern const oracle_statement oracle_statements_random[];
 
-/* NULL when Olympus has no such statement yet. */
+/* NULL if Olympus has no such statement yet. */
 const oracle_statement *oracle_find_statement(const char *name);
-/* The results; left as they are (NULL) when Olympus refuses, or when the line has not the right number of operands. */
+/* The results; unchanged (NULL) if Olympus refuses, or if the line has the wrong number of operands. */
 void oracle_state(const oracle_statement *statement, const oracle_call *call, oly_array *results);
 
 /* -- attributes of a line (KEY=VALUE) --------------------------------------------------------------------------------- */
 const char *oracle_attribute(const oracle_call *call, const char *key); /* NULL: not there */
-/* A list, or one number, into list[OLY_MAX_RANK]: how many, -1 when it is not there. */
+/* Reads a list, or one number, into list[OLY_MAX_RANK]: how many, -1 if it is not there. */
 int oracle_numbers(const oracle_call *call, const char *key, int64_t *list);
 int oracle_small_numbers(const oracle_call *call, const char *key, int *list);
 int oracle_number(const oracle_call *call, const char *key, int missing);
 oly_sharding oracle_out(const oracle_call *call);     /* of out=; NULL: none */
 oly_dtype oracle_dtype_of(const oracle_call *call);   /* of dtype= */
-oly_operand oracle_value_of(const oracle_call *call); /* of value=, as the type of dtype= wants it */
+oly_operand oracle_value_of(const oracle_call *call); /* of value=, in the type of dtype= */
 #endif

@@ -1,7 +1,7 @@
 /* Statements of the oracle about derivatives. Read by oracle_statements.c. */
 #include "oracle_statements.h"
 
-/* `grad LOSS wrt=[a,b]`: the loss, then the values to differentiate by. */
+/* `grad LOSS wrt=[a,b]`: the loss, then the values to differentiate with respect to. */
 static void gradients(const oracle_call *call, oly_array *results)
 {
     oly_array *wanted[ORACLE_MOST_RESULTS];

@@ -1,4 +1,4 @@
-/* The oracle's statements that put elements elsewhere, and those made of reductions. A table of oracle_statements.c. */
+/* The oracle's statements that rearrange elements, and those built on reductions. A table of oracle_statements.c. */
 #include "oracle_statements.h"
 
 static oly_array pad(const oracle_call *call)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what was printed ------------------------------------------------------------------------------------------------ */
+/* -- captured output ----------------------------------------------------------------------------------------------- */
 typedef struct captured {
     FILE *file;
     char *text; /* after finish */
@@ -55,7 +55,8 @@ static bool read_operand(oracle_run *run, operand *o)
 
 /* -- toy ------------------------------------------------------------------------------------------------------------- */
 
-/* Every shard of this process prints as expected, and there is one for each of its devices in the mesh. */
+/* Checks that every shard of this process prints as expected, and that there is one for each of its devices in the
+ * mesh. */
 static void check_shards(oracle_run *run, oly_array global)
 {
     int expected = 0;
@@ -106,7 +107,8 @@ static const char *result_word(const oracle_run *run, const char *variant)
     return NULL;
 }
 
-/* The sum is right when it is as near to the exact value as those JAX gets; without an exact value there is one right text. */
+/* The sum is correct if it is as near to the exact value as JAX's sums; without an exact value there is a single
+ * correct text. */
 static void check_result_text(oracle_run *run, const char *got)
 {
     const char *exact = result_word(run, "exact"), *doubling = result_word(run, "doubling");

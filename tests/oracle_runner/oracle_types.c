@@ -1,14 +1,14 @@
-/* Oracle cases of explicit sharding: the statements are traced, and each named value must have the type that JAX gives it, or
- * the statement be refused for the same reason. What was traced is then run: the results have these types too. Called by the
- * oracle runner. */
+/* Oracle cases of explicit sharding: the statements are traced, and each named value must have the type that JAX gives
+ * it, or the statement be refused for the same reason. The traced function is then run: the results have these types
+ * too. Called by the oracle runner. */
 #include "oracle_statements.h"
 #include <string.h>
 
 typedef struct typed_program {
     oracle_program values;      /* first member; `results` are the types */
-    const char *class;          /* of the error the case must give; NULL: none */
-    const oracle_line *refused; /* the statement that gives it; NULL with a class: the operands */
-    char message[2048];         /* what was refused; "" when nothing was */
+    const char *class;          /* the expected class of error; NULL: none */
+    const oracle_line *refused; /* the statement that must fail; NULL with a class: the operands */
+    char message[2048];         /* what was refused; "" if nothing was */
 } typed_program;
 
 /* -- operands -------------------------------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static bool is_allowed(const char *class)
     return false;
 }
 
-/* JAX refuses the operands for their sizes alone, and looked at no statement. */
+/* JAX refuses the operands for their sizes alone, before any statement. */
 static bool operands_uneven(const typed_program *t)
 {
     return is_allowed(t->class) && !t->refused;
@@ -111,13 +111,13 @@ static int rank_of(const oracle_line *in)
     return check_oracle_list(in->words[3], shape, OLY_MAX_RANK);
 }
 
-/* What JAX refuses because sizes do not divide keeps the axes of the first operand, or takes those asked for. */
+/* What JAX refuses because sizes do not divide keeps the axes of the first operand, or takes the requested ones. */
 static void check_kept(oracle_program *p, const oracle_line *line)
 {
     const char *spec = check_oracle_value(line, check_oracle_value(line, "out") ? "out" : "spec");
     const oracle_line *in;
     if (strcmp(line->words[2], "searchsorted") == 0)
-        return; /* lies as the second operand, in which places are sought */
+        return; /* placed as the second operand, whose values are searched for */
     oly_array x = oracle_program_find(p, line->words[1]);
     for (int k = 0; !spec && line->n_words > 3 && (in = check_oracle_line(p->run->c, "in", k)); k++)
         if (strcmp(in->words[1], line->words[3]) == 0) {
@@ -155,7 +155,7 @@ static void traced(const oly_array *in, oly_array *out, void *user)
             check_kept(p, line);
         if (accepted)
             continue;
-        if (operands_uneven(t)) { /* nothing is known of the statements */
+        if (operands_uneven(t)) { /* nothing is known about the statements */
             oly_clear_error();
             out[0] = p->in[0];
             return;

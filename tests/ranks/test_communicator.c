@@ -1,5 +1,4 @@
-/* run: ranks=1,2,4  What ranks promise each other: boxes arrive where they belong, and ranks that come apart
- * are told so. */
+/* run: ranks=1,2,4  Ranks that communicate: boxes arrive where they belong, and ranks that diverge are told so. */
 #include "check.h"
 #include "communicator.h"
 #include "core/error.h"
@@ -36,13 +35,13 @@ static void replay(oly_exchange *x, uint64_t sequence, void *from, void *to)
     assert_ok(oly_exchange_finish(x, &t, &to));
 }
 
-/* A run of n elements that follow each other. */
+/* A run of n consecutive elements. */
 static oly_piece run(int64_t offset, int64_t n)
 {
     return (oly_piece){.offset = offset, .rank = 1, .extent = {n}, .stride = {1}};
 }
 
-/* Every rank has come this far. */
+/* Every rank has reached this point. */
 static void all_arrive(void)
 {
     char mine = 1, all[64];
@@ -57,7 +56,7 @@ static int start_world(void **state)
     rank = oly_world_rank();
     size = oly_world_size();
     oly_option.timeout = 20;
-    oly_set_error_mode(OLY_ERRORS_RETURN); /* who waits for a rank that has given up is told so at the end */
+    oly_set_error_mode(OLY_ERRORS_RETURN); /* ranks that wait for a rank that has given up are told so at the end */
     oly_clear_error();
     return 0;
 }
@@ -110,8 +109,7 @@ static void vote_names_the_rank_that_failed(void **state)
     assert_non_null(strstr(oly_pending_message(), expected));
 }
 
-/* Rows of a 2-D block with a border of one: the ring's neighbours get the edge columns, four bytes with a
- * stride. */
+/* Rows of a 2-D block with a border of one: the ring's neighbours get the edge columns, four bytes with a stride. */
 static void halo_of_columns(void **state)
 {
     (void)state;
@@ -126,7 +124,7 @@ static void halo_of_columns(void **state)
     for (int k = 0; k < 4; k++)
         column[k] = (oly_piece){.offset = at[k] * 4, .rank = 2, .extent = {ROWS, 1}, .stride = {WIDTH, 1}};
     int all = -1;
-    /* With two ranks both neighbours are one: both columns in one message. Alone, there is nobody. */
+    /* With two ranks both neighbours are the same: both columns in one message. Alone, there is none. */
     oly_piece both_sent[2] = {column[0], column[1]}, both_received[2] = {column[3], column[2]};
     oly_message sends[2] = {{left, 1, &column[0], NULL}, {right, 1, &column[1], NULL}};
     oly_message receives[2] = {{left, 1, &column[2], &all}, {right, 1, &column[3], &all}};
@@ -151,14 +149,14 @@ static void halo_of_columns(void **state)
 
 enum { DEPTH = 3, HEIGHT = 5, BREADTH = 7 }; /* of the box in the next test */
 
-/* Element e of the box from one rank to another, in bytes that tell the element size's every byte apart. */
+/* Element e of the box from one rank to another, in bytes that differ at every position of the element. */
 static void expected_element(unsigned char *element, size_t bytes, int from, int to, int e)
 {
     for (size_t b = 0; b < bytes; b++)
         element[b] = (unsigned char)(from * 31 + to * 17 + e * 5 + (int)b * 3);
 }
 
-/* Every rank sends every other a 3-D box out of a larger buffer and gets one with other strides. */
+/* Every rank sends every other a 3-D box of a larger buffer and receives one with other strides. */
 static void boxes_with_element(size_t bytes)
 {
     enum { OUTER = (DEPTH + 1) * (HEIGHT + 2) * (BREADTH + 3) };
@@ -225,7 +223,7 @@ static void empty_pieces_and_messages(void **state)
     oly_exchange_free(x);
 }
 
-/* Three buffers want the same row: it travels once. */
+/* Three buffers need the same row: it is sent once. */
 static void shared_pieces_travel_once(void **state)
 {
     (void)state;
@@ -259,7 +257,7 @@ static void shared_pieces_travel_once(void **state)
     oly_exchange_free(x);
 }
 
-/* Two big exchanges in flight, finished in the other order; one side without gaps, the other with. */
+/* Two big exchanges in flight, completed in the other order; one side contiguous, the other not. */
 static void big_messages_find_their_receives(void **state)
 {
     (void)state;
@@ -295,8 +293,8 @@ static void big_messages_find_their_receives(void **state)
     free(spread);
 }
 
-/* To and from every other rank more than the limit allows to be packed: boxes with gaps, of odd sizes, one of them twice on the
- * receiver's side; the same again in reverse, under way at the same time; and without memory left to take. */
+/* To and from every other rank more than may be packed at once: boxes with gaps, of odd sizes, one of them twice on the
+ * receiver's side; the same in reverse, in flight at the same time; and without free memory. */
 static void messages_go_in_rounds(void **state)
 {
     (void)state;
@@ -374,7 +372,7 @@ static void messages_go_in_rounds(void **state)
     oly_option.exchange_memory = 256;
 }
 
-/* More than 2^31 bytes in one message: a row that is sent, and received, again and again, and what comes behind. */
+/* More than 2^31 bytes in one message: a row that is sent, and received, repeatedly, and the data after it. */
 static void messages_are_longer_than_an_int_counts(void **state)
 {
     (void)state;
@@ -399,7 +397,7 @@ static void messages_are_longer_than_an_int_counts(void **state)
     oly_option.exchange_memory = 256;
 }
 
-/* The library's allocations are made to fail: a replay that made one would say so. */
+/* The library's allocations fail: a replay that made one would report it. */
 static void replays_without_allocation(void **state)
 {
     (void)state;
@@ -415,13 +413,13 @@ static void replays_without_allocation(void **state)
         replay(x, i, &value, &got);
         assert_int_equal(got, left + (int)i);
     }
-    bool untouched = oly_allocation_fails(); /* the failure asked for is still to come */
+    bool untouched = oly_allocation_fails(); /* the requested failure is still to come */
     oly_fail_allocation(-1);
     assert_true(untouched);
     oly_exchange_free(x);
 }
 
-/* -- ranks that come apart: pairs of ranks, the lower one doing something else than the higher ----------- */
+/* -- ranks that diverge: pairs of ranks, the lower one doing something else than the higher ------------------------ */
 
 static void diverge(oly_ticket lower, int64_t lower_length, oly_ticket higher, int64_t higher_length,
                     const char *expected)

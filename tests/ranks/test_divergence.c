@@ -1,8 +1,8 @@
-/* run: ranks=2,4 devices=8 timeout=300  Programs that differ between ranks get OLY_DIVERGED on every rank, with both calls and lines,
- * and no value. */
+/* run: ranks=2,4 devices=8 timeout=300  Programs that differ between ranks get OLY_DIVERGED on every rank, with both
+ * calls and lines, and no value. */
 #include "check_divergence.h"
 
-/* -- differences: each makes an array that is another on the odd rank ------------------------------------------------- */
+/* -- differences: each makes an array that differs on the odd rank ------------------------------------------------- */
 
 DIFFERENT(constant, oly_mul(s->x, 3), oly_mul(s->x, 2))
 DIFFERENT(operation, oly_add(s->x, 2), oly_mul(s->x, 2))
@@ -79,7 +79,7 @@ static oly_array a_call_less(const setting *s)
 
 IN_OTHER_ORDER(in_other_order, oly_exp(s->v), oly_sin(s->v))
 
-/* -- of values that each process makes for itself */
+/* -- in per-process values */
 static oly_array own_number(const setting *s)
 {
     oly_array scale = own_scalar(s, OLY_FLOAT32);
@@ -234,7 +234,7 @@ static oly_array times_called(const setting *s)
     oly_fn f = oly_jit(doubled, 1, 1);
     oly_array u = oly_apply(f, s->x);
     line = __LINE__ + 3;
-    other = 0; /* the one after */
+    other = 0; /* the next call */
     if (s->odd)
         u = oly_apply(f, u);
     return u;
@@ -351,7 +351,7 @@ REFUSED(differences)
 
 /* -- a call that fails on one rank only ------------------------------------------------------------------------------------ */
 
-/* What a rank calls with a wrong argument, the others with a right one. */
+/* One rank passes a wrong argument, the others a right one. */
 static void lone_gather(const setting *s)
 {
     size_t bytes = (size_t)oly_size(s->x) * 4;

@@ -1,20 +1,20 @@
-/* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: in what operations are told beside their operands, in the
- * types of numbers, in what functions, loops, branches, maps and gradients are made of, in what each process made for itself, and
- * in what a process decides for itself. */
+/* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: in parameters of operations, in
+ * types of numbers, in the bodies of functions, loops, branches, maps and gradients, in per-process values, and in
+ * decisions of a process. */
 #include "check_divergence.h"
 #include <complex.h>
 #include <math.h>
 
-/* Two axes over all devices, 2 long, where there is an even number, and the rest. */
+/* Two axes over all devices, the first of size 2 if the number is even. */
 static oly_mesh plane(bool turned)
 {
-    int n = oly_device_count(), few = n % 2 || n == 4 ? 1 : 2; /* turned is another */
+    int n = oly_device_count(), few = n % 2 || n == 4 ? 1 : 2; /* the turned mesh differs */
     char axes[40];
     snprintf(axes, sizeof axes, "p=%d, q=%d", turned ? few : n / few, turned ? n / few : few);
     return oly_make_mesh(axes);
 }
 
-/* -- what operations are told ---------------------------------------------------------------------------------------------- */
+/* -- parameters of operations -------------------------------------------------------------------------------------- */
 
 static oly_array complex_of(oly_array x)
 {
@@ -145,7 +145,7 @@ static oly_array a_function_more(const setting *s)
     line = other = __LINE__ + 2;
     for (int k = 0; k < (s->odd ? 3 : 4); k++)
         oly_call(f, OLY_IN(y), OLY_OUT(y));
-    other = line = 0; /* the first that differs is another call */
+    other = line = 0; /* the first difference is another call */
     return y;
 }
 
@@ -452,14 +452,15 @@ static oly_array left_region(const setting *s)
     return y;
 }
 
-/* -- what each process made for itself -------------------------------------------------------------------------------------------- */
+/* -- per-process values -------------------------------------------------------------------------------------------- */
 
 static oly_array own_donated(const setting *s)
 {
     int two = 2, three = 3;
     oly_array own = oly_arange(s->n, OLY_FLOAT32);
-    oly_array y = oly_add(s->x, own); /* the contents are known now, and alike */
-    oly_call(oly_jit(inner, 1, 1, .user = s->odd ? &two : &three), OLY_IN(own), OLY_OUT(own)); /* written in place */
+    oly_array y = oly_add(s->x, own); /* the contents have been compared, and are equal */
+    oly_call(oly_jit(inner, 1, 1, .user = s->odd ? &two : &three), OLY_IN(own),
+             OLY_OUT(own)); /* overwritten in place */
     return AT(oly_add(y, own));
 }
 static oly_array own_not_a_number(const setting *s)
@@ -591,11 +592,11 @@ static oly_array work_on_a_device(const setting *s)
 {
     oly_sharding first = oly_single_device(oly_get_device(0));
     oly_array a = oly_device_put(s->v, first),
-              b = oly_mul(a, s->odd ? 2 : 3); /* of all but the first rank: without shards */
+              b = oly_mul(a, s->odd ? 2 : 3); /* on all but the first rank: without shards */
     return AT(oly_device_put(b, s->rows));
 }
 
-/* -- what a process decides ---------------------------------------------------------------------------------------------------- */
+/* -- decisions of a process ---------------------------------------------------------------------------------------- */
 
 static oly_array steps_of_its_own(const setting *s)
 {
@@ -623,7 +624,7 @@ static oly_array forgotten(const setting *s)
         {
             oly_mul(u, 0.5);
         }
-    line = other = 0; /* not among those that are kept */
+    line = other = 0; /* not among those that are recorded */
     return u;
 }
 static oly_array sync_elsewhere(const setting *s)

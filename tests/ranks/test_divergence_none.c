@@ -1,6 +1,6 @@
-/* run: layouts  Programs that do the same together are never refused, whatever each rank does for itself between: random programs with
- * local work that depends on the rank, uncommitted arrays, and meshes over parts of the devices, of which some ranks have none: those
- * that have fetch, others do or do not. What is fetched is compared with the same computed by loops.
+/* run: layouts  Programs that make the same calls are never refused, whatever each rank does alone in between: random programs
+ * with local work that depends on the rank, uncommitted arrays, and meshes over some of the devices, of which some ranks have
+ * none: those that have some fetch, others do or do not. Fetched values are compared with plain loops.
  *   NONE_SEED=n NONE_PROGRAMS=n    the first seed, and how many */
 #include "check_session.h"
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void doubled(const oly_array *in, oly_array *out, void *user)
     out[0] = oly_mul(in[0], *(const double *)user);
 }
 
-/* What nobody else is concerned with. */
+/* Calls that concern this rank alone. */
 static void work_alone(program *p)
 {
     for (int k = below(&p->alone, 4); k > 0; k--)
@@ -57,7 +57,7 @@ static void put(program *p, int to, oly_array x, int where, const float *value)
     memcpy(p->value[to], value, sizeof p->value[to]);
 }
 
-/* Ranks that have a part of it, and of the others those that like to. */
+/* Ranks that have a part of it fetch, and some of the others. */
 static void fetch(program *p, int k)
 {
     float all[SIZE];
@@ -94,7 +94,7 @@ static oly_sharding placed(program *p, int mesh)
     return oly_named(p->mesh[mesh], below(&p->together, 3) ? "i" : "");
 }
 
-/* Another array that may meet x[k]: uncommitted, or on the same devices. */
+/* Another array that may be combined with x[k]: uncommitted, or on the same devices. */
 static int partner(const program *p, int k, int from)
 {
     for (int j = 0; j < ARRAYS; j++) {
@@ -187,8 +187,9 @@ static void correct_programs_are_not_refused(void **state)
         run((uint64_t)(seed + k));
 }
 
-/* An operand of which each process has its own copy is compared when the call runs. On rank 0 its memory has by then been promised to a
- * later, larger result: the call is queued behind one that waits for the others. They wait for each call and have no such history. */
+/* An operand of which each process has its own copy is compared when the call runs. On rank 0 its memory has by then
+ * been assigned to a later, larger result: the call is queued behind one that waits for the others. They wait for each
+ * call and have no such history. */
 static void memory_that_later_calls_get_is_no_difference(void **state)
 {
     (void)state;
@@ -197,7 +198,7 @@ static void memory_that_later_calls_get_is_no_difference(void **state)
     char axes[20];
     snprintf(axes, sizeof axes, "i=%d", oly_device_count());
     oly_sharding rows = oly_named(oly_make_mesh(axes), "i"), here = oly_single_device(oly_local_device(0));
-    int64_t n = FEW, many = 1 << 18; /* so many are summed by another thread */
+    int64_t n = FEW, many = 1 << 18; /* large enough to be summed by another thread */
     oly_array x = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, rows, 1, &n);
     oly_array much = oly_full_sharded(oly_operand_int(1), OLY_FLOAT32, rows, 1, &many);
     oly_array local = oly_device_put(oly_arange(MORE, OLY_FLOAT32), here);
@@ -223,7 +224,7 @@ static void memory_that_later_calls_get_is_no_difference(void **state)
 
 static int start_with_threads(void **state)
 {
-    setenv("OLYMPUS_NUM_THREADS", "2", 1); /* with one a call runs where it is made */
+    setenv("OLYMPUS_NUM_THREADS", "2", 1); /* with one thread calls run at once */
     return check_start(state);
 }
 

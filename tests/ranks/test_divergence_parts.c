@@ -1,5 +1,6 @@
-/* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: on meshes over part of the ranks, on two meshes, inside of
- * compiled functions, loops, branches and maps, in random numbers, in what is fetched and written, and in how often. */
+/* run: ranks=2,4,8 devices=8 timeout=300  More programs that differ between ranks: on meshes over some of the ranks, on
+ * two meshes, inside compiled functions, loops, branches and maps, in random numbers, in what is fetched and written,
+ * and in how often. */
 #include "check_divergence.h"
 
 /* -- on a mesh that leaves a rank out ------------------------------------------------------------------------------------ */
@@ -131,7 +132,7 @@ static oly_array key_part(const setting *s)
     return AT(oly_random_normal_shape(key, OLY_FLOAT32, s->rows, 1, &s->n));
 }
 
-/* -- inside of functions, loops, branches, maps -------------------------------------------------------------------------- */
+/* -- inside functions, loops, branches, maps ----------------------------------------------------------------------- */
 
 typedef struct inside {
     int kind;
@@ -442,7 +443,7 @@ static oly_array fetched_of_part(const setting *s)
         handed_out = oly_last_status() == OLY_OK;
     }
     free(all);
-    line = other = 0; /* the rank that is left out has no place of its own */
+    line = other = 0; /* the rank that is left out has no call of its own */
     return NULL;
 }
 static oly_array fetched_more(const setting *s)
@@ -489,7 +490,7 @@ static oly_array sync_less(const setting *s)
     line = 0;
     return oly_neg(s->x);
 }
-/* One rank has ended its work, or has not begun it. */
+/* One rank has finished, or has not started. */
 static oly_array ends_first(const setting *s)
 {
     used_up = s->odd;

@@ -1,4 +1,4 @@
-/* run: ranks=2 devices=4  What bad input gets on several ranks: data elsewhere, ranks that differ, ranks that do not come.
+/* run: ranks=2 devices=4  Bad input on several ranks: data elsewhere, ranks that differ, ranks that do not arrive.
  *
  * With a word as argument the program is one of the failing programs of test_abort.sh, which end their whole job. */
 #include "check.h"
@@ -116,7 +116,7 @@ static void a_picture_that_cannot_be_written_is_an_error_on_all_ranks(void **sta
     assert_int_equal(oly_finalize(), 0);
 }
 
-/* Of a sum, one of the allocations of rank 1 fails: the n-th. */
+/* One of the allocations of rank 1 in a sum fails: the n-th. */
 static oly_status sum_with_failure(long n)
 {
     start();
@@ -129,7 +129,7 @@ static oly_status sum_with_failure(long n)
     if (st != OLY_OK) {
         assert_non_null(
             strstr(oly_last_error(), oly_process_index() == 1 ? "no memory" : "rank 1 has failed in oly_sum"));
-        assert_null(oly_sum(x)); /* nothing can be exchanged any more */
+        assert_null(oly_sum(x)); /* no more exchanges are possible */
     }
     oly_clear_error();
     oly_finalize();
@@ -166,7 +166,7 @@ static void different_host_data_is_told(void **state)
     assert_int_equal(oly_finalize(), 0);
 }
 
-/* What a rank has kept of an earlier call of its own is not the status of later ones. */
+/* The status of a rank's earlier call is not the status of later ones. */
 static void a_kept_error_keeps_nobody_waiting(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_kept_error_keeps_nobody_waiting(void **state)
     oly_clear_error();
 }
 
-/* Also when the first message has been cleared. */
+/* Also after the first message has been cleared. */
 static void nothing_is_computed_after_a_difference(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static int absent(void)
     return (int)oly_item(oly_sum(x));
 }
 
-/* Ends without oly_finalize, as a crash would. */
+/* Ends without oly_finalize, like a crash. */
 static int gone(void)
 {
     oly_array x = spread();

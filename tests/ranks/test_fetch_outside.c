@@ -1,5 +1,5 @@
-/* run: ranks=2,4,8 devices=8  Arrays on meshes that leave ranks out: the ranks of the mesh fetch alone, or others too, before, after, in
- * loops; and what can never be fetched is an error on every rank, soon, with both calls. */
+/* run: ranks=2,4,8 devices=8  Arrays on meshes that leave ranks out: the ranks of the mesh fetch alone, or others too,
+ * before, after, in loops; and what can never be fetched is an error on every rank, soon, with both calls. */
 #include "check_session.h"
 #include <mpi.h>
 #include <sys/resource.h>
@@ -30,7 +30,7 @@ static oly_mesh part(int which)
         if (in)
             devices[n++] = id;
     }
-    if (which == 3) /* in another order, so that the first device is not of the first rank */
+    if (which == 3) /* in another order, so that the first device is not the first rank's */
         for (int k = 0; k < n / 2; k++) {
             int d = devices[k];
             devices[k] = devices[n - 1 - k];
@@ -103,7 +103,7 @@ static void all_ranks(void **state)
     }
 }
 
-/* Outsiders come sooner or later, and to some of what is fetched only. */
+/* Other ranks fetch sooner or later, and only some of the arrays. */
 static void in_loops(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void in_loops(void **state)
     }
 }
 
-/* Ranks of the mesh make and fetch what concerns them alone; it is not taken for anything else. */
+/* Ranks of the mesh create and fetch arrays of their own; these are not confused with others. */
 static void besides_work_of_the_mesh(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void two_meshes(void **state)
     check_all();
 }
 
-/* Of parts that only the ranks of the mesh have; those that have none pass none. */
+/* From parts that only the ranks of the mesh have; the others pass none. */
 static void parts_of_each_process(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void pictures(void **state)
         unlink(good);
 }
 
-/* -- what can never be answered --------------------------------------------------------------------------------------- */
+/* -- what can never be fetched ------------------------------------------------------------------------------------- */
 
 static void fetch_if(bool wanted, oly_array x)
 {
@@ -295,7 +295,7 @@ static void what_nobody_fetches_is_an_error(void **state)
     print_message("the slowest took %.2f s\n", slowest);
 }
 
-/* Who has fetched goes on to MPI calls of the program's own, where the library does not answer. */
+/* After a fetch ranks make MPI calls of the program's own, in which the library does not answer. */
 static void before_mpi_calls_of_the_program(void **state)
 {
     (void)state;
@@ -325,9 +325,9 @@ static long peak_kib(void)
     return use.ru_maxrss;
 }
 
-/* What the ranks of the mesh fetch alone costs others no memory, whether they take it or are busy elsewhere; what was dropped meanwhile
- * can still be asked for. */
-#ifdef __SANITIZE_ADDRESS__ /* which keeps what is freed for a while */
+/* What the ranks of the mesh fetch alone takes no memory on others, whether they fetch it or are busy; dropped values
+ * can still be requested. */
+#ifdef __SANITIZE_ADDRESS__ /* which keeps freed memory for a while */
 enum { MOST_KIB = 500 << 10 };
 #else
 enum { MOST_KIB = 90 << 10 };

@@ -1,6 +1,6 @@
-/* run: ranks=2 devices=4  Programs that start MPI themselves, at any level of threads, and call it between calls of Olympus: values are
- * right, and Olympus calls MPI from a thread of its own only where both may at once. Each level needs a job of its own: with a number
- * as argument this is one of the programs of test_mpi_levels.sh. */
+/* run: ranks=2 devices=4  Programs that initialise MPI themselves, at any thread level, and call it between calls of
+ * Olympus: values are right, and Olympus calls MPI from a thread of its own only where both may at once. Each level
+ * needs a job of its own: with a number as argument this is one of the programs of test_mpi_levels.sh. */
 #include "check.h"
 #include "communicator.h"
 #include <mpi.h>
@@ -22,7 +22,7 @@ static bool computes_and_communicates(void)
     snprintf(axes, sizeof axes, "i=%d", oly_device_count());
     oly_array x = oly_device_put(oly_arange(n, OLY_FLOAT64), oly_named(oly_make_mesh(axes), "i"));
     for (int k = 0; k < 20; k++) {
-        x = oly_add(oly_roll(x, 70, 0), oly_mul(0, oly_sum(x))); /* may still be under way */
+        x = oly_add(oly_roll(x, 70, 0), oly_mul(0, oly_sum(x))); /* may still be running */
         right = right && sum_of_ranks() == ranks * (ranks - 1) / 2;
     }
     return right && oly_item(oly_sum(x)) == (double)(n * (n - 1) / 2) &&

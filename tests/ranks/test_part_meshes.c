@@ -1,5 +1,5 @@
-/* run: layouts  Meshes over some of the devices: processes that have none of them plan the same shardings as the others, and need not
- * take part in what concerns the others alone. */
+/* run: layouts  Meshes over some of the devices: processes that own none of them plan the same shardings as the others,
+ * and need not take part in what concerns only the others. */
 #include "check_session.h"
 
 static oly_array captured;
@@ -53,7 +53,7 @@ static void add_once(oly_array *carry, void *user)
     carry[1] = oly_logical_not(carry[1]);
 }
 
-/* A predicate that each process has; the first device is none of the mesh's, and has not got it. */
+/* A predicate that each process has; the first device is not in the mesh, and does not have it. */
 static void branches_and_loops_without_the_first_device(void **state)
 {
     (void)state;
@@ -70,7 +70,7 @@ static void branches_and_loops_without_the_first_device(void **state)
     }
 }
 
-/* The default device is one process's; the others have the data, and no array. */
+/* The default device belongs to one process; the others have the data, and no array. */
 static void data_moves_from_a_default_device(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* run: ranks=1  When a wait says so. With arguments the program is one of the faulty programs of test_waits.sh:
+/* run: ranks=1  When notices about waiting appear. With arguments the program is one of the faulty programs of test_waits.sh:
  *
  *     test_waits PHASE FAULT RANK
  *
@@ -66,7 +66,7 @@ static void record_many(const oly_array *in, oly_array *out, void *unused)
     atomic_store(&is_recorded, true);
 }
 
-/* The guilty one commits the fault a moment after it has begun to plan, or, of others-plan, in the place of its call. */
+/* The guilty rank commits the fault a moment after it has started to plan or, for others-plan, instead of its call. */
 static void *commit_while_planning(void *rank)
 {
     while (!atomic_load(&is_recorded))

@@ -1,4 +1,4 @@
-/* Arrays of the evaluator, which all live until forget_all(), and what element types can hold. */
+/* Arrays of the evaluator, which all live until forget_all(), and the ranges of element types. */
 #include "core/dtype_list.h"
 #include "program.h"
 #include "check_element.h"
@@ -21,7 +21,7 @@ void *take(size_t bytes)
     if (used + bytes > CHUNK) {
         used = 0;
         if (++current_chunk == MOST_CHUNKS)
-            abort(); /* much_taken() ends it before */
+            abort(); /* much_taken() prevents it */
         return take(bytes);
     }
     used += bytes;
@@ -96,7 +96,7 @@ bool is_complex(oly_dtype dtype)
     return dtype >= OLY_COMPLEX64;
 }
 
-/* Said again here, and not asked of the library: the parent of the processes that run programs never starts it. */
+/* Repeated here instead of calling the library: the parent of the processes that run programs never initialises it. */
 oly_dtype common_type(program *p, oly_dtype a, oly_dtype b)
 {
 #define BYTES(a, number, name, s, T, ...) sizeof(T),
@@ -170,7 +170,7 @@ bool exact_in(oly_dtype dtype, double x)
         return false;
     if (x == 0)
         return true;
-    if (dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128) /* what has all 53 bits may have been rounded on its way */
+    if (dtype == OLY_FLOAT64 || dtype == OLY_COMPLEX128) /* a value with all 53 bits may have been rounded */
         return fabs(x) < 1e200 && fabs(x) < lowest_bit(x) * 0x1p50;
     double most = dtype == OLY_FLOAT16 ? 65504 : 1e30, least = dtype == OLY_FLOAT16 ? 0x1p-13 : 0x1p-100;
     if (dtype == OLY_FLOAT8_E4M3FN)
@@ -228,7 +228,7 @@ void finish_tangent(program *p, array *a)
 {
     if (!a->t)
         return;
-    if (!is_float(a->dtype)) { /* nothing to derive */
+    if (!is_float(a->dtype)) { /* no derivative */
         a->t = NULL;
         return;
     }

@@ -1,5 +1,5 @@
-/* Drawing programs from choices: main, its meshes, inputs, functions and calls. Everything drawn is evaluated at once, and what the
- * evaluator refuses is not in the program. */
+/* Drawing programs from choices: main, its meshes, inputs, functions and calls. Everything drawn is evaluated at once,
+ * and what the evaluator refuses does not become part of the program. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -34,7 +34,7 @@ static void draw_mesh(program *p, int group, bool explicit_axes)
     m->explicit_axes = explicit_axes;
     m->n_axes = 1;
     m->size[0] = n;
-    while (m->n_axes < MOST_AXES && one_in(&p->choices, 2)) { /* cut the last axis */
+    while (m->n_axes < MOST_AXES && one_in(&p->choices, 2)) { /* split the last axis */
         int factors[8], count = 0;
         left = m->size[m->n_axes - 1];
         for (int f = 1; f <= left; f++)
@@ -66,7 +66,7 @@ static void draw_meshes(program *p)
         for (int k = 0; k < 3; k++)
             draw_mesh(p, g, p->explicit_axes);
         mesh_text *m = &p->mesh[0];
-        if (p->explicit_axes && m->n_axes > 1 && one_in(&p->choices, 3)) /* the planner's business */
+        if (p->explicit_axes && m->n_axes > 1 && one_in(&p->choices, 3)) /* left to the planner */
             m->automatic[below(&p->choices, m->n_axes)] = true;
     }
     for (int g = 0; g < p->n_groups; g++) /* for regions with Explicit axes */
@@ -150,7 +150,7 @@ bool add_statement(program *p, statement *s)
         if (s->kind != MOVE && p->group_of[s->in[k]] != NOTHING)
             group = p->group_of[s->in[k]];
     }
-    /* what is computed in a region or a function may be committed by what is captured there */
+    /* values computed in a region or a function may be committed by its captures */
     if (s->kind != OPERATION && s->kind != INPUT && s->kind != MOVE && p->group != NOTHING)
         group = p->group;
     if (s->kind == OPERATION && (s->op == OP_constraint || operations[s->op].family == RANDOM) && s->place[0].mesh >= 0)
@@ -163,7 +163,7 @@ bool add_statement(program *p, statement *s)
             p->placed[v] = s->kind == OPERATION || s->kind == INPUT || s->kind == MOVE ? place : result_place(p, s, k);
     }
     for (int k = 0; k < s->n_in && s->kind == FORI && s->times == 0; k++)
-        p->captured[s->in[k]] = p->captured[s->out[k]] = true; /* one handle: neither may be given away */
+        p->captured[s->in[k]] = p->captured[s->out[k]] = true; /* one handle: neither may be donated */
     p->statement[p->n_statements] = *s;
     b->statement[b->n++] = p->n_statements++;
     return true;
@@ -190,7 +190,7 @@ static bool usable(const program *p, int v)
     return !p->dead[v] && (p->group_of[v] == NOTHING || p->group_of[v] == p->group);
 }
 
-/* Takes values of other groups and dead ones out of sight; how many there were before. */
+/* Hides values of other groups and dead ones; returns how many there were before. */
 static int hide(program *p, int *all)
 {
     int n = p->n_visible, kept = 0;
@@ -302,7 +302,7 @@ void draw_function_call(program *p)
         if (p->current == 0 && !p->explicit_axes && one_in(&p->choices, 5))
             s.out_place[k] = any_placement(p, p->rank_of[p->block[s.block[0]].result[k]], p->group);
     }
-    if (old != NOTHING) /* out_shardings are the function's */
+    if (old != NOTHING) /* the function's out_shardings apply */
         for (int k = 0; k < p->n_statements; k++)
             if (p->statement[k].kind == CALL && p->statement[k].block[0] == s.block[0])
                 memcpy(s.out_place, p->statement[k].out_place, sizeof s.out_place);

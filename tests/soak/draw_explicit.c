@@ -1,5 +1,5 @@
-/* Programs over Explicit axes: how every value is placed is known while drawing (`placed`), and operands that an operation would refuse
- * are resharded before it. */
+/* Programs over Explicit axes: the placement of every value is known while drawing (`placed`), and operands that an
+ * operation would refuse are resharded before it. */
 #include "program.h"
 #include <string.h>
 
@@ -62,7 +62,7 @@ bool replicate_inputs(program *p, statement *s)
     return true;
 }
 
-/* Where the result of an operation of one array is placed, if that can stay where it is. */
+/* Where the result of an operation of one array is placed, if the operand need not move. */
 static bool place_of_one(const program *p, const statement *s, placement *place)
 {
     const placement from = p->placed[s->in[0]];
@@ -84,7 +84,7 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
             for (int k = 0; k < s->n_axes; k++)
                 gone = gone || s->axes[k] == d || s->axes[k] + rank == d;
             if (!gone && s->flag && p->shape_of[s->in[0]][d] == 1 && splits(&from, d))
-                return false; /* reshapes, which lose the split of one element */
+                return false; /* reshapes, which lose the split of a dimension of size 1 */
             if (!gone) {
                 place->n[n] = from.n[d];
                 memcpy(place->axis[n], from.axis[d], sizeof from.axis[d]);
@@ -111,7 +111,7 @@ static bool place_of_one(const program *p, const statement *s, placement *place)
     }
 }
 
-/* Of arrays of one shape that are placed alike, or of which all but one are whole. */
+/* Of arrays of one shape that are placed alike, or of which all but one are replicated. */
 static bool place_of_alike(const program *p, const statement *s, placement *place)
 {
     bool mixed = false;
@@ -158,7 +158,7 @@ bool settle_operands(program *p, statement *s, placement *place)
         return true;
     }
     if (s->kind != OPERATION)
-        return true; /* the results' blocks say */
+        return true; /* the results' blocks decide */
     if (s->op == OP_constraint)
         s->op = OP_reshard;
     if (s->op == OP_reshard || s->op == OP_sum_waits || s->op == OP_product_waits) {
@@ -185,7 +185,7 @@ bool settle_operands(program *p, statement *s, placement *place)
     return true;
 }
 
-/* a b, split along the dimension summed over, left unfinished. */
+/* a b, split along the contracted dimension, left unreduced. */
 static bool draw_waiting_product(program *p, int a)
 {
     placement split = {.mesh = (int8_t)p->explicit_mesh}, across = split, waits = split;
@@ -212,7 +212,7 @@ static bool draw_waiting_product(program *p, int a)
     return add_statement(p, &s);
 }
 
-/* A sum over a split dimension that is left unfinished: reads of it finish it, in this function or in another. */
+/* A sum over a split dimension that is left unreduced: reads of it reduce it, in this function or in another. */
 bool draw_waiting_sum(program *p)
 {
     int v = any_value(p), d = NOTHING;
@@ -253,7 +253,7 @@ static void with_dimension(placement *place, int d)
     memset(place->axis[d], 0, sizeof *place->axis);
 }
 
-/* Where the results of a statement with blocks are placed. */
+/* Placements of the results of a statement with blocks. */
 placement result_place(const program *p, const statement *s, int k)
 {
     if (s->kind == GRADIENTS)

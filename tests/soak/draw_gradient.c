@@ -1,4 +1,4 @@
-/* Drawing derivatives: of functions, and inside functions by what was computed there. */
+/* Drawing derivatives: of functions, and inside functions with respect to intermediate values. */
 #include "draw.h"
 #include <string.h>
 
@@ -7,7 +7,8 @@ static bool is_derivable(const program *p, int v)
     return p->dtype_of[v] == OLY_FLOAT32 || p->dtype_of[v] == OLY_FLOAT64;
 }
 
-/* A floating value of few elements: each is a run of the function; inside another derivative, four for each of that one's. */
+/* A floating-point value of few elements: each is a run of the function; inside another derivative, four for each of
+ * that one's. */
 static int small_float(program *p)
 {
     int most = p->in_gradient ? 5 : 36;
@@ -79,7 +80,7 @@ bool draw_gradient(program *p)
     return add_statement(p, &s) || go_back(p, &m);
 }
 
-/* Is there a while loop in it, also in branches that these values do not take? It cannot be differentiated backwards. */
+/* Does it contain a while loop, also in branches that are not taken? It has no reverse-mode derivative. */
 static bool has_while(const program *p, int b)
 {
     bool any = false;
@@ -92,8 +93,8 @@ static bool has_while(const program *p, int b)
     return any;
 }
 
-/* Does it come with others from a function, which may have computed these from it? They are then derived by it, too, though nothing
- * outside reads it. */
+/* Is it one of several results of a function, which may have computed the others from it? They then depend on it, too,
+ * though nothing outside reads it. */
 static bool comes_with_others(const program *p, int v)
 {
     for (int k = 0; k < p->n_statements; k++) {
@@ -105,7 +106,8 @@ static bool comes_with_others(const program *p, int v)
     return false;
 }
 
-/* An argument of a function that is called inside another is the value that it was called with, of which more may have been made. */
+/* Inside a function called by another an argument is the value it was called with, from which others may have been
+ * computed. */
 static bool is_argument_inside(const program *p, int v)
 {
     const block *b = &p->block[p->current];
@@ -120,8 +122,9 @@ static bool is_argument_inside(const program *p, int v)
     return is && !outermost;
 }
 
-/* Does the way from what this block has derived by, to what it has derived, lead through v? The derivative was made of v, too, which the
- * reference, where v is given, would not see. Statements with blocks may read anything. */
+/* Does the path from what this block differentiates with respect to, to what it differentiates, lead through v? The
+ * derivative depends on v, too, which the reference, where v is given, would miss. Statements with blocks may read
+ * anything. */
 static bool is_passed_by_derivative(const program *p, int v)
 {
     const block *b = &p->block[p->current];
@@ -146,7 +149,7 @@ static bool is_passed_by_derivative(const program *p, int v)
     return false;
 }
 
-/* oly_gradients: the last floating value of this block, summed, by values of the block before it. */
+/* oly_gradients: the last floating-point value of this block, summed, with respect to values of the block before it. */
 bool draw_gradients(program *p)
 {
     mark m = mark_of(p);

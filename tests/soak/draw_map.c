@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* -- over a batch ---------------------------------------------------------------------------------------------------------------- */
-/* Over Explicit axes the batch is not split. */
+/* Over Explicit axes the batch must not be split. */
 static int batched_value(program *p, int v, int axis)
 {
     placement place = p->placed[v];
@@ -82,7 +82,7 @@ static void spec_over_all(const mesh_text *m, placement *place)
         place->axis[0][place->n[0]++] = (int8_t)k;
 }
 
-/* An operand, made divisible; over Explicit axes it is placed as the spec says. */
+/* An operand whose size divides; over Explicit axes it is placed as the spec says. */
 static int shared_out(program *p, const mesh_text *mesh, placement *place)
 {
     int64_t shape[MOST_RANK], size = 1;
@@ -103,14 +103,14 @@ static int shared_out(program *p, const mesh_text *mesh, placement *place)
     return size > 400 ? NOTHING : placed_as(p, fitted(p, v, rank, shape), &typed);
 }
 
-/* The parameters begin as evaluating the map without statements leaves them: a shard for each device. */
+/* The parameters start as evaluating the map without statements leaves them: a shard for each device. */
 static bool begin_map(program *p, const statement *s, int devices)
 {
     int b = s->block[0];
     statement empty = *s;
     empty.n_out = 0;
     if (p->explicit_axes)
-        p->n_visible = 0; /* what is outside has types that mean nothing here */
+        p->n_visible = 0; /* values from outside have types that mean nothing here */
     for (int k = 0; k < s->n_in; k++)
         add_param(p, s->in[k], NULL);
     if (!evaluate_statement(p, &empty))
@@ -193,7 +193,7 @@ bool draw_axes_region(program *p)
     if (b == NOTHING)
         return go_back(p, &m);
     memcpy(visible, p->visible, sizeof visible);
-    p->n_visible = 0; /* what is outside has other types */
+    p->n_visible = 0; /* values from outside have other types */
     p->explicit_axes = s.flag;
     p->explicit_mesh = p->n_groups * 3 + p->group;
     for (int k = 0; k < s.n_in; k++) {

@@ -1,4 +1,4 @@
-/* Choosing operands, and making some that fit: parts, padded, repeated, converted. */
+/* Choosing operands, and making some that fit: slices, padded, repeated, converted values. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -52,7 +52,7 @@ int converted(program *p, int v, oly_dtype dtype)
     return simple(p, s);
 }
 
-/* The same number of dimensions: leading ones go, by an index each. */
+/* The given rank: leading dimensions are removed by indexing. */
 static int fewer_dimensions(program *p, int v, int rank)
 {
     const array *a = value_of(p, v);

@@ -1,4 +1,4 @@
-/* Drawing one operation: which, of what, and its parameters. */
+/* Drawing one operation: which one, its operands and its parameters. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -81,7 +81,7 @@ static bool draw_three(program *p, statement *s)
     }
     s->n_in = 3;
     int x = any_value(p), mask = NOTHING;
-    for (int tries = 0; tries < 4 && mask == NOTHING; tries++) { /* a bool that is there */
+    for (int tries = 0; tries < 4 && mask == NOTHING; tries++) { /* an existing bool */
         int v = any_value(p);
         if (p->dtype_of[v] == OLY_BOOL && broadcasts(value_of(p, v), value_of(p, x)))
             mask = v;
@@ -169,7 +169,7 @@ static bool draw_conv_many(program *p, statement *s, int a, int b)
     return s->in[1] != NOTHING;
 }
 
-/* Of matrices that are there: a b^T, with an inner dimension that is often split. */
+/* Of existing matrices: a b^T, with a contracted dimension that is often split. */
 static bool draw_large_product(program *p, statement *s)
 {
     int a = any_value(p), b = NOTHING;
@@ -202,8 +202,9 @@ static void shuffle(program *p, int n, int64_t *letters)
     }
 }
 
-/* einsum: any number of dimensions that both have, which the result keeps (a batch) or which are summed over; dimensions of
- * one operand, which the result rarely leaves out; all in any order. Letters: a, b, ... of the first operand, x, y of the second. */
+/* einsum: any number of dimensions that both have, which the result keeps (a batch) or which are summed over;
+ * dimensions of one operand, which the result rarely leaves out; all in any order. Letters: a, b, ... of the first
+ * operand, x, y of the second. */
 static bool draw_contract(program *p, statement *s, int a, int b)
 {
     int n = p->rank_of[a], n_second = 0, n_out = 0;
@@ -320,7 +321,7 @@ static void any_part(program *p, statement *s, const array *a)
         if (n == 0)
             continue;
         switch (below(&p->choices, 8)) {
-        case 0: /* inner part */
+        case 0: /* interior */
         case 1:
         case 2: {
             int before = below(&p->choices, 3), behind = below(&p->choices, 3);
@@ -336,7 +337,7 @@ static void any_part(program *p, statement *s, const array *a)
             break;
         }
         case 4: s->step[d] = 2 + below(&p->choices, 2); break;
-        case 5: /* backwards */
+        case 5: /* reversed */
             s->step[d] = -1 - below(&p->choices, 2);
             s->low[d] = n - 1 - below(&p->choices, n > 3 ? 2 : 1);
             s->high[d] = -1;
@@ -614,7 +615,7 @@ static bool draw_indexing(program *p, statement *s)
     return s->in[1] != NOTHING;
 }
 
-/* -- from nothing, and between devices ---------------------------------------------------------------------------------------------------- */
+/* -- sources, and collectives -------------------------------------------------------------------------------------- */
 static bool draw_source(program *p, statement *s)
 {
     const array *like = value_of(p, any_value(p));
@@ -635,7 +636,7 @@ static bool draw_source(program *p, statement *s)
     return true;
 }
 
-/* Keys are any uint32[2] that is there, or new ones. */
+/* Keys are any existing uint32[2], or new ones. */
 static int key_value(program *p)
 {
     for (int k = p->n_visible - 1; k >= 0; k--) {
@@ -721,7 +722,7 @@ static int family_weights(const program *p, int *weight)
         weight[PRODUCT] = 70;
         weight[ONE] = 30; /* constraints */
     } else if (p->large && p->profile == ANYTHING)
-        weight[RUNNING] = 40; /* long lines are sorted where they are spread */
+        weight[RUNNING] = 40; /* long lines are sorted in place */
     return COLLECTIVE + 1;
 }
 

@@ -1,5 +1,6 @@
-/* Drawing loops and branches, and what all statements with blocks need (draw.h). A block is drawn with the values of its first run, then
- * the whole statement is evaluated; a loop whose values grow beyond what is exact gets its carries reduced, or fewer steps. */
+/* Drawing loops and branches, and helpers of all statements with blocks (draw.h). A block is drawn with the values of
+ * its first run, then the whole statement is evaluated; a loop whose values exceed what is exact gets its carries
+ * reduced, or fewer steps. */
 #include "draw.h"
 #include "check_element.h"
 #include <math.h>
@@ -144,7 +145,7 @@ bool add_results_like(program *p, int b, int n, const int *like, int from)
     return true;
 }
 
-/* Makes the results of a loop's body smaller, in the body. */
+/* Reduces the magnitude of a loop body's results, in the body. */
 static void reduce_results(program *p, int b, int first, int n, const mark *outside)
 {
     int visible = p->n_visible;
@@ -187,7 +188,7 @@ static int another_carry(program *p, int first)
     return one_in(&p->choices, 3) ? v : converted(p, v, a->dtype);
 }
 
-/* The sum of shifted parts of the carry, into its inner part; or of rolls. */
+/* The sum of shifted slices of the carry, into its interior; or of cyclic shifts. */
 static void draw_linear_body(program *p, int carry)
 {
     static const double weights[] = {1, 2, -1, 0.5, 0.25, -0.5};
@@ -232,7 +233,7 @@ static void draw_linear_body(program *p, int carry)
         if (sum == NOTHING)
             return;
     }
-    if (one_in(&p->choices, 4)) { /* a source term from outside */
+    if (one_in(&p->choices, 4)) { /* a captured source term */
         int f = fitted(p, any_value(p), like.rank, value_of(p, sum)->shape);
         if (f != NOTHING && (f = converted(p, f, like.dtype)) != NOTHING)
             sum = simple(p, operation_of(OP_add, 2, (int[]){sum, f}));
@@ -243,7 +244,7 @@ static void draw_linear_body(program *p, int carry)
     }
 }
 
-/* A number of its own that only looks at the fields: a sum or the largest so far, or one entry for each step. */
+/* A number that only observes the fields: a sum or the largest so far, or one entry for each step. */
 static bool draw_look(program *p, statement *s, bool in_body, int *look)
 {
     block *b = &p->block[p->current];
@@ -370,7 +371,7 @@ static bool draw_while(program *p)
     statement below_limit = operation_of(OP_lt, 2, in);
     below_limit.number = 1 + below(&p->choices, 6);
     int more = simple(p, below_limit);
-    if (more != NOTHING && one_in(&p->choices, 2)) { /* and something about the values */
+    if (more != NOTHING && one_in(&p->choices, 2)) { /* and a condition on the values */
         statement sum =
             operation_of(one_in(&p->choices, 2) ? OP_max : OP_sum, 1, (int[]){p->block[s.block[0]].param[1]});
         sum.other_flag = true;

@@ -1,5 +1,5 @@
-/* Programs by plain loops: the statements that have blocks. Every value is there once for each member of the team: the devices
- * of a map, or one. */
+/* Programs by plain loops: the statements that have blocks. Every value exists once for each member of the team: the
+ * devices of a map, or one. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -12,7 +12,7 @@ array *input_array(const statement *s)
     for (int64_t i = 0; i < a->size * a->parts; i++) {
         z = z * 6364136223846793005u + 1442695040888963407u;
         int x = (int)(z >> 40) % 7 - 3;
-        if (s->k == 1) /* a plain row of numbers: easy to read */
+        if (s->k == 1) /* ascending integers: easy to read */
             x = (int)(i % 5);
         a->v[i] = s->dtype == OLY_BOOL ? x > 0 : element_is_unsigned(s->dtype) ? x + 3 : x;
     }
@@ -73,7 +73,7 @@ static bool fori(program *p, const statement *s)
     return true;
 }
 
-/* The same number for all members, or refused. */
+/* A number equal for all members, or refused. */
 static int64_t common_number(program *p, int v)
 {
     for (int m = 0; m < p->team; m++) {
@@ -327,7 +327,7 @@ static bool map(program *p, const statement *s)
     return good;
 }
 
-/* -- all of them ---------------------------------------------------------------------------------------------------------------- */
+/* -- all statements ------------------------------------------------------------------------------------------------ */
 bool evaluate_statement(program *p, const statement *s)
 {
     array *y[MOST_DEVICES];
@@ -336,7 +336,7 @@ bool evaluate_statement(program *p, const statement *s)
     for (int m = 0; m < p->team; m++)
         for (int k = 0; k < s->n_in; k++)
             if (s->in[k] != NUMBER && !p->now[m][s->in[k]])
-                return refuse(p, "not there"); /* shrinking tries such things */
+                return refuse(p, "not there"); /* shrinking tries such programs */
     switch (s->kind) {
     case FORI: return fori(p, s) && !p->refused;
     case WHILE: return whilst(p, s) && !p->refused;

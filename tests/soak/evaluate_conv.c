@@ -22,7 +22,7 @@ static bool find_places(sliding *w)
         if (w->s->mode == SAME) {
             int64_t outside, places = (wide + stride - 1) / stride;
             if (w->s->high[d] != 1)
-                return false; /* has no name for it */
+                return false; /* einsum has no name for it */
             outside = (places - 1) * stride + reach - wide;
             w->places[d] = places;
             w->pad[d] = outside > 0 ? outside / 2 : 0;
@@ -36,7 +36,7 @@ static bool find_places(sliding *w)
     return true;
 }
 
-/* The element of x that tap `at` sees at `place`; -1: a zero. */
+/* The element of x that tap `at` reads for `place`; -1: a zero. */
 static int64_t seen(const sliding *w, int64_t batch, int64_t feature, const int64_t *place, const int64_t *tap)
 {
     int64_t index[MOST_RANK] = {batch, feature};

@@ -1,10 +1,10 @@
-/* Derivatives by tangents that go along with values, one for each element of the argument; derivatives of derivatives by differences
- * of those. Called by evaluate.c. */
+/* Derivatives by tangents propagated with the values, one for each element of the argument; derivatives of derivatives
+ * by differences of those. Called by evaluate.c. */
 #include "program.h"
 #include <math.h>
 #include <string.h>
 
-/* float64 too: what is between may be float32. */
+/* float64 too: intermediate values may be float32. */
 static void slope_error(const program *p, array *y)
 {
     y->error = (p->by_differences ? 5e-3 : 2e-4) * (1 + biggest(y));
@@ -58,7 +58,7 @@ static bool derive_function(program *p, const statement *s)
         }
     }
     bind_params(p, b, s, 0);
-    if (s->flavour == 3) /* oly_jvp: the tangents come behind the arguments */
+    if (s->flavour == 3) /* oly_jvp: the tangents follow the arguments */
         for (int k = 0; k < s->n_axes; k++) {
             array *copy = take(sizeof *copy), *x = p->now[0][s->in[s->axes[k]]];
             *copy = *x;
@@ -68,7 +68,7 @@ static bool derive_function(program *p, const statement *s)
                 p->dual = refuse(p, "tangent");
             set_value(p, 0, b->param[s->axes[k]], copy);
         }
-    p->dual = s->flavour == 3; /* derivatives inside see the tangents */
+    p->dual = s->flavour == 3; /* derivatives inside include the tangents */
     bool good = !p->refused && evaluate_block(p, b);
     p->dual = false;
     if (!good)
@@ -129,14 +129,15 @@ static int made_by(const program *p, const block *b, int n, int v)
     return -1; /* a parameter */
 }
 
-/* oly_gradients: of in[0] by values of the same block: what comes after each is computed again, with its tangent. */
+/* oly_gradients of in[0] with respect to values of the same block: what follows each is computed again, with its
+ * tangent. */
 static array *slopes_by(program *p, const statement *s, const block *b, int n, int v)
 {
     array *saved[MOST_VALUES], *x = p->now[0][v], *y = new_array(x->dtype, x->rank, x->shape);
     if ((x->dtype != OLY_FLOAT32 && x->dtype != OLY_FLOAT64) || x->size > 40)
         return refuse(p, "slopes"), NULL;
     memcpy(saved, p->now[0], sizeof saved);
-    for (int64_t i = 0; i < x->size || i == 0; i++) { /* once without elements, too: for what has no derivative */
+    for (int64_t i = 0; i < x->size || i == 0; i++) { /* once without elements, too: for values without a derivative */
         array *copy = take(sizeof *copy);
         *copy = *x;
         new_tangent(copy);
@@ -171,8 +172,8 @@ static bool reads(const program *p, const block *b, int v)
     return false;
 }
 
-/* An operation that changes nothing hands its operand back, and arguments given twice are one value: then the derivative by one is
- * that by the other. */
+/* An operation that changes nothing returns its operand, and arguments passed twice are one value: then the derivatives
+ * with respect to both are the same. */
 static bool may_be_another(const program *p, int v)
 {
     const array *x = p->now[0][v];
@@ -214,7 +215,7 @@ static bool derive(program *p, const statement *s)
     return s->kind == GRADIENT ? derive_function(p, s) : derive_inside(p, s);
 }
 
-/* Everything that has a tangent, this far along it. */
+/* Everything that has a tangent, moved by this step along it. */
 static void move_along(program *p, array *const *from, double step)
 {
     for (int v = 0; v < p->n_values; v++) {
@@ -228,7 +229,8 @@ static void move_along(program *p, array *const *from, double step)
     }
 }
 
-/* Tangents of the results, from their values at four places along the tangents: those must agree, or there is a corner. */
+/* Tangents of the results, from their values at four points along the tangents: those must agree, or there is a
+ * corner. */
 static bool derive_again(program *p, const statement *s)
 {
     static const double steps[] = {0, 1, -1, 0.5, -0.5};

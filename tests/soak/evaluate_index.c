@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where an index leads in a dimension of n elements; -1: nowhere. */
+/* The element an index refers to in a dimension of n elements; -1: none. */
 static int64_t place_of(int64_t i, int64_t n, int mode)
 {
     if (mode == WRAP)
@@ -39,7 +39,7 @@ static array *taken(program *p, const statement *s, const array *a, const array 
         unravel(rank, shape, i, index);
         int64_t raw = (int64_t)by->v[ravel(by->rank, by->shape, index + s->k)];
         if (s->op == OP_take && s->mode == CLIP && raw < 0)
-            raw = 0; /* not from the end there */
+            raw = 0; /* does not count from the end there */
         for (int d = 0; d < a->rank; d++)
             from[d] = d < s->k ? index[d] : d == s->k ? place_of(raw, a->shape[d], s->mode) : index[d + by->rank - 1];
         int64_t j = ravel(a->rank, a->shape, from);
@@ -48,7 +48,7 @@ static array *taken(program *p, const statement *s, const array *a, const array 
         if (a->t)
             y->t[i] = a->t[j];
         if (a->t && (raw < 0 || raw >= a->shape[s->k]))
-            refuse(p, "slope of a place outside"); /* of at_get nothing goes back there */
+            refuse(p, "slope of a place outside"); /* at_get has no derivative there */
     }
     y->error = a->error;
     return y;
@@ -301,7 +301,7 @@ int device_coordinate(const mesh_text *m, int device, int axis)
     return device % m->size[axis];
 }
 
-/* The device that is `number` along the axes, and otherwise where `device` is. */
+/* The device with this number along the axes, otherwise at the position of `device`. */
 static int device_along(const mesh_text *m, const statement *s, int device, int number)
 {
     int c[MOST_AXES], at = 0;
@@ -437,7 +437,7 @@ array *evaluate_collective(program *p, const statement *s, int member)
         else if (y)
             y = slice_of(y, s->k, me);
         break;
-    default: { /* all_to_all, tiled: dimension k is cut, dimension shape[0] joined */
+    default: { /* all_to_all, tiled: dimension k is split, dimension shape[0] concatenated */
         array *got[MOST_DEVICES];
         if (own->shape[s->k] % n != 0 || s->shape[0] >= own->rank || s->shape[0] == s->k)
             return refuse(p, "extent"), NULL;

@@ -1,5 +1,6 @@
-/* Values of elementwise operations and of arrays from nothing, by plain loops over doubles; which file computes the others: reductions
- * and products evaluate_reduce.c, rearrangements evaluate_shape.c, by index and over devices evaluate_index.c. Tangents go along. */
+/* Values of elementwise operations and of sources, by plain loops over doubles, with tangents; the others: reductions
+ * and products in evaluate_reduce.c, rearrangements in evaluate_shape.c, by index and over devices in
+ * evaluate_index.c. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -42,7 +43,7 @@ array *operand_of(const program *p, const statement *s, int k, int member)
     return scalar_array(OLY_INT32, s->number);
 }
 
-/* A number that the type of the array takes without change of type. */
+/* A number that does not change the type of the array. */
 static bool number_fits(const statement *s, oly_dtype dtype)
 {
     if (dtype == OLY_BOOL)
@@ -244,7 +245,7 @@ static double two_real(op o, oly_dtype d, double x, double y, double *by_x, doub
     }
 }
 
-/* May this be asked of elements of this type? */
+/* Is the operation defined for elements of this type? */
 static bool two_takes(op o, oly_dtype d, bool error)
 {
     bool compares = o >= OP_eq && o <= OP_ge, logical = o >= OP_logical_and && o <= OP_logical_xor;

@@ -1,5 +1,5 @@
-/* Random numbers by the block function written out again: Threefry-2x32, 20 rounds, in JAX's partitionable form. Bits are compared as
- * they are, whatever the layout. Called by evaluate_ops.c. */
+/* Random numbers by an independent implementation of the block function: Threefry-2x32, 20 rounds, in JAX's
+ * partitionable form. Bits are compared exactly, whatever the layout. Called by evaluate_ops.c. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -182,7 +182,7 @@ array *evaluate_random(program *p, const statement *s, array *const *a)
         default: y->v[i] = uniform(key, i, p->wide ? OLY_FLOAT64 : OLY_FLOAT32) < s->number; break;
         }
     if (s->op == OP_random_uniform && s->dtype == OLY_FLOAT64)
-        y->error = 1e-15; /* more bits than sums have room for */
+        y->error = 1e-15; /* more bits than sums represent */
     finish_array(p, y);
     return y;
 }

@@ -1,5 +1,5 @@
-/* Values of operations that combine the elements along dimensions, by plain loops over doubles: reductions, running results and sorts,
- * products and windows. Tangents go along. Called by evaluate_ops.c. */
+/* Values of operations that combine the elements along dimensions, by plain loops over doubles, with tangents:
+ * reductions, running results and sorts, products and windows. Called by evaluate_ops.c. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -301,7 +301,7 @@ static array *einsum(program *p, const array *a, const char *as, const array *b,
 
 typedef struct windows {
     int64_t pad, size;
-    int dimension; /* of the operand: its places; the windows are the last of the result */
+    int dimension; /* of the operand: its positions; the windows are the last of the result */
     int rank;
 } windows;
 static bool window_source(const void *context, const int64_t *to, int64_t *from)
@@ -318,7 +318,7 @@ static bool reverse_source(const void *context, const int64_t *to, int64_t *from
     return true;
 }
 
-/* What is under the windows of n elements along the last dimension: one more dimension of size n. */
+/* The windows of n elements along the last dimension, as one more dimension of size n. */
 static array *windowed(program *p, const array *a, int64_t n, int mode, double fill)
 {
     windows w = {.size = a->shape[a->rank - 1], .dimension = a->rank - 1, .rank = a->rank};
@@ -381,7 +381,7 @@ array *evaluate_product(program *p, const statement *s, array *const *a)
         if (x->rank != 1 || z->rank != 1 || x->size < z->size || z->size < 1 || !is_float(x->dtype) ||
             !is_float(z->dtype))
             return refuse(p, "vectors"), NULL;
-        if (s->mode == SAME) { /* centred as NumPy does */
+        if (s->mode == SAME) { /* centred as in NumPy */
             windows same = {.size = x->size, .pad = z->size / 2, .dimension = 0, .rank = 1};
             w = mapped(x, x->dtype, 2, (int64_t[]){x->size, z->size}, 0, window_source, &same);
         } else

@@ -1,4 +1,4 @@
-/* Values of operations that put elements elsewhere: for each element of the result, which element of the operand it is. */
+/* Values of operations that rearrange elements: for each element of the result, which element of the operand it is. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -113,7 +113,7 @@ int64_t sliced_extent(const statement *s, int d)
     return way <= 0 ? 0 : (way + step - 1) / step;
 }
 
-/* False: cannot be. */
+/* False: impossible. */
 static bool shape_after(const statement *s, const array *a, int *rank, int64_t *shape)
 {
     int more;

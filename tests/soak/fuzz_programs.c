@@ -1,5 +1,6 @@
-/* The programs of soak, driven by libFuzzer: bytes are choices. Built with clang and the library instrumented: make soak-fuzzer.
- * A failure prints the program and aborts, so that the fuzzer keeps its bytes; build/tests/soak/soak -f FILE shrinks it. */
+/* The soak's programs driven by libFuzzer: bytes are choices. Built with clang and the library instrumented: make
+ * soak-fuzzer. A failure prints the program and aborts, so that the fuzzer keeps its bytes; build/tests/soak/soak -f
+ * FILE shrinks it. */
 #include "child.h"
 #include <stdlib.h>
 #include <unistd.h>

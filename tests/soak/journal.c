@@ -1,5 +1,5 @@
-/* A journal of what the reference computes: one line of JSON for each operation of a program, with its operands, parameters and
- * result, for against_jax.py, which asks JAX for the same. Called by evaluate.c and main.c. */
+/* A journal of the reference: one line of JSON for each operation of a program, with its operands, parameters and
+ * result, for against_jax.py, which computes the same with JAX. Called by evaluate.c and main.c. */
 #include "program.h"
 #include <math.h>
 #include <string.h>

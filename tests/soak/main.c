@@ -53,7 +53,7 @@ static void report(const char *name, outcome *o, attempt *run, FILE *to)
     fflush(to);
 }
 
-/* What a batch runs: by seed, or a file. */
+/* What a batch runs: seeds, or a file. */
 typedef struct batch {
     uint64_t seed;
     char **file;
@@ -80,7 +80,7 @@ static bool draw_of(const batch *b, long k, int devices, char *name, size_t size
 
 enum { SESSION = 200 }; /* programs with the same options: those of seeds 200 n to 200 n + 199 */
 
-/* Which options: as the seed's, or, of a file NAME+n, those of number n. */
+/* Which options: the seed's or, of a file NAME+n, those of number n. */
 static uint64_t options_of(const batch *b, long at)
 {
     const char *number = b->file ? strrchr(b->file[at], '+') : NULL;
@@ -208,7 +208,8 @@ static int shrink_job(uint64_t seed)
     return 1;
 }
 
-/* Plans alone: OLYMPUS_EXPLAIN=text:FILE or json:FILE says where they come to; with OLYMPUS_SIMULATE for any machine. */
+/* Plans alone: OLYMPUS_EXPLAIN=text:FILE or json:FILE says where they are written; with OLYMPUS_SIMULATE for any
+ * machine. */
 static int print_plans(uint64_t seed, long count)
 {
     const char *where = getenv("OLYMPUS_EXPLAIN");

@@ -1,4 +1,4 @@
-/* The table of operations, and how each is called. */
+/* The table of operations, and the call of each. */
 #include "program.h"
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What explanations say of a program's plans, in a few figures and a digest: soak -e. */
+/* The explanations of a program's plans in a few figures and a digest: soak -e. */
 #include "program.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static uint32_t digest_line(uint32_t digest, const char *line)
     return digest;
 }
 
-/* What follows a word at the beginning of a line, or NULL. */
+/* What follows a word at the start of a line, or NULL. */
 static const char *after(const char *line, const char *word)
 {
     size_t n = strlen(word);

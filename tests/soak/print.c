@@ -1,4 +1,4 @@
-/* A program as C: complete, with every value a global variable, so that captured ones need no more. */
+/* A program as C: complete, with every value a global variable, so that captures need nothing else. */
 #include "program.h"
 #include "check_element.h"
 #include "core/dtype_list.h"
@@ -62,7 +62,7 @@ static void print_pairs(FILE *f, const program *p, const statement *s)
     fprintf(f, "}");
 }
 
-/* One letter of a format of operations.def; how many letters it took. */
+/* Prints one letter of a format of operations.def; returns how many letters it took. */
 static int print_part(FILE *f, const program *p, const statement *s, const char *at)
 {
     int skip = s->op == OP_dynamic_update ? 2 : 1;
@@ -286,7 +286,7 @@ static void print_axes_region(FILE *f, const program *p, const statement *s)
     fprintf(f, "    oly_%s_axes_with(b%d, \"b%d\", NULL, %d, (oly_array[]){", s->flag ? "explicit" : "auto", b, b,
             s->n_in);
     print_values(f, "", s->n_in, s->in);
-    for (int pass = 0; pass < 2; pass++) /* shardings are with the inputs or behind the outputs */
+    for (int pass = 0; pass < 2; pass++) /* shardings come with the inputs or after the outputs */
         if (pass == !s->flag) {
             fprintf(f, "}, (oly_sharding[]){");
             for (int k = 0; k < n; k++) {

@@ -1,8 +1,8 @@
-/* Random programs over the whole public interface: what a program is, and what the files of this folder do with it. A program is
- * drawn from a string of choices (choice.c), so that a seed, a fuzzer's bytes and a shrunk string all come to the same decoder
- * (draw*.c). While it is drawn it is evaluated by plain loops over doubles (evaluate*.c), which says what may follow; then it runs
- * through the library (run.c) and is compared (check.c). shrink.c makes a failing one smaller, print.c prints it as C, plans.c
- * tells its plans. */
+/* Random programs over the whole public interface: what a program is, and what the files of this folder do with it. A
+ * program is drawn from a string of choices (choice.c), so that a seed, a fuzzer's bytes and a shrunk string all have
+ * the same decoder (draw*.c). While it is drawn it is evaluated by plain loops over doubles (evaluate*.c), which
+ * determines what may follow; then it runs through the library (run.c) and is compared (check.c). shrink.c makes a
+ * failing one smaller, print.c prints it as C, plans.c summarises its plans. */
 #ifndef SOAK_PROGRAM_H
 #define SOAK_PROGRAM_H
 #include <olympus.h>
@@ -28,11 +28,11 @@ enum {
 };
 
 /* -- choices ---------------------------------------------------------------------------------------------------------- */
-/* A string of bytes that are read one after the other, zeros behind its end. Zero is always the simplest choice. */
+/* A string of bytes that are read one after the other, followed by zeros. Zero is always the simplest choice. */
 typedef struct choices {
     uint8_t byte[MOST_CHOICES];
     int n, at;
-    bool growing; /* made on demand, from `random` */
+    bool growing; /* extended on demand, from `random` */
     uint64_t random;
 } choices;
 
@@ -40,7 +40,7 @@ void choices_from_seed(choices *c, uint64_t seed);
 void choices_from_bytes(choices *c, const uint8_t *byte, int n);
 int below(choices *c, int n);       /* 0 to n-1 */
 bool one_in(choices *c, int n);     /* rarely */
-bool often(choices *c, int of_256); /* as often as of_256 says; never when choices have run out */
+bool often(choices *c, int of_256); /* with probability of_256 / 256; never when choices have run out */
 int weighted(choices *c, int n, const int *weight);
 
 enum { FULL, SAME, VALID, EDGE, REFLECT, SYMMETRIC, WRAP, CLIP, LEFT, RIGHT, N_MODES }; /* words of `modes` */
@@ -53,21 +53,22 @@ typedef enum kind {
     FORI,      /* block 0: counter, carries -> carries */
     WHILE,     /* block 0: carries -> condition, block 1: carries -> carries */
     SCAN,      /* block 0: carries, x -> carries, y */
-    BRANCH,    /* in[0] says which block: operands -> results */
+    BRANCH,    /* in[0] selects the block: operands -> results */
     VMAP,      /* block 0, by axes and out_axes */
     MAP,       /* oly_shard_map of block 0 */
     CALL,      /* of block 0, a function that others may call, too */
-    GRADIENT,  /* of block 0 by its arguments `axes` */
+    GRADIENT,  /* of block 0 with respect to its arguments `axes` */
     REGION,    /* block 0 with other axes; flag: oly_explicit_axes, else oly_auto_axes */
-    GRADIENTS, /* oly_gradients: of in[0] by the other operands, values of the same block */
+    GRADIENTS, /* oly_gradients: of in[0] with respect to the other operands, values of the same block */
     N_KINDS
 } kind;
 
-/* Where an array is placed: over a mesh of the program (NOTHING: uncommitted), each dimension over some of its axes. */
+/* The placement of an array: over a mesh of the program (NOTHING: uncommitted), each dimension over some of its
+ * axes. */
 typedef struct placement {
     int8_t mesh;
     int8_t n[MOST_RANK], axis[MOST_RANK][MOST_AXES];
-    uint8_t unreduced; /* axes along which it is a sum that waits */
+    uint8_t unreduced; /* axes along which it is unreduced */
 } placement;
 
 typedef struct statement {
@@ -82,16 +83,16 @@ typedef struct statement {
     int64_t shape[MOST_RANK];
     int n_axes, axes[MOST_IN];
     int64_t low[MOST_RANK], high[MOST_RANK], step[MOST_RANK];
-    int k, mode; /* a number or a dimension; one of the words that the operation knows */
+    int k, mode; /* a number or a dimension; one of the words of the operation */
     bool flag, other_flag;
     int times, n_carry;
     int out_axes[MOST_OUT];
     placement place[MOST_IN], out_place[MOST_OUT]; /* inputs, constraints; specs of maps; out_shardings of calls */
-    bool donated[MOST_IN];                         /* calls: input k is given away to an output */
+    bool donated[MOST_IN];                         /* calls: input k is donated to an output */
     bool by_predicate;                             /* branches: oly_cond */
     bool checkpoint;
     int flavour;   /* gradients: which of oly_grad, oly_value_and_grad, oly_vjp, oly_jvp, oly_gradients */
-    uint64_t data; /* inputs: what their elements follow from */
+    uint64_t data; /* inputs: determines their elements */
 } statement;
 
 typedef struct block {
@@ -105,20 +106,20 @@ typedef struct mesh_text {
     bool explicit_axes, automatic[MOST_AXES]; /* all but the automatic ones */
 } mesh_text;
 
-/* -- values as the evaluator has them ------------------------------------------------------------------------------------ */
+/* -- values in the evaluator --------------------------------------------------------------------------------------- */
 typedef struct array {
     oly_dtype dtype;
     int rank;
     int64_t shape[MOST_RANK], size;
     int parts;             /* 2: complex */
     double *v, *t;         /* elements; their tangents, or NULL: all zero */
-    double error, t_error; /* how far other roundings may lead away; 0: not a bit */
+    double error, t_error; /* largest effect of other roundings; 0: none */
 } array;
 
 typedef struct program {
     choices choices;
     int n_devices; /* of the job */
-    /* what it is */
+    /* the program */
     int n_meshes, n_groups;
     mesh_text mesh[MOST_MESHES];
     int group_size[MOST_GROUPS], group_device[MOST_GROUPS][MOST_DEVICES];
@@ -126,35 +127,34 @@ typedef struct program {
     statement statement[MOST_STATEMENTS];
     block block[MOST_BLOCKS];   /* block 0 is main */
     int group_of[MOST_VALUES];  /* of values of main: the group they are committed to, or NOTHING */
-    int home[MOST_VALUES];      /* the block that makes it */
-    bool dead[MOST_VALUES];     /* of values of main: given away */
+    int home[MOST_VALUES];      /* the block that computes it */
+    bool dead[MOST_VALUES];     /* of values of main: donated */
     bool captured[MOST_VALUES]; /* of values of main: read by a function */
     oly_dtype dtype_of[MOST_VALUES];
     int rank_of[MOST_VALUES];
     int64_t shape_of[MOST_VALUES][MOST_RANK];
     bool explicit_axes;            /* its only mesh has them, or that of the region */
     int explicit_mesh;             /* which */
-    placement placed[MOST_VALUES]; /* then: how values are split; mesh NOTHING: as they come */
-    bool
-        large; /* arrays of more than 16384 elements, few statements: loops that are looked at take several steps at once */
-    bool products; /* large: matrices, whose products have partial sums and pay for overlap */
-    bool wide;     /* with 64-bit types */
-    /* while it is evaluated */
+    placement placed[MOST_VALUES]; /* then: how values are split; mesh NOTHING: uncommitted */
+    bool large;                    /* arrays of more than 16384 elements, few statements: time tiling */
+    bool products;                 /* large: matrices, whose products have partial sums and are worth overlapping */
+    bool wide;                     /* with 64-bit types */
+    /* during evaluation */
     int team; /* devices of the map it is in, or 1 */
     const mesh_text *map;
     array *now[MOST_DEVICES][MOST_VALUES];
-    bool refused; /* what was just evaluated cannot be part of the program: it has no exact value, or is not allowed */
+    bool refused; /* the last statement cannot be part of the program: it has no exact value, or is not allowed */
     const char *why;
     int64_t work, most_work, most_elements; /* bounds: of all evaluation, of an array */
-    bool dual;                              /* tangents are wanted */
-    bool by_differences;                    /* derivatives of derivatives were among them */
-    const struct block *at_block;           /* where the statement is */
+    bool dual;                              /* tangents are computed */
+    bool by_differences;                    /* includes derivatives of derivatives */
+    const struct block *at_block;           /* the current block */
     int at_statement;
-    /* while it is drawn */
+    /* while drawing */
     int current, depth, in_map, in_gradient, in_vmap;
     int n_visible, visible[MOST_VALUES];
     int profile, group;
-    bool plain_map; /* in a map that is checked: no loops in it, whose carries would have to vary alike */
+    bool plain_map; /* in a map that is checked: no loops, whose carries would have to vary alike */
 } program;
 
 /* -- evaluating: arena.c, evaluate*.c ---------------------------------------------------- */
@@ -166,7 +166,7 @@ array *new_array(oly_dtype dtype, int rank, const int64_t *shape);
 double *new_tangent(array *a);
 bool refuse(program *p, const char *why);                    /* false */
 bool is_float(oly_dtype dtype);                              /* real */
-oly_dtype common_type(program *p, oly_dtype a, oly_dtype b); /* that two meet in; refuses those that do not */
+oly_dtype common_type(program *p, oly_dtype a, oly_dtype b); /* the promoted type; refuses those that have none */
 bool is_narrow(oly_dtype dtype);                             /* a float of 8 or 16 bits */
 bool is_integer(oly_dtype dtype);
 bool is_complex(oly_dtype dtype);
@@ -174,10 +174,10 @@ bool same_type(const array *a, const array *b);
 double biggest(const array *a);
 bool exact_in(oly_dtype dtype, double x);
 double wrapped(oly_dtype dtype, double x);
-/* Whether sums of such terms have the same bits in any order; true also where the type is of integers. */
+/* Do sums of such terms have the same bits in any order? True also for integers. */
 bool exact_sum(oly_dtype dtype, double total_magnitude, double lowest_bit);
 double lowest_bit(double x);             /* infinity for 0 */
-void finish_array(program *p, array *a); /* wraps integers; refuses what the type cannot hold */
+void finish_array(program *p, array *a); /* wraps integers; refuses what the type cannot represent */
 void finish_tangent(program *p, array *a);
 
 /* For all members of the team. False: refused. */
@@ -189,7 +189,7 @@ static inline void set_value(program *p, int member, int v, array *a)
 {
     p->now[member][v] = a;
 }
-bool evaluate_main(program *p);                                        /* everything anew, from the inputs on */
+bool evaluate_main(program *p);                                        /* everything again, from the inputs on */
 array *evaluate_operation(program *p, const statement *s, int member); /* NULL: refused */
 array *evaluate_reduction(program *p, const statement *s, const array *a);
 array *evaluate_running(program *p, const statement *s, const array *a);
@@ -213,7 +213,7 @@ array *input_array(const statement *s);
 int device_coordinate(const mesh_text *m, int device, int axis);
 
 /* What was evaluated, for JAX: journal.c. */
-void journal_begin(FILE *to); /* of the next program; NULL: no more */
+void journal_begin(FILE *to); /* of the next program; NULL: stop */
 void journal_write(const program *p, const statement *s, const array *y);
 
 /* -- operations: operations.c ------------------------------------------------------------------------------------------------ */
@@ -266,7 +266,7 @@ int any_value(program *p);
 int value_like(program *p, const array *like); /* of this type: found, or made; NOTHING */
 int fitted(program *p, int v, int rank, const int64_t *shape);
 int converted(program *p, int v, oly_dtype dtype);
-int reduced_size(program *p, int v); /* the same with small whole numbers in it */
+int reduced_size(program *p, int v); /* the same reduced to small integers */
 int constant_like(program *p, const array *like);
 int simple(program *p, statement s); /* adds it; its value or NOTHING */
 oly_dtype any_dtype(program *p);
@@ -281,7 +281,7 @@ int placed_as(program *p, int v, const placement *place); /* the value there; NO
 int replicated(program *p, int v);
 bool replicate_inputs(program *p, statement *s);
 bool settle_operands(program *p, statement *s,
-                     placement *place);                /* what it may be asked of, and where its result is placed */
+                     placement *place);                /* the sharding to request, and the result's placement */
 placement in_types(const program *p, placement place); /* without Auto axes, which types do not show */
 placement result_place(const program *p, const statement *s, int k);
 bool draw_waiting_sum(program *p);
@@ -297,21 +297,21 @@ typedef struct outcome {
 } outcome;
 /* Runs the program in a scope of its own and compares the values of main. */
 outcome run_program(program *p);
-outcome plan_program(program *p); /* the same without looking at values: there may be none (OLYMPUS_SIMULATE) */
+outcome plan_program(program *p); /* the same without comparing values: there may be none (OLYMPUS_SIMULATE) */
 void compare_value(const program *p, int v, oly_array x, outcome *result);
 
 /* -- shrinking and printing: shrink.c, print.c ------------------------------------------------------------------------------------- */
 typedef bool attempt(program *p, outcome *o); /* runs it; false: the time is over (child.h) */
 void shrink_program(program *p, outcome *result, attempt *run);
-void remove_unused(program *p, int keep); /* what only other values of main need; NOTHING: keep all of main's */
+void remove_unused(program *p, int keep); /* removes values of main without a reader; NOTHING: keep all of main's */
 void print_program(FILE *file, const program *p, const outcome *result);
 
 /* -- plans: plans.c ------------------------------------------------------------------------------------------------------------------ */
-/* What explanations (OLYMPUS_EXPLAIN=text:FILE) say that were appended to the file since the last call, in one line. */
+/* Summarises in one line the explanations (OLYMPUS_EXPLAIN=text:FILE) appended to the file since the last call. */
 typedef struct planned {
     int plans, steps, collectives;
     double nanoseconds; /* predicted, of all plans */
-    uint32_t digest;    /* of the words, without lines of sources */
+    uint32_t digest;    /* of the text, without source lines */
 } planned;
 planned read_plans(FILE *file);
 uint32_t program_digest(const program *p); /* of the program as C */

@@ -1,4 +1,4 @@
-/* Running a program through the library as it is written, and comparing what it gives. */
+/* Running a program through the library, and comparing the results. */
 #include "program.h"
 #include "check_element.h"
 #include <math.h>
@@ -12,7 +12,7 @@ typedef struct runner {
     oly_fn fn[MOST_BLOCKS], plain[MOST_BLOCKS]; /* functions of main, with out_shardings; others */
 } runner;
 
-/* What a callback needs: the statement and the block it stands for. */
+/* What a callback needs: the statement and the block it runs. */
 typedef struct part {
     runner *r;
     const statement *s;
@@ -129,7 +129,7 @@ static void run_axes_region(runner *r, const statement *s, part *t, const oly_ar
         oly_auto_axes_with(whole_block, "region", t, s->n_in, in, s->n_out, out, to);
 }
 
-/* Functions live as long as the run; what their recording needs, too. */
+/* Functions, and what their recording needs, live as long as the run. */
 static part *kept_part(runner *r, const statement *s, int b)
 {
     static part parts[MOST_STATEMENTS * 2];
@@ -155,7 +155,7 @@ static oly_fn function_of(runner *r, const statement *s, bool in_main)
     return f;
 }
 
-/* Explanations have no values to compare: they must come out. */
+/* Explanations have no values to compare: they must succeed. */
 static void explain(const runner *r, oly_fn f, const statement *s, const oly_array *in)
 {
     FILE *nowhere = fopen("/dev/null", "w");
@@ -305,7 +305,7 @@ static void note_error(const program *p, const statement *s, outcome *o)
     (void)p;
 }
 
-/* The statements of main, and what `then` does with the values that are left. */
+/* Runs the statements of main, then `then` on the values that are left. */
 static outcome run_main(program *p, void (*then)(runner *r, outcome *o))
 {
     static runner r;

@@ -1,11 +1,11 @@
-/* Making a failing program smaller while it fails alike: statements go (their results become constants or other values), loops run
- * less often, carries and results go, placements become simpler. */
+/* Makes a failing program smaller while it still fails: statements are removed (their results become constants or other
+ * values), loops run less often, carries and results are removed, placements become simpler. */
 #include "program.h"
 #include "check_element.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* -- what is not needed --------------------------------------------------------------------------------------------------------- */
+/* -- removing what is unused --------------------------------------------------------------------------------------- */
 static void need_block(const program *p, const block *b, bool *value, bool *statements);
 
 static bool need_statement(const program *p, const statement *s, bool *value, bool *statements)
@@ -60,7 +60,7 @@ typedef struct shrinking {
     bool over;
 } shrinking;
 
-/* Takes what was changed in `next` if it still fails. */
+/* Accepts the changes in `next` if it still fails. */
 static bool fails(shrinking *s)
 {
     outcome o;
@@ -104,7 +104,7 @@ static bool is_used(const program *p, int v)
     return v == -2;
 }
 
-/* Without statement k, whose results nobody reads. */
+/* Removes statement k, whose results nobody reads. */
 static bool without(shrinking *s, int k)
 {
     begin(s);
@@ -125,7 +125,7 @@ static bool without(shrinking *s, int k)
     return fails(s);
 }
 
-/* Statement k becomes a constant, a row of numbers, or another value of its type. */
+/* Replaces statement k by a constant, ascending integers, or another value of its type. */
 static bool simpler_statement(shrinking *s, int k, int how)
 {
     begin(s);
@@ -227,7 +227,7 @@ static bool smaller_statement(shrinking *s, int k)
             if (memcmp(n, t, sizeof *n) == 0)
                 continue;
             break;
-        default: { /* carries and results that nobody needs */
+        default: { /* unused carries and results */
             int drop = way - 8;
             block *b = t->n_blocks ? &p->block[t->block[0]] : NULL;
             int last = t->n_out - 1;
@@ -267,7 +267,7 @@ static bool smaller_statement(shrinking *s, int k)
     return any;
 }
 
-/* The statements of a function called once, or of a loop that runs once, in place of it. */
+/* Replaces a function called once, or a loop that runs once, by its statements. */
 static bool unwrapped(shrinking *s, int at)
 {
     begin(s);

@@ -9,7 +9,7 @@
 void agree(outcome *o)
 {
     int rank, first, ranks;
-    if (!o->failed && oly_sync("compared") != OLY_OK) { /* others may be asking this rank for values */
+    if (!o->failed && oly_sync("compared") != OLY_OK) { /* others may be requesting values from this rank */
         o->failed = true;
         o->value = NOTHING;
         o->status = oly_last_status();

@@ -1,4 +1,4 @@
-/* Tensors of ops_reference.h: their elements in every type, their shapes, what operands are filled with. */
+/* Tensors of ops_reference.h: their elements in every type, their shapes, the values of operands. */
 #include "ops_reference.h"
 #include <float.h>
 #include <stdlib.h>

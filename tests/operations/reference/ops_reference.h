@@ -1,27 +1,27 @@
-/* What test_ops_everywhere.c walks: rows that name a public operation, the operands it takes, and its value computed in the
- * simplest way, in long double or with plain integers. The tables are in ops_reference_*.c, by topic; to add an operation, add
- * a row there. */
+/* The table of test_ops_everywhere.c: each row names a public operation and its operands, and computes its value in the
+ * simplest way, in long double or with plain integers. The tables are in ops_reference_*.c, by topic; to add an
+ * operation, add a row there. */
 #ifndef OPS_REFERENCE_H
 #define OPS_REFERENCE_H
 #include "check_element.h"
 #include "graph/type.h"
 #include <complex.h>
-#undef complex /* is also the name of an operation */
+#undef complex /* also the name of an operation */
 #include <math.h>
 #include <olympus.h>
 #include <string.h>
 
-typedef long double _Complex number; /* every element of every type, exactly */
-typedef __int128 whole;              /* what integers are before they wrap */
+typedef long double _Complex number; /* represents every element of every type exactly */
+typedef __int128 whole;              /* integers before they wrap */
 
 enum { MOST_OPERANDS = 4, MOST_ELEMENTS = 1600 };
 enum {
-    ANY = 1, /* floating operands hold infinities, NaN and the largest and smallest numbers too, integers theirs */
+    ANY = 1,           /* operands include infinities, NaN, and the largest and smallest numbers of their type */
     AT_LEAST_ONE = 2,  /* no empty operands */
     NEAR_ONE = 4,      /* errors are relative to 1 where the value is smaller */
     ALONE = 8,         /* not inside oly_vmap or oly_shard_map */
     DIVIDES = 16,      /* only sizes that 8 divides */
-    REFUSES_NONE = 32, /* the types that are not named are no errors, but another row's */
+    REFUSES_NONE = 32, /* types that are not named are no errors, but another row's */
 };
 
 typedef struct tensor {
@@ -41,8 +41,8 @@ struct row {
     const char *result; /* type of the result, see ops_result_type */
     oly_array (*call)(const oly_array *in);
     reference *value; /* of the element `at` of the result */
-    double low, high; /* what operands are between; both 0: whole numbers, of floating types quarters, from -3 to 3 */
-    double ulps;      /* how far a floating result may be off, in units in its last place, above rounding */
+    double low, high; /* bounds of operands; both 0: integers, for floating-point types quarters, from -3 to 3 */
+    double ulps;      /* largest error of a floating-point result, in units in its last place, above rounding */
     int flags;
     const void *detail;
 };
@@ -69,31 +69,32 @@ extern const row_list ops_elementwise, ops_reductions, ops_products, ops_windows
 extern const char ops_type_letters[OLY_N_DTYPES]; /* 0: a type that no row names */
 oly_dtype ops_type_of(char letter);
 
-/* The extent a letter stands for: m, n, k are given; M is m - 2, L m - 1, H half of n, rounded up, D twice m, E twice n, P m times
- * n, S m + n, A m + 2, B n + 3, T three times H, C m + n - 1, 1 to 9 themselves. */
+/* The extent of a letter: m, n, k are given; M is m - 2, L m - 1, H half of n, rounded up, D twice m, E twice n, P m
+ * times n, S m + n, A m + 2, B n + 3, T three times H, C m + n - 1, 1 to 9 themselves. */
 int64_t ops_extent(char letter, const int64_t *size);
-/* Reads "i:mn" into type (when fixed), rank and shape; returns where it ends. */
+/* Reads "i:mn" into type (if fixed), rank and shape; returns where it ends. */
 const char *ops_read_shape(const char *text, const int64_t *size, tensor *t);
-/* Type of the result for operands of a type: "s" the same; "f" floating, "R" floating and real, "D" the default floating type for
- * whole numbers, "A" its real part; "d" the default integer; "r" real part; "n" bools as int32, "N" as default integers; "t" as
- * sums are; "c" complex; ">x" always that of letter x. */
+/* Type of the result for operands of a type: "s" the same; "f" floating, "R" floating and real, "D" the default
+ * floating type for integers, "A" its real part; "d" the default integer; "r" real part; "n" bools as int32, "N" as
+ * default integers; "t" as sums; "c" complex; ">x" always that of letter x. */
 oly_dtype ops_result_type(const char *rule, oly_dtype dtype);
 void ops_fill(const row *r, tensor *t, int salt);
 
-void ops_store(const tensor *t, void *data); /* elements as the type has them */
+void ops_store(const tensor *t, void *data); /* elements as the type represents them */
 void ops_load(tensor *t, const void *data);
-void ops_round(tensor *t); /* every element to the nearest that the type has; integers wrap */
+void ops_round(tensor *t); /* every element to the nearest value of the type; integers wrap */
 number ops_rounded(oly_dtype dtype, number x);
 whole ops_wrapped(oly_dtype dtype, whole x);
 int ops_bits(oly_dtype dtype);
 
-/* Public operations that has_row does not know by name, said on standard error; the headers are read from include/. */
+/* Prints the public operations that has_row does not know by name to standard error; the headers are read from
+ * include/. */
 int ops_untested_functions(bool (*has_row)(const char *name));
 
 /* For reference functions. */
 #define AT(...) ((const int64_t[]){__VA_ARGS__})
 number ops_get(const tensor *t, const int64_t *at);
-/* Element of operand k that meets index `at` of a result of `rank` dimensions, as broadcasting has it. */
+/* Element of operand k for index `at` of a result of `rank` dimensions, by broadcasting. */
 number ops_meet(const tensor *t, int rank, const int64_t *at);
 number ops_complex(long double real, long double imaginary);
 bool ops_less(number x, number y); /* by the real part, then the imaginary one */

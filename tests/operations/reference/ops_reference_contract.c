@@ -1,8 +1,8 @@
-/* Products: each written as a sum over an index, in letters of its own. Operands are small whole numbers (quarters of floating
- * types), so that sums are exact whatever their order. */
+/* Products: each written as a sum over an index, in letters of its own. Operands are small integers (quarters for
+ * floating-point types), so sums are exact in any order. */
 #include "ops_reference.h"
 
-/* "ij,jk->ik": the value of an element by running over every index that the result does not name. */
+/* "ij,jk->ik": the value of an element by looping over every index that the result does not name. */
 static number value_einsum(const row *r, const tensor *in, const int64_t *at)
 {
     const char *text = r->detail, *result = strchr(text, '>') + 1;

@@ -3,7 +3,7 @@
 #include "ops_reference.h"
 #include <float.h>
 
-/* -- what libm does not have ------------------------------------------------------------------------------------------ */
+/* -- functions missing in libm ------------------------------------------------------------------------------------- */
 static long double inverse_erf(long double y)
 {
     long double low = -7, high = 7;
@@ -29,7 +29,7 @@ static long double digamma(long double x)
     return sum + logl(x) - 1 / (2 * x) -
            i * (1 / 12.0L - i * (1 / 120.0L - i * (1 / 252.0L - i * (1 / 240.0L - i / 132.0L))));
 }
-/* Steps in the type's own grid: x + 2^(exponent - digits), seen from the side of y. */
+/* Steps between adjacent numbers of the type: x + 2^(exponent - digits), on the side of y. */
 static long double next(oly_dtype dtype, long double x, long double y)
 {
     int digits = 1 - ilogb(oly_dtype_epsilon(dtype)), exponent;
@@ -49,7 +49,7 @@ static long double floor_quotient(long double x, long double y)
         return x / y;
     return floorl(x / y);
 }
-/* What "the quotient towards zero, one less where signs differ and something is left" makes of a quotient by 0. */
+/* The result of "the truncated quotient, minus one where signs differ and there is a remainder" for a division by 0. */
 static whole floor_by_zero(oly_dtype dtype, whole x)
 {
     return element_is_unsigned(dtype) || x == 0 ? -1 : -2;
@@ -81,7 +81,7 @@ static whole signed_bits(whole x, int bits)
 {
     return x >> (bits - 1) & 1 ? x | -((whole)1 << (bits - 1)) : x;
 }
-/* A floating number as an integer: truncated, saturated, NaN as 0. */
+/* A floating-point number as an integer: truncated, saturated, NaN as 0. */
 static long double saturated(oly_dtype dtype, long double x)
 {
     int bits = ops_bits(dtype) - !element_is_unsigned(dtype);
@@ -103,7 +103,7 @@ typedef struct formulas {
     whole (*integer)(const tensor *in, whole x, whole y, whole z);
 } formulas;
 
-/* in: operands as the formula sees them, where the result is floating already converted; the last one has the type. */
+/* in: operands as the formula takes them, converted if the result is floating-point; the last one has the type. */
 static number value_elementwise(const row *r, const tensor *in, const int64_t *at)
 {
     const formulas *f = r->detail;
@@ -133,7 +133,7 @@ static whole times(whole x, whole y)
     return (whole)((unsigned __int128)x * (unsigned __int128)y);
 }
 
-/* Functions of a line of the table are called after its number. */
+/* Functions of a line of the table are named after its number. */
 #define AT_LINE(prefix)              AT_LINE_(prefix, __LINE__)
 #define AT_LINE_(prefix, line)       AT_LINE_PASTE_(prefix, line)
 #define AT_LINE_PASTE_(prefix, line) prefix##_at_##line

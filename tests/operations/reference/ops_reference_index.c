@@ -1,4 +1,5 @@
-/* Operations along one dimension and by value. Indexes are int32 from -3 to 3: some count from the end, some are outside. */
+/* Operations along one dimension and by value. Indexes are int32 from -3 to 3: some count from the end, some are out of
+ * range. */
 #include "ops_reference.h"
 #include <stdlib.h>
 
@@ -19,13 +20,13 @@ static bool nan_of(number x)
     return isnan(creall(x)) || isnan(cimagl(x));
 }
 
-/* x is put before y: NaN come last. */
+/* x sorts before y: NaNs come last. */
 static bool before(number x, number y)
 {
     return nan_of(x) || nan_of(y) ? !nan_of(x) && nan_of(y) : ops_less(x, y);
 }
 
-/* Where the element is that comes to `place` in order: equal ones as they were, or as asked turned round. */
+/* Which element comes at `place` in sorted order: equal ones in their order or, if requested, reversed. */
 static int64_t sorted_from(const row *r, const tensor *x, const int64_t *at, bool keeps_order)
 {
     const along *a = r->detail;
@@ -51,7 +52,7 @@ static number value_sort(const row *r, const tensor *in, const int64_t *at)
 {
     int64_t where[] = {at[0], at[1]};
     where[((const along *)r->detail)->axis] = sorted_from(r, in, at, false);
-    return ops_get(&in[r->name[4] == '_'], where); /* sort_together: what follows the keys */
+    return ops_get(&in[r->name[4] == '_'], where); /* sort_together: operands that follow the keys */
 }
 static number value_argsort(const row *r, const tensor *in, const int64_t *at)
 {
@@ -94,7 +95,7 @@ static number value_searchsorted(const row *r, const tensor *in, const int64_t *
 CALL(searchsorted, oly_searchsorted(oly_sort(in[0], 0), in[1], NULL))
 CALL(searchsorted_right, oly_searchsorted(oly_sort(in[0], 0), in[1], "right"))
 
-/* Running results: r->name tells of what. */
+/* Running results: r->name says of which operation. */
 static number value_running(const row *r, const tensor *in, const int64_t *at)
 {
     const along *a = r->detail;
@@ -139,7 +140,7 @@ static number fill_value(oly_dtype dtype)
     return element_is_unsigned(dtype) ? ldexpl(1, ops_bits(dtype)) - 1 : -ldexpl(1, ops_bits(dtype) - 1);
 }
 
-/* Index i into n elements by mode ('f' fill, 'c' clip, 'w' wrap, 't' oly_take's clip); -1: outside. */
+/* Index i into n elements by mode ('f' fill, 'c' clip, 'w' wrap, 't' oly_take's clip); -1: out of range. */
 static int64_t resolved(int64_t i, int64_t n, char mode)
 {
     if (mode == 'w')
@@ -226,7 +227,7 @@ static number value_bincount(const row *r, const tensor *in, const int64_t *at)
 }
 CALL(bincount, oly_bincount(in[0], 3))
 
-/* -- parts that start anywhere ---------------------------------------------------------------------------------------------- */
+/* -- slices at computed positions ---------------------------------------------------------------------------------- */
 static int64_t start_of(const tensor *t, int64_t size, int64_t part)
 {
     int64_t i = (int64_t)creall(t->element[0]);

@@ -1,4 +1,4 @@
-/* Which public operations no row tests: the prototypes of the headers, and the macros that programs write for them. */
+/* Which public operations have no row: the prototypes of the headers, and the macros that programs use for them. */
 #include "ops_reference.h"
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static char *text_of(const char *path)
     return text;
 }
 
-/* Copies the identifier behind "oly_". */
+/* Copies the identifier after "oly_". */
 static void read_name(const char *text, char *name, size_t size)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -42,7 +42,7 @@ static bool is_tested(const char *header, const char *function, bool (*has_row)(
     return false;
 }
 
-/* Operations without values of their own: how they lie is tested by tests/operations/test_explicit.c. */
+/* Operations that only place: tested by tests/operations/test_explicit.c. */
 static const char *const of_shardings[] = {"reshard"};
 
 static int missing_in(const char *header, const char *path, bool (*has_row)(const char *name))

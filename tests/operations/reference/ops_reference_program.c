@@ -1,4 +1,5 @@
-/* Loops, branches, placing, and the collectives of per-device programs: with bodies so simple that their values are known. */
+/* Loops, branches, placement, and the collectives of per-device programs, with bodies so simple that their values are
+ * known. */
 #include "ops_reference.h"
 
 /* -- loops and branches ------------------------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ static oly_array call_broadcast_in_dim_sharded(const oly_array *in)
     return oly_broadcast_in_dim_sharded(in[0], NULL, 2, AT(2, oly_dim(in[0], 0)), 1, second);
 }
 
-/* -- collectives: x of [m, n] is cut in rows over the devices of d=8 ------------------------------------------------------- */
+/* -- collectives: x of [m, n] is split by rows over the devices of d=8 --------------------------------------------- */
 static oly_array on_devices(oly_function body, const char *spec, oly_array x)
 {
     static const char *const rows[] = {"d"};

@@ -1,14 +1,14 @@
-/* Reductions and what is made of them, one element of the result at a time. */
+/* Reductions and operations derived from them, one element of the result at a time. */
 #include "ops_reference.h"
 
-/* Which elements a row goes over. */
+/* Which elements a row reduces. */
 typedef struct over {
     unsigned axes; /* a bit for each dimension */
     bool keepdims;
     int what; /* letter: see the functions below */
 } over;
 
-/* What the elements that one element of the result is made of come to. */
+/* The reduction of the elements of one result. */
 typedef struct walker {
     number sum, largest, smallest, product;
     number exponentials;
@@ -31,7 +31,7 @@ static number smaller(number a, number b)
     return nan_of(a) ? a : nan_of(b) ? b : ops_less(b, a) ? b : a;
 }
 
-/* The index of the next element of x that is reduced with `where`; false after the last. */
+/* The index of the next element of x reduced into `where`; false after the last. */
 static bool advance(const tensor *x, unsigned axes, int64_t *where)
 {
     for (int d = x->rank - 1; d >= 0; d--) {
@@ -58,7 +58,7 @@ static number wrapped(oly_dtype dtype, number x)
     return element_is_inexact(dtype) ? x : (number)(long double)ops_wrapped(dtype, (whole)creall(x));
 }
 
-/* Of integers the products wrap as they go. */
+/* Products of integers wrap on the way. */
 static walker walk(const row *r, const tensor *x, const int64_t *at)
 {
     const over *o = r->detail;
@@ -157,7 +157,7 @@ static number value_one_hot(const row *r, const tensor *in, const int64_t *at)
 }
 CALL(one_hot, oly_one_hot(in[0], 3, OLY_FLOAT32, 1))
 
-/* Index of the first NaN, else of the first largest (smallest), among the elements reduced. */
+/* Index of the first NaN, else of the first largest (smallest), among the reduced elements. */
 static number value_argument(const row *r, const tensor *in, const int64_t *at)
 {
     const over *o = r->detail;

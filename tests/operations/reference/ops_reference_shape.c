@@ -1,4 +1,4 @@
-/* Operations that put elements elsewhere: each as a function from an index of the result to an index of an operand. */
+/* Operations that rearrange elements: each as a function from an index of the result to an index of an operand. */
 #include "ops_reference.h"
 
 /* #define of a call and of the value at `at`; x is operand 0, y operand 1. */
@@ -18,7 +18,7 @@
 #define DIM(d)   oly_dim(in[0], d)
 #define PARTS(n) ((const int64_t[]){n})
 
-/* -- reshapes, and what is one ----------------------------------------------------------------------------------------- */
+/* -- reshapes, and operations that are one ------------------------------------------------------------------------- */
 MOVE(flatten, oly_reshape(in[0], -1), x->element[at[0]])
 MOVE(merge, oly_reshape(in[0], DIM(0) * DIM(1), DIM(2)), x->element[at[0] * x->shape[2] + at[1]])
 MOVE(swap_extents, oly_reshape(in[0], DIM(1), DIM(0)), x->element[at[0] * x->shape[0] + at[1]])
@@ -44,7 +44,7 @@ static int64_t cyclic(int64_t i, int64_t n)
 MOVE(roll, oly_roll(in[0], 3, 0), X(cyclic(at[0] - 3, x->shape[0]), at[1]))
 MOVE(roll_flat, oly_roll_axes(in[0], 1, PARTS(-2), NULL), x->element[cyclic(at[0] * x->shape[1] + at[1] + 2, x->size)])
 
-/* -- more of the same --------------------------------------------------------------------------------------------------- */
+/* -- repeating ----------------------------------------------------------------------------------------------------- */
 MOVE(broadcast, oly_broadcast_to(in[0], 5, DIM(0), DIM(1)), X(at[1], at[2]))
 MOVE(widen, oly_broadcast_to(in[0], DIM(0), 5), X(at[0], 0))
 static const int last_two[] = {1, 2};
@@ -53,7 +53,7 @@ MOVE(tile, oly_tile(in[0], 2, 3), X(at[0] % x->shape[0], at[1] % x->shape[1]))
 MOVE(tile_front, oly_tile(in[0], 2, 1), X(at[1]))
 MOVE(repeat, oly_repeat(in[0], 2, 1), X(at[0], at[1] / 2))
 
-static int64_t mirrored(int64_t i, int64_t n, int64_t period) /* of a dimension that runs there and back */
+static int64_t mirrored(int64_t i, int64_t n, int64_t period) /* of a dimension that is reflected back and forth */
 {
     i = period ? cyclic(i, period) : 0;
     return i < n ? i : period - i - (period == 2 * n);
@@ -70,7 +70,7 @@ MOVE(pad_symmetric, SURROUND("symmetric"),
      X(mirrored(at[0] - 1, x->shape[0], 2 * x->shape[0]), mirrored(at[1] - 2, x->shape[1], 2 * x->shape[1])))
 MOVE(pad_wrap, SURROUND("wrap"), X(cyclic(at[0] - 1, x->shape[0]), cyclic(at[1] - 2, x->shape[1])))
 
-/* -- parts --------------------------------------------------------------------------------------------------------------- */
+/* -- slices -------------------------------------------------------------------------------------------------------- */
 MOVE(inside, oly_slice(in[0], "1:-1"), X(at[0] + 1, at[1]))
 MOVE(every_other, oly_slice(in[0], "..., ::2"), X(at[0], 2 * at[1]))
 MOVE(last_row, oly_slice(in[0], "-1"), X(x->shape[0] - 1, at[0]))
@@ -95,7 +95,7 @@ static number value_split(const row *r, const tensor *x, const int64_t *at)
     return at[1] < columns ? X(at[0] + half, at[1]) : X(at[0], at[1] - columns);
 }
 
-/* -- around and together --------------------------------------------------------------------------------------------------- */
+/* -- padding and joining ------------------------------------------------------------------------------------------- */
 MOVE(pad, oly_pad(in[0], in[1], AT(2, 1), AT(0, 2), AT(0, 0)),
      at[0] >= 2 && at[1] >= 1 && at[1] <= x->shape[1] ? X(at[0] - 2, at[1] - 1) : y->element[0])
 MOVE(pad_between, oly_pad(in[0], 1, AT(-1, 0), AT(0, 1), AT(0, 1)),
@@ -125,7 +125,7 @@ MOVE(trace, oly_trace(in[0]), sum_of_diagonal(x))
 MOVE(diff, oly_diff(in[0], 1, 0),
      x->dtype == OLY_BOOL ? X(at[0] + 1, at[1]) != X(at[0], at[1]) : X(at[0] + 1, at[1]) - X(at[0], at[1]))
 
-/* -- made of nothing ---------------------------------------------------------------------------------------------------------- */
+/* -- without operands ---------------------------------------------------------------------------------------------- */
 MOVE(full_like, oly_full_like(in[0], 3), 3)
 MOVE(zeros_like, oly_zeros_like(in[0]), 0)
 MOVE(ones_like, oly_ones_like(in[0]), 1)

@@ -1,5 +1,5 @@
-/* Convolutions and pooling: every place of the result runs over its window. Operands are small whole numbers (quarters of floating
- * types), so that sums are exact. */
+/* Convolutions and pooling: loops over the window at every position of the result. Operands are small integers
+ * (quarters for floating-point types), so sums are exact. */
 #include "ops_reference.h"
 
 static number wrapped(oly_dtype dtype, number x)
@@ -10,7 +10,7 @@ static number wrapped(oly_dtype dtype, number x)
 /* -- convolutions ------------------------------------------------------------------------------------------------------ */
 typedef struct slide {
     int space;                              /* dimensions, 1 or 2 */
-    int64_t low[2], stride[2], dilation[2]; /* low: zeros in front */
+    int64_t low[2], stride[2], dilation[2]; /* low: zeros before */
     int64_t groups;
 } slide;
 
@@ -64,7 +64,7 @@ static number value_convolve(const row *r, const tensor *in, const int64_t *at)
 CALL(convolve, oly_convolve(in[0], in[1], "full"))
 CALL(correlate, oly_correlate(in[0], in[1], "full"))
 
-/* -- pooling: a window of 2 x 3, as many places as elements; one row behind, a column on either side ------------------------ */
+/* -- pooling: a window of 2 x 3, as many positions as elements; one row after, a column on either side ------------- */
 static number value_window(const row *r, const tensor *x, const int64_t *at)
 {
     const char *what = r->detail;

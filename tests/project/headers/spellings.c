@@ -1,5 +1,6 @@
-/* Every spelling of lists, options and operands once, in what C11 and C++17 have in common: test_headers.sh compiles it as both,
- * without a warning, and runs it. Its values are checked, so that a list that is cut short or lives too briefly is seen. */
+/* Every spelling of lists, options and operands once, in the common subset of C11 and C++17: test_headers.sh compiles
+ * it as both, without a warning, and runs it. Its values are checked, so that a truncated list, or one whose lifetime
+ * is too short, is detected. */
 #include <olympus.h>
 #include <stdio.h>
 #include <stdlib.h>
